@@ -7,13 +7,13 @@ import { liveHeapBytes } from '#test/support/garbage';
 
 const changes = suite('when an account’s instances change');
 
-changes('a row that is known at the same or a higher version stays', () => {
+changes('a row at the same or a higher version is kept', () => {
   const listing = listingOf([rowOf('inst_1', 5)]);
   for (const version of [4, 5]) listing.put({ ...rowOf('inst_1', version), name: 'late' });
   assert.equal(contents(listing), [rowOf('inst_1', 5)]);
 });
 
-changes('a removal takes out what is older, and the place that was kept', () => {
+changes('a removal deletes older rows, and frees the reserved place', () => {
   const listing = listingOf([rowOf('inst_1', 4), rowOf('inst_2', 6)]);
   listing.reserve('inst_3', 9, 0);
   for (const id of ['inst_1', 'inst_2', 'inst_3']) listing.remove(id, 5);
@@ -21,7 +21,7 @@ changes('a removal takes out what is older, and the place that was kept', () => 
   assert.not(listing.isExpecting('inst_3'));
 });
 
-changes('a row is expected that is known, or for which a place is kept', () => {
+changes('a row is expected if it exists or has a reserved place', () => {
   const listing = listingOf([rowOf('inst_1', 1)]);
   listing.reserve('inst_2', 9, 0);
   const ids = ['inst_1', 'inst_2', 'inst_3'];
@@ -31,7 +31,7 @@ changes('a row is expected that is known, or for which a place is kept', () => {
   );
 });
 
-changes('the bytes follow what is held', () => {
+changes('the bytes follow the rows', () => {
   const listing = listingOf([rowOf('inst_1', 1)]);
   const before = listing.bytes;
   listing.put({ ...rowOf('inst_1', 2), name: 'x'.repeat(1_000) });
@@ -48,7 +48,7 @@ for (const [what, name, bytesMax] of [
   ['at most 200 bytes', (n: number) => `agent number ${n}`, 200],
   ['its text in two bytes a unit', (n: number) => `${'😀'.repeat(93)}${n}`, 650],
 ] as const) {
-  changes(`a listed instance takes ${what}, and about what is said`, () => {
+  changes(`a listed instance takes ${what}, and about its estimate`, () => {
     const count = 20_000;
     const before = liveHeapBytes();
     const listing = new AccountListing();
@@ -63,14 +63,14 @@ for (const [what, name, bytesMax] of [
   });
 }
 
-/** As the store gives it: every text its own. */
+/** As the store returns it: every text is a separate string. */
 function listedOf(n: number, name: string): ListedInstance {
   const instanceId = Buffer.from(`inst_${n.toString(16).padStart(16, '0')}`).toString();
   const own = Buffer.from(name).toString();
   return { instanceId, version: 1, name: own, createdAtMs: 1_768_478_400_000 + n };
 }
 
-const pages = suite('when a page is asked for');
+const pages = suite('when a page is requested');
 
 pages('it is that part of the whole order, both ways and by both fields', () => {
   const row = fc.record({
@@ -108,9 +108,9 @@ pages('a rename moves the instance in one order and not in the other', () => {
   assert.equal(ids('created_at'), ['inst_1', 'inst_2', 'inst_3']);
 });
 
-const searches = suite('when something is searched for');
+const searches = suite('when a listing is searched');
 
-searches('every row that has it in its name is found, in the order of the page', () => {
+searches('every row with the text in its name is found, in the order of the page', () => {
   const row = fc.record({
     name: fc.string({ unit: fc.constantFrom('a', 'A', 'é', 'É', '.', '\u{1f600}'), maxLength: 3 }),
     createdAtMs: fc.integer({ min: 0, max: 4 }),
@@ -145,7 +145,7 @@ searches('others get their turn after 2 ms, and what changes meanwhile is not co
     const listing = listingOf(rows);
     let nowMs = 0;
     let sliceBeganMs = 0;
-    // Each look at the clock comes half a millisecond after the one before.
+    // Each reading of the clock is half a millisecond later.
     const clock = () => (nowMs += 0.5);
     const page = { limit: 3, offset: 990, sort, order: 'asc' } as const;
     const searching = listing.search('k', page, clock);
@@ -166,19 +166,19 @@ searches('others get their turn after 2 ms, and what changes meanwhile is not co
   }
 });
 
-searches('an id is found when it is whole, and as it is written', () => {
+searches('an id is found if it is complete and exact', () => {
   const listing = listingOf(['inst_12', 'inst_1'].map((id) => rowOf(id, 1)));
   const page = { limit: 9, offset: 0, sort: 'name', order: 'asc' } as const;
   const found = (text: string) => listing.search(text, page, () => 0).next().value?.total;
   assert.equal([found('inst_1'), found('inst_'), found('INST_1')], [1, 0, 0]);
 });
 
-const walks = suite('a walk by name through a listing');
+const walks = suite('paging by name through a listing');
 
 const NAMED: ListingPage = { limit: 1, offset: 0, sort: 'name', order: 'asc' };
 const three = () => ['inst_1', 'inst_2', 'inst_3'].map((id, at) => rowOf(id, at + 1));
 
-walks('goes on after the directory was loaded again, if no row has changed', () => {
+walks('continues after the directory was reloaded, if no row has changed', () => {
   const { next } = listingOf(three(), 1).page(NAMED);
   const again = listingOf(three(), 2).page({ ...NAMED, limit: 9, cursor: next });
   assert.equal(
@@ -187,7 +187,7 @@ walks('goes on after the directory was loaded again, if no row has changed', () 
   );
 });
 
-walks('is refused rather than wrong if rows changed and their old names are lost', () => {
+walks('is refused if rows changed and their old names are lost', () => {
   const { next } = listingOf(three(), 1).page(NAMED);
   const renamed = listingOf([...three(), { ...rowOf('inst_3', 9), name: 'a' }], 2);
   assert.throws(() => renamed.page({ ...NAMED, cursor: next }), /begin again/);
@@ -214,7 +214,7 @@ function rowOf(instanceId: string, version: number): ListedInstance {
   return { instanceId, version, name: `name ${version}`, createdAtMs: 5 };
 }
 
-/** The order of a listing, written down once more. */
+/** The order of a listing, implemented independently. */
 function plainOrder({
   sort,
   order,

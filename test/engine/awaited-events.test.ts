@@ -13,7 +13,7 @@ import { faultIn, stateOf } from '#test/support/settled';
 
 const ACTORS = { idleAgeMs: 120_000, memoryBytesMax: 64 * 1_024 * 1_024 };
 
-/** How long a call of these tests has, and how long its command may wait, in milliseconds. */
+/** Time for a call of these tests, and for its command to wait, in milliseconds. */
 const CALL_MS = 10_000;
 const WAIT_MS = 8_000;
 
@@ -44,7 +44,7 @@ async function scene(journal: Journal = memoryJournal()) {
 
 const waiting = suite('a call that waits for events');
 
-waiting('is answered as soon as there are any, while others have their turns', async () => {
+waiting('is answered as soon as there is an event, without blocking other calls', async () => {
   const { ask, wait, cursor } = await scene();
   const answer = wait(cursor);
   assert.is(await stateOf(answer), 'pending');
@@ -59,14 +59,14 @@ waiting('is answered as soon as there are any, while others have their turns', a
   assert.is(next?.ordinal, 1);
 });
 
-waiting('is answered at once when there are some already', async () => {
+waiting('is answered at once when there are events already', async () => {
   const { ask, wait, cursor } = await scene();
   await ask(observed());
   assert.is.not(await stateOf(wait(cursor)), 'pending');
   assert.is.not(await stateOf(wait({ ...cursor, version: 0 })), 'pending');
 });
 
-waiting('is answered without any when its time is over', async () => {
+waiting('is answered without events after its waiting time', async () => {
   const { clock, wait, cursor } = await scene();
   const answer = wait(cursor);
   clock.advance(WAIT_MS - 1);
@@ -76,7 +76,7 @@ waiting('is answered without any when its time is over', async () => {
   assert.equal([body, same], ['', cursor]);
 });
 
-waiting('is answered before its deadline, whatever it may wait', async () => {
+waiting('is answered before its deadline, whatever its waiting time', async () => {
   const { clock, wait, cursor } = await scene();
   const answer = wait(cursor, CALL_MS);
   clock.advance(CALL_MS - 1_000);
@@ -97,7 +97,7 @@ waiting('is refused at once when the engine ends', async () => {
   assert.is((await refused).reason, 'shutting_down');
 });
 
-waiting('shows nothing that is not durable', async () => {
+waiting('contains only durable events', async () => {
   const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
   let isHeld = false;
   const journal: Journal = {

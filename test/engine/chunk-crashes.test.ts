@@ -10,17 +10,19 @@ import { headAt, historyRows } from '#test/storage/instance-rows';
 
 const ID = 'inst_a';
 
-/** What may happen to an instance. Every step but `observe` ends in a store that can be read. */
+/** Steps of an instance. Every step except `observe` leaves a readable store. */
 type Step =
   | { readonly kind: 'observe'; readonly count: number }
-  /** A checkpoint of which this many writes are done; the next may come late. All: it is stored. */
+  /**
+   * A checkpoint with this many completed writes; the next may arrive late. With all: it is stored.
+   */
   | { readonly kind: 'checkpoint'; readonly writes: number; readonly isLate: boolean }
-  /** The node ends, and another one with other bounds begins with the stored head and the journal. */
+  /** The node ends, and another with other bounds starts from the stored head and the journal. */
   | { readonly kind: 'crash'; readonly bounds: HeadBounds }
-  /** What was sent long ago is carried out now. */
+  /** A late write is executed now. */
   | { readonly kind: 'arrive'; readonly place: number };
 
-/** A number of writes: the head's is under way. */
+/** A number of writes that leaves the head's write in flight. */
 const ALL_BUT_THE_HEAD = -1;
 
 const bounds = fc.record({
@@ -38,12 +40,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('arrive' as const), place: fc.nat(3) }),
 );
 
-/** One instance whose every observation is a version and stands in the journal for ever. */
+/** One instance whose every observation is a version and stays in the journal forever. */
 class CrashingInstance {
   readonly tables = new ActorTables();
   readonly #late: (() => void)[] = [];
   #bounds: HeadBounds;
-  /** Every observation; what of them the node has in its head. */
+  /** Every observation, and those that the node has in its head. */
   #count = 0;
   #newest: NewestRows = { after: 0, rows: '' };
   #inHead = 0;
@@ -85,7 +87,7 @@ class CrashingInstance {
       () => this.tables.putHead(ID, head),
     ];
     for (const write of all.slice(0, writes)) write();
-    // The next was sent and not answered; those behind it were never sent.
+    // The next write was sent without an answer; later writes were never sent.
     const unanswered = all.at(writes);
     if (isLate && unanswered !== undefined) this.#late.push(unanswered);
     if (unanswered !== undefined) return;
@@ -93,13 +95,13 @@ class CrashingInstance {
     this.#inHead = version;
   }
 
-  /** Every row, as the stores have it for who reads the stored head. */
+  /** Every row as a reader of the stored head finds it. */
   stored(): HistoryRow[] {
     const head = this.tables.head(ID);
     return head === undefined ? [] : this.#read(head.newestHistory, head.historyCount);
   }
 
-  /** Every row, as the node that serves the instance finds it. */
+  /** Every row as the owner of the instance finds it. */
   served(): HistoryRow[] {
     const fresh = historyRows(this.#inHead + 1, this.#count);
     return [...this.#read(this.#newest, this.#inHead), ...fresh];
@@ -122,7 +124,7 @@ class CrashingInstance {
 
 const crashes = suite('whenever a node ends while it stores rows');
 
-crashes('every row is read once, from the stores and by its next owner, with any borders', () => {
+crashes('every row is read once, from the stores and by its next owner, with any bounds', () => {
   const property = fc.property(
     bounds,
     fc.array(step, { maxLength: 60, size: 'max' }),
@@ -138,7 +140,7 @@ crashes('every row is read once, from the stores and by its next owner, with any
   fc.assert(property, { numRuns: 400 });
 });
 
-const overlaps = suite('chunks that overlap');
+const overlaps = suite('overlapping chunks');
 
 overlaps('give each ordinal once, at every depth', () => {
   const rows = (first: number, last: number): Chunk => ({

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { compareCodePoints } from '#engine/json';
 
-/** Any text, also with surrogates that stand alone: names are compared before they are judged. */
+/** Any text, including lone surrogates: names are compared before they are validated. */
 const text = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.string({
@@ -11,9 +11,9 @@ const text = fc.oneof(
   }),
 );
 
-const order = suite('two texts');
+const order = suite('the comparison of two texts');
 
-order('stand in the order of their code points', () => {
+order('follows their code points', () => {
   fc.assert(
     fc.property(text, text, (a, b) => {
       assert.is(Math.sign(compareCodePoints(a, b)), pointwise(a, b));
@@ -22,7 +22,7 @@ order('stand in the order of their code points', () => {
   );
 });
 
-order('stand in a total order', () => {
+order('is a total order', () => {
   const unit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code));
   const any = fc.string({ unit, maxLength: 6 });
   fc.assert(
@@ -52,7 +52,7 @@ for (const [before, after, why] of [
   });
 }
 
-/** The plain way: by arrays of code points. */
+/** Reference: compares arrays of code points. */
 function pointwise(a: string, b: string): number {
   const [left, right] = [a, b].map((one) =>
     Array.from(one, (letter) => letter.codePointAt(0) ?? 0),

@@ -24,7 +24,7 @@ type Item = { id: string; name: string; cycle_count: number; energy_level: numbe
 
 const LIST: List = { kind: 'list', limit: 20, offset: 0, sort: 'created_at', order: 'desc' };
 
-/** A composed engine on memory stores under a manual clock. */
+/** A composed engine with stores in memory and a manual clock. */
 async function engineUnderTest() {
   const clock = new ManualClock(START_MS);
   const metrics = createMetrics();
@@ -47,14 +47,14 @@ async function engineUnderTest() {
     ask,
     list: (fields: Partial<List> = {}, accountId = ACCOUNT_ID) =>
       ask({ ...LIST, ...fields }, '', accountId),
-    /** Until everything has left memory. */
+    /** Passes time until every instance is evicted. */
     async evict(): Promise<void> {
       for (let s = 0; s < 60; s += 1) {
         clock.advance(1_000);
         await turnOfEvents();
       }
     },
-    /** How many instances are in memory. */
+    /** Number of instances in memory. */
     async active(): Promise<number> {
       clock.advance(1_000);
       const { text } = await metrics.scrape();
@@ -92,7 +92,7 @@ several('they are listed both ways by creation and by name', async () => {
   assert.equal(ids(await list({ sort: 'name', order: 'desc' })), named.toReversed());
 });
 
-several('pages meet without a gap and know whether there is more', async () => {
+several('pages have no gap, and state whether there are more', async () => {
   const { ask, list, clock } = await engineUnderTest();
   for (let n = 1; n <= 7; n += 1) {
     clock.advance(10);
@@ -108,7 +108,7 @@ several('pages meet without a gap and know whether there is more', async () => {
 });
 
 several(
-  'an item has the description of its row while its instance cannot be looked at',
+  'an item has the description of its row while its instance cannot be read now',
   async () => {
     const { ask, list, instances, listings, evict } = await engineUnderTest();
     await ask(CREATE, idOf(1));
@@ -148,7 +148,7 @@ several('an item has the present cycle and energy of its instance', async () => 
   assert.is(item.energy_level, data.snapshot.energy_level);
 });
 
-several('a rename and a deletion show at once, other accounts see nothing', async () => {
+several('a rename and a deletion show at once, and other accounts see nothing', async () => {
   const { ask, list } = await engineUnderTest();
   for (const n of [1, 2]) await ask(CREATE, idOf(n));
   await ask({ kind: 'rename', name: 'Zoe', description: undefined }, idOf(2));
@@ -158,9 +158,9 @@ several('a rename and a deletion show at once, other accounts see nothing', asyn
   assert.equal((await list({}, 'Acc0unt00002')).data, []);
 });
 
-const resting = suite('when instances rest in the store');
+const resting = suite('when instances are in the store only');
 
-resting('listing them shows what they were and brings none to memory', async () => {
+resting('a listing shows their stored state and activates none of them', async () => {
   const { ask, list, evict, active } = await engineUnderTest();
   for (const n of [1, 2, 3]) {
     await ask(CREATE, idOf(n));
@@ -177,7 +177,7 @@ resting('listing them shows what they were and brings none to memory', async () 
 
 const going = suite('while an instance is being deleted');
 
-going('a page that still has it shows the numbers of a fresh one', async () => {
+going('a page with that instance shows the numbers of a fresh one', async () => {
   const { ask, list, listings } = await engineUnderTest();
   await ask(CREATE, idOf(1));
   const gate = Promise.withResolvers<void>();

@@ -8,11 +8,11 @@ import { driftRows, historyRows } from '#test/storage/instance-rows';
 
 const { history: HISTORY, drift: DRIFT } = CHUNK_BOUNDS;
 
-/** Packed rows of these sizes; a row says which it is by its character. */
+/** Packed rows of these sizes; each row is identified by its character. */
 const rowsOf = (sizes: readonly number[]) =>
   sizes.map((size, index) => String.fromCharCode(33 + (index % 90)).repeat(size));
 
-/** Rows in as many checkpoints as there are parts. */
+/** Rows in one checkpoint for each part. */
 function cutIn(parts: readonly (readonly string[])[], bounds = HISTORY): Cut {
   let all: Cut = { chunks: [], newest: NO_ROWS };
   let last = 0;
@@ -24,9 +24,9 @@ function cutIn(parts: readonly (readonly string[])[], bounds = HISTORY): Cut {
   return all;
 }
 
-const head = suite('the rows of a head');
+const head = suite('the rows in a head');
 
-head('are 32 observations, and leave as one chunk when there is one more', () => {
+head('are 32 observations, and move to a chunk when there is one more', () => {
   const rows = rowsOf(Array(33).fill(20));
   const { chunks, newest } = cutIn([rows.slice(0, 32)]);
   assert.equal([chunks, newest], [[], { after: 0, rows: rows.slice(0, 32).join('') }]);
@@ -41,7 +41,7 @@ head('are 8 drift events', () => {
   assert.equal([chunks.map(({ last }) => last), newest.after], [[8], 8]);
 });
 
-head('are fewer when they are large, and none when one is larger than all may be', () => {
+head('are fewer when they are large, and none when one exceeds the bound', () => {
   assert.is(cutIn([rowsOf([1_500, 1_500, 1_500])]).newest.after, 2);
   const { chunks, newest } = cutIn([rowsOf([100, 8_000, 8_000])]);
   assert.equal(
@@ -55,11 +55,11 @@ head('are fewer when they are large, and none when one is larger than all may be
   assert.equal(newest, { after: 3, rows: '' });
 });
 
-head('stay one value when there are no others', () => {
+head('stay the same object when there are no others', () => {
   assert.is(cutChunks(NO_ROWS, [], 0, HISTORY).newest, NO_ROWS);
 });
 
-head('take 6 KiB together at most', () => {
+head('take at most 6 KiB together', () => {
   assert.ok(HISTORY.bytesMax + DRIFT.bytesMax <= 6 * 1_024);
   assert.ok(HISTORY.rowsMax <= CHUNK_ROWS_MAX && DRIFT.rowsMax <= CHUNK_ROWS_MAX);
 });
@@ -70,7 +70,7 @@ head('take 14 bytes for an observation without a context', () => {
   assert.is(OBSERVATIONS.pack(whole).length, 13);
 });
 
-const borders = suite('the borders of chunks');
+const borders = suite('the bounds of chunks');
 const sizes = fc.array(
   fc.oneof(fc.integer({ min: 10, max: 200 }), fc.integer({ min: 1, max: 9_000 })),
   {
@@ -79,7 +79,7 @@ const sizes = fc.array(
   },
 );
 
-borders('follow from the rows, whatever is stored together', () => {
+borders('follow from the rows, however they are grouped into checkpoints', () => {
   const property = fc.property(sizes, fc.array(fc.nat(150)), (each, places) => {
     const rows = rowsOf(each);
     const ends = [0, ...places.toSorted((a, b) => a - b), rows.length];
@@ -90,7 +90,7 @@ borders('follow from the rows, whatever is stored together', () => {
   fc.assert(property, { numRuns: 200 });
 });
 
-borders('leave out no row and keep the bounds', () => {
+borders('omit no row and keep within the limits', () => {
   const property = fc.property(sizes, (each) => {
     const rows = rowsOf(each);
     const { chunks, newest } = cutIn([rows]);
@@ -108,7 +108,7 @@ borders('leave out no row and keep the bounds', () => {
   fc.assert(property, { numRuns: 200 });
 });
 
-borders('of observations as they are keep a chunk of 32 below what a head takes', () => {
+borders('keep a chunk of 32 usual observations below the size of a head', () => {
   const rows = historyRows(1, 64).map(OBSERVATIONS.pack);
   assert.equal(
     cutIn([rows]).chunks.map(({ last }) => last),

@@ -12,7 +12,7 @@ import {
 } from '#test/engine/instance-fixture';
 import { refusalOf } from '#test/support/settled';
 
-/** Observes n times, each time late enough. */
+/** Makes n observations with a sufficient interval. */
 async function observe(scene: InstanceScene, times: number): Promise<void> {
   for (let left = times; left > 0; left -= 1) {
     scene.jump(10_000);
@@ -27,7 +27,7 @@ async function newestCycles(scene: InstanceScene, limit: number): Promise<number
   return data.map(({ cycle }: { cycle: number }) => cycle);
 }
 
-const damaged = suite('when a chunk is not what was stored');
+const damaged = suite('when a chunk is damaged');
 
 for (const [what, spoil] of [
   ['is missing', (rows: HistoryRow[]) => rows.filter(({ ordinal }) => ordinal > 4)],
@@ -38,7 +38,7 @@ for (const [what, spoil] of [
     },
   ],
 ] as const) {
-  damaged(`a page of one that ${what} is an internal error, and others are served`, async () => {
+  damaged(`a page of a chunk that ${what} is an internal error; others are served`, async () => {
     const memory = memoryInstanceStore();
     const store: InstanceStore = {
       ...memory,

@@ -43,7 +43,7 @@ function directoryUnderTest(clockOf: (own: ManualClock) => Clock = (own) => own)
   const ask = async (
     call: CommandOf<'put'> | CommandOf<'remove'> | CommandOf<'reserve'> | CommandOf<'page'>,
   ) => host.ask('a', { ...call, ...UNHURRIED });
-  /** As instances do: the store hears of it first. */
+  /** As instances do: the store receives the row first. */
   const change = async ({ kind, id: instanceId, version }: Change) => {
     if (kind === 'remove') {
       await listings.remove('a', instanceId, version);
@@ -80,7 +80,7 @@ function rowOf(instanceId: string, version: number) {
 
 const notified = suite('when a directory is notified of changes');
 
-notified('a change that comes late does not bring back what was removed last', async () => {
+notified('a late change does not restore a removed instance', async () => {
   const { change, ask } = directoryUnderTest();
   const put = { kind: 'put', id: 'inst_1', version: 1 } as const;
   await change(put);
@@ -89,7 +89,7 @@ notified('a change that comes late does not bring back what was removed last', a
   assert.equal(await ask({ kind: 'page', page: PAGE }), { total: 0, rows: [], next: undefined });
 });
 
-notified('the order in which it hears of them makes no difference', async () => {
+notified('the order of notifications makes no difference', async () => {
   await fc.assert(
     fc.asyncProperty(fc.gen(), async (gen) => {
       const history = gen(arbitraryChanges);
@@ -101,7 +101,7 @@ notified('the order in which it hears of them makes no difference', async () => 
   );
 });
 
-notified('an instance whose create it has not heard of is looked for in the store', async () => {
+notified('an instance whose create it has not received is looked up in the store', async () => {
   const { change, listings, ask } = directoryUnderTest();
   const reads: string[] = [];
   const { find } = listings;
@@ -117,7 +117,7 @@ notified('an instance whose create it has not heard of is looked for in the stor
   assert.is((await ask({ kind: 'page', page: PAGE })).total, 2);
 });
 
-notified('those that come while it is being loaded are kept, newest version first', async () => {
+notified('changes that arrive during its load are kept, newest version first', async () => {
   const { ask, listings } = directoryUnderTest();
   await listings.put('a', rowOf('inst_1', 4));
   const { listed } = listings;
@@ -143,7 +143,7 @@ notified('those that come while it is being loaded are kept, newest version firs
 
 const idle = suite('when a directory is idle');
 
-idle('it leaves memory and comes back from the store', async () => {
+idle('it is evicted and reloaded from the store', async () => {
   const { ask, listings, host, clock } = directoryUnderTest();
   await listings.put('a', rowOf('inst_1', 1));
   const before = await ask({ kind: 'page', page: PAGE });
@@ -197,7 +197,7 @@ large('others and its own calls get their turn while it is searched', async () =
   assert.equal(done, ['undefined 5000', 'undefined 4999', 'NST_123 11']);
 });
 
-/** Lets turns pass until something is so, and counts them. */
+/** Passes turns of the event loop until `isSo` holds, and counts them. */
 async function turnsUntil(clock: ManualClock, isSo: () => boolean): Promise<number> {
   let turns = 0;
   for (; !isSo(); turns += 1) {
@@ -207,7 +207,7 @@ async function turnsUntil(clock: ManualClock, isSo: () => boolean): Promise<numb
   return turns;
 }
 
-idle('that of an account without instances leaves at once', async () => {
+idle('the directory of an account without instances is evicted at once', async () => {
   const { ask, host } = directoryUnderTest();
   await ask({ kind: 'page', page: PAGE });
   assert.is(host.residency.actors, 0);

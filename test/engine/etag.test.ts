@@ -8,9 +8,9 @@ const instanceId = fc
   .map((id) => `inst_${id.toString(16).padStart(16, '0')}`);
 const version = fc.integer({ min: 1, max: 2 ** 40 });
 
-const tag = suite('the tag of an instance at a version');
+const tag = suite('the ETag of an instance at a version');
 
-tag('is a strong one of 16 hex digits, the same every time', () => {
+tag('is a strong tag of 16 hex digits, identical every time', () => {
   fc.assert(
     fc.property(instanceId, version, (id, at) => {
       assert.match(etagOf(id, at), /^"snap_[0-9a-f]{16}"$/);
@@ -19,12 +19,12 @@ tag('is a strong one of 16 hex digits, the same every time', () => {
   );
 });
 
-tag('is what it has been since the first release: callers keep them', () => {
+tag('has the same value as in the first release, because callers store it', () => {
   assert.is(etagOf('inst_0123456789abcdef', 12_345), '"snap_51e0950824a643bd"');
   assert.is(etagOf('inst_fedcba9876543210', 2 ** 40 + 7), '"snap_c24ade30a738637f"');
 });
 
-tag('is another one at every other version', () => {
+tag('differs at every other version', () => {
   fc.assert(
     fc.property(instanceId, version, version, (id, one, other) => {
       fc.pre(one !== other);
@@ -37,7 +37,7 @@ tag('is another one at every other version', () => {
   assert.is(tags.size, 20_000);
 });
 
-tag('is another one for every other instance', () => {
+tag('differs for every other instance', () => {
   fc.assert(
     fc.property(instanceId, instanceId, version, (one, other, at) => {
       fc.pre(one !== other);
@@ -46,7 +46,7 @@ tag('is another one for every other instance', () => {
   );
 });
 
-tag('of the next version is far from this one', () => {
+tag('of the next version is not similar to this one', () => {
   const one = etagOf('inst_0000000000000000', 1);
   const next = etagOf('inst_0000000000000000', 2);
   const equal = [...one].filter((letter, place) => letter === next[place]).length;

@@ -15,7 +15,7 @@ import { eventsIn, type StreamEvent } from '#test/support/event-reader';
 
 const PAGE = { limit: 1_000, offset: 0, isEveryGeneration: true };
 
-/** Of a client that remembers an id. */
+/** The cursor of a client that has received the event with this ordinal. */
 const behind = (ordinal: number): EventCursor => ({
   ordinal,
   drift: 0,
@@ -29,7 +29,7 @@ async function ask(scene: InstanceScene, after: EventCursor | undefined) {
   return { events: eventsIn(body.toString()), cursor };
 }
 
-/** All events behind an ordinal, page by page. */
+/** All events after an ordinal, page by page. */
 async function all(scene: InstanceScene, ordinal: number) {
   const events: StreamEvent[] = [];
   let after = behind(ordinal);
@@ -44,7 +44,7 @@ async function all(scene: InstanceScene, ordinal: number) {
 const namesOf = (events: readonly StreamEvent[]) => events.map(({ event }) => event);
 const idsOf = (events: readonly StreamEvent[]) => events.flatMap(({ id }) => id ?? []);
 
-/** Ten observations of two generations each, that drift; most rows are in chunks of three. */
+/** Ten drifting observations in each of two generations; most rows are in chunks of three. */
 async function lived(): Promise<InstanceScene> {
   const scene = await createdInstance({ chunkBounds: chunksOfRows(3) }, ANCHORED);
   for (let n = 1; n <= 20; n += 1) {
@@ -57,7 +57,7 @@ async function lived(): Promise<InstanceScene> {
   return scene;
 }
 
-/** What the events must say, from what history and drift show. */
+/** The expected events, derived from history and drift. */
 async function expected(scene: InstanceScene) {
   const { data: rows } = await scene.read({ kind: 'readHistory', ...PAGE });
   const { data: drift } = await scene.read({ kind: 'readDrift', ...PAGE, isPaged: true });
@@ -74,7 +74,7 @@ async function expected(scene: InstanceScene) {
 
 const following = suite('the events of an instance');
 
-following('begin with the id to come back with and the state, without a cursor', async () => {
+following('start with the id to continue with and the state, without a cursor', async () => {
   const scene = await lived();
   const { events, cursor } = await ask(scene, undefined);
   assert.equal(namesOf(events), [undefined, 'state']);
@@ -84,7 +84,7 @@ following('begin with the id to come back with and the state, without a cursor',
 });
 
 following(
-  'have with the state what a rollback returns to, and where the modes are drawn',
+  'contain with the state the target of its rollback and the positions of the modes',
   async () => {
     const scene = await createdInstance({}, ANCHORED);
     const stateOf = async () => (await ask(scene, undefined)).events[1]?.data;
@@ -104,7 +104,7 @@ following(
   },
 );
 
-following('are every cycle behind any id once, in order, wherever its rows are', async () => {
+following('contain every cycle after any id once, in order, wherever its rows are', async () => {
   const scene = await lived();
   const cycles = await expected(scene);
   for (const afterwards of [async () => undefined, scene.flush, scene.evict]) {
@@ -125,7 +125,7 @@ following('are every cycle behind any id once, in order, wherever its rows are',
   }
 });
 
-following('say between which cycles an instance was reset', async () => {
+following('report between which cycles an instance was reset', async () => {
   const scene = await lived();
   const { events } = await all(scene, 8);
   assert.equal(namesOf(events).slice(0, 5), ['state', 'cycle', 'cycle', 'reset', 'cycle']);
@@ -133,7 +133,7 @@ following('say between which cycles an instance was reset', async () => {
   assert.not(namesOf((await all(scene, 11)).events).includes('reset'));
 });
 
-following('go on behind the last answer, with the state behind the newest cycle', async () => {
+following('continue after the last answer, with the state after the newest cycle', async () => {
   const scene = await lived();
   const { cursor } = await ask(scene, undefined);
   await scene.ask(observed({ timestampMs: START_MS + 60_000 }));
@@ -145,7 +145,7 @@ following('go on behind the last answer, with the state behind the newest cycle'
   assert.equal(namesOf((await ask(scene, next.cursor)).events), ['reset', 'state']);
 });
 
-following('come a hundred at a time', async () => {
+following('are returned a hundred at a time', async () => {
   const scene = await createdInstance();
   for (let batch = 0; batch < 3; batch += 1) {
     const times = Array.from({ length: 90 }, (_, n) => START_MS + (batch * 90 + n) * 1_000);
@@ -156,7 +156,7 @@ following('come a hundred at a time', async () => {
   assert.equal(idsOf((await all(scene, 0)).events).length, 270);
 });
 
-following('of large contexts come a quarter of a megabyte at a time', async () => {
+following('with large contexts are returned a quarter of a megabyte at a time', async () => {
   const scene = await createdInstance();
   const contextJson = JSON.stringify({ filler: 'x'.repeat(8_000) });
   for (let batch = 0; batch < 2; batch += 1) {
@@ -174,7 +174,7 @@ for (const [id, from] of [
   [0, 1],
   [5, 6],
 ] as const) {
-  trimmed(`a client that had ${id} hears which are missing, and gets the others`, async () => {
+  trimmed(`a client that had ${id} gets a report of missing events, and the others`, async () => {
     const scene = await lived();
     const cycles = await expected(scene);
     const { data: rows } = await scene.read({ kind: 'readHistory', ...PAGE });
@@ -201,7 +201,7 @@ for (const [id, from] of [
   });
 }
 
-trimmed('a stream that had all of them goes on', async () => {
+trimmed('a stream that had all deleted events continues', async () => {
   const scene = await lived();
   const { cursor } = await ask(scene, undefined);
   const { data: rows } = await scene.read({ kind: 'readHistory', ...PAGE });
@@ -213,16 +213,16 @@ trimmed('a stream that had all of them goes on', async () => {
   assert.equal(idsOf((await all(scene, 20)).events), [21]);
 });
 
-const refused = suite('events');
+const refused = suite('requests for events');
 
-refused('behind an observation that there was none of yet are refused', async () => {
+refused('after an observation that does not exist yet are refused', async () => {
   const scene = await lived();
   const refusal = await scene.refusal({ kind: 'readEvents', after: behind(21), waitMs: 0 });
   assert.ok(refusal instanceof Fault);
   assert.equal([refusal.httpStatus, refusal.reason], [400, 'invalid_parameter']);
 });
 
-refused('of a deleted instance are those of none', async () => {
+refused('of a deleted instance are answered as for an unknown one', async () => {
   const scene = await lived();
   await scene.ask({ kind: 'remove' });
   const refusal = await scene.refusal({ kind: 'readEvents', after: undefined, waitMs: 0 });

@@ -74,7 +74,7 @@ const event: fc.Arbitrary<InstanceEvent> = fc.record({
   answerKey: fc.option(fc.record({ key: text, fingerprint: text }), { nil: undefined }),
 });
 
-/** An observation without context, as most are. */
+/** An observation without context, the most frequent case. */
 const PLAIN: InstanceEvent = {
   modelVersion: MODEL_VERSION,
   change: {
@@ -91,7 +91,7 @@ const PLAIN: InstanceEvent = {
 
 const record = suite('the record of an event');
 
-record('gives every event back to the last bit, through JSON', () => {
+record('restores every event to the last bit, through JSON', () => {
   fc.assert(
     fc.property(event, (given) => {
       const json = JSON.stringify(recordOfEvent(given));
@@ -100,12 +100,12 @@ record('gives every event back to the last bit, through JSON', () => {
   );
 });
 
-record('of a single observation is no longer than 100 characters', () => {
+record('of a single observation has at most 100 characters', () => {
   const { length } = JSON.stringify(recordOfEvent(PLAIN));
   assert.ok(length <= 100, `${length} characters`);
 });
 
-record('that is none is refused', () => {
+record('is refused if it is malformed', () => {
   const whole = recordOfEvent(PLAIN) as unknown[];
   for (const wrong of [
     undefined,
@@ -121,7 +121,7 @@ record('that is none is refused', () => {
   }
 });
 
-record('of another model is refused by its name', () => {
+record('of another model is refused with the model’s name', () => {
   const other = (recordOfEvent(PLAIN) as unknown[]).with(0, 'm9');
   for (const record of [other, other.with(3, 'renounced'), other.with(6, 'rows')]) {
     assert.throws(() => eventOfRecord(record), /needs model m9/);

@@ -12,7 +12,7 @@ function scene() {
 
 const watching = suite('a call that watches an instance');
 
-watching('is woken by a commit, once for all that came since it looked', async () => {
+watching('is woken by a commit, once for all changes since its last read', async () => {
   const { waiters } = scene();
   using watch = waiters.watch('a', 1);
   const change = watch.change(1_000);
@@ -23,14 +23,14 @@ watching('is woken by a commit, once for all that came since it looked', async (
   assert.is(await stateOf(watch.change(1_000)), 'pending');
 });
 
-watching('misses nothing that is committed before it waits', async () => {
+watching('misses no commit that happens before it waits', async () => {
   const { waiters } = scene();
   using watch = waiters.watch('a', 1);
   waiters.changed('a');
   assert.is(await watch.change(1_000), true);
 });
 
-watching('is woken by nothing of another instance, and by its time', async () => {
+watching('is not woken by another instance, and is woken by its time-out', async () => {
   const { clock, waiters } = scene();
   using watch = waiters.watch('a', 1);
   const change = watch.change(1_000);
@@ -41,7 +41,7 @@ watching('is woken by nothing of another instance, and by its time', async () =>
   assert.is(await change, false);
 });
 
-watching('is woken when its shard, or every shard, is left', async () => {
+watching('is woken when its shard, or every shard, is closed here', async () => {
   const { waiters } = scene();
   using one = waiters.watch('a', 1);
   using other = waiters.watch('b', 2);
@@ -53,7 +53,7 @@ watching('is woken when its shard, or every shard, is left', async () => {
   assert.is(await second, true);
 });
 
-watching('is forgotten when it ends, and others of the instance are not', async () => {
+watching('is removed when it ends, and other calls of the instance are not', async () => {
   const { waiters } = scene();
   using staying = waiters.watch('a', 1);
   const going = waiters.watch('a', 1);
@@ -64,7 +64,7 @@ watching('is forgotten when it ends, and others of the instance are not', async 
   assert.is(await staying.change(1_000), true);
 });
 
-watching('is refused as overloaded when 16,384 do', async () => {
+watching('is refused as overloaded when 16,384 calls wait', async () => {
   const { waiters } = scene();
   const watches = Array.from({ length: 16_384 }, (_, n) => waiters.watch(`${n}`, 1));
   const refusal = await refusalOf(() => waiters.watch('a', 1));

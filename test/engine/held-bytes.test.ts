@@ -19,28 +19,34 @@ import {
 import { liveBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** How far what is counted may be from what is held. */
+/** Maximum relative difference of counted and real bytes. */
 const TOLERANCE = 0.2;
 
-/** How far, besides, what is counted of a record without text may be from what it holds. */
+/** Additional tolerance for each record without text, in bytes. */
 const SHELL_BYTES = 300;
 
-/** Bytes of the checkpointer's account of one dirty actor, which storing frees and no size counts. */
+/**
+ * Bytes of the checkpointer's entry for a dirty actor: storing frees them, and no size counts them.
+ */
 const ACCOUNT_BYTES = 190;
 
-/** Bytes that the instances measured together may hold: not more than the tail takes. */
+/** Maximum bytes of the instances measured together, at most the size of the tail. */
 const BYTES_MAX = 24 * 1_024 * 1_024;
 
-/** Instances that are measured together: what the process itself takes and frees must not matter. */
+/**
+ * Instances that are measured together: enough that memory of the process itself does not matter.
+ */
 const INSTANCES_MAX = 2_500;
 
-/** V8 takes and frees memory of its own meanwhile, another amount each time. A miscount shows each time. */
+/**
+ * Number of tries: V8 allocates and frees varying memory meanwhile. A wrong count fails every try.
+ */
 const WEIGHINGS_MAX = 3;
 
-/** What is done to every instance, in this order; with a key where there is one. */
+/** Command for every instance, in this order; with a key where one is given. */
 type Step = { readonly command: EngineCommand; readonly key?: string };
 
-/** A store that keeps nothing: what it was given must not count as held. */
+/** A store that keeps nothing: stored data must not count as held. */
 const FORGETFUL: InstanceStore = {
   bucketOf: () => 0,
   readHead: async () => undefined,
@@ -55,7 +61,7 @@ const FORGETFUL: InstanceStore = {
 
 const ANCHORED = { ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] };
 
-/** A text of its own for every instance, as callers send them. */
+/** A separate text for every instance, as callers send them. */
 const textOf = (n: number, length: number, unit: string) =>
   Buffer.from(`${n}`.padEnd(length, unit)).toString();
 const context = (n: number, length: number, unit = 'x') =>
@@ -70,7 +76,7 @@ const batch = (count: number, isEveryStateWanted: boolean): EngineCommand => {
   return { kind: 'process', observations: drifting(count), isBatch: true, isEveryStateWanted };
 };
 
-/** What happens to instance `n`. */
+/** The steps of instance `n`, by case. */
 const HISTORIES: Record<string, (n: number) => readonly Step[]> = {
   'a create': () => [{ command: CREATE }],
   'a create with a long description': (n) => [
@@ -132,26 +138,27 @@ const HISTORIES: Record<string, (n: number) => readonly Step[]> = {
   'a keyed batch': (n) => [{ command: ANCHORED }, { command: batch(100, true), key: `k-${n}` }],
 };
 
-const held = suite('what instances hold until it is stored');
+const held = suite('the unstored memory of instances');
 
 for (const [what, stepsOf] of Object.entries(HISTORIES)) {
-  held(`is what is counted, after ${what}`, async () => {
+  held(`equals the count after ${what}`, async () => {
     const { counted } = await measure(10, stepsOf);
     const count = Math.min(INSTANCES_MAX, Math.floor(BYTES_MAX / counted));
     await weighed(async () => {
       const { memory, ...found } = await measure(count, stepsOf);
       assertClose(found.counted, memory.all, 'in memory');
-      // Of a deleted instance, or one that was only described, storing frees the account alone.
+      // For an instance that is deleted or only described, storing frees only the checkpointer's
+      // entry.
       const unstored = memory.unstored - ACCOUNT_BYTES;
       if (unstored > 100) assertClose(found.countedUnstored, unstored, 'that is not stored');
     });
   });
 }
 
-const recovered = suite('what instances hold that a takeover has run again');
+const recovered = suite('the memory of instances that a takeover has replayed');
 
 for (const [what, stepsOf] of Object.entries(HISTORIES)) {
-  recovered(`is what is counted, after ${what}`, async () => {
+  recovered(`equals the count after ${what}`, async () => {
     const { counted } = await measureRecovered(10, stepsOf);
     const count = Math.min(INSTANCES_MAX, Math.floor(BYTES_MAX / counted));
     await weighed(async () => {
@@ -162,7 +169,7 @@ for (const [what, stepsOf] of Object.entries(HISTORIES)) {
   });
 }
 
-/** Weighs again after a failure, up to `WEIGHINGS_MAX` times. */
+/** Measures again after a failure, up to `WEIGHINGS_MAX` times. */
 async function weighed(weigh: () => Promise<void>): Promise<void> {
   for (let weighing = 1; ; weighing += 1) {
     try {
@@ -173,7 +180,7 @@ async function weighed(weigh: () => Promise<void>): Promise<void> {
   }
 }
 
-/** The same of instances that replay their records, as the journal gives them back. */
+/** Measures instances that replay their records from the journal. */
 async function measureRecovered(count: number, stepsOf: (n: number) => readonly Step[]) {
   const directory = { put: none, remove: none, reserve: none };
   const metrics = engineMetrics(createMetrics(), new ManualClock());
@@ -192,7 +199,7 @@ async function measureRecovered(count: number, stepsOf: (n: number) => readonly 
   };
 }
 
-/** An instance of which nothing is stored but the records of this history. */
+/** An instance without stored data except the records of this history. */
 async function replayedState(kind: InstanceKind, steps: readonly Step[]): Promise<InstanceState> {
   const records = await recordsOf(kind, steps);
   const events = records.map((record) => kind.sourcing.read(JSON.parse(record)));
@@ -204,7 +211,7 @@ async function replayedState(kind: InstanceKind, steps: readonly Step[]): Promis
   return state;
 }
 
-/** What an instance with this history leaves in the journal. */
+/** The journal records of an instance with this history. */
 async function recordsOf(kind: InstanceKind, steps: readonly Step[]): Promise<string[]> {
   let { state } = await kind.activate(INSTANCE_ID);
   const records: string[] = [];
@@ -231,17 +238,17 @@ async function recordsOf(kind: InstanceKind, steps: readonly Step[]): Promise<st
 
 async function none(): Promise<void> {}
 
-/** Bytes of an instance by the heap and by estimate: in memory, and of that what is not stored. */
+/** Heap bytes and estimated bytes of an instance: in memory, and the unstored part. */
 async function measure(count: number, stepsOf: (n: number) => readonly Step[]) {
   const scene = instancesUnderTest({ store: FORGETFUL });
-  // Its own memory must not count.
+  // The measurement's own memory must not count.
   await scene.ask(CREATE, { instanceId: 'inst_0000000000000000', callId: 0 });
   const empty = liveBytes();
   for (let n = 1; n <= count; n += 1) {
     const instanceId = `inst_${n.toString(16).padStart(16, '0')}`;
     for (const { command, key } of stepsOf(n)) {
       const idempotency = key === undefined ? undefined : { key, fingerprint: 'f'.repeat(43) };
-      // Without an id: what is remembered of calls is bounded by itself.
+      // Without an id, because the memory of recent calls has its own bound.
       await scene.ask(command, { instanceId, callId: 0, idempotency });
     }
   }
@@ -251,7 +258,7 @@ async function measure(count: number, stepsOf: (n: number) => readonly Step[]) {
   const stored = liveBytes();
   const after = scene.host.residency;
   const freed = bytes - after.bytes;
-  // The tail counts the text as well: nothing of a dirty actor leaves memory.
+  // The tail counts the text as well, because dirty actors are not evicted.
   assert.ok(unflushedBytes >= freed && unflushedBytes <= bytes, `${unflushedBytes} in the tail`);
   assert.is(after.unflushedBytes, 0);
   return {

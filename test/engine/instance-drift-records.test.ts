@@ -5,7 +5,7 @@ import { placeOf } from '#test/support/pagination';
 
 const drift = suite('when drift is read');
 
-/** An anchored home that is pushed the other way until it breaks: D1, D2 and D3 events. */
+/** An anchored home that is pushed away until it breaks: D1, D2 and D3 events. */
 async function drifting() {
   const scene = await createdInstance({}, ANCHORED);
   const answered: unknown[] = [];
@@ -40,7 +40,7 @@ drift(
   },
 );
 
-drift('a page of it has all four numbers and straddles what is stored', async () => {
+drift('a page has all four numbers and spans stored and unstored events', async () => {
   const { scene, answered } = await drifting();
   const total = answered.length;
   for (const [limit, offset] of [

@@ -28,22 +28,27 @@ import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import { refusalOf } from '#test/support/settled';
 
-/** The account that calls, unless a call says otherwise. */
+/** The account of a call by default. */
 export const ACCOUNT_ID = 'Acc0unt00001';
 
-/** The instance that is called, unless a call says otherwise. */
+/** The instance of a call by default. */
 export const INSTANCE_ID = 'inst_00000000000000aa';
 
 /** When the fixture's clock starts, Unix milliseconds. */
 export const START_MS = Date.UTC(2026, 0, 15, 12);
 
-/** Idle instances leave after this age; the shortest that is longer than a call is remembered. */
+/**
+ * Age at which idle instances are evicted: the shortest that exceeds the memory of recent calls.
+ */
 const IDLE_AGE_MS = 30_000;
 
-/** When what is dirty is stored, in milliseconds: sooner than by default, for short histories. */
+/**
+ * Age at which dirty instances are stored, in milliseconds: shorter than the default, for short
+ * histories.
+ */
 const CHECKPOINT_AGE_MS = 20_000;
 
-/** What a test may replace. */
+/** Parts that a test can replace. */
 export type Replaced = {
   readonly store?: InstanceStore;
   readonly listings?: ListingStore;
@@ -83,10 +88,10 @@ export const CREATE = {
   energyLevel: 0.8,
 } as const;
 
-/** A create of an identity that is anchored far from where `pushed` pushes it. */
+/** A create of an identity that is anchored far from the target of `pushed`. */
 export const ANCHORED = { ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] } as const;
 
-/** An observation; without a time the engine stamps it. */
+/** An observation; without a time the engine sets the time. */
 export function seen(fields: Partial<ObservationInput> = {}): ObservationInput {
   return {
     mode: 2,
@@ -106,14 +111,16 @@ export function process(
   return { kind: 'process', observations, isBatch, isEveryStateWanted: false };
 }
 
-/** `process` with the observations of these fields; a neutral one where there are none. */
+/** `process` with observations of these fields; one neutral observation without fields. */
 export function observed(
   ...fields: readonly Partial<ObservationInput>[]
 ): Extract<EngineCommand, { kind: 'process' }> {
   return process(...(fields.length === 0 ? [seen()] : fields.map(seen)));
 }
 
-/** The nth of the observations that push an anchored identity away from its home, 2 s apart. */
+/**
+ * Observation number `n` that pushes an anchored identity away from its home; they are 2 s apart.
+ */
 export function pushed(n: number): EngineCommand {
   return observed({ mode: n % 2 === 0 ? 1 : 3, signal: 1, timestampMs: START_MS + n * 2_000 });
 }
@@ -163,7 +170,7 @@ function hostsOf(
   return { metrics, bugs, directories, host };
 }
 
-/** Has the account's directory take what instances send it, as the owner of its shard would. */
+/** Delivers rows of instances to the account's directory, as the owner of its shard does. */
 function directoryOwner(directories: {
   ask(accountId: string, call: DirectoryCall): unknown;
 }): EngineClient {
@@ -180,10 +187,10 @@ function directoryOwner(directories: {
   };
 }
 
-/** What `instancesUnderTest` gives. */
+/** Result of `instancesUnderTest`. */
 export type InstanceScene = ReturnType<typeof instancesUnderTest>;
 
-/** Such a scene in which the instance that is called has just been created. */
+/** A scene in which the default instance has just been created. */
 export async function createdInstance(
   replaced: Replaced = {},
   fields: Partial<Extract<EngineCommand, { kind: 'create' }>> = {},
@@ -201,7 +208,7 @@ export function instancesUnderTest(replaced: Replaced = {}) {
   const { metrics, bugs, directories, host } = hostsOf(replaced, clock, store, listings);
   let lastCallId = 0;
 
-  /** Asks with a call id of its own, unless the fields have one. */
+  /** Sends a command with a new call id, unless the fields have one. */
   async function ask(
     command: EngineCommand,
     fields: Partial<Omit<EngineCall, 'command'>> = {},
@@ -213,7 +220,7 @@ export function instancesUnderTest(replaced: Replaced = {}) {
     );
   }
 
-  /** Lets time pass in steps in which background work can be done. */
+  /** Passes time in steps, so that background work can complete. */
   const passed = (ms: number) => pass(clock, ms, 1_000);
 
   return {
@@ -229,20 +236,20 @@ export function instancesUnderTest(replaced: Replaced = {}) {
     read: async (command: EngineCommand) => bodyOf(await ask(command)),
     refusal: async (command: EngineCommand, fields: Partial<Omit<EngineCall, 'command'>> = {}) =>
       (await refusalOf(() => ask(command, fields))) as Fault,
-    /** The history rows of the instance that the store has, newest first. */
+    /** The stored history rows of the default instance, newest first. */
     storedRows: async () => {
       const head = await store.readHead(INSTANCE_ID);
       const page = { newest: 99, count: 99 };
       return head === undefined ? [] : storedHistory(store, INSTANCE_ID, head, page);
     },
-    /** Until everything is stored; nothing leaves memory that was used just now. */
+    /** Passes time until everything is stored; recently used instances stay in memory. */
     flush: () => passed(CHECKPOINT_AGE_MS + 2_000),
-    /** Until everything is stored and has left memory. */
+    /** Passes time until everything is stored and evicted. */
     evict: async () => {
       await passed(2 * IDLE_AGE_MS);
       if (host.residency.actors > 0) throw new Error('something stays in memory');
     },
-    /** Lets time pass without a checkpoint or an eviction. */
+    /** Advances the clock without a checkpoint or an eviction. */
     jump: (ms: number) => {
       clock.advance(ms);
     },

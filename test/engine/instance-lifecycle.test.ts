@@ -19,7 +19,7 @@ const iso = (timeMs: number) => new Date(timeMs).toISOString();
 
 const created = suite('when an instance is created');
 
-created('it is answered with its texts and times, and a tag of version 1', async () => {
+created('the answer has its texts and times, and a tag of version 1', async () => {
   const { ask } = instancesUnderTest();
   const answer = await ask(CREATE);
   assert.equal(bodyOf(answer).data, {
@@ -33,7 +33,7 @@ created('it is answered with its texts and times, and a tag of version 1', async
   assert.is(answer.cycles, 0);
 });
 
-created('it stands in the listing before it is answered', async () => {
+created('it is in the listing before the answer is sent', async () => {
   const listings = memoryListingStore();
   const written = Promise.withResolvers<void>();
   const slow = { ...listings, put: () => written.promise };
@@ -44,7 +44,7 @@ created('it stands in the listing before it is answered', async () => {
   assert.is(bodyOf(await answer).data.id, INSTANCE_ID);
 });
 
-created('its listing row is not written before the journal has it', async () => {
+created('its listing row is written only after the journal has its record', async () => {
   const journal = new SlowJournal();
   const { ask, listings } = instancesUnderTest({ journal });
   const answer = ask(CREATE);
@@ -55,15 +55,15 @@ created('its listing row is not written before the journal has it', async () => 
   assert.is((await listings.load('Acc0unt00001')).length, 1);
 });
 
-created('a second one of this id is a conflict, of any caller', async () => {
+created('a second create with the same id is a conflict, for any caller', async () => {
   const { refusal } = await createdInstance();
   assert.is((await refusal(CREATE)).reason, 'already_exists');
   assert.is((await refusal(CREATE, { accountId: 'Acc0unt00002' })).reason, 'already_exists');
 });
 
-const foreign = suite('when an instance is of another account or of no account');
+const foreign = suite('when an instance is of another account or does not exist');
 
-foreign('every command is not found, and all refusals are alike', async () => {
+foreign('every command is not found, with identical refusals', async () => {
   const { read, refusal } = await createdInstance();
   const page = { limit: 1, offset: 0, isEveryGeneration: false } as const;
   const commands = [
@@ -87,7 +87,7 @@ foreign('every command is not found, and all refusals are alike', async () => {
   assert.is((await read({ kind: 'readInstance' })).data.name, 'Ada');
 });
 
-foreign('questions for what does not exist leave nothing in memory', async () => {
+foreign('calls for instances that do not exist leave nothing in memory', async () => {
   const { host, refusal } = instancesUnderTest();
   for (const id of ['inst_0000000000000001', 'inst_0000000000000002']) {
     await refusal({ kind: 'readInstance' }, { instanceId: id });
@@ -98,7 +98,7 @@ foreign('questions for what does not exist leave nothing in memory', async () =>
 
 const renamed = suite('when an instance is renamed');
 
-renamed('only what was given changes, and its state does not', async () => {
+renamed('only the given fields change, and the state does not', async () => {
   const { ask, jump, read } = await createdInstance();
   await ask(observed());
   const before = await read({ kind: 'readSnapshot' });
@@ -122,9 +122,9 @@ renamed('the listing has the new row before the answer', async () => {
   assert.equal([row?.name, row?.description, row?.version], ['Ada', 'x', 2]);
 });
 
-const matched = suite('when a call says which version it means');
+const matched = suite('when a call requires a version');
 
-matched('another version is a conflict that changes nothing', async () => {
+matched('another version is a conflict without a change', async () => {
   const { ask, read, refusal } = instancesUnderTest();
   const { etag } = await ask(CREATE);
   await ask({ kind: 'rename', name: 'Grace', description: undefined }, { ifMatch: etag });
@@ -141,7 +141,7 @@ matched('another version is a conflict that changes nothing', async () => {
   assert.equal([data.name, data.cycle_count], ['Grace', 0]);
 });
 
-matched('any version and the present one are accepted, and process does not care', async () => {
+matched('any version and the present one are accepted, and process ignores it', async () => {
   const { ask } = await createdInstance();
   const reset = await ask({ kind: 'reset', mode: 'initial' }, { ifMatch: '*' });
   await ask(observed(), { ifMatch: '"snap_0000000000000000"' });
@@ -152,7 +152,7 @@ matched('any version and the present one are accepted, and process does not care
 
 const removed = suite('when an instance is deleted');
 
-removed('it is gone from everywhere, with its rows', async () => {
+removed('it is deleted everywhere, with its rows', async () => {
   const scene = await createdInstance({ chunkBounds: chunksOfRows(1) });
   const { ask, refusal, flush, store, storedRows, listings } = scene;
   await ask(observed({ contextJson: '{"secret":1}' }, { contextJson: '{"secret":2}' }));
@@ -171,7 +171,7 @@ removed('it is gone from everywhere, with its rows', async () => {
   assert.equal(await storedRows(), []);
 });
 
-removed('it stays gone when it has left memory', async () => {
+removed('it stays deleted after its eviction', async () => {
   const { ask, refusal, evict } = await createdInstance();
   await ask({ kind: 'remove' });
   await evict();
@@ -192,7 +192,7 @@ processing('each is a cycle, in one version per call', async () => {
   assert.equal([data.processed_count, data.snapshot.cycle], [3, 4]);
 });
 
-processing('a batch that wants every state gets one for each', async () => {
+processing('a batch with intermediate states gets one for each observation', async () => {
   const { ask } = await createdInstance();
   const requested = { ...observed({}, { mode: 4 }), isEveryStateWanted: true };
   const { data } = bodyOf(await ask(requested));
@@ -203,7 +203,7 @@ processing('a batch that wants every state gets one for each', async () => {
   assert.is(data.processed_count, 2);
 });
 
-processing('one that comes too early changes nothing and says when to come again', async () => {
+processing('an early observation changes nothing and gets the time to wait', async () => {
   const { ask, jump, clock } = await createdInstance();
   const first = await ask(observed());
   jump(400);
@@ -216,7 +216,7 @@ processing('one that comes too early changes nothing and says when to come again
   assert.is((await ask(observed())).cycles, 1);
 });
 
-processing('a batch that comes too early is throttled as a whole', async () => {
+processing('an early batch is throttled as a whole', async () => {
   const { ask } = await createdInstance();
   await ask(observed());
   const plain = await ask(observed({}, {}));
@@ -228,7 +228,7 @@ processing('a batch that comes too early is throttled as a whole', async () => {
 
 const reset = suite('when an instance is reset');
 
-reset('it is a fresh one: cycle 0, no interval to keep, time from now', async () => {
+reset('it is like new: cycle 0, no minimum interval, time from now', async () => {
   const { ask, jump } = instancesUnderTest();
   await ask({ ...CREATE, energyLevel: 0.6 });
   await ask(observed());
@@ -240,7 +240,7 @@ reset('it is a fresh one: cycle 0, no interval to keep, time from now', async ()
   assert.equal([next.throttledRetryAfterS, bodyOf(next).data.snapshot.cycle], [0, 1]);
 });
 
-reset('the very same observations lead to the very same states again', async () => {
+reset('the same observations lead to the same states again', async () => {
   const { ask, jump } = await createdInstance();
   const day = async () => {
     const bodies: unknown[] = [];

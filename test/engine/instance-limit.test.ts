@@ -13,7 +13,7 @@ const keyed = (n: number) => {
   return { ...at(n), callId: 7_000 + n, idempotency: { key: `k${n}`, fingerprint: 'f' } };
 };
 
-/** An account with n instances, and what becomes of one create more. */
+/** An account with n instances, and the result of one more create. */
 async function accountWith(instances: number, listings = memoryListingStore()) {
   const scene = instancesUnderTest({ listings });
   for (let n = 1; n <= instances; n += 1) await scene.ask(LIMITED, at(n));
@@ -24,16 +24,16 @@ async function accountWith(instances: number, listings = memoryListingStore()) {
   return { ...scene, isLimited };
 }
 
-const full = suite('an account that has as many instances as its plan allows');
+const full = suite('an account at the instance limit of its plan');
 
-full('is refused one more, and nothing is left of that', async () => {
+full('is refused one more, which leaves no data', async () => {
   const { isLimited, isInMemory, listings } = await accountWith(MAX);
   assert.ok(await isLimited(MAX + 1));
   assert.not(isInMemory(idOf(MAX + 1)));
   assert.is((await listings.load(ACCOUNT_ID)).length, MAX);
 });
 
-full('is answered a create again that it has made, with a key and without', async () => {
+full('gets the answer again for a repeated create, with a key and without', async () => {
   const { ask, isLimited } = await accountWith(MAX - 2);
   const first = await ask(LIMITED, keyed(8));
   const other = await ask(LIMITED, { ...at(9), callId: 99 });
@@ -42,14 +42,14 @@ full('is answered a create again that it has made, with a key and without', asyn
   assert.equal(await ask(LIMITED, { ...at(9), callId: 99 }), other);
 });
 
-full('has a place again when one is deleted', async () => {
+full('may create another one when one is deleted', async () => {
   const { ask, isLimited } = await accountWith(MAX);
   await ask({ kind: 'remove' }, at(2));
   await ask(LIMITED, at(MAX + 1));
   assert.ok(await isLimited(MAX + 2));
 });
 
-full('still has as many after a deleted instance is announced twice', async () => {
+full('has the same count after a deletion is reported twice', async () => {
   const { ask, refusal, isLimited } = await accountWith(MAX);
   await ask({ kind: 'remove' }, at(2));
   await refusal({ kind: 'remove' }, at(2));
@@ -57,15 +57,15 @@ full('still has as many after a deleted instance is announced twice', async () =
   assert.ok(await isLimited(MAX + 2));
 });
 
-full('is counted from the store by a directory that comes to memory', async () => {
+full('is counted from the store when its directory is activated', async () => {
   const { evict, isLimited } = await accountWith(MAX);
   await evict();
   assert.ok(await isLimited(MAX + 1));
 });
 
-const beside = suite('creates beside each other');
+const beside = suite('concurrent creates');
 
-beside('get the places that are left, and no more', async () => {
+beside('get the remaining places, and no more', async () => {
   const { ask, listings } = await accountWith(MAX - 1);
   const creates = Array.from({ length: 20 }, (_, n) => ask(LIMITED, at(100 + n)));
   const made = (await Promise.allSettled(creates)).filter(({ status }) => status === 'fulfilled');
@@ -89,7 +89,7 @@ beside('count while their rows are being stored', async () => {
   assert.ok(await isLimited(9));
 });
 
-const lost = suite('a place that was kept for a create that never came');
+const lost = suite('a place reserved for a create that never came');
 
 lost('is free again after a while', async () => {
   const { ask, directories, isLimited, pass } = await accountWith(MAX - 1);
@@ -101,7 +101,7 @@ lost('is free again after a while', async () => {
   await ask(LIMITED, at(9));
 });
 
-lost('is not created when the listing cannot be reached', async () => {
+lost('is not reserved when the listing cannot be reached', async () => {
   const { directories, ask, isInMemory } = await accountWith(0);
   await directories[Symbol.asyncDispose]();
   const refusal = await refusalOf(() => ask(LIMITED, at(1)));

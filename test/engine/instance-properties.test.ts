@@ -15,17 +15,17 @@ import {
   seen,
 } from '#test/engine/instance-fixture';
 
-/** Something that happens to an instance, and what happens to its actor right after. */
+/** A command for an instance, and the fate of its actor right afterwards. */
 type Step = {
   readonly command: EngineCommand;
   readonly key: string | undefined;
   readonly afterwards: 'nothing' | 'flush' | 'evict';
 };
 
-/** Time between two steps: longer than flushing and leaving memory take. */
+/** Time between two steps: longer than a checkpoint and an eviction take. */
 const STEP_MS = 100_000;
 
-/** An anchored home, so that drift and roll-backs come within a few pushes. */
+/** An anchored home, so that drift and rollbacks happen within a few pushes. */
 const ANCHORED = { ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] };
 
 const page = {
@@ -91,15 +91,15 @@ const step: fc.Arbitrary<Step> = fc.record({
   key: fc.option(fc.constantFrom('a', 'b', 'c'), { nil: undefined }),
   afterwards: fc.constantFrom('nothing' as const, 'flush' as const, 'evict' as const),
 });
-/** From chunks of single rows to those of the service. */
+/** From chunks of single rows to the bounds of the service. */
 const bounds = fc
   .tuple(fc.integer({ min: 1, max: 32 }), fc.integer({ min: 1, max: 8 }))
   .map(([history, drift]) => chunksOfRows(history, drift));
 const day = fc.array(step, { minLength: 1, maxLength: 25 });
 
-const property = suite('whatever is done to an instance');
+const property = suite('after any commands to an instance');
 
-property('leaving memory and coming back changes no byte of any answer', async () => {
+property('an eviction and reload changes no byte of any answer', async () => {
   await fc.assert(
     fc.asyncProperty(day, bounds, async (steps, chunkBounds) => {
       const kept = await answersOf(steps.map((one) => ({ ...one, afterwards: 'nothing' })));
@@ -109,7 +109,7 @@ property('leaving memory and coming back changes no byte of any answer', async (
   );
 });
 
-property('no head that a store holds is ever changed', async () => {
+property('no head in a store is ever changed', async () => {
   await fc.assert(
     fc.asyncProperty(day, async (steps) => {
       const { store, assertUnchanged } = watchedStore();
@@ -120,7 +120,7 @@ property('no head that a store holds is ever changed', async () => {
   );
 });
 
-/** The answers to the steps, or why they were refused; the clock is the same in every run. */
+/** The answers to the steps, or their refusals; the clock is the same in every run. */
 async function answersOf(steps: readonly Step[], replaced: Replaced = {}): Promise<unknown[]> {
   const scene = instancesUnderTest(replaced);
   const { ask, clock, flush, evict, bugs } = scene;
@@ -135,7 +135,9 @@ async function answersOf(steps: readonly Step[], replaced: Replaced = {}): Promi
   return answers;
 }
 
-/** What the edge adds: only writes have keys, and a key is used for one kind of command. */
+/**
+ * Fields as the edge sets them: only writes have keys, and a key is used for one kind of command.
+ */
 function fieldsOf(
   index: number,
   { kind }: EngineCommand,
@@ -156,7 +158,7 @@ async function outcomeOf(ask: () => Promise<EngineAnswer>): Promise<unknown> {
   }
 }
 
-/** A store that remembers what every head looked like when it came in. */
+/** A store that records every head as it was when stored. */
 function watchedStore() {
   const store = memoryInstanceStore();
   const heads: { given: InstanceHead; copy: InstanceHead }[] = [];

@@ -35,13 +35,13 @@ async function history(
   return { numbers: data.map((row: Record) => row.context.n), data, pagination };
 }
 
-/** `from` down to `to`. */
+/** The numbers from `from` down to `to`. */
 const down = (from: number, to: number) =>
   Array.from({ length: Math.max(0, from - to + 1) }, (_, index) => from - index);
 
 const record = suite('when the history is read');
 
-record('a record has what was sent, and when', async () => {
+record('a record has the values that were sent, and their time', async () => {
   const scene = await createdInstance();
   const contextJson = '{"text":"é\\u0000","deep":{"list":[1,2.5,null]}}';
   await scene.ask(observed({ mode: 6, signal: 0.1, confidence: 0, contextJson }));
@@ -67,7 +67,7 @@ record('a record has what was sent, and when', async () => {
   assert.equal([answer.etag, answer.cycles], ['', 0]);
 });
 
-record('an instance without observations has an empty one', async () => {
+record('an instance without observations has an empty history', async () => {
   const scene = await createdInstance();
   const { data, pagination } = await history(scene, 10, 0);
   assert.equal(data, []);
@@ -76,7 +76,7 @@ record('an instance without observations has an empty one', async () => {
 
 const straddling = suite('when some rows are stored and some are not');
 
-/** Ten rows stored, eight of them in chunks; five in memory only. */
+/** Ten stored rows, eight of them in chunks, and five rows in memory only. */
 async function straddle(): Promise<InstanceScene> {
   const scene = await createdInstance({ chunkBounds: chunksOfRows(4) });
   await observe(scene, 1, 10);
@@ -99,7 +99,7 @@ straddling('every page of every size has its rows in order', async () => {
   }
 });
 
-straddling('they are the same pages after they are stored, and after they came back', async () => {
+straddling('the pages are the same after the rows are stored, and after a reload', async () => {
   const scene = await straddle();
   const pages = async () => {
     const all = [];
@@ -114,7 +114,7 @@ straddling('they are the same pages after they are stored, and after they came b
 });
 
 straddling(
-  'a page asked for while a checkpoint is written misses and doubles nothing',
+  'a page that is read while a checkpoint is written misses and repeats no row',
   async () => {
     const { store, gates } = gatedStore();
     const scene = await createdInstance({ store, chunkBounds: chunksOfRows(4) });
@@ -152,7 +152,7 @@ async function threeGenerations(): Promise<InstanceScene> {
   return scene;
 }
 
-generations('the current one is shown, and its total is the cycle count', async () => {
+generations('the current generation is shown, and its total is the cycle count', async () => {
   const scene = await threeGenerations();
   const { data, numbers, pagination } = await history(scene, 10, 0);
   assert.equal(numbers, [9, 8]);
@@ -167,7 +167,7 @@ generations('the current one is shown, and its total is the cycle count', async 
   assert.equal([pagination.total, instance.cycle_count], [2, 2]);
 });
 
-generations('all of them are shown newest first, each record with its generation', async () => {
+generations('all generations are shown newest first, each record with its generation', async () => {
   const scene = await threeGenerations();
   const { data, pagination } = await history(scene, 10, 0, true);
   assert.equal(
@@ -187,7 +187,7 @@ generations('all of them are shown newest first, each record with its generation
   assert.is(pagination.total, 9);
 });
 
-/** A memory store that can hold the next checkpoint, and a read. */
+/** A memory store that can block the next checkpoint, and a read. */
 function gatedStore() {
   const store = memoryInstanceStore();
   const gates: {
@@ -212,7 +212,9 @@ function gatedStore() {
 
 const large = suite('when the rows of a page are large');
 
-/** Rows with contexts of these sizes, oldest first, all stored; and how many were read at once. */
+/**
+ * Rows with contexts of these sizes, oldest first, all stored; and the number of rows of each read.
+ */
 async function stored(sizes: readonly number[]) {
   const reads: number[] = [];
   const memory = memoryInstanceStore();
@@ -234,10 +236,10 @@ async function stored(sizes: readonly number[]) {
   return { scene, reads };
 }
 
-/** Bytes of the rows that a page has. */
+/** Bytes of the rows in a page. */
 const bytesOf = (data: unknown[]) => Buffer.byteLength(JSON.stringify(data)) - 2;
 
-large('a page ends before the row with which it would have over 1 MiB, and has more', async () => {
+large('a page ends before the row that would exceed 1 MiB, and has more', async () => {
   const { scene, reads } = await stored(Array.from({ length: 140 }, () => 8_000));
   const { numbers, data, pagination } = await history(scene, 1_000, 0);
   assert.ok(bytesOf(data) <= 1_048_576);
@@ -250,7 +252,7 @@ large('a page ends before the row with which it would have over 1 MiB, and has m
   assert.is(rest.pagination.has_more, false);
 });
 
-large('they are counted in memory as in the store', async () => {
+large('they are counted the same in memory as in the store', async () => {
   const { scene } = await stored([8_000]);
   for (let n = 2; n <= 140; n += 1) {
     const contextJson = `{"n":${n},"x":"${'é'.repeat(4_000)}"}`;
@@ -261,10 +263,10 @@ large('they are counted in memory as in the store', async () => {
   assert.is(pagination.has_more, true);
 });
 
-large('small ones are read in a few portions, whatever the page', async () => {
+large('small rows are read in a few portions, whatever the page', async () => {
   const { scene, reads } = await stored(Array.from({ length: 600 }, () => 10));
   assert.equal((await history(scene, 1_000, 0)).numbers, down(600, 1));
-  // The newest 24 are in the head.
+  // The newest 24 rows are in the head.
   assert.equal(reads, [128, 256, 192]);
   assert.equal((await history(scene, 100, 17)).numbers, down(583, 484));
   assert.equal(reads.slice(3), [93]);

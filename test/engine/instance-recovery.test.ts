@@ -10,7 +10,7 @@ import {
   START_MS,
 } from '#test/engine/instance-fixture';
 
-/** Everything that can be asked without changing anything, byte for byte. */
+/** All answers to reads, byte for byte. */
 async function everything({ ask }: InstanceScene, throttledAtMs: number) {
   const page = { limit: 1_000, offset: 0, isEveryGeneration: true };
   const commands = [
@@ -27,7 +27,7 @@ async function everything({ ask }: InstanceScene, throttledAtMs: number) {
   return answers;
 }
 
-/** An identity pushed away from its home until it was rolled back, and the time of the last push. */
+/** An identity pushed away from its home until its rollback, and the time of the last push. */
 async function rolledBack() {
   const scene = await createdInstance({}, ANCHORED);
   for (let n = 1; n <= 400; n += 1) {
@@ -37,7 +37,7 @@ async function rolledBack() {
   throw new Error('nothing was rolled back');
 }
 
-const back = suite('when an instance has left memory and comes back');
+const back = suite('when an instance was evicted and is loaded again');
 
 back('every answer is the same to the byte', async () => {
   const scene = await createdInstance({}, { description: 'with "quotes" and é\u{1f600}' });
@@ -52,7 +52,7 @@ back('every answer is the same to the byte', async () => {
   assert.equal(await everything(scene, lastMs + 1), before);
 });
 
-back('so is the report of a cycle that was rolled back', async () => {
+back('the report of a rolled-back cycle is the same', async () => {
   const { scene, lastMs } = await rolledBack();
   const before = await everything(scene, lastMs + 999);
   const throttled = bodyOf(before[5] ?? ({ body: '' } as never));
@@ -61,7 +61,7 @@ back('so is the report of a cycle that was rolled back', async () => {
   assert.equal(await everything(scene, lastMs + 999), before);
 });
 
-back('it goes on exactly as one that never left', async () => {
+back('it continues exactly like an instance that stayed in memory', async () => {
   const [{ scene: left }, { scene: stayed }] = [await rolledBack(), await rolledBack()];
   await left.evict();
   for (let n = 0; n < 20; n += 1) {
@@ -72,7 +72,7 @@ back('it goes on exactly as one that never left', async () => {
   }
 });
 
-back('without a timestamp the next observation is of now', async () => {
+back('the next observation without a timestamp has the present time', async () => {
   const scene = await createdInstance();
   await scene.ask(observed());
   await scene.evict();
@@ -82,7 +82,7 @@ back('without a timestamp the next observation is of now', async () => {
   assert.is(data[0].timestamp, new Date(scene.clock.wallMs()).toISOString());
 });
 
-back('a clock that stands before its last observation does not freeze it', async () => {
+back('a clock behind its last observation does not block it', async () => {
   const scene = await createdInstance();
   await scene.ask(observed());
   await scene.evict();

@@ -12,21 +12,23 @@ import {
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-/** A keyed call's fields: the id that the edge derives, the key, and what it was used for. */
+/**
+ * A keyed call's fields: the id that the edge derives, the key, and a fingerprint of the request.
+ */
 function keyed(key: string, fingerprint = 'f'): Pick<EngineCall, 'callId' | 'idempotency'> {
   const callId = 1 + [...key].reduce((id, letter) => (id * 31 + letter.charCodeAt(0)) % 2 ** 40, 7);
   return { callId, idempotency: { key, fingerprint } };
 }
 
-/** A UUIDv7 made at a time. */
+/** A UUIDv7 of a given time. */
 function uuidV7(madeAtMs: number): string {
   const hex = madeAtMs.toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7abc-8def-0123456789ab`;
 }
 
-const again = suite('when a call without a key comes twice');
+const again = suite('when a call without a key is repeated');
 
-again('it is done once and answered twice', async () => {
+again('it is executed once and answered twice', async () => {
   const { ask, read, jump } = instancesUnderTest();
   const commands = [
     CREATE,
@@ -46,7 +48,7 @@ again('it is done once and answered twice', async () => {
   assert.ok(bodyOf(await ask({ kind: 'remove' }, { callId: 2_000 })).data.deleted);
 });
 
-again('and the instance has moved on, it may have happened, and that is said', async () => {
+again('after later changes, the answer is that it may have happened', async () => {
   const { ask, refusal, read, jump } = await createdInstance();
   await ask(observed(), { callId: 77 });
   jump(2_000);
@@ -57,7 +59,7 @@ again('and the instance has moved on, it may have happened, and that is said', a
   assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 2);
 });
 
-again('a batch that wanted every state is never answered with fewer', async () => {
+again('a batch with intermediate states is never answered with fewer states', async () => {
   const { ask, refusal, jump } = await createdInstance();
   const one = { ...observed(), isBatch: true, isEveryStateWanted: true };
   const answer = await ask(one, { callId: 78 });
@@ -83,7 +85,7 @@ again('the listing is notified again before the second answer', async () => {
   assert.equal(puts, [1]);
 });
 
-again('a throttled or refused call leaves no trace', async () => {
+again('a throttled or refused call is not remembered', async () => {
   const { ask, refusal, jump } = instancesUnderTest();
   await refusal(observed(), { callId: 9 });
   await ask(CREATE);
@@ -93,9 +95,9 @@ again('a throttled or refused call leaves no trace', async () => {
   assert.is((await ask(observed(), { callId: 9 })).cycles, 1);
 });
 
-const stored = suite('when a call with a key comes twice');
+const stored = suite('when a call with a key is repeated');
 
-stored('the second is the first one’s answer, marked, without a cycle', async () => {
+stored('the second answer equals the first, is marked as replayed, and adds no cycle', async () => {
   const { ask, read, jump } = instancesUnderTest();
   await ask(CREATE, keyed('c'));
   const first = await ask(observed(), keyed('k'));
@@ -106,7 +108,7 @@ stored('the second is the first one’s answer, marked, without a cycle', async 
   assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 2);
 });
 
-stored('it is the same from memory, from the store, and after it left memory', async () => {
+stored('the answer is the same from memory, from the store, and after an eviction', async () => {
   const scene = instancesUnderTest();
   const { ask, evict, flush } = scene;
   const created = await ask(CREATE, keyed('c'));
@@ -120,7 +122,7 @@ stored('it is the same from memory, from the store, and after it left memory', a
   assert.is((await scene.read({ kind: 'readInstance' })).data.cycle_count, 2);
 });
 
-stored('24 h later it still is, a millisecond more and it is done again', async () => {
+stored('it is replayed for 24 h, and executed again a millisecond later', async () => {
   for (const isEvicted of [false, true]) {
     const { ask, clock, evict, flush } = await createdInstance();
     await ask(observed(), keyed('k'));
@@ -147,7 +149,7 @@ stored('with another body it is refused, from memory and from the store', async 
   }
 });
 
-stored('a create’s key and a later call’s key are two', async () => {
+stored('a create’s key and a later call’s key are independent', async () => {
   const { ask, jump } = instancesUnderTest();
   await ask(CREATE, keyed('k'));
   jump(1_000);
@@ -155,7 +157,7 @@ stored('a create’s key and a later call’s key are two', async () => {
   assert.ok((await ask(CREATE, keyed('k'))).isReplayed);
 });
 
-stored('a throttled answer is not kept', async () => {
+stored('a throttled answer is not stored', async () => {
   const { ask, jump } = await createdInstance();
   await ask(observed());
   assert.is((await ask(observed(), keyed('k'))).throttledRetryAfterS, 1);
@@ -163,7 +165,7 @@ stored('a throttled answer is not kept', async () => {
   assert.is((await ask(observed(), keyed('k'))).cycles, 1);
 });
 
-stored('one whose key was made just now is found also if its answer has left memory', async () => {
+stored('a call with a new key is also found if its answer was evicted', async () => {
   const { ask, clock, pass, read } = await createdInstance();
   await pass(19_500);
   const key = uuidV7(clock.wallMs());
@@ -176,7 +178,7 @@ stored('one whose key was made just now is found also if its answer has left mem
 
 const quota = suite('when only a stored answer may be given');
 
-quota('there is one: it is given', async () => {
+quota('a stored answer is returned', async () => {
   const { ask, evict } = await createdInstance();
   const first = await ask(observed(), keyed('k'));
   await evict();
@@ -184,7 +186,7 @@ quota('there is one: it is given', async () => {
   assert.equal([second.body, second.isReplayed], [first.body, true]);
 });
 
-quota('there is none: the quota is exceeded and nothing happens', async () => {
+quota('without a stored answer the quota is exceeded and nothing changes', async () => {
   const { refusal, read } = await createdInstance();
   const fault = await refusal(observed(), { ...keyed('k'), isReplayOnly: true });
   assert.is(fault.code, 'quota_exceeded');
@@ -193,7 +195,7 @@ quota('there is none: the quota is exceeded and nothing happens', async () => {
 
 const deleted = suite('when the instance of a keyed create was deleted');
 
-deleted('the create is a conflict for 24 h, wherever its answer was kept', async () => {
+deleted('the create is a conflict for 24 h, wherever its answer was stored', async () => {
   for (const isFlushed of [false, true]) {
     for (const isEvicted of [false, true]) {
       const { ask, refusal, flush, evict } = instancesUnderTest();
@@ -207,7 +209,7 @@ deleted('the create is a conflict for 24 h, wherever its answer was kept', async
   }
 });
 
-deleted('after 24 h its id is taken for good, so that the key gets another one', async () => {
+deleted('after 24 h its id stays used, so that the key gets another id', async () => {
   const { ask, refusal, clock } = instancesUnderTest();
   await ask(CREATE, keyed('c'));
   await ask({ kind: 'remove' });
@@ -220,9 +222,9 @@ deleted('after 24 h its id is taken for good, so that the key gets another one',
   assert.equal([bodyOf(repeated).data.id, repeated.isReplayed], [instanceId, false]);
 });
 
-const early = suite('when a keyed create is older than 24 h and its instance lives');
+const early = suite('when a keyed create is older than 24 h and its instance exists');
 
-early('its id is taken', async () => {
+early('its id is used', async () => {
   const { ask, refusal, clock, evict } = instancesUnderTest();
   await ask(CREATE, keyed('c'));
   await evict();

@@ -11,13 +11,13 @@ import { CREATE, callOf, INSTANCE_ID, START_MS } from '#test/engine/instance-fix
 import { answerRow, checkpointAt, headAt, markerAt, storeOne } from '#test/storage/instance-rows';
 import { refusalOf } from '#test/support/settled';
 
-/** A UUIDv7 made at a time. */
+/** A UUIDv7 of a given time. */
 function uuidV7(madeAtMs: number): string {
   const hex = madeAtMs.toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7abc-8def-0123456789ab`;
 }
 
-/** Looks a key up at `START_MS` and says what was found and whether the store was asked. */
+/** Looks a key up at `START_MS`. Returns the answer found, and whether the store was read. */
 async function lookUp(
   key: string,
   answers: AnswerRow[] = [],
@@ -43,22 +43,22 @@ async function lookUp(
 
 const memory = suite('when the answer for a key is in memory');
 
-memory('it is found without asking the store, for 24 h', async () => {
+memory('it is found without a store read, for 24 h', async () => {
   const row = answerRow('call:k', START_MS - ANSWER_AGE_MS);
   assert.equal(await lookUp('k', [row]), { found: row, asked: [] });
 });
 
-memory('a millisecond later it is not found, and the store knows no better', async () => {
+memory('a millisecond later it is found neither in memory nor in the store', async () => {
   const row = answerRow('call:k', START_MS - ANSWER_AGE_MS - 1);
   assert.equal(await lookUp('k', [row]), { found: undefined, asked: [] });
 });
 
-memory('the newest of several is found', async () => {
+memory('the newest of several answers is found', async () => {
   const rows = [answerRow('call:k', 1), answerRow('call:j', 2), answerRow('call:k', START_MS)];
   assert.is((await lookUp('k', rows)).found, rows[2]);
 });
 
-const store = suite('when it is not in memory');
+const store = suite('when the answer is not in memory');
 
 for (const [text, key, isAsked] of [
   ['any text is looked up', 'order-17', true],
@@ -80,16 +80,16 @@ for (const [text, key, isAsked] of [
   });
 }
 
-store('a fresh UUIDv7 whose call was seen before is looked up', async () => {
+store('a new UUIDv7 whose call is remembered is looked up', async () => {
   assert.is((await lookUp(uuidV7(START_MS), [], 3)).asked.length, 1);
 });
 
-store('a fresh UUIDv7 is looked up when its call may have been seen under another id', async () => {
+store('a new UUIDv7 is looked up when its call may be remembered under another id', async () => {
   const change = { isNameUnsure: true } as const;
   assert.is((await lookUp(uuidV7(START_MS), [], undefined, change)).asked.length, 1);
 });
 
-store('nothing is looked for that a deleted instance answered, or none', async () => {
+store('no answer of a deleted instance is looked up, nor of an unknown one', async () => {
   const rows = memoryInstanceStore();
   const answers = [answerRow('create:k', START_MS)];
   await storeOne(rows, INSTANCE_ID, checkpointAt(1, { answers }));
@@ -102,9 +102,9 @@ store('nothing is looked for that a deleted instance answered, or none', async (
 
 const keyed = (fingerprint: string) => callOf(CREATE, { idempotency: { key: 'k', fingerprint } });
 
-const replay = suite('when a stored answer is given again');
+const replay = suite('when a stored answer is returned again');
 
-replay('it has the first one’s body and tag, no cycle, and says so', () => {
+replay('it has the first answer’s body and tag, no cycle, and is marked as replayed', () => {
   const { body, etag, fingerprint } = answerRow('call:k', 5);
   const expected = { body, etag, cycles: 0, throttledRetryAfterS: 0, isReplayed: true };
   assert.equal(replayOf(answerRow('call:k', 5), keyed(fingerprint)), expected);

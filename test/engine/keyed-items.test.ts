@@ -21,11 +21,11 @@ import {
 
 type Process = Extract<EngineCommand, { kind: 'process' }>;
 
-/** The nth observation of a log, 1 s apart. */
+/** Observation at this second of a log. */
 const at = (second: number, fields: Partial<ObservationInput> = {}) =>
   seen({ timestampMs: START_MS + second * 1_000, ...fields });
 
-/** A batch; `keys` name its items, and a single call's fingerprint is made of the key. */
+/** A batch; `keys` name its items, and a single call's fingerprint is derived from the key. */
 function batch(
   keys: readonly (string | undefined)[],
   observations: readonly ObservationInput[] = keys.map((_, index) => at(index)),
@@ -37,7 +37,7 @@ function batch(
 const ofSingle = (key: string) => ({ key, fingerprint: `a single call with ${key}` });
 const single = (key: string): Pick<EngineCall, 'idempotency'> => ({ idempotency: ofSingle(key) });
 
-/** A key of now, which a single call does not look up if it need not. */
+/** A new key, which a single call does not look up unless it must. */
 const YOUNG = `${START_MS.toString(16).padStart(12, '0').slice(0, 8)}-${START_MS.toString(16)
   .padStart(12, '0')
   .slice(8)}-7abc-8def-0123456789ab`;
@@ -46,7 +46,7 @@ const statusesOf = (answer: EngineAnswer): string[] =>
   bodyOf(answer).data.results.map(({ status }: { status: string }) => status);
 const cycleOf = (answer: EngineAnswer): number => bodyOf(answer).data.snapshot.cycle;
 
-const again = suite('when items of a batch come again');
+const again = suite('when items of a batch are repeated');
 
 // Report 2: a log that was replayed after a crash counted twice.
 again('they are reported as replayed, and only the others are applied', async () => {
@@ -67,7 +67,7 @@ again('they are reported as replayed, and only the others are applied', async ()
   assert.is(bodyOf(third).data.processed_count, 0);
 });
 
-again('every state of those that are applied is answered', async () => {
+again('the states of the applied items are returned', async () => {
   const { ask } = await createdInstance();
   await ask(batch(['a']));
   const { data } = bodyOf(await ask({ ...batch(['a', 'b', 'c']), isEveryStateWanted: true }));
@@ -76,7 +76,7 @@ again('every state of those that are applied is answered', async () => {
   assert.equal([none.data.states, none.data.processed_count], [[], 0]);
 });
 
-again('within one batch the second is replayed, and another observation is refused', async () => {
+again('an item repeated within one batch is replayed, or refused if it differs', async () => {
   const { ask, refusal } = await createdInstance();
   const twice = await ask(batch(['a', 'a', 'b'], [at(0), at(0), at(1)]));
   assert.equal(statusesOf(twice), ['applied', 'replayed', 'applied']);
@@ -88,7 +88,7 @@ again('within one batch the second is replayed, and another observation is refus
   );
 });
 
-again('with another observation nothing of the batch is applied', async () => {
+again('one item with other content prevents the whole batch', async () => {
   const { ask, refusal, read } = await createdInstance();
   await ask(batch(['a', 'b']));
   const changes = [{ mode: 3 }, { signal: 0.1 }, { confidence: 0.5 }, { contextJson: '{"a":1}' }];
@@ -102,21 +102,21 @@ again('with another observation nothing of the batch is applied', async () => {
   assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 2);
 });
 
-again('after a day they are new', async () => {
+again('they are new after a day', async () => {
   const { ask, jump } = await createdInstance();
   await ask(batch(['a']));
   jump(24 * 60 * 60 * 1_000 + 1);
   assert.equal(statusesOf(await ask(batch(['a'], [at(100_000)]))), ['applied']);
 });
 
-again('items without a key are applied as ever', async () => {
+again('items without a key are applied as before', async () => {
   const { ask } = await createdInstance();
   await ask(batch(['a']));
   const answer = await ask(batch(['a', undefined], [at(0), at(1)]));
   assert.equal(statusesOf(answer), ['replayed', 'applied']);
 });
 
-again('they are found in the store when the instance has left memory', async () => {
+again('they are found in the store after an eviction', async () => {
   const scene = await createdInstance();
   await scene.ask(batch(['a', 'b']));
   await scene.evict();
@@ -124,16 +124,16 @@ again('they are found in the store when the instance has left memory', async () 
   assert.equal(statusesOf(answer), ['replayed', 'replayed', 'applied']);
 });
 
-const rules = suite('the rules of time of a batch with keys');
+const rules = suite('the time rules of a batch with keys');
 
-rules('do not hold for items that are replayed', async () => {
+rules('do not apply to replayed items', async () => {
   const { ask } = await createdInstance();
   await ask(batch(['a', 'b'], [at(10), at(20)]));
   const answer = await ask(batch(['b', 'new', 'a'], [at(20), at(30), at(10)]));
   assert.equal(statusesOf(answer), ['replayed', 'applied', 'replayed']);
 });
 
-rules('hold for the others', async () => {
+rules('apply to the other items', async () => {
   const { ask, refusal } = await createdInstance();
   await ask(batch(['a']));
   const mixed = await refusal(batch(['a', 'b', 'c'], [at(0), at(5), seen()]));
@@ -142,7 +142,7 @@ rules('hold for the others', async () => {
   assert.equal([order.reason, order.field], ['timestamp_order', 'observations[2].timestamp']);
 });
 
-rules('report what came too early as throttled', async () => {
+rules('report early items as throttled', async () => {
   const { ask, read } = await createdInstance();
   await ask(batch(['a'], [at(10)]));
   const early = await ask(batch(['a', 'b', undefined], [at(10), at(5), at(7)]));
@@ -151,9 +151,9 @@ rules('report what came too early as throttled', async () => {
   assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 1);
 });
 
-const calls = suite('a key of single calls and of items');
+const calls = suite('a key used for single calls and for items');
 
-calls('of an item is replayed by a single call, which shows the present state', async () => {
+calls('of an item is replayed by a single call, with the present state', async () => {
   const { ask, refusal, jump } = await createdInstance();
   await ask(batch(['a', 'b']));
   jump(5_000);
@@ -173,7 +173,7 @@ calls('of a single call is replayed by an item with the same text', async () => 
   assert.is((await refusal({ ...command, itemKeys })).reason, 'idempotency_key_reused');
 });
 
-calls('is no reset and no batch', async () => {
+calls('of an item cannot be used for a reset or a batch', async () => {
   const { ask, refusal } = await createdInstance();
   await ask(batch(['a']));
   for (const command of [{ kind: 'reset', mode: 'initial' }, batch(['x'])] as const) {
@@ -181,17 +181,17 @@ calls('is no reset and no batch', async () => {
   }
 });
 
-calls('young and stored by now is looked up', async () => {
+calls('that is new and stored by now is looked up', async () => {
   const scene = await createdInstance();
   await scene.ask(batch([YOUNG]));
-  // Stored and out of memory, while the key still counts as fresh.
+  // Stored and evicted, while the key still counts as new.
   await scene.host.storeShard(0);
   scene.clock.advance(2_000);
   const answer = await scene.ask({ ...observed(), observations: [at(0)] }, single(YOUNG));
   assert.ok(answer.isReplayed);
 });
 
-calls('that names the whole batch and an item is refused', async () => {
+calls('that names both the whole batch and an item is refused', async () => {
   const { refusal } = await createdInstance();
   const fault = await refusal(batch(['x', 'a']), single('a'));
   assert.equal(
@@ -210,7 +210,7 @@ quota('a batch is answered if all its items are replayed', async () => {
   assert.is((await refusal(batch(['a', 'b', 'c']), fields)).code, 'quota_exceeded');
 });
 
-const retried = suite('when a router sends a batch with keys again');
+const retried = suite('when a router repeats a batch with keys');
 
 retried('it gets the same answer, charged once', async () => {
   const { ask, read } = await createdInstance();
@@ -223,7 +223,7 @@ retried('it gets the same answer, charged once', async () => {
   assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 3);
 });
 
-/** An engine that ends with all or nothing of its work stored, and the one that takes over. */
+/** An engine that ends with all or nothing of its work stored, and its successor. */
 async function afterTakeOver(isStored: boolean) {
   const store = memoryInstanceStore();
   const lines: string[] = [];
@@ -257,13 +257,13 @@ for (const isStored of [true, false]) {
     assert.equal([alone.isReplayed, alone.cycles], [true, 0]);
   });
 
-  takeOver('a young key is looked up first of all', async () => {
+  takeOver('a new key is looked up before anything else', async () => {
     const { second } = await afterTakeOver(isStored);
     const alone = await second.ask({ ...observed(), observations: [at(1)] }, single(YOUNG));
     assert.equal([alone.isReplayed, alone.cycles], [true, 0]);
   });
 
-  takeOver('the call itself gets its own answer', async () => {
+  takeOver('the repeated call gets its own answer', async () => {
     const { second, answer } = await afterTakeOver(isStored);
     const repeated = await second.ask(batch([YOUNG, 'b'], [at(1), at(2)]), { callId: 101 });
     assert.equal(repeated, answer);

@@ -7,8 +7,8 @@ import { type IntervalBasis, presentOf, timingOf } from '#engine/instance/interv
 const NOW = 1_768_478_400_000;
 
 /**
- * A basis with an observation `agoMs` ago by the wall clock; negative: it lies ahead. Since it was
- * stamped `realAgoMs` have really passed.
+ * A basis with an observation `agoMs` ago by the wall clock; a negative value lies in the future.
+ * `realAgoMs` have really passed since its time was set.
  */
 function observed(agoMs: number, realAgoMs = agoMs): IntervalBasis {
   const observedAtMs = NOW - agoMs;
@@ -25,7 +25,7 @@ const FRESH: IntervalBasis = { observedAtMs: undefined, nowMs: NOW, presentMs: N
 const accepted = (firstMs: number) => ({ kind: 'accepted', firstMs });
 const throttled = (retryAfterS: number) => ({ kind: 'throttled', retryAfterS });
 
-const own = suite('an observation with a timestamp of its own');
+const own = suite('an observation with its own timestamp');
 
 for (const [text, callerMs, basis, expected] of [
   ['as the first of an instance is taken, however old', 0, FRESH, accepted(0)],
@@ -54,7 +54,7 @@ for (const [text, basis, expected] of [
   ['exactly 1.000 s after it is of now', observed(1_000), accepted(NOW)],
   ['0.999 s after it waits one second', observed(999), throttled(1)],
   ['right after it waits one second', observed(0), throttled(1)],
-  // Decision 152: the wall clock stands before the previous observation.
+  // Decision 152: the wall clock is behind the previous observation.
   [
     'follows it by 1 s when the clock stepped back',
     observed(-60_000, 1_000),
@@ -71,7 +71,7 @@ for (const [text, basis, expected] of [
   stamped(text, () => assert.equal(timingOf(undefined, 1, basis), expected));
 }
 
-stamped('waits for one that was ahead when it came, however long that takes', () => {
+stamped('waits for one that was ahead when it arrived, however long that takes', () => {
   const basis = { observedAtMs: NOW + 200_000, nowMs: NOW, presentMs: NOW };
   assert.equal(timingOf(undefined, 1, basis), throttled(201));
 });
@@ -102,12 +102,12 @@ for (const [text, count, basis, expected] of [
 
 const timed = suite('a batch with timestamps');
 
-timed('is gated by its first one alone', () => {
+timed('is checked by its first timestamp alone', () => {
   assert.equal(timingOf(NOW - 4_000, 9, observed(5_000)), accepted(NOW - 4_000));
   assert.equal(timingOf(NOW - 4_001, 9, observed(5_000)), throttled(1));
 });
 
-const always = suite('whatever comes when');
+const always = suite('for any sequence of times');
 
 const basis: fc.Arbitrary<IntervalBasis> = fc
   .record({
@@ -126,7 +126,7 @@ const callerMs = fc.option(fc.integer({ min: NOW - 12_000, max: NOW + 12_000 }),
 const count = fc.integer({ min: 1, max: 100 });
 
 always(
-  'what is accepted is at least 1 s after the previous one, the caller’s time untouched',
+  'accepted times are at least 1 s apart, and the time of a caller is never changed by the engine',
   () => {
     fc.assert(
       fc.property(callerMs, count, basis, (caller, n, known) => {
@@ -142,7 +142,7 @@ always(
   },
 );
 
-always('waiting as long as answered is enough, and a second less is not', () => {
+always('the answered waiting time is sufficient, and a second less is not', () => {
   const seconds = fc.integer({ min: -12, max: 12 }).map((s) => NOW + s * 1_000);
   fc.assert(
     fc.property(fc.oneof(callerMs, seconds), basis, (caller, known) => {
@@ -162,7 +162,7 @@ always('waiting as long as answered is enough, and a second less is not', () => 
   );
 });
 
-always('no clock freezes an instance: what was stamped a second ago is over', () => {
+always('no clock blocks an instance: a time set a second ago is over', () => {
   fc.assert(
     fc.property(basis, count, (known, n) => {
       const observedAtMs = known.presentMs - 1_000;
@@ -172,7 +172,7 @@ always('no clock freezes an instance: what was stamped a second ago is over', ()
   );
 });
 
-always('its own stamp lies within what the batch takes of the present', () => {
+always('the engine’s own time is within the batch’s tolerance of the present', () => {
   fc.assert(
     fc.property(basis, count, (known, n) => {
       const timing = timingOf(undefined, n, known);
@@ -182,7 +182,7 @@ always('its own stamp lies within what the batch takes of the present', () => {
   );
 });
 
-always('a batch never reaches further ahead than its spacing makes it', () => {
+always('a batch never reaches further ahead than its spacing', () => {
   fc.assert(
     fc.property(count, basis, (n, known) => {
       const timing = timingOf(undefined, n, known);

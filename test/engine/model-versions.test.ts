@@ -25,13 +25,13 @@ const AT = { atMs: 1_768_435_200_000, answerKey: undefined };
 
 const none = async (): Promise<void> => undefined;
 
-/** Observes once, late enough, for an account that may have chosen a model. */
+/** Observes once, with a sufficient interval, for an account that may have chosen a model. */
 async function observe(scene: InstanceScene, chosen: { modelVersion?: string } = {}) {
   scene.jump(5_000);
   return scene.ask(observed({ signal: 0.9 }), chosen);
 }
 
-/** The head as it is stored in the end. */
+/** The head after it was stored. */
 async function storedHead(scene: InstanceScene, id = INSTANCE_ID) {
   await scene.flush();
   const head = await scene.store.readHead(id);
@@ -39,7 +39,7 @@ async function storedHead(scene: InstanceScene, id = INSTANCE_ID) {
   return head;
 }
 
-/** An instance that began under the first model, has left memory, and is met by other programs. */
+/** An evicted instance of the first model, which other programs then load. */
 async function olderInstance() {
   const store = memoryInstanceStore();
   const before = await createdInstance({ store });
@@ -50,7 +50,7 @@ async function olderInstance() {
 
 const goingOn = suite('an instance whose account has chosen no model');
 
-goingOn('begins with the newest of its program', async () => {
+goingOn('starts with the newest model of its program', async () => {
   for (const [models, expected] of [
     [BOTH_MODELS, '1.0'],
     [LATER_FIRST, '2.0'],
@@ -60,7 +60,7 @@ goingOn('begins with the newest of its program', async () => {
   }
 });
 
-goingOn('goes on with the model that it has, whatever its program begins with', async () => {
+goingOn('keeps its model, whatever model its program starts with', async () => {
   const scene = (await olderInstance())(LATER_FIRST);
   const same = await createdInstance();
   await observe(same);
@@ -73,7 +73,7 @@ goingOn('goes on with the model that it has, whatever its program begins with', 
 
 const choosing = suite('when the account of an instance chooses a later model');
 
-choosing('the next observation moves it over, and it stays there', async () => {
+choosing('the next observation migrates it, and it keeps the later model', async () => {
   const scene = (await olderInstance())(BOTH_MODELS);
   const before = await scene.read({ kind: 'readSnapshot' });
   const { body } = await observe(scene, LATER);
@@ -99,26 +99,26 @@ choosing('the later model decides what follows', async () => {
   assert.not.equal(strengthOf(changed), strengthOf(same));
 });
 
-choosing('new instances begin with it', async () => {
+choosing('new instances start with the later model', async () => {
   const scene = instancesUnderTest({ models: BOTH_MODELS });
   await scene.ask(CREATE, LATER);
   assert.is((await storedHead(scene)).modelVersion, '2.0');
 });
 
-choosing('what only names or resets it moves nothing', async () => {
+choosing('a rename or reset does not migrate it', async () => {
   const scene = (await olderInstance())(BOTH_MODELS);
   await scene.ask({ kind: 'rename', name: 'Bo', description: undefined }, LATER);
   await scene.ask({ kind: 'reset', mode: 'default' }, LATER);
   assert.is((await storedHead(scene)).modelVersion, '1.0');
 });
 
-choosing('one that is there already does not go back', async () => {
+choosing('an instance of the later model does not go back', async () => {
   const scene = await createdInstance({ models: LATER_FIRST });
   await observe(scene, FIRST);
   assert.is((await storedHead(scene)).modelVersion, '2.0');
 });
 
-choosing('an engine that does not have it goes on as before, and begins none', async () => {
+choosing('an engine without the later model keeps the first, and creates none', async () => {
   const scene = await createdInstance();
   await observe(scene, LATER);
   assert.is((await storedHead(scene)).modelVersion, '1.0');
@@ -127,7 +127,7 @@ choosing('an engine that does not have it goes on as before, and begins none', a
   assert.match(String(scene.bugs[0]), /needs model 2\.0; this program has 1\.0/);
 });
 
-const replaying = suite('when records of two models are run again');
+const replaying = suite('when records of two models are replayed');
 
 replaying('the state is the same to the last bit', () => {
   const steps = new StepTimer(new ManualClock(), () => undefined);
@@ -159,9 +159,9 @@ replaying('the state is the same to the last bit', () => {
   assert.equal([headOf(again).modelVersion, headOf(again).model[0]], ['2.0', 47]);
 });
 
-const unknown = suite('when a newer program has stored an instance with a model of its own');
+const unknown = suite('when a newer program has stored an instance with its own model');
 
-unknown('it alone is refused as internal, and the log says why', async () => {
+unknown('only this instance is refused as internal, and the log has the reason', async () => {
   const store = memoryInstanceStore();
   const later = await createdInstance({ store, models: LATER_FIRST });
   await later.evict();
@@ -184,7 +184,7 @@ unknown('it alone is refused as internal, and the log says why', async () => {
   assert.equal(await store.readHead(INSTANCE_ID), await later.store.readHead(INSTANCE_ID));
 });
 
-unknown('its mark of a deletion is read', async () => {
+unknown('its deletion marker is read', async () => {
   const store = memoryInstanceStore();
   const later = await createdInstance({ store, models: LATER_FIRST });
   await later.ask({ kind: 'remove' });

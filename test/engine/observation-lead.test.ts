@@ -3,13 +3,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { CREATE, instancesUnderTest, observed, process, seen } from '#test/engine/instance-fixture';
 
-/** What a caller does next, and how long after the last thing. */
+/** A call of a caller, and the pause before the call. */
 type Step = {
   readonly pauseMs: number;
   readonly count: number;
-  /** How far the caller's own time lies behind now; undefined: it gives none. */
+  /** Difference of the caller's time to now; undefined: the call has no time. */
   readonly behindMs: number | undefined;
-  /** Whether the actor leaves memory before. */
+  /** Whether the actor is evicted first. */
   readonly isReloaded: boolean;
 };
 
@@ -23,9 +23,9 @@ const steps = fc.array(step, { minLength: 1, maxLength: 20 });
 
 const batchOf = (count: number) => process(...Array.from({ length: count }, () => seen()));
 
-const lead = suite('the engine’s own stamps, whatever was observed before');
+const lead = suite('the times that the engine sets, after any observations');
 
-lead('never lie more than 1 s and the batch’s own length ahead of the clock', async () => {
+lead('are at most 1 s and the batch’s own length ahead of the clock', async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (all) => {
       const { ask, read, clock, evict } = instancesUnderTest();
@@ -47,7 +47,7 @@ lead('never lie more than 1 s and the batch’s own length ahead of the clock', 
   );
 });
 
-lead('do not run ahead of it with full batches every second', async () => {
+lead('do not run ahead of the clock with full batches every second', async () => {
   const { ask, clock } = instancesUnderTest();
   await ask(CREATE);
   let processed = 0;
@@ -55,13 +55,13 @@ lead('do not run ahead of it with full batches every second', async () => {
     clock.advance(1_000);
     processed += (await ask(batchOf(100))).cycles;
   }
-  // One a second (interface 8.3), and the first batch reaches back.
+  // One observation a second (interface 8.3); the first batch reaches into the past.
   assert.ok(processed <= 1_000 + 200, `${processed} in 1,000 s`);
 });
 
 const steppedBack = suite('an instance whose clock stepped back an hour');
 
-steppedBack('goes on being observed, a second at a time', async () => {
+steppedBack('accepts observations, one a second', async () => {
   const { ask, clock } = instancesUnderTest();
   await ask(CREATE);
   await ask(observed());
@@ -72,7 +72,7 @@ steppedBack('goes on being observed, a second at a time', async () => {
   }
 });
 
-steppedBack('does so in the hands of a new owner, too', async () => {
+steppedBack('accepts them after a handoff to a new owner, too', async () => {
   const { ask, clock, evict } = instancesUnderTest();
   await ask(CREATE);
   await ask(observed());
@@ -84,7 +84,7 @@ steppedBack('does so in the hands of a new owner, too', async () => {
   }
 });
 
-steppedBack('still waits for the time that a batch was spread over', async () => {
+steppedBack('still waits until the end of a spread batch', async () => {
   const { ask, clock } = instancesUnderTest();
   await ask(CREATE);
   await ask(observed());

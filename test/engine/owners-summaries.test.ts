@@ -26,7 +26,7 @@ type Engine = (call: EngineCall) => EngineAnswer | Promise<EngineAnswer>;
 
 /**
  * Engines by address, instances by the address of their owner, and the store's models. Every model
- * in the store is of cycle 1, so a test sees where an answer came from.
+ * in the store is of cycle 1, which identifies the source of an answer.
  */
 function ownersUnderTest(engines: Record<string, Engine>, owned: Record<string, string>) {
   const clock = new ManualClock();
@@ -56,7 +56,7 @@ function ownersUnderTest(engines: Record<string, Engine>, owned: Record<string, 
   return { clock, asked, stored, summariesOf, cyclesOf };
 }
 
-/** An owner in whose memory every instance is at `cycle`, its answer as it comes off the wire. */
+/** An owner with every instance at `cycle`. Its answer has the form of a decoded message. */
 function ownerAt(cycle: number): Engine {
   return async ({ command }) => {
     const ids = command.kind === 'readSummaries' ? command.instanceIds : [];
@@ -65,9 +65,9 @@ function ownerAt(cycle: number): Engine {
   };
 }
 
-const asking = suite('when a page needs what its instances are at');
+const asking = suite('when a page needs the state of its instances');
 
-asking('every owner is asked once, for all of its own', async () => {
+asking('every owner is asked once for all its instances', async () => {
   const owned = { i1: 'a', i2: 'b', i3: 'a' };
   const { asked, stored, cyclesOf } = ownersUnderTest({ a: ownerAt(5), b: ownerAt(9) }, owned);
   assert.equal(await cyclesOf('i1', 'i2', 'i3'), { i1: 5, i3: 5, i2: 9 });
@@ -89,7 +89,7 @@ asking('the numbers arrive unrounded', async () => {
   assert.equal(summary, { cycle: 3, energy, description: 'as described' });
 });
 
-asking('calls are of the trace of the page that they are for', async () => {
+asking('calls belong to the trace of their page', async () => {
   const { asked, summariesOf } = ownersUnderTest({ a: ownerAt(2) }, { i1: 'a' });
   const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
   await summariesOf('acct_1', ['i1'], traceparent);
@@ -100,7 +100,7 @@ asking('calls are of the trace of the page that they are for', async () => {
   );
 });
 
-asking('no call names more instances than an engine takes', async () => {
+asking('no call names more instances than an engine accepts', async () => {
   const ids = Array.from({ length: 250 }, (_, n) => `i${n}`);
   const owned = Object.fromEntries(ids.map((id) => [id, 'a']));
   const { asked, summariesOf } = ownersUnderTest({ a: ownerAt(2) }, owned);
@@ -117,9 +117,9 @@ asking('an account without instances asks no owner', async () => {
   assert.equal(asked, []);
 });
 
-const silent = suite('when an owner gives no answer');
+const silent = suite('when an owner does not answer');
 
-silent('its instances are read from the store after 300 ms, those of others are not', async () => {
+silent('only its instances are read from the store after 300 ms', async () => {
   const never = () => new Promise<EngineAnswer>(() => undefined);
   const owned = { i1: 'a', i2: 'b' };
   const { clock, asked, stored, cyclesOf } = ownersUnderTest({ a: never, b: ownerAt(9) }, owned);
@@ -135,7 +135,7 @@ silent('its instances are read from the store after 300 ms, those of others are 
 });
 
 silent(
-  'or is none, or cannot be reached, or is not an answer, the store is read at once',
+  'if it is unknown, unreachable or sends an invalid answer, the store is read at once',
   async () => {
     const answering = (body: string) => () =>
       ({ body, etag: '', cycles: 0, throttledRetryAfterS: 0, isReplayed: false }) as const;
@@ -164,7 +164,7 @@ silent(
   },
 );
 
-silent('nor does the store, the page is refused', async () => {
+silent('if the store does not answer either, the page is refused', async () => {
   const refusal = new Fault('service_unavailable', 'the store is away');
   const summariesOf = summariesOfOwners({
     clock: new ManualClock(),
@@ -175,9 +175,9 @@ silent('nor does the store, the page is refused', async () => {
   assert.is(await refusalOf(() => summariesOf('acct_1', ['i1'])), refusal);
 });
 
-const owner = suite('when an owner is asked what its instances are at');
+const owner = suite('when an owner is asked for the state of its instances');
 
-owner('those that were deleted or never were are left out', async () => {
+owner('deleted and unknown instances are left out', async () => {
   const heads: Record<string, SummarizedHead | undefined> = { i1: headAt(4), deleted: MARKER };
   const { body, etag, cycles } = await summariesAnswer(
     ['i1', 'deleted', 'never'],
@@ -188,7 +188,7 @@ owner('those that were deleted or never were are left out', async () => {
   assert.equal([etag, cycles], ['', 0]);
 });
 
-owner('what its store refuses is refused, so that the asker may read for itself', async () => {
+owner('a refusal of its store is returned, so that the caller can read the store', async () => {
   const refusal = new Fault('service_unavailable', 'the store is away');
   const asked = () => summariesAnswer(['i1'], () => Promise.reject(refusal), MODELS);
   assert.is(await refusalOf(asked), refusal);

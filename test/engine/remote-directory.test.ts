@@ -20,7 +20,7 @@ const ROW: ListingRow = {
 
 const TRACEPARENT = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
 
-/** A directory whose owner takes commands as an engine would, and everything that happened. */
+/** A directory whose owner accepts commands as an engine does, and a record of all events. */
 function directoryUnderTest({ refusal }: { refusal?: Fault } = {}) {
   const clock = new ManualClock();
   const store = memoryListingStore();
@@ -45,7 +45,7 @@ function directoryUnderTest({ refusal }: { refusal?: Fault } = {}) {
 
 const notifying = suite('when an instance notifies its account’s directory');
 
-notifying('the row is stored first, and then the owner has it', async () => {
+notifying('the row is stored first, then sent to the owner', async () => {
   const { clock, store, listing, calls, storedWhenNotified, directory } = directoryUnderTest();
   await directory.put('acct_1', ROW);
   assert.equal(await store.load('acct_1'), [ROW]);
@@ -58,7 +58,7 @@ notifying('the row is stored first, and then the owner has it', async () => {
   assert.is(call?.deadlineAtMs, clock.wallMs() + 10_000);
 });
 
-notifying('it is of the trace of the call that changes something', async () => {
+notifying('the notification belongs to the trace of the changing call', async () => {
   const { calls, directory } = directoryUnderTest();
   await directory.put('acct_1', ROW, TRACEPARENT);
   await directory.remove('acct_1', 'inst_1', 4, TRACEPARENT);
@@ -72,7 +72,7 @@ notifying('it is of the trace of the call that changes something', async () => {
   assert.is(directoryCall(call, call.command).traceparent, TRACEPARENT);
 });
 
-notifying('a removal is for good on both sides', async () => {
+notifying('a removal is permanent on both sides', async () => {
   const { store, listing, storedWhenNotified, directory } = directoryUnderTest();
   await directory.put('acct_1', ROW);
   await directory.remove('acct_1', 'inst_1', 4);
@@ -82,14 +82,14 @@ notifying('a removal is for good on both sides', async () => {
   assert.equal(storedWhenNotified, [1, 0, 0]);
 });
 
-notifying('it has failed when the owner does not confirm', async () => {
+notifying('it fails when the owner does not confirm', async () => {
   const refusal = new Fault('service_unavailable', 'no', { reason: 'engine_unavailable' });
   const { directory } = directoryUnderTest({ refusal });
   assert.is(await refusalOf(() => directory.put('acct_1', ROW)), refusal);
   assert.is(await refusalOf(() => directory.remove('acct_1', 'inst_1', 4)), refusal);
 });
 
-notifying('no directory is notified of a row that could not be stored', async () => {
+notifying('no directory is notified of a row that was not stored', async () => {
   const refusal = new Fault('service_unavailable', 'the store is away');
   const fail = () => Promise.reject(refusal);
   const store: ListingStore = { put: fail, remove: fail, listed: fail, find: fail, load: fail };

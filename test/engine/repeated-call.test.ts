@@ -14,7 +14,7 @@ const EVERY_STATE: EngineCommand = {
   isEveryStateWanted: true,
 };
 
-/** What one caller after the other does, a minute apart. */
+/** Calls of successive callers, a minute apart. */
 const CALLS: readonly EngineCommand[] = [
   observed(),
   EVERY_STATE,
@@ -24,7 +24,7 @@ const CALLS: readonly EngineCommand[] = [
   observed({ mode: 5 }),
 ];
 
-/** An engine that ends without storing what came after the checkpoint, and the one after it. */
+/** An engine that ends without storing the work after its checkpoint, and its successor. */
 async function afterFailOver(isStoredBefore: boolean) {
   const store = memoryInstanceStore();
   const lines: string[] = [];
@@ -48,7 +48,7 @@ async function afterFailOver(isStoredBefore: boolean) {
   return { answers, second };
 }
 
-const moved = suite('a call without a key that comes again after a fail-over');
+const moved = suite('a call without a key that is repeated after a failover');
 
 for (const isStoredBefore of [false, true]) {
   const since = isStoredBefore ? 'that was stored before' : 'that was never stored';
@@ -64,7 +64,7 @@ for (const isStoredBefore of [false, true]) {
   });
 }
 
-moved('may have happened, once its records are stored, and is not done again', async () => {
+moved('may have happened, once its records are stored, and is not executed again', async () => {
   const { second } = await afterFailOver(true);
   await second.ask(observed(), { callId: 200 });
   await second.host.storeShard(0);

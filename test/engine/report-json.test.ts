@@ -47,7 +47,7 @@ function assertAlike(found: unknown, wanted: unknown, path: string): void {
 const rendered = suite('a rendered report');
 
 for (const golden of GOLDEN_CASES) {
-  rendered(`is the recorded one, key by key: ${golden.id}`, () => {
+  rendered(`equals the recorded report, key by key: ${golden.id}`, () => {
     const report = reportOf(live(golden));
     const { instance_id, ...snapshot } = JSON.parse(snapshotJson(INSTANCE_ID, report));
     assert.is(instance_id, INSTANCE_ID);
@@ -65,7 +65,7 @@ for (const golden of GOLDEN_CASES) {
   });
 }
 
-rendered('is JSON for every state a life leads to, in the shortest form', () => {
+rendered('is JSON for every reachable state, in the shortest form', () => {
   fc.assert(
     fc.property(reachableState, (state) => {
       const report = reportOf(state);
@@ -79,13 +79,13 @@ rendered('is JSON for every state a life leads to, in the shortest form', () => 
         `{"snapshot":${snapshot},"contract":${contract},"drift":${drift}}`,
       );
       const texts = [snapshot, contract, drift, affectedModesJson(report)];
-      // What JSON.stringify makes of the parsed text is the same text: no zero too many, no -0.
+      // JSON.stringify of the parsed text gives the same text: no surplus zero, no -0.
       for (const text of texts) assert.is(JSON.stringify(JSON.parse(text)), text);
     }),
   );
 });
 
-rendered('of a fresh identity is at rest', () => {
+rendered('of a fresh identity is in equilibrium', () => {
   const [golden] = GOLDEN_CASES;
   assert.ok(golden);
   const report = reportOf(live({ ...golden, observations: [] }));
@@ -104,12 +104,12 @@ rendered('of a fresh identity is at rest', () => {
 
 rendered.run();
 
-/** `value` as it stands in an answer. */
+/** `value` in the form of an answer. */
 const decimalJson = (value: number): string => textUpTo(putDecimal(value, 0));
 
 const decimal = suite('a number with six decimals');
 
-decimal('has no zero too many', () => {
+decimal('has no surplus zero', () => {
   const texts: [number, string][] = [
     [0, '0'],
     [-0, '0'],
@@ -128,7 +128,7 @@ decimal('has no zero too many', () => {
   for (const [value, text] of texts) assert.is(decimalJson(value), text);
 });
 
-decimal('reads back as the rounded number at any magnitude', () => {
+decimal('is read back as the rounded number at any magnitude', () => {
   const small = fc.integer({ min: -5e9, max: 5e9 }).map((n) => n / 1e6);
   fc.assert(
     fc.property(small, (value) => {

@@ -8,7 +8,7 @@ const MANY = 200_000;
 
 const ascending = (a: number, b: number) => a - b;
 
-const beside = suite('beside a plain sorted array');
+const beside = suite('compared with a plain sorted array');
 
 beside('every page is the same after any inserts and removals', () => {
   const change = fc.record({ isInsert: fc.boolean(), entry: fc.integer({ min: 0, max: 60 }) });
@@ -49,7 +49,7 @@ beside('it is the same over many blocks', () => {
   assert.equal(blocks.slice(0, 10), [7]);
 });
 
-beside('removing what is not there changes nothing', () => {
+beside('removing a missing entry changes nothing', () => {
   const blocks = new SortedBlocks<number>(ascending);
   blocks.remove(1);
   for (const entry of [1, 3]) blocks.insert(entry);
@@ -59,8 +59,8 @@ beside('removing what is not there changes nothing', () => {
 
 const large = suite('with 200,000 entries');
 
-// Counting comparisons says what a clock on a busy machine cannot.
-large('an insert compares with few of them, in whatever order they come', () => {
+// The count of comparisons does not depend on the load of the machine.
+large('an insert compares with few of them, in any order of inserts', () => {
   for (const entries of [scattered(MANY), rising(MANY), rising(MANY).reverse()]) {
     let comparisons = 0;
     const blocks = new SortedBlocks<number>((a, b) => {
@@ -87,7 +87,7 @@ function rising(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index);
 }
 
-/** 0 to count − 1, far apart from one to the next: 7,919 is prime and divides no count used here. */
+/** 0 to count − 1, with distant neighbours: 7,919 is prime and divides no count used here. */
 function scattered(count: number): number[] {
   return rising(count).map((index) => (index * 7_919) % count);
 }

@@ -3,25 +3,28 @@ import { type InstanceCheckpoint, type InstanceStore, trimmedOf } from '#storage
 import { OBSERVATIONS } from '#storage/ports/rows';
 import { ActorTables } from '#test/simulation/actor-tables';
 
-/** More than any instance of a test has. */
+/** More rows than any instance of a test has. */
 const ROWS_MAX = 10_000;
 
-/** Tables as Cassandra keeps them, to which a checkpoint's writes come one by one, late or never. */
+/** Tables as in Cassandra, to which a checkpoint's writes arrive one by one, late or never. */
 export class TableStore implements InstanceStore {
   readonly #tables = new ActorTables();
   readonly #late: (() => void)[] = [];
 
-  /** Carries out this number of writes of a checkpoint; the next comes late. Whether all were done. */
+  /**
+   * Executes this number of writes of a checkpoint; the next is late. Returns whether all were
+   * executed.
+   */
   begin(checkpoint: InstanceCheckpoint, writes: number): boolean {
     const all = this.#writesOf(checkpoint);
     for (const write of all.slice(0, writes)) write();
     const unanswered = all.at(writes);
-    // Whatever comes behind it was never sent.
+    // Later writes were never sent.
     if (unanswered !== undefined) this.#late.push(unanswered);
     return unanswered === undefined;
   }
 
-  /** Carries out a write that was sent long ago. */
+  /** Executes a late write. */
   arrive(place: number): void {
     this.#late.splice(place, 1)[0]?.();
   }
@@ -73,7 +76,7 @@ export class TableStore implements InstanceStore {
     return [];
   }
 
-  /** In the order of the real adapter, each of them atomic. */
+  /** The writes in the order of the real adapter, each of them atomic. */
   #writesOf({ instanceId: id, head, history, drift, trimmedFrom }: InstanceCheckpoint) {
     const tables = this.#tables;
     const { version } = head;

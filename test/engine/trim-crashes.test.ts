@@ -16,19 +16,19 @@ import { ManualClock } from '#test/support/manual-clock';
 
 const ID = 'inst_00000000000000aa';
 
-/** What may happen to an instance and its node. */
+/** Events of an instance and its node. */
 type Step =
   | { readonly kind: 'observe'; readonly count: number }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }
-  /** This share of the observations that are there is trimmed, in thousandths. */
+  /** Trims this share of the present observations, in thousandths. */
   | { readonly kind: 'trim'; readonly thousandths: number }
-  /** A copy is taken, and of its writes this number is done before the rest is late or lost. */
+  /** Starts a checkpoint: this number of its writes is executed before the rest is late or lost. */
   | { readonly kind: 'checkpoint'; readonly writes: number }
-  /** What was written of the last copy is known, after what has happened since. */
+  /** The last checkpoint is confirmed as stored, after the events since then. */
   | { readonly kind: 'stored' }
-  /** The node ends, and another one with other bounds begins with the stored head and the journal. */
+  /** The node ends, and another with other bounds starts from the stored head and the journal. */
   | { readonly kind: 'crash'; readonly bounds: ChunkBounds }
-  /** What was sent long ago is carried out now. */
+  /** A late write is executed now. */
   | { readonly kind: 'arrive'; readonly place: number };
 
 const bounds = fc
@@ -72,7 +72,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** One instance on one node after another; with `isTrimming` not, its rows stay for ever. */
+/** One instance on successive nodes; without `isTrimming` its rows stay forever. */
 class CrashingInstance {
   readonly #tables = new TableStore();
   /** Every event, as the journal keeps it. */
@@ -134,7 +134,7 @@ class CrashingInstance {
     }
   }
 
-  /** Every row that callers are shown, newest first. */
+  /** Every row that callers can read, newest first. */
   async shown(): Promise<{ history: ShownRow[]; drift: ShownRow[] }> {
     const page = { limit: 1_000, offset: 0, isEveryGeneration: true, isPaged: true };
     const history = await historyPage(ID, this.#state, page, this.#tables);
@@ -162,14 +162,14 @@ function sourcingOf(store: InstanceStore, chunkBounds: ChunkBounds): InstanceSou
   return new InstanceSourcing({ store, chunkBounds, directory, model: { models: MODELS, steps } });
 }
 
-/** The nth observation, which pushes the identity away from its home. */
+/** Observation number `n`, which pushes the identity away from its home. */
 function nth(n: number): InstanceChange {
   const observation = seen({ mode: n % 2 === 0 ? 1 : 3, signal: 1 });
   const observations = [{ ...observation, timestampMs: START_MS + n * 2_000 }];
   return { kind: 'observed', observations, isBatch: false, isEveryStateWanted: false };
 }
 
-/** Two instances with the same life, of which only one is ever trimmed, stored or taken over. */
+/** Two instances with the same events; only one of them is trimmed, stored or taken over. */
 class TwoInstances {
   readonly trimmed: CrashingInstance;
   readonly #whole = new CrashingInstance(chunksOfRows(32, 8));
@@ -200,7 +200,7 @@ class TwoInstances {
     }
   }
 
-  /** What the trimmed one shows is what the other has above the floor. */
+  /** Asserts that the trimmed instance shows the rows of the other one above the floor. */
   async compare(): Promise<void> {
     const { history, drift } = await this.#whole.shown();
     const { floor } = this.trimmed;
@@ -228,7 +228,7 @@ class TwoInstances {
 
 const crashes = suite('whenever an instance is trimmed, stored and taken over');
 
-crashes('it shows what another one has above the floor, and the rest goes for good', async () => {
+crashes('it shows the rows of an untrimmed one above the floor, and no others', async () => {
   const property = fc.asyncProperty(
     bounds,
     fc.array(step, { maxLength: 40, size: 'max' }),
@@ -238,7 +238,7 @@ crashes('it shows what another one has above the floor, and the rest goes for go
         await two.take(one);
         await two.compare();
       }
-      // Whatever was written, lost or late before: the next trim leaves nothing below the floor.
+      // After any executed, lost or late writes, the next trim leaves nothing below the floor.
       for (let late = 0; late < steps.length; late += 1) two.trimmed.arrive(0);
       await two.take({ kind: 'trim', thousandths: 500 });
       await two.take({ kind: 'observe', count: 2 });

@@ -1,6 +1,6 @@
 import type { TrimCommand } from '#grpc/engine-messages';
 
-/** Rows as a page shows them, by which a floor is named. */
+/** Rows as in a page, by which a floor is named. */
 export type ShownRow = {
   readonly generation: number;
   readonly cycle: number;
@@ -15,8 +15,8 @@ export function isUpTo(row: ShownRow, last: ShownRow): boolean {
 }
 
 /**
- * The command that deletes an instance's oldest `count` observations; `rows` and `drift` are all that it
- * ever had, oldest first. Its state is not known.
+ * The command that deletes an instance's oldest `count` observations. `rows` and `drift` are all
+ * rows that it ever had, oldest first. The state at the floor is not known.
  */
 export function trimOf(
   rows: readonly ShownRow[],

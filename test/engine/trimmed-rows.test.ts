@@ -19,10 +19,12 @@ import { placeOf } from '#test/support/pagination';
 
 const PAGE = { limit: 1_000, offset: 0, isEveryGeneration: true };
 
-/** A deletion is stored within this time, in milliseconds; without hurry it takes 20 s here. */
+/** Maximum delay until a deletion is stored, in milliseconds; other changes take 20 s here. */
 const URGENT_MS = 12_000;
 
-/** An instance with observations that drift, ten of two generations, of which most are in chunks. */
+/**
+ * An instance with ten drifting observations in each of two generations, most of them in chunks.
+ */
 async function lived(replaced: Replaced = {}): Promise<InstanceScene> {
   const scene = await createdInstance({ chunkBounds: chunksOfRows(3), ...replaced }, ANCHORED);
   for (let n = 1; n <= 20; n += 1) {
@@ -48,7 +50,7 @@ async function trim(scene: InstanceScene, count: number): Promise<TrimCommand> {
 
 const trimming = suite('when the oldest rows of an instance are trimmed');
 
-trimming('pages of any size and depth show what is left, and count that', async () => {
+trimming('pages of any size and depth show the remaining rows, and count those', async () => {
   const scene = await lived();
   const before = await all(scene);
   const command = await trim(scene, 13);
@@ -75,7 +77,7 @@ trimming('pages of any size and depth show what is left, and count that', async 
   }
 });
 
-trimming('the present generation is counted from where it begins, or from the floor', async () => {
+trimming('the present generation is counted from its start, or from the floor', async () => {
   const scene = await lived();
   const total = async () => {
     const page = { ...PAGE, isEveryGeneration: false };
@@ -94,7 +96,7 @@ trimming('the present generation is counted from where it begins, or from the fl
   assert.is(await total(), 0);
 });
 
-trimming('they are gone from the store within 20 s, from head and chunks', async () => {
+trimming('they are deleted from the store within 20 s, from head and chunks', async () => {
   const scene = await lived();
   const command = await trim(scene, 13);
   await scene.ask(command);
@@ -107,7 +109,7 @@ trimming('they are gone from the store within 20 s, from head and chunks', async
   assert.equal(left, [20, 19, 18, 17, 16, 15, 14]);
 });
 
-trimming('all of them may go, also those in the head, and it goes on', async () => {
+trimming('all rows may be deleted, also those in the head, and it continues', async () => {
   const scene = await lived();
   await scene.ask(await trim(scene, 20));
   await scene.pass(URGENT_MS);
@@ -122,7 +124,7 @@ trimming('all of them may go, also those in the head, and it goes on', async () 
   assert.equal([history.pagination.total, history.data[0].cycle], [1, 11]);
 });
 
-trimming('nothing else of it changes but its version', async () => {
+trimming('nothing else changes except its version', async () => {
   const scene = await lived();
   const everything = async () => [
     await scene.read({ kind: 'readInstance' }),
@@ -139,9 +141,9 @@ trimming('nothing else of it changes but its version', async () => {
   assert.equal([after?.version, after?.updatedAtMs], [version + 1, updatedAtMs]);
 });
 
-const again = suite('a trim that comes again');
+const again = suite('a repeated trim');
 
-again('changes nothing, nor does one below the floor', async () => {
+again('changes nothing, nor does a trim below the floor', async () => {
   const scene = await lived();
   const [low, high] = [await trim(scene, 5), await trim(scene, 9)];
   const { history, drift } = high;
@@ -159,7 +161,7 @@ again('changes nothing, nor does one below the floor', async () => {
   assert.is((await scene.store.readHead(INSTANCE_ID))?.version, version);
 });
 
-again('before the first is stored takes what both name', async () => {
+again('before the first one is stored deletes the rows of both', async () => {
   const { store, failures, stored } = storeThatFails();
   const scene = await lived({ store });
   const [low, high] = [await trim(scene, 5), await trim(scene, 9)];
@@ -175,7 +177,7 @@ again('before the first is stored takes what both name', async () => {
   assert.equal(await store.readHistory(INSTANCE_ID, 9, 9), []);
 });
 
-again('while the first is being stored is stored after it', async () => {
+again('while the first one is being stored is stored after it', async () => {
   const { store, hold, stored } = storeThatFails();
   const scene = await lived({ store });
   const [low, high] = [await trim(scene, 5), await trim(scene, 12)];
@@ -195,7 +197,7 @@ again('while the first is being stored is stored after it', async () => {
 
 const refused = suite('a trim is refused');
 
-refused('above what there is, and where drift events would come back', async () => {
+refused('beyond the newest row, and where drift events would reappear', async () => {
   const scene = await lived();
   const command = await trim(scene, 8);
   for (const change of [{ history: 21 }, { drift: 99 }]) {
@@ -206,7 +208,7 @@ refused('above what there is, and where drift events would come back', async () 
   assert.is((await scene.refusal(later)).code, 'conflict');
 });
 
-refused('for another account, for none, and once it is deleted', async () => {
+refused('for another account, an unknown instance, and a deleted one', async () => {
   const scene = await lived();
   const command = await trim(scene, 8);
   const foreign = await scene.refusal(command, { accountId: 'Acc0unt00002' });
@@ -216,9 +218,9 @@ refused('for another account, for none, and once it is deleted', async () => {
   assert.is((await scene.refusal(command)).code, 'not_found');
 });
 
-const deleted = suite('a deletion behind a trim');
+const deleted = suite('a deletion after a trim');
 
-deleted('leaves nothing but the marker, stored together or one after the other', async () => {
+deleted('leaves only the marker, stored together with the trim or after it', async () => {
   for (const isStoredBetween of [false, true]) {
     const scene = await lived();
     const command = await trim(scene, 8);
