@@ -10,7 +10,7 @@ import {
 } from '#errors/error-reasons';
 import { Fault, invalid, toFault } from '#errors/fault';
 
-/** Code and status, as interface 7 and decision 2 have it. */
+/** Code and status. Source: interface 7, decision 2. */
 const STATUSES: Record<keyof typeof FAULTS, number> = {
   unauthorized: 401,
   forbidden: 403,
@@ -27,7 +27,7 @@ const STATUSES: Record<keyof typeof FAULTS, number> = {
   invalid_plan: 422,
 };
 
-/** Reasons whose status is not their code's own: syntax and HTTP itself (decision 2). */
+/** Reasons with another status than their code: syntax and HTTP itself (decision 2). */
 const STATUSES_OF_REASONS: Partial<Record<FaultReason, number>> = {
   malformed_json: 400,
   duplicate_key: 400,
@@ -45,14 +45,14 @@ const STATUSES_OF_REASONS: Partial<Record<FaultReason, number>> = {
   http_version_not_supported: 505,
 };
 
-/** gRPC's own statuses: 0 is OK, 16 the last. */
+/** Maximum gRPC status: 0 is OK. */
 const GRPC_STATUS_MAX = 16;
 
 const reasons = Object.keys(REASONS) as FaultReason[];
 
 const catalog = suite('the catalog of refusals');
 
-catalog('has the status that was decided for every code', () => {
+catalog('has the documented status for every code', () => {
   const found = Object.entries(FAULTS).map(([code, { http }]) => [code, http]);
   assert.equal(Object.fromEntries(found), STATUSES);
 });
@@ -61,7 +61,7 @@ catalog('names an existing code for every reason', () => {
   for (const reason of reasons) assert.ok(REASONS[reason].code in FAULTS, reason);
 });
 
-catalog('moves the status of exactly the reasons that were decided', () => {
+catalog('overrides the status of exactly the documented reasons', () => {
   const moved = reasons.flatMap((reason) => {
     const http = httpOfReason(reason);
     return http === undefined ? [] : [[reason, http]];
@@ -74,14 +74,14 @@ catalog('has stable tokens for reasons and codes', () => {
     assert.match(token, /^[a-z]+(_[a-z0-9]+)*$/);
 });
 
-catalog('has a gRPC status that says no for every code', () => {
+catalog('has a gRPC error status for every code', () => {
   for (const [code, { grpc }] of Object.entries(FAULTS)) {
     assert.ok(grpc > 0 && grpc <= GRPC_STATUS_MAX, code);
   }
 });
 
 catalog(
-  'calls retryable what another try may cure, and nothing that is the caller’s mistake',
+  'is retryable where a retry may succeed, and never where the caller has made a mistake',
   () => {
     const retryable = Object.entries(FAULTS).flatMap(([code, row]) =>
       row.isRetryable ? [code] : [],
@@ -98,7 +98,7 @@ catalog(
 
 const refusal = suite('a refusal');
 
-refusal('has its code’s status, or its reason’s', () => {
+refusal('has the status of its code, or of its reason', () => {
   assert.is(new Fault('conflict', 'x').httpStatus, 409);
   assert.is(new Fault('conflict', 'x', { reason: 'version_mismatch' }).httpStatus, 409);
   assert.is(new Fault('invalid_request', 'x').httpStatus, 422);
@@ -111,7 +111,7 @@ refusal('has its code’s status, or its reason’s', () => {
   }
 });
 
-refusal('keeps everything that its caller gets', () => {
+refusal('keeps all fields that its caller gets', () => {
   const cause = new Error('secret');
   const options = {
     reason: 'overloaded',
@@ -132,7 +132,7 @@ refusal('keeps everything that its caller gets', () => {
   assert.not(new Fault('conflict', 'x').isOutcomeUnknown);
 });
 
-refusal('of a shard names who owns it instead, and is a 503', () => {
+refusal('of a shard names the new owner, and is a 503', () => {
   const owner = { incarnation: 'inc_1', address: 'host:1', epoch: 3 };
   const fault = new Fault('service_unavailable', 'not mine', { reason: 'not_owner', owner });
   assert.equal(fault.owner, owner);
@@ -141,17 +141,17 @@ refusal('of a shard names who owns it instead, and is a 503', () => {
   assert.is(new Fault('conflict', 'x').owner, undefined);
 });
 
-catalog('separates what nodes answer each other from what callers get', () => {
+catalog('separates fields for other nodes from fields for callers', () => {
   for (const reason of Object.keys({ ...PEER_REASONS, ...CONSOLE_REASONS })) {
     assert.not.ok(reason in REASONS, reason);
   }
 });
 
-refusal('without a field has none', () => {
+refusal('without a field has no field in its body', () => {
   assert.is(invalid('malformed_json', undefined, 'x').field, undefined);
 });
 
-const bug = suite('whatever else is thrown');
+const bug = suite('any other thrown value');
 
 bug('becomes internal, and its text is not shown', () => {
   for (const thrown of [new TypeError('password'), 'password', undefined, { code: 'conflict' }]) {
@@ -162,7 +162,7 @@ bug('becomes internal, and its text is not shown', () => {
   }
 });
 
-bug('but a refusal stays what it is', () => {
+bug('that is a refusal stays unchanged', () => {
   const fault = new Fault('conflict', 'x');
   assert.is(toFault(fault), fault);
 });
