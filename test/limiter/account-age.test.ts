@@ -13,10 +13,10 @@ import { faultIn, turnOfEvents } from '#test/support/settled';
 
 const SECOND_MS = 1_000;
 
-/** How long a meter that is not used stays in memory, as in production. */
+/** Age at which an unused meter is evicted, as in production. */
 const IDLE_MS = 900 * SECOND_MS;
 
-/** The next call waits for the account, and then its key is unknown. */
+/** The next call waits for the read of the account, and its key is then unknown. */
 async function assertUnknownOnceRead({
   admit,
   accounts,
@@ -27,13 +27,13 @@ async function assertUnknownOnceRead({
   assert.is((await waiting).verdict, 'unknown_key');
 }
 
-const revoked = suite('a key that is revoked while no limiter hears of it');
+const revoked = suite('a revoked key whose announcement is lost');
 
 for (const gapS of [1, 7, 29, 30.5, 60, 300, 899]) {
   revoked(`works for 30 s at most when its calls come ${gapS} s apart`, async () => {
     await using scene = await accountInUse();
     const { id, record, accounts, clock, admit } = scene;
-    // Now the account is read in the background, just before the change.
+    // The account is now read in the background, just before the change.
     await scene.pass(26 * SECOND_MS);
     await admit(2, 0);
     await turnOfEvents();
@@ -49,7 +49,7 @@ for (const gapS of [1, 7, 29, 30.5, 60, 300, 899]) {
   });
 }
 
-/** Changes of a key that are stored while no limiter hears of them. */
+/** Changes of a key that are stored without an announcement. */
 const CHANGES = {
   revoked: (keys, id, nowMs) => withRevoked(keys, id, nowMs),
   disabled: (keys, id, nowMs) => withDisabled(keys, id, nowMs),
@@ -59,7 +59,7 @@ const CHANGES = {
 
 type Decide = (keys: readonly ApiKeyRecord[], id: string, nowMs: number) => KeyChange<unknown>;
 
-const unheard = suite('a key that is changed while no limiter hears of it');
+const unheard = suite('a changed key whose announcement is lost');
 
 for (const [what, decide] of Object.entries(CHANGES)) {
   unheard(`is refused 30 s after it was ${what}`, async () => {
@@ -74,7 +74,7 @@ for (const [what, decide] of Object.entries(CHANGES)) {
   });
 }
 
-unheard('is let in 30 s after it was enabled', async () => {
+unheard('is accepted 30 s after it was enabled', async () => {
   await using scene = await accountInUse();
   const { id, record, accounts, clock, admit, limiter } = scene;
   await limiter.admin.disableKey(id, record.id);
@@ -84,7 +84,7 @@ unheard('is let in 30 s after it was enabled', async () => {
   assert.is((await admit(3, 0)).verdict, 'admitted');
 });
 
-revoked('is refused at the first call that begins more than 30 s after the read', async () => {
+revoked('is refused at the first call that starts more than 30 s after the read', async () => {
   await using scene = await accountInUse();
   const { id, record, accounts, clock, admit } = scene;
   accounts.isHeld = true;
@@ -95,7 +95,7 @@ revoked('is refused at the first call that begins more than 30 s after the read'
   await assertUnknownOnceRead(scene);
 });
 
-revoked('works no longer because the read that missed it took its time', async () => {
+revoked('works no longer because of a slow read that missed the change', async () => {
   await using scene = await accountInUse();
   const { id, record, accounts, clock } = scene;
   await scene.beginRead();
@@ -107,7 +107,7 @@ revoked('works no longer because the read that missed it took its time', async (
   await assertUnknownOnceRead(scene);
 });
 
-revoked('works no longer because its meter was being read while it was used first', async () => {
+revoked('works no longer because its meter was loading on first use', async () => {
   await using scene = await accountInUse();
   const { id, record, accounts, clock, admit } = scene;
   await scene.leave();
@@ -138,7 +138,7 @@ again('is read at most 3 times in 38 s of one call a second', async () => {
   assert.ok(scene.reads() >= 2, `${scene.reads()} reads`);
 });
 
-again('never makes a call wait while the store answers', async () => {
+again('never delays a call while the store answers', async () => {
   await using scene = await accountInUse();
   const { limiter, key, id } = scene;
   for (let call = 1; call <= 120; call += 1) {
@@ -148,7 +148,7 @@ again('never makes a call wait while the store answers', async () => {
   }
 });
 
-again('is read in the background between 15 and 25 s of age, and no call waits', async () => {
+again('is read in the background between 15 and 25 s of age, without delaying calls', async () => {
   for (let account = 0; account < 8; account += 1) {
     await using scene = await accountInUse();
     const { accounts, admit } = scene;
@@ -164,7 +164,7 @@ again('is read in the background between 15 and 25 s of age, and no call waits',
   }
 });
 
-again('that cannot be read is refused when it is 30 s old, and tried at every call', async () => {
+again('that cannot be read is refused at 30 s of age, and every call tries again', async () => {
   await using scene = await accountInUse();
   const { accounts, admit } = scene;
   accounts.isDown = true;
@@ -178,18 +178,21 @@ again('that cannot be read is refused when it is 30 s old, and tried at every ca
   assert.is((await admit(5, 0)).verdict, 'admitted');
 });
 
-again('takes nothing from a read that began before the news', async () => {
+again('ignores a read that began before the announcement', async () => {
   await using scene = await accountInUse();
   const { id, record, accounts, admit, limiter } = scene;
   await scene.beginRead();
   accounts.isHeld = false;
   await limiter.admin.revokeKey(id, record.id);
-  // Only now the read in the background comes to its end, with what it found before.
+  // The background read ends only now, with its outdated result.
   await accounts.answerOnce();
   assert.is((await admit(3, 0)).verdict, 'unknown_key');
 });
 
-/** A limiter whose one account has just been read by its first call, and how often it was since. */
+/**
+ * A limiter whose single account has just been read by its first call, and the count of later
+ * reads.
+ */
 async function accountInUse() {
   const accounts = watchedStore();
   const fixture = await limiterUnderTest(custom(1_000_000, 1_000_000), {
@@ -208,13 +211,13 @@ async function accountInUse() {
       clock.advance(ms);
       await turnOfEvents();
     },
-    /** Has the second call begin a read in the background, which is not answered yet. */
+    /** Makes the second call start a background read without an answer yet. */
     async beginRead() {
       await this.pass(26 * SECOND_MS);
       accounts.isHeld = true;
       await fixture.admit(2, 0);
     },
-    /** Long enough for the idle meter to leave memory. */
+    /** Long enough for the idle meter to be evicted. */
     async leave() {
       for (let second = 0; second < 1_000; second += 1) {
         clock.advance(SECOND_MS);
@@ -229,7 +232,7 @@ async function accountInUse() {
   };
 }
 
-/** A store that counts its reads, and can refuse them or hold back what they found. */
+/** A store that counts its reads, and can refuse them or delay their results. */
 function watchedStore() {
   const store = memoryAccountStore(new ManualClock());
   let waiting: (() => void)[] = [];
@@ -238,7 +241,7 @@ function watchedStore() {
     reads: 0,
     isDown: false,
     isHeld: false,
-    /** Hands out what has been found so far; what is asked for next waits again. */
+    /** Returns the results found so far; later reads wait again. */
     async answerOnce() {
       const due = waiting;
       waiting = [];

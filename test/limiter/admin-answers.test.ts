@@ -8,7 +8,7 @@ const JSON_BODY = { 'content-type': 'application/json' };
 
 const any = suite('an answer of the admin port');
 
-any('is JSON that nothing on the way keeps or takes for something else', async () => {
+any('is JSON that is not cached and not taken for another type', async () => {
   await using port = await adminUnderTest();
   for (const path of ['/accounts', '/nowhere']) {
     const { headers } = await port.send('GET', path);
@@ -18,7 +18,7 @@ any('is JSON that nothing on the way keeps or takes for something else', async (
   }
 });
 
-any('asks for the token, or a proof of it, where that was wrong, and nowhere else', async () => {
+any('has a challenge if the token or proof was wrong, and nowhere else', async () => {
   await using port = await adminUnderTest();
   const wrong = await port.raw('GET', '/accounts', { authorization: 'Bearer of news' }, '');
   assert.is(wrong.status, 401);
@@ -27,7 +27,7 @@ any('asks for the token, or a proof of it, where that was wrong, and nowhere els
   assert.equal([missing.status, missing.headers['www-authenticate']], [404, undefined]);
 });
 
-any('comes from an IPv6 address of this machine as well', async () => {
+any('also comes from an IPv6 address of this machine', async () => {
   const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
   if (!addresses.some(({ address }) => address === '::1')) return;
   await using port = await adminUnderTest({ host: '::1' });
@@ -54,14 +54,14 @@ body('ends its connection when it is refused unread, and only then', async () =>
   assert.equal([read.status, read.headers.connection], [400, 'keep-alive']);
 });
 
-body('is refused with the header that does not say what it is', async () => {
+body('is refused with the name of the wrong header', async () => {
   await using port = await adminUnderTest();
   const { status, json } = await port.raw('POST', '/accounts', {}, '{}');
   assert.is(status, 415);
   assert.equal(json.details, { field: 'content-type', reason: 'unsupported_media_type' });
 });
 
-const target = suite('a request target that is no URL');
+const target = suite('a request target that is not a URL');
 
 target('is refused as malformed', async () => {
   await using port = await adminUnderTest();
@@ -70,7 +70,7 @@ target('is refused as malformed', async () => {
   assert.is(json.details.reason, 'malformed_request');
 });
 
-const failing = suite('administration that fails');
+const failing = suite('a failed administration call');
 
 failing('is reported to the log and not to the caller when it is a bug', async () => {
   const bug = new TypeError('a secret of the store');
@@ -82,7 +82,7 @@ failing('is reported to the log and not to the caller when it is a bug', async (
   await port[Symbol.asyncDispose]();
 });
 
-failing('is reported to both when the store is away', async () => {
+failing('is reported to both when the store is unavailable', async () => {
   const away = new Fault('service_unavailable', 'the store gives no answer');
   const port = await adminUnderTest({ admin: { listAccounts: () => Promise.reject(away) } });
   const { status, json } = await port.send('GET', '/accounts');
@@ -91,7 +91,7 @@ failing('is reported to both when the store is away', async () => {
   await port[Symbol.asyncDispose]();
 });
 
-failing('is reported to the caller alone when it is the caller’s doing', async () => {
+failing('is reported only to the caller when the caller made the mistake', async () => {
   const refusal = new Fault('conflict', 'there is one already');
   await using port = await adminUnderTest({
     admin: { listAccounts: () => Promise.reject(refusal) },

@@ -45,7 +45,7 @@ watched('is reported with user, change and outcome, without any key', async () =
   assert.not.match(JSON.stringify(port.changes), /svc_sk_|the-token/);
 });
 
-watched('names no user that could not be one', async () => {
+watched('has no user name if the name is invalid', async () => {
   await using port = await adminUnderTest();
   const json = { 'content-type': 'application/json' };
   const body = JSON.stringify({ name: 'a', plan: 'free' });

@@ -9,7 +9,7 @@ import { NO_OVERVIEW } from '#test/support/no-overview';
 
 type Heard = Parameters<AdminAudit>[0] & { readonly by: Parameters<AdminAudit>[1] };
 
-/** The admin port of a limiter with one account; a test may put parts of its administration in. */
+/** The admin port of a limiter with one account; a test may replace parts of its administration. */
 export async function adminUnderTest({
   host = '127.0.0.1',
   admin = {} as Partial<AccountAdmin>,
@@ -48,7 +48,7 @@ export async function adminUnderTest({
   };
 }
 
-// fetch() would correct the headers that these tests get wrong on purpose.
+// fetch() would correct the headers that these tests set wrongly.
 async function exchange(
   address: string,
   method: string,
@@ -58,7 +58,7 @@ async function exchange(
 ) {
   const { hostname, port } = new URL(address);
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
-  // It would go on with the connection if the server did.
+  // The agent would keep the connection if the server did.
   const agent = new Agent({ keepAlive: true });
   const answered = await new Promise<{
     status: number;

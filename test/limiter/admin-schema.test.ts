@@ -44,7 +44,7 @@ const usage = {
   monthResetAtS: AT_MS / 1_000,
 };
 
-/** Every field of a view is asked for, but for those that may be absent. */
+/** Requires every field of a view, except optional ones. */
 function assertExact(schema: z.ZodType, view: object, optional: readonly string[] = []): void {
   assert.equal(schema.parse(view), view);
   for (const name of Object.keys(view)) {
@@ -54,9 +54,9 @@ function assertExact(schema: z.ZodType, view: object, optional: readonly string[
   }
 }
 
-const answers = suite('what the admin port answers');
+const answers = suite('answers of the admin port');
 
-answers('is read by ctl field by field: an account of any plan and status', () => {
+answers('are parsed by ctl field by field: an account of any plan and status', () => {
   for (const plan of [...PLANS, 'enterprise'] as const) {
     for (const status of ['active', 'suspended'] as const) {
       assertExact(AccountView, viewOfAccount({ ...account, plan, status }, AT_MS));
@@ -65,7 +65,7 @@ answers('is read by ctl field by field: an account of any plan and status', () =
   assert.not.ok(AccountView.safeParse({ ...viewOfAccount(account, AT_MS), plan: 'gold' }).success);
 });
 
-answers('is read by ctl field by field: a key of any scope and state', () => {
+answers('are parsed by ctl field by field: a key of any scope and state', () => {
   const optional = ['revoked_at', 'expires_at', 'name', 'masked', 'networks', 'disabled_at'];
   for (const scope of ['full', 'read'] as const) {
     const key = { id: 'key_1', digest: 'd', scope, createdAtMs: AT_MS };
@@ -94,12 +94,12 @@ answers('is read by ctl field by field: a key of any scope and state', () => {
   }
 });
 
-answers('of a later release is read too: another scope, status or hint of a key', () => {
+answers('of a later release are parsed too: another scope, status or hint of a key', () => {
   const later = { id: 'key_1', scope: 'events', status: 'paused', created_at: AT };
   assert.equal(KeyView.parse({ ...later, hints: ['leaked'] }), { ...later, hints: ['leaked'] });
 });
 
-answers('says of a key what is worth a look at', () => {
+answers('show which keys need attention', () => {
   const daysAgo = (days: number) => AT_MS - days * 86_400_000;
   const key = { id: 'key_1', digest: 'd', scope: 'full', hint: 'ab12' } as const;
   const hintsOf = (record: ApiKeyRecord, usedDaysAgo?: number) => {
@@ -130,16 +130,16 @@ answers('says of a key what is worth a look at', () => {
   });
 });
 
-answers('is read by ctl field by field: usage, and a refusal', () => {
+answers('are parsed by ctl field by field: usage, and a refusal', () => {
   assertExact(UsageView, viewOfUsage('Acc0unt00001', usage, []), ['window_resets_at']);
   assertExact(RefusalView, { error: 'not_found', message: 'there is none' });
   const over = viewOfUsage('Acc0unt00001', { ...usage, cyclesUsed: 10 ** 12 }, []);
   assert.is(over.cycles_remaining, 0, 'a plan that was lowered leaves nothing, not less');
 });
 
-const bodies = suite('what the admin port takes');
+const bodies = suite('requests to the admin port');
 
-bodies('is a plan, with limits exactly if they are agreed upon', () => {
+bodies('contain a plan, with limits exactly for an agreed plan', () => {
   for (const plan of PLANS) {
     assert.equal(PlanBody.parse({ plan }), { plan });
     assert.equal(AccountBody.parse({ name: 'Zoë', plan }), { name: 'Zoë', plan });
@@ -158,7 +158,7 @@ bodies('is a plan, with limits exactly if they are agreed upon', () => {
   }
 });
 
-bodies('is a name for a key, and networks, each once and in one spelling', () => {
+bodies('contain a key’s name, and its networks, each once in normal form', () => {
   const networks = ['10.1.2.3/8', '::ffff:10.0.0.0/104', '192.0.2.7', '2001:DB8::1'];
   assert.equal(KeyBody.parse({ scope: 'full', name: 'CI ✓', networks }), {
     scope: 'full',
@@ -176,7 +176,7 @@ bodies('is a name for a key, and networks, each once and in one spelling', () =>
   }
 });
 
-bodies('is a scope for a key, and a time with its offset', () => {
+bodies('contain a key’s scope, and a time with its offset', () => {
   for (const scope of ['full', 'read']) assert.equal(KeyBody.parse({ scope }), { scope });
   const dated = { scope: 'read', expires_at: '2026-02-01T00:00:00+01:00' };
   assert.equal(KeyBody.parse(dated), dated);

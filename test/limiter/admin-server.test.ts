@@ -40,7 +40,7 @@ life('is created, listed, moved to other plans, suspended and resumed', async ()
   assert.equal(behind, [all[1]]);
 });
 
-life('shows a key once, lists it without, and revokes it at once', async () => {
+life('shows a key once, lists it without the secret, and revokes it at once', async () => {
   await using port = await adminUnderTest();
   const keys = `/accounts/${port.fixture.id}/keys`;
   const expires_at = '2026-02-01T00:00:00.000Z';
@@ -66,7 +66,7 @@ life('shows a key once, lists it without, and revokes it at once', async () => {
   assert.equal(states, ['active', 'revoked', 'expired']);
 });
 
-life('says what it has used', async () => {
+life('shows its usage', async () => {
   await using port = await adminUnderTest();
   const path = `/accounts/${port.fixture.id}/usage`;
   const fresh = await port.send('GET', path);
@@ -101,9 +101,9 @@ life('says what it has used', async () => {
   });
 });
 
-const wrong = suite('a request to the admin port that is wrong');
+const wrong = suite('an invalid request to the admin port');
 
-wrong('is refused with the field that is, and changes nothing', async () => {
+wrong('is refused with the name of the field, and changes nothing', async () => {
   await using port = await adminUnderTest();
   const limits = { requests_per_minute: 1, cycles_per_month: 1 };
   const bodies: [object, string | undefined][] = [
@@ -137,7 +137,7 @@ wrong('is refused with the field that is, and changes nothing', async () => {
   assert.is((await port.send('GET', '/accounts')).data.length, 1);
 });
 
-wrong('is answered 404 for what does not exist', async () => {
+wrong('is answered 404 for an unknown object', async () => {
   await using port = await adminUnderTest();
   const paths = ['/', '/accounts/', '/accounts/Nobody000001', '/accounts/Nobody000001/usage'];
   for (const path of [...paths, '/accounts/..%2f/keys', '/accounts/Nobody000001/keys']) {
@@ -151,7 +151,7 @@ wrong('is answered 404 for what does not exist', async () => {
   assert.equal([unknown.status, unknown.json.details.reason], [400, 'invalid_parameter']);
 });
 
-wrong('is refused when its body is no JSON, not declared as JSON, or too large', async () => {
+wrong('is refused when its body is not JSON, not declared as JSON, or too large', async () => {
   await using port = await adminUnderTest();
   const json = { 'content-type': 'application/json' };
   const body = JSON.stringify({ name: 'a', plan: 'free' });
@@ -167,9 +167,9 @@ wrong('is refused when its body is no JSON, not declared as JSON, or too large',
   assert.is((await port.send('GET', '/accounts')).data.length, 1);
 });
 
-const web = suite('a web page that reaches for the admin port');
+const web = suite('a web page that calls the admin port');
 
-web('is refused by the name it was loaded from', async () => {
+web('is refused by the host name of its request', async () => {
   await using port = await adminUnderTest();
   for (const host of [
     'evil.example',
@@ -195,7 +195,7 @@ web('is refused by its origin, also if that is this machine', async () => {
 
 const unproven = suite('a caller without the token of the admin port');
 
-unproven('is refused, whatever is asked, and nothing changes', async () => {
+unproven('is refused for every request, and nothing changes', async () => {
   await using port = await adminUnderTest();
   const body = JSON.stringify({ name: 'a', plan: 'free' });
   const json = { 'content-type': 'application/json' };
@@ -225,7 +225,7 @@ unproven('is refused, whatever is asked, and nothing changes', async () => {
 
 const listen = suite('the admin port');
 
-listen('listens on no address that another machine could reach', async () => {
+listen('listens on no address that is reachable from other machines', async () => {
   const { admin, audit: trail } = (await limiterUnderTest(custom(1, 1))).limiter;
   for (const host of ['0.0.0.0', '::', '', '10.1.2.3', 'localhost', 'example.org']) {
     const opening = serveAdmin(
@@ -238,7 +238,7 @@ listen('listens on no address that another machine could reach', async () => {
   }
 });
 
-listen('knows its own addresses', () => {
+listen('recognises its own addresses', () => {
   for (const yes of ['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1']) {
     assert.ok(isLoopbackAddress(yes), yes);
   }
@@ -248,7 +248,7 @@ listen('knows its own addresses', () => {
   assert.not.ok(isLoopbackHost(undefined));
 });
 
-listen('closes though a client keeps a connection open', async () => {
+listen('closes although a client keeps a connection open', async () => {
   const port = await adminUnderTest();
   const { hostname, port: number } = new URL(port.address);
   const socket = connect(Number(number), hostname);

@@ -26,7 +26,7 @@ import { refusalOf } from '#test/support/settled';
 
 const PORT = 8_001;
 
-/** A home and a folder for temporary files of a test's own, until disposed. */
+/** A home and a temporary folder for one test, until disposed. */
 function ownFolders() {
   const root = mkdtempSync(join(tmpdir(), 'identity-engine-home-'));
   const environment = keptEnvironment();
@@ -47,14 +47,14 @@ function ownFolders() {
 
 const published = suite('the token of an admin port');
 
-published('cannot be guessed, and has a name that does not reveal it', () => {
+published('cannot be guessed, and its file name does not reveal it', () => {
   const token = newAdminToken();
   assert.match(token, /^[\w-]{43}$/);
   assert.is.not(newAdminToken(), token);
   assert.match(adminTokenId(token), /^[0-9a-f]{12}$/);
 });
 
-published('lies where its user alone can read it, and is found by the port', async () => {
+published('is in a file that only its user can read, and is found by its port', async () => {
   using folders = ownFolders();
   const token = newAdminToken();
   {
@@ -69,7 +69,7 @@ published('lies where its user alone can read it, and is found by the port', asy
   assert.is(await findAdminToken(PORT), undefined, 'it goes with its process');
 });
 
-published('takes the place of one that a killed process has left', async () => {
+published('replaces the file of a killed process', async () => {
   using _ = ownFolders();
   await publishAdminToken(PORT, newAdminToken());
   const token = newAdminToken();
@@ -77,7 +77,7 @@ published('takes the place of one that a killed process has left', async () => {
   assert.is(await findAdminToken(PORT), token);
 });
 
-published('is written through no link that another user has laid', async () => {
+published('is not written through a link of another user', async () => {
   using folders = ownFolders();
   const [path = ''] = adminTokenPlaces(PORT);
   const other = join(folders.temporary, 'other');
@@ -89,7 +89,7 @@ published('is written through no link that another user has laid', async () => {
   assert.is(readFileSync(other, 'utf8'), 'precious');
 });
 
-published('lies with the temporary files where there is no home to write to', async () => {
+published('is in the temporary folder when no home is writable', async () => {
   using folders = ownFolders();
   writeFileSync(join(folders.home, '.local'), 'no folder');
   const token = newAdminToken();
@@ -98,7 +98,7 @@ published('lies with the temporary files where there is no home to write to', as
   assert.is(await findAdminToken(PORT), token);
 });
 
-published('has no place in a folder that is open to others, or is none', async () => {
+published('is not written to a folder that others can write to, or to a file', async () => {
   using folders = ownFolders();
   writeFileSync(join(folders.home, '.local'), 'no folder');
   const [, path = ''] = adminTokenPlaces(PORT);
@@ -115,16 +115,16 @@ published('has no place in a folder that is open to others, or is none', async (
   assert.match(link.message, /no folder/);
 });
 
-published('is not believed where others could have written it', async () => {
+published('is not accepted where others could have written it', async () => {
   using _ = ownFolders();
   const place = await publishAdminToken(PORT, newAdminToken());
   chmodSync(place.path, 0o644);
   assert.is(await findAdminToken(PORT), undefined);
 });
 
-const given = suite('a token that an operator gives');
+const given = suite('a token from an operator');
 
-given('is read, also through links and with an end of line', async () => {
+given('is read, also through links and with a line end', async () => {
   using folders = ownFolders();
   const path = join(folders.home, 'data');
   const link = join(folders.home, 'token');
@@ -152,7 +152,7 @@ for (const [what, text, mode, complaint] of [
   });
 }
 
-given('is refused if it is not there', async () => {
+given('is refused if its file is missing', async () => {
   const refusal = await refusalOf(() => readAdminToken('/nowhere/token'));
   assert.is(refusal.message, '/nowhere/token cannot be read (ENOENT)');
 });

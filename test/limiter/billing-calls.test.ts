@@ -10,7 +10,7 @@ const ACCOUNT = 'Acc0unt00001';
 const BY = { keyId: 'key_1', address: '192.0.2.1', requestId: 'request-1' };
 const CHECKOUT = { by: BY, plan: 'pro', successUrl: 'https://a.example', cancelUrl: 'https://b' };
 
-/** A limiter's answers in front of a desk, and the lines that they leave. */
+/** A limiter's billing calls before a desk, and the audit lines that they leave. */
 function openCalls(desk: Partial<BillingDesk> | undefined) {
   const trail = memoryTrail();
   const calls = new AccountCalls(trail, desk as BillingDesk | undefined);
@@ -24,9 +24,9 @@ function openCalls(desk: Partial<BillingDesk> | undefined) {
   };
 }
 
-const purchase = suite('a question for a page of the payment provider');
+const purchase = suite('a request for a page of the payment provider');
 
-purchase('is in the audit trail before the provider hears of it', async () => {
+purchase('is in the audit trail before it is sent to the provider', async () => {
   const seen: unknown[] = [];
   const { ask, outcomes } = openCalls({
     async checkout(...asked) {
@@ -40,7 +40,7 @@ purchase('is in the audit trail before the provider hears of it', async () => {
   assert.equal(await outcomes(), ['done', 'begun']);
 });
 
-purchase('says in the audit trail that it was refused', async () => {
+purchase('writes an audit line when it is refused', async () => {
   const { ask, outcomes } = openCalls({
     portal: async () => {
       throw faultFor('billing_unavailable', 'later');
@@ -51,7 +51,7 @@ purchase('says in the audit trail that it was refused', async () => {
   assert.equal(await outcomes(), ['service_unavailable', 'begun']);
 });
 
-purchase('is refused where nothing is sold, and for what no edge sends', async () => {
+purchase('is refused where nothing is sold, and with fields that no edge sends', async () => {
   const nowhere = openCalls(undefined);
   const refused = await faultIn(nowhere.ask('billing.checkout', CHECKOUT));
   assert.is(refused.code, 'billing_provider_not_configured');
@@ -62,7 +62,7 @@ purchase('is refused where nothing is sold, and for what no edge sends', async (
   assert.equal(await nowhere.outcomes(), []);
 });
 
-const notification = suite('a notification that an edge passes on');
+const notification = suite('a notification from an edge');
 
 notification('reaches the desk byte for byte', async () => {
   const seen: unknown[] = [];

@@ -17,9 +17,9 @@ const NOW_MS = Date.UTC(2026, 0, 15, 12);
 
 const at = (monotonicMs: number, wallMs = NOW_MS) => ({ wallMs, monotonicMs });
 
-const age = suite('the age of what a meter knows of its account');
+const age = suite('the age of a cached account');
 
-age('counts from when the read began, whenever it is first asked for', () => {
+age('starts with the read, whenever the account is first used', () => {
   const cached = new CachedAccount(record(custom(1, 1)), at(5_000.7));
   assert.is(cached.isStale(at(35_000), 30_000), false);
   assert.is(cached.isStale(at(35_000.5), 30_000), true, 'what lies within a millisecond is old');
@@ -30,7 +30,7 @@ age('counts from when the read began, whenever it is first asked for', () => {
   assert.is(cached.isStale(at(62_001), 30_000), true);
 });
 
-age('does not matter when it has changed: it is outdated until it is read again', () => {
+age('is ignored after a change: the account is outdated until it is read again', () => {
   const cached = new CachedAccount(record(custom(1, 1)), at(0));
   cached.invalidate();
   assert.is(cached.isStale(at(0), 30_000), true);
@@ -38,7 +38,7 @@ age('does not matter when it has changed: it is outdated until it is read again'
   assert.is(cached.isStale(at(0), 30_000), false);
 });
 
-age('is of one edition: news and reads make another', () => {
+age('belongs to one edition: announcements and reads create another', () => {
   const cached = new CachedAccount(record(custom(1, 1)), at(0));
   const editions = [cached.edition];
   cached.invalidate();
@@ -48,9 +48,9 @@ age('is of one edition: news and reads make another', () => {
   assert.is(new Set(editions).size, 3);
 });
 
-const content = suite('what a meter knows of its account');
+const content = suite('a cached account');
 
-content('is what the last read found', () => {
+content('is the result of the last read', () => {
   const cached = new CachedAccount(undefined, at(0));
   assert.equal([cached.isAbsent, cached.isSuspended, cached.keyBytes], [true, false, 0]);
   assert.equal(cached.limits, { requestsPerMinute: 0, cyclesPerMonth: 0, instances: 0 });
@@ -64,9 +64,9 @@ content('is what the last read found', () => {
   assert.is(cached.isSuspended, false);
 });
 
-const replanned = suite('a plan that changes at a time');
+const replanned = suite('a scheduled change of plan');
 
-replanned('counts from that moment on, without a read', () => {
+replanned('takes effect at that moment, without a read', () => {
   const limits = { requestsPerMinute: 2, cyclesPerMonth: 5, instances: 4 };
   const planChange = { plan: 'free', limits, atMs: NOW_MS + 10, from: 'enterprise' } as const;
   const found = record(custom(3, 7), { planChange });
@@ -88,7 +88,7 @@ replanned('counts from that moment on, without a read', () => {
 
 const expired = suite('a key that expires');
 
-expired('leaves memory at that moment, and the others stay', () => {
+expired('is removed from memory at that moment, and other keys stay', () => {
   const keys = [key('first', 1), key('never'), key('later', 2)];
   const cached = new CachedAccount({ ...record(custom(1, 1)), keys }, at(0));
   const states = [0, 1, 2].map((ms) => {
@@ -102,7 +102,7 @@ expired('leaves memory at that moment, and the others stay', () => {
   ]);
 });
 
-expired('is not held by an account that is read after that', () => {
+expired('is not kept by an account that is read after that', () => {
   const keys = [key('deleted', 0), key('revoked'), key('there', 1)];
   keys[1] = { ...key('revoked'), revokedAtMs: NOW_MS + 5 };
   const cached = new CachedAccount({ ...record(custom(1, 1)), keys }, at(0));
@@ -110,9 +110,9 @@ expired('is not held by an account that is read after that', () => {
   assert.is(cached.keyWith(digestOf('there'), NOW_MS)?.scope, 'full');
 });
 
-const ring = suite('a ring of keys');
+const ring = suite('the usable keys of an account');
 
-ring('holds those that are neither revoked nor expired, with what a check needs', () => {
+ring('are those that are neither revoked nor expired, with the fields of a check', () => {
   const held = keyRing([key('a', 1), { ...key('b'), revokedAtMs: NOW_MS + 9 }, key('c')], NOW_MS);
   assert.equal(held, [
     { digest: digestOf('a'), scope: 'full', expiresAtMs: NOW_MS + 1, networks: undefined },
@@ -121,13 +121,13 @@ ring('holds those that are neither revoked nor expired, with what a check needs'
   assert.equal(keyRing([key('a', 0), key('b', -1)], NOW_MS), []);
 });
 
-ring('does not hold one that is disabled', () => {
+ring('exclude a disabled key', () => {
   const held = keyRing([{ ...key('a'), disabledAtMs: NOW_MS - 1 }, key('b')], NOW_MS);
   assert.is(keyInRing(held, digestOf('a')), undefined);
   assert.is(keyInRing(held, digestOf('b'))?.scope, 'full');
 });
 
-ring('lets a key with networks in from them alone, however an address is written', () => {
+ring('accept a key with networks from those only, in any notation of an address', () => {
   const [held] = keyRing([{ ...key('a'), networks: ['10.0.0.0/8', '2001:db8::/32'] }], NOW_MS);
   assert.ok(held);
   for (const inside of ['10.1.2.3', '::ffff:10.1.2.3', '10.1.2.3:80', '2001:db8::1']) {
@@ -143,7 +143,7 @@ ring('lets a key with networks in from them alone, however an address is written
   assert.ok(free && mayComeFrom(free, undefined) && !isUnplaced(free, undefined));
 });
 
-ring('has no key of a scope that a later release has stored', () => {
+ring('exclude keys with a scope of a later release', () => {
   const later = { ...key('a'), scope: 'events' } as unknown as ApiKeyRecord;
   const held = keyRing([later, key('b')], NOW_MS);
   assert.equal(
@@ -152,7 +152,7 @@ ring('has no key of a scope that a later release has stored', () => {
   );
 });
 
-ring('loses at a moment what expires then', () => {
+ring('lose at a time the keys that expire then', () => {
   const held = keyRing([key('a', 1), key('b', 2), key('c')], NOW_MS);
   const digests = (ms: number) => usableOf(held, NOW_MS + ms).map(({ digest }) => digest);
   assert.equal(digests(0), [digestOf('a'), digestOf('b'), digestOf('c')]);
@@ -160,14 +160,14 @@ ring('loses at a moment what expires then', () => {
   assert.equal(digests(2), [digestOf('c')]);
 });
 
-ring('says when the first of it expires', () => {
+ring('have the time at which the first of them expires', () => {
   const first = (...keys: ApiKeyRecord[]) => firstExpiryOf(keyRing(keys, NOW_MS));
   assert.is(first(), undefined);
   assert.is(first(key('a')), undefined);
   assert.is(first(key('a'), key('b', 7), key('c', 5), key('d', 6)), NOW_MS + 5);
 });
 
-ring('finds a key by its whole digest alone', () => {
+ring('are found by their whole digest only', () => {
   const held = keyRing([key('a'), { ...key('b'), scope: 'read' }], NOW_MS);
   assert.is(keyInRing(held, digestOf('a'))?.scope, 'full');
   assert.is(keyInRing(held, digestOf('b'))?.scope, 'read');
@@ -177,7 +177,7 @@ ring('finds a key by its whole digest alone', () => {
   assert.is(keyInRing([], digestOf('a'))?.scope, undefined);
 });
 
-ring('does not take a character for another one that ends in the same byte', () => {
+ring('are compared by whole characters, not only by their last byte', () => {
   const held = keyRing([key('a')], NOW_MS);
   const digest = digestOf('a');
   const others = [digest.charCodeAt(42) + 0x100, 'é'.charCodeAt(0), 0x20ac];
@@ -187,7 +187,7 @@ ring('does not take a character for another one that ends in the same byte', () 
   }
 });
 
-/** A full key named `id`, whose digest is that of its name; `leftMs` from now on until it expires. */
+/** A full key named `id`, whose digest is that of its name; it expires after `leftMs`, if given. */
 function key(id: string, leftMs?: number): ApiKeyRecord {
   const always = { id, digest: digestOf(id), scope: 'full', createdAtMs: 0 } as const;
   return leftMs === undefined ? always : { ...always, expiresAtMs: NOW_MS + leftMs };

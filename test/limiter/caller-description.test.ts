@@ -10,7 +10,7 @@ const NOW_MS = 1_000_000;
 
 const described = suite('the description of a caller');
 
-described('is the plan of its account and its own key, without digest or name', () => {
+described('has the plan of its account and its own key, without digest or name', () => {
   const found = record({ plan: 'pro' });
   const other = { id: 'key_2', digest: digestOf('other'), scope: 'read', createdAtMs: 0 } as const;
   const keys = [...found.keys, { ...other, expiresAtMs: NOW_MS + 1 }];
@@ -59,7 +59,7 @@ async function limiterOfTwo() {
   return { limiter, id, ask, reads: () => reads };
 }
 
-asked('has it in the answer, and no other answer has', async () => {
+asked('has the description in its answer, and no other answer has', async () => {
   const { limiter, ask, id } = await limiterOfTwo();
   await using _ = limiter;
   assert.equal(Object.keys(await ask(false)), ['verdict', 'allowance']);
@@ -74,7 +74,7 @@ asked('has it in the answer, and no other answer has', async () => {
   });
 });
 
-asked('reads the account only for a call that is admitted', async () => {
+asked('reads the account only for an admitted call', async () => {
   const { limiter, ask, reads } = await limiterOfTwo();
   await using _ = limiter;
   await ask(false);

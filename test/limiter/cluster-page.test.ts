@@ -25,7 +25,7 @@ async function pageUnderTest(pages: BuiltPages | undefined = PAGES) {
     return REPORT;
   };
   const port = await adminUnderTest({ cluster: { report, file: clusterPage(pages) } });
-  /** A request without the token, as a browser makes it before anyone has typed one. */
+  /** A request without the token, as a browser makes it before the token is entered. */
   const fetched = async (path: string, headers: Record<string, string> = {}, method = 'GET') => {
     const answer = await fetch(`${port.address}${path}`, { method, headers });
     return { status: answer.status, headers: answer.headers, text: await answer.text() };
@@ -40,7 +40,7 @@ async function pageUnderTest(pages: BuiltPages | undefined = PAGES) {
 
 const report = suite('the report of a cluster on the admin port');
 
-report('is one piece of data for who shows the token, and no one else', async () => {
+report('is one JSON answer for callers with the token, and no others', async () => {
   await using port = await pageUnderTest();
   const { status, data, headers } = await port.send('GET', '/cluster/report');
   assert.equal([status, data, headers['cache-control']], [200, REPORT, 'no-store']);
@@ -50,7 +50,7 @@ report('is one piece of data for who shows the token, and no one else', async ()
   assert.is(port.reports(), 1);
 });
 
-report('is for no page of another origin, and no name that leads here', async () => {
+report('is refused for a page of another origin, and for another host name', async () => {
   await using port = await pageUnderTest();
   for (const headers of [
     { origin: 'https://evil.example' },
@@ -67,7 +67,7 @@ report('is for no page of another origin, and no name that leads here', async ()
   assert.is((await port.raw('GET', '/cluster/report', { origin }, '')).status, 200, 'its own');
 });
 
-report('is read, and changed by nothing', async () => {
+report('is read-only', async () => {
   await using port = await pageUnderTest();
   for (const method of ['POST', 'PUT', 'DELETE', 'HEAD', 'OPTIONS']) {
     const { status } = await port.fetched('/cluster/report', {}, method);
@@ -79,7 +79,7 @@ report('is read, and changed by nothing', async () => {
 
 const page = suite('the page of a cluster on the admin port');
 
-page('is there without the token, with a policy, and in no cache', async () => {
+page('is served without the token, with a security policy, and is never cached', async () => {
   await using port = await pageUnderTest();
   for (const [path, type, text] of [
     ['/cluster', 'text/html; charset=utf-8', '<!doctype html>'],
@@ -100,7 +100,7 @@ page('is there without the token, with a policy, and in no cache', async () => {
   }
 });
 
-page('is refused under another name, as everything is', async () => {
+page('is refused under another host name, like every request', async () => {
   await using port = await pageUnderTest();
   for (const path of ['/cluster', '/cluster/assets/a-1.js']) {
     const { status } = await port.raw('GET', path, { host: 'evil.example:8001' }, '');
@@ -108,7 +108,7 @@ page('is refused under another name, as everything is', async () => {
   }
 });
 
-page('is none of other files, whatever is asked for', async () => {
+page('serves no other files, whatever the path', async () => {
   await using port = await pageUnderTest();
   for (const path of [
     ...['/cluster/', '/cluster/assets/', '/cluster/assets/b.js', '/cluster/index.html'],
@@ -120,7 +120,7 @@ page('is none of other files, whatever is asked for', async () => {
   assert.is((await port.fetched('/cluster', {}, 'POST')).status, 401);
 });
 
-page('that is not built is a line that says how to build it', async () => {
+page('is a line with build instructions if it was not built', async () => {
   await using port = await pageUnderTest(undefined);
   const unbuilt = clusterPage(undefined)('/cluster');
   assert.match(String(unbuilt?.body), /^The page .* `npm run build:console`\.\n$/);

@@ -15,7 +15,7 @@ const limits = fc.record({
   cycles: fc.integer({ min: 1, max: 300 }),
 });
 
-/** Throws when a limit was exceeded, or an account was charged for what did not happen. */
+/** Throws if a limit was exceeded, or an account was charged without a cause. */
 function judge(requests: number, cycles: number, events: readonly Event[], flaw?: MeterFlaw): void {
   const world = new MeterWorld(requests, cycles, flaw);
   for (const event of events) {
@@ -31,7 +31,7 @@ function judge(requests: number, cycles: number, events: readonly Event[], flaw?
   }
 }
 
-/** Throws when a key was charged for what it did not do, or its days are not among the month's. */
+/** Throws if a key was charged for calls of another, or its days do not add up to the month. */
 function judgeKeys({ usage, executedBy }: MeterWorld): void {
   for (const [index, charged] of chargedBy(usage).entries()) {
     const excused = (executedBy[index] ?? 0) + usage.cyclesExpired;
@@ -55,9 +55,9 @@ function sumOf(counts: readonly number[]): number {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-const always = suite('whatever crashes, is taken over, lost or unknown');
+const always = suite('after any crash, takeover, loss or unknown outcome');
 
-always('no account gets more than the plan, and none pays for more than can be explained', () => {
+always('no account gets more than its plan, and every charge can be explained', () => {
   fc.assert(
     fc.property(limits, wildHistories, ({ requests, cycles }, events) => {
       judge(requests, cycles, events);
@@ -66,7 +66,7 @@ always('no account gets more than the plan, and none pays for more than can be e
   );
 });
 
-always('no account gets more than the plan from a disk that fails', () => {
+always('no account gets more than its plan from a failing disk', () => {
   fc.assert(
     fc.property(limits, readingHistories, ({ requests, cycles }, events) => {
       judge(requests, cycles, events);
@@ -99,7 +99,7 @@ always('a crash costs a quiet account at most two steps of ten', () => {
   );
 });
 
-always('without a crash every count is exact, handoffs notwithstanding', () => {
+always('without a crash every count is exact, also after handoffs', () => {
   fc.assert(
     fc.property(quietHistories, (events) => {
       const world = new MeterWorld(1_000_000, 500);
@@ -116,7 +116,7 @@ always('without a crash every count is exact, handoffs notwithstanding', () => {
   );
 });
 
-const flawed = suite('a world that is wrong on purpose');
+const flawed = suite('a world with a deliberate fault');
 
 const FLAWS = {
   'grants above its durable watermark': wildHistories,
@@ -125,7 +125,7 @@ const FLAWS = {
 } as const satisfies Record<NonNullable<MeterFlaw>, typeof wildHistories>;
 
 for (const [flaw, histories] of Object.entries(FLAWS) as [MeterFlaw, typeof wildHistories][]) {
-  flawed(`is found out: a meter that ${flaw}`, () => {
+  flawed(`is detected: a meter that ${flaw}`, () => {
     const property = fc.property(limits, histories, ({ requests, cycles }, events) => {
       judge(requests, cycles, events, flaw);
     });

@@ -2,19 +2,19 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DurableWatermark } from '#limiter/meter/durable-watermark';
 
-/** More than any of these watermarks comes to. */
+/** Above all values of these watermarks. */
 const LIMIT = 1_000_000;
 
-/** A watermark with this value, as the record at offset 1 says. */
+/** A watermark with this value, set by the record at offset 1. */
 function watermarkAt(value: number): DurableWatermark {
   const watermark = new DurableWatermark();
   watermark.set(value, 1);
   return watermark;
 }
 
-const offset = suite('what a grant below a watermark depends on');
+const offset = suite('the durability dependency of a grant below a watermark');
 
-offset('is the record that raised the watermark so high, or the one before', () => {
+offset('is the record that raised the watermark to that value, or the record before', () => {
   const watermark = watermarkAt(10);
   assert.equal([watermark.offsetOf(0), watermark.offsetOf(1), watermark.offsetOf(10)], [0, 1, 1]);
   watermark.set(20, 7);
@@ -22,14 +22,14 @@ offset('is the record that raised the watermark so high, or the one before', () 
   assert.equal([watermark.offsetOf(10), watermark.offsetOf(11), watermark.offsetOf(20)], [1, 7, 7]);
 });
 
-offset('is the newest record for what a lower watermark does not cover', () => {
+offset('is the newest record for a value above a lowered watermark', () => {
   const watermark = watermarkAt(10);
   watermark.set(20, 2);
   watermark.set(5, 3);
   assert.equal([watermark.value, watermark.offsetOf(5), watermark.offsetOf(6)], [5, 2, 3]);
 });
 
-offset('stays what it was when the watermark is lowered', () => {
+offset('is unchanged when the watermark is lowered', () => {
   const watermark = watermarkAt(10);
   watermark.set(20, 2);
   watermark.lower(15);
@@ -42,7 +42,7 @@ offset('stays what it was when the watermark is lowered', () => {
 
 const low = suite('a watermark is low');
 
-low('when it does not cover what is wanted, at the limit as well', () => {
+low('when it does not cover the requested amount, also at the limit', () => {
   const watermark = watermarkAt(100);
   assert.is(watermark.isLow(101, 1, 100, 0), true);
   assert.is(watermark.isLow(100, 1, 100, 0), false);
@@ -50,7 +50,7 @@ low('when it does not cover what is wanted, at the limit as well', () => {
   assert.is(watermark.isLow(100, 1, 101, 0), true, 'below the limit there is something to raise');
 });
 
-low('when less than half of what a raise allows is left', () => {
+low('when less than half of the raised allowance is left', () => {
   const watermark = watermarkAt(100);
   assert.equal([watermark.isLow(91, 1, LIMIT, 0), watermark.isLow(92, 1, LIMIT, 0)], [false, true]);
   assert.equal(
@@ -63,7 +63,7 @@ low('when less than half of what a raise allows is left', () => {
 
 const raise = suite('a watermark is raised');
 
-raise('by the larger of twice what the call needs and 1¾ steps, from before the call', () => {
+raise('by the larger of twice the call’s need and 1¾ steps, from before the call', () => {
   const watermark = watermarkAt(0);
   assert.is(watermark.raisedFor(1, 1, LIMIT, 0), 18);
   assert.is(watermark.raisedFor(109, 9, LIMIT, 0), 118);
@@ -72,7 +72,7 @@ raise('by the larger of twice what the call needs and 1¾ steps, from before the
   assert.is(watermark.raisedFor(1, 1, LIMIT, 0), 20, 'whole cycles alone can be granted');
 });
 
-raise('never above the limit but for what is granted, and never down', () => {
+raise('never above the limit except for granted amounts, and never down', () => {
   const watermark = watermarkAt(50);
   assert.is(watermark.raisedFor(41, 1, 55, 0), 55);
   assert.is(watermark.raisedFor(60, 1, 55, 0), 60);
@@ -81,7 +81,7 @@ raise('never above the limit but for what is granted, and never down', () => {
 
 const high = suite('a watermark is high');
 
-high('when it leaves more than two steps, and is lowered to what a raise allows', () => {
+high('when it leaves more than two steps, and is then lowered to a raise', () => {
   const watermark = watermarkAt(100);
   assert.equal([watermark.isHigh(80, 0), watermark.isHigh(79, 0)], [false, true]);
   assert.is(watermark.loweredFor(79, 0), 97);
@@ -92,11 +92,11 @@ high('when it leaves more than two steps, and is lowered to what a raise allows'
 
 const step = suite('the step of a watermark');
 
-/** What a watermark is lowered to from far above: 1¾ steps, rounded up. */
+/** Steps of a watermark, derived from its lowered value: 1¾ steps, rounded up. */
 const stepsOf = (watermark: DurableWatermark, monotonicMs: number) =>
   watermark.loweredFor(0, monotonicMs);
 
-step('is what the present tenth of a second took, or the one before, and at least ten', () => {
+step('is the use in the present tenth of a second, or the one before, and at least ten', () => {
   const watermark = watermarkAt(1_000);
   watermark.noteUse(9, 500);
   assert.is(stepsOf(watermark, 599), 18);

@@ -14,7 +14,7 @@ const EXPIRED = { ...KEY, expiresAtMs: NOW_MS };
 const REVOKED = { ...KEY, revokedAtMs: 7 };
 const DISABLED = { ...KEY, disabledAtMs: 7 };
 
-const ended = suite('a key that has come to its end');
+const ended = suite('a key that has ended');
 
 for (const [what, key] of [
   ['is revoked', REVOKED],
@@ -26,13 +26,13 @@ for (const [what, key] of [
     conflicts(what, () => rotated([key]));
   });
 
-  ended(`because it ${what} still gets a name`, () => {
+  ended(`because it ${what} can still be renamed`, () => {
     const change = changes.withName([key], key.id, 'old');
     assert.equal(change, put({ ...key, name: 'old' }));
   });
 }
 
-ended('is revoked once, with its first time, also when it has expired', () => {
+ended('is revoked once, with the time of the first revocation, also when it has expired', () => {
   assert.equal(changes.withRevoked([REVOKED], KEY.id, NOW_MS), nothing(REVOKED));
   assert.equal(
     changes.withRevoked([EXPIRED], KEY.id, NOW_MS),
@@ -40,21 +40,21 @@ ended('is revoked once, with its first time, also when it has expired', () => {
   );
 });
 
-const living = suite('a key that can be used');
+const living = suite('a usable key');
 
-living('is disabled and enabled, each again without a change', () => {
+living('is disabled and enabled, and repeating either changes nothing', () => {
   assert.equal(changes.withDisabled([KEY], KEY.id, 7), put(DISABLED));
   assert.equal(changes.withDisabled([DISABLED], KEY.id, NOW_MS), nothing(DISABLED));
   assert.equal(changes.withEnabled([DISABLED], KEY.id, NOW_MS), put(KEY));
   assert.equal(changes.withEnabled([KEY], KEY.id, NOW_MS), nothing(KEY));
 });
 
-living('has the name that it has without a change', () => {
+living('is unchanged when it gets the same name', () => {
   const named = { ...KEY, name: 'CI' };
   assert.equal(changes.withName([named], KEY.id, 'CI'), nothing(named));
 });
 
-living('is not another account’s', () => {
+living('cannot be changed by another account', () => {
   for (const change of [
     () => changes.withName([KEY], 'key_2', 'CI'),
     () => changes.withRevoked([KEY], 'key_2', NOW_MS),
@@ -66,9 +66,9 @@ living('is not another account’s', () => {
   }
 });
 
-const rotation = suite('a rotation');
+const rotation = suite('the rotation of a key');
 
-rotation('makes a key with the same name, scope and networks', () => {
+rotation('creates a key with the same name, scope and networks', () => {
   const named = { ...KEY, name: 'CI', hint: 'old1', networks: ['10.0.0.0/8'] };
   const { put: stored, answer } = rotated([named], HOUR_MS);
   const made = { ...named, ...FRESH, createdAtMs: NOW_MS };
@@ -77,14 +77,14 @@ rotation('makes a key with the same name, scope and networks', () => {
   assert.equal(stored, [replaced, made]);
 });
 
-rotation('lets the old key live for the grace period, and never longer than before', () => {
+rotation('keeps the old key for the grace period, and never longer than before', () => {
   const soon = { ...KEY, expiresAtMs: NOW_MS + 9 };
   assert.is(rotated([soon], HOUR_MS).answer.replaced.expiresAtMs, NOW_MS + 9);
   const late = { ...KEY, expiresAtMs: NOW_MS + 9 * HOUR_MS };
   assert.is(rotated([late], HOUR_MS).answer.replaced.expiresAtMs, NOW_MS + HOUR_MS);
 });
 
-rotation('gives the new key as long a life as the old one had', () => {
+rotation('gives the new key the same remaining life as the old one', () => {
   const key = { ...KEY, createdAtMs: NOW_MS - 5, expiresAtMs: NOW_MS + 5 };
   assert.is(rotated([key], HOUR_MS).answer.made.expiresAtMs, NOW_MS + 10);
   assert.is(rotated([KEY], HOUR_MS).answer.made.expiresAtMs, undefined);
@@ -95,7 +95,7 @@ rotation('without a grace period revokes the old key', () => {
   assert.equal(answer.replaced, { ...KEY, revokedAtMs: NOW_MS, replacedBy: FRESH.id });
 });
 
-rotation('is refused of a key that is disabled or was rotated', () => {
+rotation('is refused for a key that is disabled or was rotated', () => {
   conflicts('disabled', () => rotated([DISABLED]));
   conflicts('replaced by key_9', () => rotated([{ ...KEY, replacedBy: 'key_9' }]));
 });
@@ -104,7 +104,7 @@ const room = suite('the bound of usable keys');
 
 const TWENTY = Array.from({ length: 20 }, (_, i) => ({ ...KEY, id: `key_${i}`, digest: `d ${i}` }));
 
-room('counts disabled keys, and neither revoked nor expired ones', () => {
+room('counts disabled keys, but neither revoked nor expired ones', () => {
   const more = { ...KEY, ...FRESH };
   conflicts('20 usable keys', () => changes.withKey(TWENTY, more, NOW_MS));
   const [first = KEY, ...others] = TWENTY;
@@ -114,7 +114,7 @@ room('counts disabled keys, and neither revoked nor expired ones', () => {
   conflicts('20', () => changes.withKey([{ ...first, disabledAtMs: 1 }, ...others], more, NOW_MS));
 });
 
-room('leaves no room for a grace period, but for a rotation without one', () => {
+room('prevents a rotation with a grace period, but allows one without', () => {
   conflicts('20 usable keys', () => rotated(TWENTY, HOUR_MS));
   assert.is(rotated(TWENTY, 0).answer.made.id, FRESH.id);
 });

@@ -9,9 +9,9 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 const JANUARY_ENDS_MS = Date.UTC(2026, 1, 1);
 const KEYS = ['one', 'two'];
 
-const counts = suite('what the keys of an account have used');
+const counts = suite('the usage by key of an account');
 
-counts('is that of the keys that were used, in the order of their first use', () => {
+counts('lists the keys that were used, in the order of their first use', () => {
   const keys = new KeyCounts();
   assert.is(keys.stored, undefined);
   const [one, two] = KEYS.map(digestOf);
@@ -29,7 +29,7 @@ counts('is that of the keys that were used, in the order of their first use', ()
   assert.equal(next.stored?.[1], { prefix: one?.slice(0, 8), cycles: 2, days: [3, 1, 1, 1] });
 });
 
-counts('is bounded: the least used key gives its place to a new one', () => {
+counts('is bounded: a new key replaces the least used key', () => {
   const keys = new KeyCounts();
   const digests = Array.from({ length: COUNTED_KEYS_MAX }, (_, i) => digestOf(`key ${i}`));
   for (const [index, digest] of digests.entries()) keys.of(digest).add(index === 7 ? 1 : 9, 0);
@@ -40,7 +40,7 @@ counts('is bounded: the least used key gives its place to a new one', () => {
   assert.is(prefixes.at(-1), digestOf('new').slice(0, 8));
 });
 
-/** A meter of an account with two keys, and what each has used. */
+/** A meter of an account with two keys, and the usage of each. */
 function twoKeys() {
   let meter = meterUnderTest(custom(1_000, 100_000), undefined, KEYS);
   let calls = 0;
@@ -68,7 +68,7 @@ function twoKeys() {
 
 const meters = suite('a meter');
 
-meters('charges the key that a call was made with, on the day of its settlement', () => {
+meters('charges the key of a call, on the day of its settlement', () => {
   const account = twoKeys();
   account.spend('one', 9, 7);
   account.now.clock.advance(DAY_MS);
@@ -88,7 +88,7 @@ meters('charges the key that a call was made with, on the day of its settlement'
   ]);
 });
 
-meters('charges a shared reservation to the key that asked for it', () => {
+meters('charges a shared reservation to the key that requested it', () => {
   const account = twoKeys();
   account.now.admit(1, 5, 0, 'one');
   account.now.admit(1, 5, 0, 'two');
@@ -97,7 +97,7 @@ meters('charges a shared reservation to the key that asked for it', () => {
   assert.equal(account.used(), [[5], []]);
 });
 
-meters('charges a reservation that goes on in the next month to who asks for it then', () => {
+meters('charges a reservation that continues in the next month to its key at that time', () => {
   const account = twoKeys();
   account.now.clock.advance(JANUARY_ENDS_MS - account.now.clock.wallMs() - 10_000);
   account.now.admit(1, 5, 0, 'one');
@@ -109,7 +109,7 @@ meters('charges a reservation that goes on in the next month to who asks for it 
   assert.equal(keys, [{ prefix: digestOf('two').slice(0, 8), cyclesByDay: [5] }]);
 });
 
-meters('charges no key for what members do', () => {
+meters('charges no key for calls of members', () => {
   const account = twoKeys();
   const { meter, turn, now, settle } = account.now;
   meter.answer({ ...admission(1, 5, ''), isOfMember: true }, turn());
@@ -118,7 +118,7 @@ meters('charges no key for what members do', () => {
   assert.equal([usage?.cyclesUsed, usage?.keys], [5, []]);
 });
 
-meters('charges calls that its next owner settles, and those that expire there', () => {
+meters('charges calls that are settled or expire at its next owner', () => {
   const account = twoKeys();
   account.now.admit(1, 5, 0, 'one');
   account.now.admit(2, 6, 0, 'two');
@@ -129,7 +129,7 @@ meters('charges calls that its next owner settles, and those that expire there',
   assert.equal(account.used(), [[3], [6]]);
 });
 
-meters('charges no key for what a crash may have cost', () => {
+meters('charges no key for the possible cost of a crash', () => {
   const account = twoKeys();
   account.spend('one', 5);
   account.next();
@@ -139,7 +139,7 @@ meters('charges no key for what a crash may have cost', () => {
   assert.equal(usage?.keys, []);
 });
 
-meters('keeps what a key used that was revoked since', () => {
+meters('keeps the usage of a revoked key', () => {
   const account = twoKeys();
   account.spend('one', 5);
   account.now.refresh({ ...record(custom(1_000, 100_000), {}, ['two']) });

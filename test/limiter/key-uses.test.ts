@@ -14,7 +14,7 @@ const FROM = { address: '192.0.2.1', client: 'curl/8.5.0' };
 
 const uses = suite('the use of a key');
 
-uses('is noted within a second, with its minute, address and client', async () => {
+uses('is recorded within a second, with its minute, address and client', async () => {
   await using scene = await inUse();
   await scene.admit(FROM);
   await scene.pass(1_000);
@@ -22,7 +22,7 @@ uses('is noted within a second, with its minute, address and client', async () =
   assert.equal(await scene.keyUses.find(scene.id), [{ digest, minute: MINUTE, ...FROM }]);
 });
 
-uses('is noted once for many calls, as the newest of them has it', async () => {
+uses('is recorded once for many calls, with the values of the newest', async () => {
   await using scene = await inUse();
   for (const client of ['a', 'b', 'c']) await scene.admit({ ...FROM, client });
   await scene.pass(1_000);
@@ -41,7 +41,7 @@ uses('is shown with the key', async () => {
   assert.equal(await lastUse(), expected);
 });
 
-uses('is not noted of a call that names no client, or is refused', async () => {
+uses('is not recorded for a call without a client, or for a refused call', async () => {
   await using scene = await inUse();
   await scene.admit({ address: '192.0.2.1' });
   const ask = (keyDigest: string) =>
@@ -60,9 +60,9 @@ uses('is stored when the limiter ends', async () => {
   assert.is((await scene.keyUses.find(scene.id)).length, 1);
 });
 
-const notes = suite('notes on uses');
+const notes = suite('the queue of key uses');
 
-notes('are stored at a bounded rate, and beyond 10,000 are dropped', async () => {
+notes('is stored at a bounded rate, and drops uses beyond 10,000', async () => {
   const { clock, stored, uses: noted } = notesUnderTest();
   for (let i = 0; i < 10_001; i += 1) noted.note(callOf(String(i)));
   noted.note({ ...callOf('0'), client: 'newest' });
@@ -79,7 +79,7 @@ notes('are stored at a bounded rate, and beyond 10,000 are dropped', async () =>
   assert.is(stored.find(({ digest }) => digest === '0')?.client, 'newest');
 });
 
-notes('are given up where the store is down, and others follow', async () => {
+notes('drops uses while the store is down, and stores later ones', async () => {
   const scene = notesUnderTest();
   scene.answer = async () => {
     throw new Fault('service_unavailable', 'the store is down');
@@ -97,7 +97,7 @@ notes('are given up where the store is down, and others follow', async () => {
   );
 });
 
-notes('wait 2 s for a store that does not answer, and 1 s when the limiter ends', async () => {
+notes('waits 2 s for a store without an answer, and 1 s when the limiter ends', async () => {
   const scene = notesUnderTest();
   scene.answer = () => new Promise(() => undefined);
   scene.uses.note(callOf('a'));
@@ -126,7 +126,7 @@ notes('wait 2 s for a store that does not answer, and 1 s when the limiter ends'
 
 for (const each of [uses, notes]) each.run();
 
-/** A limiter with one key, and what calls of it say of their callers. */
+/** A limiter with one key, and the caller data of its calls. */
 async function inUse() {
   const fixture = await limiterUnderTest(custom(100, 100));
   const { limiter, clock, id, key } = fixture;
@@ -148,7 +148,7 @@ function notesUnderTest() {
   const scene = {
     clock,
     stored,
-    /** A test may exchange it. */
+    /** Replaceable by a test. */
     answer: async (): Promise<void> => undefined,
     uses: new KeyUses(
       {

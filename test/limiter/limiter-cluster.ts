@@ -32,24 +32,24 @@ import { noteLogger, SILENT } from '#test/support/test-logger';
 
 const SHARDS = 4;
 
-/** An account and its key, wherever its meter is. */
+/** An account and its key, whichever node has its meter. */
 export type Customer = { readonly id: string; readonly key: string; readonly keyId: string };
 
-/** Limiters on common stores, on one bus and one clock. */
+/** Limiters with common stores, bus and clock. */
 export class LimiterCluster {
   readonly clock = new ManualClock();
   readonly bugs: unknown[] = [];
-  /** Whether news of accounts gets through. */
+  /** Whether announcements of account changes are delivered. */
   isHeard = true;
-  /** Whether the limiters can read whose the shards are. */
+  /** Whether the limiters can read the table of shard owners. */
   isTableThere = true;
-  /** How far the clock of the store's server is ahead. */
+  /** Milliseconds by which the clock of the store's server is ahead. */
   serverAheadMs = 0;
-  /** How often an account has been read. */
+  /** Number of reads of accounts. */
   reads = 0;
-  /** How many limiters listen to news of accounts. */
+  /** Number of limiters that listen to account changes. */
   listeners = 0;
-  /** Addresses at which a limiter has asked another one. */
+  /** Addresses at which a limiter has called another. */
   readonly askedAt: string[] = [];
   #held: Promise<void> | undefined;
   readonly #journals = memoryJournalStore(this.clock);
@@ -79,10 +79,10 @@ export class LimiterCluster {
   readonly #bus = inProcessBus({ clock: this.clock, onBug: (error) => this.bugs.push(error) });
   readonly #nodes = new Map<string, LimiterNode>();
   readonly #clocks = new Map<string, SkewedClock>();
-  /** What the limiters reported to their operators, each line with the name of one. */
+  /** Operator notices of the limiters, each with the name of its limiter. */
   readonly notices: string[] = [];
 
-  /** A limiter by this name, its wall clock ahead, once it has had time to get its shards. */
+  /** Adds a limiter with its wall clock ahead, and waits until it has its shards. */
   async join(name: string, aheadMs = 0): Promise<LimiterNode> {
     const address = `${name}:1`;
     const place = { prefix: 'test', cluster: 'c', shardCount: SHARDS };
@@ -138,7 +138,7 @@ export class LimiterCluster {
     return node;
   }
 
-  /** All hear a holder of the secret say that the account's shard is its own, for good. */
+  /** Forges a permanent claim to the account's shard, signed with the secret, for all limiters. */
   async lieAbout({ id }: Customer): Promise<void> {
     const place = { cluster: 'c', service: 'limiter', incarnation: 'insider' } as const;
     const claim = { shard: shardOf(id, SHARDS), epoch: Number.MAX_SAFE_INTEGER };
@@ -148,21 +148,21 @@ export class LimiterCluster {
     await pass(this.clock, 5, 5);
   }
 
-  /** Steps the wall clock of one limiter alone. */
+  /** Steps the wall clock of one limiter. */
   stepWallOf(name: string, byMs: number): void {
     const clock = this.#clocks.get(name);
     if (clock === undefined) throw new Error(`there is no limiter ${name}`);
     clock.aheadMs += byMs;
   }
 
-  /** An account with one full key, made through `node`. */
+  /** An account with one full key, created through `node`. */
   async customer(node: LimiterNode, choice: PlanChoice): Promise<Customer> {
     const { id } = await node.admin.createAccount({ name: 'a customer', choice });
     const { key, record } = await node.admin.createKey(id, { scope: 'full' });
     return { id, key, keyId: record.id };
   }
 
-  /** Asks `node` to admit a call. Rejects as it refuses. */
+  /** Sends an admission to `node`. Rejects with its refusal. */
   async admit(node: LimiterNode, customer: Customer, callId: number, cycles = 1) {
     return await this.#soon(() => this.ask(node, customer, callId, cycles));
   }
@@ -171,17 +171,17 @@ export class LimiterCluster {
     return await this.#soon(() => this.report(node, customer, callId, used));
   }
 
-  /** The same as `admit`, at one moment: for many calls at once. */
+  /** Like `admit`, without passing time: for many calls at once. */
   async ask(node: LimiterNode, { id, key }: Customer, callId: number, cycles = 1) {
     return await node.ask(admission(callId, cycles, digestOf(key), 'full', id));
   }
 
-  /** The same as `settle`, at one moment. */
+  /** Like `settle`, without passing time. */
   async report(node: LimiterNode, { id }: Customer, callId: number, used: number) {
     return await node.ask(settlement(callId, used, id));
   }
 
-  /** Which of the nodes owns the account. */
+  /** The node that owns the account. */
   ownerOf({ id }: Customer): LimiterNode {
     for (const node of this.#nodes.values()) {
       const { incarnation } = node;
@@ -190,7 +190,7 @@ export class LimiterCluster {
     throw new Error('no limiter owns the account');
   }
 
-  /** The process of `node` is gone from one moment to the next. */
+  /** Ends the process of `node` at once. */
   async kill(node: LimiterNode): Promise<void> {
     for (const [address, other] of this.#nodes) {
       if (other === node) this.#nodes.delete(address);
@@ -199,12 +199,15 @@ export class LimiterCluster {
     await this.live(12_000);
   }
 
-  /** Closes the journal of `node` to it, as a takeover does. */
+  /** Seals the journal of `node`, as a takeover does. */
   async seal(node: LimiterNode): Promise<void> {
     await this.#journals.seal(node.identity());
   }
 
-  /** Holds the answers to reads until the returned function is called; with a failure, they fail. */
+  /**
+   * Delays the results of reads until the returned function is called; with a failure, the reads
+   * fail.
+   */
   holdReads(): (failure?: Error) => void {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#held = promise;
@@ -225,7 +228,7 @@ export class LimiterCluster {
     return { kind: 'answered', incarnation: node.identity() };
   };
 
-  /** What can be asked at an address; at one where no limiter is, nothing is answered. */
+  /** The usage administration at an address; without a limiter there is no answer. */
   #at(address: string): UsageAdmin {
     this.askedAt.push(address);
     const silence = async () => {
@@ -234,7 +237,7 @@ export class LimiterCluster {
     return this.#nodes.get(address) ?? { readUsage: silence, resetUsage: silence };
   }
 
-  /** One more bus of a process that knows the secret. */
+  /** Another bus of a process with the secret. */
   #signedBus(clock: Clock, logger: Logger): Bus {
     return signedBus({
       ...{
@@ -256,7 +259,7 @@ export class LimiterCluster {
   }
 }
 
-/** The clock of one machine: its wall clock may be wrong, its time passes as everywhere. */
+/** The clock of one machine: its wall clock may be wrong, its monotonic clock is exact. */
 class SkewedClock implements Clock {
   aheadMs: number;
   readonly #true: Clock;
@@ -279,7 +282,7 @@ class SkewedClock implements Clock {
   }
 }
 
-/** The wire under the bus of one of several processes: it stays when that closes. */
+/** The shared bus below the bus of one process: closing that bus does not close it. */
 function sharing(wire: Bus): Bus {
   return {
     isConnected: true,

@@ -49,8 +49,8 @@ export function record(
 }
 
 /**
- * An earlier activation of a meter: its clock, its journal, which the next one continues, and whether it
- * may have granted what it could not record.
+ * An earlier activation of a meter: its clock, its journal, which the next activation continues,
+ * and whether it may have made grants without a record.
  */
 export type EarlierActivation = {
   readonly clock: ManualClock;
@@ -58,26 +58,26 @@ export type EarlierActivation = {
   readonly isUnknown?: boolean;
 };
 
-/** The events of meters of which nothing is asked. */
+/** Meter events that are ignored. */
 export const UNNOTICED: MeterEvents = {
   lost: () => undefined,
   lostMuch: () => undefined,
   raised: () => undefined,
 };
 
-/** The records of one meter, of which a crash leaves what is durable. */
+/** The records of one meter; a crash keeps only the durable ones. */
 class MeterJournal {
   readonly heads: MeterHead[] = [];
-  /** How many of them are durable. A test may hold it back. */
+  /** Number of durable records. A test may limit it. */
   durable = Number.POSITIVE_INFINITY;
 
-  /** What the next owner finds. */
+  /** The record that the next owner loads. */
   get head(): MeterHead | undefined {
     return this.heads.slice(0, this.durable).at(-1);
   }
 }
 
-/** What a turn of a meter is made of. */
+/** The parts of a meter's turn. */
 type TurnParts = Pick<Turn<MeterRecord>, 'dependOn'> & {
   readonly meter: Meter;
   readonly journal: MeterJournal;
@@ -97,7 +97,7 @@ function turnOf({ meter, journal, log, now, dependOn }: TurnParts): Turn<MeterRe
       if (log.isHeldUp) throw new Fault('service_unavailable', 'nothing can be committed');
       const version = (journal.heads.at(-1)?.version ?? 0) + 1;
       meter.take(made, version);
-      // As the next owner reads it.
+      // The form in which the next owner reads it.
       const row: unknown = JSON.parse(JSON.stringify(rowOfMeter(made)));
       journal.heads.push({ ...meterOfRow(row), version });
     },
@@ -106,7 +106,7 @@ function turnOf({ meter, journal, log, now, dependOn }: TurnParts): Turn<MeterRe
   };
 }
 
-/** A meter by itself, under a manual clock, with a journal that knows neither delay nor failure. */
+/** A meter on its own, with a manual clock and a journal without delay or failure. */
 export function meterUnderTest(
   choice: PlanChoice,
   earlier?: EarlierActivation,
@@ -118,9 +118,9 @@ export function meterUnderTest(
   const heavyLosses: number[] = [];
   const raises: [watermark: 'month' | 'window', offset: number][] = [];
   let dependsOn = 0;
-  /** What the clock is worth. */
+  /** The verdict of the clock comparison. */
   const standing: { verdict: ClockVerdict } = { verdict: 'agreed' };
-  /** What the commit log says. */
+  /** The state of the commit log. */
   const log = { isHeldUp: false };
   const isUnknown = earlier?.isUnknown ?? false;
   const unrecorded = new UnrecordedReads(true, isUnknown, instantOf(clock).monotonicMs);
@@ -150,11 +150,11 @@ export function meterUnderTest(
     losses,
     /** When losses passed a thousandth of the quota, in Unix milliseconds. */
     heavyLosses,
-    /** Watermarks that were raised, and the log offsets of the records that did it. */
+    /** Raised watermarks, and the log offsets of their records. */
     raises,
     /** Log offset of the record that the last answer depends on; 0 for none. */
     dependsOn: () => dependsOn,
-    /** The meter's account has been read again, now. */
+    /** Replaces the meter's account, as a read now would. */
     refresh: (account: AccountWithKeys | undefined) => meter.account.refresh(account, now()),
     expired: () => losses.filter(({ cause }) => cause === 'expired').length,
     admit: (callId: number, cycles = 1, callTag = 0, key = 'key') =>
@@ -163,7 +163,7 @@ export function meterUnderTest(
       meter.answer(admission(callId, 0, digestOf(key), 'read'), turn()),
     settle: (callId: number, cyclesUsed: number, callTag = 0) =>
       meter.answer({ ...settlement(callId, cyclesUsed), callTag }, turn()),
-    /** Gives the account up in good order, as the runtime does. */
+    /** Closes the meter normally, as the runtime does. */
     close: () => {
       const closing = meter.closing(now());
       if (closing !== undefined) turn().commit(closing);
@@ -176,7 +176,7 @@ export function meterUnderTest(
   };
 }
 
-/** An admission of `callId`, by the fixture's key and account by default. */
+/** An admission of `callId`, with the fixture's key and account by default. */
 export function admission(
   callId: number,
   cycles = 1,
@@ -252,7 +252,7 @@ function callers(limiter: Limiter, id: string, key: string) {
   };
 }
 
-/** What the caller of a key is answered, the account taken from the key. */
+/** The answer to a call with this key; the account is taken from the key. */
 export async function admitKey(
   limiter: Limiter,
   key: string,

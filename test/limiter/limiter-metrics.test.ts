@@ -18,9 +18,9 @@ import { SlowJournal } from '#test/support/tally-actor';
 
 const CHECKS = /^limiter_checks_total/;
 
-const reports = suite('what the limiter reports');
+const reports = suite('the metrics of the limiter');
 
-reports('is one check for each verdict, by what it decided; a settlement is none', async () => {
+reports('count one check for each verdict, and no settlement', async () => {
   const metrics = createMetrics();
   const reported = limiterMetrics(metrics);
   reported.answered('admitted');
@@ -40,7 +40,7 @@ reports('is one check for each verdict, by what it decided; a settlement is none
   });
 });
 
-reports('is what was lost, by cause, and how many reservations expired', async () => {
+reports('count lost cycles by cause, and expired reservations', async () => {
   const metrics = createMetrics();
   const reported = limiterMetrics(metrics);
   const { text } = await metrics.scrape();
@@ -59,7 +59,7 @@ reports('is what was lost, by cause, and how many reservations expired', async (
 });
 
 reports(
-  'is how long the raise of a watermark took, of which one, and whether it held',
+  'measure how long each raise of a watermark took, for which one, and whether it succeeded',
   async () => {
     const metrics = createMetrics();
     const reported = limiterMetrics(metrics);
@@ -72,7 +72,7 @@ reports(
   },
 );
 
-/** Meters of one account on a journal whose appends end when the test says so. */
+/** Meters of one account on a journal whose appends end when the test decides. */
 async function newScene() {
   const [clock, journal, metrics] = [new ManualClock(), new SlowJournal(), createMetrics()];
   const { account, keys } = record(custom(60, 100));
@@ -96,10 +96,10 @@ async function newScene() {
   return { clock, journal, metrics, actors };
 }
 
-const asked = suite('a limiter that is asked');
+const asked = suite('the metrics of a call to a limiter');
 
 asked(
-  'times the raises of both watermarks from their records to the journal’s answer',
+  'time the raises of both watermarks from their records to the answer of the journal',
   async () => {
     const { clock, journal, metrics, actors } = await newScene();
     clock.advance(5_000);
@@ -119,7 +119,7 @@ asked(
   },
 );
 
-asked('counts a raise whose journal ended as failed, and the check as unavailable', async () => {
+asked('count a raise whose journal ended as failed, and the check as unavailable', async () => {
   const { journal, metrics, actors } = await newScene();
   const refusal = refusalOf(() => actors.ask(admission(1)));
   await turnOfEvents();
@@ -134,7 +134,7 @@ asked('counts a raise whose journal ended as failed, and the check as unavailabl
   });
 });
 
-asked('counts what it refuses at once as unavailable', async () => {
+asked('count an immediate refusal as unavailable', async () => {
   const { journal, metrics, actors } = await newScene();
   const answer = Promise.resolve(actors.ask(admission(1)));
   await turnOfEvents();
@@ -150,7 +150,7 @@ asked('counts what it refuses at once as unavailable', async () => {
   });
 });
 
-asked('takes a settlement however late, but no admission that no caller waits for', async () => {
+asked('include a settlement at any time, but no admission beyond its deadline', async () => {
   const { clock, journal, actors } = await newScene();
   const answer = Promise.resolve(actors.ask(admission(1, 5)));
   const late = refusalOf(() => actors.ask(admission(2)));

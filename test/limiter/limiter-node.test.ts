@@ -9,7 +9,7 @@ import { refusalOf } from '#test/support/settled';
 
 const shared = suite('two limiters of one cluster');
 
-shared('refuse each other’s accounts, and name the owner', async () => {
+shared('refuse calls for each other’s accounts, and name the owner', async () => {
   const { cluster, owner, other, customer } = await newScene();
   assert.is((await cluster.admit(owner, customer, 1)).verdict, 'admitted');
   const refusal = (await refusalOf(() => cluster.admit(other, customer, 2))) as Fault;
@@ -19,7 +19,7 @@ shared('refuse each other’s accounts, and name the owner', async () => {
   );
 });
 
-shared('each report what any account has used', async () => {
+shared('report the usage of any account', async () => {
   const { cluster, first, second, customer } = await newScene();
   await cluster.admit(cluster.ownerOf(customer), customer, 1, 3);
   await cluster.settle(cluster.ownerOf(customer), customer, 1, 3);
@@ -28,7 +28,7 @@ shared('each report what any account has used', async () => {
   }
 });
 
-shared('each lead any account back from a month that has not come yet', async () => {
+shared('reset any account from a month in the future', async () => {
   const { cluster, first, second, owner, customer } = await newScene();
   const monthAt = async () => (await owner.admin.usage(customer.id)).monthResetAtS * 1_000;
   for (const node of [first, second]) {
@@ -43,7 +43,7 @@ shared('each lead any account back from a month that has not come yet', async ()
   }
 });
 
-shared('ask each other only for accounts that are not their own', async () => {
+shared('call each other only for accounts of the other', async () => {
   const scene = await newScene();
   const { cluster, customer } = scene;
   await cluster.ownerOf(customer).admin.usage(customer.id);
@@ -52,14 +52,14 @@ shared('ask each other only for accounts that are not their own', async () => {
   assert.is(cluster.askedAt.length, 1);
 });
 
-shared('say who they are, and of which cluster', async () => {
+shared('report their identity and cluster', async () => {
   const { first, second } = await newScene();
   assert.equal([first.cluster, second.cluster], ['c', 'c']);
   assert.is(first.identity(), first.incarnation?.id);
   assert.is.not(first.identity(), second.identity());
 });
 
-shared('refuse to report what an account has used as long as its owner is not known', async () => {
+shared('refuse to report the usage of an account while its owner is unknown', async () => {
   const cluster = new LimiterCluster();
   cluster.isTableThere = false;
   const node = await cluster.join('a');
@@ -68,7 +68,7 @@ shared('refuse to report what an account has used as long as its owner is not kn
   assert.equal([refusal.code, refusal.isOutcomeUnknown], ['service_unavailable', false]);
 });
 
-shared('know within a second of a change that was made at the other', async () => {
+shared('learn within a second of a change that was made at the other', async () => {
   const { cluster, owner, other, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   await other.admin.setStatus(customer.id, 'suspended');
@@ -80,7 +80,7 @@ shared('know within a second of a change that was made at the other', async () =
   assert.is((await cluster.admit(owner, customer, 3)).verdict, 'unknown_key');
 });
 
-shared('know at once of a change that was made at themselves, with no news to be had', async () => {
+shared('learn at once of a change of their own, without announcements', async () => {
   const { cluster, owner, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   cluster.isHeard = false;
@@ -88,7 +88,7 @@ shared('know at once of a change that was made at themselves, with no news to be
   assert.is((await cluster.ask(owner, customer, 2)).verdict, 'unknown_key');
 });
 
-shared('have made a change that is stored, also when the meter cannot be read', async () => {
+shared('complete a change that is stored, also when the meter cannot be read', async () => {
   const { cluster, owner, customer } = await newScene();
   const release = cluster.holdReads();
   const call = refusalOf(() => cluster.ask(owner, customer, 1));
@@ -100,7 +100,7 @@ shared('have made a change that is stored, also when the meter cannot be read', 
   assert.equal(cluster.bugs, []);
 });
 
-shared('know of a change within 30 s without an announcement', async () => {
+shared('learn of a change within 30 s without an announcement', async () => {
   const { cluster, owner, other, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   cluster.isHeard = false;
@@ -114,7 +114,7 @@ shared('know of a change within 30 s without an announcement', async () => {
   assert.is((await cluster.admit(owner, customer, 3)).verdict, 'unknown_key');
 });
 
-shared('read accounts again in the background, so that no call waits for it', async () => {
+shared('reread accounts in the background, so that no call waits', async () => {
   const { cluster, owner, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   const before = cluster.reads;
@@ -129,7 +129,7 @@ shared('read accounts again in the background, so that no call waits for it', as
   release();
 });
 
-shared('do not take what they read before the last news for the truth', async () => {
+shared('do not use results of reads from before the last announcement', async () => {
   const { cluster, owner, other, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   await cluster.live(26_000);
@@ -141,9 +141,9 @@ shared('do not take what they read before the last news for the truth', async ()
   assert.is((await cluster.admit(owner, customer, 3)).verdict, 'unknown_key');
 });
 
-const lied = suite('when a holder of the secret claims an account’s shard at the largest epoch');
+const lied = suite('when a process with the secret claims an account’s shard at the largest epoch');
 
-lied('every limiter reports again what the account has used within three seconds', async () => {
+lied('every limiter reports the account’s usage again within three seconds', async () => {
   const scene = await newScene();
   const { cluster, first, second, customer } = scene;
   await cluster.lieAbout(customer);
@@ -154,7 +154,7 @@ lied('every limiter reports again what the account has used within three seconds
     assert.is((await node.admin.usage(customer.id)).cyclesUsed, 0);
 });
 
-lied('no refusal hands the lie on after that', async () => {
+lied('no refusal passes on the forged owner after that', async () => {
   const scene = await newScene();
   const { cluster, customer } = scene;
   await cluster.lieAbout(customer);
@@ -164,7 +164,7 @@ lied('no refusal hands the lie on after that', async () => {
   assert.equal([refusal.reason, refusal.owner?.incarnation], ['not_owner', owner]);
 });
 
-lied('a call that finds no owner there is enough, with the table away', async () => {
+lied('a call that finds no owner there corrects it, while the table is unavailable', async () => {
   const scene = await newScene();
   const { cluster, customer } = scene;
   cluster.isTableThere = false;
@@ -177,7 +177,7 @@ lied('a call that finds no owner there is enough, with the table away', async ()
 
 const ended = suite('when a limiter ends');
 
-ended('in good order, the other goes on with exact counts and open reservations', async () => {
+ended('normally, the other continues with exact counts and open reservations', async () => {
   const { cluster, owner, other, customer } = await newScene();
   await cluster.admit(owner, customer, 1, 4);
   await cluster.settle(owner, customer, 1, 3);
@@ -193,7 +193,7 @@ ended('in good order, the other goes on with exact counts and open reservations'
   assert.is((await other.admin.usage(customer.id)).cyclesLost, 0);
 });
 
-ended('having been drained, the other goes on with exact counts', async () => {
+ended('after a drain, the other continues with exact counts', async () => {
   const { cluster, owner, other, customer } = await newScene();
   await cluster.admit(owner, customer, 1, 4);
   await cluster.settle(owner, customer, 1, 3);
@@ -204,7 +204,7 @@ ended('having been drained, the other goes on with exact counts', async () => {
   assert.is((await cluster.admit(other, customer, 2)).allowance?.cyclesRemaining, 96);
 });
 
-ended('it hears of no account any more', async () => {
+ended('it no longer receives account changes', async () => {
   const { cluster, first, second, customer } = await newScene();
   const left = first[Symbol.asyncDispose]();
   await cluster.live(6_000);
@@ -215,7 +215,7 @@ ended('it hears of no account any more', async () => {
   assert.is((await cluster.admit(second, customer, 1)).verdict, 'account_suspended');
 });
 
-ended('against its will, it hears of changes until it rejoins', async () => {
+ended('by force, it receives changes until it rejoins', async () => {
   const { cluster, owner, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   await cluster.seal(owner);
@@ -230,7 +230,7 @@ ended('against its will, it hears of changes until it rejoins', async () => {
   assert.equal(cluster.bugs, []);
 });
 
-ended('by a crash, the other takes what it might have granted as used', async () => {
+ended('in a crash, the other counts possible grants as used', async () => {
   const { cluster, owner, other, customer } = await newScene();
   await cluster.admit(owner, customer, 1, 4);
   await cluster.settle(owner, customer, 1, 4);
@@ -243,7 +243,7 @@ ended('by a crash, the other takes what it might have granted as used', async ()
   assert.is((await other.admin.usage(customer.id)).cyclesLost, monthWatermark);
 });
 
-ended('and is only sealed, it admits nothing that it has not heard of', async () => {
+ended('and was only sealed, it admits nothing for accounts it has not read', async () => {
   const { cluster, owner, customer } = await newScene();
   await cluster.admit(owner, customer, 1, 1);
   await cluster.seal(owner);

@@ -8,9 +8,9 @@ import { admission, custom, limiterUnderTest, settlement } from '#test/limiter/l
 import { ManualClock } from '#test/support/manual-clock';
 import { faultIn, turnOfEvents } from '#test/support/settled';
 
-const crowd = suite('when 1,000 calls of one account come at once');
+const crowd = suite('when 1,000 calls of one account arrive at once');
 
-crowd('exactly as many as the limit are admitted, also by a meter that is not loaded', async () => {
+crowd('exactly the limit is admitted, also by a meter that is not loaded', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 1_000_000));
   const ids = Array.from({ length: 1_000 }, (_, i) => i + 1);
   const answers = await Promise.all(ids.map((id) => fixture.admit(id)));
@@ -21,7 +21,7 @@ crowd('exactly as many as the limit are admitted, also by a meter that is not lo
   assert.is(await fixture.counted('limiter_checks_total{decision="rate"}'), 940);
 });
 
-crowd('a meter in memory answers each synchronously', async () => {
+crowd('a meter in memory answers each call synchronously', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 1_000_000));
   await fixture.admit(1);
   const { client } = fixture.limiter;
@@ -35,7 +35,7 @@ crowd('a meter in memory answers each synchronously', async () => {
 
 const stranger = suite('a key of an account that does not exist');
 
-stranger('is unknown, and its settlement too', async () => {
+stranger('is unknown, and so is its settlement', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   const { client } = fixture.limiter;
   const unknown = { verdict: 'unknown_key', allowance: undefined };
@@ -56,7 +56,7 @@ stranger('leaves nothing in memory, however many there are', async () => {
   assert.is(await fixture.counted('limiter_checks_total{decision="key"}'), 100_000);
 });
 
-stranger('works from the moment the account is created', async () => {
+stranger('works from the moment when the account is created', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   const { admin } = fixture.limiter;
   const { id } = await admin.createAccount({ name: 'new', choice: { plan: 'free' } });
@@ -67,7 +67,7 @@ stranger('works from the moment the account is created', async () => {
 
 const change = suite('when an administrator changes an account in use');
 
-change('a revoked key is refused at once, another goes on, and the counts stay', async () => {
+change('a revoked key is refused at once, another continues, and the counts stay', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   const { admin } = fixture.limiter;
   const other = await admin.createKey(fixture.id, { scope: 'full' });
@@ -80,7 +80,7 @@ change('a revoked key is refused at once, another goes on, and the counts stay',
   assert.is((await fixture.settle(1, 0)).allowance?.cyclesRemaining, 99);
 });
 
-change('suspension and another plan hold for the next call', async () => {
+change('suspension and another plan take effect for the next call', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   const { admin } = fixture.limiter;
   await fixture.admit(1);
@@ -94,7 +94,7 @@ change('suspension and another plan hold for the next call', async () => {
   assert.equal([allowance?.cyclesPerMonth, allowance?.cyclesRemaining], [10_000, 9_998]);
 });
 
-change('a plan to come holds from its moment on, and until then the present one', async () => {
+change('a scheduled plan takes effect at its time, and until then the present one', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   const { clock, limiter } = fixture;
   const later = { choice: custom(5, 50), atMs: clock.wallMs() + 2_000 };
@@ -117,7 +117,7 @@ change('the model that it chooses is in the next answer', async () => {
   assert.not('modelVersion' in ((await fixture.settle(2, 1)).allowance ?? {}));
 });
 
-change('calls that come while the account is read wait for it', async () => {
+change('calls during the read of the account wait for it', async () => {
   const accounts = faltering();
   await using fixture = await limiterUnderTestDisposable(custom(60, 100), { accounts });
   await fixture.admit(1);
@@ -140,7 +140,7 @@ change('an account may have 20 usable keys, and another when one is revoked', as
   assert.is((await admin.listKeys(fixture.id)).length, 21);
 });
 
-change('nothing can be done to an account that does not exist', async () => {
+change('nothing can be changed for an account that does not exist', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   const { admin } = fixture.limiter;
   await refused('not_found', admin.setPlan('Nobody000001', { plan: 'pro' }));
@@ -164,7 +164,7 @@ down('an account that is not in memory is refused as unavailable, then works aga
   assert.is((await fixture.admit(1)).verdict, 'admitted');
 });
 
-down('one in memory goes on, until it has changed: then nothing passes unread', async () => {
+down('one in memory continues until it changes, and then requires a read', async () => {
   const accounts = faltering();
   await using fixture = await limiterUnderTestDisposable(custom(60, 100), { accounts });
   await fixture.admit(1);
@@ -179,9 +179,9 @@ down('one in memory goes on, until it has changed: then nothing passes unread', 
   assert.is((await fixture.admit(3)).verdict, 'unknown_key');
 });
 
-const idle = suite('a meter that no call asks');
+const idle = suite('a meter without calls');
 
-idle('leaves memory, and its counts are there when it is asked again', async () => {
+idle('is evicted, and has its counts at the next call', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   await fixture.admit(1, 2);
   await fixture.settle(1, 2);
@@ -194,7 +194,7 @@ idle('leaves memory, and its counts are there when it is asked again', async () 
   assert.is(allowance?.cyclesRemaining, 97);
 });
 
-idle('reports reservations that no call settled, without being asked', async () => {
+idle('reports expired reservations without a call', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   await fixture.admit(1, 2);
   await fixture.leave();
@@ -203,7 +203,7 @@ idle('reports reservations that no call settled, without being asked', async () 
 
 const late = suite('an admission that waited too long');
 
-late('is refused as unavailable and has cost nothing; a settlement is taken', async () => {
+late('is refused as unavailable at no cost; a settlement is accepted', async () => {
   const accounts = faltering();
   await using fixture = await limiterUnderTestDisposable(custom(60, 100), { accounts });
   await fixture.admit(1, 5);
@@ -223,7 +223,7 @@ async function limiterUnderTestDisposable(...args: Parameters<typeof limiterUnde
   const fixture = await limiterUnderTest(...args);
   return {
     ...fixture,
-    /** Long enough for everything idle to be looked at and to leave. */
+    /** Long enough for everything idle to be swept and evicted. */
     async leave() {
       for (let second = 0; second < 130; second += 1) {
         fixture.clock.advance(1_000);
@@ -238,7 +238,7 @@ async function limiterUnderTestDisposable(...args: Parameters<typeof limiterUnde
   };
 }
 
-/** A store whose reads can fail, or be held back. */
+/** A store whose reads can fail, or be delayed. */
 function faltering(): AccountStore & {
   isDown: boolean;
   hold(): { reached: Promise<void>; open(): void };
@@ -268,14 +268,14 @@ async function refused(code: string, pending: Promise<unknown>): Promise<void> {
 }
 
 crowd.run();
-const stalled = suite('an operator who resets usage while the journal is stalled');
+const stalled = suite('an operator’s reset of usage while the journal is stalled');
 
-stalled('learns after 2.5 s that it is unknown whether it is done', async () => {
+stalled('ends after 2.5 s with an unknown outcome', async () => {
   const append = () => new Promise<void>(() => undefined);
   const journal = { isLasting: true, isOnlyWriter: false, append };
   const { admit, clock, id, limiter } = await limiterUnderTest(custom(60, 1_000), { journal });
   let refusal: unknown;
-  // The admission waits for the record that raised its watermarks, and the reset for what is before it.
+  // The admission waits for the record that raised its watermarks, the reset for earlier records.
   void admit(1).catch(() => undefined);
   await turnOfEvents();
   const reset = limiter.admin.resetUsage(id).catch((fault: unknown) => {

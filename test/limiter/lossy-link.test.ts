@@ -10,18 +10,18 @@ import { counted, custom, limiterUnderTest } from '#test/limiter/limiter-fixture
 import { type Fate, fates, lossyLink } from '#test/limiter/lossy-link';
 import { pass } from '#test/support/passing';
 
-/** A minute and a month small enough to be reached. */
+/** Limits of a minute and a month that these histories reach. */
 const REQUESTS = 8;
 const CYCLES = 20;
 
-/** One call: what it asks for, what its engine would use of it, and the pause before it. */
+/** A call: reserved cycles, cycles that its engine would use, and the pause before it. */
 type Wanted = { readonly cycles: number; readonly uses: number; readonly pauseMs: number };
 
 const requests: fc.Arbitrary<Wanted> = fc
   .record({ cycles: fc.nat(5), uses: fc.nat(5), pauseMs: fc.nat(3_000) })
   .map((request) => ({ ...request, uses: Math.min(request.uses, request.cycles) }));
 
-/** An edge and its limiter, and a link between them on which messages meet these fates in turn. */
+/** An edge and its limiter, and a link on which messages meet these fates in order. */
 async function scene(met: readonly Fate[]) {
   const limiter = await limiterUnderTest(custom(REQUESTS, CYCLES));
   const { clock, id, key } = limiter;
@@ -30,7 +30,7 @@ async function scene(met: readonly Fate[]) {
   const link = lossyLink(limiter.limiter.client, clock, () => left.shift() ?? [0]);
   const limited = new LimitedKeys(clock, undefined);
   const admission = new Admission(link, clock, edgeMetrics(metrics), limited);
-  /** What callers were answered; granted requests by the end of their window. */
+  /** Answers to callers; granted requests by the end of their window. */
   const answered = { executed: 0, unsure: 0, granted: new Map<unknown, number>() };
   let lastCallId = 0;
   const call = async ({ cycles, uses }: Wanted) => {
@@ -60,10 +60,10 @@ async function scene(met: readonly Fate[]) {
   return { ...limiter, edgeMetrics: metrics, answered, call, usage };
 }
 
-const link = suite('whatever is lost, doubled, delayed or overtaken between edge and limiter');
+const link = suite('when messages between edge and limiter are lost, repeated or reordered');
 
 link(
-  'no account gets more than the plan, and every cycle charged is used or has expired',
+  'no account gets more than its plan, and every charged cycle is used or has expired',
   async () => {
     const history = fc.array(requests, { maxLength: 30, size: 'max' });
     const met = fc.array(fates, { maxLength: 120, size: 'max' });
@@ -95,7 +95,7 @@ link(
   },
 );
 
-link('no answer in 100 ms is a refusal, and what may be reserved is given back', async () => {
+link('no answer in 100 ms is a refusal, and possibly reserved cycles are refunded', async () => {
   const { clock, answered, call, usage } = await scene([[0], []]);
   const pending = call({ cycles: 5, uses: 5, pauseMs: 0 });
   await pass(clock, 101, 1);
@@ -105,7 +105,7 @@ link('no answer in 100 ms is a refusal, and what may be reserved is given back',
   assert.equal([cyclesUsed, cyclesReserved, requestsInWindow], [0, 0, 1]);
 });
 
-link('an admission behind its own refund expires as used, and never pays back', async () => {
+link('an admission that arrives after its refund expires as used, without a refund', async () => {
   const { clock, answered, call, usage } = await scene([[500]]);
   const pending = call({ cycles: 5, uses: 5, pauseMs: 0 });
   await pass(clock, 101, 1);
@@ -117,7 +117,7 @@ link('an admission behind its own refund expires as used, and never pays back', 
   assert.equal([cyclesUsed, cyclesReserved, cyclesExpired], [5, 0, 5]);
 });
 
-link('a settlement that comes twice pays back once', async () => {
+link('a repeated settlement refunds once', async () => {
   const { clock, call, usage } = await scene([[0], [0], [0, 10, 20]]);
   const first = call({ cycles: 5, uses: 1, pauseMs: 0 });
   const second = call({ cycles: 5, uses: 5, pauseMs: 0 });

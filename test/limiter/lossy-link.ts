@@ -5,12 +5,12 @@ import type { LimiterAnswer, LimiterCall, LimiterClient } from '#grpc/limiter-me
 import type { ManualClock } from '#test/support/manual-clock';
 
 /**
- * What becomes of one message: the delays, in milliseconds, after which copies of it arrive. None: it
- * is lost. Delays that differ put it behind later ones.
+ * Fate of one message: the delays, in milliseconds, after which its copies arrive. None: it is
+ * lost. Different delays reorder messages.
  */
 export type Fate = readonly number[];
 
-/** Mostly all is well; else delays up to beyond the age of a reservation. */
+/** Mostly without faults; otherwise delays beyond the age of a reservation. */
 export const fates: fc.Arbitrary<Fate> = fc.oneof(
   { weight: 6, arbitrary: fc.constant([0]) },
   { weight: 1, arbitrary: fc.constant([]) },
@@ -20,8 +20,8 @@ export const fates: fc.Arbitrary<Fate> = fc.oneof(
 );
 
 /**
- * A way to a limiter on which messages are lost, doubled, delayed and overtaken; a caller learns
- * after 100 ms that the outcome is unknown, as by a real connection.
+ * A link to a limiter that loses, repeats, delays and reorders messages. After 100 ms a caller gets
+ * an unknown outcome, as on a real connection.
  */
 export function lossyLink(
   limiter: LimiterClient,

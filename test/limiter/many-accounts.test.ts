@@ -12,17 +12,17 @@ import { pass } from '#test/support/passing';
 
 const ACCOUNTS = 10_000;
 
-/** Calls of each account, and how many of them its plan allows. */
+/** Calls of each account, and the number that its plan allows. */
 const CALLS = 3;
 const REQUESTS = 2;
 
-/** Bytes that their meters may hold in memory: 1.25 KiB each (the limiter's budget, decision 259). */
+/** Maximum bytes of their meters in memory: 1.25 KiB each (the limiter's budget, decision 259). */
 const BYTES_MAX = ACCOUNTS * 1_280;
 
 const crowd = suite('10,000 accounts at once');
 
 crowd(
-  'each get exactly what is theirs, in 1.25 KiB each, and leave memory when they are idle',
+  'get exactly their limits, in 1.25 KiB each, and are evicted when they are idle',
   async () => {
     const { limiter, clock, metrics } = await limiterUnderTest(custom(1, 1));
     const keys = new Map<string, string>();

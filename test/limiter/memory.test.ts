@@ -9,7 +9,7 @@ import { admission, custom, record, settlement, UNNOTICED } from '#test/limiter/
 import { liveHeapBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** Bytes that an active account may hold. Source: the limiter's budget (decision 259). */
+/** Maximum bytes of an active account. Source: the limiter's budget (decision 259). */
 const BYTES_MAX = 1_280;
 const ACCOUNTS = 20_000;
 
@@ -21,9 +21,9 @@ const quietTurn = {
   beforeAnswer: () => undefined,
 };
 
-const memory = suite('an account that is being used');
+const memory = suite('an account in use');
 
-memory('holds at most 1.25 KiB with its place in the runtime, and about what it says', async () => {
+memory('holds at most 1.25 KiB with its entry in the runtime, and about its estimate', async () => {
   const digests = Array.from({ length: ACCOUNTS }, (_, i) => digestOf(String(i)));
   const clock = new ManualClock();
   const kind = new MeterKind({
@@ -49,7 +49,7 @@ memory('holds at most 1.25 KiB with its place in the runtime, and about what it 
     const commit = (record: MeterRecord) => state.take(record, 1);
     state.answer(admission(i, 1, digests[i] ?? ''), { ...turn, commit });
     state.answer(settlement(i, 1), { ...turn, commit });
-    // What a checkpoint does two minutes later.
+    // The work of a checkpoint two minutes later.
     kind.checkpoint(id, state).forget();
     estimated += kind.sizeOf(state);
     places.set(id, place);

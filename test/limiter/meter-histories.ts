@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 
-/** What may happen to a meter, its journal, its callers and its node. */
+/** Events of a meter, its journal, its callers and its node. */
 export type Event =
   | {
       readonly kind: 'call';
       readonly cycles: number;
       readonly uses: number;
-      /** Which of `KEYS`; absent: the first. */
+      /** Index into `KEYS`; absent: the first. */
       readonly key?: number;
     }
   | { readonly kind: 'read' }
@@ -17,7 +17,7 @@ export type Event =
   | { readonly kind: 'crash'; readonly appended: number }
   | { readonly kind: 'zombie'; readonly calls: number }
   | { readonly kind: 'handoff' }
-  /** From now on nothing can be written, or it can again. */
+  /** Makes the disk unwritable, or writable again. */
   | { readonly kind: 'disk'; readonly isWritable: boolean }
   | { readonly kind: 'wait'; readonly ms: number };
 
@@ -45,7 +45,7 @@ const disks: fc.Arbitrary<Event> = fc.record({
   isWritable: fc.boolean(),
 } as const);
 
-/** Histories in which everything goes well, if slowly. */
+/** Histories without failures, possibly slow. */
 export const quietHistories = fc.array(
   fc.oneof(
     { weight: 12, arbitrary: calls },
@@ -57,7 +57,9 @@ export const quietHistories = fc.array(
   { maxLength: 200, size: 'max' },
 );
 
-/** Histories with crashes, zombies, lost settlements, appends, unknown outcomes and disks that fail. */
+/**
+ * Histories with crashes, zombies, lost settlements, appends, unknown outcomes and disk failures.
+ */
 export const wildHistories: fc.Arbitrary<Event[]> = fc.array(
   fc.oneof(
     { weight: 16, arbitrary: calls },
@@ -78,7 +80,7 @@ export const wildHistories: fc.Arbitrary<Event[]> = fc.array(
   { maxLength: 250, size: 'max' },
 );
 
-/** Histories of callers who read, from disks that fail, by processes that crash and end. */
+/** Histories of read calls with failing disks and processes that crash and end. */
 export const readingHistories: fc.Arbitrary<Event[]> = fc.array(
   fc.oneof(
     { weight: 24, arbitrary: reads },

@@ -12,7 +12,7 @@ import { turnOfEvents } from '#test/support/settled';
 
 const UNHURRIED = { callId: 0, deadlineAtMs: Number.POSITIVE_INFINITY };
 
-/** The kind of a limiter's meters, whose stores say what they are asked for. */
+/** The kind of a limiter's meters, whose stores record their reads. */
 function kindUnderTest(isAbsent = false) {
   const clock = new ManualClock();
   const store = memoryMeterStore();
@@ -54,9 +54,9 @@ function kindUnderTest(isAbsent = false) {
   return { clock, store, asked, kind, dependencies, turn };
 }
 
-const activation = suite('a meter that comes to memory');
+const activation = suite('a meter that is activated');
 
-activation('goes on from its head, and its version', async () => {
+activation('continues from its head, and its version', async () => {
   const { kind, store } = kindUnderTest();
   await store.checkpoint([{ accountId: 'a', head: meterAt(5) }]);
   const { state, version, recentCalls } = await kind.activate('a');
@@ -71,9 +71,9 @@ activation('reads nothing more for an account that does not exist', async () => 
   assert.equal([asked, kind.isAbsent(state)], [['account a'], true]);
 });
 
-const stored = suite('what is stored of a meter');
+const stored = suite('the stored state of a meter');
 
-stored('is its newest record, and nothing if there is none', async () => {
+stored('is its newest record, and nothing without a record', async () => {
   const { kind, asked } = kindUnderTest();
   const { state } = await kind.activate('a');
   asked.length = 0;
@@ -92,14 +92,14 @@ stored('is its newest record, and nothing if there is none', async () => {
   assert.is(state.head, undefined);
 });
 
-stored('comes back from the journal as it was, and is counted with its reservations', () => {
+stored('is restored unchanged from the journal, and counted with its reservations', () => {
   const { kind } = kindUnderTest();
   const { version: _, ...made } = meterAt(3, { reservations: reservations(3) });
   assert.equal(kind.read(kind.recordOf(made)), made);
   assert.is(kind.sizeOfRecord(made), 500);
 });
 
-stored('last is a record of the moment at which it is given up', async () => {
+stored('ends with a record of the time of its eviction', async () => {
   const { kind, clock, turn } = kindUnderTest();
   const { state } = await kind.activate('a');
   const call = admission(1, 5, digestOf('key'), 'full', 'a');
@@ -111,9 +111,9 @@ stored('last is a record of the moment at which it is given up', async () => {
   assert.is(closing?.reservations[0]?.expiresAtMs, clock.wallMs() + 40_000);
 });
 
-const asking = suite('a question for usage');
+const asking = suite('a query for usage');
 
-asking('is answered at once, and depends on nothing', async () => {
+asking('is answered at once, without a durability dependency', async () => {
   const { kind, turn, dependencies } = kindUnderTest();
   const { state } = await kind.activate('a');
   const answer = kind.receive(state, { kind: 'usage', ...UNHURRIED }, turn());

@@ -9,13 +9,13 @@ import {
   record,
 } from '#test/limiter/limiter-fixture';
 
-/** An admission for a member: there is no key, and a session in its place. */
+/** An admission for a member: a session instead of a key. */
 const ofMember = (callId: number, cycles = 1): AdmitCall => ({
   ...admission(callId, cycles, 'ses_0000000000000001'),
   isOfMember: true,
 });
 
-const members = suite('a meter that is asked for a member');
+const members = suite('a meter with an admission for a member');
 
 members('needs no key, and counts minute and month as for a key', () => {
   const { meter, turn, admit } = meterUnderTest(custom(3, 2));
@@ -25,13 +25,13 @@ members('needs no key, and counts minute and month as for a key', () => {
   assert.is(admit(5).verdict, 'rate_limited');
 });
 
-members('refuses those of an account that is suspended', () => {
+members('refuses members of a suspended account', () => {
   const { meter, turn, refresh } = meterUnderTest(custom(3, 100));
   refresh(record(custom(3, 100), { status: 'suspended' }));
   assert.is(meter.answer(ofMember(1), turn()).verdict, 'account_suspended');
 });
 
-members('knows none of an account that is gone', () => {
+members('finds no member of a deleted account', () => {
   const { meter, turn, refresh } = meterUnderTest(custom(3, 100));
   refresh(undefined);
   assert.equal(meter.answer(ofMember(1), turn()), {
@@ -39,13 +39,13 @@ members('knows none of an account that is gone', () => {
   });
 });
 
-members('lets none in where it does not know of members, as one of release 1.0', () => {
+members('admits none where members are not supported, as in release 1.0', () => {
   const { meter, turn } = meterUnderTest(custom(3, 100));
   const { isOfMember: _, ...known } = ofMember(1);
   assert.is(meter.answer(known, turn()).verdict, 'unknown_key');
 });
 
-members('notes no use of a key', async () => {
+members('records no use of a key', async () => {
   const { limiter, id, keyUses } = await limiterUnderTest(custom(3, 100));
   const call = { ...ofMember(1), accountId: id, address: '1.1.1.1', client: 'a lie' };
   assert.is((await limiter.client.ask(call)).verdict, 'admitted');

@@ -52,7 +52,7 @@ function run(requests: number, cycles: number) {
   return { ...meter, take };
 }
 
-const always = suite('whatever is admitted, settled and waited for');
+const always = suite('after any admissions, settlements and pauses');
 
 always('no 60 s from a first request on have more requests than the limit', () => {
   fc.assert(
@@ -106,8 +106,8 @@ const attempt = fc.record({
 type Attempt = typeof attempt extends fc.Arbitrary<infer T> ? T : never;
 
 /**
- * An engine that lets one call of each id advance, and settles what was admitted three at a time in
- * any order, or not at all. `charged` must never be less than what it advanced.
+ * An engine that lets one call of each id advance. It settles admitted calls three at a time in any
+ * order, or not at all. `charged` must never be less than the advanced cycles.
  */
 function engineUnderTest() {
   const limiter = meterUnderTest(custom(1e6, 50));
@@ -138,7 +138,7 @@ function engineUnderTest() {
   };
 }
 
-always('a month is charged for every cycle that advanced, whichever call settles what', () => {
+always('a month is charged for every cycle that advanced, in any order of settlements', () => {
   fc.assert(
     fc.property(fc.array(attempt, { maxLength: 40 }), (attempts) => {
       const engine = engineUnderTest();
@@ -172,7 +172,7 @@ always('after 60 s of silence nothing is reserved, and a month later nothing is 
     fc.property(limits, life(running), ({ requests, cycles }, steps) => {
       const { take, meter, now, clock } = run(requests, cycles);
       for (const step of steps) take(step);
-      // They expire at whole tenths of a second.
+      // Reservations expire at whole tenths of a second.
       clock.advance(60_100);
       assert.is(meter.usage(now())?.cyclesReserved, 0);
       clock.advance(32 * 86_400_000);

@@ -7,7 +7,7 @@ const FEBRUARY_MS = Date.UTC(2026, 1, 1);
 
 const head = suite('the newest record of a meter');
 
-head('is held until it is stored, and a newer one after that', () => {
+head('is kept until it is stored, and then a newer one', () => {
   const { admit, meter, journal } = meterUnderTest(custom(1_000, 1_000));
   assert.is(meter.head, undefined);
   admit(1);
@@ -21,14 +21,14 @@ head('is held until it is stored, and a newer one after that', () => {
   assert.is(meter.head, undefined);
 });
 
-head('is what another life begins with', () => {
+head('is the start of the next activation', () => {
   const first = meterUnderTest(custom(1_000, 1_000));
   first.admit(1);
   const { meter, journal } = first.next();
   assert.equal(meter.head, journal.head);
 });
 
-head('is kept until the first turn has gone on from it, stored or not', () => {
+head('is kept until the first turn has continued from it, stored or not', () => {
   const first = meterUnderTest(custom(1_000, 1_000));
   first.admit(1, 30);
   first.settle(1, 30);
@@ -43,7 +43,7 @@ head('is kept until the first turn has gone on from it, stored or not', () => {
   assert.is(meter.head, undefined);
 });
 
-head('counts once what a crash has cost, whether or not a call comes', () => {
+head('counts the cost of a crash once, whether or not a call arrives', () => {
   const first = meterUnderTest(custom(1_000, 1_000));
   first.admit(1, 30);
   const second = first.next();
@@ -68,7 +68,7 @@ bytes('are its own, those of its keys, of counted keys and of open reservations'
 
 const closing = suite('a closing record');
 
-closing('lowers both watermarks, so that the next grant needs a new one', () => {
+closing('lowers both watermarks, so that the next grant needs a new record', () => {
   const { admit, settle, close, journal, dependsOn } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 5);
   settle(1, 3);
@@ -80,7 +80,7 @@ closing('lowers both watermarks, so that the next grant needs a new one', () => 
   assert.ok((journal.head?.windowWatermark ?? 0) >= 2);
 });
 
-closing('comes after a lowering one, which does not say all', () => {
+closing('follows a lowering record, which is incomplete', () => {
   const { admit, settle, close, clock, journal } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 100);
   clock.advance(250);
@@ -90,7 +90,7 @@ closing('comes after a lowering one, which does not say all', () => {
   assert.equal([journal.heads.length, journal.head?.monthWatermark], [3, 1]);
 });
 
-closing('is of the month that has begun meanwhile', () => {
+closing('is of the month that has started meanwhile', () => {
   const { admit, settle, close, clock, journal } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 5);
   settle(1, 5);
@@ -102,7 +102,7 @@ closing('is of the month that has begun meanwhile', () => {
   assert.equal([windowWatermark, windowEndsAtMs], [0, 0]);
 });
 
-closing('is followed by another one when a reservation of it expires here', () => {
+closing('is followed by another one when one of its reservations expires here', () => {
   const { admit, close, clock, meter, now, journal } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 5);
   close();
@@ -116,7 +116,7 @@ closing('is followed by another one when a reservation of it expires here', () =
 
 const dependency = suite('an answer');
 
-dependency('that grants nothing depends on nothing', () => {
+dependency('without a grant has no durability dependency', () => {
   const { admit, settle, meter, turn, dependsOn } = meterUnderTest(custom(2, 1_000));
   admit(1);
   assert.is(dependsOn(), 1);
@@ -131,7 +131,7 @@ dependency('that grants nothing depends on nothing', () => {
   assert.is(dependsOn(), 0);
 });
 
-dependency('without cycles depends on the window alone, though the month is being raised', () => {
+dependency('without cycles depends on the window alone, while the month is being raised', () => {
   const { admit, dependsOn } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 0);
   admit(2, 5);
@@ -152,7 +152,7 @@ dependency('that refuses cycles raises no watermark for them', () => {
   );
 });
 
-dependency('without cycles raises the month not even when its watermark is low', () => {
+dependency('without cycles does not raise the month, even with a low watermark', () => {
   const { admit, refresh, journal } = meterUnderTest(custom(1_000, 100));
   admit(1, 98);
   assert.is(journal.head?.monthWatermark, 100);
@@ -173,7 +173,7 @@ dependency('after a lowered watermark grants only what a new record allows', () 
   assert.ok((journal.head?.monthWatermark ?? 0) >= 30);
 });
 
-const raised = suite('a raise');
+const raised = suite('a raise of a watermark');
 
 raised('is reported for each watermark that it raises', () => {
   const { admit, raises } = meterUnderTest(custom(3, 1_000));
@@ -189,9 +189,9 @@ raised('is reported for each watermark that it raises', () => {
   assert.equal(second.raises, [['window', 1]]);
 });
 
-const usage = suite('what a meter says of its usage');
+const usage = suite('the usage report of a meter');
 
-usage('is all that it knows, in the window and between two', () => {
+usage('has all its counts, in a window and between two', () => {
   const { admit, settle, clock, meter, now } = meterUnderTest(custom(60, 1_000));
   const limits = { requestsPerMinute: 60, cyclesPerMonth: 1_000, instances: 1_000_000 };
   const month = { cyclesLost: 0, cyclesExpired: 0, monthResetAtS: FEBRUARY_MS / 1_000, limits };
@@ -226,7 +226,7 @@ usage('is all that it knows, in the window and between two', () => {
   });
 });
 
-usage('is nothing of an account that is gone, and its settlements are of no one', () => {
+usage('is empty for a deleted account, whose settlements belong to no account', () => {
   const { admit, settle, refresh, meter, now } = meterUnderTest(custom(60, 1_000));
   admit(1, 5);
   refresh(undefined);

@@ -6,7 +6,7 @@ import type { Event } from '#test/limiter/meter-histories';
 /** Secrets of the account's keys. */
 export const KEYS = ['key', 'key of a second', 'key of a third'] as const;
 
-/** How the world around the meter may be wrong on purpose. */
+/** Deliberate faults of the world around the meter. */
 export type MeterFlaw =
   | 'grants above its durable watermark'
   | 'refunds an unknown outcome'
@@ -20,29 +20,29 @@ type Call = {
   readonly key: number;
 };
 
-/** A call that was admitted, and what its answer depends on. */
+/** An admitted call, and the durability dependency of its answer. */
 type Held = Call & Grant & { readonly dependsOn: number };
 
 /** When a request was decided (Unix milliseconds), and the second at which its window ends. */
 type Grant = { readonly decidedAtMs: number; readonly windowResetAtS: number };
 
 /**
- * One account's meters, one after another, on one journal whose appends take their time, and callers
- * who do what they are admitted to. It keeps its own account of what was really executed.
+ * Successive meters of one account, on one journal with slow appends, and callers that use all
+ * their grants. The world counts the really executed cycles itself.
  */
 export class MeterWorld {
   readonly #flaw: MeterFlaw;
   #now;
   #lastCallId = 0;
-  /** Admitted, and not answered yet because what it depends on is not durable. */
+  /** Admitted calls without an answer, whose records are not durable yet. */
   #held: Held[] = [];
-  /** Executed, and not settled. */
+  /** Executed calls without a settlement. */
   #open: Call[] = [];
-  /** Requests that went through. */
+  /** Successful requests. */
   readonly #granted: Grant[] = [];
   /** Cycles that engines have really advanced. */
   executed = 0;
-  /** Of them, those that were called for with each key. */
+  /** Executed cycles by key. */
   readonly executedBy = [0, 0, 0];
 
   constructor(requests: number, cycles: number, flaw?: MeterFlaw) {
@@ -51,7 +51,7 @@ export class MeterWorld {
     this.#now.journal.durable = 0;
   }
 
-  /** What the meter says that the account has used. */
+  /** The usage that the meter reports for the account. */
   get usage() {
     const usage = this.#now.meter.usage(this.#now.now());
     if (usage === undefined) throw new Error('the account is there');
@@ -59,8 +59,8 @@ export class MeterWorld {
   }
 
   /**
-   * The most requests that went through from the first of a window to its end, rounded down to a second,
-   * whichever window they were counted in: a crash may have forgotten the one that was open.
+   * Maximum number of successful requests from the first of a window to its end, rounded down to a
+   * second. The window they were counted in does not matter: a crash may have lost an open window.
    */
   get granted(): number {
     const windows = Map.groupBy(this.#granted, ({ windowResetAtS }) => windowResetAtS);
@@ -75,7 +75,7 @@ export class MeterWorld {
     return Math.max(0, ...counts);
   }
 
-  /** Settles everything that is open, so that nothing is reserved any more. */
+  /** Settles everything open, so that nothing is reserved any more. */
   finish(): void {
     this.#makeDurable();
     while (this.#open.length > 0) this.take({ kind: 'settle', which: 0 });
@@ -145,7 +145,7 @@ export class MeterWorld {
     return !this.#now.log.isHeldUp;
   }
 
-  /** Answers leave when what they depend on is durable. */
+  /** Sends answers whose records are durable. */
   #answer(): void {
     const { durable } = this.#now.journal;
     const isAnswerable = ({ dependsOn }: Held) =>
@@ -169,7 +169,7 @@ export class MeterWorld {
     if (call !== undefined) this.#now.settle(call.callId, call.uses);
   }
 
-  /** The caller never learns what came of it; a correct meter leaves the reservation alone. */
+  /** The caller never learns the outcome; a correct meter keeps the reservation. */
   #unknown(index: number): void {
     const call = this.#remove(index);
     if (call !== undefined && this.#flaw === 'refunds an unknown outcome') {
@@ -183,7 +183,7 @@ export class MeterWorld {
     this.#answer();
   }
 
-  /** Of the appends under way some got through, without an answer. */
+  /** Of the appends in flight some were written, without an answer. */
   #crash(appended: number): void {
     const { journal } = this.#now;
     journal.durable = Math.min(journal.heads.length, journal.durable + appended);
@@ -192,7 +192,7 @@ export class MeterWorld {
     this.#now = this.#now.next(undefined, isUnknown);
   }
 
-  /** A meter that has been taken over without knowing: nothing that it appends is ever durable. */
+  /** A meter that was taken over without noticing: none of its appends becomes durable. */
   #zombie(count: number): void {
     const zombie = this.#now;
     this.#crash(0);

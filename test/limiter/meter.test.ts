@@ -5,7 +5,7 @@ import { admission, custom, meterUnderTest, record } from '#test/limiter/limiter
 
 const minute = suite('the minute of an account with 3 requests');
 
-minute('lets 3 requests pass and refuses the 4th, which is not counted', () => {
+minute('admits 3 requests and refuses the 4th, which is not counted', () => {
   const { admit, clock } = meterUnderTest(custom(3, 100));
   const verdicts = [1, 2, 3, 4, 5].map((id) => admit(id));
   assert.equal(
@@ -23,7 +23,7 @@ minute('lets 3 requests pass and refuses the 4th, which is not counted', () => {
   assert.is(admit(6).allowance?.requestsRemaining, 2);
 });
 
-minute('begins with the first request after the last one ended, not on the clock', () => {
+minute('starts with the first request after the last window, not with the clock', () => {
   const { admit, clock } = meterUnderTest(custom(3, 100));
   admit(1);
   clock.advance(59_999);
@@ -34,7 +34,7 @@ minute('begins with the first request after the last one ended, not on the clock
   assert.is(late?.windowResetAtS, clock.wallMs() / 1_000 + 60);
 });
 
-minute('ends when it was said to end, all the while it lasts', () => {
+minute('ends at its announced time', () => {
   const { admit, settle, clock } = meterUnderTest(custom(3, 100));
   clock.advance(250);
   const first = admit(1).allowance?.windowResetAtS;
@@ -45,7 +45,7 @@ minute('ends when it was said to end, all the while it lasts', () => {
   }
 });
 
-minute('is as long by a wall clock that steps forward: no account gets a second one early', () => {
+minute('keeps its length when the wall clock steps forward: no account gets another early', () => {
   const { admit, clock } = meterUnderTest(custom(3, 100));
   for (const id of [1, 2, 3]) admit(id);
   clock.stepWall(3_600_000);
@@ -54,7 +54,7 @@ minute('is as long by a wall clock that steps forward: no account gets a second 
   assert.is(allowance?.windowResetAtS, clock.wallMs() / 1_000 + 60);
 });
 
-minute('is as long by a wall clock that steps back: no account is shut out for an hour', () => {
+minute('keeps its length when the wall clock steps back: no account is blocked for an hour', () => {
   const { admit, clock } = meterUnderTest(custom(3, 100));
   for (const id of [1, 2, 3]) admit(id);
   clock.stepWall(-3_600_000);
@@ -63,7 +63,7 @@ minute('is as long by a wall clock that steps back: no account is shut out for a
   assert.is(admit(5).verdict, 'admitted');
 });
 
-minute('counts a call that the quota refuses, and one without cycles', () => {
+minute('counts a call that the quota refuses, and a call without cycles', () => {
   const { admit } = meterUnderTest(custom(3, 5));
   assert.is(admit(1, 6).verdict, 'quota_exceeded');
   assert.is(admit(2, 0).verdict, 'admitted');
@@ -82,7 +82,7 @@ minute('counts every try of a call, also while its reservation is open', () => {
 
 const month = suite('the month of an account with 10 cycles');
 
-month('refuses a batch that does not fit, charges nothing for it, and takes one that does', () => {
+month('refuses a batch that does not fit at no charge, and admits one that fits', () => {
   const { admit, settle } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   settle(1, 4);
@@ -95,7 +95,7 @@ month('refuses a batch that does not fit, charges nothing for it, and takes one 
   assert.is(admit(5, 0).verdict, 'admitted');
 });
 
-month('counts what is reserved as gone until it is settled', () => {
+month('counts reserved cycles as used until they are settled', () => {
   const { admit, settle, meter, now } = meterUnderTest(custom(100, 10));
   assert.is(admit(1, 4).allowance?.cyclesRemaining, 6);
   assert.is(settle(1, 1).allowance?.cyclesRemaining, 9);
@@ -103,7 +103,7 @@ month('counts what is reserved as gone until it is settled', () => {
   assert.equal([usage?.cyclesUsed, usage?.cyclesReserved], [1, 0]);
 });
 
-month('begins again at the first moment of the next, UTC', () => {
+month('restarts at the first moment of the next month, UTC', () => {
   const { admit, settle, clock } = meterAtMonthsEnd();
   admit(1, 10);
   settle(1, 10);
@@ -123,7 +123,7 @@ function meterAtMonthsEnd() {
   return meter;
 }
 
-month('gives a reservation of the last month back to that month', () => {
+month('refunds a reservation of the last month to that month', () => {
   const { admit, settle, clock } = meterAtMonthsEnd();
   admit(1, 10);
   clock.advance(1);
@@ -132,7 +132,7 @@ month('gives a reservation of the last month back to that month', () => {
   assert.is(settle(2, 4).allowance?.cyclesRemaining, 6);
 });
 
-month('reserves in the new month for a retry of a call of the last', () => {
+month('reserves in the new month for a retry of a call of the last month', () => {
   const { admit, settle, clock } = meterAtMonthsEnd();
   admit(1, 3);
   clock.advance(1);
@@ -141,7 +141,7 @@ month('reserves in the new month for a retry of a call of the last', () => {
   assert.is(settle(1, 0).allowance?.cyclesRemaining, 10);
 });
 
-month('does not come back with a wall clock that steps back over its end', () => {
+month('does not return when a wall clock steps back over its end', () => {
   const { admit, settle, clock } = meterUnderTest(custom(100, 10));
   clock.advance(Date.UTC(2026, 1, 1) - clock.wallMs());
   admit(1, 10);
@@ -154,7 +154,7 @@ month('does not come back with a wall clock that steps back over its end', () =>
 
 const change = suite('when an account changes while its meter counts');
 
-change('a smaller plan holds at once, and nothing becomes negative', () => {
+change('a smaller plan takes effect at once, and no count becomes negative', () => {
   const { admit, refresh } = meterUnderTest(custom(10, 100));
   for (let id = 1; id <= 5; id += 1) admit(id, 10);
   refresh(record(custom(3, 20)));
@@ -164,7 +164,7 @@ change('a smaller plan holds at once, and nothing becomes negative', () => {
   assert.equal([allowance?.cyclesPerMonth, allowance?.cyclesRemaining], [20, 0]);
 });
 
-change('a larger plan helps at once, and what was used stays used', () => {
+change('a larger plan takes effect at once, and keeps the used amounts', () => {
   const { admit, refresh } = meterUnderTest(custom(2, 10));
   admit(1, 10);
   assert.is(admit(2).verdict, 'quota_exceeded');
@@ -189,7 +189,7 @@ change('a suspended one is refused, its open calls can be settled, and it resume
 
 const key = suite('a key');
 
-key('that is unknown, or no digest at all, is answered without numbers and counts nothing', () => {
+key('that is unknown or not a digest is answered without numbers and counts nothing', () => {
   const { meter, turn } = meterUnderTest(custom(10, 10));
   for (const digest of [digestOf('other'), '', 'x', 'é'.repeat(43)]) {
     const answer = meter.answer(admission(1, 1, digest), turn());
@@ -198,7 +198,7 @@ key('that is unknown, or no digest at all, is answered without numbers and count
   assert.is(meter.usage(turn())?.requestsInWindow, 0);
 });
 
-key('that differs from a known one in a single character of its digest is unknown', () => {
+key('that differs from a known one in one character of its digest is unknown', () => {
   const { meter, turn } = meterUnderTest(custom(1_000, 10));
   const digest = digestOf('key');
   for (let at = 0; at < digest.length; at += 1) {
@@ -207,7 +207,7 @@ key('that differs from a known one in a single character of its digest is unknow
   }
 });
 
-key('that is revoked, or has expired, is unknown', () => {
+key('that is revoked or has expired is unknown', () => {
   const { meter, turn, clock, refresh } = meterUnderTest(custom(10, 10));
   const { account, keys } = record(custom(10, 10));
   const expiring = keys.map((one) => ({ ...one, expiresAtMs: clock.wallMs() + 5 }));
@@ -236,7 +236,7 @@ key('is found among many, whichever it is', () => {
   }
 });
 
-key('that may only read may read, is refused what writes, and pays a request for it', () => {
+key('for reading may read, is refused for writes, and pays a request for the refusal', () => {
   const { meter, turn, refresh } = meterUnderTest(custom(3, 10));
   const { account, keys } = record(custom(3, 10));
   refresh({ account, keys: keys.map((one) => ({ ...one, scope: 'read' as const })) });
@@ -250,7 +250,7 @@ key('that may only read may read, is refused what writes, and pays a request for
   assert.is(ask('full').verdict, 'rate_limited', 'beyond the minute it is 429 like any other');
 });
 
-key('that may only read hears of that before it hears that the account is suspended', () => {
+key('for reading is refused for its scope before its account’s suspension', () => {
   const { meter, turn, refresh } = meterUnderTest(custom(3, 10));
   const { account, keys } = record(custom(3, 10), { status: 'suspended' });
   refresh({ account, keys: keys.map((one) => ({ ...one, scope: 'read' as const })) });
@@ -260,7 +260,7 @@ key('that may only read hears of that before it hears that the account is suspen
   assert.is(ask('read').verdict, 'account_suspended');
 });
 
-key('with networks is let in from them, and pays a request for it from elsewhere', () => {
+key('with networks is admitted from them, and pays a request for a refusal elsewhere', () => {
   const { meter, turn, refresh } = meterUnderTest(custom(3, 10));
   const { account, keys } = record(custom(3, 10), { status: 'suspended' });
   const bound = keys.map((one) => ({ ...one, scope: 'read' as const, networks: ['10.0.0.0/8'] }));
@@ -276,7 +276,7 @@ key('with networks is let in from them, and pays a request for it from elsewhere
   assert.is(ask('10.1.2.3').verdict, 'rate_limited');
 });
 
-key('with networks is unknown to an edge that does not say where a call comes from', () => {
+key('with networks is unknown to an edge that does not send the caller’s address', () => {
   const { meter, turn, refresh } = meterUnderTest(custom(3, 10));
   const { account, keys } = record(custom(3, 10));
   refresh({ account, keys: keys.map((one) => ({ ...one, networks: ['10.0.0.0/8'] })) });

@@ -8,14 +8,14 @@ const START_MS = Date.UTC(2026, 0, 15, 12);
 /** The moment `ms` milliseconds after the start, by both clocks. */
 const at = (ms: number) => ({ wallMs: START_MS + ms, monotonicMs: 5_000 + ms });
 
-/** What a record says of a window with 18 requests. */
+/** Fields of a record for a window with 18 requests. */
 const recorded = (windowEndsAtMs: number) => ({ windowEndsAtMs, windowWatermark: 18 });
 
 const resetS = (ms: number) => (START_MS + ms) / 1_000;
 
-const fresh = suite('a minute in which nothing was asked for');
+const fresh = suite('a minute without requests');
 
-fresh('has no window, and says when one would end', () => {
+fresh('has no window, and reports when a window would end', () => {
   const minute = new Minute();
   assert.is(minute.isOpen(at(0)), false);
   assert.equal([minute.requests(at(0)), minute.endsAtWallMs(at(0))], [0, 0]);
@@ -38,7 +38,7 @@ open('lasts for 60 s from its first request', () => {
   assert.is(minute.endsAtWallMs(at(60_000)), 0);
 });
 
-open('that comes after another counts from nothing, below no watermark', () => {
+open('after another window starts at zero, below no watermark', () => {
   const minute = new Minute();
   minute.open(at(0));
   minute.count(at(0));
@@ -55,16 +55,16 @@ open('is never shorter than 60 s, within whole milliseconds', () => {
   assert.equal([minute.isOpen(at(60_000.5)), minute.isOpen(at(60_001))], [true, false]);
 });
 
-open('counts towards its watermark what was used', () => {
+open('counts its requests towards its watermark', () => {
   const minute = new Minute();
   minute.open(at(0));
   for (let request = 0; request < 20; request += 1) minute.count(at(0));
   assert.is(minute.watermark.raisedFor(21, 1, 1_000, at(0).monotonicMs), 55);
 });
 
-const restored = suite('a window that another meter began');
+const restored = suite('a window of an earlier activation');
 
-restored('goes on until the end of the record, with all that its watermark allowed', () => {
+restored('continues to the recorded end, with all requests up to its watermark', () => {
   const minute = new Minute();
   minute.restore(recorded(START_MS + 20_000.5), at(0.25));
   assert.equal(
@@ -75,7 +75,7 @@ restored('goes on until the end of the record, with all that its watermark allow
   assert.equal([minute.isOpen(at(20_000.9)), minute.isOpen(at(20_001))], [true, false]);
 });
 
-restored('is over when the record says so, and changes nothing', () => {
+restored('is over at its recorded end, and changes nothing', () => {
   for (const endsAtMs of [START_MS, START_MS - 1, 0]) {
     const minute = new Minute();
     minute.restore(recorded(endsAtMs), at(0));
@@ -86,7 +86,7 @@ restored('is over when the record says so, and changes nothing', () => {
   assert.equal([minute.isOpen(at(0)), minute.isOpen(at(1))], [true, false]);
 });
 
-restored('lasts for 60 s at most, whatever the clock of the other one said', () => {
+restored('lasts at most 60 s, whatever the other clock showed', () => {
   const minute = new Minute();
   minute.restore(recorded(START_MS + 3_600_000), at(0));
   assert.is(minute.resetAtS(at(0)), resetS(60_000));

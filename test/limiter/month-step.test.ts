@@ -11,14 +11,14 @@ const IN_2036_MS = Date.UTC(2036, 4, 7);
 
 const step = suite('a step of a month');
 
-step('is the first, the next one, or one that skips a month', () => {
+step('is the first month, the next one, or one that skips a month', () => {
   assert.is(monthStepOf(0, IN_2036_MS), 'first');
   assert.is(monthStepOf(FEBRUARY_MS, FEBRUARY_MS), 'next');
   assert.is(monthStepOf(FEBRUARY_MS, MARCH_MS - 1), 'next');
   assert.is(monthStepOf(FEBRUARY_MS, MARCH_MS), 'later');
 });
 
-step('needs a clock that is not found wrong, and one that agrees if it skips a month', () => {
+step('needs a clock that is not wrong, and an agreed one to skip a month', () => {
   const allowed = (verdict: ClockVerdict) =>
     (['first', 'next', 'later'] as const).map((each) => mayTurnMonth(each, verdict));
   assert.equal(allowed('agreed'), [true, true, true]);
@@ -41,7 +41,7 @@ function usedInJanuary() {
 const meter = suite('a meter whose clock jumps to 2036');
 
 for (const verdict of ['deviating', 'unsure'] as const) {
-  meter(`stays in its month while it is ${verdict}, and goes on counting`, () => {
+  meter(`stays in its month while its clock is ${verdict}, and continues to count`, () => {
     const { meter: counted, now, admit, settle, jumpTo, believe } = usedInJanuary();
     believe(verdict);
     jumpTo(IN_2036_MS);
@@ -55,7 +55,7 @@ for (const verdict of ['deviating', 'unsure'] as const) {
   });
 }
 
-meter('begins no first month by it, and grants nothing without one', () => {
+meter('starts no first month with that clock, and grants nothing without a month', () => {
   const scene = meterUnderTest(custom(1_000, 10));
   scene.standing.verdict = 'deviating';
   assert.throws(
@@ -68,7 +68,7 @@ meter('begins no first month by it, and grants nothing without one', () => {
 
 const reset = suite('a meter in a month of 2036');
 
-/** As clocks that were believed have left it. */
+/** A meter moved to 2036 by clocks that were trusted. */
 function poisoned() {
   const scene = usedInJanuary();
   scene.jumpTo(IN_2036_MS);
@@ -78,13 +78,13 @@ function poisoned() {
   return scene;
 }
 
-reset('stays there by itself', () => {
+reset('stays there on its own', () => {
   const { meter: counted, now, admit } = poisoned();
   admit(3, 1);
   assert.is(counted.usage(now())?.monthResetAtS, Date.UTC(2036, 5, 1) / 1_000);
 });
 
-reset('is brought to the present one by an operator, with nothing used, durably', () => {
+reset('is reset to the present month by an operator, with nothing used, durably', () => {
   const { meter: counted, now, turn, next } = poisoned();
   counted.resetMonth(turn());
   for (const each of [counted.usage(now()), next().meter.usage(now())]) {
@@ -95,14 +95,14 @@ reset('is brought to the present one by an operator, with nothing used, durably'
   }
 });
 
-reset('is not by one whose clock is wrong', () => {
+reset('is not reset by an operator whose clock is wrong', () => {
   const { meter: counted, now, turn, believe } = poisoned();
   believe('deviating');
   assert.throws(() => counted.resetMonth(turn()), /clock of this limiter is wrong/);
   assert.is(counted.usage(now())?.monthResetAtS, Date.UTC(2036, 5, 1) / 1_000);
 });
 
-reset('is nothing that a right month needs', () => {
+reset('is not reset if its month is right', () => {
   const { meter: counted, now, turn, journal } = usedInJanuary();
   const records = journal.heads.length;
   counted.resetMonth(turn());

@@ -3,19 +3,21 @@ import * as assert from 'uvu/assert';
 import { LimiterCluster } from '#test/limiter/limiter-cluster';
 import { custom } from '#test/limiter/limiter-fixture';
 
-/** The month ends here, in the middle of a load of 100 calls a second. */
+/** End of the month, in the middle of a load of 100 calls a second. */
 const MONTH_END_MS = Date.UTC(2026, 1, 1);
 const PERIOD_MS = 10;
 
-/** Cycles of a month: reached in either. */
+/** Cycles of a month: both months use all of them. */
 const CYCLES = 150;
 
-/** How long every call takes until it is settled: a third of the old month is, in the new one. */
+/**
+ * Duration of a call until its settlement: a third of the old month's are settled in the new one.
+ */
 const CALL_MS = 1_000;
 
 const turn = suite('when the month turns under load');
 
-turn('both months are used to the last cycle, and what the old one left stays in it', async () => {
+turn('both months are used to the last cycle, and a rest of the old one stays in it', async () => {
   const cluster = new LimiterCluster();
   const node = await cluster.join('a');
   const customer = await cluster.customer(node, custom(1_000_000, CYCLES));
@@ -38,7 +40,7 @@ turn('both months are used to the last cycle, and what the old one left stays in
       return;
     }
     granted[isOld ? 'before' : 'after'] += 1;
-    // What is under way when the month turns turns out to have used nothing.
+    // Calls in progress at the end of the month turn out to have used nothing.
     const settle = () => cluster.report(node, customer, callId, isOld && isNew() ? 0 : 1);
     clock.after(CALL_MS, () => void settle());
   };

@@ -4,7 +4,7 @@ import { custom, meterUnderTest } from '#test/limiter/limiter-fixture';
 
 const FEBRUARY_MS = Date.UTC(2026, 1, 1);
 
-/** A meter of 1,000 cycles, and what it says of them. */
+/** A meter of 1,000 cycles, and its usage report. */
 function monthUnderTest(earlier?: ReturnType<typeof meterUnderTest>) {
   const fixture = earlier?.next() ?? meterUnderTest(custom(1_000, 1_000));
   const { meter, now, clock } = fixture;
@@ -19,14 +19,14 @@ function monthUnderTest(earlier?: ReturnType<typeof meterUnderTest>) {
         lost: usage?.cyclesLost,
       };
     },
-    /** So long before the month's end; behind it, if that is negative. */
+    /** Moves to this time before the month's end; after it, if negative. */
     toEnd: (leftMs: number) => clock.advance(FEBRUARY_MS - leftMs - clock.wallMs()),
   };
 }
 
 const turn = suite('a month that ends');
 
-turn('leaves nothing of what was used, expired and lost to the next', () => {
+turn('carries nothing used, expired or lost into the next month', () => {
   const first = meterUnderTest(custom(1_000, 1_000));
   first.admit(1, 4);
   first.clock.advance(60_000);
@@ -40,7 +40,7 @@ turn('leaves nothing of what was used, expired and lost to the next', () => {
   assert.equal(cycles(), { used: 0, reserved: 5, expired: 0, lost: 0 });
 });
 
-turn('takes a reservation along that no call settles: the next has not used it', () => {
+turn('keeps a reservation without a settlement out of the next month’s usage', () => {
   const { admit, cycles, toEnd, clock, losses } = monthUnderTest();
   toEnd(1);
   admit(1, 5);
@@ -49,7 +49,7 @@ turn('takes a reservation along that no call settles: the next has not used it',
   assert.equal(losses, [{ cause: 'expired', cycles: 5 }]);
 });
 
-turn('at the moment of a take-over has lost nothing that counts', () => {
+turn('during a takeover has no loss in the new month', () => {
   const first = meterUnderTest(custom(1_000, 1_000));
   first.admit(1, 5);
   first.clock.advance(FEBRUARY_MS - first.clock.wallMs());
@@ -58,9 +58,9 @@ turn('at the moment of a take-over has lost nothing that counts', () => {
   assert.equal(losses, []);
 });
 
-const shared = suite('a reservation that several tries share');
+const shared = suite('a reservation shared by several tries');
 
-shared('expires with what none of them has used', () => {
+shared('expires with the cycles that no try has used', () => {
   const { admit, settle, cycles, clock, losses } = monthUnderTest();
   admit(1, 5);
   admit(1, 5);
@@ -70,7 +70,7 @@ shared('expires with what none of them has used', () => {
   assert.equal(losses, [{ cause: 'expired', cycles: 2 }]);
 });
 
-shared('remembers what was used when it grows', () => {
+shared('keeps the used amount when it grows', () => {
   const { admit, settle, cycles } = monthUnderTest();
   admit(1, 4);
   admit(1, 4);
@@ -82,9 +82,9 @@ shared('remembers what was used when it grows', () => {
   assert.equal(cycles(), { used: 3, reserved: 0, expired: 0, lost: 0 });
 });
 
-const handoff = suite('a month that is handed over');
+const handoff = suite('a month after a handoff');
 
-handoff('brings the reservations of the month before, and does not count them', () => {
+handoff('has the reservations of the month before, and does not count them', () => {
   const first = monthUnderTest();
   first.toEnd(1);
   first.admit(1, 5);
@@ -99,7 +99,7 @@ handoff('brings the reservations of the month before, and does not count them', 
   assert.equal(losses, []);
 });
 
-handoff('expires its reservations no earlier, by clocks that are not at one', () => {
+handoff('expires its reservations no earlier, with clocks that differ', () => {
   const first = meterUnderTest(custom(1_000, 1_000));
   first.admit(1, 5);
   first.clock.stepWall(0.4);
@@ -112,7 +112,7 @@ handoff('expires its reservations no earlier, by clocks that are not at one', ()
   assert.is(cycles().reserved, 0);
 });
 
-handoff('is recorded again after a settlement, and not after one of nothing', () => {
+handoff('is recorded again after a settlement with usage, and not after an empty one', () => {
   const { admit, settle, close, journal } = monthUnderTest();
   admit(1, 4);
   admit(1, 4);

@@ -37,9 +37,9 @@ function meterInJanuary() {
   };
 }
 
-const turn = suite('a month that is over');
+const turn = suite('a past month');
 
-turn('is kept with its days and keys, which add up to it', () => {
+turn('is kept with its days and keys, which add up to its total', () => {
   const account = meterInJanuary();
   account.spend(7);
   account.now.clock.advance(2 * DAY_MS);
@@ -57,14 +57,14 @@ turn('is kept with its days and keys, which add up to it', () => {
   );
 });
 
-turn('is not kept where nothing was used', () => {
+turn('is not kept without usage', () => {
   const account = meterInJanuary();
   account.now.admit(1, 0);
   account.now.clock.advance(20 * DAY_MS);
   assert.equal(account.usage().finishedMonths, []);
 });
 
-turn('is the same to the next owner, whether or not a record names it', () => {
+turn('is the same for the next owner, whether or not a record contains it', () => {
   for (const isUsedAfter of [true, false]) {
     const account = meterInJanuary();
     account.spend(7);
@@ -78,7 +78,7 @@ turn('is the same to the next owner, whether or not a record names it', () => {
   }
 });
 
-turn('has after a crash all that its records allowed, and no less than was used', () => {
+turn('has all cycles that its records allowed after a crash, and no less than were used', () => {
   const account = meterInJanuary();
   account.spend(7);
   account.now.clock.advance(20 * DAY_MS);
@@ -89,7 +89,7 @@ turn('has after a crash all that its records allowed, and no less than was used'
   assert.is(cyclesUsed, 0);
 });
 
-turn('is stored with the head that names it, and then left out of the next records', async () => {
+turn('is stored with the head that contains it, and then omitted from later records', async () => {
   const account = meterInJanuary();
   const store = memoryMeterStore();
   const kind = new MeterKind({
@@ -112,7 +112,7 @@ turn('is stored with the head that names it, and then left out of the next recor
   assert.is(account.now.journal.head?.finished, undefined);
 });
 
-turn('is counted once, whatever day it is and however the meter changes hands', () => {
+turn('is counted once, on any day and after any handoffs', () => {
   const use = fc.record({ kind: fc.constant('use'), cycles: fc.integer({ min: 1, max: 30 }) });
   const days = fc.record({ kind: fc.constant('days'), cycles: fc.nat(25) });
   const handoff = fc.constant({ kind: 'handoff', cycles: 0 });
@@ -147,7 +147,7 @@ turn('is counted once, whatever day it is and however the meter changes hands', 
 
 const list = suite('the months of an account');
 
-list('are the present one, and the twelve before as the meter or else the store has them', () => {
+list('are the present one, and twelve past ones from the meter or the store', () => {
   const account = meterInJanuary();
   account.spend(3);
   const stored = Array.from({ length: 13 }, (_, index) => monthAt(11 - index));

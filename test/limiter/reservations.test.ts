@@ -6,7 +6,7 @@ import { custom, meterUnderTest } from '#test/limiter/limiter-fixture';
 
 const reservation = suite('a reservation');
 
-reservation('is settled once: the second time changes nothing', () => {
+reservation('is settled once: a second settlement changes nothing', () => {
   const { admit, settle } = meterUnderTest(custom(100, 10));
   admit(1, 5);
   assert.is(settle(1, 2).allowance?.cyclesRemaining, 8);
@@ -14,7 +14,7 @@ reservation('is settled once: the second time changes nothing', () => {
   assert.is(settle(2, 0).allowance?.cyclesRemaining, 8);
 });
 
-reservation('never pays back more, or charges more, than it reserved', () => {
+reservation('never refunds or charges more than it reserved', () => {
   const { admit, settle } = meterUnderTest(custom(100, 10));
   admit(1, 5);
   assert.is(settle(1, 9).allowance?.cyclesRemaining, 5);
@@ -30,7 +30,7 @@ reservation('is shared by every try of its call', () => {
   assert.is(settle(1, 0).allowance?.cyclesRemaining, 10, 'when both used nothing');
 });
 
-reservation('is not paid back by one try while another may be using it', () => {
+reservation('is not refunded by one try while another may be using it', () => {
   const { admit, settle } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   admit(1, 4);
@@ -46,7 +46,7 @@ reservation('is used once by two tries, whichever is settled first', () => {
   assert.is(settle(1, 0).allowance?.cyclesRemaining, 6);
 });
 
-reservation('of one call is never that of another, though their ids are the same', () => {
+reservation('of one call is never that of another call with the same id', () => {
   const { admit, settle, meter, now } = meterUnderTest(custom(100, 1_000));
   const [mine, other] = [4_711, 4_712];
   assert.is(admit(1, 100, mine).verdict, 'admitted');
@@ -64,7 +64,7 @@ reservation('of one call is never that of another, though their ids are the same
   assert.is(admit(1, 100, other).allowance?.cyclesRemaining, 800, 'then the id is free');
 });
 
-reservation('keeps its tag in other hands', () => {
+reservation('keeps its tag at the next owner', () => {
   const first = meterUnderTest(custom(100, 1_000));
   first.admit(1, 100, 4_711);
   first.close();
@@ -75,7 +75,7 @@ reservation('keeps its tag in other hands', () => {
   assert.is(settle(1, 0, 4_711).allowance?.cyclesRemaining, 1_000);
 });
 
-reservation('grows for a try that needs more, if the quota has it', () => {
+reservation('grows for a try that needs more, if the quota has room', () => {
   const { admit, settle } = meterUnderTest(custom(100, 10));
   admit(1, 1);
   assert.is(admit(1, 11).verdict, 'quota_exceeded');
@@ -84,7 +84,7 @@ reservation('grows for a try that needs more, if the quota has it', () => {
   assert.is(settle(1, 8).allowance?.cyclesRemaining, 2);
 });
 
-reservation('is not paid back by a try that needed no cycles', () => {
+reservation('is not refunded by a try that needed no cycles', () => {
   const { admit, settle } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   admit(1, 0);
@@ -92,7 +92,7 @@ reservation('is not paid back by a try that needed no cycles', () => {
   assert.is(settle(1, 4).allowance?.cyclesRemaining, 6);
 });
 
-reservation('that begins again in the next month knows nothing of what the last one used', () => {
+reservation('that restarts in the next month has no usage of the last month', () => {
   const { admit, settle, clock, meter, now } = meterUnderTest(custom(100, 10));
   clock.advance(Date.UTC(2026, 1, 1) - clock.wallMs() - 1);
   for (let attempt = 0; attempt < 3; attempt += 1) admit(1, 4);
@@ -104,7 +104,7 @@ reservation('that begins again in the next month knows nothing of what the last 
   assert.equal([usage?.cyclesUsed, usage?.cyclesReserved], [0, 0]);
 });
 
-reservation('counts as used when no call settles it for 60 s', () => {
+reservation('counts as used without a settlement for 60 s', () => {
   const { admit, settle, clock, meter, now, expired } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   clock.advance(59_999);
@@ -118,7 +118,7 @@ reservation('counts as used when no call settles it for 60 s', () => {
   assert.is(settle(2, 0).allowance?.cyclesRemaining, 6, 'the younger one is still open');
 });
 
-reservation('waits for 60 s to be settled, up to the next tenth of a second', () => {
+reservation('waits for its settlement for 60 s, up to the next tenth of a second', () => {
   const { admit, clock, meter, now, expired } = meterUnderTest(custom(100, 10));
   const expiredAfter = (ms: number) => {
     clock.advance(ms);
@@ -133,7 +133,7 @@ reservation('waits for 60 s to be settled, up to the next tenth of a second', ()
   assert.equal([expiredAfter(60_098), expiredAfter(1)], [1, 2]);
 });
 
-reservation('expires at its own time, whenever others do', () => {
+reservation('expires at its own time, independent of others', () => {
   const { admit, clock, meter, now, expired } = meterUnderTest(custom(100, 10));
   for (const id of [1, 2, 3]) {
     admit(id, 1);
@@ -151,7 +151,7 @@ reservation('expires at its own time, whenever others do', () => {
 });
 
 reservation(
-  'goes to the next owner of the account if it is of the newest, the older one first',
+  'moves to the account’s next owner if it is one of the newest, in order from the oldest',
   () => {
     const { admit, clock, meter, now } = meterUnderTest(custom(1_000_000, 1_000_000));
     const admitAt = (stepMs: number, ...ids: number[]) => {
@@ -169,7 +169,7 @@ reservation(
   },
 );
 
-reservation('that has expired is not the next try’s: it reserves again', () => {
+reservation('that has expired is not used by the next try, which reserves again', () => {
   const { admit, settle, clock } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   clock.advance(60_000);
@@ -177,7 +177,7 @@ reservation('that has expired is not the next try’s: it reserves again', () =>
   assert.is(settle(1, 0).allowance?.cyclesRemaining, 6);
 });
 
-reservation('beyond the most that an account may have open is refused, and costs nothing', () => {
+reservation('beyond the maximum of open reservations is refused at no cost', () => {
   const { admit, settle, meter, now } = meterUnderTest(custom(1_000_000, 1_000_000));
   for (let id = 1; id <= RESERVATIONS_MAX; id += 1) admit(id);
   const before = meter.usage(now());

@@ -7,10 +7,10 @@ import { custom } from '#test/limiter/limiter-fixture';
 
 const HOUR_MS = 3_600_000;
 
-/** What the account may do in a minute: it does so before the clock steps. */
+/** Requests of the account in a minute, all made before the clock steps. */
 const REQUESTS = 50;
 
-/** How soon after the step every call must be answered again. */
+/** Maximum time after the step until every call is answered again. */
 const RECOVERY_MS_MAX = 10_000;
 
 const stepped = suite('when the wall clock of the limiters steps under load');
@@ -19,7 +19,7 @@ for (const stepMs of [HOUR_MS, -HOUR_MS]) {
   const direction = stepMs > 0 ? 'forward' : 'back';
 
   stepped(
-    `an hour ${direction}, no account gets a second minute, and none is shut out`,
+    `an hour ${direction}, no account gets a second minute, and none is blocked`,
     async () => {
       const { cluster, node, customer, verdictOf } = await usedUp();
       cluster.clock.stepWall(stepMs);
@@ -44,7 +44,7 @@ for (const stepMs of [HOUR_MS, -HOUR_MS]) {
     },
   );
 
-  stepped(`an hour ${direction} and back, what was used of the month stays used`, async () => {
+  stepped(`an hour ${direction} and back, the usage of the month stays`, async () => {
     const { cluster, customer, used, verdictOf } = await usedUp();
     for (const byMs of [stepMs, -stepMs]) {
       cluster.clock.stepWall(byMs);
@@ -56,13 +56,13 @@ for (const stepMs of [HOUR_MS, -HOUR_MS]) {
   });
 }
 
-/** Where a clock that has lost its battery, or believed a wrong server, may stand. */
+/** Possible clock error after a lost battery or a wrong time server. */
 const TO_2036_MS = 10 * 365 * 24 * HOUR_MS;
 
-const jumped = suite('when the clock of one limiter of three jumps to 2036');
+const jumped = suite('when the clock of one of three limiters jumps to 2036');
 
 jumped(
-  'no month turns, its accounts go to the others, and come back when it is mended',
+  'no month turns, its accounts move to the others, and return when it is corrected',
   async () => {
     const cluster = new LimiterCluster();
     const names = ['a', 'b', 'c'];
@@ -96,7 +96,7 @@ jumped(
   },
 );
 
-/** Far enough that the next month has begun by it. */
+/** Far enough that the next month has started by this clock. */
 const DAYS_20_MS = 20 * 24 * HOUR_MS;
 
 const sharesOf = (...nodes: LimiterNode[]): number =>
@@ -104,7 +104,7 @@ const sharesOf = (...nodes: LimiterNode[]): number =>
 
 const wrong = suite('a limiter whose clock is 20 days ahead');
 
-wrong('of those it finds as it starts serves nothing, though they end', async () => {
+wrong('compared with those it finds at its start serves nothing, even after they end', async () => {
   const cluster = new LimiterCluster();
   const first = await cluster.join('a');
   const right = [first, await cluster.join('b')];
@@ -126,7 +126,7 @@ wrong('of those it finds as it starts serves nothing, though they end', async ()
   assert.equal(cluster.bugs, []);
 });
 
-wrong('stays aside while all others are started again, one by one', async () => {
+wrong('stays aside while all others are restarted, one by one', async () => {
   const cluster = new LimiterCluster();
   const others = new Map<string, LimiterNode>();
   for (const name of ['a', 'b']) others.set(name, await cluster.join(name));
@@ -148,7 +148,7 @@ wrong('stays aside while all others are started again, one by one', async () => 
   assert.equal(cluster.bugs, []);
 });
 
-wrong('as a second one’s is takes neither of two right ones out of service', async () => {
+wrong('like a second one’s does not take two correct limiters out of service', async () => {
   const cluster = new LimiterCluster();
   const first = await cluster.join('a');
   const second = await cluster.join('b');
@@ -184,7 +184,7 @@ async function smallOf(...names: string[]) {
 
 for (const names of [['a'], ['a', 'b']]) {
   alone(
-    `, ${names.length} in all, begins the present month after months without a call`,
+    `, ${names.length} in all, starts the present month after months without a call`,
     async () => {
       const { cluster, admit, usage } = await smallOf(...names);
       cluster.clock.stepWall(MONTHS_3_MS);
@@ -195,7 +195,7 @@ for (const names of [['a'], ['a', 'b']]) {
     },
   );
 
-  alone(`, ${names.length} in all, begins none by clocks that the store contradicts`, async () => {
+  alone(`, ${names.length} in all, starts none if the store contradicts its clock`, async () => {
     const { cluster, admit, usage } = await smallOf(...names);
     const { monthResetAtS } = await usage();
     cluster.clock.stepWall(TO_2036_MS);
@@ -212,7 +212,7 @@ for (const names of [['a'], ['a', 'b']]) {
 
 for (const each of [stepped, jumped, wrong, alone]) each.run();
 
-/** An account that has used up its minute a moment ago. */
+/** An account that has just used up its minute. */
 async function usedUp() {
   const cluster = new LimiterCluster();
   const node = await cluster.join('a');

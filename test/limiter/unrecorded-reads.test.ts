@@ -17,9 +17,9 @@ const LIMITS = limitsOf(custom(PLAN, 1));
 
 const newMeter = () => meterUnderTest(custom(PLAN, 1_000));
 
-const held = suite('a meter that can record nothing');
+const held = suite('a meter that cannot record');
 
-held('grants reads at once, up to its share of each window, and then what is recorded', () => {
+held('grants reads at once, up to its share of each window, then the recorded amount', () => {
   const { log, read, dependsOn, journal, clock } = newMeter();
   log.isHeldUp = true;
   for (let window = 0; window < 3; window += 1) {
@@ -35,7 +35,7 @@ held('grants reads at once, up to its share of each window, and then what is rec
   assert.is(journal.heads.length, 0);
 });
 
-held('grants nothing that could change anything, and counts nothing', async () => {
+held('grants no writes, and counts nothing', async () => {
   const { log, admit, meter, now } = newMeter();
   log.isHeldUp = true;
   for (const cycles of [0, 1]) {
@@ -44,7 +44,7 @@ held('grants nothing that could change anything, and counts nothing', async () =
   assert.is(meter.usage(now())?.requestsInWindow, 0);
 });
 
-held('records afterwards what it granted', () => {
+held('records its grants afterwards', () => {
   const { log, read, journal } = newMeter();
   log.isHeldUp = true;
   for (let at = 1; at <= SHARE; at += 1) read(at);
@@ -53,7 +53,7 @@ held('records afterwards what it granted', () => {
   assert.ok((journal.head?.windowWatermark ?? 0) > SHARE);
 });
 
-held('grants none where the next process would not know', () => {
+held('grants none where the next process could not detect them', () => {
   const clock = new ManualClock();
   const reads = new UnrecordedReads(false, false, clock.monotonicMs());
   reads.recordTo({ isHeldUp: true }, clock.monotonicMs());
@@ -63,7 +63,7 @@ held('grants none where the next process would not know', () => {
 
 const after = suite('the windows of a meter after a crash');
 
-after('begin with the share that may have been granted, for a minute', () => {
+after('start with the possibly granted share, for a minute', () => {
   const { read, clock } = newMeter().next(undefined, true);
   clock.advance(WINDOW_MS - 1);
   assert.is(read(1).allowance?.requestsRemaining, PLAN - SHARE - 1);
@@ -71,7 +71,7 @@ after('begin with the share that may have been granted, for a minute', () => {
   assert.is(read(2).allowance?.requestsRemaining, PLAN - 1);
 });
 
-after('go on with what was recorded and the share', () => {
+after('continue with the recorded amount and the share', () => {
   const first = newMeter();
   first.read(1);
   const watermark = first.journal.head?.windowWatermark ?? 0;
@@ -79,7 +79,7 @@ after('go on with what was recorded and the share', () => {
   assert.is(second.read(2).allowance?.requestsRemaining, PLAN - watermark - SHARE - 1);
 });
 
-after('grant nothing more when both are all of the plan', () => {
+after('grant nothing more when both together are the whole plan', () => {
   const first = newMeter();
   for (let at = 1; at <= 80; at += 1) first.read(at);
   const second = first.next(undefined, true);
@@ -87,7 +87,7 @@ after('grant nothing more when both are all of the plan', () => {
   assert.equal([verdict, allowance?.requestsRemaining], ['rate_limited', 0]);
 });
 
-after('count it once, however many crashes there are in a minute', () => {
+after('count the share once, however many crashes happen in a minute', () => {
   let meter = newMeter();
   meter.read(1);
   for (let crash = 1; crash <= 3; crash += 1) {
@@ -95,12 +95,12 @@ after('count it once, however many crashes there are in a minute', () => {
     meter.read(crash * 10);
   }
   const requests = meter.meter.usage(meter.now())?.requestsInWindow ?? PLAN;
-  // Each crash costs what its watermark is ahead, besides.
+  // Each crash also costs the distance to its watermark.
   assert.ok(requests < PLAN, `${requests} requests`);
   assert.is(meter.journal.head?.unrecorded, SHARE);
 });
 
-after('leave none of it to be granted without a record', () => {
+after('leave no part of the share for grants without a record', () => {
   const { read, log } = newMeter().next(undefined, true);
   log.isHeldUp = true;
   assert.throws(() => read(1), isUnavailable);
@@ -129,7 +129,7 @@ function newFlag() {
   };
 }
 
-flag('is cleared by an end in good order, and makes a crash known', async () => {
+flag('is cleared by a normal end, and reveals a crash', async () => {
   const [clock, store] = [new ManualClock(), newFlag()];
   const first = await beginUnrecorded(store, clock);
   assert.is(first.forgotten(LIMITS, instantOf(clock)), 0);
@@ -157,7 +157,7 @@ flag('stays for a minute after a crash, and after a grant', async () => {
   assert.not(store.flag.isSet);
 });
 
-flag('that cannot be set lets nothing be granted, and all may have been', async () => {
+flag('that cannot be set prevents grants, and all may have been granted', async () => {
   const [clock, store] = [new ManualClock(), newFlag()];
   store.flag.isWritable = false;
   const reads = await beginUnrecorded(store, clock);
@@ -168,7 +168,7 @@ flag('that cannot be set lets nothing be granted, and all may have been', async 
   await endUnrecorded(reads, store, clock);
 });
 
-flag('is not needed for another incarnation in the same process to know', async () => {
+flag('is not needed for another incarnation in the same process', async () => {
   const clock = new ManualClock();
   const reads = await beginUnrecorded(newFlag(), clock);
   for (const isHeldUp of [false, true]) {

@@ -5,7 +5,7 @@ import { custom, meterUnderTest, record, settlement } from '#test/limiter/limite
 
 const ahead = suite('a watermark');
 
-ahead('is raised before the first grant, and again when half of what it allowed is left', () => {
+ahead('is raised before the first grant, and again when half of its allowance is left', () => {
   const { admit, journal, clock, dependsOn } = meterUnderTest(custom(1_000, 1_000));
   const offsets: number[] = [];
   for (let call = 1; call <= 20; call += 1) {
@@ -25,7 +25,7 @@ ahead('is raised before the first grant, and again when half of what it allowed 
   assert.equal(offsets, [...first, 2, 2], 'a raise delays who needs it alone');
 });
 
-ahead('follows what a tenth of a second took', () => {
+ahead('follows the usage in a tenth of a second', () => {
   const { admit, journal, clock } = meterUnderTest(custom(100_000, 100_000));
   for (let call = 1; call <= 2_000; call += 1) {
     if (call % 2 === 0) clock.advance(1);
@@ -42,7 +42,7 @@ ahead('follows what a tenth of a second took', () => {
   assert.ok(journal.heads.length < 50, `${journal.heads.length} records for a second`);
 });
 
-ahead('is waited for by a retry too, which shares what a raise under way allows', () => {
+ahead('is awaited by a retry too, which shares the allowance of a raise in flight', () => {
   const { admit, dependsOn } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 0);
   assert.is(dependsOn(), 1, 'for the window alone');
@@ -66,7 +66,7 @@ ahead('is raised by what one call needs, if that is more', () => {
   assert.is(journal.heads.at(-1)?.monthWatermark, 200);
 });
 
-ahead('is not raised and lowered in turns by calls that give back what they reserved', () => {
+ahead('is not alternately raised and lowered by calls that refund their reservations', () => {
   for (const cycles of [1, 5, 10, 11, 17, 100]) {
     const { admit, settle, journal, clock } = meterUnderTest(custom(1_000, 1_000));
     for (let call = 1; call <= 6; call += 1) {
@@ -94,7 +94,7 @@ ahead('whose lowering is refused is lowered by the next settlement', () => {
   assert.is(journal.heads.at(-1)?.monthWatermark, 18);
 });
 
-ahead('whose lowering fails for another reason than a refusal says so', () => {
+ahead('whose lowering fails for another reason is reported', () => {
   const { admit, meter, turn, clock } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 100);
   clock.advance(250);
@@ -133,7 +133,7 @@ ahead('is not raised for a call that needs no cycles', () => {
 
 const crash = suite('after a crash');
 
-crash('both watermarks are taken as used, and what that may have cost is reported', () => {
+crash('both watermarks count as used, and the possible loss is reported', () => {
   const first = meterUnderTest(custom(100, 100));
   for (let call = 1; call <= 3; call += 1) {
     first.admit(call);
@@ -161,7 +161,7 @@ crash('losses above a thousandth of the month’s quota are reported once', () =
   assert.equal(heavyOf(1_000_000), [0, 0]);
 });
 
-crash('a raise that was not durable was never granted on', () => {
+crash('a raise that was not durable has no grants', () => {
   const first = meterUnderTest(custom(100, 100));
   for (let call = 1; call <= 6; call += 1) first.admit(call);
   first.journal.durable = 1;
@@ -171,7 +171,7 @@ crash('a raise that was not durable was never granted on', () => {
   assert.is(first.next().admit(8).allowance?.cyclesRemaining, 81);
 });
 
-crash('the window goes on until it was to end, and no longer than 60 s', () => {
+crash('the window continues to its end, and no longer than 60 s', () => {
   const first = meterUnderTest(custom(19, 100));
   first.admit(1);
   first.clock.advance(20_000);
@@ -189,7 +189,7 @@ crash('the window goes on until it was to end, and no longer than 60 s', () => {
   assert.is(third.admit(7).allowance?.requestsRemaining, 18, 'whatever the wall clock says');
 });
 
-crash('in the last month nothing of it is left in the next', () => {
+crash('nothing of the last month is left in the next', () => {
   const first = meterUnderTest(custom(100, 100));
   first.admit(1, 50);
   const second = first.next();
@@ -198,7 +198,7 @@ crash('in the last month nothing of it is left in the next', () => {
   assert.equal(second.losses, [], 'a month that is over is charged to no account');
 });
 
-crash('what the new month granted inside an old window is not granted again', () => {
+crash('grants of the new month inside an old window are not repeated', () => {
   const first = meterUnderTest(custom(1_000, 1_000));
   first.clock.advance(Date.UTC(2026, 1, 1) - first.clock.wallMs() - 1_000);
   first.admit(1, 100);
@@ -214,7 +214,7 @@ crash('what the new month granted inside an old window is not granted again', ()
   assert.is(allowance?.monthResetAtS, Date.UTC(2026, 2, 1) / 1_000);
 });
 
-crash('the month does not come back with a clock that is behind', () => {
+crash('the month does not return with a clock that is behind', () => {
   const first = meterUnderTest(custom(100, 30));
   first.clock.advance(Date.UTC(2026, 1, 1) - first.clock.wallMs());
   first.admit(1, 30);
@@ -222,9 +222,9 @@ crash('the month does not come back with a clock that is behind', () => {
   assert.is(first.next().admit(2).verdict, 'quota_exceeded');
 });
 
-const handoff = suite('after a handoff in good order');
+const handoff = suite('after a normal handoff');
 
-handoff('counts and open reservations are exact, and a late settlement finds its own', () => {
+handoff('counts and open reservations are exact, and a late settlement is applied', () => {
   const first = meterUnderTest(custom(100, 100));
   first.admit(1, 5);
   first.settle(1, 3);
@@ -242,7 +242,7 @@ handoff('counts and open reservations are exact, and a late settlement finds its
   assert.equal(losses, [{ cause: 'expired', cycles: 1 }]);
 });
 
-handoff('a reservation expires when it would have', () => {
+handoff('a reservation expires at its original time', () => {
   const first = meterUnderTest(custom(100, 100));
   first.admit(1, 5);
   first.clock.advance(50_000);
@@ -255,7 +255,7 @@ handoff('a reservation expires when it would have', () => {
   assert.equal([meter.usage(now())?.cyclesReserved, meter.usage(now())?.cyclesUsed], [0, 5]);
 });
 
-handoff('is recorded once: nothing new, no record', () => {
+handoff('nothing is recorded twice: without a change there is no record', () => {
   const { admit, settle, close, journal, next } = meterUnderTest(custom(100, 100));
   close();
   assert.is(journal.heads.length, 0, 'a meter that counted nothing has nothing to say');
@@ -270,7 +270,7 @@ handoff('is recorded once: nothing new, no record', () => {
   assert.is(journal.heads.length, 2);
 });
 
-handoff('that did not come to be grants nothing without a new record', () => {
+handoff('that was aborted nothing is granted without a new record', () => {
   const { admit, settle, close, journal, dependsOn } = meterUnderTest(custom(100, 100));
   admit(1, 5);
   settle(1, 0);
