@@ -4,7 +4,7 @@ import { Fault, type FaultOptions } from '#errors/fault';
 import { plainAnswer } from '#grpc/engine-messages';
 import { callOf, clusterUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
 
-/** What the routes hear of an owner that ends the first call so and answers the next. */
+/** The doubts that a router reports after an owner ends the first call with `fault`. */
 async function doubtsAfter(fault: Fault): Promise<readonly { shard: number; askedMs: number }[]> {
   const cluster = clusterUnderTest();
   const { owners, engines, routed, clock } = cluster;
@@ -24,7 +24,7 @@ async function doubtsAfter(fault: Fault): Promise<readonly { shard: number; aske
 
 const unknown: FaultOptions = { isOutcomeUnknown: true };
 
-const doubted = suite('the owner of a shard is in doubt');
+const doubted = suite('the owner of a shard is doubted');
 
 for (const [name, fault] of [
   ['refuses the shard', passing('not_owner')],
@@ -41,14 +41,14 @@ for (const [name, fault] of [
   });
 }
 
-doubted('not when it answers, refuses for the actor, or has too much to do', async () => {
+doubted('not when it answers, refuses for the actor, or is overloaded', async () => {
   const overloaded = new Fault('service_unavailable', 'full', { reason: 'overloaded' });
   for (const fault of [overloaded, new Fault('not_found', 'none'), new Fault('internal', 'bug')]) {
     assert.equal(await doubtsAfter(fault), []);
   }
 });
 
-doubted('in every try that fails, until another is known', async () => {
+doubted('in every failed try, until another owner is known', async () => {
   const cluster = clusterUnderTest();
   const { owners, engines, routed, clock } = cluster;
   owners.learn(0, ownerAt('a'));

@@ -5,7 +5,7 @@ import { stateOf } from '#test/support/settled';
 /** A router to engines, and its engines. */
 export type Cluster = ReturnType<typeof clusterUnderTest>;
 
-/** Asks, so that a throw is a rejection too, at whatever time the test looks at it. */
+/** Sends a call; a synchronous throw becomes a rejection that the test may read later. */
 export function ask(
   { routed, clock }: Cluster,
   change: Partial<EngineCall> = {},
@@ -15,7 +15,7 @@ export function ask(
   return answer;
 }
 
-/** The body that has been answered by now. */
+/** The body of the answer, if it has arrived by now. */
 export async function bodyOf(call: Promise<EngineAnswer>): Promise<string> {
   const state = await stateOf(call);
   if (state !== 'pending' && 'value' in state) return String(state.value.body);

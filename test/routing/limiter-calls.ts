@@ -25,10 +25,10 @@ export const SETTLE: SettleCall = {
   cyclesUsed: 1,
 };
 
-/** What a limiter may be asked for, and must never do twice. */
+/** Calls to a limiter that must never be executed twice. */
 export const CALLS: readonly LimiterCall[] = [ADMIT, SETTLE];
 
-/** Says yes to everything, with numbers that show who has answered. */
+/** Grants every call, with numbers that identify the limiter. */
 export function granting(requestsRemaining: number) {
   return ({ kind }: LimiterCall): LimiterAnswer => ({
     verdict: kind === 'admit' ? 'admitted' : 'settled',
@@ -44,14 +44,14 @@ export function granting(requestsRemaining: number) {
   });
 }
 
-/** Asks, so that a throw is a rejection too, at whatever time the test looks at it. */
+/** Sends a call; a synchronous throw becomes a rejection that the test may read later. */
 export function ask({ routed }: Limiters, call: LimiterCall): Promise<LimiterAnswer> {
   const answer = (async () => routed.ask(call))();
   answer.catch(() => undefined);
   return answer;
 }
 
-/** Who has answered by now: the requests that its numbers leave. */
+/** Identifies the limiter that has answered by now, by the remaining requests. */
 export async function granterOf(call: Promise<LimiterAnswer>): Promise<number | undefined> {
   const state = await stateOf(call);
   if (state !== 'pending' && 'value' in state) return state.value.allowance?.requestsRemaining;

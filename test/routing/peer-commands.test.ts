@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PeerCommand } from '#grpc/engine-messages';
 
-/** What engines ask of each other; the type makes this list complete. */
+/** Commands between engines; the type makes this list complete. */
 const KINDS: Record<PeerCommand['kind'], true> = {
   putListingRow: true,
   removeListingRow: true,
@@ -11,9 +11,9 @@ const KINDS: Record<PeerCommand['kind'], true> = {
   readSummaries: true,
 };
 
-const apart = suite('what engines ask of each other');
+const apart = suite('the commands between engines');
 
-apart('is nowhere in the code that serves callers', () => {
+apart('do not occur in the code that serves callers', () => {
   const files = globSync('services/programs/edge/**/*.ts');
   assert.ok(files.length > 20, 'a gate that looks at nothing passes everything');
   for (const file of files) {

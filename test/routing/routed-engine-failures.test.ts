@@ -9,7 +9,7 @@ import { faultOf, stateOf, turnOfEvents } from '#test/support/settled';
 
 const lost = suite('when a try may have happened');
 
-/** An engine whose first answer is lost, and which then does as given. */
+/** An engine whose first answer is lost, and that then behaves as `then`. */
 function forgetful({ owners, engines }: Cluster, then: () => EngineAnswer): void {
   owners.learn(0, ownerAt('a'));
   engines.set('a', () => {
@@ -18,7 +18,7 @@ function forgetful({ owners, engines }: Cluster, then: () => EngineAnswer): void
   });
 }
 
-lost('an answer settles it', async () => {
+lost('an answer decides the outcome', async () => {
   const cluster = clusterUnderTest();
   forgetful(cluster, () => plainAnswer('the same again'));
   const call = ask(cluster);
@@ -26,7 +26,7 @@ lost('an answer settles it', async () => {
   assert.is(await bodyOf(call), 'the same again');
 });
 
-lost('a replay that follows it is marked, because it may be of that very try', async () => {
+lost('a later replay is marked, because it may be of that same try', async () => {
   const cluster = clusterUnderTest();
   const replay = { ...plainAnswer('as before'), isReplayed: true };
   forgetful(cluster, () => replay);
@@ -36,7 +36,7 @@ lost('a replay that follows it is marked, because it may be of that very try', a
   assert.is((await ask(cluster)).isPerhapsOwn, undefined, 'and no other');
 });
 
-lost('the end of time leaves it unknown', async () => {
+lost('the deadline leaves the outcome unknown', async () => {
   const cluster = clusterUnderTest();
   forgetful(cluster, () => {
     throw passing('engine_unavailable');
@@ -47,7 +47,7 @@ lost('the end of time leaves it unknown', async () => {
   assert.equal([reason, isOutcomeUnknown], ['engine_unavailable', true]);
 });
 
-lost('a later refusal is passed on as it is, but leaves it unknown', async () => {
+lost('a later refusal is returned as it is, with unknown outcome', async () => {
   const refusal = new Fault('invalid_request', 'no', {
     reason: 'out_of_range',
     field: 'f',
@@ -78,7 +78,7 @@ lost('a later refusal is passed on as it is, but leaves it unknown', async () =>
 
 const unreachable = suite('when an engine cannot be reached');
 
-unreachable('its calls go out as soon as it can', async () => {
+unreachable('its calls are sent as soon as it is reachable', async () => {
   const cluster = clusterUnderTest({ isOpen: false });
   const { owners, engines, peers, sent } = cluster;
   owners.learn(0, ownerAt('a'));
@@ -90,7 +90,7 @@ unreachable('its calls go out as soon as it can', async () => {
   assert.is(await bodyOf(call), 'from a');
 });
 
-unreachable('a connection that breaks at once is not tried without pause', async () => {
+unreachable('a connection that breaks at once is retried with pauses', async () => {
   const cluster = clusterUnderTest({ isOpen: false });
   const { owners, engines, peers, sent } = cluster;
   owners.learn(0, ownerAt('a'));
@@ -107,7 +107,7 @@ unreachable('a connection that breaks at once is not tried without pause', async
 });
 
 unreachable(
-  'a question for one address waits for its connection, but not past its time',
+  'a call to one address waits for its connection, but not beyond its deadline',
   async () => {
     const cluster = clusterUnderTest({ isOpen: false });
     const { engines, peers, routed, clock } = cluster;
@@ -124,7 +124,7 @@ unreachable(
   },
 );
 
-unreachable('a question for one address is asked once', async () => {
+unreachable('a call to one address is sent once', async () => {
   const cluster = clusterUnderTest();
   cluster.engines.set('a', () => {
     throw passing('not_owner');

@@ -6,16 +6,19 @@ import { type EngineAnswer, type EngineCall, plainAnswer } from '#grpc/engine-me
 import { callOf, clusterUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
 import { stateOf, turnOfEvents } from '#test/support/settled';
 
-/** Virtual milliseconds between two looks at the world. */
+/** Virtual milliseconds between two steps of the world. */
 const STEP_MS = 25;
-/** The longest call, and the longest time an engine of this test keeps one. Milliseconds. */
+/**
+ * Maximum duration of a call, and maximum time that an engine of this test keeps one, in
+ * milliseconds.
+ */
 const CALL_MS_MAX = 10_000;
 const ANSWER_MS_MAX = 400;
 
 const ADDRESSES = ['a', 'b', 'c'];
 const address = fc.constantFrom(...ADDRESSES);
 
-/** What an engine makes of a try, in this turn or later. */
+/** Reaction of an engine to a try, in this turn or later. */
 type Reaction = {
   readonly kind: 'answer' | 'refuse' | 'not_owner' | 'engine_unavailable' | 'shutting_down';
   readonly afterMs: number | undefined;
@@ -42,7 +45,7 @@ const reaction: fc.Arbitrary<Reaction> = fc.record({
   }),
 });
 
-/** What happens around the call. */
+/** Events around the call. */
 type Event =
   | { readonly kind: 'owner'; readonly address: string; readonly epoch: number }
   | { readonly kind: 'lose' | 'open'; readonly address: string }
@@ -87,7 +90,7 @@ type Try = {
   isAlone: boolean;
 };
 
-/** Engines that react as given, one reaction a try, and what they have seen. */
+/** Engines with these reactions, one for each try, and the tries that they received. */
 function reactingEngines({ clock, engines }: Cluster, reactions: readonly Reaction[]): Try[] {
   const tries: Try[] = [];
   for (const at of ADDRESSES) {
@@ -132,7 +135,7 @@ function happen({ clock, owners, peers }: Cluster, event: Event): void {
   else if (event.kind === 'step') clock.stepWall(event.byMs);
 }
 
-/** Lets a call's whole time pass, and everything that happens meanwhile. */
+/** Passes the whole time of a call, with all events in it. */
 async function live(cluster: Cluster, history: readonly TimedEvent[]): Promise<void> {
   const events = history.toSorted((a, b) => a.atMs - b.atMs);
   for (let atMs = 0; atMs <= CALL_MS_MAX + ANSWER_MS_MAX; atMs += STEP_MS) {
@@ -154,9 +157,9 @@ function assertOneCall(call: EngineCall, tries: readonly Try[]): void {
   }
 }
 
-const anything = suite('whatever owners, connections and engines do');
+const anything = suite('after any events at owners, connections and engines');
 
-anything('a call is one call, ends, and is never tried again after its deadline', async () => {
+anything('a call is one call, ends, and is never retried after its deadline', async () => {
   let retriedRuns = 0;
   const reactions = fc.array(reaction, { minLength: 1, maxLength: 40 });
   const deadlineMs = fc.integer({ min: 1, max: 15_000 });

@@ -20,7 +20,7 @@ import { faultOf, refusalOf, stateOf, turnOfEvents } from '#test/support/settled
 
 const known = suite('when the owner of a shard is known');
 
-known('a call goes to the owner of its instance, and its answer comes back unpromised', () => {
+known('a call goes to its instance’s owner, and its answer returns without a promise', () => {
   const cluster = clusterUnderTest();
   const { owners, engines, routed, clock, sent } = cluster;
   for (const [shard, address] of [
@@ -38,7 +38,7 @@ known('a call goes to the owner of its instance, and its answer comes back unpro
   assert.is(routed.addressOf('inst_4'), undefined);
 });
 
-known('its owner’s promise is the call’s own: none is added on the way', () => {
+known('its owner’s durability promise is passed on unchanged', () => {
   const clock = new ManualClock();
   const owners = new FakeOwners();
   const promise = Promise.resolve(plainAnswer(''));
@@ -68,7 +68,7 @@ known('a call for a listing goes to the owner of the account', async () => {
   );
 });
 
-known('what the actor refuses comes back as it is, and is not tried again', async () => {
+known('a refusal of the actor is returned unchanged, without a retry', async () => {
   const cluster = clusterUnderTest();
   const { owners, engines, sent } = cluster;
   owners.learn(0, ownerAt('a'));
@@ -94,7 +94,7 @@ known('what the actor refuses comes back as it is, and is not tried again', asyn
   assert.equal(cluster.retries, []);
 });
 
-known('an engine’s bug is no reason to try again', async () => {
+known('a bug of an engine is not retried', async () => {
   const cluster = clusterUnderTest();
   cluster.owners.learn(0, ownerAt('a'));
   const bug = new TypeError('a bug');
@@ -106,7 +106,7 @@ known('an engine’s bug is no reason to try again', async () => {
 
 const moved = suite('when a shard has moved');
 
-moved('the call follows the refusal that names the new owner at once', async () => {
+moved('the call follows a refusal that names the new owner at once', async () => {
   const cluster = clusterUnderTest();
   const { owners, engines, sent, retries } = cluster;
   owners.learn(0, ownerAt('a'));
@@ -138,7 +138,7 @@ moved('a refusal that names an older owner changes nothing', async () => {
   assert.is(await bodyOf(call), 'from a');
 });
 
-moved('two engines that name each other are not asked without pause', async () => {
+moved('two engines that name each other are called with pauses', async () => {
   const cluster = clusterUnderTest();
   const { owners, engines, sent } = cluster;
   owners.learn(0, ownerAt('a'));
@@ -171,7 +171,7 @@ moved('pauses grow from 20 ms to 250 ms', async () => {
   assert.is(await bodyOf(call), 'late');
 });
 
-moved('news of the shard end a pause, news of another do not', async () => {
+moved('a change of the shard’s owner ends a pause, another shard’s does not', async () => {
   const cluster = clusterUnderTest();
   const { owners, engines, sent, routed } = cluster;
   owners.learn(0, ownerAt('a'));
@@ -192,7 +192,7 @@ moved('news of the shard end a pause, news of another do not', async () => {
 
 const orphaned = suite('when no node owns a shard');
 
-orphaned('the call waits for an owner to show up', async () => {
+orphaned('the call waits for an owner', async () => {
   const cluster = clusterUnderTest();
   const { owners, engines, sent, retries } = cluster;
   engines.set('a', () => plainAnswer('from a'));
@@ -204,7 +204,7 @@ orphaned('the call waits for an owner to show up', async () => {
   assert.equal([...new Set(retries)], ['no_owner']);
 });
 
-orphaned('the call ends at its deadline as not done, with a time to come back', async () => {
+orphaned('the call ends at its deadline as not done, with a time to retry', async () => {
   const cluster = clusterUnderTest();
   const call = ask(cluster, { deadlineAtMs: cluster.clock.wallMs() + 500 });
   await cluster.pass(495);
@@ -223,7 +223,7 @@ orphaned('the call ends at its deadline as not done, with a time to come back', 
 });
 
 orphaned(
-  'no call waits longer than 10 s, whatever its deadline or the wall clock says',
+  'no call waits longer than 10 s, whatever its deadline is or the wall clock shows',
   async () => {
     const cluster = clusterUnderTest();
     const far = ask(cluster, { deadlineAtMs: cluster.clock.wallMs() + 60_000 });
@@ -237,7 +237,7 @@ orphaned(
   },
 );
 
-orphaned('only a bounded number of calls waits; one more is refused at once', async () => {
+orphaned('a bounded number of calls waits; one more is refused at once', async () => {
   const cluster = clusterUnderTest();
   const waiting = Array.from({ length: WAITING_CALLS_MAX }, () => ask(cluster));
   const { reason, retryAfterS } = await faultOf(ask(cluster));

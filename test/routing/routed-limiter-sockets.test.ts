@@ -9,7 +9,7 @@ import { RoutedLimiter } from '#routing/routed-service';
 import * as peers from '#test/grpc/wire-peers';
 import { passing, realRouting, SHARDS } from '#test/routing/routing-fakes';
 
-/** Enough for a first connection on a busy machine. Milliseconds. */
+/** Enough for a first connection on a busy machine, in milliseconds. */
 const UNHURRIED_MS = 2_000;
 
 const ADMIT: AdmitCall = {
@@ -30,13 +30,13 @@ const SETTLE: SettleCall = {
   cyclesUsed: 0,
 };
 
-/** A limiter process in miniature. */
+/** A minimal limiter process. */
 function served(limiter: LimiterClient) {
   const services = [frameService(limiterProtocol, limiter)];
   return serveGrpc({ listen: '127.0.0.1:0', services, stopGraceMs: 200 });
 }
 
-/** A router over real connections, and why it has retried. */
+/** A router over real connections, and the reasons of its retries. */
 function routerUnderTest(timeoutMs: number) {
   const { owners, retries, ports } = realRouting();
   const routed = new RoutedLimiter({
@@ -49,7 +49,7 @@ function routerUnderTest(timeoutMs: number) {
 
 const moved = suite('when a limiter refuses an account that it has given to another');
 
-moved('the call is answered by the other, whom the refusal names', async () => {
+moved('the call is answered by the other, which the refusal names', async () => {
   const { owners, routed, retries } = routerUnderTest(UNHURRIED_MS);
   await using _ = routed;
   const done: string[] = [];
@@ -77,9 +77,9 @@ moved('the call is answered by the other, whom the refusal names', async () => {
   assert.is(refusedCalls, 1, 'what was learned is not asked for again');
 });
 
-const silent = suite('when a limiter takes calls and never answers');
+const silent = suite('when a limiter accepts calls and never answers');
 
-silent('each is sent once, and its outcome is unknown when its time is over', async () => {
+silent('each is sent once, and ends with unknown outcome after its time', async () => {
   let framesTaken = 0;
   const path = '/identity_engine.v1.Limiter/Exchange';
   const count = (): void => {

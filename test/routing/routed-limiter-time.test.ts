@@ -10,7 +10,7 @@ import { faultOf, stateOf, turnOfEvents } from '#test/support/settled';
 
 const late = suite('when no limiter answers in time');
 
-/** What its caller reads of a fault. */
+/** The fields of a fault that decide about a retry. */
 function readingOf({ code, reason, retryAfterS, isOutcomeUnknown }: Fault) {
   return { code, reason, retryAfterS, isOutcomeUnknown };
 }
@@ -33,7 +33,7 @@ late('a call without an owner ends after 100 ms, as not done', async () => {
 });
 
 late(
-  'one whose owner gives its shard up for ever, or never stops ending, has a second',
+  'one whose owner gives up its shard for good, or is ending all the time, has a second',
   async () => {
     for (const reason of ['not_owner', 'shutting_down'] as const) {
       const cluster = limitersUnderTest();
@@ -51,7 +51,7 @@ late(
   },
 );
 
-late('one whose shard moves has three times what an operator grants a slow machine', async () => {
+late('one whose shard moves has three times an operator’s time for a slow machine', async () => {
   const cluster = limitersUnderTest({ timeoutMs: 1_000 });
   cluster.owners.learn(0, ownerAt('a'));
   cluster.limiters.set('a', () => {
@@ -64,7 +64,7 @@ late('one whose shard moves has three times what an operator grants a slow machi
   assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
 });
 
-late('the wall clock does not matter', async () => {
+late('the wall clock has no effect', async () => {
   const cluster = limitersUnderTest();
   const call = ask(cluster, ADMIT);
   cluster.clock.stepWall(3_600_000);
@@ -75,7 +75,7 @@ late('the wall clock does not matter', async () => {
   assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
 });
 
-late('the time may be another', async () => {
+late('the time is configurable', async () => {
   const cluster = limitersUnderTest({ timeoutMs: 300 });
   const call = ask(cluster, ADMIT);
   await cluster.pass(295);
@@ -84,11 +84,11 @@ late('the time may be another', async () => {
   assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
 });
 
-late('every further try has the time that is left', async () => {
+late('every further try has the remaining time', async () => {
   const cluster = limitersUnderTest();
   const { owners, limiters, clock, sent } = cluster;
   owners.learn(0, ownerAt('a'));
-  // The first refusal comes after 60 ms: they count as much as those of a pause.
+  // The first refusal comes after 60 ms, which count as much as a pause.
   limiters.set('a', async () => {
     await new Promise<void>((resolve) => void clock.after(60, resolve));
     throw passing('not_owner', { owner: ownerAt('b', 2) });
@@ -131,7 +131,7 @@ unreachable('the accounts of the other do not wait for it', async () => {
   for (const call of waiting) assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
 });
 
-unreachable('its own calls go out as soon as it can', async () => {
+unreachable('its own calls are sent as soon as it is reachable', async () => {
   const cluster = limitersUnderTest({}, false);
   const { owners, limiters, peers, sent } = cluster;
   owners.learn(0, ownerAt('a'));

@@ -8,7 +8,7 @@ import { faultOf, refusalOf, stateOf, turnOfEvents } from '#test/support/settled
 
 const moved = suite('when an account has moved to another limiter');
 
-moved('a call follows the refusal that names the new owner at once', async () => {
+moved('a call follows a refusal that names the new owner at once', async () => {
   for (const asked of CALLS) {
     const cluster = limitersUnderTest();
     const { owners, limiters, sent, retries } = cluster;
@@ -31,7 +31,7 @@ moved('a call follows the refusal that names the new owner at once', async () =>
   }
 });
 
-moved('what the old owner admitted is settled with the new one', async () => {
+moved('a grant of the old owner is settled at the new one', async () => {
   const cluster = limitersUnderTest();
   const { owners, limiters, sent } = cluster;
   owners.learn(0, ownerAt('a'));
@@ -71,7 +71,7 @@ moved('a call waits for the handoff, and is answered within its time', async () 
   assert.ok(clock.monotonicMs() < LIMITER_TIMEOUT_MS);
 });
 
-moved('its pauses are of 5 to 20 ms', async () => {
+moved('its pauses are 5 to 20 ms long', async () => {
   for (const { random, expected } of [
     { random: 0, expected: [5, 10, 10, 10] },
     { random: 1, expected: [10, 20, 20, 20] },
@@ -90,9 +90,9 @@ moved('its pauses are of 5 to 20 ms', async () => {
   }
 });
 
-const lost = suite('when a try may have happened');
+const lost = suite('when a try may have been executed');
 
-lost('it is not made again, and leaves as it came', async () => {
+lost('it is not repeated, and ends with that fault', async () => {
   for (const reason of ['limiter_unavailable', 'shutting_down', 'not_owner'] as const) {
     for (const asked of CALLS) {
       const cluster = limitersUnderTest();
@@ -110,7 +110,7 @@ lost('it is not made again, and leaves as it came', async () => {
   }
 });
 
-lost('it is not made again after one that certainly had not', async () => {
+lost('it is not repeated after another try that certainly was not', async () => {
   for (const asked of CALLS) {
     const cluster = limitersUnderTest();
     const { owners, limiters, sent } = cluster;
@@ -132,9 +132,9 @@ lost('it is not made again after one that certainly had not', async () => {
   }
 });
 
-const refused = suite('what a limiter refuses for good');
+const refused = suite('a permanent refusal of a limiter');
 
-refused('comes back as it is, and is not tried again', async () => {
+refused('is returned unchanged, without a retry', async () => {
   const cluster = limitersUnderTest();
   cluster.owners.learn(0, ownerAt('a'));
   const refusals = [

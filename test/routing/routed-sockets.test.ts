@@ -17,23 +17,23 @@ import { FakeOwners, passing, realRouting, SHARDS, shardOf } from '#test/routing
 
 const LISTEN = '127.0.0.1:0';
 
-/** Patience of a probe that is to be answered, and of one that is not. Milliseconds. */
+/** Time-outs of a probe that is answered, and of one that is not, in milliseconds. */
 const PATIENT = { timeoutMs: 2_000 };
 const HASTY = { timeoutMs: 100 };
 
-/** The service that says who the process is. */
+/** The service that reports the identity of a process. */
 function nodeOf(incarnation: string) {
   const drain = async () => ({ incarnation, openShards: 0 });
   return adminService({ identity: () => incarnation, drain });
 }
 
-/** An engine process in miniature. */
+/** A minimal engine process. */
 async function served(engine: EngineClient, incarnation = 'inc_1', stopGraceMs = 200) {
   const services = [frameService(engineProtocol, engine), nodeOf(incarnation)];
   return await serveGrpc({ listen: LISTEN, services, stopGraceMs });
 }
 
-/** A router over real connections, and why it has retried. */
+/** A router over real connections, and the reasons of its retries. */
 function routerUnderTest() {
   const { owners, retries, ports } = realRouting();
   const connect = (address: string) => new FrameClient(engineProtocol, { address });
@@ -41,7 +41,7 @@ function routerUnderTest() {
   return { owners, routed, retries };
 }
 
-/** A free port, on which no process listens. */
+/** A free port without a listening process. */
 async function vacantAddress(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -53,7 +53,7 @@ async function vacantAddress(): Promise<string> {
 
 const closing = suite('when one of two engines closes');
 
-closing('no call fails, and each is done once', async () => {
+closing('no call fails, and each is executed once', async () => {
   const { owners, routed, retries } = routerUnderTest();
   await using _ = routed;
   const done: number[] = [];
@@ -106,7 +106,7 @@ closing('no call fails, and each is done once', async () => {
   assert.equal(owners.ownerOf(0)?.address, second.address);
 });
 
-closing('without a word of the new owner, calls wait until a node names it', async () => {
+closing('without news of the new owner, calls wait until a node names it', async () => {
   const { owners, routed } = routerUnderTest();
   await using _ = routed;
   const first = await served({ ask: () => peers.engineAnswer('first') }, 'inc_1', 0);
@@ -123,7 +123,7 @@ closing('without a word of the new owner, calls wait until a node names it', asy
 
 const own = suite('when a process is itself the owner');
 
-own('its engine is asked without a connection', async () => {
+own('its engine is called without a connection', async () => {
   const owners = new FakeOwners();
   const engine: EngineClient = { ask: () => peers.engineAnswer('mine') };
   await using routed = new RoutedEngine({
@@ -141,7 +141,7 @@ own('its engine is asked without a connection', async () => {
 
 const probing = suite('when a process is probed');
 
-probing('one that lives says who it is', async () => {
+probing('a living process reports its identity', async () => {
   await using server = await served({ ask: () => peers.engineAnswer('') }, 'inc_7');
   assert.equal(await probe(server.address, 'incarnation', PATIENT), {
     kind: 'answered',
@@ -151,7 +151,7 @@ probing('one that lives says who it is', async () => {
   assert.is(await adminClient(server.address, options).identify(), 'inc_7');
 });
 
-probing('one that stops says who it is as long as it listens', async () => {
+probing('a stopping process reports its identity as long as it listens', async () => {
   const service = nodeOf('inc_7');
   await using server = await serveGrpc({ listen: LISTEN, services: [service] });
   service.drain();
@@ -161,11 +161,11 @@ probing('one that stops says who it is as long as it listens', async () => {
   });
 });
 
-probing('where no process listens the connection is refused', async () => {
+probing('without a listening process the connection is refused', async () => {
   assert.equal(await probe(await vacantAddress(), 'incarnation', PATIENT), { kind: 'refused' });
 });
 
-probing('whether anybody listens is found out without asking who', async () => {
+probing('a listener is detected without a request for its identity', async () => {
   const socket = createServer().listen(0, '127.0.0.1');
   if (!socket.listening) await once(socket, 'listening');
   const { port } = socket.address() as AddressInfo;
@@ -175,7 +175,7 @@ probing('whether anybody listens is found out without asking who', async () => {
   assert.equal(await probe(`127.0.0.1:${port}`, 'listener', PATIENT), { kind: 'refused' });
 });
 
-probing('one that accepts and says nothing is silent, and so is a stranger', async () => {
+probing('a process that accepts and sends nothing is silent, like another program', async () => {
   const held = new Set<{ destroy(): void }>();
   const mute = createServer().listen(0, '127.0.0.1');
   const stranger = createServer((socket) => socket.end('220 mail\r\n')).listen(0, '127.0.0.1');
@@ -201,7 +201,7 @@ probing('a server without an identity proves nothing', async () => {
   assert.is(peers.verdictOf(fault), 'service_unavailable undefined known');
 });
 
-probing('an address that is none, or cannot be reached, is silent', async () => {
+probing('an address that is invalid or unreachable is silent', async () => {
   for (const address of ['', 'nowhere', '127.0.0.1:0', '127.0.0.1:99999', 'no.such.invalid:80']) {
     assert.equal(
       await probe(address, 'incarnation', { timeoutMs: 1_000 }),

@@ -27,7 +27,7 @@ starting('is ready when every shard has an owner and is connected to it', async 
 });
 
 starting(
-  'does not wait for ever for the owner of a shard, and connects to the others',
+  'does not wait forever for the owner of a shard, and connects to the other owners',
   async () => {
     const cluster = clusterUnderTest();
     for (let shard = 1; shard < SHARDS; shard += 1) cluster.owners.learn(shard, ownerAt('a'));
@@ -40,7 +40,7 @@ starting(
   },
 );
 
-starting('stops waiting when it is closed, and connects to no node any more', async () => {
+starting('stops waiting when it is closed, and connects to no more nodes', async () => {
   const cluster = clusterUnderTest();
   const ready = cluster.routed.ready();
   await cluster.pass(100);
@@ -54,7 +54,7 @@ starting('stops waiting when it is closed, and connects to no node any more', as
 const connections = suite('the connections of a router');
 
 connections(
-  'are one per address, and go when its last shard has been gone for a while',
+  'are one for each address, and close a while after its last shard has moved',
   async () => {
     const cluster = clusterUnderTest();
     const { owners, engines, peers, routed } = cluster;
@@ -76,7 +76,7 @@ connections(
   },
 );
 
-connections('of a dead process are tried again when another takes its address', async () => {
+connections('to a dead process are retried when another one takes its address', async () => {
   const cluster = clusterUnderTest();
   const { owners, engines, peers } = cluster;
   owners.learn(0, ownerAt('a'));
@@ -99,7 +99,7 @@ connections('of a dead process are tried again when another takes its address', 
   assert.is.not(peers.get('a'), second, 'also while no call waits');
 });
 
-connections('are made when a node comes, before it owns anything', () => {
+connections('are opened when a node joins, before it owns anything', () => {
   const { owners, peers } = clusterUnderTest();
   owners.join(ownerAt('a'));
   const first = peers.get('a');
@@ -113,7 +113,7 @@ connections('are made when a node comes, before it owns anything', () => {
 });
 
 connections(
-  'are tried again when their node gets a shard and they are still not there',
+  'are retried when their node gets a shard and there is still no connection to it',
   async () => {
     const cluster = clusterUnderTest();
     const { owners, peers } = cluster;
@@ -129,7 +129,7 @@ connections(
   },
 );
 
-connections('to a node without a shard go, and come back with its first', async () => {
+connections('to a node without a shard are closed, and reopened with its first shard', async () => {
   const cluster = clusterUnderTest();
   const { owners, peers, routed } = cluster;
   owners.join(ownerAt('a'));
@@ -143,7 +143,7 @@ connections('to a node without a shard go, and come back with its first', async 
   assert.is(routed.totals.peers, 2);
 });
 
-connections('are bounded, and room is made when others go', async () => {
+connections('are bounded in number, and others can open when some close', async () => {
   const cluster = clusterUnderTest();
   const { routed, clock, engines, owners } = cluster;
   for (let n = 0; n < 256; n += 1) {
@@ -159,7 +159,7 @@ connections('are bounded, and room is made when others go', async () => {
   assert.is(await bodyOf(call), 'at last');
 });
 
-connections('are closed with the router, and calls that wait end', async () => {
+connections('are closed with the router, and waiting calls end', async () => {
   const cluster = clusterUnderTest();
   const { routed, peers, owners, engines, sent } = cluster;
   owners.learn(0, ownerAt('a'));

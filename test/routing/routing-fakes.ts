@@ -14,13 +14,13 @@ import { plainCall } from '#test/support/engine-calls';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 
-/** Shards of the fake cluster. An id ends in its shard's digit. */
+/** Shards of the fake cluster. The last digit of an id is its shard. */
 export const SHARDS = 8;
 
 /** The shard that an id's last digit names. */
 export const shardOf = (id: string): number => Number(id.at(-1)) % SHARDS;
 
-/** A call; `change` replaces what matters to the test. */
+/** A call; `change` replaces the fields under test. */
 export function callOf(clock: Clock, change: Partial<EngineCall> = {}): EngineCall {
   const command: EngineCommand = { kind: 'readSnapshot' };
   return plainCall({
@@ -33,7 +33,7 @@ export function callOf(clock: Clock, change: Partial<EngineCall> = {}): EngineCa
   });
 }
 
-/** A refusal of a kind that routing tries again. */
+/** A refusal that routing retries. */
 export function passing(
   reason: Exclude<RetryReason, 'no_owner'>,
   options: FaultOptions = {},
@@ -41,12 +41,14 @@ export function passing(
   return new Fault('service_unavailable', 'not now', { reason, ...options });
 }
 
-/** The owner of a shard at an address that is named like it. */
+/** The owner of a shard at an address with the same name. */
 export function ownerAt(address: string, epoch = 1): ShardOwner {
   return { incarnation: `inc_${address}`, address, epoch };
 }
 
-/** What a router over real connections is made with: a table of its own, and why it has retried. */
+/**
+ * Ports of a router over real connections: its own routing table, and the reasons of its retries.
+ */
 export function realRouting() {
   const owners = new FakeOwners();
   const retries: RetryReason[] = [];
@@ -63,14 +65,14 @@ export function realRouting() {
 
 type OwnerListener = (shard: number, owner: ShardOwner) => void;
 
-/** The table of owners as a cluster keeps it: the highest epoch wins. */
+/** The routing table as in a cluster: the highest epoch wins. */
 export class FakeOwners implements Routes {
   readonly #owners = new Map<number, ShardOwner>();
   readonly #listeners = new Set<OwnerListener>();
   readonly #joinedListeners = new Set<
     (node: Pick<ShardOwner, 'incarnation' | 'address'>) => void
   >();
-  /** Every doubt that was said, in order. */
+  /** Every reported doubt, in order. */
   readonly doubted: { shard: number; askedMs: number }[] = [];
 
   ownerOf(shard: number): ShardOwner | undefined {
@@ -102,13 +104,13 @@ export class FakeOwners implements Routes {
     for (const listener of this.#joinedListeners) listener(node);
   }
 
-  /** How many listen. */
+  /** Number of listeners. */
   get listenerCount(): number {
     return this.#listeners.size + this.#joinedListeners.size;
   }
 }
 
-/** A connection whose opening a test decides. */
+/** A connection that a test opens and closes. */
 class FakePeer {
   readonly address: string;
   isOpen = true;
@@ -141,22 +143,22 @@ class FakePeer {
   }
 }
 
-/** What a node does with a call: answers, refuses by throwing, or keeps it waiting. */
+/** Reaction of a node to a call: answers, throws a refusal, or does not answer yet. */
 type Behaviour<Call, Answer> = (
   call: Call,
   options?: { readonly timeoutMs: number },
 ) => Answer | Promise<Answer>;
 
-/** One try as a node has seen it. */
+/** One try as a node received it. */
 type Sent<Call> = {
   readonly address: string;
   readonly call: Call;
   readonly atMs: number;
-  /** The time left that the try was given; undefined: all of it. */
+  /** The time left for the try; undefined: the whole time. */
   readonly timeoutMs: number | undefined;
 };
 
-/** Nodes of a service by address, the ways to them, and everything that was sent. */
+/** Nodes of a service by address, the connections to them, and all calls sent. */
 function nodesUnderTest<Call, Answer>(
   unavailable: 'engine_unavailable' | 'limiter_unavailable',
   isOpen: boolean,
@@ -191,7 +193,7 @@ function nodesUnderTest<Call, Answer>(
   };
   const onRetry = (reason: RetryReason) => void retries.push(reason);
   const routing = { routes: owners, shardCount: SHARDS, shardOf, connect, clock, onRetry };
-  /** Moves time on in small steps, with everything that follows from each. */
+  /** Passes time in small steps, and runs everything that follows from each. */
   const pass = async (ms: number, stepMs = 5): Promise<void> => {
     for (let passed = 0; passed < ms; passed += stepMs) {
       clock.advance(stepMs);
@@ -202,7 +204,7 @@ function nodesUnderTest<Call, Answer>(
   return { clock, owners, nodes, peers, sent, retries, pass, routing: ports };
 }
 
-/** Engines by address, a routed engine in front of them, and everything that was sent. */
+/** Engines by address, a router in front of them, and all calls sent. */
 export function clusterUnderTest({ isOpen = true } = {}) {
   const {
     nodes: engines,
@@ -212,7 +214,7 @@ export function clusterUnderTest({ isOpen = true } = {}) {
   return { ...rest, engines, routed: new RoutedEngine(routing) };
 }
 
-/** The same of limiters; `change` replaces what matters to the test. */
+/** Limiters by address, and a router; `change` replaces options. */
 export function limitersUnderTest(change: Partial<RoutedLimiterOptions> = {}, isOpen = true) {
   const {
     nodes: limiters,
