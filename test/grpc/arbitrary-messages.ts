@@ -17,7 +17,7 @@ const text = (min: number, max: number) =>
 /** A non-empty text that could be an id. */
 const token = fc.string({ minLength: 1, maxLength: 60 });
 
-/** Any address that may be connected to. */
+/** Any address for a connection. */
 const hostPort = fc
   .tuple(
     fc.oneof(
@@ -142,13 +142,13 @@ const plainCall: fc.Arbitrary<EngineCall> = record({
   command,
 }).map((call) => (ofNoInstance.includes(call.command.kind) ? { ...call, instanceId: '' } : call));
 
-/** Any call that an edge or another engine may make of an engine. */
+/** Any call that an edge or another engine may send to an engine. */
 export const engineCall: fc.Arbitrary<EngineCall> = fc.oneof(
   plainCall,
   fc.tuple(plainCall, token).map(([call, modelVersion]) => ({ ...call, modelVersion })),
 );
 
-/** An answer, its body as text or as bytes. */
+/** An answer with its body as text or as bytes. */
 const plainAnswer: fc.Arbitrary<EngineAnswer> = record({
   body: text(0, 40_000).chain((body) => fc.constantFrom(body, Buffer.from(body))),
   etag: token,
@@ -157,15 +157,15 @@ const plainAnswer: fc.Arbitrary<EngineAnswer> = record({
   throttledRetryAfterS: fc.nat({ max: 2 ** 31 }),
 });
 
-/** JSON data as it comes back from text. */
+/** JSON data parsed from text. */
 const json = fc.json({ maxDepth: 3 }).map((text): unknown => JSON.parse(text));
-/** Any answer of an engine, one of events with where the next one goes on. */
+/** Any answer of an engine; an answer with events has the cursor to continue. */
 export const engineAnswer: fc.Arbitrary<EngineAnswer> = fc.oneof(
   plainAnswer,
   fc.tuple(plainAnswer, cursor).map(([answer, next]) => ({ ...answer, cursor: next })),
 );
 
-/** Any call that an edge may make of a limiter. */
+/** Any call that an edge may send to a limiter. */
 export const limiterCall: fc.Arbitrary<LimiterCall> = fc.oneof(
   record({
     kind: fc.constant('admit' as const),

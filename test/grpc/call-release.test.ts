@@ -6,16 +6,18 @@ import { FrameClient } from '#grpc/frame-client';
 import * as peers from '#test/grpc/wire-peers';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** More calls of 4 kB than the stream's own buffers take: 16 frames of 256 KiB and a window. */
+/** More calls of 4 kB than the stream's buffers hold: 16 frames of 256 KiB and a window. */
 const BLOCKING_CALLS = 2_400;
 const CALL_BYTES = 4_000;
 
-/** Calls that a client may have without an answer; it remembers at most twice as many unsent. */
+/**
+ * Maximum number of a client's calls without an answer; it remembers at most twice as many unsent.
+ */
 const CALLS_MAX = 2_500;
 
 const blocked = suite('when a peer does not read');
 
-blocked('calls that ran out of time unsent are forgotten, however many they were', async () => {
+blocked('unsent calls beyond their deadline are forgotten, however many they were', async () => {
   let read = (): void => undefined;
   const server = await peers.rawEngine((stream) => {
     read = () => {

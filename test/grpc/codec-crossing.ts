@@ -7,7 +7,7 @@ import type { Traced } from '#telemetry/tracer';
 /** A message as the other side reads it, and its encoded size in bytes. */
 type Crossed<Message> = { readonly result: Message; readonly size: number };
 
-/** Writes with one side and reads with the other. */
+/** Encodes with one side and decodes with the other. */
 function through<Message>(
   kind: {
     encode(message: Message, writer: BinaryWriter): BinaryWriter;
@@ -19,7 +19,7 @@ function through<Message>(
   return { result: kind.decode(new BinaryReader(bytes), bytes.length), size: bytes.length };
 }
 
-/** A call as a server of the protocol reads it. */
+/** A call as decoded by a server of the protocol. */
 export function sentCall<Call extends Traced, Request extends WireRequest>(
   protocol: Pick<FrameProtocol<Call, never, Request, never>, 'request' | 'requestOf'>,
   call: Call,
@@ -27,7 +27,7 @@ export function sentCall<Call extends Traced, Request extends WireRequest>(
   return through(protocol.request, protocol.requestOf(7, 1_234, call));
 }
 
-/** An answer as a client of the protocol reads it. */
+/** An answer as decoded by a client of the protocol. */
 export function sentAnswer<Answer, WireAnswer>(
   { reply, answerToWire }: SentReply<Answer, WireAnswer>,
   answer: Answer,
@@ -35,7 +35,7 @@ export function sentAnswer<Answer, WireAnswer>(
   return through(reply, { id: 7, outcome: { $case: 'answer', value: answerToWire(answer) } });
 }
 
-/** A fault as a client of the protocol reads it. */
+/** A fault as decoded by a client of the protocol. */
 export function sentFault<Answer, WireAnswer>(
   { reply }: SentReply<Answer, WireAnswer>,
   fault: Fault,
@@ -48,7 +48,7 @@ type SentReply<Answer, WireAnswer> = Pick<
   'reply' | 'answerToWire'
 >;
 
-/** Everything that a fault says to the other side. */
+/** All fields that a fault sends to the other side. */
 export function fieldsOf(fault: Fault) {
   const { code, message, reason, field, retryAfterS, isOutcomeUnknown, owner } = fault;
   return { code, message, reason, field, retryAfterS, isOutcomeUnknown, owner };

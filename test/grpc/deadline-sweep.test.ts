@@ -4,7 +4,7 @@ import { DEADLINE_SWEEP_MS } from '#grpc/bounds';
 import { DeadlineSweep } from '#grpc/deadline-sweep';
 import type { Clock } from '#stdlib/clock';
 
-/** A clock whose only timer rings when the test says so, as late as it says. */
+/** A clock whose single timer fires when the test decides, with any delay. */
 class BusyClock implements Clock {
   nowMs = 1_000;
   waiting: (() => void)[] = [];
@@ -23,14 +23,14 @@ class BusyClock implements Clock {
     return { [Symbol.dispose]: () => void this.waiting.splice(this.waiting.indexOf(task), 1) };
   }
 
-  /** Lets the timer ring so long after it was due. */
+  /** Fires the timer `lateMs` after it was due. */
   ring(lateMs: number): void {
     this.nowMs += DEADLINE_SWEEP_MS + lateMs;
     this.waiting.shift()?.();
   }
 }
 
-/** A sweep that has begun, and the times at which it looked while `hasMore`. */
+/** A sweep that has started, and the times of its checks while `hasMore`. */
 function begun() {
   const clock = new BusyClock();
   const looks: number[] = [];
@@ -45,7 +45,7 @@ function begun() {
 
 const sweeping = suite('a sweep of deadlines');
 
-sweeping('looks every ten milliseconds with one timer, and ends with the last deadline', () => {
+sweeping('checks every ten milliseconds with one timer, and ends with the last deadline', () => {
   const { clock, looks, left, sweep } = begun();
   sweep.start(clock.nowMs);
   assert.is(clock.waiting.length, 1);
@@ -61,7 +61,7 @@ sweeping('looks every ten milliseconds with one timer, and ends with the last de
   assert.is(looks.length, 4);
 });
 
-sweeping('that comes late lets what has arrived be read first, once', () => {
+sweeping('that is late first lets received data be read, once', () => {
   const { clock, looks } = begun();
   clock.ring(500);
   assert.equal(looks, []);
@@ -73,7 +73,7 @@ sweeping('that comes late lets what has arrived be read first, once', () => {
   assert.is(looks.length, 2, 'each standstill has its own reprieve');
 });
 
-sweeping('has one timer also when a look begins a deadline', () => {
+sweeping('has one timer also when a check starts a deadline', () => {
   const clock = new BusyClock();
   const sweep: DeadlineSweep = new DeadlineSweep(clock, (nowMs) => {
     sweep.start(nowMs);

@@ -40,23 +40,23 @@ async function served(
   return await serveGrpc({ listen: '127.0.0.1:0', services, stopGraceMs: 100 });
 }
 
-const methods = suite("an engine's methods for operators");
+const methods = suite("an engine’s methods for operators");
 
-methods('say what the engine says, to the last bit', async () => {
+methods('return the engine’s answers, to the last bit', async () => {
   const readInstance = async (id: string) => ({ ...REPORT, incarnation: id });
   await using server = await served(readInstance);
   const answer = await adminClient(server.address, ADMIN_CALL).readInstance('inst_1');
   assert.equal(answer, { ...REPORT, incarnation: 'inst_1' });
 });
 
-methods('distinguish an instance that is not in memory from one that is', async () => {
+methods('distinguish an instance in memory from one that is not', async () => {
   const readInstance = async () => ({ incarnation: 'e1', isServed: false, active: undefined });
   await using server = await served(readInstance);
   const answer = await adminClient(server.address, ADMIN_CALL).readInstance('inst_1');
   assert.equal(answer, { incarnation: 'e1', isServed: false, active: undefined });
 });
 
-methods('report a bug to no other than the listener', async () => {
+methods('report a bug to the listener only', async () => {
   const bugs: unknown[] = [];
   const readInstance = () => Promise.reject(new Error('secret'));
   await using server = await served(readInstance, (bug) => bugs.push(bug));

@@ -11,7 +11,7 @@ import * as peers from '#test/grpc/wire-peers';
 const UNREACHABLE = 'service_unavailable engine_unavailable known';
 const LOST = 'service_unavailable engine_unavailable unknown';
 
-/** An engine that answers every frame with what `reply` makes of its ids. */
+/** An engine that answers every frame with the bytes that `reply` builds from its ids. */
 function lyingEngine(reply: (ids: number[], streams: number) => Buffer[]) {
   let streams = 0;
   return peers.rawEngine((stream) => {
@@ -30,7 +30,7 @@ const honest = (ids: number[]): Buffer[] => [
 
 const babbling = suite('when a peer sends garbage');
 
-babbling('one that does not speak HTTP/2 is never connected to and harms nothing', async () => {
+babbling('a peer that does not speak HTTP/2 is never connected and harms nothing', async () => {
   let connections = 0;
   await using garbage = await peers.tcpServer(
     createServer((socket) => {
@@ -43,7 +43,7 @@ babbling('one that does not speak HTTP/2 is never connected to and harms nothing
   assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), UNREACHABLE);
 });
 
-babbling('an undecodable frame ends the stream and a new one is opened', async () => {
+babbling('an undecodable frame ends the stream and a new stream is opened', async () => {
   await using liar = await lyingEngine((ids, streams) =>
     streams === 1 ? [Buffer.from([10, 200, 1, 255, 255])] : honest(ids),
   );
@@ -53,7 +53,7 @@ babbling('an undecodable frame ends the stream and a new one is opened', async (
   await peers.isAnsweredInTheEnd(edge);
 });
 
-babbling('a frame over the bound ends the stream and a new one is opened', async () => {
+babbling('a frame over the bound ends the stream and a new stream is opened', async () => {
   const huge = Buffer.alloc(17 * 1_024 * 1_024);
   await using liar = await lyingEngine((ids, streams) => (streams === 1 ? [huge] : honest(ids)));
   await using edge = new FrameClient(engineProtocol, { address: liar.address, random: () => 0 });
@@ -62,7 +62,7 @@ babbling('a frame over the bound ends the stream and a new one is opened', async
   await peers.isAnsweredInTheEnd(edge);
 });
 
-babbling('answers to unknown ids, and second answers, change nothing', async () => {
+babbling('answers to unknown ids, and repeated answers, change nothing', async () => {
   let streams = 0;
   await using liar = await lyingEngine((ids, stream) => {
     streams = stream;
@@ -76,7 +76,7 @@ babbling('answers to unknown ids, and second answers, change nothing', async () 
   assert.is(streams, 1);
 });
 
-babbling('an answer that breaks the domain fails its call alone, outcome unknown', async () => {
+babbling('an answer outside of the domain fails only its call, with unknown outcome', async () => {
   const outcome = { $case: 'fault', value: { ...FAULT, code: 'no_such_code' } } as const;
   await using liar = await lyingEngine(([id = 0, ...rest]) => {
     const messages = [{ id, outcome }];
@@ -94,8 +94,8 @@ babbling('an answer that breaks the domain fails its call alone, outcome unknown
 
 const FAULT = { code: 'not_found', message: '', reason: '', outcomeUnknown: false };
 
-babbling('an answer to a call that has not been sent ends the stream', async () => {
-  // The peer does not read, so that most calls wait; and it answers the last of them.
+babbling('an answer to a call that was not sent ends the stream', async () => {
+  // The peer does not read, so that most calls wait; it answers the last of them.
   const count = 2_400;
   let guess = (): void => undefined;
   await using liar = await peers.rawEngine((stream) => {
@@ -111,7 +111,7 @@ babbling('an answer to a call that has not been sent ends the stream', async () 
   assert.is(peers.verdictOf(faults.at(-1)), UNREACHABLE);
 });
 
-babbling('a stream that is ended at once, again and again, is not hammered', async () => {
+babbling('a stream that ends at once, again and again, is reopened with pauses', async () => {
   let streams = 0;
   await using fickle = await peers.rawEngine((stream) => {
     streams += 1;
@@ -129,7 +129,7 @@ babbling('a stream that is ended at once, again and again, is not hammered', asy
   assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), UNREACHABLE);
 });
 
-babbling('a peer that has no such service is not connected to', async () => {
+babbling('a peer without the service is not connected', async () => {
   const server = new grpc.Server();
   const { promise, resolve } = Promise.withResolvers<number>();
   server.bindAsync('127.0.0.1:0', grpc.ServerCredentials.createInsecure(), (_, port) =>

@@ -18,7 +18,7 @@ async function served() {
   return await serveGrpc({ listen: '127.0.0.1:0', services, stopGraceMs: 100 });
 }
 
-const health = suite('when the health of a server is asked');
+const health = suite('when the health of a server is requested');
 
 function check(client: HealthClient, service: string) {
   return new Promise<HealthCheckResponse['status'] | string>((resolve) => {
@@ -35,7 +35,7 @@ health('it is SERVING as a whole and by service, and unknown names are NOT_FOUND
   client.close();
 });
 
-health('a watcher hears that it stops', async () => {
+health('a watcher is notified when the server stops', async () => {
   const server = await served();
   const client = new HealthClient(server.address, INSECURE);
   const heard: number[] = [];

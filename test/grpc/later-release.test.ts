@@ -19,7 +19,7 @@ const LATER_COMMAND_FIELD = 900;
 const WIRE_TYPE_OF_BYTES = 2;
 const tagOf = (field: number): number => (field << 3) | WIRE_TYPE_OF_BYTES;
 
-/** A frame with these requests and, behind them, what a later release adds to it. */
+/** A frame with these requests, followed by a field of a later release. */
 function laterFrame(...requests: readonly Uint8Array[]): Buffer {
   const writer = new BinaryWriter();
   for (const bytes of requests) writer.uint32(tagOf(1)).bytes(bytes);
@@ -27,16 +27,16 @@ function laterFrame(...requests: readonly Uint8Array[]): Buffer {
   return Buffer.from(writer.finish());
 }
 
-/** A request for something that this release has no command for. */
+/** A request with a command that this release does not have. */
 function laterRequest(id: number): Uint8Array {
   const { command: _, ...rest } = peers.wireRequest({ id });
   const writer = EngineRequest.encode({ ...rest, command: undefined }, new BinaryWriter());
   return writer.uint32(tagOf(LATER_COMMAND_FIELD)).bytes(Buffer.from('later')).finish();
 }
 
-const later = suite('a node that is asked by one of a later release');
+const later = suite('a node that gets a call from a later release');
 
-/** What it answers to a frame, by id, and what it logs. */
+/** The node's answers to a frame, by id, and the bugs it reports. */
 async function answersTo(frame: Buffer) {
   const bugs: unknown[] = [];
   const engine = { ask: () => peers.engineAnswer('ok') };
@@ -51,7 +51,7 @@ async function answersTo(frame: Buffer) {
   return { messages, bugs };
 }
 
-later('passes over what it does not know of a frame, and answers the calls in it', async () => {
+later('skips unknown fields of a frame, and answers the calls in it', async () => {
   const known = EngineRequest.encode(peers.wireRequest({ id: 1 })).finish();
   const { messages, bugs } = await answersTo(laterFrame(known, known.with(1, 2)));
   assert.equal(
@@ -65,7 +65,7 @@ later('passes over what it does not know of a frame, and answers the calls in it
 });
 
 later(
-  'refuses a command that it does not know as surely not done, and the others not',
+  'refuses an unknown command as certainly not done, and no other calls of the same frame',
   async () => {
     const known = EngineRequest.encode(peers.wireRequest({ id: 2 })).finish();
     const { messages, bugs } = await answersTo(laterFrame(laterRequest(1), known));
@@ -82,7 +82,7 @@ later(
   },
 );
 
-later('refuses a question to limiters that it does not know in the same way', () => {
+later('refuses an unknown call to limiters in the same way', () => {
   const named = { accountId: 'acct_1', callId: 1, callTag: 0, traceparent: '' };
   const asked = { id: 1, timeoutMs: 100, ...named, call: undefined };
   const read = () => limiterProtocol.callOf(asked, 0);
@@ -91,7 +91,7 @@ later('refuses a question to limiters that it does not know in the same way', ()
   });
 });
 
-later('is not asked again for it at once, as what passes soon is', async () => {
+later('is not retried at once, unlike a transient failure', async () => {
   let asked = 0;
   await using node = await peers.rawEngine((stream) => {
     stream.on('data', () => {
@@ -115,9 +115,9 @@ later('is not asked again for it at once, as what passes soon is', async () => {
   assert.is(isOwnerInDoubt(fault), false);
 });
 
-const earlier = suite('a node of release 1.0 that is asked for what is new');
+const earlier = suite('a node of release 1.0 that gets a new call');
 
-earlier('finds no command that it knows in a search, rather than a list without one', () => {
+earlier('finds no known command in a search, rather than a list without a search', () => {
   const list = { kind: 'list', limit: 20, offset: 0, sort: 'name', order: 'asc' } as const;
   const commandOf = (search?: string) =>
     engineProtocol.requestOf(1, 100, peers.engineCall({ command: { ...list, search } })).command;
@@ -125,7 +125,7 @@ earlier('finds no command that it knows in a search, rather than a list without 
   assert.is(commandOf('Ada')?.$case, 'search');
 });
 
-earlier('finds the digest of no key in an admission for a member', () => {
+earlier('finds no key digest in an admission for a member', () => {
   const named = { accountId: 'acct_1', callId: 1, callTag: 0, cycles: 0, scope: 'read' } as const;
   const session = `ses_${'a'.repeat(16)}`;
   const call = { kind: 'admit', ...named, keyDigest: session, isOfMember: true } as const;

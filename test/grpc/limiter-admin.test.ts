@@ -9,7 +9,7 @@ import { limiterProtocol } from '#grpc/limiter-codec';
 import { ADMIN_CALL } from '#test/grpc/admin-call';
 import { refusalOf } from '#test/support/settled';
 
-/** As much as the largest plan lets anybody use. */
+/** The maximum usage under the largest plan. */
 const USAGE: MeterUsage = {
   limits: {
     requestsPerMinute: CUSTOM_LIMITS_MAX.requestsPerMinute,
@@ -39,7 +39,7 @@ async function served(readUsage: UsageAdmin['readUsage'] | undefined) {
   const node = {
     identity: () => 'l1',
     drain: async () => ({ incarnation: 'l1', openShards: 0 }),
-    // What a reset does is the limiter's; on the wire it is the same question.
+    // On the wire, a reset is the same call as a usage query.
     ...(readUsage && { readUsage, resetUsage: readUsage }),
   };
   const limiter = { ask: () => ({ verdict: 'unknown_key', allowance: undefined }) as const };
@@ -47,9 +47,9 @@ async function served(readUsage: UsageAdmin['readUsage'] | undefined) {
   return await serveGrpc({ listen: '127.0.0.1:0', services, stopGraceMs: 100 });
 }
 
-const methods = suite("a limiter's methods for operators");
+const methods = suite("a limiter’s methods for operators");
 
-methods('say what the account has used, to the last cycle', async () => {
+methods('return the usage of the account, to the last cycle', async () => {
   const asked: string[] = [];
   const readUsage = async (accountId: string) => {
     asked.push(accountId);
@@ -63,7 +63,7 @@ methods('say what the account has used, to the last cycle', async () => {
   assert.equal(asked, ['Acc0unt00001', 'Acc0unt00002']);
 });
 
-methods('describe an account between two windows, and one that is not there', async () => {
+methods('describe an account between two windows, and an unknown account', async () => {
   const quiet = { ...USAGE, requestsInWindow: 0, windowResetAtS: undefined };
   const readUsage = async (accountId: string) => (accountId === 'unknown' ? undefined : quiet);
   await using server = await served(readUsage);
@@ -72,7 +72,7 @@ methods('describe an account between two windows, and one that is not there', as
   assert.is(await client.readUsage('unknown'), undefined);
 });
 
-methods('name the owner of an account that is another’s', async () => {
+methods('name the owner of an account of another limiter', async () => {
   const owner = { incarnation: 'l2', address: 'b:8200', epoch: 2 };
   const fault = new Fault('service_unavailable', 'not here', { reason: 'not_owner', owner });
   await using server = await served(() => Promise.reject(fault));
@@ -81,7 +81,7 @@ methods('name the owner of an account that is another’s', async () => {
   assert.equal([refused.reason, refused.owner], ['not_owner', owner]);
 });
 
-methods('are missing where the limiter is none of a cluster', async () => {
+methods('are missing where the limiter is not in a cluster', async () => {
   await using server = await served(undefined);
   const ask = () => adminClient(server.address, ADMIN_CALL).readUsage('Acc0unt00001');
   const { message, reason } = (await refusalOf(ask)) as Fault;

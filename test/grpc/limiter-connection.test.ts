@@ -20,7 +20,7 @@ const SETTLE: LimiterCall = {
 };
 const UNKNOWN_KEY: LimiterAnswer = { verdict: 'unknown_key', allowance: undefined };
 
-/** Takes every call over with the same outcome, and remembers what it heard. */
+/** Recovers every call with the same outcome, and records its arguments. */
 function recovery(outcome: Promise<LimiterAnswer> | undefined) {
   const faults: Fault[] = [];
   const recover = (_call: LimiterCall, fault: Fault) => {
@@ -30,15 +30,15 @@ function recovery(outcome: Promise<LimiterAnswer> | undefined) {
   return { faults, recover };
 }
 
-/** A limiter that takes calls and never answers. */
+/** A limiter that accepts calls and never answers. */
 function mute() {
   const path = '/identity_engine.v1.Limiter/Exchange';
   return peers.rawEngine((stream) => void stream.resume(), { path });
 }
 
-const failing = suite('when a call to a limiter that can be recovered fails');
+const failing = suite('when a recoverable call to a limiter fails');
 
-failing('its outcome is that of the recovery, which hears who owns the account', async () => {
+failing('its outcome is that of the recovery, which gets the owner of the account', async () => {
   const owner: ShardOwner = { incarnation: 'inc_2', address: 'elsewhere:1', epoch: 3 };
   const refusing = frameService(limiterProtocol, {
     ask() {
@@ -59,7 +59,7 @@ failing('its outcome is that of the recovery, which hears who owns the account',
   assert.equal(fault?.owner, owner);
 });
 
-failing('before it could be sent, all the same', async () => {
+failing('the same holds before it could be sent', async () => {
   await using edge = new FrameClient(limiterProtocol, { address: UNUSED });
   assert.not.ok(edge.isOpen);
   const { faults, recover } = recovery(undefined);
@@ -70,7 +70,7 @@ failing('before it could be sent, all the same', async () => {
 
 const hurried = suite('when a call has less time than others');
 
-hurried('it ends when that is over', async () => {
+hurried('it ends after that time', async () => {
   await using silent = await mute();
   await using edge = new FrameClient(limiterProtocol, {
     address: silent.address,
@@ -84,7 +84,7 @@ hurried('it ends when that is over', async () => {
   assert.ok(tookMs > 45 && tookMs < 5_000, `${tookMs} ms`);
 });
 
-hurried('and never later than others', async () => {
+hurried('it never ends later than others', async () => {
   await using silent = await mute();
   await using edge = new FrameClient(limiterProtocol, { address: silent.address, timeoutMs: 50 });
   await edge.ready();

@@ -14,7 +14,7 @@ import { limiterProtocol } from '#grpc/limiter-codec';
 import { sentCall, thrownBy } from '#test/grpc/codec-crossing';
 import { plainCall } from '#test/support/engine-calls';
 
-const lying = suite('when a peer lies');
+const lying = suite('when a peer sends invalid messages');
 
 const honestCall = plainCall({
   accountId: 'acct_1',
@@ -38,7 +38,7 @@ function refusesCommand(name: string, value: EngineRequest['command']): void {
   assert.is(thrownBy(() => engineProtocol.callOf(request, 0)).code, 'internal', name);
 }
 
-lying('a call that no engine could be asked is refused', () => {
+lying('a call that no engine accepts is refused', () => {
   const honest = { mode: 0, signal: 0.5, confidence: 1, contextJson: '{}', timestampMs: 0 };
   const process = (observations: (typeof honest)[], batch = false) =>
     ({ $case: 'process', value: { observations, batch, everyStateWanted: false } }) as const;
@@ -83,7 +83,7 @@ lying('a call that no engine could be asked is refused', () => {
   refusesCommand('removal', { $case: 'removeListingRow', value: { version: 0 } });
 });
 
-lying('a look at too many instances, or at none, is refused', () => {
+lying('a read of too many instances, or of none, is refused', () => {
   const { result } = sentCall(engineProtocol, {
     ...honestCall,
     instanceId: '',
@@ -116,7 +116,7 @@ lying('a call with impossible ids is refused', () => {
   refuses({ instanceId: '', command: { $case: 'removeListingRow', value: { version: 1 } } });
 });
 
-lying('a question that no edge asks a limiter is refused', () => {
+lying('a call that no edge sends to a limiter is refused', () => {
   const named = { accountId: 'acct_1', callId: 1, callTag: 0, traceparent: '' };
   const honest = { id: 1, timeoutMs: 100, ...named };
   const admit = {
@@ -150,7 +150,7 @@ lying('a question that no edge asks a limiter is refused', () => {
   }
 });
 
-lying('an answer that no engine or limiter gives is refused, and its outcome is unknown', () => {
+lying('an answer that no engine or limiter gives is refused, with unknown outcome', () => {
   const answer = {
     body: new Uint8Array(0),
     etag: '',
@@ -209,7 +209,7 @@ lying('an answer that no engine or limiter gives is refused, and its outcome is 
   }
 });
 
-lying('a reason that only a later release knows leaves the code, which says enough', () => {
+lying('an unknown reason of a later release is dropped, and the code remains', () => {
   const value = { code: 'not_found', message: 'm', reason: 'no', outcomeUnknown: false };
   const { code, reason, message } = thrownBy(() =>
     answerOf(engineProtocol, { id: 1, outcome: { $case: 'fault', value } }),

@@ -26,7 +26,7 @@ function tlsOf(holder: Holder): WireTls {
   return { authority: read('ca.crt'), certificate: read('tls.crt'), key: read('tls.key') };
 }
 
-/** A limiter that admits whatever reaches it, and a client that shows the certificate of `holder`. */
+/** A limiter that admits every call it receives, and a client with the certificate of `holder`. */
 async function scene(holder: Holder | undefined) {
   const opened = new AsyncDisposableStack();
   const reached: AdmitCall[] = [];
@@ -63,7 +63,7 @@ async function scene(holder: Holder | undefined) {
 
 const members = suite('an admission for a member');
 
-members('is taken from a console, and from one that is a console among others', async () => {
+members('is accepted from a console, also from one with further roles', async () => {
   for (const holder of ['console', 'member'] as const) {
     await using limiter = await scene(holder);
     assert.is((await limiter.ask(FOR_MEMBER)).verdict, 'admitted');
@@ -71,7 +71,7 @@ members('is taken from a console, and from one that is a console among others', 
   }
 });
 
-members('is refused from an edge before the limiter hears of it, and reported', async () => {
+members('is refused from an edge before the limiter receives it, and reported', async () => {
   await using limiter = await scene('edge');
   const fault = await peers.faultOf(limiter.ask(FOR_MEMBER));
   assert.is(peers.verdictOf(fault), 'internal undefined known');
@@ -80,7 +80,7 @@ members('is refused from an edge before the limiter hears of it, and reported', 
   assert.match(String((cause as Fault).cause), /for console alone/);
 });
 
-members('is refused from ctl, which asks without a stream', async () => {
+members('is refused from ctl, which calls without a stream', async () => {
   await using limiter = await scene('ctl');
   const callee = { address: limiter.address, roles: ['limiter'] as const };
   const asked = (call: AdmitCall) =>
@@ -93,12 +93,12 @@ members('is refused from ctl, which asks without a stream', async () => {
   assert.is(limiter.reached.length, 1);
 });
 
-members('is taken from any where there is no TLS', async () => {
+members('is accepted from any process without TLS', async () => {
   await using limiter = await scene(undefined);
   assert.is((await limiter.ask(FOR_MEMBER)).verdict, 'admitted');
 });
 
-members('by a key is taken from an edge as before', async () => {
+members('by a key is accepted from an edge as before', async () => {
   await using limiter = await scene('edge');
   assert.is((await limiter.ask(BY_KEY)).verdict, 'admitted');
   assert.is(limiter.reached[0]?.isOfMember, undefined);

@@ -31,7 +31,7 @@ for (const [kind, beside] of [
   ['engine', engine],
   ['limiter', limiter],
 ] as const) {
-  node(`says beside the ${kind} who it is, and drains`, async () => {
+  node(`reports its identity beside the ${kind}, and drains`, async () => {
     await using server = await served(beside(), adminService(OBLIGING));
     assert.is(await adminClient(server.address, ADMIN_CALL).identify(), 'n1');
     const progress = await adminClient(server.address, ADMIN_CALL).drain();
@@ -39,7 +39,7 @@ for (const [kind, beside] of [
   });
 }
 
-node('answers with its own fault, whole', async () => {
+node('answers with its own complete fault', async () => {
   const owner = { incarnation: 'n2', address: 'b:8200', epoch: 7 };
   const options = { reason: 'not_owner', owner, retryAfterS: 3 } as const;
   const faults = [
@@ -58,9 +58,9 @@ node('answers with its own fault, whole', async () => {
   }
 });
 
-const absent = suite('operators who ask where no node of a cluster is');
+const absent = suite('an operator’s call to a process outside of a cluster');
 
-absent('learn that with the address', async () => {
+absent('is refused with the address', async () => {
   await using plain = await served(engine());
   let connected = 0;
   let open = 0;

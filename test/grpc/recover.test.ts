@@ -13,7 +13,7 @@ const UNUSED = '127.0.0.1:1';
 
 type Seen = { call: EngineCall; fault: Fault; askedAtMs: number };
 
-/** Takes every call over with the same outcome, and remembers what it heard. */
+/** Recovers every call with the same outcome, and records its arguments. */
 function recovery(outcome: Promise<EngineAnswer> | undefined) {
   const seen: Seen[] = [];
   const recover = (call: EngineCall, fault: Fault, askedAtMs: number) => {
@@ -23,9 +23,9 @@ function recovery(outcome: Promise<EngineAnswer> | undefined) {
   return { seen, recover };
 }
 
-const failing = suite('when a call that can be recovered fails');
+const failing = suite('when a recoverable call fails');
 
-failing('its outcome is that of the recovery, which hears of call, fault and time', async () => {
+failing('its outcome is that of the recovery, which gets call, fault and time', async () => {
   const refusal = new Fault('conflict', 'no', { reason: 'deleted' });
   const refusing = frameService(engineProtocol, {
     ask() {
@@ -45,14 +45,14 @@ failing('its outcome is that of the recovery, which hears of call, fault and tim
   assert.ok((heard?.askedAtMs ?? 0) >= startedMs && (heard?.askedAtMs ?? 0) <= performance.now());
 });
 
-failing('before it could be sent, all the same', async () => {
+failing('the same holds before it could be sent', async () => {
   await using edge = new FrameClient(engineProtocol, { address: UNUSED });
   const { seen, recover } = recovery(Promise.resolve(peers.engineAnswer('elsewhere')));
   assert.is(peers.bodyOf(await edge.askOr(peers.engineCall(), recover)), 'elsewhere');
   assert.is(peers.verdictOf(seen[0]?.fault), 'service_unavailable engine_unavailable known');
 });
 
-failing('what is not taken over fails as it would have', async () => {
+failing('a call without recovery fails as it would have', async () => {
   const unknown = 'service_unavailable engine_unavailable unknown';
   const held = await peers.rawEngine(() => undefined);
   await using edge = new FrameClient(engineProtocol, { address: held.address });
@@ -67,9 +67,9 @@ failing('what is not taken over fails as it would have', async () => {
   assert.is(seen.length, 2);
 });
 
-const well = suite('when a call that could be recovered goes well');
+const well = suite('when a recoverable call succeeds');
 
-well('no caller hears of it', async () => {
+well('the recovery is not called', async () => {
   const services = [frameService(engineProtocol, { ask: () => peers.engineAnswer('ok') })];
   await using server = await serveGrpc({ listen: LISTEN, services });
   await using edge = new FrameClient(engineProtocol, { address: server.address });

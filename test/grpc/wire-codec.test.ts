@@ -12,7 +12,7 @@ import { plainCall } from '#test/support/engine-calls';
 
 const crossing = suite('when a message crosses the wire');
 
-crossing('every engine call arrives as it was sent, within its announced size', async () => {
+crossing('every engine call is decoded as it was sent, within its announced size', async () => {
   await fc.assert(
     fc.property(arbitrary.engineCall, (call) => {
       const { result, size } = sentCall(engineProtocol, call);
@@ -25,7 +25,7 @@ crossing('every engine call arrives as it was sent, within its announced size', 
   );
 });
 
-crossing('the largest look at instances fits its announced size', () => {
+crossing('the largest read of instances fits its announced size', () => {
   const instanceIds = Array.from({ length: 100 }, () => '\u4e16'.repeat(255));
   const call = plainCall({
     ...{ accountId: 'acct_1', instanceId: '', callId: 0, deadlineAtMs: 0 },
@@ -36,7 +36,7 @@ crossing('the largest look at instances fits its announced size', () => {
   assert.ok(size <= engineProtocol.sizeOfCall(call));
 });
 
-crossing('every engine answer arrives as it was given, text as its UTF-8 bytes', async () => {
+crossing('every engine answer is decoded as it was given, text as its UTF-8 bytes', async () => {
   await fc.assert(
     fc.property(arbitrary.engineAnswer, (answer) => {
       const body = Buffer.from(answer.body);
@@ -62,7 +62,7 @@ crossing('the body of an answer is a view of the frame, not a copy', () => {
   assert.is((body as Buffer).buffer, frame.buffer);
 });
 
-crossing('every limiter call and answer arrives as it was sent', async () => {
+crossing('every limiter call and answer is decoded as it was sent', async () => {
   await fc.assert(
     fc.property(arbitrary.limiterCall, arbitrary.limiterAnswer, (call, answer) => {
       const sent = sentCall(limiterProtocol, call);
@@ -75,7 +75,7 @@ crossing('every limiter call and answer arrives as it was sent', async () => {
   );
 });
 
-crossing('every fault arrives with all its fields, on both streams', async () => {
+crossing('every fault is decoded with all its fields, on both streams', async () => {
   await fc.assert(
     fc.property(arbitrary.fault, (sent) => {
       assert.equal(fieldsOf(faultFromWire(faultToWire(sent))), fieldsOf(sent));

@@ -18,7 +18,7 @@ const answering = () => frameService(engineProtocol, { ask: () => peers.engineAn
 
 const dying = suite('when a peer dies');
 
-dying('calls under way end as unknown, later ones at once, and a new peer is found', async () => {
+dying('calls in flight end as unknown, later ones at once, and a new peer is found', async () => {
   let isAsked = false;
   const silent = await peers.rawEngine((stream) => {
     stream.on('data', () => {
@@ -45,7 +45,7 @@ dying('calls under way end as unknown, later ones at once, and a new peer is fou
   await peers.isAnsweredInTheEnd(edge);
 });
 
-dying('one that speaks another generation of the wire is named as the cause', async () => {
+dying('a peer with another generation of the protocol is named as the cause', async () => {
   await using server = await serveGrpc({
     listen: '127.0.0.1:0',
     services: [frameService(limiterProtocol, { ask: () => assert.unreachable() as never })],
@@ -64,12 +64,12 @@ dying('one that speaks another generation of the wire is named as the cause', as
   assert.is(peers.verdictOf(await refused()), UNREACHABLE);
 });
 
-dying('the waits are a random part of a ceiling that doubles up to two seconds', () => {
+dying('the pauses are random, below a ceiling that doubles up to two seconds', () => {
   const ceilings = [0, 1, 2, 5, 6, 100, 10_000].map(backoffCeilingMs);
   assert.equal(ceilings, [50, 100, 200, 1_600, 2_000, 2_000, 2_000]);
 });
 
-dying('a connection that is disposed fails what waits and never comes back', async () => {
+dying('a disposed connection fails waiting calls and never reconnects', async () => {
   let streams = 0;
   await using server = await peers.rawEngine((stream) => {
     streams += 1;
@@ -89,7 +89,7 @@ dying('a connection that is disposed fails what waits and never comes back', asy
 const hanging = suite('when a peer hangs');
 
 hanging(
-  'one that accepts and says nothing is never connected to, and keeps no connection',
+  'a peer that accepts and sends nothing is never connected, and keeps no connection',
   async () => {
     let openConnections = 0;
     const listener = createServer((socket) => {
@@ -111,7 +111,7 @@ hanging(
   },
 );
 
-hanging('one that takes calls and never answers costs each call its time-out', async () => {
+hanging('a peer that accepts calls and never answers costs each call its time-out', async () => {
   const limiterPath = '/identity_engine.v1.Limiter/Exchange';
   await using silent = await peers.rawEngine((stream) => stream.resume(), { path: limiterPath });
   await using limiter = new FrameClient(limiterProtocol, { address: silent.address });
@@ -128,7 +128,7 @@ hanging('one that takes calls and never answers costs each call its time-out', a
   assert.ok(tookMs > 95, `${tookMs} ms`);
 });
 
-hanging('one whose network swallows everything is found out by its silence', async () => {
+hanging('a peer behind a network that drops everything is detected by its silence', async () => {
   await using server = await serveGrpc({ listen: '127.0.0.1:0', services: [answering()] });
   let isSwallowing = false;
   await using proxy = await peers.tcpServer(

@@ -14,20 +14,20 @@ import { type Clock, systemClock } from '#stdlib/clock';
 import { plainCall } from '#test/support/engine-calls';
 import { soon } from '#test/support/soon';
 
-/** How long a test waits for what must happen, in milliseconds. */
+/** Maximum time that a test waits for an expected event, in milliseconds. */
 const PATIENCE_MS = 20_000;
 
-/** Settles when `condition` holds; fails the test when it never does. */
+/** Fulfils when `condition` holds; fails the test after a time-out. */
 export async function eventually(what: string, condition: () => boolean): Promise<void> {
   await soon(what, condition, { withinMs: PATIENCE_MS, everyMs: 1 });
 }
 
-/** Settles when everything that was asked in this turn has been written. */
+/** Fulfils when everything requested in this turn has been written. */
 export async function endOfTurn(): Promise<void> {
   for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** A read call; `change` replaces what matters to the test. */
+/** A read call; `change` replaces the fields under test. */
 export function engineCall(change: Partial<EngineCall> = {}): EngineCall {
   return plainCall({
     accountId: 'acct_1',
@@ -66,13 +66,13 @@ export async function faultOf(call: Promise<unknown>): Promise<Fault> {
   throw error;
 }
 
-/** What of a fault decides the retry. */
+/** The properties of a fault that decide about a retry. */
 export function verdictOf(fault: Fault | undefined): string {
   if (fault === undefined) return 'no fault';
   return `${fault.code} ${fault.reason} ${fault.isOutcomeUnknown ? 'unknown' : 'known'}`;
 }
 
-/** A clock on which everything that was to happen later happens sooner, and what it was asked for. */
+/** A clock that divides every delay by `factor`, and records the requested delays. */
 export function hurriedClock(factor: number): Clock & { readonly delaysMs: number[] } {
   const delaysMs: number[] = [];
   return {
@@ -87,7 +87,7 @@ export function hurriedClock(factor: number): Clock & { readonly delaysMs: numbe
 
 type RawStream = grpc.ServerDuplexStream<Buffer, Buffer>;
 
-/** A gRPC server on the engine's stream method that does whatever `onStream` does with raw frames. */
+/** A gRPC server on the engine's stream method that runs `onStream` with raw frames. */
 export async function rawEngine(
   onStream: (stream: RawStream) => void,
   { path = EngineService.exchange.path as string } = {},
@@ -122,7 +122,7 @@ function greeted(onStream: (stream: RawStream) => void) {
   };
 }
 
-/** A gRPC client on the engine's stream method that writes raw frames and counts what comes back. */
+/** A gRPC client on the engine's stream method that writes raw frames and counts the answers. */
 export function rawEdge(address: string) {
   const client = new grpc.Client(address, grpc.credentials.createInsecure());
   const asIs = (bytes: Buffer): Buffer => bytes;
@@ -141,7 +141,7 @@ export function rawEdge(address: string) {
   };
 }
 
-/** A request as an honest edge would write it. */
+/** A valid request as an edge would write it. */
 export function wireRequest(change: Partial<EngineRequest>): EngineRequest {
   return {
     ...EngineRequest.decode(new Uint8Array(0)),
@@ -187,7 +187,7 @@ export async function tcpServer(server: Server): Promise<AsyncDisposable & { add
   };
 }
 
-/** Whether an edge gets an answer within a test's patience, whatever it gets before. */
+/** Whether an edge gets an answer within a test's time-out, after any failures. */
 export async function isAnsweredInTheEnd(edge: {
   ready(): Promise<void>;
   ask(call: EngineCall): Promise<EngineAnswer>;

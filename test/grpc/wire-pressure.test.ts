@@ -10,11 +10,11 @@ import { serveGrpc } from '#grpc/grpc-server';
 import * as peers from '#test/grpc/wire-peers';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** More calls of 4 kB than the stream's own buffers take: 16 frames of 256 KiB and a window. */
+/** More calls of 4 kB than the stream's buffers hold: 16 frames of 256 KiB and a window. */
 const CALLS = 2_400;
 const CALL_BYTES = 4_000;
 
-/** An engine whose stream reads nothing until requested to, then answers everything. */
+/** An engine whose stream reads nothing until the test allows it, then answers everything. */
 async function reluctantEngine() {
   let read = (): void => undefined;
   const received: number[] = [];
@@ -38,7 +38,7 @@ function callsTo(edge: { ask(call: EngineCall): Promise<EngineAnswer> }): Promis
 
 const slow = suite('when a peer does not read');
 
-slow('calls beyond the bound are refused and all others answered once it does', async () => {
+slow('calls beyond the bound are refused, and all others answered once it reads', async () => {
   const { server, received, read } = await reluctantEngine();
   await using _server = server;
   await using edge = new FrameClient(engineProtocol, {
@@ -57,7 +57,7 @@ slow('calls beyond the bound are refused and all others answered once it does', 
   );
 });
 
-slow('what was held back is known not to have happened when the peer dies', async () => {
+slow('unsent calls are known not to have happened when the peer dies', async () => {
   const { server } = await reluctantEngine();
   await using edge = new FrameClient(engineProtocol, {
     address: server.address,
@@ -74,7 +74,7 @@ slow('what was held back is known not to have happened when the peer dies', asyn
   assert.is(sentFirst, unknown, 'what was sent is exactly the oldest');
 });
 
-slow('what could not be sent before its deadline is never sent', async () => {
+slow('a call that cannot be sent before its deadline is never sent', async () => {
   const { server, received, read } = await reluctantEngine();
   await using _server = server;
   const clock = new ManualClock();
@@ -96,7 +96,7 @@ slow('what could not be sent before its deadline is never sent', async () => {
   assert.not.ok(received.includes(77_777));
 });
 
-slow('a server stops taking calls from a client that does not read answers', async () => {
+slow('a server stops reading calls from a client that does not read answers', async () => {
   const total = 4_000;
   const body = 'x'.repeat(20_000);
   let handled = 0;

@@ -14,14 +14,14 @@ import * as peers from '#test/grpc/wire-peers';
 import { type Holder, pemOf } from '#test/support/server-certificates';
 import { refusalOf } from '#test/support/settled';
 
-/** What the role or other holder shows. */
+/** The TLS files of a role or another holder. */
 function tlsOf(holder: Holder): WireTls {
   const read = (file: Parameters<typeof pemOf>[1]) => Buffer.from(pemOf(holder, file));
   return { authority: read('ca.crt'), certificate: read('tls.crt'), key: read('tls.key') };
 }
 
 const unasked = () => Promise.reject(new Error('no call was expected'));
-/** A node that offers everything. */
+/** A node with every method. */
 const node = {
   identity: () => 'node-1',
   drain: unasked,
@@ -41,7 +41,7 @@ const methods = [...services, healthService([])].flatMap(({ definition }) =>
   Object.values(definition),
 );
 
-/** A server that has everything, and what it refused. */
+/** A server with every method, and the calls that it refused. */
 async function serverOf(holder: Holder) {
   const refused: string[] = [];
   const onRefused = (path: string, roles: readonly string[]) => {
@@ -59,7 +59,7 @@ async function serverOf(holder: Holder) {
   };
 }
 
-/** Calls a method as `holder`: the status that ends the call, or OK for a stream that has begun. */
+/** Calls a method as `holder`. Returns the final status, or OK for a stream that has started. */
 async function statusOf(
   address: string,
   holder: Holder,
@@ -86,7 +86,7 @@ async function statusOf(
   stream.on('error', () => undefined);
   stream.on('data', () => undefined);
   stream.on('status', ({ code }: grpc.StatusObject) => resolve(code));
-  // Of a refused stream the status comes with the headers or without them.
+  // The status of a refused stream comes with or without headers.
   stream.on('metadata', () => setImmediate(() => resolve(grpc.status.OK)));
   const status = await promise;
   stream.cancel();
@@ -95,12 +95,12 @@ async function statusOf(
 
 const table = suite('the table of roles and methods');
 
-table('has a row for every method that is served, and no other', () => {
+table('has a row for every served method, and no other', () => {
   assert.equal(Object.keys(CALLERS).toSorted(), methods.map(({ path }) => path).toSorted());
 });
 
 for (const role of WIRE_ROLES) {
-  table(`lets ${role} call what it says, and nothing else`, async () => {
+  table(`lets ${role} call its own methods, and no others`, async () => {
     await using server = await serverOf('member');
     const expected: string[] = [];
     for (const method of methods) {
@@ -114,7 +114,7 @@ for (const role of WIRE_ROLES) {
   });
 }
 
-table('lets no client in whose certificate names no role', async () => {
+table('admits no client whose certificate has no role', async () => {
   await using server = await serverOf('member');
   for (const holder of ['misnamed', 'store'] as const) {
     for (const method of methods) {
@@ -124,9 +124,9 @@ table('lets no client in whose certificate names no role', async () => {
   }
 });
 
-const wanted = suite('a process of another role than was wanted');
+const wanted = suite('a process of another role than expected');
 
-/** Everything of ours that calls, and whom it wants to reach. */
+/** All clients of the services, with the roles that they expect. */
 const CALLS: readonly [string, readonly WireRole[], (address: string) => Promise<unknown>][] = [
   [
     'an edge that looks for an engine',
@@ -162,7 +162,7 @@ const CALLS: readonly [string, readonly WireRole[], (address: string) => Promise
   ],
 ];
 
-/** Fulfils when a connection has opened; rejects when it has not within a second. */
+/** Fulfils when a connection has opened; rejects after a second. */
 async function opened(peer: { readonly isOpen: boolean; ready(): Promise<void> }) {
   const { promise, reject } = Promise.withResolvers<never>();
   using _ = clock.after(1_000, () => reject(new Error('it does not open')));
@@ -170,7 +170,7 @@ async function opened(peer: { readonly isOpen: boolean; ready(): Promise<void> }
 }
 
 for (const [what, roles, call] of CALLS) {
-  wanted(`is not spoken to by ${what}`, async () => {
+  wanted(`is not connected by ${what}`, async () => {
     for (const role of WIRE_ROLES) {
       await using server = await serverOf(role);
       if (roles.includes(role)) await call(server.address);

@@ -14,11 +14,11 @@ import { pemOf } from '#test/support/server-certificates';
 import { settable } from '#test/support/settable';
 import { refusalOf } from '#test/support/settled';
 
-/** Two authorities, each of which has signed a member of all roles. */
+/** Two authorities, each of which has signed a certificate with all roles. */
 const HOLDERS = { old: 'member', new: 'stranger' } as const;
 type Authority = keyof typeof HOLDERS;
 
-/** What is shown is signed by one authority; several may be trusted. */
+/** The own certificate is signed by one authority; several may be trusted. */
 function tlsOf(shown: Authority, ...trusted: readonly Authority[]): WireTls {
   const certificate = Buffer.from(pemOf(HOLDERS[shown], 'tls.crt'));
   const key = Buffer.from(pemOf(HOLDERS[shown], 'tls.key'));
@@ -26,7 +26,7 @@ function tlsOf(shown: Authority, ...trusted: readonly Authority[]): WireTls {
   return { authority, certificate, key };
 }
 
-/** The steps of a change to another authority, for every process in turn. */
+/** The steps of a change of authority, for every process in turn. */
 const BEFORE = tlsOf('old', 'old');
 const BOTH_TRUSTED = tlsOf('old', 'old', 'new');
 const NEW_SHOWN = tlsOf('new', 'old', 'new');
@@ -39,12 +39,12 @@ async function serverOf(tls: ReturnType<typeof settable<WireTls>>) {
   return await serveGrpc({ listen: '127.0.0.1:0', services, tls, stopGraceMs: 100 });
 }
 
-/** Asks over a new connection. */
+/** Sends a call over a new connection. */
 function ask(address: string, tls: WireTls): Promise<string> {
   return adminClient(address, { timeoutMs: 5_000, clock, tls: unchanging(tls) }).identify();
 }
 
-/** What a server shows to a client that trusts everybody and shows this itself. */
+/** The certificate of a server, read by a client that trusts everybody. */
 function shownBy(address: string, { certificate: cert, key }: WireTls): Promise<PeerCertificate> {
   const { promise, resolve, reject } = Promise.withResolvers<PeerCertificate>();
   const options = { cert, key, rejectUnauthorized: false, ALPNProtocols: ['h2'] };
@@ -59,7 +59,7 @@ function shownBy(address: string, { certificate: cert, key }: WireTls): Promise<
 
 const rotated = suite('when a process gets certificates of another authority');
 
-rotated('its connections last, and new ones are made with the new certificates', async () => {
+rotated('its connections last, and new ones use the new certificates', async () => {
   const tls = settable(BEFORE);
   await using server = await serverOf(tls);
   const { address } = server;
@@ -74,7 +74,7 @@ rotated('its connections last, and new ones are made with the new certificates',
   await refusalOf(() => ask(address, BEFORE));
 });
 
-rotated('all understand each other at every step, in whatever order they take it', async () => {
+rotated('all processes connect at every step, in any order of steps', async () => {
   const steps = [BEFORE, BOTH_TRUSTED, NEW_SHOWN, AFTER];
   for (const [place, before] of steps.entries()) {
     const after = steps[place + 1] ?? before;
@@ -88,14 +88,14 @@ rotated('all understand each other at every step, in whatever order they take it
   }
 });
 
-rotated('without overlap those with other authorities do not', async () => {
+rotated('without overlap, processes of different authorities do not connect', async () => {
   const tls = settable(BEFORE);
   await using server = await serverOf(tls);
   tls.set(AFTER);
   await refusalOf(() => ask(server.address, BEFORE));
 });
 
-rotated('a client that lost its peer finds it again under the new authority', async () => {
+rotated('a client that lost its peer reconnects under the new authority', async () => {
   const own = settable(BEFORE);
   const served = settable(BEFORE);
   const first = await serverOf(served);
@@ -113,7 +113,7 @@ rotated('a client that lost its peer finds it again under the new authority', as
   assert.is(peers.bodyOf(await edge.ask(peers.engineCall())), 'again');
 });
 
-rotated('a server that has ended hears of no further change', async () => {
+rotated('a stopped server gets no further change', async () => {
   const tls = settable(BEFORE);
   let listeners = 0;
   const counted = {

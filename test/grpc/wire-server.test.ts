@@ -27,7 +27,7 @@ async function served(engine: EngineClient, stopGraceMs = 100, reportBug = () =>
   return await serveGrpc({ listen: LISTEN, services, stopGraceMs });
 }
 
-/** Does `mischief` while a good edge keeps asking; every one of its calls must be answered. */
+/** Runs `mischief` while a valid edge keeps calling; every call must be answered. */
 async function goodEdgeDuring(address: string, mischief: () => Promise<void>): Promise<void> {
   await using edge = new FrameClient(engineProtocol, { address });
   await edge.ready();
@@ -65,9 +65,9 @@ async function streamEndsAfter(address: string, frame: Buffer): Promise<number> 
   return await edge.status;
 }
 
-const strange = suite('when strangers speak to a server');
+const strange = suite('when other programs connect to a server');
 
-strange('bytes of another protocol close their connection and no other notices', async () => {
+strange('bytes of another protocol end only their own connection', async () => {
   await using server = await served(obliging);
   await goodEdgeDuring(server.address, async () => {
     await strangerSays(server.address, Buffer.alloc(5_000, 0xee));
@@ -77,7 +77,7 @@ strange('bytes of another protocol close their connection and no other notices',
   });
 });
 
-strange('frames that are none end their stream and no other notices', async () => {
+strange('invalid frames end only their own stream', async () => {
   await using server = await served(obliging);
   const tooMany = Buffer.alloc(2 * 20_000);
   for (let at = 0; at < tooMany.length; at += 2) tooMany[at] = 10;
@@ -95,14 +95,14 @@ strange('frames that are none end their stream and no other notices', async () =
   });
 });
 
-strange('a second call with the id of one at work ends the stream', async () => {
+strange('a second call with the id of a call in progress ends the stream', async () => {
   await using server = await served({ ask: () => new Promise(() => undefined) });
   const request = peers.wireRequest({ id: 1 });
   const status = await streamEndsAfter(server.address, peers.requestFrame(request, request));
   assert.is(status, grpc.status.INVALID_ARGUMENT);
 });
 
-strange('a call that breaks the domain is refused alone and reported', async () => {
+strange('a call outside of the domain is the only one refused, and is reported', async () => {
   const bugs: unknown[] = [];
   const services = [frameService(engineProtocol, obliging, { reportBug: (bug) => bugs.push(bug) })];
   await using server = await serveGrpc({ listen: LISTEN, services, stopGraceMs: 100 });
@@ -157,7 +157,7 @@ strange('an answer after the deadline of its call is dropped', async () => {
   );
 });
 
-strange('a call whose deadline passes behind a slow one in its frame is never begun', async () => {
+strange('a call whose deadline passes behind a slow one in its frame is not started', async () => {
   const begun: number[] = [];
   const deadlines: number[] = [];
   const ask: EngineClient['ask'] = ({ callId, deadlineAtMs }) => {
@@ -180,7 +180,7 @@ strange('a call whose deadline passes behind a slow one in its frame is never be
   assert.is(deadlines[0], deadlines[1], 'both from when the frame came');
 });
 
-const tool = suite('when a tool asks one call without a stream');
+const tool = suite('when a tool makes a single call without a stream');
 
 function askOnce(address: string, request: EngineRequest) {
   const client = new grpc.Client(address, INSECURE);
@@ -200,13 +200,13 @@ function askOnce(address: string, request: EngineRequest) {
   });
 }
 
-tool('it is answered, also without naming a time-out', async () => {
+tool('it is answered, also without a time-out', async () => {
   await using server = await served(obliging);
   const { outcome } = await askOnce(server.address, peers.wireRequest({ id: 9, timeoutMs: 0 }));
   assert.is(outcome?.$case, 'answer');
 });
 
-tool('a fault is a gRPC status, and a wrong call says what is wrong', async () => {
+tool('a fault is a gRPC status, and an invalid call gets a description', async () => {
   const refusing: EngineClient = {
     ask() {
       throw new Fault('not_found', 'no such instance');
@@ -221,7 +221,7 @@ tool('a fault is a gRPC status, and a wrong call says what is wrong', async () =
 
 const stopping = suite('when a server stops');
 
-stopping('calls at work are answered and new ones refused', async () => {
+stopping('calls in progress are answered and new ones refused', async () => {
   const answers: (() => void)[] = [];
   const ask = () =>
     new Promise<ReturnType<typeof peers.engineAnswer>>((resolve) => {
@@ -241,7 +241,7 @@ stopping('calls at work are answered and new ones refused', async () => {
   assert.is(answers.length, 1);
 });
 
-stopping('it waits for calls at work no longer than its grace', async () => {
+stopping('it waits for calls in progress no longer than its grace period', async () => {
   let atWork = 0;
   const ask = () => {
     atWork += 1;
@@ -260,7 +260,7 @@ stopping('it waits for calls at work no longer than its grace', async () => {
   assert.ok(performance.now() - startedMs < 5_000, 'the edge is notified, not left to find out');
 });
 
-stopping('a port that is taken is an error, not a hang', async () => {
+stopping('a port in use is an error, not a hang', async () => {
   await using server = await served(obliging);
   const second = serveGrpc({ listen: server.address, services: [] });
   const error = await second.then(

@@ -35,7 +35,7 @@ async function served(engine: EngineClient, options: FrameServiceOptions = {}) {
 
 const talking = suite('when an edge and an engine share a stream');
 
-talking('answers given out of order find their calls', async () => {
+talking('answers in another order find their calls', async () => {
   const { engine, held } = heldEngine();
   await using server = await served(engine);
   await using edge = new FrameClient(engineProtocol, { address: server.address });
@@ -54,7 +54,7 @@ talking('answers given out of order find their calls', async () => {
   assert.ok((await Promise.all(asked)).every(Boolean));
 });
 
-talking('answers given at once come in the order of the calls', async () => {
+talking('immediate answers arrive in the order of the calls', async () => {
   await using server = await served({ ask: ({ callId }) => peers.engineAnswer(`${callId}`) });
   await using edge = new FrameClient(engineProtocol, { address: server.address });
   await edge.ready();
@@ -107,7 +107,7 @@ talking('the answers of one turn travel in one frame, at once or held', async ()
 });
 
 talking(
-  'a fault crosses unchanged and a bug becomes internal, its text staying inside',
+  'a fault arrives unchanged and a bug becomes internal, without its text in the answer',
   async () => {
     const refusal = new Fault('conflict', 'it has moved on', {
       reason: 'version_mismatch',
@@ -146,7 +146,7 @@ talking(
   },
 );
 
-talking('a call that is not answered in time ends, its outcome unknown', async () => {
+talking('a call without an answer in time ends with unknown outcome', async () => {
   const { engine, held } = heldEngine();
   await using server = await served(engine);
   await using edge = new FrameClient(engineProtocol, { address: server.address });
@@ -170,7 +170,7 @@ talking('a call that is not answered in time ends, its outcome unknown', async (
   assert.is(peers.bodyOf(await next), 'in time');
 });
 
-talking('a deadline that has passed is refused without asking', async () => {
+talking('a call beyond its deadline is refused and not sent', async () => {
   const { engine, held } = heldEngine();
   await using server = await served(engine);
   await using edge = new FrameClient(engineProtocol, { address: server.address });
@@ -212,7 +212,7 @@ talking('calls beyond the bound of the server are refused by it', async () => {
   );
 });
 
-talking('a call or answer that cannot be written harms no other of its frame', async () => {
+talking('a call or answer that cannot be encoded affects no other of its frame', async () => {
   const bugs: unknown[] = [];
   await using server = await served(
     {
@@ -239,7 +239,7 @@ talking('a call or answer that cannot be written harms no other of its frame', a
   assert.is(bugs.length, 1);
 });
 
-talking('the limiter is asked and answers in the same way', async () => {
+talking('the limiter is called and answers in the same way', async () => {
   const allowance = {
     requestsPerMinute: 60,
     requestsRemaining: 59,

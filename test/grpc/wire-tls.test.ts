@@ -16,10 +16,10 @@ import { refusalOf } from '#test/support/settled';
 
 type Who = 'member' | 'stranger' | 'misnamed' | 'impostor' | 'plain';
 
-/** What a process shows; one in plain text shows nothing. */
+/** The TLS files of a process; undefined for plain text. */
 function tlsOf(who: Who): Reloadable<WireTls> | undefined {
   if (who === 'plain') return undefined;
-  // It trusts our authority, which has not signed what it shows.
+  // The process trusts this authority, which has not signed the process's certificate.
   if (who === 'impostor') {
     return unchanging({ ...filesOf('stranger'), authority: filesOf('member').authority });
   }
@@ -40,9 +40,9 @@ async function serverOf(who: Who) {
   return await serveGrpc({ listen: '127.0.0.1:0', services, tls: tlsOf(who), stopGraceMs: 100 });
 }
 
-const tls = suite('processes that show certificates');
+const tls = suite('processes with TLS certificates');
 
-tls('of the same authority answer each other, wherever they are', async () => {
+tls('of the same authority answer each other, at any address', async () => {
   await using server = await serverOf('member');
   const { address } = server;
   await using edge = new FrameClient(engineProtocol, { address, tls: tlsOf('member') });
@@ -64,7 +64,7 @@ for (const [asking, asked] of [
   ['member', 'stranger'],
   ['member', 'misnamed'],
 ] as const) {
-  tls(`one that is ${asking} gets no word with one that is ${asked}`, async () => {
+  tls(`one that is ${asking} is refused by one that is ${asked}`, async () => {
     await using server = await serverOf(asked);
     const { address } = server;
     await using edge = new FrameClient(engineProtocol, { address, tls: tlsOf(asking) });
@@ -78,7 +78,7 @@ for (const [asking, asked] of [
   });
 }
 
-tls('one that trusts the authority but shows nothing is not let in', async () => {
+tls('one that trusts the authority but has no certificate is refused', async () => {
   await using server = await serverOf('member');
   const credentials = grpc.credentials.createSsl(filesOf('member').authority);
   const options = { 'grpc.ssl_target_name_override': TLS_NAME };
