@@ -10,7 +10,7 @@ import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 import { hostOf, SlowJournal, TallyKind, tallyCall } from '#test/support/tally-actor';
 
-/** Actors live in the shard that their id begins with. */
+/** The first character of an actor's id is its shard. */
 const SHARDS: ShardGate = { ...ONE_SHARD, shardOf: (id) => Number(id[0]) };
 
 function newScene(gate: ShardGate = SHARDS, journal = memoryJournal()) {
@@ -21,7 +21,7 @@ function newScene(gate: ShardGate = SHARDS, journal = memoryJournal()) {
 
 const shard = suite('the actors of a shard');
 
-shard('are stored alone and dropped alone', async () => {
+shard('are stored separately from other shards and dropped separately', async () => {
   const { kind, host } = newScene();
   for (const id of ['1a', '1b', '2a']) await host.ask(id, tallyCall({ add: 1 }));
   await host.storeShard(1);
@@ -31,7 +31,7 @@ shard('are stored alone and dropped alone', async () => {
   assert.is(host.residency.actors, 1);
 });
 
-shard('are busy while one is loaded, has a turn or is waited for', async () => {
+shard('count as busy while one is loaded, has a turn or has callers waiting', async () => {
   const { host } = newScene();
   const gate = Promise.withResolvers<void>();
   const first = host.ask('1a', tallyCall({ add: 1, wait: gate.promise }));
@@ -44,7 +44,7 @@ shard('are busy while one is loaded, has a turn or is waited for', async () => {
   assert.is(host.busyIn(1), 0);
 });
 
-shard('when dropped dirty, count no more and are stored no more here', async () => {
+shard('are not counted or stored here any more when they are dropped dirty', async () => {
   const { clock, kind, host } = newScene();
   await host.ask('1a', tallyCall({ add: 1 }));
   host.dropShard(1);
@@ -54,7 +54,7 @@ shard('when dropped dirty, count no more and are stored no more here', async () 
   assert.is(kind.writes, 0);
 });
 
-shard('when dropped while one is being loaded, answer nothing from it', async () => {
+shard('answer no call from an actor that was loading when they were dropped', async () => {
   const { host } = newScene();
   const asked = refusalOf(() => host.ask('1a', tallyCall({ add: 1 })));
   host.dropShard(1);
@@ -63,7 +63,7 @@ shard('when dropped while one is being loaded, answer nothing from it', async ()
   assert.is(host.residency.actors, 0);
 });
 
-shard('when dropped while calls wait for one, do not come back with their turns', async () => {
+shard('are not reactivated by calls that waited when they were dropped', async () => {
   const { clock, host } = newScene();
   const gate = Promise.withResolvers<void>();
   await host.ask('1a', tallyCall({ add: 1 }));
@@ -76,9 +76,9 @@ shard('when dropped while calls wait for one, do not come back with their turns'
   assert.is(host.residency.actors, 0);
 });
 
-const last = suite('an actor that has something to say before it is given up');
+const last = suite('an actor whose kind commits a last record before eviction');
 
-last('says it, has it stored and leaves memory when no call comes any more', async () => {
+last('commits it, is stored, and leaves memory when no more calls come', async () => {
   const { clock, kind, host } = newScene();
   kind.parting = 3;
   await host.ask('1a', tallyCall({ add: 1, callId: 0 }));
@@ -89,7 +89,7 @@ last('says it, has it stored and leaves memory when no call comes any more', asy
   assert.is(kind.stored.get('1a')?.version, 2);
 });
 
-last('does not wait for its age to be stored, however many leave', async () => {
+last('is stored without waiting for its age, however many actors leave', async () => {
   const { clock, kind, host } = newScene();
   kind.parting = 3;
   const ids = Array.from({ length: 500 }, (_, i) => `1${i}`);
@@ -101,7 +101,7 @@ last('does not wait for its age to be stored, however many leave', async () => {
   assert.is(host.residency.actors, 0);
 });
 
-/** A host that has stored 50 actors and may keep 48. */
+/** A host that has stored 50 actors and has memory for 48. */
 async function overfull(kind: TallyKind) {
   const clock = new ManualClock();
   const ids = Array.from({ length: 50 }, (_, i) => `1${i}`);
@@ -112,7 +112,7 @@ async function overfull(kind: TallyKind) {
   return { clock, ids, host };
 }
 
-last('takes no more along than the byte budget asks for', async () => {
+last('is evicted only as far as the byte budget requires', async () => {
   const kind = new TallyKind();
   kind.parting = 3;
   const { clock, host } = await overfull(kind);
@@ -122,7 +122,7 @@ last('takes no more along than the byte budget asks for', async () => {
   assert.is(parted.length, 2);
 });
 
-last('is asked to leave with no more than the budget asks for, while the store hangs', async () => {
+last('is asked for its record only as the budget requires, while the store hangs', async () => {
   const kind = new TallyKind();
   kind.parting = 3;
   const store = kind.store.bind(kind);
@@ -136,7 +136,7 @@ last('is asked to leave with no more than the budget asks for, while the store h
   assert.is(host.residency.actors, 50);
 });
 
-last('stays as it is while nothing can be committed', async () => {
+last('stays unchanged while nothing can be committed', async () => {
   const { clock, kind, host, log } = newScene();
   kind.parting = 3;
   await host.ask('1a', tallyCall({ add: 1, callId: 0 }));
@@ -147,7 +147,7 @@ last('stays as it is while nothing can be committed', async () => {
   assert.is(kind.stored.get('1a')?.sum, 1);
 });
 
-last('says it when its shard is closed; another shard’s says nothing', async () => {
+last('commits it when its shard is closed; actors of other shards do not', async () => {
   const { kind, host } = newScene();
   kind.parting = 3;
   for (const id of ['1a', '2a']) await host.ask(id, tallyCall({ add: 1 }));
@@ -157,7 +157,7 @@ last('says it when its shard is closed; another shard’s says nothing', async (
   assert.equal(sums, [4, 2, 1]);
 });
 
-/** Moves the clock second by second, and lets everything happen that is due. */
+/** Moves the clock second by second, and runs everything that is due. */
 async function passSeconds(clock: ManualClock, seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second += 1) {
     clock.advance(1_000);
@@ -165,9 +165,9 @@ async function passSeconds(clock: ManualClock, seconds: number): Promise<void> {
   }
 }
 
-const recovered = suite('an actor whose records were recovered');
+const recovered = suite('an actor with recovered records');
 
-/** A gate with a tail of versions 1 to 3 for `1a`. */
+/** A gate whose recovered tail has versions 1 to 3 of `1a`. */
 function gateWithTail(): { gate: ShardGate; taken: string[] } {
   const taken: string[] = [];
   const tail = { lines: linesOf('1a', [1, 2, 3]), offset: 0 };
@@ -181,7 +181,7 @@ function gateWithTail(): { gate: ShardGate; taken: string[] } {
   };
 }
 
-recovered('runs them on first use, and they are taken over', async () => {
+recovered('replays the records on first use, and takes them over', async () => {
   const { gate, taken } = gateWithTail();
   const { host } = newScene(gate);
   assert.equal(await host.ask('1a', tallyCall({ add: 1 })), { sum: 4, version: 4, again: false });
@@ -189,7 +189,7 @@ recovered('runs them on first use, and they are taken over', async () => {
   assert.is(host.residency.unflushedRecords, 4);
 });
 
-recovered('runs them when it is activated eagerly, once, and is dirty like any other', async () => {
+recovered('replays the records once on eager activation, and is then dirty', async () => {
   const { gate, taken } = gateWithTail();
   const { host, kind } = newScene(gate);
   host.activateEagerly('1a');
@@ -201,7 +201,7 @@ recovered('runs them when it is activated eagerly, once, and is dirty like any o
   assert.is(kind.stored.get('1a')?.sum, 3);
 });
 
-recovered('knows the calls of its records: a retry is committed once', async () => {
+recovered('recognises the calls of its records: a retry is committed once', async () => {
   const { gate } = gateWithTail();
   const { host } = newScene(gate);
   assert.equal(await host.ask('1a', tallyCall({ callId: 2, add: 1 })), {
@@ -211,7 +211,7 @@ recovered('knows the calls of its records: a retry is committed once', async () 
   });
 });
 
-recovered('keeps them when its head cannot be read', async () => {
+recovered('keeps the records when its head cannot be read', async () => {
   const { gate, taken } = gateWithTail();
   const { host, kind } = newScene(gate);
   kind.isStoreDown = true;
@@ -221,7 +221,7 @@ recovered('keeps them when its head cannot be read', async () => {
   assert.is((await host.ask('1a', tallyCall())).sum, 3);
 });
 
-recovered('is shouted about when a version is missing, and its records stay', async () => {
+recovered('keeps the records and reports corruption when a version is missing', async () => {
   const taken: string[] = [];
   const gate: ShardGate = {
     ...SHARDS,
@@ -237,9 +237,9 @@ recovered('is shouted about when a version is missing, and its records stay', as
   assert.equal([bugs.length, taken.length, host.residency.actors], [1, 0, 0]);
 });
 
-const full = suite('when the tail is at its bound');
+const full = suite('when the recovered tail is full');
 
-full('every call is refused at once until some of it is stored', async () => {
+full('every call is refused at once until part of the tail is stored', async () => {
   const { host, clock } = newScene();
   const ids = Array.from({ length: 100 }, (_, i) => `1-${i}`);
   for (const id of ids) await host.ask(id, tallyCall({ callId: 0, add: 1 }));
@@ -256,7 +256,7 @@ full('every call is refused at once until some of it is stored', async () => {
 
 const ended = suite('when the incarnation has ended');
 
-ended('nothing is stored, nothing swept, and calls are refused', async () => {
+ended('nothing is stored or swept, and calls are refused', async () => {
   const { clock, kind, host } = newScene();
   await host.ask('1a', tallyCall({ add: 1 }));
   host.abandon();
@@ -269,7 +269,7 @@ ended('nothing is stored, nothing swept, and calls are refused', async () => {
   );
 });
 
-ended('an answer that was held stays held until the journal says', async () => {
+ended('a deferred acknowledgement stays deferred until the journal decides', async () => {
   const journal = new SlowJournal();
   const [clock, kind] = [new ManualClock(), new TallyKind()];
   const { host } = hostOf(kind, clock, journal, undefined, SHARDS);

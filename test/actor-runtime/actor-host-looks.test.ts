@@ -17,9 +17,9 @@ import {
   tallyCall,
 } from '#test/support/tally-actor';
 
-const elsewhere = suite('a call for an actor of a shard that is not open here');
+const elsewhere = suite('a call for an actor of a shard that is not open on this node');
 
-elsewhere('is refused, in memory or not, and nothing has happened', async () => {
+elsewhere('is refused without effect, whether or not the actor is in memory', async () => {
   const kind = new TallyKind();
   let isOpen = true;
   const assertOpen = (): void => {
@@ -43,7 +43,7 @@ elsewhere('is refused, in memory or not, and nothing has happened', async () => 
 
 const read = suite('a read of an actor between turns');
 
-read('finds nothing when it is not in memory, and does not load it', async () => {
+read('finds nothing when the actor is not in memory, and does not load it', async () => {
   const kind = new TallyKind();
   const { host } = hostOf(kind, new ManualClock(), memoryJournal());
   assert.is(await host.read('a', ({ sum }) => sum), undefined);
@@ -52,7 +52,7 @@ read('finds nothing when it is not in memory, and does not load it', async () =>
   assert.is(host.kind, 'instance');
 });
 
-read('gives what was committed once it is durable', async () => {
+read('returns the committed state once it is durable', async () => {
   const journal = new SlowJournal();
   const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
   const write = Promise.resolve(host.ask('a', tallyCall({ add: 5 })));
@@ -64,7 +64,7 @@ read('gives what was committed once it is durable', async () => {
   await write;
 });
 
-read('comes from memory under the lease, and waits for a confirmation without it', async () => {
+read('is answered from memory under the lease, and waits for an append otherwise', async () => {
   const [clock, journal] = [new ManualClock(), new SlowJournal()];
   const { host } = hostOf(new TallyKind(), clock, journal);
   const write = Promise.resolve(host.ask('a', tallyCall({ add: 5 })));
@@ -80,7 +80,7 @@ read('comes from memory under the lease, and waits for a confirmation without it
   assert.is(journal.groups.length, 2);
 });
 
-read('asks an actor that is in memory like any caller', async () => {
+read('calls an actor in memory like any other caller', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   await host.ask('a', tallyCall({ add: 5 }));
   const answer = await host.askResident('a', tallyCall({ add: 1 }));
@@ -89,7 +89,7 @@ read('asks an actor that is in memory like any caller', async () => {
 
 const eager = suite('an actor that is activated eagerly');
 
-eager('counts with its size, and leaves at once if there is none', async () => {
+eager('counts with its size, and is evicted at once if it has no state', async () => {
   const kind = new TallyKind();
   kind.stored.set('a', { sum: 1, version: 1, recentCalls: [] });
   const { host } = hostOf(kind, new ManualClock(), memoryJournal());
@@ -99,7 +99,7 @@ eager('counts with its size, and leaves at once if there is none', async () => {
   assert.equal([actors, bytes, unflushedRecords], [1, kind.sizeOf(), 0]);
 });
 
-eager('knows for 20 s from then on the calls that its head names', async () => {
+eager('recognises the calls that its head names for 20 s', async () => {
   const [kind, clock] = [new TallyKind(), new ManualClock()];
   const recentCalls = [{ callId: 7, version: 1, atMs: clock.wallMs() }];
   kind.stored.set('a', { sum: 1, version: 1, recentCalls });
@@ -113,7 +113,7 @@ eager('knows for 20 s from then on the calls that its head names', async () => {
   assert.not((await host.ask('a', tallyCall({ callId: 7, add: 1 }))).again);
 });
 
-eager('leaves like any other when no call comes', async () => {
+eager('is evicted like any other when no call comes', async () => {
   const [kind, clock] = [new TallyKind(), new ManualClock()];
   kind.stored.set('a', { sum: 1, version: 1, recentCalls: [] });
   const { host } = hostOf(kind, clock, memoryJournal());
@@ -134,7 +134,7 @@ eager('leaves like any other when no call comes', async () => {
 
 const kept = suite('an actor over the byte budget');
 
-kept('stays while one of its calls may be tried again', async () => {
+kept('stays in memory while one of its calls may be retried', async () => {
   const [kind, clock] = [new TallyKind(), new ManualClock()];
   const config = { idleAgeMs: 600_000, memoryBytesMax: 0 };
   const { host } = hostOf(kind, clock, memoryJournal(), config);
@@ -150,7 +150,7 @@ kept('stays while one of its calls may be tried again', async () => {
 
 const unnamed = suite('a call without an id');
 
-unnamed('needs no room among those that are remembered, and takes none', async () => {
+unnamed('uses no slot among the remembered calls', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   for (let i = 0; i < RECENT_CALLS_MAX; i += 1) await host.ask('a', tallyCall({ add: 1 }));
   await refusalOf(() => host.ask('a', tallyCall({ add: 1 })));
@@ -159,9 +159,9 @@ unnamed('needs no room among those that are remembered, and takes none', async (
   assert.is((await host.ask('a', tallyCall())).sum, RECENT_CALLS_MAX + more);
 });
 
-const late = suite('an answer that was awaited in its turn');
+const late = suite('an answer that was awaited within its turn');
 
-late('leaves only when what it committed is durable', async () => {
+late('is sent only when the records it committed are durable', async () => {
   const journal = new SlowJournal();
   const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
   const call = tallyCall({ add: 1, wait: Promise.resolve() });
@@ -178,7 +178,7 @@ for (const [how, wait] of [
   ['later', Promise.resolve()],
 ] as const) {
   late(
-    `and is a refusal, given ${how}, has not happened when the journal ends before`,
+    `becomes a refusal that nothing was done, given ${how}, when the journal ends first`,
     async () => {
       const journal = new SlowJournal();
       const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
@@ -195,7 +195,7 @@ for (const [how, wait] of [
   );
 }
 
-late('has its turn up to its very deadline', async () => {
+late('keeps its turn until exactly its deadline', async () => {
   const clock = new ManualClock();
   const { host } = hostOf(new TallyKind(), clock, memoryJournal());
   await host.ask('a', tallyCall({ add: 1 }));
@@ -205,9 +205,9 @@ late('has its turn up to its very deadline', async () => {
   assert.is(refusal.reason, 'deadline_exceeded');
 });
 
-const ahead = suite('the actors of a shard that are stored ahead');
+const ahead = suite('the actors of a shard that are stored before a handoff');
 
-ahead('are stored while they go on', async () => {
+ahead('are stored while they keep serving calls', async () => {
   const kind = new TallyKind();
   const { host } = hostOf(kind, new ManualClock(), memoryJournal());
   await host.ask('a', tallyCall({ add: 2 }));
@@ -216,7 +216,7 @@ ahead('are stored while they go on', async () => {
   assert.is((await host.ask('a', tallyCall({ add: 1 }))).sum, 3);
 });
 
-/** A kind that fails as only a bug does, before anything is awaited. */
+/** A kind that throws like a bug, before it awaits anything. */
 class BrokenKind extends TallyKind {
   override receive(...given: Parameters<TallyKind['receive']>) {
     if (given[1].add === 13) throw new TypeError('no such thing');
@@ -224,9 +224,9 @@ class BrokenKind extends TallyKind {
   }
 }
 
-const bugs = suite('what a turn throws');
+const bugs = suite('an error that a turn throws');
 
-bugs('is reported if it is no refusal, and only then', async () => {
+bugs('is reported if it is not a `Fault`, and only then', async () => {
   const { host, bugs: found } = hostOf(new BrokenKind(), new ManualClock(), memoryJournal());
   await host.ask('a', tallyCall({ add: 1 }));
   await refusalOf(() => host.ask('a', tallyCall({ refuse: true })));
@@ -237,9 +237,9 @@ bugs('is reported if it is no refusal, and only then', async () => {
   assert.is(found.length, 1);
 });
 
-const times = suite('what calls waited for');
+const times = suite('the waiting times of calls');
 
-times('is reported in seconds: the load of the actor, and the turns before', async () => {
+times('are reported in seconds: loading the actor, and earlier turns', async () => {
   const [clock, kind] = [new ManualClock(), new TallyKind()];
   const loaded = Promise.withResolvers<void>();
   const activate = kind.activate.bind(kind);

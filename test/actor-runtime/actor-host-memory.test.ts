@@ -8,7 +8,7 @@ import { pass } from '#test/support/passing';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 import { hostOf, SlowJournal, TallyKind, tallyCall } from '#test/support/tally-actor';
 
-const memory = suite('when memory is managed');
+const memory = suite('when the host evicts and stores actors');
 
 memory('a dirty actor is stored after two minutes, not before', async () => {
   const clock = new ManualClock();
@@ -41,7 +41,7 @@ memory('an undurable state is never stored', async () => {
   assert.is(kind.writes, 1);
 });
 
-memory('a failed write is tried again and nothing is forgotten', async () => {
+memory('a failed write is retried and no state is lost', async () => {
   const clock = new ManualClock();
   const kind = new TallyKind();
   const { host } = hostOf(kind, clock, memoryJournal());
@@ -56,7 +56,7 @@ memory('a failed write is tried again and nothing is forgotten', async () => {
   assert.equal(kind.stored.get('a'), { sum: 1, version: 1, recentCalls: [] });
 });
 
-memory('an idle actor is stored, leaves, and comes back as it was', async () => {
+memory('an idle actor is stored, evicted, and reloaded unchanged', async () => {
   const clock = new ManualClock();
   const kind = new TallyKind();
   const { host } = hostOf(kind, clock, memoryJournal());
@@ -67,7 +67,7 @@ memory('an idle actor is stored, leaves, and comes back as it was', async () => 
   assert.is(kind.activations, 2);
 });
 
-memory('over the byte budget the least recently used leave first', async () => {
+memory('over the byte budget the least recently used actors are evicted first', async () => {
   const clock = new ManualClock();
   const kind = new TallyKind();
   const config = { idleAgeMs: 600_000, memoryBytesMax: 10_000 };
@@ -93,7 +93,7 @@ memory('over the byte budget the least recently used leave first', async () => {
   );
 });
 
-memory('an actor that must stay stays', async () => {
+memory('a pinned actor is not evicted', async () => {
   const clock = new ManualClock();
   const kind = new TallyKind();
   kind.isPinned = true;
@@ -136,9 +136,9 @@ closing('everything durable is stored and new calls are refused', async () => {
   assert.is(refusal.reason, 'shutting_down');
 });
 
-const gone = suite('an actor that its last turn makes nothing of');
+const gone = suite('an actor that its last turn deleted');
 
-gone('stays until that is stored, and leaves memory then', async () => {
+gone('stays in memory until the deletion is stored, then leaves', async () => {
   const clock = new ManualClock();
   const kind = new TallyKind();
   const { host } = hostOf(kind, clock, memoryJournal());
@@ -150,7 +150,7 @@ gone('stays until that is stored, and leaves memory then', async () => {
   assert.equal([host.residency.actors, host.residency.bytes], [0, 0]);
 });
 
-gone('goes on from there when it is asked before', async () => {
+gone('continues from the deleted state when a call comes earlier', async () => {
   const kind = new TallyKind();
   const { host } = hostOf(kind, new ManualClock(), memoryJournal());
   await host.ask('a', tallyCall({ add: 1 }));

@@ -7,7 +7,7 @@ import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 import { hostOf, SlowJournal, TallyKind, tallyCall } from '#test/support/tally-actor';
 
-/** A host whose journal ends its appends when the test says so. */
+/** A host whose journal ends its appends when the test decides. */
 function slowHost() {
   const journal = new SlowJournal();
   return { journal, host: hostOf(new TallyKind(), new ManualClock(), journal).host };
@@ -52,7 +52,7 @@ busy('other actors do not wait for it', async () => {
   assert.is(await stateOf(Promise.resolve(held)), 'pending');
 });
 
-busy('a full mailbox refuses at once, and nothing has happened', async () => {
+busy('a full mailbox refuses a call at once, without effect', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   const gate = Promise.withResolvers<void>();
   const first = host.ask('a', tallyCall({ add: 1, wait: gate.promise }));
@@ -83,9 +83,9 @@ busy('a call whose deadline passes while it waits is dropped before its turn', a
   assert.is((await host.ask('a', tallyCall())).sum, 1);
 });
 
-const durable = suite('when the journal takes its time');
+const durable = suite('while journal appends are slow');
 
-durable('an answer is held until its group is durable', async () => {
+durable('an answer is deferred until its group is durable', async () => {
   const { journal, host } = slowHost();
   const answer = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
   assert.is(await stateOf(answer), 'pending');
@@ -93,7 +93,7 @@ durable('an answer is held until its group is durable', async () => {
   assert.is((await answer).sum, 1);
 });
 
-durable('a record says who did what, when and for which call', async () => {
+durable('a record holds the author, the event, the time and the call id', async () => {
   const journal = new SlowJournal();
   const clock = new ManualClock();
   const { host } = hostOf(new TallyKind(), clock, journal);
@@ -105,7 +105,7 @@ durable('a record says who did what, when and for which call', async () => {
   await answer;
 });
 
-durable('the next turn does not wait, and what gathers goes in one group', async () => {
+durable('the next turn does not wait, and records gather into one group', async () => {
   const { journal, host } = slowHost();
   const add = async (id: string) => host.ask(id, tallyCall({ add: 1 }));
   const first = add('a');
@@ -128,7 +128,7 @@ durable('the next turn does not wait, and what gathers goes in one group', async
   );
 });
 
-durable('a read and a refusal wait for what they looked at', async () => {
+durable('a read and a refusal wait until the state they read is durable', async () => {
   const { journal, host } = slowHost();
   const write = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
   await turnOfEvents();
@@ -143,7 +143,7 @@ durable('a read and a refusal wait for what they looked at', async () => {
 });
 
 durable(
-  'a read that awaits something of its own is not held by what is committed next',
+  'a read that awaits something of its own is not delayed by records that are committed later',
   async () => {
     const { journal, host } = slowHost();
     const first = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
@@ -173,13 +173,13 @@ durable('an answer does not wait for later groups', async () => {
   assert.is((await second).sum, 2);
 });
 
-durable('its end refuses everything held and everything that comes', async () => {
+durable('the end of the journal refuses deferred answers and every later call', async () => {
   const { journal, host } = slowHost();
   const held = refusalOf(() => host.ask('a', tallyCall({ add: 1 })));
   await turnOfEvents();
   await journal.fail();
   const refusals = [await held, await refusalOf(() => host.ask('a', tallyCall({ add: 1 })))];
-  // What was in the append may be durable all the same; what came later is not.
+  // Records in the append may be durable despite the failure; later records are not.
   assert.equal(
     refusals.map((refusal) => [(refusal as Fault).code, (refusal as Fault).isOutcomeUnknown]),
     [
@@ -189,7 +189,7 @@ durable('its end refuses everything held and everything that comes', async () =>
   );
 });
 
-durable('an effect runs after durability and before the answer', async () => {
+durable('a side effect runs after the record is durable and before the answer', async () => {
   const { journal, host } = slowHost();
   const effectDone = Promise.withResolvers<void>();
   let isEffectBegun = false;
@@ -229,7 +229,7 @@ retried('the second waits while the first is not durable', async () => {
   assert.is(journal.groups.flat().length, 1);
 });
 
-retried('a refused call leaves no trace', async () => {
+retried('a refused call leaves no record and no call id', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   await host.ask('a', tallyCall({ add: 1 }));
   const call = tallyCall({ refuse: true });
@@ -252,7 +252,7 @@ retried('its id is forgotten after 20 s', async () => {
   assert.not((await host.ask('a', call)).again);
 });
 
-retried('an actor that has no room for another id refuses before anything is done', async () => {
+retried('an actor without room for another call id refuses the call without effect', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   for (let i = 0; i < RECENT_CALLS_MAX; i += 1) await host.ask('a', tallyCall({ add: 1 }));
   const refusal = (await refusalOf(() => host.ask('a', tallyCall({ add: 1 })))) as Fault;
@@ -262,7 +262,7 @@ retried('an actor that has no room for another id refuses before anything is don
 
 const bug = suite('when the kind has a bug');
 
-bug('it is reported and the actor serves on', async () => {
+bug('the bug is reported and the actor keeps serving', async () => {
   const kind = new TallyKind();
   const { host, bugs } = hostOf(kind, new ManualClock(), memoryJournal());
   await host.ask('a', tallyCall({ add: 1 }));

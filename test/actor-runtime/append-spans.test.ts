@@ -12,7 +12,9 @@ function newScene() {
   const journal = new HeldJournal();
   const tracer = new RecordedSpans();
   const log = new CommitLog(journal, new ManualClock(), new AppendSpans(tracer, 'engine'));
-  /** Adds a record for each span in one turn of events, for which a caller waits. */
+  /**
+   * Adds one record for each span in one turn of the event loop, with a caller waiting for them.
+   */
   const add = async (...traceparents: (string | undefined)[]) => {
     for (const traceparent of traceparents) log.add(lineOf({}), traceparent);
     log.whenDurable(log.added).catch(() => undefined);
@@ -26,7 +28,7 @@ const unsampled = recordedSpan(4).replace(/01$/, '00');
 
 const appends = suite('an append to the journal');
 
-appends('is linked to every recorded span whose records it carries, once each', async () => {
+appends('is linked once to every recorded span whose records it carries', async () => {
   const { journal, tracer, add } = newScene();
   await add(first, undefined, second, second, unsampled);
   assert.equal(tracer.ended, []);
@@ -37,7 +39,7 @@ appends('is linked to every recorded span whose records it carries, once each', 
   ]);
 });
 
-appends('is linked to none whose records go with another one', async () => {
+appends('is not linked to spans whose records go with another append', async () => {
   const { journal, tracer, add } = newScene();
   await add(first);
   await add(second);
@@ -51,7 +53,7 @@ appends('is linked to none whose records go with another one', async () => {
 });
 
 appends(
-  'is linked to a call beside a takeover of any length, whose records go with several',
+  'is linked to a call beside a takeover of any length, whose records need several appends',
   () => {
     const tracer = new RecordedSpans();
     const spans = new AppendSpans(tracer, 'engine');
@@ -67,14 +69,14 @@ appends(
   },
 );
 
-appends('is not recorded when none of its records is', async () => {
+appends('is not recorded when none of its records has a recorded span', async () => {
   const { journal, tracer, add } = newScene();
   await add(undefined, unsampled);
   await journal.succeed();
   assert.equal(tracer.ended, []);
 });
 
-appends('that fails says so', async () => {
+appends('marks its span as failed when it fails', async () => {
   const { journal, tracer, add } = newScene();
   await add(first);
   await journal.fail();

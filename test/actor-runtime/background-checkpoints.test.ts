@@ -14,7 +14,7 @@ import { stateOf, turnOfEvents } from '#test/support/settled';
 
 const due = suite('checkpoints in the background');
 
-due('give way to other work after each slice, and then go on', async () => {
+due('yield to other work after each slice, and then continue', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = newScene();
   const count = 10 * CHECKPOINTS_IN_FLIGHT_MAX;
   for (let i = 0; i < count; i += 1) commit(actorOf(`a${i}`));
@@ -27,7 +27,7 @@ due('give way to other work after each slice, and then go on', async () => {
   assert.is(kind.writes, count);
 });
 
-due('that fail are counted, and tried again only by the next sweep', async () => {
+due('that fail are counted, and retried only by the next sweep', async () => {
   const { clock, kind, checkpointer, actorOf, commit, registry } = heldScene();
   commit(actorOf('a'));
   clock.advance(CHECKPOINT_AGE_MS);
@@ -56,7 +56,7 @@ due('report how long their actors were dirty, in seconds', async () => {
   });
 });
 
-due('are not begun a second time by a shard that closes', async () => {
+due('are not started a second time by a shard that closes', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = heldScene();
   commit(actorOf('a'));
   clock.advance(CHECKPOINT_AGE_MS);
@@ -70,7 +70,7 @@ due('are not begun a second time by a shard that closes', async () => {
   assert.equal(await stateOf(stored), { value: undefined });
 });
 
-due('begin at two minutes and not before', async () => {
+due('start at an age of two minutes and not before', async () => {
   const { kind, checkpointer, actorOf, commit } = newScene();
   commit(actorOf('a'));
   for (let nowMs = 0; nowMs < CHECKPOINT_AGE_MS; nowMs += 999) checkpointer.startDue(nowMs);
@@ -81,7 +81,7 @@ due('begin at two minutes and not before', async () => {
   assert.is(kind.writes, 1);
 });
 
-due('begin with the oldest, 8 at once', async () => {
+due('start with the oldest actors, 8 at once', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = heldScene();
   for (let i = 0; i < 20; i += 1) {
     commit(actorOf(`a${i}`));
@@ -101,7 +101,7 @@ due('begin with the oldest, 8 at once', async () => {
   assert.is(kind.held.length, CHECKPOINTS_IN_FLIGHT_MAX);
 });
 
-due('are as many in every second when many actors keep changing', async () => {
+due('are spread evenly over the seconds when many actors keep changing', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = newScene();
   const actors = Array.from({ length: 240 }, (_, i) => actorOf(`a${i}`));
   const written: number[] = [];
@@ -110,7 +110,7 @@ due('are as many in every second when many actors keep changing', async () => {
     clock.advance(1_000);
     const before = kind.writes;
     checkpointer.startDue(clock.monotonicMs());
-    // More than may be in flight at once: the later ones begin when the first have ended.
+    // More actors than writes in flight: the later writes start when the first ones have ended.
     for (let slices = 0; slices < 10; slices += 1) {
       clock.advance(0);
       await turnOfEvents();
@@ -120,7 +120,7 @@ due('are as many in every second when many actors keep changing', async () => {
   assert.equal(new Set(written), new Set([2]));
 });
 
-due('are all begun at two minutes when a wave is not repeated', async () => {
+due('of a single wave have all started after two minutes', async () => {
   const { clock, checkpointer, actorOf, commit } = newScene();
   for (let i = 0; i < 6; i += 1) commit(actorOf(`a${i}`));
   for (let second = 0; second < 120; second += 1) {
@@ -132,7 +132,7 @@ due('are all begun at two minutes when a wave is not repeated', async () => {
   assert.is(checkpointer.dirty.records, 0);
 });
 
-due('of those that stay are no more because others are about to leave memory', async () => {
+due('of actors that stay are not increased by actors that are about to be evicted', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = heldScene();
   for (let i = 0; i < 238; i += 1) commit(actorOf(`a${i}`));
   for (let i = 0; i < 3 * CHECKPOINTS_IN_FLIGHT_MAX; i += 1) {
@@ -149,7 +149,7 @@ due('of those that stay are no more because others are about to leave memory', a
 });
 
 due(
-  'begin at once for an actor that is about to leave memory, as soon as there is room',
+  'start at once for an actor that is about to be evicted, as soon as a write slot is free',
   async () => {
     const { clock, kind, checkpointer, actorOf, commit } = heldScene();
     const actors = Array.from({ length: 3 * CHECKPOINTS_IN_FLIGHT_MAX }, (_, i) =>
@@ -181,12 +181,12 @@ due(
   },
 );
 
-due('begin with the old when others are about to leave memory', async () => {
+due('start with the oldest actors when others are about to be evicted', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = heldScene();
   const old = actorOf('old');
   commit(old);
   clock.advance(CHECKPOINT_AGE_MS - 1);
-  // It has a turn when the sweep comes by. From here on the pace has nothing saved up for others.
+  // The actor has a turn during the sweep. From here on the pace has no allowance for other actors.
   old.isBusy = true;
   checkpointer.startDue(clock.monotonicMs());
   old.isBusy = false;
@@ -204,7 +204,7 @@ due('begin with the old when others are about to leave memory', async () => {
   assert.is(ids.length, CHECKPOINTS_IN_FLIGHT_MAX);
 });
 
-due('share their bound with shards that close', async () => {
+due('share the bound on writes with shards that close', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = heldScene();
   for (let i = 0; i < 5; i += 1) commit(actorOf(`a${i}`, 0));
   checkpointer.startDue(CHECKPOINT_AGE_MS);
@@ -225,7 +225,7 @@ due('share their bound with shards that close', async () => {
   await isDone;
 });
 
-due('begin at once, whatever the age, when the tail is nearly full', async () => {
+due('start at once, at any age, when the tail is nearly full', async () => {
   for (const [records, bytes] of [
     [UNFLUSHED_RECORDS_MAX * TAIL_FILL_DUE + 1, 0],
     [1, UNFLUSHED_BYTES_MAX * TAIL_FILL_DUE + 1],
@@ -246,7 +246,7 @@ due('begin at once, whatever the age, when the tail is nearly full', async () =>
   }
 });
 
-due('leave the tail as full as what is still held', async () => {
+due('reduce the tail to the records that are not stored yet', async () => {
   const { kind, checkpointer, actorOf, commit } = heldScene();
   const [a, b] = [actorOf('a'), actorOf('b')];
   commit(a, a, b);
@@ -255,7 +255,7 @@ due('leave the tail as full as what is still held', async () => {
   await turnOfEvents();
   commit(a);
   assert.is(checkpointer.dirty.bytes, 400);
-  // A commit may let go of what came before it, as a removal does.
+  // A commit may discard earlier records, as a removal does.
   a.state?.unstored.splice(0);
   commit(a);
   assert.is(checkpointer.dirty.bytes, 200);
@@ -272,7 +272,7 @@ due('leave the tail as full as what is still held', async () => {
   assert.is(checkpointer.dirty.bytes, 0);
 });
 
-due('pass over an actor that is busy, until its age is over', async () => {
+due('skip an actor that is busy, until its maximum age is over', async () => {
   const { kind, checkpointer, actorOf, commit } = newScene();
   const [a, b] = [actorOf('a'), actorOf('b')];
   commit(a, b);

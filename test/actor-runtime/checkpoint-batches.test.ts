@@ -16,7 +16,7 @@ import { SlowJournal } from '#test/support/tally-actor';
 const together = suite('the dirty actors of a bucket');
 
 together(
-  'go in one write with the first of them that is due, and those of others do not',
+  'are written with the first of them that is due; actors of other buckets are not',
   async () => {
     const { clock, checkpointer, due, written, end, isDirty } = batchScene(
       'a1',
@@ -36,7 +36,7 @@ together(
   },
 );
 
-together('are as many as one write takes, the oldest', async () => {
+together('are limited to the number that one write takes, oldest first', async () => {
   const ids = Array.from({ length: HEADS_MAX + 2 }, (_, i) => `a${i}`);
   const { clock, due, kind } = batchScene(...ids);
   clock.advance(CHECKPOINT_AGE_MS - ids.length);
@@ -44,7 +44,7 @@ together('are as many as one write takes, the oldest', async () => {
   assert.equal(kind.held[0]?.ids, ids.slice(0, HEADS_MAX));
 });
 
-together('hold no more bytes than one write takes, unless it is one actor', async () => {
+together('are limited to the bytes that one write takes, unless one actor is larger', async () => {
   const { clock, checkpointer, kind, actorOf, commit, due, written } = batchScene();
   kind.unstoredBytes = HEADS_BYTES_MAX / 2;
   for (const id of ['a1', 'a2', 'a3']) commit(actorOf(id));
@@ -56,7 +56,7 @@ together('hold no more bytes than one write takes, unless it is one actor', asyn
   assert.equal(written(), ['a1 a2', 'a3', 'b1']);
 });
 
-together('are left to later while they have a turn, or are on their way already', async () => {
+together('are skipped while they have a turn or are being written', async () => {
   const { clock, actors, actorOf, commit, due, written, checkpointer } = batchScene(
     'a1',
     'a2',
@@ -65,7 +65,7 @@ together('are left to later while they have a turn, or are on their way already'
   const [first, busy] = actors;
   if (first === undefined || busy === undefined) throw new Error('there are three');
   busy.isBusy = true;
-  // Of three that were committed a millisecond apart only the first is due.
+  // Three actors commit a millisecond apart; only the first is due.
   clock.advance(CHECKPOINT_AGE_MS - 3);
   await due();
   commit(first);
@@ -76,7 +76,7 @@ together('are left to later while they have a turn, or are on their way already'
   assert.equal(written(), ['a1 a3', 'a4']);
 });
 
-together('are taken along by one that leaves memory, and by a shard that closes', async () => {
+together('join the write of an actor that is evicted, and of a shard that closes', async () => {
   const { actors, checkpointer, end, written, isDirty } = batchScene('a1', 'a2', 'b1', 'b2');
   const [, leaving] = actors;
   if (leaving === undefined) throw new Error('there are four');
@@ -92,7 +92,7 @@ together('are taken along by one that leaves memory, and by a shard that closes'
   assert.equal(isDirty(), [false, false, false, false]);
 });
 
-together('are stored ahead together, each once', async () => {
+together('are stored together before a handoff, each once', async () => {
   const { actors, checkpointer, end, written } = batchScene('a1', 'a2', 'b1', 'a3');
   const [, , , other] = actors;
   const stored = checkpointer.storeAhead(actors.filter((actor) => actor !== other));
@@ -103,7 +103,7 @@ together('are stored ahead together, each once', async () => {
   await stored;
 });
 
-together('count as one of the writes that may be in flight', async () => {
+together('count as one write in flight', async () => {
   const letters = 'abcdefghij'.split('');
   const { clock, due, kind } = batchScene(
     ...letters.flatMap((letter) => [`${letter}1`, `${letter}2`]),
@@ -114,7 +114,7 @@ together('count as one of the writes that may be in flight', async () => {
   assert.ok(kind.held.every(({ ids }) => ids.length === 2));
 });
 
-together('use up the pace of as many that would have gone alone', async () => {
+together('use as much of the pace as the same actors written one by one', async () => {
   const ids = Array.from({ length: 30 }, (_, i) => `${'abc'[i % 3]}${i}`);
   const { clock, due, kind, end } = batchScene(...ids);
   const writtenAt: number[] = [];
@@ -124,14 +124,14 @@ together('use up the pace of as many that would have gone alone', async () => {
     if (kind.held.length > 0) writtenAt.push(second);
     while (kind.held.length > 0) await end();
   }
-  // A thirtieth of two minutes for each; the third write comes when what is left has earned it.
+  // Each actor uses a thirtieth of two minutes; the third write waits until the pace allows it.
   assert.is(writtenAt.length, 3);
   assert.is(writtenAt[0], 4);
   assert.ok(Number(writtenAt[1]) > 40 && Number(writtenAt[2]) > 80, `${writtenAt}`);
 });
 
 together(
-  'give way to other work when copying takes long, and go on when those are written',
+  'yield to other work when copying takes long, and continue once the write is complete',
   async () => {
     const { clock, kind, checkpointer, actorOf, commit } = batchScene();
     for (const id of ['a1', 'b1', 'c1', 'd1']) commit(actorOf(id));
@@ -156,7 +156,7 @@ together(
 
 const failing = suite('a write of several actors');
 
-failing('that fails leaves all of them dirty, and they go together again', async () => {
+failing('that fails leaves all of them dirty, and they are retried together', async () => {
   const { clock, actors, checkpointer, due, written, end, isDirty, registry } = batchScene(
     'a1',
     'a2',
@@ -180,7 +180,7 @@ failing('that fails leaves all of them dirty, and they go together again', async
 });
 
 failing(
-  'that the store refuses is tried again one by one, and one of them holds none back',
+  'that the store refuses is retried one by one, so that one actor blocks no other',
   async () => {
     const { clock, due, written, end, isDirty, commit, actors } = batchScene('a1', 'a2', 'a3');
     clock.advance(CHECKPOINT_AGE_MS);
@@ -201,7 +201,7 @@ failing(
 );
 
 failing(
-  'stores of each what it was when it was taken, and leaves dirty what came after',
+  'stores each actor as it was when it was taken, and leaves later changes of them dirty',
   async () => {
     const { clock, kind, actors, due, end, commit, isDirty, checkpointer } = batchScene('a1', 'a2');
     const [, changing] = actors;
@@ -217,7 +217,7 @@ failing(
   },
 );
 
-failing('has no part in one that another node has meanwhile', async () => {
+failing('does not store an actor that another node owns by now', async () => {
   const { clock, actors, due, end, isDirty, checkpointer } = batchScene('a1', 'a2');
   const [gone] = actors;
   if (gone === undefined) throw new Error('there are two');
@@ -231,7 +231,7 @@ failing('has no part in one that another node has meanwhile', async () => {
 });
 
 failing(
-  'waits until all of it is durable, and leaves out what another node has by then',
+  'waits until all its records are durable, and skips actors that another node owns by then',
   async () => {
     const journal = new SlowJournal();
     const { kind, checkpointer, actorOf, commit } = newScene({ journal });
@@ -252,7 +252,7 @@ failing(
   },
 );
 
-failing('is held back by no side effect but that of an actor alone', async () => {
+failing('waits for no pending side effect except that of a single actor', async () => {
   const { clock, actors, due, written, end, isDirty, checkpointer } = batchScene('a1', 'a2', 'a3');
   const [, pending] = actors;
   if (pending === undefined) throw new Error('there are three');

@@ -12,11 +12,11 @@ import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 import { type Tally, type TallyAnswer, type TallyCall, TallyKind } from '#test/support/tally-actor';
 
-/** A kind whose writes end when the test says so. */
+/** A kind whose writes end when the test decides. */
 class HeldTallyKind extends TallyKind {
   readonly held: {
     readonly id: string;
-    /** Of all actors of the write. */
+    /** Ids of all actors in the write. */
     readonly ids: readonly string[];
     readonly end: (failure?: Error) => void;
   }[] = [];
@@ -49,7 +49,7 @@ export function newScene({
     activation.isBusy = false;
     return activation;
   };
-  /** What a turn's commit does. */
+  /** Commits as a turn does. */
   const commitOne = (activation: ReturnType<typeof actorOf>): void => {
     if (activation.state !== undefined) kind.apply(activation.state, 1);
     activation.version += 1;
@@ -64,16 +64,16 @@ export function newScene({
   return { clock, log, kind, checkpointer, actorOf, commit, registry };
 }
 
-/** The same, with writes that end when the test says so. */
+/** Like `newScene`, with writes that end when the test decides. */
 export function heldScene() {
   const kind = new HeldTallyKind();
   return { ...newScene({ kind }), kind };
 }
 
-/** Actors lie in the bucket that the first letter of their id names. */
+/** Bucket of an actor: the first letter of its id. */
 export const byLetter = (id: string): number => id.charCodeAt(0);
 
-/** Writes that end when the test says so, and a commit by each of these ids, a millisecond apart. */
+/** Like `heldScene`, with one commit by each of these ids, a millisecond apart. */
 export function batchScene(...ids: readonly string[]) {
   const scene = heldScene();
   scene.kind.bucketOf = byLetter;

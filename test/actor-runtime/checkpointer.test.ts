@@ -6,9 +6,9 @@ import { scrapedOf } from '#test/support/scraped';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 import { SlowJournal } from '#test/support/tally-actor';
 
-const remembering = suite('when an actor is stored while it remembers a young call id');
+const remembering = suite('when an actor is stored while it remembers a recent call id');
 
-remembering('the id stays for a retry, and its memory is free when it is too old', async () => {
+remembering('the id stays for a retry, and its memory is freed when the id expires', async () => {
   const { clock, checkpointer, actorOf, commit } = newScene();
   const activation = actorOf('a');
   commit(activation);
@@ -25,7 +25,7 @@ remembering('the id stays for a retry, and its memory is free when it is too old
   assert.not(activation.hasRecentCalls);
 });
 
-remembering('others are freed in time although one was stored again meanwhile', async () => {
+remembering('ids of other actors are freed in time although one was stored again', async () => {
   const { clock, checkpointer, actorOf, commit } = newScene();
   const [a, b] = [actorOf('a'), actorOf('b')];
   const store = async (activation: typeof a): Promise<void> => {
@@ -43,9 +43,9 @@ remembering('others are freed in time although one was stored again meanwhile', 
   assert.equal([a.hasRecentCalls, b.hasRecentCalls], [true, false]);
 });
 
-const ahead = suite('storing ahead');
+const ahead = suite('storing actors before a handoff');
 
-ahead('takes every wanted actor once, and does not wait for what comes meanwhile', async () => {
+ahead('takes every wanted actor once, and does not wait for later changes', async () => {
   const { kind, checkpointer, actorOf, commit } = heldScene();
   const [a, b, c] = [actorOf('a'), actorOf('b'), actorOf('c')];
   for (const actor of [a, b, c]) commit(actor);
@@ -59,7 +59,7 @@ ahead('takes every wanted actor once, and does not wait for what comes meanwhile
   assert.is(checkpointer.dirty.records, 3);
 });
 
-ahead('leaves dirty what it could not write', async () => {
+ahead('leaves actors dirty whose write failed', async () => {
   const { kind, checkpointer, actorOf, commit, registry } = heldScene();
   commit(actorOf('a'));
   const stored = checkpointer.storeAhead(checkpointer.dirty.actors());
@@ -74,7 +74,7 @@ ahead('leaves dirty what it could not write', async () => {
 
 const order = suite('a checkpoint');
 
-order('waits until what it holds is durable', async () => {
+order('waits until the records it holds are durable', async () => {
   const journal = new SlowJournal();
   const { kind, checkpointer, actorOf, commit } = newScene({ journal });
   commit(actorOf('a'));
@@ -86,7 +86,7 @@ order('waits until what it holds is durable', async () => {
   assert.is(kind.writes, 1);
 });
 
-order('is not written when the journal ends before', async () => {
+order('is not written when the journal ends first', async () => {
   const journal = new SlowJournal();
   const { kind, checkpointer, actorOf, commit } = newScene({ journal });
   commit(actorOf('a'));
@@ -96,7 +96,7 @@ order('is not written when the journal ends before', async () => {
   assert.is(kind.writes, 0);
 });
 
-order('comes after the pending side effect, and not at all while that fails', async () => {
+order('is written after the pending side effect, and not while that effect fails', async () => {
   const { kind, checkpointer, actorOf, commit } = newScene();
   const a = actorOf('a');
   commit(a);
@@ -116,7 +116,7 @@ order('comes after the pending side effect, and not at all while that fails', as
   assert.equal([steps, kind.writes], [[0, 0], 2], 'it is done once');
 });
 
-order('leaves pending what was committed meanwhile', async () => {
+order('leaves records pending that were committed during the write', async () => {
   const { kind, checkpointer, actorOf, commit } = heldScene();
   const a = actorOf('a');
   commit(a);

@@ -8,7 +8,7 @@ import { lineOf } from '#test/actor-runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 
-/** A journal whose appends end when the test says so, in their order. */
+/** A journal whose appends end when the test decides, in their order. */
 export class HeldJournal implements Journal {
   readonly isLasting = true;
   readonly isOnlyWriter: boolean = false;
@@ -30,7 +30,7 @@ export class HeldJournal implements Journal {
     await turnOfEvents();
   }
 
-  /** Makes every append durable that is in flight. */
+  /** Makes every append in flight durable. */
   async succeedAll(): Promise<void> {
     for (const pending of this.#pending.splice(0)) pending.resolve();
     await turnOfEvents();
@@ -46,26 +46,28 @@ export class HeldJournal implements Journal {
   }
 }
 
-/** A journal that no other node can take over, which may want nothing more. */
+/** A journal that no other node can take over, and that may refuse further appends. */
 export class OnlyJournal extends HeldJournal {
   override readonly isOnlyWriter: boolean = true;
   refused: Fault | undefined;
   readonly refusal = () => this.refused;
 }
 
-/** A commit log on a held journal. */
+/** A commit log on a `HeldJournal`. */
 export function newScene() {
   const clock = new ManualClock();
-  // Not at 0, where ages and times are the same.
+  // Not at 0, where ages and times are equal.
   clock.advance(50_000);
   const journal = new HeldJournal();
   const log = new CommitLog(journal, clock);
-  /** Adds records of these versions, for which a caller waits. */
+  /** Adds records of these versions, with a caller waiting for each. */
   const addVersions = (...versions: readonly number[]): void => {
     for (const version of versions) log.add(lineOf({ version }));
     log.whenDurable(log.added).catch(() => undefined);
   };
-  /** Adds `count` records in one turn of events, for which a caller waits, and lets it end. */
+  /**
+   * Adds `count` records in one turn of the event loop, with a caller waiting, and ends the turn.
+   */
   const add = async (count: number, event: unknown = 1): Promise<number> => {
     for (let i = 0; i < count; i += 1) log.add(lineOf({ event }));
     const offset = log.added;

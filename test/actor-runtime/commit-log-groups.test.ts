@@ -11,9 +11,9 @@ import { lineOf } from '#test/actor-runtime/journal-records';
 import { pass } from '#test/support/passing';
 import { stateOf, turnOfEvents } from '#test/support/settled';
 
-const groups = suite('records that come while appends are in flight');
+const groups = suite('records that arrive while appends are in flight');
 
-groups('gather once two are, and go together, in order', async () => {
+groups('gather once two appends are in flight, and are appended together, in order', async () => {
   const { journal, log, addVersions } = newScene();
   for (const version of [1, 2]) {
     addVersions(version);
@@ -33,7 +33,7 @@ groups('gather once two are, and go together, in order', async () => {
   assert.ok(log.isDurable(5));
 });
 
-groups('go together from the first on when they come in one go', async () => {
+groups('are appended together from the first on when they arrive in one turn', async () => {
   const { journal, addVersions } = newScene();
   addVersions(1, 2);
   queueMicrotask(() => addVersions(3));
@@ -42,7 +42,7 @@ groups('go together from the first on when they come in one go', async () => {
   assert.equal(journal.sizes, [2, 1]);
 });
 
-groups('go in groups of at most 4,096', async () => {
+groups('are appended in groups of at most 4,096', async () => {
   const { journal, add } = newScene();
   await add(1);
   await add(GROUP_RECORDS_MAX + 5);
@@ -50,20 +50,20 @@ groups('go in groups of at most 4,096', async () => {
   assert.equal(journal.sizes, [1, GROUP_RECORDS_MAX, 5]);
 });
 
-groups('go in groups of at most 512 KiB, or one larger record alone', async () => {
+groups('are appended in groups of at most 512 KiB, or one larger record alone', async () => {
   const { journal, add } = newScene();
   await add(1);
   const envelope = Buffer.byteLength(lineOf({ event: '' }));
   const half = GROUP_BYTES_MAX / 2 - envelope;
   await add(3, 'x'.repeat(half));
   await add(1, 'x'.repeat(GROUP_BYTES_MAX * 2));
-  // Two that are a byte too long together: what counts is what is stored.
+  // Two records that are one byte too long together: the stored bytes count, not the characters.
   await add(2, `${'x'.repeat(half - 1)}ü`);
   for (let i = 0; i < 6; i += 1) await journal.succeed();
   assert.equal(journal.sizes, [1, 2, 1, 1, 1, 1]);
 });
 
-groups('are each waited for alone, not with what comes later', async () => {
+groups('are awaited each on its own, without later records', async () => {
   const { journal, log, add } = newScene();
   const first = log.whenDurable(await add(1));
   const second = log.whenDurable(await add(1));
@@ -73,7 +73,7 @@ groups('are each waited for alone, not with what comes later', async () => {
 
 const unhurried = suite('records that no caller waits for');
 
-unhurried('gather for 10 ms and go together', async () => {
+unhurried('gather for 10 ms and are appended together', async () => {
   const { clock, journal, log } = newScene();
   log.add(lineOf({ version: 1 }));
   await pass(clock, GROUP_LINGER_MS - 1, 1);
@@ -88,7 +88,7 @@ unhurried('gather for 10 ms and go together', async () => {
   assert.equal(await stateOf(isNoticed), { value: undefined });
 });
 
-unhurried('go at once when a caller waits for one of them after all', async () => {
+unhurried('are appended at once when a caller then waits for one of them', async () => {
   const { journal, log } = newScene();
   for (const version of [1, 2]) log.add(lineOf({ version }));
   await turnOfEvents();
@@ -97,7 +97,7 @@ unhurried('go at once when a caller waits for one of them after all', async () =
   assert.equal(journal.sizes, [2]);
 });
 
-unhurried('gather behind an append that is in flight, and on when it has ended', async () => {
+unhurried('gather behind an append in flight, and continue to gather after its end', async () => {
   const { clock, journal, log, add } = newScene();
   await add(1);
   log.add(lineOf());
@@ -108,7 +108,7 @@ unhurried('gather behind an append that is in flight, and on when it has ended',
   assert.equal(journal.sizes, [1, 1]);
 });
 
-unhurried('go right after an append that takes longer', async () => {
+unhurried('are appended right after a longer append', async () => {
   const { clock, journal, log, add } = newScene();
   for (let i = 0; i < APPENDS_IN_FLIGHT_MAX; i += 1) await add(1);
   log.add(lineOf());
@@ -118,7 +118,7 @@ unhurried('go right after an append that takes longer', async () => {
   assert.equal(journal.sizes, [1, 1, 1]);
 });
 
-unhurried('gather for 10 ms again after a group has gone', async () => {
+unhurried('gather for 10 ms again after a group was appended', async () => {
   const { clock, journal, log } = newScene();
   log.add(lineOf());
   await pass(clock, GROUP_LINGER_MS / 2, 1);
@@ -133,16 +133,16 @@ unhurried('gather for 10 ms again after a group has gone', async () => {
   assert.equal(journal.sizes, [2, 1]);
 });
 
-unhurried('are noticed at once when they are durable already', async () => {
+unhurried('complete at once when they are durable already', async () => {
   const { journal, log, add } = newScene();
   const offset = await add(1);
   await journal.succeed();
   assert.equal(await stateOf(log.whenNoticed(offset)), { value: undefined });
 });
 
-const beat = suite('the beat of a quiet journal');
+const beat = suite('the heartbeat append of a quiet journal');
 
-beat('appends an empty group, but not beside other appends', async () => {
+beat('is an empty group, and is skipped while other appends are in flight', async () => {
   const { journal, log, add, clock } = newScene();
   log.beat(750);
   log.beat(750);

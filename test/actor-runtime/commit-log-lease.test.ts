@@ -9,7 +9,7 @@ import { stateOf, turnOfEvents } from '#test/support/settled';
 
 const lease = suite('the read lease');
 
-lease('is not there before the first append has succeeded', async () => {
+lease('does not hold before the first append has succeeded', async () => {
   const { journal, log, add } = newScene();
   assert.not(log.isLeased());
   await add(1);
@@ -18,7 +18,7 @@ lease('is not there before the first append has succeeded', async () => {
   assert.ok(log.isLeased());
 });
 
-lease('runs 2 s from the beginning of the append, by the monotonic clock', async () => {
+lease('lasts 2 s from the start of the append, by the monotonic clock', async () => {
   const { journal, log, add, clock } = newScene();
   await add(1);
   clock.advance(500);
@@ -30,7 +30,7 @@ lease('runs 2 s from the beginning of the append, by the monotonic clock', async
 });
 
 for (const stepMs of [LEASE_MS, -LEASE_MS]) {
-  lease(`ends when the wall clock steps by ${stepMs} ms, as after a sleep`, async () => {
+  lease(`ends when the wall clock steps by ${stepMs} ms, as after a suspend`, async () => {
     const { journal, log, add, clock } = newScene();
     await add(1);
     await journal.succeed();
@@ -58,7 +58,7 @@ lease('is not renewed by an append that is in flight', async () => {
   assert.not(log.isLeased());
 });
 
-lease('is over when the journal has ended', async () => {
+lease('ends when the journal has ended', async () => {
   const { journal, log, add } = newScene();
   await add(1);
   await journal.succeed();
@@ -66,7 +66,7 @@ lease('is over when the journal has ended', async () => {
   assert.not(log.isLeased());
 });
 
-lease('needs nothing where no node can take over', async () => {
+lease('always holds where no other node can take over', async () => {
   const log = new CommitLog(memoryJournal(), new ManualClock());
   assert.ok(log.isLeased());
   await log.whenConfirmed();
@@ -74,7 +74,7 @@ lease('needs nothing where no node can take over', async () => {
 
 const confirmed = suite('an answer that waits for confirmation');
 
-confirmed('starts an append of its own on a quiet journal', async () => {
+confirmed('starts its own append on a quiet journal', async () => {
   const { journal, log } = newScene();
   const waits = log.whenConfirmed();
   await turnOfEvents();
@@ -84,7 +84,7 @@ confirmed('starts an append of its own on a quiet journal', async () => {
   await waits;
 });
 
-confirmed('is not answered by the append that was in flight, but by the next', async () => {
+confirmed('is not confirmed by the append in flight, but by the next append', async () => {
   const { journal, log, add } = newScene();
   await add(1);
   const waits = log.whenConfirmed();
@@ -96,7 +96,7 @@ confirmed('is not answered by the append that was in flight, but by the next', a
   assert.equal(journal.sizes, [1, 0]);
 });
 
-confirmed('shares the next append with others and with records', async () => {
+confirmed('shares the next append with other answers and with records', async () => {
   const { journal, log, add } = newScene();
   await add(1);
   const waits = Promise.all([log.whenConfirmed(), log.whenConfirmed()]);

@@ -16,7 +16,7 @@ function scene() {
 
 const only = suite('the log of a journal that no other node can take over');
 
-only('answers from memory without a lease, however long the store says nothing', async () => {
+only('answers from memory without a lease, however long the store does not answer', async () => {
   const { clock, log } = scene();
   assert.ok(log.isLeased());
   log.add(lineOf({ version: 1 }));
@@ -27,14 +27,14 @@ only('answers from memory without a lease, however long the store says nothing',
   assert.is(await stateOf(log.whenDurable(1)), 'pending', 'what is not durable is not shown');
 });
 
-only('answers nothing once it has ended', async () => {
+only('answers nothing once the journal has ended', async () => {
   const { log } = scene();
   log.end(new Error('the file is damaged'));
   assert.not(log.isLeased());
   assert.instance(await refusalOf(() => log.whenConfirmed()), Fault);
 });
 
-only('commits nothing while its journal wants nothing, and then again', async () => {
+only('commits nothing while its journal refuses appends, and continues afterwards', async () => {
   const { journal, log } = scene();
   const refused = new Fault('service_unavailable', 'the disk is nearly full', { retryAfterS: 5 });
   assert.not(log.isHeldUp);
@@ -47,7 +47,7 @@ only('commits nothing while its journal wants nothing, and then again', async ()
   assert.not(log.isHeldUp);
 });
 
-only('is held up while an append has no answer, and is not once it has ended', async () => {
+only('is blocked while an append has no answer, and not after the append has ended', async () => {
   const { clock, journal, log } = scene();
   void log.whenDurable(log.add(lineOf({ version: 1 }))).catch(() => undefined);
   await turnOfEvents();
@@ -59,7 +59,7 @@ only('is held up while an append has no answer, and is not once it has ended', a
   assert.not(log.isHeldUp, 'nothing is granted by a process that has ended');
 });
 
-only('is the only one that is ever held up: elsewhere another node may be the owner', async () => {
+only('is the only log that is ever blocked: elsewhere another node may be the owner', async () => {
   const { clock, log, add } = newScene();
   await add(1);
   clock.advance(APPEND_STALL_MS_MAX + 1);

@@ -12,13 +12,13 @@ import { liveHeapBytes } from '#test/support/garbage';
 import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 
-/** Waits one after the other, and what is less than one of them holds. */
+/** Successive waits, and a bound on the heap bytes that one of them keeps. */
 const WAITS = 5_000;
 const WAIT_BYTES_MAX = 50;
 
 const end = suite('when the journal ends');
 
-end('what waits is refused with an unknown outcome, what comes as not done', async () => {
+end('waiting records fail with an unknown outcome, later records as not done', async () => {
   const { journal, log, add } = newScene();
   const [inFlight, , open] = [await add(1), await add(1), await add(1)];
   const waits = refusalOf(() => log.whenDurable(inFlight));
@@ -42,7 +42,7 @@ end('what waits is refused with an unknown outcome, what comes as not done', asy
   assert.equal(journal.sizes, [1, 1]);
 });
 
-end('an append that succeeds all the same makes nothing durable any more', async () => {
+end('an append that succeeds afterwards makes nothing durable', async () => {
   const { journal, log, add } = newScene();
   const offset = await add(1);
   const waits = refusalOf(() => log.whenDurable(offset));
@@ -54,7 +54,7 @@ end('an append that succeeds all the same makes nothing durable any more', async
   assert.ok(late.isOutcomeUnknown, 'it may be durable all the same');
 });
 
-end('nothing is appended any more, not even what was about to be', async () => {
+end('nothing more is appended, including the group that was about to be sent', async () => {
   const { clock, journal, log } = newScene();
   log.add(lineOf());
   log.whenDurable(1).catch(() => undefined);
@@ -64,7 +64,7 @@ end('nothing is appended any more, not even what was about to be', async () => {
   assert.equal(journal.sizes, []);
 });
 
-end('its first failure is the one that callers learn', async () => {
+end('callers get its first failure', async () => {
   const { journal, log, add } = newScene();
   await add(1);
   log.end(new Error('taken'));
@@ -74,9 +74,9 @@ end('its first failure is the one that callers learn', async () => {
   assert.is((refusal.cause as Error).message, 'taken');
 });
 
-const over = suite('a wait that is over');
+const over = suite('a wait that has ended');
 
-over('leaves nothing in memory', async () => {
+over('keeps no memory', async () => {
   const { journal, log } = newScene();
   log.add(lineOf());
   const first = log.whenDurable(1);
@@ -97,7 +97,7 @@ over('leaves nothing in memory', async () => {
 
 const stall = suite('when an append has no answer for 3 s');
 
-stall('nothing more is taken in until it has one', async () => {
+stall('no more records are accepted until it has one', async () => {
   const { journal, log, add, clock } = newScene();
   await add(1);
   clock.advance(APPEND_STALL_MS_MAX);
@@ -110,9 +110,9 @@ stall('nothing more is taken in until it has one', async () => {
   log.assertOpen();
 });
 
-const needed = suite('the group from which on all are needed');
+const needed = suite('the low-water mark of the log');
 
-/** The low-water mark of the append that a second's quiet and one more record make. */
+/** The low-water mark that the next append carries, after a second and one more record. */
 async function neededAfter({ journal, clock, add }: ReturnType<typeof newScene>): Promise<number> {
   clock.advance(LOW_WATER_MARK_PERIOD_MS);
   await add(1);
@@ -121,7 +121,7 @@ async function neededAfter({ journal, clock, add }: ReturnType<typeof newScene>)
   return mark;
 }
 
-needed('is the one with the lowest offset that any keeper names', async () => {
+needed('is the group with the lowest offset that any keeper names', async () => {
   const scene = newScene();
   const { journal, log, add } = scene;
   let [lowest, other] = [1, Number.POSITIVE_INFINITY];
@@ -150,7 +150,7 @@ needed('never includes an append that is in flight', async () => {
   assert.is(await neededAfter(scene), 2);
 });
 
-needed('is looked up once a second', async () => {
+needed('is computed once a second', async () => {
   const { journal, log, add, clock } = newScene();
   let looks = 0;
   log.keep(() => {
@@ -165,7 +165,7 @@ needed('is looked up once a second', async () => {
   assert.is(looks, 2);
 });
 
-needed('is written down at once when nothing else is to be', async () => {
+needed('is written at once when nothing else is to be appended', async () => {
   const { journal, log, add } = newScene();
   let lowest = 1;
   log.keep(() => lowest);

@@ -8,7 +8,7 @@ const INFINITE = Number.POSITIVE_INFINITY;
 
 const lowest = suite('the lowest offset that dirty actors need');
 
-lowest('is that of the oldest record that is in no checkpoint', async () => {
+lowest('is that of the oldest record without a checkpoint', async () => {
   const { checkpointer, actorOf, commit } = newScene();
   const [a, b] = [actorOf('a'), actorOf('b')];
   assert.is(checkpointer.dirty.lowest, INFINITE);
@@ -20,7 +20,7 @@ lowest('is that of the oldest record that is in no checkpoint', async () => {
   assert.is(checkpointer.dirty.lowest, INFINITE);
 });
 
-lowest('does not move before the write is confirmed, nor when it fails', async () => {
+lowest('does not move before the write is confirmed, nor when the write fails', async () => {
   const { kind, checkpointer, actorOf, commit } = heldScene();
   commit(actorOf('a'));
   const stored = refusalOf(() => checkpointer.storeAll(() => checkpointer.dirty.actors()));
@@ -31,7 +31,7 @@ lowest('does not move before the write is confirmed, nor when it fails', async (
   assert.equal([checkpointer.dirty.lowest, checkpointer.dirty.records], [1, 1]);
 });
 
-lowest('moves only past what the checkpoint held when it was taken', async () => {
+lowest('moves only past the records that the checkpoint contained', async () => {
   const { kind, checkpointer, actorOf, commit } = heldScene();
   const a = actorOf('a');
   commit(a, a);
@@ -48,7 +48,7 @@ lowest('moves only past what the checkpoint held when it was taken', async () =>
   assert.is(checkpointer.dirty.lowest, INFINITE);
 });
 
-lowest('is the first behind the checkpoint, however many came while it was written', async () => {
+lowest('is the first after the checkpoint, however many were added during the write', async () => {
   const { kind, checkpointer, actorOf, commit } = heldScene();
   const a = actorOf('a');
   commit(a);
@@ -63,7 +63,7 @@ lowest('is the first behind the checkpoint, however many came while it was writt
   await stored;
 });
 
-lowest('is that of the tail recovery for what was replayed', async () => {
+lowest('is that of the tail recovery for replayed records', async () => {
   const { checkpointer, actorOf, commit } = newScene();
   const a = actorOf('a');
   for (let i = 0; i < 9; i += 1) commit(actorOf(`b${i}`));
@@ -76,9 +76,9 @@ lowest('is that of the tail recovery for what was replayed', async () => {
   assert.is(checkpointer.dirty.lowest, INFINITE);
 });
 
-const abandoned = suite('an actor that another node has now');
+const abandoned = suite('an actor that another node owns now');
 
-abandoned('is needed no more, and a write under way changes no account', async () => {
+abandoned('is no longer needed, and a write in flight changes no count', async () => {
   const { kind, checkpointer, actorOf, commit } = heldScene();
   const [a, b] = [actorOf('a'), actorOf('b')];
   commit(a, b, a);
@@ -95,9 +95,9 @@ abandoned('is needed no more, and a write under way changes no account', async (
   );
 });
 
-const tail = suite('how full the tail is');
+const tail = suite('the fill level of the tail');
 
-tail('follows what is committed, stored and given up, in records and in bytes', async () => {
+tail('follows commits, checkpoints and dropped actors, in records and in bytes', async () => {
   const { kind, checkpointer, actorOf, commit } = newScene();
   const [a, b] = [actorOf('a'), actorOf('b')];
   const share = (bytes: number) => bytes / UNFLUSHED_BYTES_MAX;
@@ -121,7 +121,7 @@ tail('follows what is committed, stored and given up, in records and in bytes', 
 const ofShard = suite('the dirty actors of a shard');
 
 ofShard(
-  'are its own, the oldest change first, and one whose write failed behind them',
+  'are listed by oldest change, and an actor whose write failed comes after all others',
   async () => {
     const { checkpointer, actorOf, commit } = newScene();
     const [a, b, c] = [actorOf('a', 1), actorOf('b', 1), actorOf('c', 2)];

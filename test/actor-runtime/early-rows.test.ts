@@ -7,13 +7,17 @@ import { byLetter, newScene } from '#test/actor-runtime/checkpointer-fixture';
 import { turnOfEvents } from '#test/support/settled';
 import { SlowJournal, type Tally, TallyKind } from '#test/support/tally-actor';
 
-/** Bytes of a note, and of the room for all: the sixth begins a write, ten fill it. */
+/**
+ * Bytes of a note, and of all notes in memory: the sixth note starts a write, ten fill the buffer.
+ */
 const NOTE_BYTES = 100;
 const ROOM_BYTES = 1_000;
 
 type Notes = { readonly id: string; readonly notes: readonly string[] };
 
-/** A kind whose every change leaves a note, which is an early row. Writes of notes end when the test says so. */
+/**
+ * A kind whose every change adds a note as an early row. Writes of notes end when the test decides.
+ */
 class NotedTallyKind extends TallyKind {
   readonly held: { readonly copies: readonly Notes[]; readonly end: (failure?: Error) => void }[] =
     [];
@@ -70,7 +74,7 @@ function noted(journal?: SlowJournal) {
 
 const early = suite('early rows');
 
-early('are stored with those of their bucket once half of their room is taken', async () => {
+early('are stored by bucket once half of their buffer is used', async () => {
   const { actorOf, commit, due, written, end, checkpointer, kind } = noted();
   const [a1, b1, a2] = [actorOf('a1'), actorOf('b1'), actorOf('a2')];
   commit(a1, a1, b1, a2, a2);
@@ -85,7 +89,7 @@ early('are stored with those of their bucket once half of their room is taken', 
   assert.equal([checkpointer.dirty.records, kind.writes], [6, 0], 'and no checkpoint');
 });
 
-early('that come while a write is under way are held until the next', async () => {
+early('that arrive during a write are kept until the next write', async () => {
   const { actorOf, commit, due, written, end, kind, checkpointer } = noted();
   const a1 = actorOf('a1');
   commit(a1, a1, a1, a1, a1, a1);
@@ -98,7 +102,7 @@ early('that come while a write is under way are held until the next', async () =
   assert.is(checkpointer.dirty.early.total, NOTE_BYTES);
 });
 
-early('of a write that fails are still held, and tried again at the next sweep', async () => {
+early('of a failed write are kept, and retried at the next sweep', async () => {
   const { actorOf, commit, due, written, end, checkpointer } = noted();
   commit(...Array.from({ length: 6 }, () => actorOf('a1')));
   await due();
@@ -120,7 +124,7 @@ early('are not stored before their records are durable', async () => {
   assert.equal(written(), ['a1']);
 });
 
-early('of an actor that another node owns meanwhile are not stored', async () => {
+early('of an actor that another node owns by now are not stored', async () => {
   const journal = new SlowJournal();
   const { actorOf, commit, due, written, checkpointer } = noted(journal);
   const [a1, a2] = [actorOf('a1'), actorOf('a2')];
@@ -132,7 +136,7 @@ early('of an actor that another node owns meanwhile are not stored', async () =>
   assert.equal([written(), checkpointer.dirty.early.total], [['a2'], 3 * NOTE_BYTES]);
 });
 
-early('have a few writes in flight, and fill their room when the store takes none', async () => {
+early('have few writes in flight, and fill their buffer when the store accepts none', async () => {
   const { actorOf, commit, due, written, checkpointer } = noted();
   for (let i = 0; i < 10; i += 1) commit(actorOf(`${String.fromCharCode(97 + i)}1`));
   await due();
@@ -140,14 +144,14 @@ early('have a few writes in flight, and fill their room when the store takes non
   assert.is(checkpointer.fill, 1);
 });
 
-early('of many actors of a bucket go in writes of a bounded size', async () => {
+early('of many actors of a bucket are written in batches of a bounded size', async () => {
   const { actorOf, commit, due, kind } = noted();
   for (let i = 0; i < HEADS_MAX + 1; i += 1) commit(actorOf(`a${i}`));
   await due();
   assert.is(kind.held[0]?.copies.length, HEADS_MAX);
 });
 
-early('bring no checkpoint forward, and go with it when its time comes', async () => {
+early('cause no earlier checkpoint, and are part of the checkpoint when it is due', async () => {
   const { actorOf, commit, due, end, clock, checkpointer, kind } = noted();
   const a1 = actorOf('a1');
   commit(a1);

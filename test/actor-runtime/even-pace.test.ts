@@ -4,14 +4,14 @@ import { EvenPace } from '#actor-runtime/checkpointer';
 
 const pace = suite('an even pace');
 
-/** How many may begin now, and have. */
+/** Counts the starts that the pace allows now. */
 function begun(even: EvenPace): number {
   let count = 0;
   for (; even.mayBegin; count += 1) even.began();
   return count;
 }
 
-pace('lets as many begin in each part of the time, and all of them within it', () => {
+pace('spreads starts evenly over the time, and allows all of them within it', () => {
   const even = new EvenPace(1_000, 500);
   const parts = Array.from({ length: 10 }, (_, i) => {
     even.earn(30, 600 + i * 100);
@@ -20,7 +20,7 @@ pace('lets as many begin in each part of the time, and all of them within it', (
   assert.equal(new Set(parts), new Set([3]));
 });
 
-pace('keeps the part of one that is not whole yet', () => {
+pace('keeps the fraction of a start that is not complete yet', () => {
   const even = new EvenPace(1_000, 0);
   even.earn(4, 200);
   assert.not(even.mayBegin);
@@ -28,7 +28,7 @@ pace('keeps the part of one that is not whole yet', () => {
   assert.is(begun(even), 1);
 });
 
-pace('saves up for no more than are waiting', () => {
+pace('saves up for no more starts than are waiting', () => {
   const even = new EvenPace(1_000, 0);
   even.earn(3, 60_000);
   assert.is(begun(even), 3);
@@ -37,7 +37,7 @@ pace('saves up for no more than are waiting', () => {
   assert.is(begun(even), 1);
 });
 
-pace('counts what was due anyway, and stores nothing more for it', () => {
+pace('counts starts that were due anyway, and stores nothing more for them', () => {
   const even = new EvenPace(1_000, 0);
   even.earn(3, 1_000);
   even.began();
@@ -49,7 +49,7 @@ pace('counts what was due anyway, and stores nothing more for it', () => {
 });
 
 pace(
-  'has the next wait for what several took together, but for no more than one such portion',
+  'delays the next start after a group of starts, but by no more than one portion of that size',
   () => {
     const even = new EvenPace(1_000, 0);
     even.earn(100, 20);

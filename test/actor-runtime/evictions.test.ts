@@ -13,9 +13,9 @@ import { type Tally, TallyKind, tallyCall } from '#test/support/tally-actor';
 
 const IDLE_AGE_MS = 60_000;
 
-/** Tallies that weigh by what of them is not stored, and stay in memory by their sums. */
+/** Tallies whose size is their unstored records, and whose sums decide who stays in memory. */
 class WeighedKind extends TallyKind {
-  /** A tally of this sum is not to leave. */
+  /** A tally of this sum is pinned in memory. */
   pinnedSum: number | undefined;
 
   override sizeOf(state?: Tally): number {
@@ -27,7 +27,7 @@ class WeighedKind extends TallyKind {
   }
 }
 
-/** A host with room for `room` tallies, and what it reports of its memory. */
+/** A host with memory for `room` tallies, and what the host reports about its memory. */
 function newScene({ room = 1_000_000, kind = new WeighedKind() } = {}) {
   const clock = new ManualClock();
   const bugs: unknown[] = [];
@@ -47,7 +47,7 @@ function newScene({ room = 1_000_000, kind = new WeighedKind() } = {}) {
     host,
     bugs,
     reported,
-    /** Brings stored tallies of this sum to memory, by a call that changes nothing. */
+    /** Loads stored tallies of this sum into memory, by a call that changes nothing. */
     async load(ids: readonly string[], sum = 1) {
       for (const id of ids) kind.stored.set(id, { sum, version: 1, recentCalls: [] });
       await Promise.all(ids.map((id) => host.ask(id, tallyCall())));
@@ -64,7 +64,7 @@ const named = (count: number, prefix = '1'): string[] =>
 
 const used = suite('an actor in memory');
 
-used('stays as long as it is called within the idle age', async () => {
+used('stays while it is called within the idle age', async () => {
   const { kind, host, load, seconds } = newScene();
   await load(['1a']);
   for (let minutes = 0; minutes < 5; minutes += 1) {
@@ -74,7 +74,7 @@ used('stays as long as it is called within the idle age', async () => {
   assert.is(kind.activations, 1);
 });
 
-used('stays as long as it has a turn, however long that takes', async () => {
+used('stays while it has a turn, however long the turn takes', async () => {
   const { kind, host, load, isHere, seconds } = newScene();
   await load(['1a']);
   const gate = Promise.withResolvers<void>();
@@ -87,7 +87,7 @@ used('stays as long as it has a turn, however long that takes', async () => {
   assert.is(kind.activations, 1);
 });
 
-used('weighs less once it is stored', async () => {
+used('has a smaller size once it is stored', async () => {
   const { host } = newScene();
   for (let i = 0; i < 3; i += 1) await host.ask('1a', tallyCall({ add: 1 }));
   assert.is(host.residency.bytes, 1_030);
@@ -95,7 +95,7 @@ used('weighs less once it is stored', async () => {
   assert.is(host.residency.bytes, 1_000);
 });
 
-used('leaves also if its kind has nothing to say then', async () => {
+used('is evicted also if its kind has no last record', async () => {
   const kind = Object.assign(new WeighedKind(), { closing: undefined });
   const { host, bugs, load, seconds } = newScene({ kind });
   await load(['1a']);
@@ -103,7 +103,7 @@ used('leaves also if its kind has nothing to say then', async () => {
   assert.equal([host.residency.actors, bugs], [0, []]);
 });
 
-used('has what it says at the end dated', async () => {
+used('dates the last record that its kind commits', async () => {
   const { clock, kind, load, seconds } = newScene();
   const times: unknown[] = [];
   kind.closing = (...[, now]: unknown[]) => void times.push(now);
@@ -112,9 +112,9 @@ used('has what it says at the end dated', async () => {
   assert.equal(times, [{ monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() }]);
 });
 
-const crowded = suite('when actors hold more than the byte budget');
+const crowded = suite('when actors exceed the byte budget');
 
-crowded('those that retries may ask for stay, and the next oldest leave', async () => {
+crowded('actors whose calls may be retried stay, and the next oldest are evicted', async () => {
   const { host, load, isHere, seconds } = newScene({ room: 48 });
   for (const id of ['1a', '1b']) await host.ask(id, tallyCall({ add: 1 }));
   await host.storeShard(1);
@@ -125,7 +125,7 @@ crowded('those that retries may ask for stay, and the next oldest leave', async 
   assert.ok(isHere('1a') && isHere('1b'));
 });
 
-crowded('those that retries asked for leave 20 s after their calls', async () => {
+crowded('actors whose calls were retried are evicted 20 s after those calls', async () => {
   const { host, load, isHere, seconds } = newScene({ room: 48 });
   await host.ask('1a', tallyCall({ add: 1 }));
   await seconds(10);
@@ -138,7 +138,7 @@ crowded('those that retries asked for leave 20 s after their calls', async () =>
   assert.not.ok(isHere('1a'));
 });
 
-crowded('those that are pinned stay, and the next oldest leave', async () => {
+crowded('pinned actors stay, and the next oldest are evicted', async () => {
   const { kind, host, load, isHere, seconds } = newScene({ room: 48 });
   kind.pinnedSum = 7;
   await load(['1a', '1b'], 7);
@@ -148,7 +148,7 @@ crowded('those that are pinned stay, and the next oldest leave', async () => {
   assert.ok(isHere('1a') && isHere('1b'));
 });
 
-crowded('with very many that are pinned, the others still leave by age', async () => {
+crowded('with very many pinned actors, the others are still evicted by age', async () => {
   const { kind, load, isHere, seconds } = newScene();
   kind.pinnedSum = 7;
   await load(named(3_000), 7);
@@ -157,16 +157,16 @@ crowded('with very many that are pinned, the others still leave by age', async (
   assert.not.ok(isHere('2a'));
 });
 
-const shard = suite('a shard that is closed');
+const shard = suite('a shard that closes');
 
-shard('stores its own actors ahead, and no other’s', async () => {
+shard('stores its own actors first, and no actor of other shards', async () => {
   const { kind, host } = newScene();
   for (const id of ['1a', '2a']) await host.ask(id, tallyCall({ add: 1 }));
   await host.storeAhead(1);
   assert.equal([...kind.stored.keys()], ['1a']);
 });
 
-shard('has its actors say their last while one is being loaded', async () => {
+shard('has its actors commit their last records while another actor is loading', async () => {
   const { kind, host } = newScene();
   kind.parting = 3;
   await host.ask('1a', tallyCall({ add: 1 }));
@@ -177,7 +177,7 @@ shard('has its actors say their last while one is being loaded', async () => {
   assert.is((await loading).sum, 1);
 });
 
-shard('and opened again has each actor once, though an earlier load of it ends late', async () => {
+shard('has each actor once after it reopens, though an earlier load ends late', async () => {
   const { kind, host } = newScene();
   const activate = kind.activate.bind(kind);
   const slow = Promise.withResolvers<void>();
@@ -198,7 +198,7 @@ shard('and opened again has each actor once, though an earlier load of it ends l
   assert.is(host.residency.actors, 1);
 });
 
-const reports = suite('what is in memory');
+const reports = suite('the content of memory');
 
 reports('is reported every second, until the host ends', async () => {
   for (const end of ['abandoned', 'closed'] as const) {

@@ -21,13 +21,13 @@ async function newScene() {
 
 const reads = suite('an answer that adds no record');
 
-reads('comes from memory at once under the lease', async () => {
+reads('is sent from memory at once under the read lease', async () => {
   const { host } = await newScene();
   assert.equal(host.ask('a', tallyCall()), { sum: 1, version: 1, again: false });
   assert.throws(() => host.ask('a', tallyCall({ refuse: true })), /refused/);
 });
 
-reads('waits without it for an append that begins later, refusals and replays too', async () => {
+reads('waits without the lease for a later append, also for refusals and replays', async () => {
   const { clock, journal, host } = await newScene();
   const kept = tallyCall({ add: 5 });
   const done = Promise.resolve(host.ask('a', kept));
@@ -54,7 +54,7 @@ reads('waits without it for an append that begins later, refusals and replays to
 
 const commits = suite('an answer that adds a record');
 
-commits('needs no lease beside its own append', async () => {
+commits('needs no read lease besides its own append', async () => {
   const { clock, journal, host } = await newScene();
   clock.advance(LEASE_MS);
   const answer = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
@@ -64,9 +64,9 @@ commits('needs no lease beside its own append', async () => {
   assert.is(journal.groups.length, 2);
 });
 
-const rests = suite('an answer that depends on less than all that is committed');
+const rests = suite('an answer that depends on only part of the committed records');
 
-rests('leaves when that much is durable, whatever is still under way', async () => {
+rests('is sent when that part is durable, whatever else is in flight', async () => {
   const { journal, host } = await newScene();
   const later = Promise.resolve(host.ask('a', tallyCall({ add: 2 })));
   const early = tallyCall({ dependOn: 1 });
@@ -76,7 +76,7 @@ rests('leaves when that much is durable, whatever is still under way', async () 
   assert.is((await later).sum, 3);
 });
 
-rests('needs the lease, its own commit notwithstanding', async () => {
+rests('needs the read lease despite its own commit', async () => {
   const { clock, journal, host } = await newScene();
   const leased = host.ask('a', tallyCall({ add: 2, dependOn: 1 }));
   assert.equal(leased, { sum: 3, version: 2, again: false });
@@ -92,9 +92,9 @@ rests('needs the lease, its own commit notwithstanding', async () => {
   assert.is((await answer).sum, 5);
 });
 
-const held = suite('while no append of the only writer succeeds');
+const held = suite('while the appends of the only writer fail');
 
-held('what is not durable is refused at once, and the rest is answered', async () => {
+held('answers that need durability are refused at once, and others are sent', async () => {
   const journal = new OnlyJournal();
   const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
   const first = host.ask('a', tallyCall({ add: 1 }));
@@ -115,10 +115,10 @@ held('what is not durable is refused at once, and the rest is answered', async (
   assert.is((await underWay).sum, 3);
 });
 
-const effects = suite('a turn whose effect fails after the commit');
+const effects = suite('a turn whose side effect fails after the commit');
 
 effects(
-  'is answered as of unknown outcome, and without the other actor’s reason and owner',
+  'is answered with an unknown outcome, without the other actor’s reason and owner',
   async () => {
     const owner = { incarnation: 'x', address: 'x:1', epoch: 3 };
     const failures = [
@@ -139,7 +139,7 @@ effects(
   },
 );
 
-effects('is answered when the same call comes again and the effect succeeds', async () => {
+effects('is answered when the call is repeated and the side effect succeeds', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   let isDown = true;
   const effect = async () => {
@@ -152,15 +152,15 @@ effects('is answered when the same call comes again and the effect succeeds', as
   assert.equal(await host.ask('a', call), { sum: 1, version: 1, again: true });
 });
 
-/** Lets an actor grow so old that it is stored, and whatever that needs happen. */
+/** Lets an actor reach the checkpoint age, and runs everything that its checkpoint needs. */
 async function age(clock: ManualClock): Promise<void> {
   clock.advance(CHECKPOINT_AGE_MS + 1_000);
   await turnOfEvents();
 }
 
-const pending = suite('what a turn leaves pending');
+const pending = suite('the pending side effect of a turn');
 
-pending('is done before the actor is stored, and nothing is stored while it fails', async () => {
+pending('is completed before the actor is stored; nothing is stored while it fails', async () => {
   const [clock, kind] = [new ManualClock(), new TallyKind()];
   const { host } = hostOf(kind, clock, memoryJournal());
   let isDown = true;
@@ -181,7 +181,7 @@ pending('is done before the actor is stored, and nothing is stored while it fail
   assert.equal([tries, kind.stored.get('a')?.sum], [done, 2], 'it is pending no longer');
 });
 
-pending('is nothing after a turn that committed nothing', async () => {
+pending('does not exist after a turn that committed nothing', async () => {
   const [clock, kind] = [new ManualClock(), new TallyKind()];
   const { host } = hostOf(kind, clock, memoryJournal());
   await host.ask('a', tallyCall({ add: 1 }));
@@ -191,7 +191,7 @@ pending('is nothing after a turn that committed nothing', async () => {
   assert.is(kind.stored.get('a')?.sum, 1);
 });
 
-pending('is not done by what an earlier turn did', async () => {
+pending('is not completed by the effect of an earlier turn', async () => {
   const [clock, kind] = [new ManualClock(), new TallyKind()];
   const { host } = hostOf(kind, clock, memoryJournal());
   const first = Promise.withResolvers<void>();

@@ -15,9 +15,9 @@ async function nodeOf(cluster: TallyCluster, name = 'a') {
 
 const idOf = (node: Awaited<ReturnType<TallyCluster['join']>>) => node.current?.id;
 
-const between = suite('a node between two lives');
+const between = suite('a node between two incarnations');
 
-between('says so, and has none', async () => {
+between('reports that it has no incarnation', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   const before = node.present;
@@ -33,7 +33,7 @@ between('says so, and has none', async () => {
   assert.is.not(node.present, before);
 });
 
-between('has let go of everything that it served', async () => {
+between('has closed everything that it served', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   await cluster.add(node, 'x');
@@ -44,7 +44,7 @@ between('has let go of everything that it served', async () => {
   assert.equal([served.residency.actors, cluster.servicesEnded], [0, 1]);
 });
 
-between('has counted it, and notified its operator when it comes back', async () => {
+between('has counted the end, and notifies its operator when it rejoins', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   await cluster.stored.seal('life-1');
@@ -57,7 +57,7 @@ between('has counted it, and notified its operator when it comes back', async ()
   );
 });
 
-between('whose next journal is another node’s says that as a bug, and has none', async () => {
+between('reports a bug and has no incarnation if its next journal is another node’s', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   await cluster.stored.begin('life-2', 'x:1');
@@ -68,7 +68,7 @@ between('whose next journal is another node’s says that as a bug, and has none
   assert.match(String(cluster.bugs), /there is a journal of life-2 already/);
 });
 
-between('is requested to end, and is never seen again', async () => {
+between('ends on request, and does not rejoin', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   await cluster.stored.seal('life-1');
@@ -79,7 +79,7 @@ between('is requested to end, and is never seen again', async () => {
   assert.is(await cluster.stored.readHead('life-2', 'serial'), undefined);
 });
 
-between('asks no more for a journal once it is requested to end', async () => {
+between('begins no journal after it was requested to end', async () => {
   const cluster = new TallyCluster();
   let begins = 0;
   let isSilent = false;
@@ -106,7 +106,7 @@ between('asks no more for a journal once it is requested to end', async () => {
   assert.equal(cluster.bugs, []);
 });
 
-between('waits as long as the first time if it has lived long', async () => {
+between('waits as long as the first time after a long incarnation', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   for (const life of ['life-1', 'life-2']) {
@@ -121,7 +121,7 @@ between('waits as long as the first time if it has lived long', async () => {
   assert.is(idOf(node), 'life-4');
 });
 
-between('waits longer each time if its lives are short, however old its process is', async () => {
+between('waits longer after each short incarnation, whatever the age of its process', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   await cluster.live(REJOIN_RESET_MS + 1_000);
@@ -136,7 +136,7 @@ between('waits longer each time if its lives are short, however old its process 
 
 const drained = suite('a node that is drained');
 
-drained('refuses when no other node is there, and keeps what it has', async () => {
+drained('refuses when there is no other node, and keeps its shards', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   assert.is(((await refusalOf(() => node.drain())) as Fault).code, 'conflict');
@@ -145,7 +145,7 @@ drained('refuses when no other node is there, and keeps what it has', async () =
   assert.is((await cluster.add(node, 'x')).sum, 1);
 });
 
-drained('says what it had, gives it to the others, and takes nothing again', async () => {
+drained('lists its shards, gives them to the other nodes, and claims none again', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   for (const id of ['x', 'y', 'z']) await cluster.add(node, id);
@@ -162,7 +162,7 @@ drained('says what it had, gives it to the others, and takes nothing again', asy
   assert.equal(cluster.bugs, []);
 });
 
-drained('and then ended by others does not come back', async () => {
+drained('does not rejoin when other nodes then end its incarnation', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   await nodeOf(cluster, 'b');
@@ -176,7 +176,7 @@ drained('and then ended by others does not come back', async () => {
 
 const other = suite('a call for a shard that another node owns');
 
-other('is refused with the owner, where it can be asked', async () => {
+other('is refused with the owner and the address of the owner', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   await nodeOf(cluster, 'b');

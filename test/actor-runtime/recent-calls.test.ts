@@ -7,10 +7,10 @@ import { liveHeapBytes } from '#test/support/garbage';
 
 const WALL_MS = Date.UTC(2026, 0, 15, 12);
 
-/** Calls of an actor that lives long, of which no more than 20 s are ever remembered. */
+/** Calls of a long-lived actor, which remembers at most 20 s of them. */
 const CALLS = 100_000;
 
-/** What an actor knew, by its list, when another process gets it `laterMs` later by its own clock. */
+/** Calls that another process restores from an actor's list, `laterMs` later by its own clock. */
 function restored(known: RecentCalls, atMs: number, laterMs: number): RecentCalls {
   const list = known.list({ monotonicMs: atMs, wallMs: WALL_MS + atMs });
   const calls = new RecentCalls();
@@ -20,7 +20,7 @@ function restored(known: RecentCalls, atMs: number, laterMs: number): RecentCall
 
 const present = suite('a committed call');
 
-present('is known with its version for 20 s', () => {
+present('is recognised with its version for 20 s', () => {
   const calls = new RecentCalls();
   calls.add(7, 3, 1_000);
   assert.is(calls.versionOf(7, 1_000 + RECENT_CALLS_AGE_MS), 3);
@@ -29,7 +29,7 @@ present('is known with its version for 20 s', () => {
   assert.is(calls.size, 0);
 });
 
-present('with id 0 is no call’s', () => {
+present('with id 0 is never recognised', () => {
   const calls = new RecentCalls();
   calls.add(0, 3, 0);
   assert.is(calls.versionOf(0, 0), undefined);
@@ -48,7 +48,7 @@ present('is listed with its version and the wall-clock time at which it was comm
   ]);
 });
 
-present('takes memory no longer when it is forgotten, however many come', () => {
+present('uses no memory after it is forgotten, however many calls follow', () => {
   const calls = new RecentCalls();
   const before = liveHeapBytes();
   for (let id = 1; id <= CALLS; id += 1) {
@@ -60,7 +60,7 @@ present('takes memory no longer when it is forgotten, however many come', () => 
   assert.ok(left < CALLS, `${left} bytes are left of ${CALLS} calls`);
 });
 
-present('stays known while many others are forgotten', () => {
+present('stays recognised while many others are forgotten', () => {
   const calls = new RecentCalls();
   for (let id = 1; id <= 1_000; id += 1) calls.add(id, id, id * 100);
   const nowMs = 100_000;
@@ -72,7 +72,7 @@ present('stays known while many others are forgotten', () => {
 
 const full = suite('an actor that remembers 4,096 calls');
 
-full('takes no further one until some are too old', () => {
+full('accepts no further call until some expire', () => {
   const calls = new RecentCalls();
   for (let id = 1; id <= RECENT_CALLS_MAX; id += 1) {
     calls.assertRoom();
@@ -92,7 +92,7 @@ full('takes no further one until some are too old', () => {
 
 const elsewhere = suite('calls that were committed elsewhere');
 
-elsewhere('are known for 20 s from their coming on', () => {
+elsewhere('are recognised for 20 s from their arrival', () => {
   const known = new RecentCalls();
   known.add(7, 3, 0);
   const calls = restored(known, 10_000, 1_000);
@@ -100,7 +100,7 @@ elsewhere('are known for 20 s from their coming on', () => {
   assert.is(calls.versionOf(7, 6 + RECENT_CALLS_AGE_MS), undefined);
 });
 
-elsewhere('are known although the clocks of the two machines differ by an hour', () => {
+elsewhere('are recognised although the clocks of the two machines differ by an hour', () => {
   for (const laterMs of [-3_600_000, 3_600_000]) {
     const known = new RecentCalls();
     known.add(7, 3, 0);
@@ -110,7 +110,7 @@ elsewhere('are known although the clocks of the two machines differ by an hour',
   }
 });
 
-elsewhere('are not known when they are much older than the newest, or of another day', () => {
+elsewhere('are not recognised when they are much older than the newest, or of another day', () => {
   const calls = new RecentCalls();
   const call = (callId: number, atMs: number) => ({ callId, version: callId, atMs });
   calls.restore([call(1, 0), call(2, 100_000)], { monotonicMs: 0, wallMs: 100_000 });
@@ -120,7 +120,7 @@ elsewhere('are not known when they are much older than the newest, or of another
   assert.is(late.size, 0);
 });
 
-elsewhere('leave room for new ones, however many a long tail has', () => {
+elsewhere('leave room for new calls, however many a long tail contains', () => {
   const calls = new RecentCalls();
   const everyTen = Array.from({ length: 12_000 }, (_, i) => ({
     callId: i + 1,

@@ -24,7 +24,7 @@ const anyRecord: fc.Arbitrary<JournalRecord> = fc.record({
   event: fc.jsonValue({ noUnicodeString: false }),
 });
 
-group('comes back as it was, to the last bit, and is JSON', () => {
+group('is read back unchanged, to the last bit, and is JSON', () => {
   const property = fc.property(fc.array(anyRecord), (records) => {
     const bytes = groupOf(records);
     assert.is(JSON.stringify(decodeGroup(bytes)), JSON.stringify(records));
@@ -34,7 +34,7 @@ group('comes back as it was, to the last bit, and is JSON', () => {
   fc.assert(property, { numRuns: 50 });
 });
 
-group('comes apart into the lines that went in, whose they are included', () => {
+group('is split into its original lines with their actor ids', () => {
   const property = fc.property(fc.array(anyRecord), (records) => {
     const lines = records.map(encodeRecord);
     assert.equal(linesOf(encodeGroup(lines)), lines);
@@ -46,7 +46,7 @@ group('comes apart into the lines that went in, whose they are included', () => 
   fc.assert(property, { numRuns: 50 });
 });
 
-group('may hold what looks like the end of a line, or like another record', () => {
+group('may contain text that looks like a line end or like another record', () => {
   for (const event of [',\n', '\n]]', '"],\n["instance","b",1,1,0,1]', [[]], '\u2028\r']) {
     const ids = ['"],["', 'a",', 'back\\slash', 'two\nlines', 'a'];
     const records = ids.map((actorId) => recordOf({ actorId, event }));
@@ -56,12 +56,12 @@ group('may hold what looks like the end of a line, or like another record', () =
   }
 });
 
-group('of a later format is refused by its number', () => {
+group('of a later format is refused, with its format number', () => {
   const later = Buffer.from(`${Buffer.from(groupOf(recordsOf('a', [1])))}`.replace('[1,', '[2,'));
   assert.throws(() => linesOf(later), /a group of format 2; this program reads format 1/);
 });
 
-group('is read however its JSON is spelled', () => {
+group('is read however its JSON is written', () => {
   const records = recordsOf('a', [1, 2]);
   const spelled = Buffer.from(JSON.stringify(JSON.parse(Buffer.from(groupOf(records)).toString())));
   assert.not.equal(spelled, Buffer.from(groupOf(records)));
@@ -74,7 +74,7 @@ group('may be empty', () => {
   assert.equal(decodeGroup(Buffer.from('[1,[]]')), []);
 });
 
-const broken = suite('bytes that are no group');
+const broken = suite('bytes that are not a group of records');
 
 const wrong: [string, string][] = [
   ['are no JSON', '[1,[['],
@@ -90,7 +90,7 @@ const wrong: [string, string][] = [
   ['have no actor', '[1,[[null,"a",1,1,0,1]]]'],
 ];
 for (const [circumstance, text] of wrong) {
-  broken(`are called corrupt when they ${circumstance}`, () => {
+  broken(`are reported as corrupt when they ${circumstance}`, () => {
     assert.throws(
       () => decodeGroup(Buffer.from(text)),
       (e: unknown) => e instanceof CorruptJournal,
@@ -98,7 +98,7 @@ for (const [circumstance, text] of wrong) {
   });
 }
 
-broken('are called corrupt when they are no UTF-8, or cut off', () => {
+broken('are reported as corrupt when they are truncated or not UTF-8', () => {
   const bytes = encodeGroup([lineOf({ actorId: 'ü' })]);
   const isCorrupt = (e: unknown) => e instanceof CorruptJournal;
   assert.throws(() => decodeGroup(bytes.subarray(0, -1)), isCorrupt);

@@ -9,7 +9,7 @@ import { type Tally, type TallyAnswer, type TallyCall, TallyKind } from '#test/s
 
 const NOW = { monotonicMs: 1_000, wallMs: 1_000 };
 
-/** An actor whose head stands at `version`, with this tail run again. */
+/** An actor whose head has `version`, after the replay of this tail. */
 function recovered(version: number, records: readonly JournalRecord[], kind = new TallyKind()) {
   const activation = new Activation<Tally, TallyCall, TallyAnswer>('a', 0, 0);
   const state: Tally = { sum: 100, unstored: [] };
@@ -30,27 +30,27 @@ function recovered(version: number, records: readonly JournalRecord[], kind = ne
 
 const tail = suite('a recovered tail');
 
-tail('is run again in the order of its versions, on top of the head', () => {
+tail('is replayed in version order on top of the head', () => {
   const { run, activation, state, noted } = recovered(4, recordsOf('a', [6, 5, 7]));
   run();
   assert.equal([state.sum, activation.version, activation.offset], [103, 7, 41]);
   assert.equal(noted, [[3, 41]]);
 });
 
-tail('is skipped where the head has it already, and where it comes twice', () => {
+tail('is skipped where the head contains a version, and where a version is repeated', () => {
   const { run, activation, state, noted } = recovered(4, recordsOf('a', [3, 4, 5, 5, 6]));
   run();
   assert.equal([state.sum, activation.version], [102, 6]);
   assert.equal(noted, [[2, 41]]);
 });
 
-tail('that the head has wholly leaves the actor clean', () => {
+tail('that the head contains completely leaves the actor clean', () => {
   const { run, activation, noted } = recovered(9, recordsOf('a', [3, 4]));
   run();
   assert.equal([noted, activation.offset, activation.version], [[], 0, 9]);
 });
 
-tail('lets its calls be known to retries', () => {
+tail('makes its calls recognisable to retries', () => {
   const { run, activation } = recovered(4, [recordOf({ version: 5, callId: 77, atMs: 500 })]);
   run();
   assert.is(activation.versionOfCall(77, NOW.monotonicMs), 5);
@@ -69,7 +69,7 @@ for (const [circumstance, versions] of [
   });
 }
 
-gap('that holds a line which is no record is corruption too, and nothing of it is run', () => {
+gap('with a line that is not a record is corruption too, and nothing is replayed', () => {
   const { state, activation } = recovered(4, []);
   const lines = [...linesOf('a', [5]), '["instance","a",6,1,0'];
   const book = { recovered: () => assert.unreachable() };
@@ -81,9 +81,9 @@ gap('that holds a line which is no record is corruption too, and nothing of it i
   assert.equal([state.sum, activation.version], [100, 4]);
 });
 
-const pending = suite('the side effect that the events of a tail leave pending');
+const pending = suite('the pending side effect of events in a tail');
 
-pending('is pending again, for those that were run and no others', async () => {
+pending('is pending again, for replayed events and no others', async () => {
   const kind = new TallyKind();
   const asked: unknown[] = [];
   const effect = async () => undefined;

@@ -9,9 +9,9 @@ import { heldScene, newScene } from '#test/actor-runtime/checkpointer-fixture';
 import { pass } from '#test/support/passing';
 import { turnOfEvents } from '#test/support/settled';
 
-const stuck = suite('checkpoints beside some that do not end well');
+const stuck = suite('checkpoints while other checkpoints fail or hang');
 
-stuck('go on as soon as one has ended, also while another has no answer', async () => {
+stuck('continue as soon as one write has ended, while another has no answer', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = heldScene();
   commit(...Array.from({ length: CHECKPOINTS_IN_FLIGHT_MAX + 2 }, (_, i) => actorOf(`a${i}`)));
   checkpointer.startDue(CHECKPOINT_AGE_MS);
@@ -23,7 +23,7 @@ stuck('go on as soon as one has ended, also while another has no answer', async 
   assert.is(kind.held.at(-1)?.id, `a${CHECKPOINTS_IN_FLIGHT_MAX}`);
 });
 
-stuck('leave room for others where side effects fail again and again', async () => {
+stuck('leave write slots for others where side effects fail again and again', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = newScene();
   const failing = Array.from({ length: CHECKPOINTS_IN_FLIGHT_MAX }, (_, i) => actorOf(`f${i}`));
   const other = actorOf('other');

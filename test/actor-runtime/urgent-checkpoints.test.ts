@@ -4,9 +4,9 @@ import { UNFLUSHED_RECORDS_MAX, URGENT_CHECKPOINT_AGE_MS } from '#actor-runtime/
 import { Fault } from '#errors/fault';
 import { batchScene } from '#test/actor-runtime/checkpointer-fixture';
 
-const urgent = suite('a state that a promise depends on');
+const urgent = suite('a state that another actor depends on');
 
-urgent('is stored 10 s after the commit that made it so, with others of its bucket', async () => {
+urgent('is stored 10 s after its commit, with other actors of its bucket', async () => {
   const { clock, commit, actors, due, written } = batchScene('a1', 'a2');
   const [, deleted] = actors;
   if (deleted?.state === undefined) throw new Error('there are two');
@@ -24,7 +24,7 @@ urgent('is stored 10 s after the commit that made it so, with others of its buck
 });
 
 urgent(
-  'is one that was replayed, or whose side effect is pending, until that is done',
+  'is urgent if it was replayed or has a pending side effect, until that is completed',
   async () => {
     const { clock, checkpointer, actorOf, commit, due, written, end } = batchScene('a1');
     const [replayed, answered, waiting] = [actorOf('b1'), actorOf('c1'), actorOf('d1')];
@@ -45,7 +45,7 @@ urgent(
   },
 );
 
-urgent('is so until it is stored, also when a write fails or it changes meanwhile', async () => {
+urgent('stays urgent until it is stored, also after a failed write or another change', async () => {
   const { clock, commit, actors, due, written, end, checkpointer } = batchScene('a1');
   const [deleted] = actors;
   if (deleted?.state === undefined) throw new Error('there is one');
@@ -66,7 +66,7 @@ urgent('is so until it is stored, also when a write fails or it changes meanwhil
   assert.equal([...checkpointer.dirty.urgent()], []);
 });
 
-const far = suite('an actor that holds back more of the journal than a tail may have');
+const far = suite('an actor whose old records keep the journal from truncation');
 
 far('is stored at any age', async () => {
   const { log, checkpointer, actors, due, written } = batchScene('a1');
