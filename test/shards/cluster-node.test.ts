@@ -12,9 +12,9 @@ const silence = (): never => {
 
 const idOf = (node: Awaited<ReturnType<TallyCluster['join']>>) => node.current?.id;
 
-const birth = suite('the journal of a node’s life');
+const birth = suite('the journal of a node’s incarnation');
 
-birth('has begun before anybody hears of it', async () => {
+birth('has begun before the node sends a heartbeat', async () => {
   const cluster = new TallyCluster();
   const { promise, resolve } = Promise.withResolvers<void>();
   cluster.journals = {
@@ -33,7 +33,7 @@ birth('has begun before anybody hears of it', async () => {
   assert.is(node.current?.id, 'life-1');
 });
 
-birth('is begun again until the store answers; a try of our own counts', async () => {
+birth('is retried until the store answers; an earlier own try counts', async () => {
   const cluster = new TallyCluster();
   let tries = 0;
   cluster.journals = {
@@ -50,13 +50,13 @@ birth('is begun again until the store answers; a try of our own counts', async (
   assert.is(tries, 3);
 });
 
-birth('is no other node’s: an id that is taken is refused', async () => {
+birth('belongs to no other node: an id in use is refused', async () => {
   const cluster = new TallyCluster();
   await cluster.stored.begin('life-1', 'x:1');
   assert.match((await refusalOf(() => cluster.join('a'))).message, /there is a journal/);
 });
 
-birth('grows every second, though nothing happens', async () => {
+birth('grows every second, even without records', async () => {
   const cluster = new TallyCluster();
   await cluster.join('a');
   await cluster.live(2_000);
@@ -79,7 +79,7 @@ async function tallied() {
 
 const sealed = suite('a node whose journal has been sealed');
 
-sealed('fails what it holds as of unknown outcome and serves nothing more', async () => {
+sealed('fails deferred answers with unknown outcome and serves nothing more', async () => {
   const { cluster, node } = await tallied();
   await cluster.stored.seal('life-1');
   const { current } = node;
@@ -91,7 +91,7 @@ sealed('fails what it holds as of unknown outcome and serves nothing more', asyn
 });
 
 sealed(
-  'fails what it holds as soon as the table says so, though its append has no end',
+  'fails deferred answers once the table shows the seal, though its append hangs',
   async () => {
     const cluster = new TallyCluster();
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -135,7 +135,7 @@ sealed('rejoins after 1, 2, 4 s, as another incarnation', async () => {
   assert.is(cluster.notices.filter((notice) => notice.includes('rejoins')).length, 3);
 });
 
-sealed('has what it acknowledged in its next life, and knows its calls', async () => {
+sealed('has its acknowledged records in its next incarnation, with their calls', async () => {
   const cluster = new TallyCluster();
   const node = await cluster.join('a');
   await cluster.live(3_000);
@@ -151,7 +151,7 @@ sealed('has what it acknowledged in its next life, and knows its calls', async (
 
 const leaving = suite('a node that leaves');
 
-leaving('stores everything, seals its journal, and the next one has it all', async () => {
+leaving('stores everything, seals its journal, and its successor has everything', async () => {
   const { cluster, node } = await tallied();
   await cluster.add(node, 'y');
   const left = node[Symbol.asyncDispose]();
@@ -165,7 +165,7 @@ leaving('stores everything, seals its journal, and the next one has it all', asy
   assert.equal(cluster.bugs, []);
 });
 
-leaving('gives its actors to the others, with the calls they remember', async () => {
+leaving('gives its actors to the others, with their remembered calls', async () => {
   const cluster = new TallyCluster();
   const node = await cluster.join('a');
   await cluster.live(3_000);

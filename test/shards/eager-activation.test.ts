@@ -7,7 +7,7 @@ import { pass } from '#test/support/passing';
 
 const eager = suite('an open shard whose actors have recovered records');
 
-eager('activates no more at a time of all shards together', async () => {
+eager('activates a bounded number at a time over all shards', async () => {
   const idsOf = (length: number) =>
     Array.from({ length: 20 }, (_, i) => String.fromCharCode(0x4e00 + i).repeat(length));
   const ids = [1, 2, 3].flatMap(idsOf);
@@ -21,7 +21,7 @@ eager('activates no more at a time of all shards together', async () => {
   assert.is(host.steps.length, 60);
 });
 
-eager('asks again only when another shard opens, once everything is activated', async () => {
+eager('continues only when another shard opens, once everything is activated', async () => {
   const { shards, clock, host } = await newScene([...recordsOf('a', [1]), ...recordsOf('bb', [1])]);
   await shards.recoverTail('dead', [
     { shard: 1, epoch: 2 },
@@ -36,7 +36,7 @@ eager('asks again only when another shard opens, once everything is activated', 
 });
 
 eager(
-  'activates what no call asks for, little by little, and then lets the low-water mark go',
+  'activates actors without calls gradually, and then advances the low-water mark',
   async () => {
     const ids = Array.from({ length: 70 }, (_, i) => String.fromCharCode(0x4e00 + i));
     const { shards, records, clock, host, lowest } = await newScene(
@@ -56,7 +56,7 @@ eager(
   },
 );
 
-eager('tries seldom what cannot be activated, and goes on when it can', async () => {
+eager('retries failed activations rarely, and continues when they succeed', async () => {
   const { shards, clock, host } = await newScene([...recordsOf('a', [1]), ...recordsOf('b', [1])]);
   await shards.recoverTail('dead', [{ shard: 1, epoch: 2 }]);
   host.isActivationStuck = true;

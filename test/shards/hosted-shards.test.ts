@@ -18,7 +18,7 @@ opening('does nothing once the incarnation has ended', async () => {
   assert.is(shards.open.size, 0);
 });
 
-const closing = suite('closing a shard');
+const closing = suite('the closing of a shard');
 
 closing('stops intake, then waits for turns, stores and drops, in this order', async () => {
   const { shards, clock, host } = await newScene();
@@ -35,7 +35,7 @@ closing('stops intake, then waits for turns, stores and drops, in this order', a
   assert.equal(host.steps, ['store 1', 'drop 1']);
 });
 
-closing('is known until others may have the shard, or it opens again', async () => {
+closing('is visible until others may have the shard, or it opens again', async () => {
   const { gate, shards } = await newScene();
   shards.openShard({ shard: 1, epoch: 1 });
   assert.not(gate.isClosing(1));
@@ -78,7 +78,7 @@ closing('activates every actor that still has recovered records', async () => {
   assert.equal(host.steps, ['activate a', 'activate b', 'store 1', 'drop 1']);
 });
 
-closing('of many shards at once is not taken for a store that is down', async () => {
+closing('of many shards at once is not taken for a store failure', async () => {
   const ids = Array.from({ length: 8 }, (_, i) => 'a'.repeat(i + 1));
   const { shards, host, clock } = await newScene(ids.flatMap((id) => recordsOf(id, [1])));
   const claims = ids.map(({ length }) => ({ shard: length, epoch: 2 }));
@@ -93,7 +93,7 @@ closing('of many shards at once is not taken for a store that is down', async ()
   await closed;
 });
 
-closing('does not happen while an actor’s records make no sense, and is tried seldom', async () => {
+closing('does not happen while an actor’s records are inconsistent; retries are rare', async () => {
   const { shards, log, host, clock } = await newScene(recordsOf('a', [1]));
   await shards.recoverTail('dead', [{ shard: 1, epoch: 2 }]);
   host.isActivationStuck = true;
@@ -110,7 +110,7 @@ closing('does not happen while an actor’s records make no sense, and is tried 
 });
 
 closing(
-  'lets every actor commit its last before anything is stored, and again if it cannot',
+  'lets every actor commit its last record before anything is stored, and retries failures',
   async () => {
     const { shards, host, clock } = await newScene();
     shards.openShard({ shard: 1, epoch: 1 });
@@ -125,7 +125,7 @@ closing(
   },
 );
 
-closing('stores until the store takes it, and drops nothing before', async () => {
+closing('stores until the store succeeds, and drops nothing before', async () => {
   const { shards, host, clock } = await newScene();
   shards.openShard({ shard: 1, epoch: 1 });
   host.isStoreDown = true;
@@ -138,7 +138,7 @@ closing('stores until the store takes it, and drops nothing before', async () =>
   assert.equal(host.steps, ['store 1', 'drop 1']);
 });
 
-closing('rejects when the incarnation ends before, and drops nothing', async () => {
+closing('rejects when the incarnation ends first, and drops nothing', async () => {
   const { shards, host, log, clock } = await newScene();
   shards.openShard({ shard: 1, epoch: 1 });
   host.busy = 1;

@@ -30,7 +30,7 @@ async function pair() {
   return { cluster, first, second };
 }
 
-/** Whom a node names as the owner when it refuses a call. */
+/** The owner that a node names when it refuses a call. */
 async function ownerAt(cluster: TallyCluster, node: TallyNode, id: string) {
   const refused = await cluster.add(node, id).catch((refusal: Fault) => refusal);
   return refused instanceof Fault ? refused.owner?.address : node.present.id;
@@ -38,7 +38,7 @@ async function ownerAt(cluster: TallyCluster, node: TallyNode, id: string) {
 
 const dead = suite('when a node dies');
 
-dead('another notifies its operator, and counts what it took over', async () => {
+dead('another node notifies its operator, and counts the shards it took over', async () => {
   const { cluster, first, second } = await pair();
   const { id, shards } = first.present;
   const tallies = IDS.filter((tally) => shards.has(shardOf(tally, 8)));
@@ -61,9 +61,9 @@ dead('another notifies its operator, and counts what it took over', async () => 
   assert.equal(cluster.bugs, []);
 });
 
-const slow = suite('when a journal takes no append for 20 s');
+const slow = suite('when a journal accepts no append for 20 s');
 
-/** A pair whose appends hang from now on: those of one incarnation, or of all. */
+/** A pair whose appends hang from now on: those of one incarnation, or of both. */
 async function hung(incarnations: readonly string[]) {
   const cluster = new TallyCluster();
   const hangs = new Set<string>();
@@ -81,7 +81,7 @@ async function hung(incarnations: readonly string[]) {
   return cluster;
 }
 
-slow('of one node, another takes its shards, and says why', async () => {
+slow('of one node, another takes its shards, and gives the reason', async () => {
   const cluster = await hung(['life-1']);
   const seals = await cluster.reported('b', /^shard_seals/);
   assert.equal(seals, { 'shard_seals_total{service="engine",reason="stalled"}': 1 });
@@ -89,14 +89,14 @@ slow('of one node, another takes its shards, and says why', async () => {
   assert.match(sealed ?? '', /otherIncarnation=life-1 reason=stalled/);
 });
 
-slow('of any node, none ends another for it: the store is slow', async () => {
+slow('of any node, no node seals another for it: the store is slow', async () => {
   const cluster = await hung(['life-1', 'life-2']);
   for (const life of ['life-1', 'life-2']) {
     assert.not.ok((await cluster.stored.readHead(life, 'serial'))?.isSealed);
   }
 });
 
-const come = suite('a node that comes');
+const come = suite('a node that joins');
 
 come('is heard at once', async () => {
   const cluster = new TallyCluster();
@@ -108,7 +108,7 @@ come('is heard at once', async () => {
   );
 });
 
-come('later than the others knows who owns the shards that never moved', async () => {
+come('later than the others learns the owners of shards that never moved', async () => {
   const { cluster, first, second } = await pair();
   for (const id of IDS) {
     const isFirsts = first.present.shards.has(shardOf(id, 8));
@@ -116,7 +116,7 @@ come('later than the others knows who owns the shards that never moved', async (
   }
 });
 
-come('with a clock that is aside takes no shard', async () => {
+come('with a clock that is aside claims no shard', async () => {
   const cluster = new TallyCluster();
   const clocks = { isAside: true, verdict: 'deviating' } as const;
   const aside = await cluster.join('a', { clocks });
@@ -125,7 +125,7 @@ come('with a clock that is aside takes no shard', async () => {
   assert.equal([aside.present.shards.size, other.present.shards.size], [0, 8]);
 });
 
-come('with the bus of another cluster is ignored, and its operator notified', async () => {
+come('with the bus of another cluster is ignored, and its operator is notified', async () => {
   const cluster = new TallyCluster();
   const node = await cluster.join('a');
   await cluster.live(STEADY_MS);
@@ -139,7 +139,7 @@ come('with the bus of another cluster is ignored, and its operator notified', as
 });
 
 come(
-  'under the name of an incarnation that is not its own is ignored, and its operator notified',
+  'under the name of an incarnation of another node is ignored, and its operator notified',
   async () => {
     const cluster = new TallyCluster();
     const open = (incarnation: string) =>
@@ -168,13 +168,13 @@ come(
   },
 );
 
-const stray = suite('a journal that a process left behind, owning nothing');
+const stray = suite('an abandoned journal without shards');
 
-stray('is sealed an hour after a node has come, a minute more', async () => {
+stray('is sealed an hour after a node has joined, plus a minute', async () => {
   const cluster = new TallyCluster();
   const { clock } = cluster;
   await cluster.stored.begin('stray', 'x:1');
-  // Hours of heartbeats would take seconds: what is to wait for hours waits a hundredth of them.
+  // Hours of heartbeats would take seconds: waits of hours take a hundredth of that time.
   const hurried: Clock = {
     wallMs: () => clock.wallMs(),
     monotonicMs: () => clock.monotonicMs(),
@@ -190,9 +190,9 @@ stray('is sealed an hour after a node has come, a minute more', async () => {
   assert.is(node.present.id, 'life-1', 'its own journal is not idle');
 });
 
-const drained = suite('a node that is drained while others are there');
+const drained = suite('a node that is drained while others are present');
 
-drained('says at once that it leaves', async () => {
+drained('announces at once that it leaves', async () => {
   const { cluster, first } = await pair();
   first.drain();
   await cluster.live(50);
@@ -200,7 +200,7 @@ drained('says at once that it leaves', async () => {
   assert.equal([said?.incarnation, said?.isLeaving], [first.present.id, true]);
 });
 
-drained('has given everything to them soon, and is given nothing again', async () => {
+drained('soon has given all shards to them, and gets none again', async () => {
   const { cluster, first, second } = await pair();
   first.drain();
   await cluster.live(LEAVE_SPREAD_MS + 500);
@@ -211,7 +211,7 @@ drained('has given everything to them soon, and is given nothing again', async (
   }
 });
 
-drained('may be drained again when they have gone', async () => {
+drained('may be drained again when they have left', async () => {
   const { cluster, first } = await pair();
   first.drain();
   await cluster.live(10_000);
@@ -222,7 +222,7 @@ drained('may be drained again when they have gone', async () => {
 
 const left = suite('a node that has left');
 
-left('has said so at the first moment and at the last', async () => {
+left('has announced this at the first moment and at the last', async () => {
   const { cluster, first } = await pair();
   const { id } = first.present;
   const gone = first[Symbol.asyncDispose]();
@@ -234,7 +234,7 @@ left('has said so at the first moment and at the last', async () => {
   assert.equal([last?.isLeaving, last?.shards], [true, []]);
 });
 
-left('is silent, has let go of what it served, and answers no call', async () => {
+left('is silent, has released its shards, and answers no call', async () => {
   const { cluster, first } = await pair();
   const { id, served } = first.present;
   await cluster.add(first, IDS[0] ?? '').catch(() => undefined);
@@ -250,7 +250,7 @@ left('is silent, has let go of what it served, and answers no call', async () =>
   assert.is(refusal.code, 'service_unavailable');
 });
 
-left('has ended also when the store does not take the seal of its journal', async () => {
+left('has ended even if the store does not accept the seal of its journal', async () => {
   const cluster = new TallyCluster();
   cluster.journals = {
     ...cluster.stored,

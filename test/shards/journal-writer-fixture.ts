@@ -5,19 +5,21 @@ import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 import { noteLogger, SILENT } from '#test/support/test-logger';
 
-/** What the store does with an append or a look instead; `apply` is what it would have done. */
+/**
+ * Replaces the store's reaction to an append or a read of the seal; `apply` is the real reaction.
+ */
 type Twist<Answer> = (apply: () => Promise<Answer>) => Promise<Answer>;
 
-/** Ports through which nothing is noticed. */
+/** Ports whose events are ignored. */
 export const UNNOTICED_APPENDS = { onAppended: () => undefined, logger: SILENT };
 
-/** A writer of the journal `me`, on a store that a test may twist. */
+/** A writer of the journal `me`, on a store whose answers a test may replace. */
 export async function newScene({ isOnlyWriter = false } = {}) {
   const clock = new ManualClock();
   const stored = memoryJournalStore(clock);
   await stored.begin('me', '127.0.0.1:1');
   const appends: Append[] = [];
-  /** What was asked of the store, in order: `write 0`, `look`. */
+  /** Calls to the store, in order: `write 0`, `look`. */
   const asked: string[] = [];
   const twists: Twist<void>[] = [];
   const looks: Twist<boolean>[] = [];
@@ -54,12 +56,12 @@ export async function newScene({ isOnlyWriter = false } = {}) {
   return { clock, stored, writer, twists, looks, headNow, ...seen };
 }
 
-/** No answer, as of a store that is out of reach. */
+/** No answer, as from an unreachable store. */
 export const silence = (): never => {
   throw new Fault('service_unavailable', 'no answer', { isOutcomeUnknown: true });
 };
 
-/** An answer that comes when the test says so. */
+/** An answer that arrives when the test decides. */
 export function held<Answer>() {
   const { promise, resolve } = Promise.withResolvers<void>();
   const twist: Twist<Answer> = async (apply) => {

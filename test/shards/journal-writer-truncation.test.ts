@@ -7,13 +7,13 @@ import { turnOfEvents } from '#test/support/settled';
 
 type Scene = Awaited<ReturnType<typeof newScene>>;
 
-/** Which slots came with a deletion, and of what. */
+/** The slots whose appends came with a deletion, and the deleted range. */
 const deletionsOf = ({ appends }: Pick<Scene, 'appends'>) =>
   appends.flatMap(({ slot, deleteBelow }) =>
     deleteBelow === undefined ? [] : [[slot, deleteBelow]],
   );
 
-/** Appends `count` groups that need nothing below `needed`. */
+/** Appends `count` groups, with the low-water mark that `needed` returns for each slot. */
 async function appended(count: number, needed: (slot: number) => number, bytes = 1) {
   const scene = await newScene();
   const event = 'x'.repeat(bytes);
@@ -25,7 +25,7 @@ async function appended(count: number, needed: (slot: number) => number, bytes =
 
 const mark = suite('the low-water mark of a journal writer');
 
-mark('is named by every slot, and stays below the newest', async () => {
+mark('is in every slot, and stays below the newest slot', async () => {
   const { appends } = await appended(4, (slot) => slot);
   assert.equal(
     appends.map((append) => append.lowWaterMark),
@@ -33,7 +33,7 @@ mark('is named by every slot, and stays below the newest', async () => {
   );
 });
 
-mark('never goes back, nor passes what is needed', async () => {
+mark('never decreases, nor passes a needed slot', async () => {
   const { appends } = await appended(6, (slot) => (slot === 4 ? 0 : 2));
   assert.equal(
     appends.map((append) => append.lowWaterMark),
@@ -41,21 +41,21 @@ mark('never goes back, nor passes what is needed', async () => {
   );
 });
 
-const deletion = suite('what a journal writer deletes');
+const deletion = suite('a deletion by a journal writer');
 
-deletion('goes when it is 1,000 slots, not before', async () => {
+deletion('happens at 1,000 slots, not before', async () => {
   const scene = await appended(TRUNCATION_SLOTS_MIN + 3, (slot) => slot);
   assert.equal(deletionsOf(scene), [[TRUNCATION_SLOTS_MIN + 2, TRUNCATION_SLOTS_MIN]]);
   const left = await scene.stored.readSlots('me', 0, TRUNCATION_SLOTS_MIN + 3);
   assert.equal(left[0]?.slot, TRUNCATION_SLOTS_MIN);
 });
 
-deletion('goes when it is 4 MiB', async () => {
+deletion('happens at 4 MiB', async () => {
   const scene = await appended(11, (slot) => slot, TRUNCATION_BYTES_MIN / 8);
   assert.equal(deletionsOf(scene), [[10, 8]]);
 });
 
-deletion('goes by 4 MiB only for what has come since the last', async () => {
+deletion('happens by 4 MiB only for slots since the last deletion', async () => {
   const scene = await newScene();
   const large = lineOf({ event: 'x'.repeat(TRUNCATION_BYTES_MIN / 8) });
   for (let slot = 0; slot < 30; slot += 1) {
@@ -64,7 +64,7 @@ deletion('goes by 4 MiB only for what has come since the last', async () => {
   assert.equal(deletionsOf(scene), [[10, 8]]);
 });
 
-deletion('goes after 10 s, whatever little it is, and not again at once', async () => {
+deletion('happens after 10 s at any size, and not again at once', async () => {
   const scene = await newScene();
   const { writer, clock } = scene;
   for (let slot = 0; slot < 4; slot += 1) await writer.append([], slot);
@@ -77,7 +77,7 @@ deletion('goes after 10 s, whatever little it is, and not again at once', async 
   assert.equal(deletionsOf(scene), [[5, 3]]);
 });
 
-deletion('never passes a mark that an acknowledged slot names', async () => {
+deletion('never passes a low-water mark in an acknowledged slot', async () => {
   const scene = await newScene();
   const { writer, clock, looks } = scene;
   for (let slot = 0; slot < 3; slot += 1) await writer.append([], 0);

@@ -11,13 +11,13 @@ import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 
-/** Appends one after the other, and what is less than one of them holds. */
+/** Successive appends, and a bound on the heap bytes that one of them keeps. */
 const APPENDS = 5_000;
 const APPEND_BYTES_MAX = 20;
 
 const written = suite('a journal writer whose appends are written');
 
-written('takes slot after slot', async () => {
+written('writes slot after slot', async () => {
   const { writer, stored, appends, appended, headNow } = await newScene();
   await writer.append([lineOf()], 0);
   await writer.append([], 0);
@@ -34,7 +34,7 @@ written('takes slot after slot', async () => {
   assert.equal(appended, [1, 0]);
 });
 
-written('looks for the seal after the answer to the write, and waits for the look', async () => {
+written('reads the seal after the answer to the write, and waits for that read', async () => {
   const { writer, twists, looks, asked } = await newScene();
   const [write, look] = [held<void>(), held<boolean>()];
   twists.push(write.twist);
@@ -50,7 +50,7 @@ written('looks for the seal after the answer to the write, and waits for the loo
   await appended;
 });
 
-written('writes the next slot while it looks after the one before', async () => {
+written('writes the next slot while it reads the seal after the previous one', async () => {
   const { writer, looks, asked } = await newScene();
   const look = held<boolean>();
   looks.push(look.twist);
@@ -64,7 +64,7 @@ written('writes the next slot while it looks after the one before', async () => 
   await Promise.all([first, second]);
 });
 
-written('looks after a slot only when all before it are written', async () => {
+written('reads the seal after a slot only when all earlier slots are written', async () => {
   const { writer, twists, asked } = await newScene();
   const write = held<void>();
   twists.push(write.twist);
@@ -78,7 +78,7 @@ written('looks after a slot only when all before it are written', async () => {
   assert.equal(asked.slice(2), ['look', 'look']);
 });
 
-written('keeps nothing of what is acknowledged', async () => {
+written('keeps no memory of acknowledged slots', async () => {
   const store = { append: async () => undefined, isSealed: async () => false };
   const ports = { store, clock: new ManualClock(), ...UNNOTICED_APPENDS };
   const writer = new JournalWriter('me', ports);
@@ -92,7 +92,7 @@ written('keeps nothing of what is acknowledged', async () => {
 
 const sealed = suite('a journal writer whose journal is sealed');
 
-sealed('is fenced by the look, though its slot was written, and sends nothing more', async () => {
+sealed('is fenced by the read of the seal though its slot was written, and stops', async () => {
   const { writer, stored, fences, appends } = await newScene();
   await stored.seal('me');
   const first = await refusalOf(() => writer.append([lineOf()], 0));
@@ -102,7 +102,7 @@ sealed('is fenced by the look, though its slot was written, and sends nothing mo
   assert.equal([fences.length, appends.length], [1, 1]);
 });
 
-sealed('acknowledges none of the slots under way', async () => {
+sealed('acknowledges none of the slots in flight', async () => {
   const { writer, stored, looks, fences } = await newScene();
   const look = held<boolean>();
   looks.push(look.twist);
@@ -116,7 +116,7 @@ sealed('acknowledges none of the slots under way', async () => {
 
 const unknown = suite('a journal writer whose write has no answer');
 
-unknown('sends the same again, after a pause, until it has one', async () => {
+unknown('repeats the write, after a pause, until it has an answer', async () => {
   const { writer, twists, appends, clock, headNow } = await newScene();
   twists.push(
     async () => silence(),
@@ -138,7 +138,7 @@ unknown('sends the same again, after a pause, until it has one', async () => {
   assert.is((await headNow())?.next, 1);
 });
 
-unknown('acknowledges nothing written after it before it has one', async () => {
+unknown('acknowledges no later slot before the write has an answer', async () => {
   const { writer, twists, clock } = await newScene();
   twists.push(async () => silence());
   const first = writer.append([lineOf()], 0);
@@ -150,7 +150,7 @@ unknown('acknowledges nothing written after it before it has one', async () => {
 });
 
 unknown(
-  'looks for the seal before it sends again: who is sealed need not try for ever',
+  'reads the seal before it repeats the write, so that a sealed writer stops at once',
   async () => {
     const { writer, twists, stored, fences, clock, appends } = await newScene();
     twists.push(async () => silence());
@@ -163,7 +163,7 @@ unknown(
   },
 );
 
-unknown('looks again where a look has no answer', async () => {
+unknown('reads the seal again when a read has no answer', async () => {
   const { writer, looks, asked, clock } = await newScene();
   looks.push(
     async () => silence(),
@@ -190,7 +190,7 @@ unknown('ends at once when it is fenced from outside', async () => {
 
 const ended = suite('a journal writer that is fenced from outside');
 
-ended('sends nothing, and says once why: the first time', async () => {
+ended('sends nothing, and reports the first reason once', async () => {
   const { writer, fences, appends } = await newScene();
   writer.fence('taken');
   writer.fence('again');
@@ -199,7 +199,7 @@ ended('sends nothing, and says once why: the first time', async () => {
   assert.equal([fences, appends], [[refusal], []]);
 });
 
-const refused = suite('a journal writer whose append is refused for good');
+const refused = suite('a journal writer whose append is refused permanently');
 
 refused('is fenced', async () => {
   const { writer, twists, fences, appends } = await newScene();
@@ -224,7 +224,7 @@ slow('is reported with its records, in seconds', async () => {
   assert.equal(tookS, [0.5]);
 });
 
-slow('counts one under way, one that has ended, and is asked for once', async () => {
+slow('counts appends in flight and ended ones, and is reset by a read', async () => {
   const { writer, twists, clock } = await newScene();
   assert.is(writer.takeSlowestMs(), 0);
   const held = Promise.withResolvers<void>();
@@ -253,7 +253,7 @@ slow('is infinite when a try had no answer', async () => {
 
 const only = suite('a journal writer that is the only one, when a write fails');
 
-only('wants nothing more until it succeeds, and says so once', async () => {
+only('accepts no more records until it succeeds, and reports this once', async () => {
   const { writer, twists, clock, notices } = await newScene({ isOnlyWriter: true });
   assert.is(writer.refusal(), undefined);
   for (let failures = 0; failures < 3; failures += 1) twists.push(async () => silence());
@@ -274,7 +274,7 @@ only('wants nothing more until it succeeds, and says so once', async () => {
   ]);
 });
 
-only('is unlike one of many, of which one write in many fails', async () => {
+only('differs from one of several writers, which tolerates a failed write', async () => {
   const { writer, twists, clock, notices } = await newScene();
   twists.push(async () => silence());
   const appended = writer.append([], 0);

@@ -23,7 +23,7 @@ const SHARDS = 8;
 type TallyHost = ActorHost<Tally, Parameters<TallyKind['receive']>[1], TallyAnswer, number>;
 export type TallyNode = ClusterNode<TallyHost>;
 
-/** What a test may give to one node instead of what all have. */
+/** Ports of one node that differ from those of the others. */
 export type Unlike = Partial<Pick<ClusterNodePorts, 'bus' | 'clock' | 'clocks'>> & {
   readonly cluster?: string;
   readonly startupGraceMs?: number;
@@ -36,13 +36,13 @@ export class TallyCluster {
   readonly notices: string[] = [];
   readonly shards = memoryShardStore();
   readonly stored = memoryJournalStore(this.clock);
-  /** What nodes see of the journals; a test may put its own in. */
+  /** The journals that nodes use; a test may replace them. */
   journals: JournalStore = this.stored;
   /** One store for all nodes. */
   readonly kind = new TallyKind();
-  /** Every heartbeat, in the order in which it was heard. */
+  /** Every heartbeat, in the order of arrival. */
   readonly heartbeats: Heartbeat[] = [];
-  /** How many incarnations have ended their hosted services. */
+  /** Number of incarnations that have ended their hosted services. */
   servicesEnded = 0;
   readonly bus = inProcessBus({ clock: this.clock, onBug: (e) => this.bugs.push(e) });
   readonly #nodes = new Map<string, TallyNode>();
@@ -57,7 +57,7 @@ export class TallyCluster {
     });
   }
 
-  /** A node by this name, and its address `name:1`. Its incarnations are `life-1`, `life-2` … */
+  /** Adds a node with the address `name:1`. Its incarnations are `life-1`, `life-2` … */
   async join(name: string, unlike: Unlike = {}): Promise<TallyNode> {
     const metrics = createMetrics();
     this.#metrics.set(name, metrics);
@@ -94,14 +94,16 @@ export class TallyCluster {
     this.#nodes.delete(`${name}:1`);
   }
 
-  /** The metrics of a node's process whose names match. */
+  /** The metrics of a node's process with matching names. */
   async reported(name: string, series: RegExp): Promise<Record<string, number>> {
     const metrics = this.#metrics.get(name);
     if (metrics === undefined) throw new Error(`there is no node ${name}`);
     return await scrapedOf(metrics, series);
   }
 
-  /** Adds to a tally and answers what it then is; a `callId` makes it a retry of an earlier call. */
+  /**
+   * Adds to a tally and returns its new value; a `callId` makes the call a retry of an earlier one.
+   */
   async add(node: TallyNode, id: string, callId?: number): Promise<TallyAnswer> {
     const fields = callId === undefined ? { add: 1 } : { add: 1, callId };
     const answer = Promise.try(() => node.current?.served.ask(id, tallyCall(fields)));
@@ -123,7 +125,7 @@ export class TallyCluster {
     return { kind: 'answered', incarnation: node.current?.id ?? 'none' };
   };
 
-  /** The clock of a process: nothing falls due once it has ended. */
+  /** The clock of a process: nothing is due after its end. */
   #clockOf(name: string): Clock {
     const { clock } = this;
     return {
@@ -133,7 +135,7 @@ export class TallyCluster {
     };
   }
 
-  /** The bus of a process: it neither sends nor receives once that has ended. */
+  /** The bus of a process: it neither sends nor receives after the end of the process. */
   #busOf(name: string): Bus {
     const { bus } = this;
     return {

@@ -4,9 +4,9 @@ import type { Fault } from '#errors/fault';
 import { newScene } from '#test/shards/shards-fixture';
 import { refusalOf } from '#test/support/settled';
 
-const gates = suite('a shard that is not open here');
+const gates = suite('a call for a shard that is not open on this node');
 
-gates('is refused with its owner, if that is known', async () => {
+gates('is refused with its owner, if known', async () => {
   const { gate, shards, owner, counts } = await newScene();
   const refusal = (await refusalOf(() => gate.assertOpen(1))) as Fault;
   assert.equal(

@@ -8,9 +8,9 @@ import { scrapedOf } from '#test/support/scraped';
 const OURS =
   /^(identity_(activation|mailbox|actor)|checkpoint_|journal_|recovered|recovery|shard_|not_owner)/;
 
-const reports = suite('what the runtime reports');
+const reports = suite('the metrics of the runtime');
 
-reports('of the actors of a kind stands in their series and nowhere else', async () => {
+reports('have separate series for the actors of each kind', async () => {
   const metrics = createMetrics();
   const ofMeters = runtimeMetrics(metrics, 'limiter', 'meter');
   ofMeters.activated(0.25);
@@ -32,7 +32,7 @@ reports('of the actors of a kind stands in their series and nowhere else', async
   });
 });
 
-reports('of actors is shown as 0 before the first sweep', async () => {
+reports('show actors as 0 before the first sweep', async () => {
   const metrics = createMetrics();
   runtimeMetrics(metrics, 'engine', 'instance');
   const { text } = await metrics.scrape();
@@ -42,7 +42,7 @@ reports('of actors is shown as 0 before the first sweep', async () => {
 });
 
 reports(
-  'of a node are given by service, and by why shards moved and nodes were sealed',
+  'of a node are given by service, and by the reason of shard moves and of seals',
   async () => {
     const metrics = createMetrics();
     const ofNode = nodeMetrics(metrics, 'engine');
@@ -69,7 +69,7 @@ reports(
   },
 );
 
-reports('of a node begins at 0, so that the first of each is seen to happen', async () => {
+reports('of a node start at 0, so that the first event is visible', async () => {
   const metrics = createMetrics();
   nodeMetrics(metrics, 'limiter');
   const { text } = await metrics.scrape();

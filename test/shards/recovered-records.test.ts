@@ -5,21 +5,21 @@ import { linesOf } from '#test/actor-runtime/journal-records';
 
 const INFINITE = Number.POSITIVE_INFINITY;
 
-/** Records of an instance as they are found in a dead node's journal. */
+/** Records of an instance as in a dead node's journal. */
 function tailOf(actorId: string, versions: readonly number[]): TailRecord[] {
   return linesOf(actorId, versions).map((line) => ({ actor: 'instance', actorId, line }));
 }
 
-/** Records of `a` and `b`, held for the claim of shard 7 to epoch 3 at offset 11. */
+/** Records of `a` and `b` at offset 11, held for the claim of shard 7 to epoch 3. */
 function heldForThree(): RecoveredRecords {
   const recovered = new RecoveredRecords(() => 0);
   recovered.hold(7, 3, [...tailOf('a', [1, 2]), ...tailOf('b', [5])], 11);
   return recovered;
 }
 
-const undecided = suite('records of a claim that is undecided');
+const undecided = suite('the records of an undecided claim');
 
-undecided('are held, are no actor’s yet, and hold the low-water mark back', () => {
+undecided('are held, belong to no actor yet, and hold the low-water mark back', () => {
   const recovered = heldForThree();
   assert.ok(recovered.isHeld(7, 3));
   assert.not(recovered.isHeld(7, 4));
@@ -28,7 +28,7 @@ undecided('are held, are no actor’s yet, and hold the low-water mark back', ()
   assert.equal([recovered.lowest, recovered.size], [11, 3]);
 });
 
-undecided('stay when a lower epoch is seen, and go when theirs is another’s', () => {
+undecided('stay when a lower epoch is seen, and go when another node has their epoch', () => {
   const recovered = heldForThree();
   recovered.decide(7, 2);
   assert.ok(recovered.isHeld(7, 3));
@@ -39,7 +39,7 @@ undecided('stay when a lower epoch is seen, and go when theirs is another’s', 
   assert.equal([recovered.lowest, recovered.size], [INFINITE, 0]);
 });
 
-undecided('count although there are none: the claim is known to be without any', () => {
+undecided('count even if there are none: the claim is known to have none', () => {
   const recovered = new RecoveredRecords(() => 0);
   recovered.hold(7, 3, [], 4);
   assert.ok(recovered.isHeld(7, 3));
@@ -48,9 +48,9 @@ undecided('count although there are none: the claim is known to be without any',
   assert.is(recovered.lowest, INFINITE);
 });
 
-const opened = suite('records of a claim that is won');
+const opened = suite('the records of a won claim');
 
-opened('belong to their actors until those have run them', () => {
+opened('belong to their actors until those have replayed them', () => {
   const recovered = heldForThree();
   recovered.open(7, 3);
   assert.equal(recovered.tailOf(7, 'instance', 'a')?.lines, linesOf('a', [1, 2]));
@@ -64,7 +64,7 @@ opened('belong to their actors until those have run them', () => {
   assert.equal([recovered.lowest, recovered.size], [INFINITE, 0]);
 });
 
-opened('wait bucket by bucket, so that the heads of one can be read together', () => {
+opened('wait by bucket, so that the heads of one bucket can be read together', () => {
   const recovered = new RecoveredRecords((actorId) => Number(actorId.at(-1)));
   const ids = ['a2', 'b1', 'c2', 'd3', 'e1'];
   recovered.hold(
@@ -78,7 +78,7 @@ opened('wait bucket by bucket, so that the heads of one can be read together', (
   assert.equal(recovered.tailOf(7, 'instance', 'c2')?.lines, linesOf('c2', [1]));
 });
 
-opened('are told apart by kind and shard', () => {
+opened('are separate by kind and shard', () => {
   const recovered = heldForThree();
   recovered.open(7, 3);
   assert.is(recovered.tailOf(7, 'directory', 'a'), undefined);
@@ -86,7 +86,7 @@ opened('are told apart by kind and shard', () => {
   assert.not(recovered.hasWaiting(7, 'directory'));
 });
 
-opened('are used by no opening but that of exactly their epoch', () => {
+opened('are used only when the shard opens at exactly their epoch', () => {
   for (const epoch of [2, 4]) {
     const recovered = heldForThree();
     recovered.open(7, epoch);
@@ -95,7 +95,7 @@ opened('are used by no opening but that of exactly their epoch', () => {
   }
 });
 
-opened('leave those of a later claim alone', () => {
+opened('do not affect those of a later claim', () => {
   const recovered = heldForThree();
   recovered.hold(7, 5, tailOf('c', [1]), 20);
   recovered.open(7, 3);

@@ -12,7 +12,7 @@ import { appendOf } from '#test/storage/journal-fixture';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** A host that records what is asked of it, and whose actors replay their records when activated. */
+/** A host that records its calls, and whose actors replay their records on activation. */
 class NotingHost implements ShardedHost {
   readonly kind = 'instance';
   readonly steps: string[] = [];
@@ -21,7 +21,7 @@ class NotingHost implements ShardedHost {
   isStoreDown = false;
   isJournalDown = false;
   ahead: (() => Promise<void>) | undefined;
-  /** The steps before each time that its actors were to commit their last events. */
+  /** The steps before each request to commit last records. */
   readonly closings: string[][] = [];
   isActivationStuck = false;
   activations = 0;
@@ -61,10 +61,10 @@ class NotingHost implements ShardedHost {
   }
 }
 
-/** Actors live in the shard of their id's length. */
+/** The shard of an actor is the length of its id. */
 const shardOf = (actorId: string): number => actorId.length;
 
-/** The journal of `me`, whose appends a test may hold back, beside the sealed one of `dead`. */
+/** The journal of `me`, whose appends a test may block, beside the sealed journal of `dead`. */
 async function journalsWith(tail: readonly JournalRecord[]) {
   const clock = new ManualClock();
   const journals = memoryJournalStore(clock);
@@ -80,7 +80,7 @@ async function journalsWith(tail: readonly JournalRecord[]) {
       return await journals.append(append);
     },
   };
-  /** Appends have no answer until the returned function is called. */
+  /** Blocks appends until the returned function is called. */
   const hold = (): (() => void) => {
     const { promise, resolve } = Promise.withResolvers<void>();
     held = promise;

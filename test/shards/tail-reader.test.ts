@@ -10,7 +10,7 @@ import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf } from '#test/support/settled';
 
-/** The journal of `dead` with these groups; sealed unless the options say otherwise. */
+/** The journal of `dead` with these groups; sealed unless the options differ. */
 async function journalOf(
   groups: readonly (readonly JournalRecord[])[],
   { lowWaterMark = 0, isSealed = true }: { lowWaterMark?: number; isSealed?: boolean } = {},
@@ -37,7 +37,7 @@ const isCorrupt = async (read: () => Promise<unknown>, text: RegExp) => {
 
 const tail = suite('the tail of a sealed journal');
 
-tail('is every wanted record from the low-water mark to next, in order', async () => {
+tail('is every wanted record from the low-water mark to the end, in order', async () => {
   const groups = [
     recordsOf('a', [1]),
     recordsOf('a', [2, 3]),
@@ -49,7 +49,10 @@ tail('is every wanted record from the low-water mark to next, in order', async (
   assert.equal(versionsOf(read), [2, 3, 4]);
 });
 
-/** A store that notes how many slots each read asks for, and refuses those that `isRefused` says. */
+/**
+ * A store that records the number of slots of each read, and refuses reads for which `isRefused`
+ * holds.
+ */
 function watched(store: JournalStore, isRefused: (count: number, nth: number) => boolean) {
   const counts: number[] = [];
   const readSlots: JournalStore['readSlots'] = (incarnation, from, to) => {
@@ -69,7 +72,7 @@ function manyGroups(count: number, characters: number) {
   return { versions, groups: versions.map((version) => [recordOf({ version, event })]) };
 }
 
-tail('is read through all its pages, larger and larger while they are small', async () => {
+tail('is read through all its pages, which grow while they are small', async () => {
   const { versions, groups } = manyGroups(TAIL_READ_SLOTS_MAX * 6 + 1, 1);
   const { counts, store } = watched(await journalOf(groups), never);
   const read = await readTail(store, 'dead', all);
@@ -88,18 +91,18 @@ tail('is read in small pages again where its groups are large', async () => {
   assert.is(counts.at(-2), TAIL_READ_SLOTS_MIN);
 });
 
-tail('is read in small pages where the store cannot answer more at once', async () => {
+tail('is read in small pages where the store cannot return more at once', async () => {
   const { versions, groups } = manyGroups(TAIL_READ_SLOTS_MIN * 40 + 7, 1);
   const isLarge = (count: number) => count > TAIL_READ_SLOTS_MIN * 2;
   const { counts, store } = watched(await journalOf(groups), isLarge);
   const read = await readTail(store, 'dead', all);
   assert.equal(versionsOf(read), versions);
-  // Those under way at once are all that fail.
+  // Only the reads that were in flight together fail.
   const refused = counts.filter(isLarge).length;
   assert.ok(refused > 0 && refused <= TAIL_READS_IN_FLIGHT_MAX, `${refused} refused`);
 });
 
-tail('is given up when the store has gone, and not asked for again and again', async () => {
+tail('is given up when the store is unreachable, without repeated reads', async () => {
   const { groups } = manyGroups(TAIL_READ_SLOTS_MAX * 8, 1);
   const gone = 14;
   const { counts, store } = watched(await journalOf(groups), (_count, nth) => nth > gone);
@@ -109,7 +112,7 @@ tail('is given up when the store has gone, and not asked for again and again', a
   assert.ok(counts.length <= gone + 2 * TAIL_READS_IN_FLIGHT_MAX, `${counts.length} reads`);
 });
 
-tail('is what the journal holds, to the byte: nothing is decoded and encoded again', async () => {
+tail('is copied byte for byte, without decoding and encoding', async () => {
   const lines = ['["instance","a",1,1,0,{"spelled" : 1.0}]', '["meter","b",7,0,0,[]]'];
   const store = await journalOf([], { isSealed: false });
   const records = Buffer.from(`[1,[\n${lines.join(',\n')}\n]]`);
@@ -121,9 +124,9 @@ tail('is what the journal holds, to the byte: nothing is decoded and encoded aga
   ]);
 });
 
-const corrupt = suite('a journal that cannot be what it should');
+const corrupt = suite('an inconsistent journal');
 
-corrupt('fails loudly when a slot is missing, wherever', async () => {
+corrupt('fails loudly when any slot is missing', async () => {
   for (const missing of [0, 1, 2]) {
     const store = await journalOf([recordsOf('a', [1]), recordsOf('a', [2]), recordsOf('a', [3])]);
     const holed: JournalStore = {
@@ -135,7 +138,7 @@ corrupt('fails loudly when a slot is missing, wherever', async () => {
   }
 });
 
-corrupt('fails loudly when another slot comes instead of one', async () => {
+corrupt('fails loudly when a slot has another number', async () => {
   for (const [wrong, instead] of [
     [1, 0],
     [2, 1],
@@ -154,23 +157,23 @@ corrupt('fails loudly when another slot comes instead of one', async () => {
   }
 });
 
-corrupt('fails loudly when it is not sealed: more could still come', async () => {
+corrupt('fails loudly when it is not sealed, because it could still grow', async () => {
   const store = await journalOf([recordsOf('a', [1])], { isSealed: false });
   await isCorrupt(() => readTail(store, 'dead', all), /not sealed/);
 });
 
-corrupt('fails loudly when it is not there', async () => {
+corrupt('fails loudly when it does not exist', async () => {
   await isCorrupt(() => readTail(memoryJournalStore(new ManualClock()), 'dead', all), /gone/);
 });
 
-corrupt('fails loudly when a slot holds no group', async () => {
+corrupt('fails loudly when a slot is not a group', async () => {
   const store = await journalOf([recordsOf('a', [1])], { isSealed: false });
   await store.append(appendOf('dead', 1, Buffer.from('{')));
   await store.seal('dead');
   await isCorrupt(() => readTail(store, 'dead', all), /JSON/);
 });
 
-corrupt('fails loudly when a record does not say whose it is', async () => {
+corrupt('fails loudly when a record has no actor', async () => {
   const store = await journalOf([recordsOf('a', [1])], { isSealed: false });
   const records = Buffer.from(`[1,[\n${lineOf()},\n{"actor":"instance"}\n]]`);
   await store.append(appendOf('dead', 1, records));

@@ -5,10 +5,10 @@ import { lineOf, recordsOf } from '#test/actor-runtime/journal-records';
 import { newScene } from '#test/shards/shards-fixture';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 
-const recovering = suite('recovering the tail of a failed node');
+const recovering = suite('the recovery of a failed node’s tail');
 
 recovering(
-  'copies those of the claimed shards, as they are, and ends when they are durable',
+  'copies the records of the claimed shards unchanged, and ends when they are durable',
   async () => {
     const tail = [...recordsOf('a', [1, 2]), ...recordsOf('bb', [3]), ...recordsOf('ccc', [4])];
     const { shards, hold, mine, recovered } = await newScene(tail);
@@ -30,7 +30,7 @@ recovering(
 );
 
 recovering(
-  'holds the low-water mark back from before they are durable until the claim is decided',
+  'holds the low-water mark back until its claim is decided, from before the records are durable',
   async () => {
     const { shards, log, hold, lowest } = await newScene(recordsOf('a', [1]));
     log.add(lineOf({ actorId: 'zz' }));
@@ -59,9 +59,9 @@ recovering('is refused once the incarnation has ended', async () => {
   assert.equal(await mine(), []);
 });
 
-const opening = suite('opening a shard after tail recovery');
+const opening = suite('the opening of a shard after tail recovery');
 
-opening('brings the records of exactly its epoch', async () => {
+opening('uses the records of exactly its epoch', async () => {
   for (const epoch of [1, 2, 3]) {
     const { gate, shards } = await newScene(recordsOf('a', [1, 2]));
     await shards.recoverTail('dead', [{ shard: 1, epoch: 2 }]);
@@ -73,7 +73,7 @@ opening('brings the records of exactly its epoch', async () => {
 });
 
 opening(
-  'is reported once as a recovery, in seconds from when the records were asked for',
+  'is reported once as a recovery, in seconds since the request for the records',
   async () => {
     const { shards, clock, recoveredS } = await newScene(recordsOf('a', [1]));
     shards.openShard({ shard: 2, epoch: 1 });
