@@ -92,7 +92,7 @@ mistyped('is refused under another prefix, though its checksum is right', () => 
 
 const random = suite('random base62 text');
 
-random('has the length asked for and only base62 digits', () => {
+random('has the requested length and only base62 digits', () => {
   for (const length of [0, 1, 12, 32, 1_000]) {
     assert.match(systemRandomness.base62(length), new RegExp(`^[0-9A-Za-z]{${length}}$`));
     assert.match(systemRandomness.hex(length), new RegExp(`^[0-9a-f]{${length}}$`));

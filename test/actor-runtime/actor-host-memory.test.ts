@@ -103,14 +103,14 @@ memory('a pinned actor is not evicted', async () => {
   assert.is(host.residency.actors, 1);
 });
 
-memory('a flood of actors that do not exist leaves nothing behind', async () => {
+memory('a flood of actors that do not exist leaves nothing in memory', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   for (let i = 0; i < 10_000; i += 1) await host.ask(`unknown-${i}`, tallyCall());
   assert.equal(host.residency, { actors: 0, bytes: 0, unflushedRecords: 0, unflushedBytes: 0 });
 });
 
 memory(
-  'a store that cannot be read refuses every waiting call, and the next one tries again',
+  'a store that cannot be read refuses every waiting call, and the next call tries again',
   async () => {
     const kind = new TallyKind();
     kind.isStoreDown = true;

@@ -207,7 +207,7 @@ durable('a side effect runs after the record is durable and before the answer', 
   assert.is((await answer).sum, 1);
 });
 
-const retried = suite('when a call comes twice');
+const retried = suite('when a call is repeated');
 
 retried('it is committed once and answered twice', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());

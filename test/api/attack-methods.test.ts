@@ -22,7 +22,7 @@ for (const method of ['HEAD', 'OPTIONS', 'TRACE', 'PUT', 'PROPFIND', 'QUERY']) {
   });
 }
 
-methods('is refused with 401 where there is no key', async () => {
+methods('is refused with 401 without a key', async () => {
   for (const method of ['TRACE', 'OPTIONS', 'QUERY']) {
     const answer = await sendRaw(service, requestText(method, '/v1/instances'));
     assert.is(answer.status, 401);

@@ -8,7 +8,7 @@ const statusesOf = (answers: readonly Answer[]) => answers.map(({ status }) => s
 const times = <Value>(count: number, make: (index: number) => Value) =>
   Array.from({ length: count }, (_, index) => make(index));
 
-const edits = suite('two changes under one ETag at once');
+const edits = suite('two concurrent changes under one ETag');
 
 edits('let exactly one succeed: 200 and 409', async () => {
   for (let round = 0; round < 10; round += 1) {
@@ -28,7 +28,7 @@ edits('let exactly one succeed: 200 and 409', async () => {
 
 const resets = suite('two resets at once');
 
-resets('are both answered 200, and the instance is as after one', async () => {
+resets('are both answered 200, and the instance is as after one reset', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));
   const reset = () => caller.send('POST', `/instances/${id}/reset`, { json: { mode: 'initial' } });
@@ -70,7 +70,7 @@ deletes('answers every observation 200 or 404, and charges those with 200', asyn
   assert.is(limitOf(after, 'monthly'), 10_000 - counted);
 });
 
-const many = suite('100 observations of one instance at once');
+const many = suite('100 concurrent observations of one instance');
 
 many('advance it by one cycle for each that was not throttled', async () => {
   const mine = await newCaller({ cyclesPerMonth: 10_000 });
@@ -91,7 +91,7 @@ many('advance it by one cycle for each that was not throttled', async () => {
   assert.is(limitOf(after, 'monthly'), 10_000 - cycles.length);
 });
 
-many('under one Idempotency-Key are one cycle and one answer', async () => {
+many('under one Idempotency-Key make one cycle and get one answer', async () => {
   const mine = await newCaller({ cyclesPerMonth: 10_000 });
   const id = await mine.createInstance();
   const sent = { json: observationAt(0), headers: { 'idempotency-key': 'the-same' } };

@@ -68,7 +68,7 @@ logs('no line holds a name, a description or a context', async () => {
   assert.not.match(await wholeLog(), /Confidential|private-matter|dear-diary/);
 });
 
-logs('every line is one JSON object, whatever was sent', async () => {
+logs('every line is one JSON object, whatever the request', async () => {
   const injected = 'x\\n{"level":30,"msg":"forged"}';
   await caller.send('POST', '/instances', { json: { name: 'a\n{"level":30,"msg":"forged"}' } });
   await caller.send('GET', `/instances/${encodeURIComponent(injected)}`);

@@ -19,7 +19,7 @@ const statusesOf = ({ body }: Answer): string[] =>
 const items = suite('a batch whose items have idempotency keys');
 
 // Report 2: a batch that was sent again after a crash was applied and charged a second time.
-items('is answered per item, and sent again it changes and costs nothing', async () => {
+items('is answered per item, and when it is repeated it changes and costs nothing', async () => {
   const payer = await newCaller({ cyclesPerMonth: 10 });
   const id = await payer.createInstance();
   const log = [keyed(0), keyed(1), keyed(2)];

@@ -37,7 +37,7 @@ buying('is requested between two lines of the audit trail', async () => {
 });
 
 // Report 9: a key that could change instances could read the audit trail and buy plans.
-buying('is given to keys with the scope billing alone, and not without one', async () => {
+buying('is given only to keys with the scope billing', async () => {
   for (const scope of ['read', 'full', 'full audit'] as const) {
     const caller = await newCaller({ plan: 'free', scope });
     for (const [path, request] of [

@@ -122,7 +122,7 @@ key('is the one that authenticates the request, and no other', async () => {
   assert.not.ok([ofFull, ofStranger].some((text) => text.includes(read.id)));
 });
 
-key('shows nothing of its secret, its digest or the name of the account', async () => {
+key('shows neither its secret, its digest nor the name of the account', async () => {
   const { text } = await caller.send('GET', '/account');
   const secret = caller.key.slice('svc_sk_'.length);
   for (const hidden of [secret, digestOf(caller.key), caller.accountId, '"test"']) {

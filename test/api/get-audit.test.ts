@@ -117,7 +117,7 @@ trail('is that of the key’s own account only', async () => {
 });
 
 // Report 9: a key that could change instances could read the audit trail and buy plans.
-trail('is shown to keys with the scope audit alone, which do nothing else', async () => {
+trail('is shown only to keys with the scope audit, which can do nothing else', async () => {
   for (const scope of ['read', 'full', 'full billing'] as const) {
     const refused = await (await newCaller({ scope })).send('GET', '/audit');
     assertRefused(refused, 403, 'forbidden', { reason: 'missing_scope' });

@@ -25,7 +25,7 @@ function assertNext(answer: Answer, previous: Answer, cycles: number): void {
 
 const first = suite('the first answer of a minute');
 
-first('has the plan’s limit, one request less, and the end of the window', async () => {
+first('has the plan’s limit, one request fewer, and the end of the window', async () => {
   const someone = await newCaller({ plan: 'indie' });
   const answer = await someone.send('GET', '/personas');
   const [limit, remaining, reset = 0, monthly] = all(answer);

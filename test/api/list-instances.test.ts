@@ -80,7 +80,7 @@ many('breaks ties of the time by id', async () => {
   assert.equal(keys, keys.toSorted());
 });
 
-many('sorted by name goes by name', async () => {
+many('sorted by name is in the order of names', async () => {
   const names = await namesIn(owner, '?sort=name&order=asc&limit=100');
   assert.equal(names, names.toSorted());
   assert.equal(await namesIn(owner, '?sort=name&limit=100'), names.toReversed());

@@ -45,7 +45,7 @@ early('repeats the drift of a cycle that was rolled back', async () => {
   assert.is(level, 'D3');
 });
 
-early('says how long to wait: whole seconds, at least one', async () => {
+early('has the time to wait: whole seconds, at least one', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(10));
   const waits = { 10: '1', 10.999: '1', 10.001: '1', 9.999: '2', 9: '2', 0: '11' };

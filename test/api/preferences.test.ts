@@ -102,7 +102,7 @@ minimal('gets the whole answer from all other endpoints', async () => {
   assert.is(patched.headers.get('preference-applied'), null);
 });
 
-minimal('prefers full representation and gets 200', async () => {
+minimal('that prefers full representation gets 200', async () => {
   const id = await caller.createInstance();
   const headers = { prefer: 'return=representation' };
   const answer = await caller.send('DELETE', `/instances/${id}`, { headers });

@@ -83,7 +83,7 @@ accepted('of almost 256 KiB is answered 200', async () => {
 
 const spaced = suite('a batch without timestamps');
 
-spaced('on a fresh instance is spaced one second and ends now', async () => {
+spaced('on a fresh instance is spaced one second and ends at the present time', async () => {
   const id = await caller.createInstance();
   const beforeMs = Date.now();
   await send(id, { observations: untimed(5) });

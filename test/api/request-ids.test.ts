@@ -40,7 +40,7 @@ own('is answered with that id on a refusal without a key', async () => {
 const bad = ['a'.repeat(7), 'a'.repeat(65), 'has space!', 'ünïcödé-id', 'semi;colon', '<script>'];
 
 for (const id of bad) {
-  own(`${id.slice(0, 12)} (${id.length}) is answered with a new one instead`, async () => {
+  own(`${id.slice(0, 12)} (${id.length}) is answered with a new id instead`, async () => {
     assert.match(await idIn('/personas', Buffer.from(id).toString('latin1')), GENERATED);
   });
 }

@@ -62,7 +62,7 @@ trails('writes waiting entries together, in order of arrival', async () => {
 });
 
 // Report 12: the audit trail of a month had no bound.
-trails('refuses bounded entries from a number of lines on, and takes all others', async () => {
+trails('refuses bounded entries above a number of lines, and accepts all others', async () => {
   let failures = 0;
   const { store, clock } = openTrail();
   const trail = new AuditTrail({ store, clock, onFailure: () => (failures += 1) });

@@ -178,7 +178,7 @@ others('of an invoice have the periods of plans that it sells and credits', () =
 });
 
 // Report 8: refunds and disputes left the plan as it was.
-others('of a charge say that its payment was taken back, or given back', () => {
+others('of a charge report that its payment was refunded, or restored', () => {
   const charge = { kind: 'charge', id: 'evt_1', atMs: AT_S * 1_000, chargeId: 'ch_1' };
   const refund = { id: 'ch_1', customer: 'cus_1', payment_intent: 'pi_1', refunded: true };
   assert.equal(eventOf('charge.refunded', refund), {

@@ -99,7 +99,7 @@ agreeing('are undecided while two values have equally many nodes', async () => {
   assert.equal(decided, [TRUE]);
 });
 
-agreeing('are none for a caller that has aborted', async () => {
+agreeing('are none for a caller that has disposed its watch', async () => {
   const { agreed, decided, say, live } = newScene();
   await say('a', TRUE);
   agreed[Symbol.dispose]();

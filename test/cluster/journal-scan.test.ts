@@ -43,7 +43,7 @@ old('it is deleted, unless a shard of any service refers to it', async () => {
   assert.equal(await names(), ['limiter', 'me', 'owner']);
 });
 
-old('a younger one is kept', async () => {
+old('a younger journal is kept', async () => {
   const { names, scan, clock } = await journalsUnderTest();
   using _ = scan;
   clock.advance(23 * HOUR_MS);

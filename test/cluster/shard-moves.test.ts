@@ -178,7 +178,7 @@ leaving('waits for shards that are closing', async () => {
   assert.equal(await stateOf(left), { value: undefined });
 });
 
-leaving('claims nothing more', async () => {
+leaving('claims no more shards', async () => {
   const scene = await newSceneOfOwner();
   const left = scene.leave();
   scene.kill('a');

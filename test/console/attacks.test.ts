@@ -326,7 +326,7 @@ origins('is reached only by the names of this machine', () => {
 });
 
 // Report 24: a console at ::1 printed a link to 127.0.0.1, where nothing listened.
-origins('is first what it listens on, where links lead to', () => {
+origins('has as its default the listening address, to which links lead', () => {
   assert.is(loopbackOrigins('::1', 8002)[0], 'http://[::1]:8002');
   assert.is(loopbackOrigins('127.0.0.5', 8002)[0], 'http://127.0.0.5:8002');
   assert.is(loopbackOrigins('localhost', 8002)[0], 'http://localhost:8002');

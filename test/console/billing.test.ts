@@ -56,7 +56,7 @@ plan('shows the account’s plan and the plans for sale', async () => {
 });
 
 // Report 12: routes of the console besides those of instances had no limit: 150 checkouts a second.
-plan('is asked for at the provider ten times a minute by one account', async () => {
+plan('is requested from the provider at most ten times a minute by one account', async () => {
   const { desk, clock } = await openShop();
   await using _closing = desk;
   const owner = await desk.owner();
@@ -110,7 +110,7 @@ plan('shows when the plan ends, and how long it is kept after a failed payment',
   assert.equal(failing['next_plan'], { plan: 'free', at: keptUntil });
 });
 
-const pages = suite("the provider’s pages");
+const pages = suite('the provider’s pages');
 
 pages('lead back to the console, and are requested between two audit lines', async () => {
   const { desk, notify, trail, startMs } = await openShop();

@@ -126,7 +126,7 @@ flows('invites, changes and removes members', async () => {
 });
 
 // Report 10: a removed owner came back by an invitation sent before, and nobody saw whose keys went on.
-flows('takes back what a removed or demoted owner could come back by', async () => {
+flows('revokes everything with which a removed or demoted owner could return', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
   for (const deed of ['remove', 'demote'] as const) {
@@ -219,7 +219,7 @@ flows('lets one signed-in person into several accounts', async () => {
 });
 
 // Report 11: an owner who invited an address saw whether it was a user's, and could try its passwords.
-flows('says nothing about users of other accounts to who holds an invitation', async () => {
+flows('reveals nothing about users of other accounts to the holder of an invitation', async () => {
   await using desk = await openConsole();
   await desk.owner('ada@example.com');
   const bob = await desk.owner('bob@example.com', 'accountOfBob');

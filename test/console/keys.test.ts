@@ -88,7 +88,7 @@ keys('are changed by roles that allow it, in their own account only', async () =
 });
 
 // Report 9: a developer could create a key that reads the audit trail and buys plans, though the role may not.
-keys('get no right from anyone whose role does not have that right', async () => {
+keys('give no right to a member whose role does not have that right', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const developer = await desk.member(owner, 'dev@example.com', 'developer');

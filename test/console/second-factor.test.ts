@@ -119,7 +119,7 @@ factor('leaves sessions ended when it is disabled, also those that were half-way
 });
 
 // Report 11: an invitation was accepted with a password alone, though the user had a second factor.
-factor('is asked for by an invitation of who was a member before', async () => {
+factor('is required by an invitation of an existing user', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const bob = await desk.member(owner, 'bob@example.com', 'developer');

@@ -34,7 +34,7 @@ plan('of a thousand observations a second equals a manual calculation', () => {
   near(engines.perCheckpoint, 120, 'a checkpoint');
   // 21.264 + 626.87 / 2.00727 + 55 / 120 µs.
   near(engines.busy, 0.33402, 'engines');
-  // 176 MiB, and 500 instances of 471 MiB / 100,000, beside the tail.
+  // 176 MiB, and 500 instances of 471 MiB / 100,000, in addition to the tail.
   near(engines.bytesEach - UNFLUSHED_BYTES_MAX, 187_018_772, 'memory');
   // 3 copies of 9.2614 + 755.09 / 2.00727 + 25 / 120 µs.
   near(cassandra.busy, 1.15695, 'Cassandra');

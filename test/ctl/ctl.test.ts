@@ -63,7 +63,7 @@ work('creates read-only keys, with an expiry if one is given', async () => {
 });
 
 // Report 20: `ctl keys create --expires` accepted a time in the past.
-work('makes no key that has expired before it is made', async () => {
+work('creates no key that has already expired', async () => {
   await using service = await serviceUnderTest();
   for (const time of ['2026-01-15T11:59:59Z', '2026-01-15T12:00:00Z', '1999-01-01T00:00:00Z']) {
     const { code, err } = await service.ctl('keys', 'create', service.id, '--expires', time);
@@ -237,7 +237,7 @@ const wrong = suite('ctl with a wrong command line');
 
 // Report 37: a wrong command line was refused with raw texts of the parser and of the validator.
 wrong(
-  'says in one line what is wrong, and ends with 2, or with 4 for what is not there',
+  'prints one line with the error, and exits with 2, or with 4 for an unknown object',
   async () => {
     await using service = await serviceUnderTest();
     const cases: [number, string[], RegExp][] = [
@@ -315,7 +315,7 @@ wrong('explains each command: its arguments, its options, and their values', asy
 });
 
 // Report 37: `ctl accounts` had no list of its commands, and a misspelt command no suggestion.
-wrong('shows the commands of a group, and suggests what may be meant', async () => {
+wrong('shows the commands of a group, and suggests similar ones', async () => {
   const group = await run(['accounts'], 'http://127.0.0.1:1');
   assert.equal([group.code, group.out], [2, '']);
   assert.match(group.err, /^ {2}accounts suspend <account> /m);

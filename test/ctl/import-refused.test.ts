@@ -129,7 +129,7 @@ refused('when a field is wrong, and names the line and the field', async () => {
 });
 
 // Report 13: an import accepted what the API refuses: raw newlines, duplicate keys, 20,000 levels, limits above the plan.
-refused('when a text or a number of it is none that the API accepts', async () => {
+refused('when a text or a number is not accepted by the API', async () => {
   const wrong = (kind: string, fields: object) =>
     refusal(changed(written, kind, (line) => ({ ...line, ...fields })));
   const deep = `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;

@@ -144,7 +144,7 @@ for (const named of [BOB.id, ' Bob@B.example']) {
 }
 
 // Report 10: an owner whom an operator removed came back by an invitation sent before.
-removal('takes back what the person invited, and names the keys that the person made', async () => {
+removal('revokes the person’s invitations, and names the keys that the person made', async () => {
   await using cluster = await scene();
   await invited(cluster, 'friend@b.example', SECOND, 'owner', BOB);
   const createdBy = { kind: 'user', id: BOB.id } as const;

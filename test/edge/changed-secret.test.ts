@@ -81,7 +81,7 @@ for (const [secrets, isUnsure] of [
   [[OLD, NEW], true],
   [[NEW, OLD], true],
 ] as const) {
-  asked(`learns with ${secrets.length} secrets whether a new id is certainly unused`, async () => {
+  asked(`states with ${secrets.length} secrets whether a new id is certainly unused`, async () => {
     const calls: EngineCall[] = [];
     const engine = {
       ask(call: EngineCall) {

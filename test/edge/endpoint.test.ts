@@ -16,7 +16,7 @@ catalog('has a test file of its name', () => {
 });
 
 catalog(
-  'reads with GET, with a key of either scope but for the audit trail and the account, and costs only where it processes',
+  'reads with GET and any key except for the audit trail, and costs cycles only to process',
   () => {
     for (const { name, method, scope, isBilled } of ENDPOINTS) {
       // Actions of other callers are shown only to keys with that scope.

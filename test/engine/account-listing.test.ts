@@ -139,7 +139,7 @@ searches('every row with the text in its name is found, in the order of the page
 });
 
 // Report 15: a search looked at 8,192 rows before others had their turn, which took up to 150 ms.
-searches('others get their turn after 2 ms, and what changes meanwhile is not counted', () => {
+searches('other work gets its turn after 2 ms, and that time’s changes are not counted', () => {
   const rows = Array.from({ length: 1_000 }, (_, n) => ({ ...rowOf(`inst_${n}`, 1), name: 'ßſK' }));
   for (const sort of ['name', 'created_at'] as const) {
     const listing = listingOf(rows);

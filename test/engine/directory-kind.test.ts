@@ -170,7 +170,7 @@ large('others get their turn before it is sorted', async () => {
 });
 
 // Report 15: other calls of the account waited until a name search had ended.
-large('others and its own calls get their turn while it is searched', async () => {
+large('other work and its own calls get their turn during a search', async () => {
   let lookedMs = 0;
   const { clock, listings, ask } = directoryUnderTest((own) => ({
     ...{ wallMs: () => own.wallMs(), after: (ms: number, task: () => void) => own.after(ms, task) },

@@ -245,7 +245,7 @@ async function afterTakeOver(isStored: boolean) {
 }
 
 for (const isStored of [true, false]) {
-  const takeOver = suite(`after a take-over with ${isStored ? 'all' : 'nothing'} stored`);
+  const takeOver = suite(`after a takeover with ${isStored ? 'all' : 'nothing'} stored`);
 
   takeOver('no item is applied twice, in a batch or alone', async () => {
     const { second } = await afterTakeOver(isStored);

@@ -90,7 +90,7 @@ choosing('the next observation migrates it, and it keeps the later model', async
   assert.is((await storedHead(scene)).modelVersion, '2.0');
 });
 
-choosing('the later model decides what follows', async () => {
+choosing('the later model computes the following cycles', async () => {
   const meet = await olderInstance();
   const changed = await observe(meet(BOTH_MODELS), LATER);
   const same = await observe(meet(BOTH_MODELS));

@@ -111,7 +111,7 @@ asking('no call names more instances than an engine accepts', async () => {
   assert.equal(counts, [100, 100, 50]);
 });
 
-asking('an account without instances asks no owner', async () => {
+asking('an account without instances causes no call to an owner', async () => {
   const { asked, summariesOf } = ownersUnderTest({}, {});
   assert.is((await summariesOf('acct_1', [])).size, 0);
   assert.equal(asked, []);

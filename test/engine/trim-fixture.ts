@@ -7,7 +7,7 @@ export type ShownRow = {
   readonly timestamp: string;
 };
 
-/** Whether a row is of the same observation as another, or of one before it. */
+/** Whether a row belongs to the same observation as `last`, or to an earlier one. */
 export function isUpTo(row: ShownRow, last: ShownRow): boolean {
   return row.generation < last.generation
     ? true

@@ -40,7 +40,7 @@ async function served(
   return await serveGrpc({ listen: '127.0.0.1:0', services, stopGraceMs: 100 });
 }
 
-const methods = suite("an engine’s methods for operators");
+const methods = suite('an engine’s methods for operators');
 
 methods('return the engine’s answers, to the last bit', async () => {
   const readInstance = async (id: string) => ({ ...REPORT, incarnation: id });

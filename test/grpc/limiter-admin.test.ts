@@ -47,7 +47,7 @@ async function served(readUsage: UsageAdmin['readUsage'] | undefined) {
   return await serveGrpc({ listen: '127.0.0.1:0', services, stopGraceMs: 100 });
 }
 
-const methods = suite("a limiter’s methods for operators");
+const methods = suite('a limiter’s methods for operators');
 
 methods('return the usage of the account, to the last cycle', async () => {
   const asked: string[] = [];

@@ -60,7 +60,7 @@ ahead('is never above the limit, and at the limit needs no more records', () => 
   assert.ok(journal.heads.length <= 3, `${journal.heads.length}`);
 });
 
-ahead('is raised by what one call needs, if that is more', () => {
+ahead('is raised by the need of one call, if that is more', () => {
   const { admit, journal } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 100);
   assert.is(journal.heads.at(-1)?.monthWatermark, 200);
@@ -270,7 +270,7 @@ handoff('nothing is recorded twice: without a change there is no record', () => 
   assert.is(journal.heads.length, 2);
 });
 
-handoff('that was aborted nothing is granted without a new record', () => {
+handoff('that was aborted no call is granted without a new record', () => {
   const { admit, settle, close, journal, dependsOn } = meterUnderTest(custom(100, 100));
   admit(1, 5);
   settle(1, 0);

@@ -80,7 +80,7 @@ accessible('pages with much on them', async (pages) => {
   });
 });
 
-accessible('one instance, live, with all that opens on it', async (pages) => {
+accessible('the live page of one instance, with all its dialogs', async (pages) => {
   const life = wildLife(pages.account);
   const path = `/instances/${life.instance.id}`;
   const owner = await pages.desk.owner();
@@ -100,7 +100,7 @@ accessible('one instance, live, with all that opens on it', async (pages) => {
   });
 });
 
-accessible('pages with nothing on them, or refused', async (pages) => {
+accessible('empty pages, or pages with a refusal', async (pages) => {
   const owner = await pages.desk.owner();
   for (const path of ['/keys', '/usage', '/billing', '/audit', '/nowhere'])
     await look(pages, path, owner);
@@ -145,7 +145,7 @@ accessible('dialogs', async (pages) => {
   }
 });
 
-accessible('what is shown once', async (pages) => {
+accessible('secrets that are shown once', async (pages) => {
   const owner = await pages.desk.owner();
   await look(pages, '/keys', owner, async (page) => {
     await page.getByRole('button', { name: 'Create a key' }).click();

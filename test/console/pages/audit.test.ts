@@ -34,7 +34,7 @@ audit('shows lines newest first, and loads older ones to the oldest', async (pag
   assertQuiet(opened);
 });
 
-audit('narrows down by filters, which stand in the address', async (pages) => {
+audit('filters the lines, with the filters in the address', async (pages) => {
   pages.account.lines = sampleLines(120);
   await using opened = await openAudit(pages);
   const { page } = opened;
@@ -66,7 +66,7 @@ audit('narrows down by filters, which stand in the address', async (pages) => {
   assertQuiet(opened);
 });
 
-audit('opens a line to what was before and after', async (pages) => {
+audit('opens a line to the values before and after', async (pages) => {
   const [line] = sampleLines(1);
   const after = { name: '<b>bold</b>', networks: ['192.0.2.0/24'] };
   pages.account.lines = [{ ...line, before: { name: 'plain' }, after }];
@@ -97,7 +97,7 @@ audit('downloads all lines', async (pages) => {
   assertQuiet(opened);
 });
 
-audit('says when nothing was done yet, and when it cannot be loaded', async (pages) => {
+audit('reports an empty trail and a failed load', async (pages) => {
   await using opened = await openAudit(pages);
   await opened.page.getByText('The audit trail is empty').waitFor();
   pages.account.broken.set('GET /api/audit', 500);

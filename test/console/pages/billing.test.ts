@@ -31,7 +31,7 @@ billing('leads to the checkout for a plan', async (pages) => {
   assert.equal(opened.complaints, ['asked http://pay.example/checkout']);
 });
 
-billing('says what came of it when the browser is back', async (pages) => {
+billing('shows the result when the browser returns', async (pages) => {
   await using opened = await openBilling(pages, '?checkout=done');
   await opened.page.getByRole('status').filter({ hasText: 'back from the checkout' }).waitFor();
   await opened.page.goto(`${pages.origin}/billing?checkout=cancelled`);
@@ -40,7 +40,7 @@ billing('says what came of it when the browser is back', async (pages) => {
 });
 
 billing(
-  'says until when a plan is kept whose payment failed, and leads to the portal',
+  'shows how long a plan is kept after a failed payment, and leads to the portal',
   async (pages) => {
     fillSample(pages.account);
     await using opened = await openBilling(pages);
@@ -57,7 +57,7 @@ billing(
   },
 );
 
-billing('says when a plan renews, or ends', async (pages) => {
+billing('shows when a plan renews, or ends', async (pages) => {
   const subscription = {
     ...{ plan: 'pro', status: 'active', period_ends_at: '2026-02-10T09:30:00.000Z' },
   };
@@ -73,7 +73,7 @@ billing('says when a plan renews, or ends', async (pages) => {
   assertQuiet(opened);
 });
 
-billing('says how an operator sets it up where no provider is configured', async (pages) => {
+billing('explains the set-up to an operator where no provider is configured', async (pages) => {
   await using opened = await openBilling(pages);
   const { page } = opened;
   await page.getByText('Plans cannot be bought yet').waitFor();
