@@ -19,7 +19,7 @@ for (const [where, context] of [
   ['a nested key', `{"a":{"b":[{"\\uDE00":1}]}}`],
   ['reverse order', `{"a":"\\ude00\\ud83d"}`],
 ] as const) {
-  // Report 4: half a surrogate pair in a context was stored, and its history could not be read.
+  // Report 4: half a surrogate pair in a context was stored, and made its history unreadable.
   halves(`in ${where} of a context is refused in every call that takes one`, async () => {
     const id = await caller.createInstance();
     const single = observation(`,"context":${context}`);

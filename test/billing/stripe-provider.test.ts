@@ -52,7 +52,7 @@ real('creates a portal page', async () => {
   assert.match((await providerAt(address).portal(request)).url, /^https:\/\//);
 });
 
-// Report 8: a dispute names neither its customer nor its invoice, and nothing looked for them.
+// Report 8: a dispute names neither its customer nor its invoice, and no code looked for them.
 real('leads from a charge to its customer and its invoice', async () => {
   const charge = {
     kind: 'charge',

@@ -301,7 +301,7 @@ others('keeps no member who used a link that another has used meanwhile', async 
   assert.is(users.filter((user) => user !== undefined).length, 1);
 });
 
-// Report 12: routes of the console besides those of instances had no limit.
+// Report 12: console routes other than those of instances had no limit.
 others('is limited: users and networks have a number of requests a minute', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();

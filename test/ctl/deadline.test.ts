@@ -37,7 +37,7 @@ async function passing<Result>(clock: ManualClock, work: Promise<Result>) {
 
 const hanging = suite('ctl while a server hangs');
 
-// Report 32: a command had no deadline of its own, and waited for a hanging server without end.
+// Report 32: a command had no deadline, and waited forever for a hanging server.
 hanging('ends with 1 and names the call that is not answered', async () => {
   for (const [argv, call] of [
     [['nodes'], 'load'],
@@ -142,7 +142,7 @@ progress('excludes time in which the program itself was busy', async () => {
 
 const pipes = suite('ctl with a pipe without a writer');
 
-// Report 32: a pipe in the place of a file was waited for without end.
+// Report 32: a command waited forever for a pipe in place of a file.
 pipes('refuses it in the place of a token, an audit trail, an export and a backup', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'ctl-pipe-'));
   try {

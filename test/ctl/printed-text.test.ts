@@ -10,7 +10,7 @@ const STEERING = '\u0000\u0007\u001b\u007f\u0085\u009b\u061c\u200e\u202e\u2066\u
 
 const text = suite('foreign text on a terminal');
 
-// Report 13: control characters and characters of direction in names reached the terminal.
+// Report 13: control and direction characters in names reached the terminal.
 text('is escaped in cells, which stay on one line and aligned', () => {
   for (const character of STEERING) {
     const code = character.charCodeAt(0).toString(16).padStart(4, '0');

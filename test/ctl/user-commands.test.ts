@@ -143,7 +143,7 @@ for (const named of [BOB.id, ' Bob@B.example']) {
   });
 }
 
-// Report 10: an owner whom an operator removed came back by an invitation sent before.
+// Report 10: an owner whom an operator removed returned with an earlier invitation.
 removal('revokes the person’s invitations, and names the keys that the person made', async () => {
   await using cluster = await scene();
   await invited(cluster, 'friend@b.example', SECOND, 'owner', BOB);

@@ -94,7 +94,7 @@ writes('are answered with the engine’s answer when only their second line fail
   assert.equal([status, lines, edge.asked.length], [404, 2, 1]);
 });
 
-// Report 12: each write to what does not exist left two durable lines, without any bound.
+// Report 12: each write to an unknown instance left two durable lines, without any bound.
 writes('to an instance that does not exist have no line', async () => {
   await using edge = await edgeWith(() => Promise.reject(new Error('no line is needed')), false);
   for (const [method, url, json] of WRITES.slice(1)) {
