@@ -125,7 +125,7 @@ flows('invites, changes and removes members', async () => {
   assert.is((await desk.browser().signIn('bob@example.com', PASSWORD)).reason, 'no_account');
 });
 
-// Report 10: a removed owner returned with an earlier invitation, and nobody saw which keys still worked.
+// Report 10: a removed owner returned with an old invitation, and nobody saw which keys worked.
 flows('revokes everything with which a removed or demoted owner could return', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
@@ -218,7 +218,7 @@ flows('lets one signed-in person into several accounts', async () => {
   assert.is(none.status, 404);
 });
 
-// Report 11: an owner who invited an address learned if it was registered, and could try its passwords.
+// Report 11: an owner who invited an address learned if it was in use, and could guess passwords.
 flows('reveals nothing about users of other accounts to the holder of an invitation', async () => {
   await using desk = await openConsole();
   await desk.owner('ada@example.com');

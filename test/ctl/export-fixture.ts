@@ -139,7 +139,7 @@ export async function importOf(cluster: Cluster, text: string | Buffer) {
   await using folder = await folderOfTest();
   const path = join(folder.path, 'export.ndjson');
   await writeFile(path, text);
-  // A clock that stands, so that a slow machine prints no progress.
+  // A clock that does not advance, so that a slow machine prints no progress.
   const clock = new ManualClock(START_MS);
   const { code, out, err } = await ctl(['import', path], { cluster: { ...cluster.ports, clock } });
   return { code, out, err: err.replaceAll(path, 'FILE') };

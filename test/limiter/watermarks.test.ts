@@ -270,7 +270,7 @@ handoff('nothing is recorded twice: without a change there is no record', () => 
   assert.is(journal.heads.length, 2);
 });
 
-handoff('that was aborted no call is granted without a new record', () => {
+handoff('that was aborted, no call is granted without a new record', () => {
   const { admit, settle, close, journal, dependsOn } = meterUnderTest(custom(100, 100));
   admit(1, 5);
   settle(1, 0);
