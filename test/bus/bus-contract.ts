@@ -70,7 +70,7 @@ const MESSAGES: Promises = {
     assert.equal(heard, [[], [13, 10], every]);
   },
 
-  async 'are heard in a later turn, never within publish'({ bus, subject }) {
+  async 'are delivered in a later turn, never within publish'({ bus, subject }) {
     const heard: string[] = [];
     using _listener = bus.subscribe(subject, (message) => heard.push(textOf(message)));
     bus.publish(subject, bytes('a'));
@@ -81,7 +81,7 @@ const MESSAGES: Promises = {
     assert.equal(heard, ['a']);
   },
 
-  async 'are copies: what the sender does to its bytes afterwards changes nothing'({
+  async 'are copies: later changes of the bytes by the sender have no effect on them'({
     bus,
     subject,
   }) {
@@ -111,7 +111,7 @@ const MESSAGES: Promises = {
 
 /** Promises about listeners. */
 const LISTENERS: Promises = {
-  async 'that are disposed hear nothing more, not even what is on its way'({ bus, subject }) {
+  async 'that are disposed receive nothing more, not even messages in flight'({ bus, subject }) {
     const heard: string[] = [];
     const gone = bus.subscribe(subject, () => heard.push('disposed'));
     using _stays = bus.subscribe(subject, () => heard.push('stays'));
@@ -122,7 +122,7 @@ const LISTENERS: Promises = {
     assert.equal(heard, ['stays']);
   },
 
-  async 'hear as often as they have subscribed, each time on its own'({ bus, subject }) {
+  async 'receive a message once for each of their subscriptions'({ bus, subject }) {
     let count = 0;
     const listener = (): void => {
       count += 1;
@@ -138,7 +138,7 @@ const LISTENERS: Promises = {
     assert.is(count, 3);
   },
 
-  async 'that throw are reported as bugs and hinder no other'({ bus, bugs, subject }) {
+  async 'that throw are reported as bugs and affect no other'({ bus, bugs, subject }) {
     const heard: string[] = [];
     using _broken = bus.subscribe(subject, () => {
       throw new Error('broken');
@@ -150,7 +150,7 @@ const LISTENERS: Promises = {
     assert.equal(bugs.map(String), ['Error: broken', 'Error: broken']);
   },
 
-  async 'hear nothing of a bus that is closed, and publishing to it does not throw'({
+  async 'receive nothing from a bus that is closed, and publishing to it does not throw'({
     bus,
     subject,
   }) {

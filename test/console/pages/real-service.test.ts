@@ -32,7 +32,7 @@ async function openService(closing: AsyncDisposableStack) {
 }
 
 (isChromiumMissing ? real.skip : real)(
-  'lead from the printed link to a key that works, and to the line that says so',
+  'lead from the printed link to a working key, and to its audit line',
   async () => {
     await using closing = new AsyncDisposableStack();
     const { run, opened, page, api } = await openService(closing);
