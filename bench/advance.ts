@@ -6,8 +6,9 @@ import { newReport, readReport } from '#identity/report';
 import { createState, type State } from '#identity/state';
 
 /*
- * What one cycle costs: the model, the model with everything a caller sees of it, and that as JSON
- * bytes. Run: node bench/advance.ts
+ * Benchmark of one cycle: the model alone, the model with the public answer, and the answer as JSON
+ * bytes.
+ * Run: node bench/advance.ts
  */
 
 const INSTANCE_COUNT = 1_000;
@@ -15,10 +16,10 @@ const CYCLES_PER_ROUND = 100_000;
 const WARM_UP_ROUNDS = 3;
 const ROUNDS = 9;
 
-/** Observations with their distance in time: drawn once, so that drawing is not measured. */
+/** Observations with their time steps, drawn before the measurement. */
 type Step = Observation & { instance: number; dtSeconds: number };
 
-/** A small linear congruential generator: the same stream in every run. */
+/** Linear congruential generator: the same sequence in every run. */
 function drawer(seed: number): () => number {
   let state = seed;
   return () => {
@@ -27,7 +28,7 @@ function drawer(seed: number): () => number {
   };
 }
 
-/** Mostly in character, now and then a surprise or a stress reading, 20 to 60 s apart. */
+/** Mostly typical observations, with an occasional surprise or stress reading, 20 to 60 s apart. */
 function drawSteps(homes: readonly (readonly number[])[]): Step[] {
   const draw = drawer(7);
   return Array.from({ length: CYCLES_PER_ROUND }, () => {

@@ -1,8 +1,8 @@
 /**
- * Whether a change costs throughput: this checkout and another commit side by side. Both are up and
- * take turns every two seconds, so that whatever else the machine does hits both alike, and both are
- * started several times; the median of the pairs' ratios decides. Every full run replaces its section of
- * bench/AGAINST.md. With `--traces` this checkout sends traces of that share of the requests.
+ * Compares the throughput of this checkout with another commit. Both services run at the same time
+ * and take turns every two seconds, so that other work on the machine slows both. Both are started
+ * several times; the median of the pairwise ratios decides. Every full run replaces its section of
+ * bench/AGAINST.md. `--traces` makes this checkout send traces for that share of the requests.
  *
  *   node bench/against.ts <commit> [--quick] [--traces 0.01]
  */
@@ -22,15 +22,18 @@ import { temporaryFolder } from '#bench/temporary-folder';
 import { findWrk } from '#bench/tool-path';
 import { type ClosedResult, runWrk } from '#bench/wrk';
 
-/** The least median ratio of requests a second that is not a loss. */
+/** Minimum median ratio of requests per second that counts as no loss. */
 const RATIO_MIN = 0.97;
 
-/** The same for one that also sends traces. Source: the project's target, for 1 % of the requests. */
+/**
+ * Minimum ratio for a checkout that also sends traces. Source: the project's target, for 1 % of the
+ * requests.
+ */
 const TRACED_RATIO_MIN = 0.95;
 
 /**
- * `starts`: how often both versions are started, because the same program is up to a tenth slower or faster
- * from one start to the next; `pairs` of runs of each.
+ * `starts`: number of starts of both versions, because the speed of a program varies by up to a
+ * tenth between starts. `pairs`: runs of each version per start.
  */
 const FULL = { starts: 4, pairs: 6, seconds: 2, warmUpS: 6 };
 const QUICK = { starts: 1, pairs: 2, seconds: 1, warmUpS: 1 };
@@ -50,7 +53,7 @@ function hashOf(commit: string): string | undefined {
   return status === 0 ? stdout.trim() : undefined;
 }
 
-/** The commit's files beside this checkout's packages, until this process ends. */
+/** Checks out the commit's files with this checkout's packages. Removed when this process ends. */
 function checkOut(commit: string): string {
   const folder = join(temporaryFolder(), 'base');
   const git = (...args: string[]) => execFileSync('git', args, { stdio: 'pipe' });
@@ -96,7 +99,7 @@ function rowOf(
   return { cells: [what, `${pairs.length}`, text(rates), text(costs), verdict(isMet)], isMet };
 }
 
-/** What this checkout does besides, and what that may cost. */
+/** Extra work of this checkout, and the minimum ratio for that work. */
 type Variant = {
   readonly title: string;
   readonly args: string;
@@ -104,7 +107,7 @@ type Variant = {
   readonly variables: Readonly<Record<string, string>>;
 };
 
-/** `ratio`: the share of the requests that are traced; undefined for none. */
+/** `ratio`: share of traced requests; undefined for no traces. */
 function variantOf(ratio: string | undefined, endpoint: string): Variant {
   if (ratio === undefined) {
     return { title: 'Change of the code', args: '', ratioMin: RATIO_MIN, variables: {} };
@@ -117,7 +120,7 @@ function variantOf(ratio: string | undefined, endpoint: string): Variant {
   };
 }
 
-/** What is divided by what. */
+/** Names the two sides of the ratio. */
 function aboutOf(hash: string, ratio: string | undefined): string {
   const traced = ratio === undefined ? '' : `, with \`SERVICE_TRACE_RATIO=${ratio}\`,`;
   return (
@@ -126,7 +129,7 @@ function aboutOf(hash: string, ratio: string | undefined): string {
   );
 }
 
-/** What is started of either version. */
+/** Processes that both versions start. */
 type Topology = {
   readonly label: 's' | 'p';
   readonly title: string;
@@ -138,14 +141,14 @@ const TOPOLOGIES: readonly Topology[] = [
   { label: 'p', title: 'edge + limiter + engine', start: startThreeProcesses },
 ];
 
-/** What is measured against which other checkout, and how long. */
+/** Parameters of a comparison: both checkouts, the topology and the durations. */
 type Comparison = {
   readonly main: string;
   readonly variables: Readonly<Record<string, string>>;
   readonly sizes: typeof FULL;
 };
 
-/** The pairs of every number of connections, of all starts. */
+/** Pairs of runs for every number of connections, over all starts. */
 async function pairsOfTopology(
   wrk: string,
   { label, title, start }: Topology,
@@ -156,7 +159,7 @@ async function pairsOfTopology(
     print(`${title}: start ${round + 1} of ${sizes.starts}`);
     await using opened = new AsyncDisposableStack();
     const startOwn = async () => opened.use(await start(MAIN, variables));
-    // What is started first is not always the same.
+    // Alternate which version starts first.
     const early = round % 2 === 0 ? await startOwn() : undefined;
     const base = opened.use(await start(main));
     const own = early ?? (await startOwn());

@@ -3,7 +3,7 @@ import { HttpCaller } from '#bench/http-caller';
 import { readProcessAnswer } from '#bench/process-answer';
 import type { Server } from '#bench/servers';
 
-/** An answer of the service, written to a file for the references. */
+/** A process answer of the service, stored in a file for the references. */
 export type CapturedAnswer = { readonly file: string; readonly bytes: number };
 
 /** Asks a running service for one process answer and stores it, checked, in `folder`. */

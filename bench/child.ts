@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** How long a process may take to end after SIGTERM before it is killed, in ms. Chosen. */
+/** Maximum time between SIGTERM and SIGKILL of a process, in ms. */
 const STOP_MS_MAX = 5_000;
 
-/** What is started: a program, its arguments, and the environment it gets. */
+/** A program with its arguments and environment. */
 export type Command = {
   readonly name: string;
   readonly program: string;
@@ -12,12 +12,12 @@ export type Command = {
   readonly env: Readonly<Record<string, string>>;
 };
 
-/** Characters of a process's output that are kept to explain why it failed. */
+/** Number of trailing output characters kept to explain a failure. */
 const OUTPUT_KEPT = 4_000;
 
 const running = new Set<Child>();
 
-// However this process ends, by Ctrl-C or by a bug, nothing that it started outlives it.
+// Kill every child when this process exits, also after Ctrl-C or a crash.
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
@@ -25,7 +25,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => process.exit(130));
 }
 
-/** A process that the benchmark started, with whatever it starts itself, until it is disposed. */
+/** A process started by the benchmark, with its descendants, until disposed. */
 export class Child {
   readonly name: string;
   readonly #process: ChildProcess;
@@ -37,7 +37,7 @@ export class Child {
     this.#process = spawn(command.program, [...command.args], {
       env: command.env,
       stdio: ['ignore', 'pipe', 'pipe'],
-      // A process group of its own: `make` and `npm` pass no signals on to what they start.
+      // A separate process group: `make` and `npm` do not pass signals on to their children.
       detached: true,
     });
     running.add(this);
@@ -57,7 +57,7 @@ export class Child {
     return pid;
   }
 
-  /** The last characters that the process wrote, both streams mixed. */
+  /** The last characters of stdout and stderr, interleaved. */
   get output(): string {
     return this.#output;
   }
@@ -73,14 +73,14 @@ export class Child {
     return this.#process.exitCode ?? undefined;
   }
 
-  /** Sends a signal to the process and to everything that it started. */
+  /** Sends a signal to the whole process group. */
   kill(signal: NodeJS.Signals): void {
     const { pid } = this.#process;
     if (pid === undefined) return;
     try {
       process.kill(-pid, signal);
     } catch {
-      // The whole group is gone already.
+      // The process group has already ended.
     }
   }
 
@@ -106,7 +106,7 @@ export class Child {
   }
 }
 
-/** This process's environment without the service's own variables, and with those given. */
+/** This process's environment without `SERVICE_` variables, plus `variables`. */
 export function environment(variables: Record<string, string> = {}): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(process.env)) {
@@ -115,7 +115,7 @@ export function environment(variables: Record<string, string> = {}): Record<stri
   return { ...kept, ...variables };
 }
 
-/** Runs a program to its end and gives back its output. Throws when it exits with another code than 0. */
+/** Runs a program to its end and returns its output. Throws if the exit code is not 0. */
 export async function run(command: Command): Promise<string> {
   await using child = new Child(command);
   const code = await child.ended();

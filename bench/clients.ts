@@ -1,7 +1,7 @@
 /**
- * What the TypeScript client adds to a bare `fetch` that does the same, with 64 calls under way, in turns on one
- * service; and how many more observations a second go through the buffer than through single calls. Every
- * full run replaces its section of bench/AGAINST.md.
+ * Overhead of the TypeScript client over a bare `fetch`, with 64 calls in flight, measured in turns
+ * on one service. Also measures how many more observations per second the buffer sends than single
+ * calls. Every full run replaces its section of bench/AGAINST.md.
  *
  *   node bench/clients.ts [--quick]
  */
@@ -14,28 +14,31 @@ import { startStandalone } from '#bench/service';
 import { numberText, quartilesOf } from '#bench/statistics';
 import { IdentityEngine, ObservationBuffer } from '#clients/typescript/src/identity-engine';
 
-/** Calls under way. Chosen. */
+/** Calls in flight. */
 const CALLS_IN_FLIGHT = 64;
 
-/** The most that a call through the client may take, as a multiple of a bare one. Chosen. */
+/** Maximum time of a call through the client, as a multiple of a bare call. */
 const OVERHEAD_MAX = 1.3;
 
-/** How many times as many observations a second go through the buffer at least. Chosen. */
+/** Minimum throughput of the buffer, as a multiple of single calls. */
 const BUFFER_GAIN_MIN = 5;
 
-/** The first timestamp of an instance lies this far back, so that observations 1 s apart reach no future. */
+/**
+ * Offset of the first timestamp into the past, so that observations 1 s apart never lie in the
+ * future.
+ */
 const PAST_MS = 60 * 86_400_000;
 
 const FULL = { pairs: 12, runMs: 2_000, warmUpMs: 3_000 };
 const QUICK = { pairs: 2, runMs: 500, warmUpMs: 1_500 };
 
-/** One way to make a call, for one of those that make them at the same time. */
+/** Makes one call on behalf of one concurrent worker. */
 type Make = (worker: number) => Promise<void>;
 
-/** What a run came to: calls a second, and microseconds of this process for each. */
+/** Result of a run: calls per second, and CPU time of this process per call in microseconds. */
 type Rate = { readonly perS: number; readonly cpuMicros: number };
 
-/** Instances with the time that each has come to. */
+/** Instances with the timestamp of their last observation. */
 class Fleet {
   readonly ids: string[] = [];
   readonly #timesMs: number[] = [];
@@ -61,7 +64,7 @@ class Fleet {
   }
 }
 
-/** Makes calls for `ms` milliseconds, as many at a time as may be. */
+/** Makes calls for `ms` milliseconds with `CALLS_IN_FLIGHT` workers. */
 async function run(make: Make, ms: number): Promise<Rate> {
   const startedMs = performance.now();
   const before = process.cpuUsage();
@@ -78,7 +81,7 @@ async function run(make: Make, ms: number): Promise<Rate> {
   return { perS: calls / seconds, cpuMicros: (user + system) / calls };
 }
 
-/** The ratios of pairs of runs in turns: time a call, and CPU of this process a call, of one to the other. */
+/** Ratios of alternating runs: time per call, and CPU time of this process per call. */
 async function ratiosOf(
   one: Make,
   other: Make,
@@ -97,7 +100,7 @@ async function ratiosOf(
   return { time, cpu };
 }
 
-/** The same calls without a client. */
+/** The same calls with a bare `fetch`. */
 function bareCalls(base: string, key: string, fleet: Fleet): { snapshot: Make; process: Make } {
   const authorization = `Bearer ${key}`;
   const read = async (response: Response) => {
@@ -129,7 +132,7 @@ function clientCalls(client: IdentityEngine, fleet: Fleet): { snapshot: Make; pr
   };
 }
 
-/** Observations a second through a buffer, each added by one of as many as make calls. */
+/** Observations per second through a buffer, added by `CALLS_IN_FLIGHT` workers. */
 async function bufferRate(client: IdentityEngine, fleet: Fleet, ms: number): Promise<number> {
   const buffer = new ObservationBuffer(client);
   const startedMs = performance.now();
@@ -176,7 +179,7 @@ function textOf(ratios: readonly number[]): string {
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
 const circumstances = await describeRun({
-  // No wrk is used here; `true` has no version either.
+  // This run does not use wrk; `true` prints no version either.
   wrk: 'true',
   k6: undefined,
   postgres: undefined,

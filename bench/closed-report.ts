@@ -4,7 +4,7 @@ import { LABELS, TITLES } from '#bench/servers';
 import { spreadOf, spreadText } from '#bench/statistics';
 import type { ClosedResult } from '#bench/wrk';
 
-/** What all rounds with a number of connections measured, as a section; empty without any. */
+/** Report section of all rounds with a number of connections; empty without rounds. */
 export function closedOf(heading: string, rounds: readonly Round[], connections: number): string {
   const measured = rounds.filter((round) => round.connections === connections);
   const labels = LABELS.filter((label) => measured.some((round) => round.results.has(label)));

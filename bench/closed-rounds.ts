@@ -3,18 +3,18 @@ import type { Label } from '#bench/servers';
 import { numberText } from '#bench/statistics';
 import { type ClosedResult, runWrk } from '#bench/wrk';
 
-/** Connections of the closed-model runs. Source: the targets are given for these two. */
+/** Connections of the closed-model runs. Source: the project's targets. */
 export const CONNECTIONS = [64, 4] as const;
 
-/** The results of one round: of every server, at one number of connections. */
+/** Results of one round for every server, at one number of connections. */
 export type Round = {
   readonly connections: number;
   readonly results: ReadonlyMap<Label, ClosedResult>;
 };
 
 /**
- * Alternating rounds: all servers are up all the time and take turns every few seconds, in another
- * order every round, so that whatever else the machine does hits all of them alike.
+ * Alternating rounds of the closed model. All servers stay up and take turns every few seconds, in
+ * a different order each round, so that other work on the machine slows all servers alike.
  */
 export async function runClosedRounds(
   wrk: string,
@@ -41,7 +41,7 @@ export async function runClosedRounds(
   return rounds;
 }
 
-/** One line of progress for a measurement. */
+/** Progress line of a measurement. */
 export function lineOf(label: Label, connections: number, result: ClosedResult): string {
   if (result.problem !== undefined) return `${label} at ${connections}: VOID, ${result.problem}`;
   return `${label} at ${connections}: ${numberText(result.requestsPerS, 0)} requests/s`;

@@ -8,7 +8,7 @@ import { untilAnswered } from '#bench/readiness';
 /** Milliseconds from the start of a command to its first answer to a process call. */
 export type ColdStart = { readonly command: string; readonly ms: readonly number[] };
 
-/** Cold starts of the standalone service: Node alone, and as a user types it. */
+/** Measures cold starts of the standalone service: by Node directly, and by the user's command. */
 export async function measureColdStart(
   times: number,
   print: (line: string) => void,
@@ -25,7 +25,9 @@ export async function measureColdStart(
   return [node, { command: 'make run', ms: await startsOf(makeStart, times) }];
 }
 
-/** Whether `make run` would do more than start the service: the target is for installed dependencies. */
+/**
+ * Whether `make run` would install dependencies first. The target assumes installed dependencies.
+ */
 async function wouldInstall(): Promise<boolean> {
   const dryRun = { name: 'make', program: 'make', args: ['--dry-run', 'run'], env: environment() };
   return (await run(dryRun)).includes('npm ci');
@@ -58,7 +60,7 @@ async function once(start: Start): Promise<number> {
     }),
   });
   await untilAnswered(child, async () => {
-    // The service prints the key of its local account when it is ready.
+    // The service prints its local account's API key when ready.
     const key = /svc_sk_\w{50}/.exec(child.output)?.[0];
     if (key === undefined) return undefined;
     using caller = new HttpCaller(`http://127.0.0.1:${api}`, key);

@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What takes traces during a measurement and keeps nothing of them. */
+/** Trace collector that discards everything it receives. */
 export type Collector = AsyncDisposable & {
   readonly endpoint: string;
-  /** Bytes that it has taken. */
+  /** Bytes received so far. */
   readonly bytes: () => number;
 };
 
-/** Listens on loopback. It runs in the process that measures, whose CPU is not counted. */
+/** Listens on loopback, in the measuring process, whose CPU time is not counted. */
 export async function openCollector(): Promise<Collector> {
   let bytes = 0;
   const server = createServer((request, response) => {

@@ -1,4 +1,4 @@
-/** A profile as V8's inspector gives it: a tree of calls, and which leaf each sample was taken in. */
+/** CPU profile in the format of V8's inspector: a call tree, and the leaf of each sample. */
 export type CpuProfile = {
   readonly nodes: readonly {
     readonly id: number;
@@ -10,14 +10,17 @@ export type CpuProfile = {
     readonly children?: readonly number[];
   }[];
   readonly samples: readonly number[];
-  /** Microseconds between a sample and the one before. */
+  /** Time since the previous sample, in microseconds. */
   readonly timeDeltas: readonly number[];
 };
 
-/** Time of one function over a whole profile: alone, and with everything that it called. µs. */
+/** Time of one function over a whole profile in µs: self time, and total time with callees. */
 export type FunctionTime = {
   readonly name: string;
-  /** `services/actor-system/actor-runtime/commit-log.ts:84`; empty for what is not JavaScript. */
+  /**
+   * Source position such as `services/actor-system/actor-runtime/commit-log.ts:84`; empty if not
+   * JavaScript.
+   */
   readonly place: string;
   readonly selfMicros: number;
   readonly totalMicros: number;
@@ -25,7 +28,7 @@ export type FunctionTime = {
 
 type Node = CpuProfile['nodes'][number];
 
-/** The time of every function that was ever met. Recursion counts once. */
+/** Times of every sampled function. Recursive calls count once. */
 export function functionTimes(profile: CpuProfile): FunctionTime[] {
   const selfOf = new Map<number, number>();
   for (const [i, id] of profile.samples.entries()) {
@@ -58,7 +61,7 @@ export function functionTimes(profile: CpuProfile): FunctionTime[] {
   }));
 }
 
-/** File and line, from the repository's root or from the package on. */
+/** File and line, relative to the repository or to the package folder. */
 function placeOf({ callFrame: { url, lineNumber } }: Node): string {
   if (url === '') return '';
   const file = url

@@ -1,23 +1,23 @@
 import { readdir, readFile } from 'node:fs/promises';
 
-/** A process whose CPU time is measured, by the name of the report. */
+/** A process whose CPU time is measured, with its name in the report. */
 export type Measured = { readonly name: string; readonly pid: number };
 
-/** Clock ticks a second in /proc: USER_HZ, 100 on every Linux architecture that Node runs on. */
+/** Clock ticks per second in /proc: USER_HZ, 100 on every Linux architecture that Node supports. */
 const TICKS_PER_SECOND = 100;
 
 /** Fields of /proc/<pid>/stat after the closing parenthesis of the program's name. Source: proc(5). */
 const PARENT = 1;
 const UTIME = 11;
 const STIME = 12;
-/** Of children that have ended and were waited for. */
+/** CPU time of ended children that were waited for. */
 const CUTIME = 13;
 const CSTIME = 14;
 
 /**
- * CPU time that a process and its children, living and ended ones, all their threads together, have
- * used so far, in µs; steps of 10 ms. By parent, because the processes of a PostgreSQL server each
- * make a process group of their own.
+ * CPU time used so far by a process and its descendants, in µs, in steps of 10 ms. Includes all
+ * threads and ended children. Follows parent ids, because each process of a PostgreSQL server has
+ * its own process group.
  */
 export async function cpuMicros(pid: number): Promise<number> {
   const own = await statOf(pid);
@@ -29,7 +29,7 @@ export async function cpuMicros(pid: number): Promise<number> {
   return (ticks / TICKS_PER_SECOND) * 1e6;
 }
 
-/** CPU time of a process's threads so far, in µs, by name without the number of a pool's thread. */
+/** CPU time of a process's threads so far, in µs, by thread name without the pool number. */
 export async function threadMicros(pid: number): Promise<Map<string, number>> {
   const micros = new Map<string, number>();
   for (const thread of await readdir(`/proc/${pid}/task`)) {
@@ -47,10 +47,10 @@ function ticksOf(fields: readonly number[]): number {
   return [UTIME, STIME, CUTIME, CSTIME].reduce((sum, field) => sum + (fields[field] ?? 0), 0);
 }
 
-/** The fields after the name; undefined when there is no such process any more. */
+/** Fields after the program name; undefined if the process has ended. */
 async function statOf(pid: number | string): Promise<number[] | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
-  // The name may hold spaces and parentheses; the last parenthesis ends it.
+  // The program name may contain spaces and parentheses; the last parenthesis ends the name.
   return text
     ?.slice(text.lastIndexOf(')') + 2)
     .split(' ')

@@ -1,7 +1,7 @@
-/** What the service itself counted so far. */
+/** Cycle counters of the service. */
 export type CycleCount = { readonly advanced: number; readonly throttled: number };
 
-/** Reads the counters of the processes that advance instances (docs/metrics.md). */
+/** Reads the cycle counters of the processes that advance instances (docs/metrics.md). */
 export async function readCycleCount(metricsUrls: readonly string[]): Promise<CycleCount> {
   const text = await metricsOf(metricsUrls);
   return {
@@ -10,13 +10,15 @@ export async function readCycleCount(metricsUrls: readonly string[]): Promise<Cy
   };
 }
 
-/** The metrics of several processes, one text after the other. */
+/** Concatenates the metrics of several processes. */
 export async function metricsOf(metricsUrls: readonly string[]): Promise<string> {
   const texts = metricsUrls.map(async (url) => (await fetch(`${url}/metrics`)).text());
   return (await Promise.all(texts)).join('\n');
 }
 
-/** The sum of a metric's lines in a Prometheus text, only those with `label` where one is given. */
+/**
+ * Sum of a metric's samples in a Prometheus text. `label` restricts the sum to matching samples.
+ */
 export function sumOf(text: string, metric: string, label = ''): number {
   const lines = text
     .split('\n')

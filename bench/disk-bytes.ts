@@ -5,20 +5,20 @@ import { flushTables } from '#bench/flushed-tables';
 import { sessionIn } from '#test/storage/migrated-keyspace';
 
 /**
- * All files of a table are of one size to this strategy, so that it makes one of any two: what the
- * server's own tool calls a major compaction.
+ * Size-tiered compaction in which any two files form a bucket, so that each table becomes one file.
+ * Same effect as a major compaction.
  */
 const INTO_ONE_FILE = ` AND compaction = {'class': 'SizeTieredCompactionStrategy',
   'min_threshold': 2, 'max_threshold': 64, 'min_sstable_size': 1099511627776}`;
 
-/** How long compaction may take, in ms: Cassandra looks for work once a minute if not asked. */
+/** Maximum wait for compaction, in ms. Cassandra schedules compactions once a minute. */
 const COMPACTED_MS_MAX = 180_000;
 
-/** How often the files are looked at, in ms, and how often they must be the same. */
+/** Interval between checks of the files in ms, and the number of equal checks in a row. */
 const LOOK_EVERY_MS = 2_000;
 const LOOKS_ALIKE = 3;
 
-/** A keyspace, and the folder in which its server has the data of all. */
+/** A keyspace, and its server's data folder. */
 export type KeyspaceFiles = {
   readonly address: string;
   readonly dataFolder: string;
@@ -28,8 +28,8 @@ export type KeyspaceFiles = {
 type TableFiles = { readonly bytes: number; readonly dataFiles: number };
 
 /**
- * Bytes of all files of each table of a keyspace that nothing writes to any more, once everything
- * is flushed and each table compacted into one file. The tables stay that way.
+ * Size in bytes of each table of an idle keyspace, after a flush and a compaction into one file.
+ * The compaction setting is not restored.
  */
 export async function diskBytes(where: KeyspaceFiles): Promise<Map<string, number>> {
   await using session = await sessionIn(where.address, where.keyspace);
@@ -48,7 +48,7 @@ export async function diskBytes(where: KeyspaceFiles): Promise<Map<string, numbe
   return new Map([...files].map(([table, { bytes }]) => [table, bytes]));
 }
 
-/** Whether nothing has changed, and nothing is left to be compacted. */
+/** Whether the files are unchanged and fully compacted. */
 function isAtRest(
   earlier: ReadonlyMap<string, TableFiles>,
   later: ReadonlyMap<string, TableFiles>,
@@ -58,7 +58,7 @@ function isAtRest(
   );
 }
 
-/** The files of each table, whose folder is its name and an id. */
+/** Files of each table. A table's folder name is the table name and an id. */
 async function filesIn(folder: string): Promise<Map<string, TableFiles>> {
   const found = new Map<string, TableFiles>();
   for (const name of await readdir(folder)) {
@@ -73,7 +73,7 @@ async function filesIn(folder: string): Promise<Map<string, TableFiles>> {
   return found;
 }
 
-/** Compaction removes files while they are looked at. */
+/** Size of a file; compaction may remove the file meanwhile. */
 async function sizeOf(path: string): Promise<number> {
   return (await stat(path).catch(() => undefined))?.size ?? 0;
 }

@@ -3,32 +3,32 @@ import type { Options, Part } from '#bench/options';
 import type { PostgresLabel } from '#bench/postgres-reference';
 import type { Label } from '#bench/servers';
 
-/** A durable service of a comparison: how it is called, and how when its calls have keys. */
+/** A durable service in a comparison, with a label for calls with and without idempotency keys. */
 export type DurableEntrant = {
   readonly label: Label & Part;
-  /** The same processes and instances, a fresh key on every call. */
+  /** Label for the same processes and instances with a new key per call. */
   readonly keyedLabel?: Label & Part;
   readonly store: OnCassandra | 'sqlite';
 };
 
-/** A cluster on the Cassandra of its comparison. */
+/** Parameters of a cluster on the shared Cassandra. */
 export type OnCassandra = {
-  /** As many as the command line says unless given. */
+  /** Number of engines; the command line's value by default. */
   readonly engines?: number;
-  /** Where its tables are. */
+  /** Keyspace of the service's tables. */
   readonly keyspace: string;
 };
 
-/** Durable servers that take turns, because they have the same number of instances. */
+/** Durable servers that take turns with the same number of instances. */
 export type DurableComparison = {
   readonly instanceCount: number;
   readonly services: readonly DurableEntrant[];
   readonly references: readonly PostgresLabel[];
-  /** Whether the stateless reference takes part, if it is wanted. */
+  /** Whether stateless reference (c) takes part if selected. */
   readonly isWithStateless: boolean;
 };
 
-/** Engines of (d3). Source: the project's target for them. */
+/** Engines of (d3). Source: the project's targets. */
 const ENGINES_OF_D3 = 3;
 
 const COMPARISONS: readonly DurableComparison[] = [
@@ -41,7 +41,7 @@ const COMPARISONS: readonly DurableComparison[] = [
     references: ['pg', 'cas'],
     isWithStateless: true,
   },
-  // On a file it is so fast that 1,000 would be observed too early now and then.
+  // On a file the service is so fast that 1,000 instances would sometimes be observed too early.
   {
     instanceCount: INSTANCES,
     services: [{ label: 'e', keyedLabel: 'ke', store: 'sqlite' }],
@@ -57,8 +57,8 @@ const COMPARISONS: readonly DurableComparison[] = [
 ];
 
 /**
- * The comparisons that a run has, each with those who are wanted; (c) is measured with them. References
- * alone are measured once.
+ * Comparisons of a run with the selected servers. Each comparison includes (c). If only references
+ * are selected, they are measured once.
  */
 export function comparisonsOf({ parts }: Pick<Options, 'parts'>): DurableComparison[] {
   const wanted = COMPARISONS.map((comparison) => ({

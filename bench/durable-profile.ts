@@ -1,9 +1,10 @@
 /**
- * Where engine and edge spend their time while the durable service of `make bench` is under load:
- * functions by their own time and by all they call, in µs per request. The profiles themselves are
- * kept for a browser's developer tools.
+ * Profiles engine and edge while the durable service of `make bench` is under load. Lists functions
+ * by self time and total time in µs per request. Keeps the profiles as files for a browser's
+ * developer tools.
  *
- *   node bench/durable-profile.ts [--connections 256] [--seconds 10] [--lead-in 22] [--keyed] [--folder profiles]
+ *   node bench/durable-profile.ts [--connections 256] [--seconds 10] [--lead-in 22] [--keyed]
+ * [--folder profiles]
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -25,9 +26,9 @@ const { values } = parseArgs({
   options: {
     connections: { type: 'string', default: '256' },
     seconds: { type: 'string', default: '10' },
-    // JIT compilers, and checkpoints, which are up to two minutes late.
+    // Time for JIT compilation and for checkpoints, which are up to two minutes late.
     'lead-in': { type: 'string', default: '125' },
-    /** A fresh key on every call. */
+    /** Sends a new idempotency key with every call. */
     keyed: { type: 'boolean', default: false },
     folder: { type: 'string' },
   },

@@ -6,7 +6,7 @@ import type { Label } from '#bench/servers';
 import { numberText } from '#bench/statistics';
 import { TIMER_SLACK_NS } from '#deploy/local/cassandra-server';
 
-/** The durable comparisons as sections, one after the other; none if there was none. */
+/** Report sections of the durable comparisons; empty without comparisons. */
 export function durableReport(
   findings: readonly DurableFindings[],
   checkpointS: number,
@@ -60,7 +60,9 @@ function roundsOf({ instanceCount, rounds }: DurableFindings, connections: numbe
   return closedOf(heading, rounds, connections);
 }
 
-/** Tables whose rows are of observations; the others have a few rows, however many those are. */
+/**
+ * Tables whose rows grow with observations. All other tables have a constant, small number of rows.
+ */
 const TABLES = ['heads', 'history', 'drift', 'journal'] as const;
 
 function diskOf({ instanceCount, disk }: DurableFindings): string {

@@ -5,17 +5,17 @@ import { orderOf, type Rounds } from '#bench/rounds';
 import type { Label, Server } from '#bench/servers';
 import { type ClosedResult, runWrk } from '#bench/wrk';
 
-/** Connections of the durable comparison. Source: the targets are given for these two. */
+/** Connections of the durable comparison. Source: the project's targets. */
 export const DURABLE_CONNECTIONS = [64, 256] as const;
 
-/** What a server's turn measured, by the number of connections. */
+/** Results of one turn of a server, by number of connections. */
 type Turn = ReadonlyMap<number, ClosedResult>;
 
 /**
- * Alternating rounds of the durable comparison. A server has both numbers of connections in one
- * turn, because the service writes its checkpoints up to two minutes late: a turn of its begins
- * with as long a load that is not measured, so that what is measured pays for checkpoints as a
- * service that runs for days does, and ends when nothing is left that would burden the next server.
+ * Alternating rounds of the durable comparison. A server runs both numbers of connections in one
+ * turn. Checkpoints are up to two minutes late, so each turn starts with an unmeasured load of that
+ * length. The measured load then pays for checkpoints as a long-running service does. A turn ends
+ * when no checkpoint is pending, so that the next server is undisturbed.
  */
 export async function runDurableRounds(
   wrk: string,
@@ -34,7 +34,7 @@ export async function runDurableRounds(
       for (const [connections, result] of turn) {
         print(`round ${round + 1}/${options.rounds}: ${lineOf(server.label, connections, result)}`);
       }
-      // The next may be the same service: then it goes on with its load.
+      // If the next server is the same service, its load continues.
       const isOver = order[i + 1]?.plan !== server.plan;
       if (isOver && options.isDrained) await whenStored(server, print);
     }
@@ -52,7 +52,7 @@ function roundAt(connections: number, turns: ReadonlyMap<Label, Turn>): Round {
   return { connections, results };
 }
 
-/** Loads a server for as long as its checkpoints need, then measures it. */
+/** Loads a server until checkpoints run steadily, then measures it. */
 async function turnOf(
   server: Server,
   wrk: string,
@@ -69,12 +69,12 @@ async function turnOf(
   return results;
 }
 
-/** Whether Cassandra's compilers have their share in what it does. */
+/** Whether the server uses Cassandra, whose JIT compilers take CPU time. */
 function isOnCassandra({ processes }: Server): boolean {
   return processes.some(({ name }) => name === 'cassandra');
 }
 
-/** Loads a durable service until Cassandra's compilers have nothing left to do. */
+/** Loads a durable service until Cassandra's JIT compilers are idle. */
 async function compiled(
   durable: Server,
   wrk: string,
@@ -89,7 +89,10 @@ async function compiled(
   }
 }
 
-/** Loads a server until each instance was observed: caches are filled, and rows have moved once. */
+/**
+ * Loads a server until each instance was observed, so that caches are full and every row was
+ * updated once.
+ */
 async function allMet(
   server: Server,
   wrk: string,
@@ -105,7 +108,7 @@ async function allMet(
   }
 }
 
-/** Fulfils when the service has checkpointed everything. References have nothing to store. */
+/** Resolves when the service has no pending checkpoints; at once for references. */
 async function whenStored(server: Server, print: (line: string) => void): Promise<void> {
   const { service, isCheckpointing = false } = server;
   if (service === undefined || !isCheckpointing) return;

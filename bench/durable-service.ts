@@ -9,61 +9,60 @@ import { startCassandra } from '#deploy/local/cassandra-server';
 import type { LocalServer } from '#deploy/local/local-server';
 import { startNats } from '#deploy/local/nats-server';
 
-/** Shards of a durable service. As the local cluster has: 10 to 40 for each of its engines. */
+/** Shards of a durable service, as in the local cluster: 10 to 40 per engine. */
 export const SHARDS = 64;
 
-/** The default of the service's own configuration. */
+/** Default keyspace of the service's configuration. */
 export const KEYSPACE = 'identity_engine';
 
-/** As the local cluster has it: while all share two cores, a late answer is not a broken limiter. */
+/** Limiter timeout, as in the local cluster: all processes share two cores and answer slowly. */
 const LIMITER_TIMEOUT_MS = '1000';
 
-/** Of its own choice: others hear of it. */
+/** A free port of the process's choice, announced to other nodes. */
 const ANY_PORT = '127.0.0.1:0';
 
-/** What a durable service consists of, and where its servers keep their things. */
+/** Processes of a durable service, and the folder of their servers. */
 export type DurablePlan = {
   readonly engines: number;
-  /** A folder of its own. */
+  /** Folder of this service alone. */
   readonly folder: string;
-  /** For Node itself, in front of the program, of engines and edge: to profile them. */
+  /** Node arguments of engines and edge, for profiling. */
   readonly nodeArgs?: readonly string[];
-  /** Servers that outlive the service; its own unless given. */
+  /** Servers that outlive the service; started and stopped with the service by default. */
   readonly stores?: Omit<DurableStores, typeof Symbol.asyncDispose>;
-  /** Where its tables are in Cassandra; `identity_engine` unless given. */
+  /** Keyspace of the tables; `identity_engine` by default. */
   readonly keyspace?: string;
   readonly print: (line: string) => void;
 };
 
-/** The servers that a durable service stands on. */
+/** Cassandra and NATS of a durable service. */
 export type DurableStores = AsyncDisposable & {
   readonly cassandra: LocalServer;
   readonly nats: LocalServer;
 };
 
-/** The service and those of its processes that are worth a look inside. */
+/** A durable service and its inspectable processes. */
 export type DurableService = Service & {
   readonly edge: Child;
   readonly engines: readonly Child[];
   readonly cassandra: LocalServer;
-  /** Where its tables are. */
+  /** Keyspace of the tables. */
   readonly keyspace: string;
   /**
-   * Starts an engine that has ended once more, under its name and with its metrics where they were,
-   * and these arguments for Node itself behind those of the plan; gives the process at once, which
-   * ends with the service.
+   * Restarts an ended engine with the same name and metrics port. `nodeArgs` follow the plan's Node
+   * arguments. Returns the process at once; the process ends with the service.
    */
   readonly startAgain: (engine: number, nodeArgs?: readonly string[]) => Child;
 };
 
 type Variables = Readonly<Record<string, string>>;
 
-/** A process of the service and the port of its metrics. */
+/** A process of the service and its metrics port. */
 type Role = { readonly child: Child; readonly metrics: number };
 
 /**
- * Edge, limiter, engines, Cassandra and NATS as processes of this machine, each server with a state
- * of its own. Throws `MissingServer` when a server cannot be had.
+ * Starts edge, limiter, engines, Cassandra and NATS on this machine with fresh data. Throws
+ * `MissingServer` if a server is not installed.
  */
 export async function startDurable(plan: DurablePlan): Promise<DurableService> {
   const { engines, nodeArgs = [], keyspace = KEYSPACE } = plan;
@@ -110,7 +109,7 @@ export async function startDurable(plan: DurablePlan): Promise<DurableService> {
   return { ...service, edge: edge.child, engines: children, cassandra, keyspace, startAgain };
 }
 
-/** Cassandra and NATS with a state of their own. Throws `MissingServer` when one cannot be had. */
+/** Starts Cassandra and NATS with fresh data. Throws `MissingServer` if one is not installed. */
 export async function startStores({
   folder,
   print,
@@ -123,7 +122,9 @@ export async function startStores({
   return { cassandra, nats, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-/** Makes the tables; gives the variables by which every process of the service finds its servers. */
+/**
+ * Creates the tables. Returns the variables with which the service's processes find their servers.
+ */
 export async function migrated(
   { cassandra, nats }: Pick<DurableStores, 'cassandra' | 'nats'>,
   keyspace = KEYSPACE,
@@ -145,7 +146,7 @@ export async function migrated(
   return variables;
 }
 
-/** The variables of a limiter; `port` is where its accounts are administrated. */
+/** Variables of a limiter; `port` is the admin port for accounts. */
 export function limiterVariables(shared: Variables, port: number, listen = ANY_PORT): Variables {
   return {
     ...shared,
@@ -156,7 +157,7 @@ export function limiterVariables(shared: Variables, port: number, listen = ANY_P
   };
 }
 
-/** Starts a process of the service on the stack; fulfils when it is ready. */
+/** Starts a process of the service on the stack; resolves when the process is ready. */
 export async function startProcess(
   opening: AsyncDisposableStack,
   role: string,
@@ -169,7 +170,7 @@ export async function startProcess(
   return { child, metrics };
 }
 
-/** Fulfils when the nodes that show their metrics there own every shard, as long as `witness` runs. */
+/** Resolves when the nodes at `metricsUrls` own every shard. Rejects if `witness` ends. */
 export async function untilAllServed(
   witness: Child,
   metricsUrls: readonly string[],

@@ -11,10 +11,10 @@ export type TargetRow = {
   readonly isMet: boolean;
 };
 
-/** A throughput and what it is divided by. */
+/** A ratio of two throughputs. */
 type Compared = { readonly ours: Label; readonly theirs: Label; readonly connections: number };
 
-/** The least of a ratio. Source: the project's targets. */
+/** Minimum ratios. Source: the project's targets. */
 const RATIOS: readonly (Compared & { readonly least: number })[] = [
   { ours: 'd', theirs: 'pg', connections: 64, least: 2.7 },
   { ours: 'd', theirs: 'pg', connections: 256, least: 3.8 },
@@ -36,7 +36,7 @@ const RATIOS: readonly (Compared & { readonly least: number })[] = [
   { ours: 'k50', theirs: 'd50', connections: 256, least: 0.75 },
 ];
 
-/** Ratios that no target is set for, but that complete the picture. */
+/** Additional ratios without a target. */
 const MORE_RATIOS: readonly Compared[] = [
   { ours: 'd', theirs: 'c', connections: 64 },
   { ours: 'd3', theirs: 'd', connections: 256 },
@@ -48,7 +48,7 @@ const MORE_RATIOS: readonly Compared[] = [
 
 const LIMITERS_SHARE = "the limiter's share of the servers' CPU";
 
-/** The most that a service may take. Source: the project's targets. */
+/** Maximum cost of a service. Source: the project's targets. */
 const LIMITS: readonly {
   label: Label;
   what: string;
@@ -67,7 +67,7 @@ const LIMITS: readonly {
   limit('e', 'p99', 64, 25, 'ms', p99Of),
 ];
 
-/** What the valid rounds of the durable comparison reached. Ratios are of the same round. */
+/** Targets and the results of valid rounds. A ratio compares servers within one round. */
 export function durableTargets(rounds: readonly Round[]): TargetRow[] {
   const ratios = RATIOS.map((compared) => {
     const reached = ratioOf(rounds, compared);
@@ -160,7 +160,7 @@ function limiterPercent(result: ClosedResult): number {
   return (100 * limiter) / microsOf(result, ({ process }) => process !== 'wrk');
 }
 
-/** CPU per request of the processes that are meant, together; NaN if there is none. */
+/** Total CPU time per request of the selected processes; NaN if none is selected. */
 function microsOf({ cpu }: ClosedResult, isMeant: (cost: CpuCost) => boolean): number {
   const meant = cpu.filter(isMeant);
   if (meant.length === 0) return Number.NaN;

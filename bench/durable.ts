@@ -25,17 +25,17 @@ import { temporaryFolder } from '#bench/temporary-folder';
 import { startCassandra } from '#deploy/local/cassandra-server';
 import { startNats } from '#deploy/local/nats-server';
 
-/** What the observations of one service left on the disk. */
+/** Disk space taken by the observations of one service. */
 type DiskUse = {
-  /** The servers that are this service, by their letters. */
+  /** Labels of the servers that this service plays. */
   readonly labels: readonly string[];
   readonly observations: number;
-  /** Those of them that had a key. */
+  /** Number of observations with an idempotency key. */
   readonly keyed: number;
   readonly bytesByTable: ReadonlyMap<string, number>;
 };
 
-/** What one comparison found out. */
+/** Results of one comparison. */
 export type DurableFindings = {
   readonly instanceCount: number;
   readonly rounds: readonly Round[];
@@ -44,32 +44,35 @@ export type DurableFindings = {
 
 type Tools = { readonly wrk: string; readonly postgres: PostgresTools | undefined };
 
-/** What starting the servers of a comparison takes. */
+/** Parameters for starting the servers of a comparison. */
 type Bench = {
   readonly tools: Tools;
   readonly options: Options;
-  /** For the plans of all servers. */
+  /** Folder for the observation plans of all servers. */
   readonly folder: string;
   readonly instanceCount: number;
   readonly print: (line: string) => void;
 };
 
-/** A durable service that is up, and how much its tables take on disk once it has ended. */
+/**
+ * A running durable service. `readBytes` returns its tables' disk usage after the service has
+ * ended.
+ */
 type StartedStore = {
   readonly service: Service;
   readonly readBytes: () => Promise<ReadonlyMap<string, number>>;
 };
 
-/** The servers that a durable service is. */
+/** Servers of one durable service. */
 type Started = Pick<StartedStore, 'readBytes'> & { readonly servers: readonly Server[] };
 
-/** The Cassandra of a comparison, and where its files are. */
+/** Cassandra of a comparison, and its data folder. */
 type Cassandra = Pick<DurableStores, 'cassandra'> & { readonly dataFolder: string };
 
 /**
- * Starts the services on Cassandra and their references on PostgreSQL, as far as they are wanted,
- * loads them in turns, and checks at the end that what each has stored is what it answered. One
- * comparison after the other, each on a Cassandra and a PostgreSQL that nothing else uses.
+ * Measures the selected durable services and references. Starts the services on Cassandra and the
+ * references on PostgreSQL, loads them in turns, and compares stored state with answers at the end.
+ * Comparisons run one after the other, each on a new Cassandra and PostgreSQL.
  */
 export async function measureDurable(
   tools: Tools,
@@ -101,11 +104,11 @@ async function measureComparison(
   servers.push(...(await startReferences(opened, bench, comparison)));
   const rounds = await runDurableRounds(tools.wrk, { servers, options, print });
   print('comparing what is stored with what was answered');
-  // One of those that share instances vouches for all.
+  // Servers with the same plan share instances: check one of them.
   const plans = Map.groupBy(servers, ({ plan }) => plan);
   for (const [server] of plans.values()) if (server !== undefined) await checkLedger(server);
   const counts = await Promise.all(started.map(countsOf));
-  // A service that runs keeps writing to its journal.
+  // Stop the service first: a running service keeps writing to its journal.
   await opened.disposeAsync();
   const disk: DiskUse[] = [];
   for (const { readBytes, ...count } of counts) {
@@ -126,7 +129,7 @@ async function startStore(
   return { cassandra, dataFolder: join(folder, 'state', 'data') };
 }
 
-/** Starts a service and makes its instances. */
+/** Starts a service and creates its instances. */
 async function startEntrant(
   opening: AsyncDisposableStack,
   cassandra: Cassandra | undefined,
@@ -154,7 +157,7 @@ async function startedOnFile(opening: AsyncDisposableStack): Promise<StartedStor
   return { service, readBytes: async () => fileBytes(file) };
 }
 
-/** With a NATS of its own. */
+/** Starts a service on Cassandra with a new NATS. */
 async function startedOnCassandra(
   opening: AsyncDisposableStack,
   stores: Cassandra | undefined,
@@ -193,7 +196,7 @@ async function startReferences(
   return servers;
 }
 
-/** How many observations a service had, from its own metrics. */
+/** Counts a service's observations from the service's metrics. */
 async function countsOf({ servers, readBytes }: Started) {
   const [server] = servers;
   const { advanced } = await readCycleCount(server?.service?.metricsUrls ?? []);
@@ -201,7 +204,7 @@ async function countsOf({ servers, readBytes }: Started) {
   return { labels, readBytes, observations: advanced, keyed: server?.plan.keyedAnswers ?? 0 };
 }
 
-/** What reference (c) answers: it has no model of its own. */
+/** Captures a process answer for reference (c), which has no model. */
 async function answerOfStandalone(folder: string): Promise<CapturedAnswer> {
   await using service = await startStandalone();
   const server = await prepareService('s', service, folder, { instanceCount: 1 });

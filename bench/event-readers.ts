@@ -6,23 +6,23 @@ import { at } from '#bench/process-answer';
 import { CYCLES_PER_MONTH, REQUESTS_PER_MINUTE } from '#bench/service';
 import { adminClient } from '#ctl/admin-client';
 
-/** Streams of one key, and keys of one account: the bounds of decision 244. */
+/** Maximum streams per key, and keys per account. Source: decision 244. */
 const STREAMS_PER_KEY = 20;
 const KEYS_PER_ACCOUNT = 5;
 
-/** Streams that are opened side by side. */
+/** Streams opened concurrently. */
 const OPENING = 50;
 
-/** How long one may take until its first event, in ms. */
+/** Maximum wait for the first event of a stream, in ms. */
 const OPEN_MS_MAX = 20_000;
 
-/** An instance that is not observed, and a key that may follow it. */
+/** An idle instance, and a key with access to its events. */
 export type Followable = { readonly id: string; readonly key: string };
 
 const Account = z.object({ id: z.string() });
 const Key = z.object({ key: z.string() });
 
-/** Makes as many instances, with the accounts and keys that streams of all of them need. */
+/** Creates `count` instances, with enough accounts and keys for one stream of each. */
 export async function followables(
   address: string,
   adminPort: number,
@@ -51,13 +51,13 @@ export async function followables(
   return found;
 }
 
-/** Streams of events that are open until disposed. */
+/** Open event streams, until disposed. */
 export type OpenStreams = Disposable & {
-  /** How many the service has ended by itself. */
+  /** Number of streams ended by the service. */
   readonly ended: number;
 };
 
-/** Opens a stream of each, and waits until all have their first state. */
+/** Opens one stream per instance and waits for the first state of each. */
 export async function openStreams(
   address: string,
   followed: readonly Followable[],
@@ -98,7 +98,7 @@ async function openStream(address: string, { id, key }: Followable): Promise<Soc
     begun += chunk;
     if (!begun.startsWith('HTTP/1.1 200')) throw new Error(`no stream: ${begun}`);
   }
-  // From here on only what shows that it is there.
+  // Only keep-alive data follows; discard it.
   socket.resume();
   return socket;
 }

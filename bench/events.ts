@@ -1,6 +1,7 @@
 /**
- * What open streams of events cost: the throughput of observations with 1,000 idle streams and without,
- * in turns on two services, and the memory of a stream. Every full run replaces its section of bench/AGAINST.md.
+ * Cost of open event streams: the throughput of observations with and without 1,000 idle streams,
+ * in turns on two services, and the memory per stream. Every full run replaces its section of
+ * bench/AGAINST.md.
  *
  *   node bench/events.ts [--quick]
  */
@@ -23,13 +24,13 @@ const STREAMS = 1_000;
 /** Connections that load the service. */
 const CONNECTIONS = 64;
 
-/** The least median ratio of requests a second. Source: the project's target. */
+/** Minimum median ratio of requests per second. Source: the project's target. */
 const RATIO_MIN = 0.95;
 
-/** The most that a stream may hold, in bytes. Source: the project's target. */
+/** Maximum memory of one stream, in bytes. Source: the project's target. */
 const STREAM_BYTES_MAX = 20 * 1_024;
 
-/** A busy machine is no limiter that is away. */
+/** Long limiter timeout: a slow answer on a busy machine is not an outage. */
 const PATIENT = { SERVICE_LIMITER_TIMEOUT_MS: '5000' };
 
 const FULL = { pairs: 12, seconds: 1, warmUpS: 2 };
@@ -42,7 +43,7 @@ function print(line: string): void {
   process.stderr.write(`${s.padStart(4)} s  ${line}\n`);
 }
 
-/** A service with instances to load and instances to follow. */
+/** A service under load, and the instances that streams follow. */
 type Scene = { readonly server: Server; readonly followed: readonly Followable[] };
 
 async function sceneOf(service: AdministeredService): Promise<Scene> {
@@ -50,10 +51,12 @@ async function sceneOf(service: AdministeredService): Promise<Scene> {
   return { server, followed: await followables(service.address, service.adminPort, STREAMS) };
 }
 
-/** What streams do to a run: requests a second, and CPU a request, as shares of those without. */
+/**
+ * Effect of streams on a run: requests per second and CPU per request, relative to a run without.
+ */
 type Ratio = { readonly rate: number; readonly cpu: number };
 
-/** One run: its requests a second, and what each cost the service. */
+/** Measures one run: requests per second, and CPU time per request. */
 async function runOn(wrk: string, server: Server, seconds: number) {
   const { requestsPerS, cpu, problem } = await runWrk(wrk, server, {
     connections: CONNECTIONS,
@@ -65,7 +68,7 @@ async function runOn(wrk: string, server: Server, seconds: number) {
   return { requestsPerS, micros };
 }
 
-/** The ratios of one run with streams to one without, in either order. */
+/** Ratios of one run with streams to one without, in either order. */
 async function pairOf(
   wrk: string,
   [busy, plain]: readonly [Scene, Scene],
@@ -81,7 +84,7 @@ async function pairOf(
   return { rate, cpu };
 }
 
-/** The ratios of all pairs: each of two services has the streams for half of them. */
+/** Ratios of all pairs. Each of the two services has the streams in half of the pairs. */
 async function ratiosOf(
   wrk: string,
   [one, other]: readonly [Scene, Scene],
@@ -91,7 +94,7 @@ async function ratiosOf(
   for (const scenes of [[one, other] as const, [other, one] as const]) {
     const [busy] = scenes;
     using streams = await openStreams(busy.server.address, busy.followed);
-    // What was made for the streams is no garbage that a run must collect.
+    // Opening the streams leaves garbage; collect it before the measured runs.
     for (const { server } of scenes) await runOn(wrk, server, warmUpS);
     for (let pair = 0; pair < pairs / 2; pair += 1) {
       ratios.push(await pairOf(wrk, scenes, pair % 2 === 0, seconds));
@@ -101,7 +104,7 @@ async function ratiosOf(
   return ratios;
 }
 
-/** Live and resident bytes of a stream, edge and engine together, all garbage collected. */
+/** Live and resident bytes per stream in edge and engine, after garbage collection. */
 async function bytesOfStream(
   inspector: Inspector,
   address: string,

@@ -1,20 +1,20 @@
 import { DatabaseSync } from 'node:sqlite';
 import { MAIN, startStandalone } from '#bench/service';
 
-/** This service as one process on one SQLite file, which it makes unless it is there. */
+/** Starts this service as one process on one SQLite file; creates the file if missing. */
 export function startOnFile(file: string, nodeArgs: readonly string[] = []) {
   return startStandalone(nodeArgs, MAIN, fileVariables(file));
 }
 
-/** The variables of a process on this file. */
+/** Variables of a process on this SQLite file. */
 export function fileVariables(file: string): Readonly<Record<string, string>> {
   return { SERVICE_STORAGE: 'sqlite', SERVICE_SQLITE_FILE: file };
 }
 
-/** Name under which `fileBytes` has the pages that no table uses. */
+/** Key of unused pages in the result of `fileBytes`. */
 const FREE = 'free pages';
 
-/** Bytes of each table of a file with its indexes, and of what none uses; of a file that none writes to. */
+/** Bytes of each table of an idle file, indexes included, and of unused pages. */
 export function fileBytes(file: string): Map<string, number> {
   using database = new DatabaseSync(file, { readOnly: true });
   const tables = database.prepare(`

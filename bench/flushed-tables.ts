@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CassandraSession } from '#storage/cassandra/session';
 import { changeSchema } from '#test/storage/scratch-keyspace';
 
-/** How soon a table writes to disk what it has in memory, in ms. Chosen. */
+/** Flush period of a table, in ms: short, so that a run need not wait. */
 const FLUSH_PERIOD_MS = 1_000;
 
 /**
- * Lets tables write to disk what they have in memory, without the server's own tools: by their
- * period, which stays as it is. `more` is a further option of theirs, changed together with it.
+ * Flushes tables to disk by setting their flush period, without Cassandra's own tools. The period
+ * stays set. `more` is a further table option, set in the same statement.
  */
 export async function flushTables(
   session: CassandraSession,
@@ -21,7 +21,7 @@ export async function flushTables(
   await sleep(3 * FLUSH_PERIOD_MS);
 }
 
-/** Lets tables keep in memory again what they are sent, until it is much. */
+/** Resets the flush period of tables, so that only a full memtable is flushed. */
 export async function keepInMemory(
   session: CassandraSession,
   tables: readonly string[],

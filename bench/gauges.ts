@@ -2,39 +2,42 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { metricsOf, sumOf } from '#bench/cycle-count';
 import { withProgress } from '#bench/progress';
 
-/** What a service's nodes show of themselves. A node counts its actors and records once a second. */
+/** Gauges of a service's nodes. A node updates its counts of actors and records once a second. */
 
-/** How old a figure of its actors may be, in ms: a load is measured this long after its end. */
+/** Maximum age of an actor gauge, in ms. Gauges are read this long after the end of a load. */
 const COUNTED_MS = 1_100;
 
-/** How often it is asked whether there is none left, in ms. */
+/** Polling interval while waiting for zero, in ms. */
 const ASK_EVERY_MS = 250;
 
-/** How long the service may take to store everything, in ms: two minutes of age, and much to write. */
+/**
+ * Maximum wait until all records are stored, in ms: two minutes of checkpoint delay, and the
+ * writing.
+ */
 const STORED_MS_MAX = 240_000;
 
-/** Shards that the engines own. */
+/** Number of shards owned by the engines. */
 export async function ownedShards(metricsUrls: readonly string[]): Promise<number> {
   return sumOf(await metricsOf(metricsUrls), 'shards_owned');
 }
 
-/** Instances in the engines' memory. */
+/** Number of instances in the engines' memory. */
 export async function activeInstances(metricsUrls: readonly string[]): Promise<number> {
   return sumOf(await metricsOf(metricsUrls), 'identity_actors_active', 'actor="instance"');
 }
 
-/** Meters in the limiters' memory. */
+/** Number of meters in the limiters' memory. */
 export async function activeMeters(metricsUrls: readonly string[]): Promise<number> {
   return sumOf(await metricsOf(metricsUrls), 'identity_actors_active', 'actor="meter"');
 }
 
-/** Records that are durable and not checkpointed, those of the last second included. */
+/** Number of durable records without a checkpoint, including the last second. */
 export async function unflushedRecords(metricsUrls: readonly string[]): Promise<number> {
   await sleep(COUNTED_MS);
   return await countedRecords(metricsUrls);
 }
 
-/** Fulfils when everything is checkpointed. Throws when that takes longer than four minutes. */
+/** Resolves when everything is checkpointed. Throws after four minutes. */
 export function untilStored(
   metricsUrls: readonly string[],
   print: (line: string) => void,
@@ -44,8 +47,8 @@ export function untilStored(
 }
 
 /**
- * Fulfils when `count`, a figure of a node's actors, has come down to nothing; what happened a moment
- * ago is waited for first. Throws when that takes longer than `msMax`.
+ * Resolves when gauge `count` reaches zero. Waits for the gauge to include recent changes first.
+ * Throws after `msMax`.
  */
 export async function untilNone(
   count: () => Promise<number>,

@@ -2,27 +2,30 @@ import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Requests that a caller has under way at once. As many as the larger benchmark run. */
+/** Requests in flight of one caller, as in the larger benchmark run. */
 const CALLS_IN_FLIGHT = 64;
 
-/** How long one call may take, in ms: the service's own longest (architecture 3.5), and some. */
+/** Maximum time of one call, in ms: above the service's own deadline (architecture 3.5). */
 const CALL_MS_MAX = 15_000;
 
 /**
- * How often a call is sent that finds no limiter, and how long between, in ms: nothing of it has
- * happened, and a machine that stops for a second need not end half an hour of measuring.
+ * Number of retries when the limiter is unavailable, and the pause between them in ms. Such a call
+ * had no effect, so a retry is safe, and a short stall need not abort a long run.
  */
 const TRIES_MAX = 10;
 const PAUSE_MS = 1_000;
 
-/** A call over HTTP, relative to the caller's base address. */
+/** An HTTP call, relative to the caller's base address. */
 export type Call = {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly body?: string;
 };
 
-/** Calls one address over kept connections; used for preparing and checking, never for measuring speed. */
+/**
+ * HTTP client with kept-alive connections, for preparation and checks only, never for measured
+ * load.
+ */
 export class HttpCaller {
   readonly #base: string;
   readonly #key: string;
@@ -33,7 +36,9 @@ export class HttpCaller {
     this.#key = key;
   }
 
-  /** The body of a 2xx answer. Throws for every other status, `limiter_unavailable` at length. */
+  /**
+   * Returns the body of a 2xx answer. Retries `limiter_unavailable`; throws for every other status.
+   */
   async send(call: Call): Promise<unknown> {
     for (let tries = 1; ; tries += 1) {
       const { status, body } = await this.#answerTo(call);
@@ -45,7 +50,10 @@ export class HttpCaller {
     }
   }
 
-  /** Sends `count` calls, several at a time, each made from its index; the answers in that order. */
+  /**
+   * Sends `count` calls, several concurrently. `callOf` makes each call from its index. Returns the
+   * answers in order.
+   */
   async sendAll<Answer>(
     count: number,
     callOf: (index: number) => Call,

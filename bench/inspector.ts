@@ -3,13 +3,13 @@ import type { CpuProfile } from '#bench/cpu-profile';
 import { at } from '#bench/process-answer';
 import { untilAnswered } from '#bench/readiness';
 
-/** Bytes that a Node process holds: all of it, and what its objects and buffers need. */
+/** Memory of a Node process: resident bytes, and live bytes of objects and buffers. */
 export type MemoryUse = { readonly residentBytes: number; readonly liveBytes: number };
 
-/** Between two samples of a profile: short against a turn, and still under 5 % of its own cost. */
+/** Sampling interval in µs: shorter than an event-loop turn, with under 5 % overhead. */
 const SAMPLE_MICROS = 500;
 
-/** Talks to a Node process that was started with `--inspect=127.0.0.1:0`. */
+/** Inspector client of a Node process started with `--inspect=127.0.0.1:0`. */
 export class Inspector {
   readonly #socket: WebSocket;
   #lastId = 0;
@@ -18,7 +18,7 @@ export class Inspector {
     this.#socket = socket;
   }
 
-  /** Connects to the address that Node printed at its start. */
+  /** Connects to the inspector address that Node prints at its start. */
   static async connect(child: Child): Promise<Inspector> {
     const url = await untilAnswered(child, async () => {
       return /ws:\/\/127\.0\.0\.1:\d+\/[\w-]+/.exec(child.output)?.[0];
@@ -31,15 +31,15 @@ export class Inspector {
     return new Inspector(socket);
   }
 
-  /** Collects all garbage, then reads how much memory is left in use. */
+  /** Collects all garbage, then reads the memory in use. */
   async memoryAfterCollection(): Promise<MemoryUse> {
-    // Twice: what the first collection finalizes is freed by the second.
+    // Twice: the second collection frees objects finalized by the first.
     await this.#call('HeapProfiler.collectGarbage');
     await this.#call('HeapProfiler.collectGarbage');
     return this.memory();
   }
 
-  /** How much memory is in use now, garbage included. */
+  /** Memory in use, garbage included. */
   async memory(): Promise<MemoryUse> {
     const expression = 'process.memoryUsage()';
     const result = await this.#call('Runtime.evaluate', { expression, returnByValue: true });
@@ -47,7 +47,7 @@ export class Inspector {
     return { residentBytes: bytes('rss'), liveBytes: bytes('heapUsed') + bytes('external') };
   }
 
-  /** What the process's functions did while `work` was under way, in the format of `.cpuprofile`. */
+  /** CPU profile of the process while `work` runs, in `.cpuprofile` format. */
   async profile(work: () => Promise<void>): Promise<CpuProfile> {
     await this.#call('Profiler.enable');
     await this.#call('Profiler.setSamplingInterval', { interval: SAMPLE_MICROS });

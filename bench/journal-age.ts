@@ -3,7 +3,7 @@ import { type JournalAppends, measureJournal } from '#bench/journal-appends';
 import { temporaryFolder } from '#bench/temporary-folder';
 import { startCassandra } from '#deploy/local/cassandra-server';
 
-/** Measures an aged journal on a Cassandra of its own, which nothing else has used before. */
+/** Measures an aged journal on a new Cassandra. */
 export async function measureJournalAge(
   slots: number,
   print: (line: string) => void,

@@ -5,33 +5,39 @@ import { cassandraJournalStore } from '#storage/cassandra/journals';
 import type { JournalStore } from '#storage/ports/journal';
 import { openMigratedKeyspace } from '#test/storage/migrated-keyspace';
 
-/** A group as it gathers while the append before it is under way (architecture 3.1). Bytes. */
+/**
+ * Bytes of a typical group: records that gather while the previous append is in flight
+ * (architecture 3.1).
+ */
 const GROUP_BYTES = 40 * 120;
-/** How often the low-water mark moves (architecture 3.1), in slots. */
+/** Minimum number of slots between moves of the low-water mark (architecture 3.1). */
 const TRUNCATION_SLOTS_MIN = 1_000;
-/** The newest slots, which a journal keeps because their records are not checkpointed yet. */
+/** Newest slots, kept by a journal because their records have no checkpoint yet. */
 const KEPT_SLOTS = 1_000;
 const ROUNDS = 20;
 const APPENDS_PER_ROUND = 100;
-/** Appends to the fresh journal that are not counted, and how many bring server and driver to speed. */
+/** Uncounted appends to the fresh journal, which warm up server and driver. */
 const WARM_UP_APPENDS = 2_000;
 
-/** The most that an append to an old journal may take, by one to a fresh one. Source: the project's targets. */
+/**
+ * Maximum time of an append to an old journal, relative to a fresh journal. Source: the project's
+ * targets.
+ */
 export const AGED_RATIO_MAX = 1.5;
 
-/** What an append costs on a journal that has just begun and on one that has seen much. */
+/** Latency of appends to a fresh and to an aged journal. */
 export type JournalAppends = {
   readonly droppedSlots: number;
   readonly freshP50Ms: number;
   readonly agedP50Ms: number;
-  /** How long it took to fill the old one. */
+  /** Time to fill the aged journal, in s. */
   readonly filledS: number;
 };
 
 /**
- * Appends to a fresh journal and to one that has dropped `slots` slots and been flushed to disk, in
- * turns, so that whatever else the machine does meets both. Makes a keyspace of its own on the
- * server and drops it at the end. Takes about 2 ms a slot.
+ * Measures appends to a fresh journal and to an aged one, in turns, so that other work on the
+ * machine slows both. The aged journal has dropped `slots` slots and been flushed to disk. Creates
+ * a keyspace on the server and drops it at the end. Takes about 2 ms per slot.
  */
 export async function measureJournal(server: string, slots: number): Promise<JournalAppends> {
   await using keyspace = await openMigratedKeyspace(server);
@@ -70,7 +76,10 @@ class Writer {
     return this;
   }
 
-  /** Appends groups one after the other, and drops what is older than the kept slots; ms of each. */
+  /**
+   * Appends groups one by one and truncates slots older than the kept ones. Returns the time of
+   * each append in ms.
+   */
   async append(count: number): Promise<number[]> {
     const tookMs: number[] = [];
     for (const end = this.#next + count; this.#next < end; this.#next += 1) {

@@ -1,7 +1,7 @@
 /**
- * What one append costs on a journal that has just begun, and on one that has dropped
- * many slots and been flushed to disk, on a server that runs already. `make bench` measures the same
- * on a server of its own. Source: architecture 3.1.
+ * Latency of an append to a fresh journal and to an aged one, on a running server. The aged journal
+ * has dropped many slots and been flushed to disk. `make bench` measures the same on a new server.
+ * Source: architecture 3.1.
  *
  *   node bench/journal.ts --server 127.0.0.1:9042 [--slots 200000]
  */

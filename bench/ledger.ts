@@ -7,8 +7,8 @@ import type { Server } from '#bench/servers';
 const PAGE = 100;
 
 /**
- * Adds up the `cycle_count` of all instances as the API shows them, and compares the sum with the
- * service's counter of cycles, which vouched for every single run. Throws when they differ.
+ * Compares the sum of `cycle_count` over all instances in the API with the service's cycle counter,
+ * by which every run was checked. Throws if they differ.
  */
 export async function checkLedger(server: Server): Promise<void> {
   const { service } = server;

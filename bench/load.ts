@@ -8,24 +8,24 @@ import { prepareService, type Server, startReference } from '#bench/servers';
 import { startStandalone, startThreeProcesses } from '#bench/service';
 import { temporaryFolder } from '#bench/temporary-folder';
 
-/** The load generators; k6 only if the open model is wanted. */
+/** Load generators; k6 only if the open model is selected. */
 export type Tools = { readonly wrk: string; readonly k6: string | undefined };
 
-/** What was measured of the servers under load. */
+/** Results of the servers under load. */
 export type Load = {
   readonly answerBytes: number | undefined;
   readonly rounds: readonly Round[];
   readonly open: readonly OpenRow[];
 };
 
-/** Starts the servers that are wanted, loads them in turns, and checks their books at the end. */
+/** Starts the selected servers, loads them in turns, and checks their cycle counts at the end. */
 export async function measureLoad(
   tools: Tools,
   options: Options,
   print: (line: string) => void,
 ): Promise<Load> {
   const { parts } = options;
-  // With the durable comparison (c) is measured there, and here only beside others.
+  // The durable comparison measures (c) itself; measure (c) here only beside other servers.
   const isComparing = (['a', 's', 'p'] as const).some((label) => parts.has(label));
   const isWithDurable = comparisonsOf(options).some(({ isWithStateless }) => isWithStateless);
   if (!isComparing && (!parts.has('c') || isWithDurable)) {
@@ -34,7 +34,7 @@ export async function measureLoad(
   await using opened = new AsyncDisposableStack();
   const folder = temporaryFolder();
   print('starting the servers');
-  // The standalone service is always needed: its answer is what the references send.
+  // The standalone service is always needed: the references send its answer.
   const standalone = await prepareService('s', opened.use(await startStandalone()), folder);
   const answer = await captureAnswer(standalone, folder);
   const files = { folder, answerFile: answer.file };

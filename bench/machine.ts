@@ -5,10 +5,10 @@ import { promisify } from 'node:util';
 import type { PostgresTools } from '#bench/postgres-server';
 import { at } from '#bench/process-answer';
 
-/** One line of the report's head: what the figures belong to. */
+/** One line of the report's head. */
 export type Circumstance = { readonly name: string; readonly value: string };
 
-/** The machine, the versions and the time of a run. To be read before anything is started. */
+/** Machine, versions and time of a run. Call before anything is started. */
 export async function describeRun(tools: {
   readonly wrk: string;
   readonly k6: string | undefined;
@@ -55,7 +55,7 @@ async function packageVersion(name: string): Promise<string> {
   return String(at(JSON.parse(text), ['version']));
 }
 
-/** What a program prints; also when it fails, because `wrk -v` exits with 1. */
+/** Output of a program, also on failure, because `wrk -v` exits with 1. */
 async function outputOf(program: string, args: readonly string[]): Promise<string> {
   const failed = (error: unknown) => ({ stdout: String(at(error, ['stdout']) ?? '') });
   const { stdout } = await promisify(execFile)(program, args).catch(failed);

@@ -17,7 +17,7 @@ import { installedK6 } from '#deploy/local/k6-install';
 import { MissingServer } from '#deploy/local/missing-server';
 import { installedNats } from '#deploy/local/nats-install';
 
-/** Where the report of a complete run goes; written here alone. */
+/** Results file of a complete run. */
 const RESULTS = 'bench/RESULTS.md';
 
 const startedMs = performance.now();
@@ -57,7 +57,7 @@ async function measureAll(options: Options): Promise<void> {
   }
 }
 
-/** Whatever a run needs is looked for before anything is measured. */
+/** Finds all tools of a run before the first measurement. */
 async function findTools(options: Options) {
   const { parts } = options;
   const wrk = await findWrk();

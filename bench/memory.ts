@@ -6,35 +6,35 @@ import { at } from '#bench/process-answer';
 import { startStandalone } from '#bench/service';
 import { mebibytes } from '#bench/statistics';
 
-/** Instances made before the first measurement, so that code and tables are counted in it. */
+/** Instances created before the first measurement, so that its memory includes code and tables. */
 const WARM_UP_INSTANCES = 1_000;
 
-/** How many instances are made, and how long nothing is sent before they count as idle, in s. */
+/** Number of instances, and seconds without requests until instances count as idle. */
 export type MemoryRun = { readonly instances: number; readonly idleS: number };
 
-/** Memory at one point of the run. */
+/** Memory at one stage of the run. */
 type MemoryStage = MemoryUse & {
   readonly title: string;
-  /** Resident bytes before garbage was collected. */
+  /** Resident bytes before garbage collection. */
   readonly uncollectedBytes: number;
 };
 
-/** What instances in memory cost. */
+/** Memory cost of instances. */
 export type MemoryResult = {
   readonly instances: number;
   readonly stages: readonly MemoryStage[];
-  /** Instances that the service had in memory at the last stage. */
+  /** Number of instances in memory at the last stage. */
   readonly active: number;
-  /** Live bytes that one more cycle of an idle instance leaves behind: its history row. */
+  /** Live bytes added by one more cycle of an idle instance: its history row. */
   readonly bytesPerRow: number;
-  /** Live bytes of one idle active instance, its history row not counted. */
+  /** Live bytes of one idle active instance, without its history row. */
   readonly bytesPerInstance: number;
 };
 
 /**
- * Creates many instances in one standalone process, sends each two observations, and measures the
- * memory in between, each time after a collection of all garbage. What the second observation adds
- * is what a history row costs. `start` starts another service than the one in memory.
+ * Measures the memory of instances in one standalone process. Creates them, sends each two
+ * observations, and measures after each step, garbage collected. The second observation adds
+ * exactly one history row. `start` replaces the default in-memory service.
  */
 export async function measureMemory(
   run: MemoryRun,
@@ -84,7 +84,7 @@ function create(caller: HttpCaller, count: number): Promise<string[]> {
   );
 }
 
-/** Sends every instance one observation and checks that it became this cycle. */
+/** Sends every instance one observation and checks that the answer has `cycle`. */
 async function observeEach(
   caller: HttpCaller,
   ids: readonly string[],

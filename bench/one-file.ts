@@ -1,9 +1,10 @@
 /**
- * What one file carries: a million instances with ten million observations, and a page of the history,
- * a start after a good end and after a crash, the bytes of each, and the size of the journal under a
- * steady load. A full run replaces its section of bench/SCALE.md.
+ * Scale run of one SQLite file: a million instances with ten million observations. Measures history
+ * pages, starts after a clean stop and after a crash, bytes per table, and the journal's size under
+ * a steady load. A full run replaces its section of bench/SCALE.md.
  *
- *   node bench/one-file.ts [--quick] [--instances 1000000] [--rate 1000] [--seconds 300] [--memory 20000]
+ *   node bench/one-file.ts [--quick] [--instances 1000000] [--rate 1000] [--seconds 300] [--memory
+ * 20000]
  */
 import { parseArgs } from 'node:util';
 import { describeRun } from '#bench/machine';
@@ -12,7 +13,7 @@ import { oneFileReport } from '#bench/one-file/report';
 import { keepSection, SCALE_PAGE } from '#bench/report-page';
 import { findWrk } from '#bench/tool-path';
 
-// The load lasts more than twice as long as a checkpoint may be late.
+// The load lasts more than twice the maximum delay of a checkpoint.
 const FULL: Sizes = {
   instances: 1_000_000,
   rate: 1_000,
@@ -56,7 +57,7 @@ const sizes: Sizes = {
   memory: sizeOf('memory'),
 };
 
-// A hundred instances are of all kinds.
+// Each hundred instances contain all kinds of histories.
 if (sizes.instances % 100 !== 0) throw new Error('--instances is a multiple of 100');
 
 const tools = { wrk: await findWrk(), k6: undefined, postgres: undefined, redis: undefined };

@@ -3,13 +3,13 @@ import { post } from 'k6/http';
 import type { Options } from 'k6/options';
 import { MODES } from '../loadtest/mix.ts';
 
-// The open model: requests start at a fixed rate whatever the answers do, as independent agents
-// would. Run by open-model.ts, which gives address, key, instances, times and rate.
+// Open model: requests start at a fixed rate, independent of answers, as from independent agents.
+// Run by open-model.ts, which passes address, key, instances, times and rate.
 
-/** Requests that may be under way at once; more wanted means dropped iterations and a void row. */
+/** Maximum requests in flight. Beyond this, k6 drops iterations, which voids the row. */
 const UNDER_WAY_MAX = 300;
 
-/** Seconds at the beginning that are not reported: connections are opened, code is warmed. */
+/** Unreported seconds at the start, for connections and JIT compilation. */
 const WARM_UP_S = 2;
 
 const address = __ENV['ADDRESS'] ?? '';
@@ -41,11 +41,11 @@ export const options: Options = {
       maxVUs: UNDER_WAY_MAX,
     },
   },
-  // A threshold makes k6 keep the figures of one phase apart.
+  // A threshold makes k6 record one phase separately.
   thresholds: { 'http_req_duration{phase:measured}': ['max>=0'] },
 };
 
-/** One observation, near what the agent usually is. The instances take turns, as in process.lua. */
+/** Sends one typical observation. Instances take turns, as in process.lua. */
 export function observe(): void {
   const n = scenario.iterationInTest;
   const [id = '', ...strengths] = instances[n % instances.length] ?? [];

@@ -4,13 +4,13 @@ import { at } from '#bench/process-answer';
 import { problemOf } from '#bench/proof';
 import type { Server } from '#bench/servers';
 
-/** An open-model run: requests start at a fixed rate, whatever the answers do. */
+/** An open-model run: requests start at a fixed rate, independent of answers. */
 export type OpenRun = {
   readonly requestsPerS: number;
   readonly seconds: number;
 };
 
-/** Latencies of an open-model run; void when `problem` says why. */
+/** Latencies of an open-model run; void if `problem` is set. */
 export type OpenResult = {
   readonly p50Ms: number;
   readonly p99Ms: number;
@@ -18,10 +18,13 @@ export type OpenResult = {
   readonly problem: string | undefined;
 };
 
-/** k6's own name for the latencies of the reported phase of open-model.k6.ts. */
+/** k6's metric of the latencies in the reported phase of open-model.k6.ts. */
 const LATENCY = 'http_req_duration{phase:measured}';
 
-/** One run of k6 against `server`, its answers proved right, none of its iterations dropped. */
+/**
+ * Runs k6 once against `server`. The result is void if an answer was wrong or an iteration was
+ * dropped.
+ */
 export async function runOpenModel(k6: string, server: Server, run: OpenRun): Promise<OpenResult> {
   let metrics: unknown;
   let problem = '';
@@ -66,7 +69,7 @@ async function send(k6: string, server: Server, run: OpenRun): Promise<unknown> 
   return JSON.parse(json);
 }
 
-/** A figure of k6's summary; a counter that never counted is not in it and means 0. */
+/** A figure of k6's summary. A counter that never counted is missing and means 0. */
 function figureOf(metrics: unknown, metric: string, statistic: string): number {
   const value = at(metrics, [metric, 'values', statistic]);
   return typeof value === 'number' ? value : 0;

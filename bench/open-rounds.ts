@@ -3,13 +3,15 @@ import type { Rounds } from '#bench/rounds';
 import type { Label } from '#bench/servers';
 import { numberText } from '#bench/statistics';
 
-/** Arrival rates of the open model, requests a second: a busy day, and the middle of what (p) can do. */
+/**
+ * Arrival rates of the open model in requests per second: a busy day, and half the capacity of (p).
+ */
 const RATES = [1_000, 3_000] as const;
 
-/** A void attempt is repeated once: a stall of 100 ms anywhere on the machine drops iterations. */
+/** Attempts per row. A stall of 100 ms on the machine drops iterations and voids the attempt. */
 const ATTEMPTS_MAX = 2;
 
-/** Every server at every rate, one after the other. */
+/** Measures every server at every rate, one after the other. */
 export async function runOpenRounds(
   k6: string,
   { servers, options, print }: Rounds,
@@ -37,6 +39,6 @@ export type OpenRow = {
   readonly label: Label;
   readonly requestsPerS: number;
   readonly result: OpenResult;
-  /** How often it was measured; the last attempt is the one reported. */
+  /** Number of attempts; the row reports the last one. */
   readonly attempts: number;
 };

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { TITLES } from '#bench/servers';
 
-/** The parts of a run: the servers under closed load, and everything measured besides. */
+/** Parts of a run: servers under closed load, and the other measurements. */
 const PARTS = [
   ...(['a', 'c', 's', 'p', 'open', 'd', 'd3', 'k', 'e', 'ke', 'pg', 'cas'] as const),
   ...(['d50', 'k50', 'pg50', 'cas50'] as const),
@@ -11,10 +11,10 @@ const PARTS = [
 /** One of `PARTS`. */
 export type Part = (typeof PARTS)[number];
 
-/** How long everything takes and how often it is done. */
+/** Durations and repetitions of a run. */
 export type Options = {
   readonly parts: ReadonlySet<Part>;
-  /** Whether every part is run at full length; only then the results file is written. */
+  /** Whether every part runs at full length. Only a complete run writes the results file. */
   readonly isComplete: boolean;
   readonly rounds: number;
   readonly secondsPerRun: number;
@@ -23,22 +23,22 @@ export type Options = {
   readonly coldStarts: number;
   readonly memoryInstances: number;
   readonly memoryIdleS: number;
-  /** Engines of the durable service, except (d3); one unless given. */
+  /** Number of engines of the durable service, except (d3); default 1. */
   readonly engines: number;
-  /** How long the durable service is loaded before it is measured, in s. */
+  /** Seconds of load on the durable service before the measurement. */
   readonly checkpointS: number;
-  /** Whether its last checkpoints are waited for before another server is loaded. */
+  /** Whether to wait for the last checkpoints before another server is loaded. */
   readonly isDrained: boolean;
-  /** How long it is loaded once at the beginning, with each number of connections, in s. */
+  /** Seconds of initial load, for each number of connections. */
   readonly compileS: number;
   readonly journalSlots: number;
 };
 
-// Five rounds give a median that one disturbed round cannot move. 45 s of idleness: request ids are
-// forgotten after 20 s; what is stored by then, after two minutes, is waited for. 200,000 slots: the
-// project's target is given for that many. Under the durable load Cassandra's compilers take a third
-// of its CPU after 22 s and a hundredth after 150; a limiter's load, which lasts for one such time,
-// was not looked at.
+// Five rounds: a single disturbed round does not change the median.
+// 45 s of idleness: call ids expire after 20 s, and the run waits for pending checkpoints.
+// 200,000 slots: the number in the project's target.
+// Under durable load, Cassandra's JIT compilers take a third of its CPU after 22 s and a hundredth
+// after 150 s. The limiter's load lasts for one such period; its compilers were not measured.
 const FULL = {
   rounds: 5,
   secondsPerRun: 4,
@@ -67,7 +67,7 @@ const QUICK = {
   journalSlots: 2_000,
 };
 
-/** For `--help`, and for a wrong command line. */
+/** Usage text for `--help` and for an invalid command line. */
 export const USAGE = `usage: node bench/main.ts [--quick] [--rounds n] [--engines n] [--only part,...]
 
   --quick      the smallest rounds: whether every part works, no figures to compare
@@ -84,10 +84,10 @@ ${Object.entries(TITLES)
   memory   of instances that are idle
   journal  appends to a journal that has dropped many slots`;
 
-/** More do not fit on one machine with two cores. */
+/** Maximum number of engines on a machine with two cores. */
 const ENGINES_MAX = 8;
 
-/** Reads the command line; undefined when it is not understood. */
+/** Parses the command line; undefined if invalid. */
 export function readOptions(args: readonly string[]): Options | undefined {
   const values = parse(args);
   if (values === undefined) return undefined;

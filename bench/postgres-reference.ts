@@ -6,7 +6,7 @@ import { untilReady } from '#bench/readiness';
 import type { Server } from '#bench/servers';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 
-/** The references by how they write. */
+/** Write strategies of the references. */
 const WAYS = {
   pg: 'transaction',
   cas: 'compare-and-set',
@@ -17,10 +17,10 @@ const WAYS = {
 /** A reference on PostgreSQL. */
 export type PostgresLabel = keyof typeof WAYS;
 
-/** Its key; the reference checks no more of one than whether its digest is known. */
+/** API key of the reference, which only looks up the key's digest. */
 const KEY = `svc_sk_${'0'.repeat(50)}`;
 
-/** One of the references on PostgreSQL, with a database and instances of its own. */
+/** Starts a reference on PostgreSQL with its own database and instances. */
 export async function startPostgresReference(
   label: PostgresLabel,
   postgres: Postgres,
@@ -40,7 +40,7 @@ export async function startPostgresReference(
   );
   const address = `http://127.0.0.1:${port}`;
   await untilReady(child, `${address}/metrics`);
-  // As the reference makes them.
+  // Same instances as the reference creates.
   const instances = Array.from({ length: instanceCount }, (_, i) => ({
     id: `inst_${i.toString(16).padStart(16, '0')}`,
     modeStrengths: PERSONA_PROFILES[i % PERSONA_PROFILES.length]?.strengths ?? [],

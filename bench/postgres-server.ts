@@ -7,29 +7,32 @@ import { untilAnswered } from '#bench/readiness';
 import { temporaryFolder } from '#bench/temporary-folder';
 import { findProgram, MissingTool } from '#bench/tool-path';
 
-/** Where Debian keeps the programs that are not on PATH; the newest version counts. */
+/** Debian's folder of PostgreSQL programs outside PATH; the newest version counts. */
 const DEBIAN = '/usr/lib/postgresql';
 
-/** Whom the server runs as when we are root, as which it refuses to run. */
+/** User of the server if this process is root, because PostgreSQL refuses to run as root. */
 const USER = 'postgres';
 
-/** Programs of a PostgreSQL, and what must stand before them so that the server takes them. */
+/** Programs of a PostgreSQL, and the command prefix for running the server. */
 export type PostgresTools = {
   readonly folder: string;
-  /** Empty, or a command that runs the rest as another user. */
+  /** Empty, or a command that runs its arguments as another user. */
   readonly asUser: readonly string[];
   readonly owner: { readonly uid: number; readonly gid: number } | undefined;
   readonly version: string;
 };
 
-/** A PostgreSQL of this run, with everything on its way to the disk before a commit is answered. */
+/** A PostgreSQL server of this run. A commit is flushed to disk before its answer. */
 export type Postgres = AsyncDisposable & {
   readonly process: Child;
-  /** Makes a database of this name and gives its URL. */
+  /** Creates a database and returns its URL. */
   database(name: string): Promise<string>;
 };
 
-/** Where PostgreSQL's programs are, and as whom they run. Throws `MissingTool` in one line. */
+/**
+ * Finds PostgreSQL's programs and the user to run them. Throws `MissingTool` with a one-line
+ * message.
+ */
 export async function findPostgres(): Promise<PostgresTools> {
   const postgres = await findProgram('postgres', DEBIAN);
   if (postgres === undefined) {
@@ -44,7 +47,7 @@ export async function findPostgres(): Promise<PostgresTools> {
   return { folder, asUser, owner: { uid, gid }, version };
 }
 
-/** Starts a PostgreSQL on a folder of its own, on loopback, with the settings it comes with. */
+/** Starts a PostgreSQL with a fresh folder on loopback, with default settings. */
 export async function startPostgres(tools: PostgresTools): Promise<Postgres> {
   await using opening = new AsyncDisposableStack();
   const folder = temporaryFolder();
@@ -58,7 +61,7 @@ export async function startPostgres(tools: PostgresTools): Promise<Postgres> {
     unix_socket_directories: '',
     fsync: 'on',
     synchronous_commit: 'on',
-    // Two references keep connections open; the usual 100 would do, with nothing to spare.
+    // Two references keep connections open; the default of 100 would leave no reserve.
     max_connections: '120',
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
@@ -68,7 +71,8 @@ export async function startPostgres(tools: PostgresTools): Promise<Postgres> {
   const urlOf = (name: string) => `postgres://${USER}@127.0.0.1:${port}/${name}`;
   const query = async (text: string): Promise<true> => {
     const client = new Client({ connectionString: urlOf('postgres') });
-    // A server that is starting says so and hangs up: the rejection says it, the event would end this process.
+    // A starting server rejects connections. The rejected promise reports this; without a listener
+    // the event would end the process.
     client.on('error', () => {});
     try {
       await client.connect();
@@ -100,7 +104,7 @@ function commandOf(program: string, args: readonly string[]) {
   return { name: program, program, args, env: environment() };
 }
 
-/** User and group number of a user. */
+/** User id and group id of a user. */
 async function idsOf(user: string): Promise<string[]> {
   try {
     const ids = ['-u', '-g'].map((which) => run(commandOf('id', [which, user])));

@@ -1,7 +1,7 @@
-/** A JSON object whose fields are not known in advance. */
+/** A JSON object with unknown fields. */
 export type JsonObject = { readonly [name: string]: unknown };
 
-/** The body of a process answer as the service sent it: what the Fastify reference answers with. */
+/** Body of a process answer of the service; the Fastify reference answers with the same body. */
 export type ProcessAnswer = {
   readonly data: {
     readonly snapshot: JsonObject & { readonly mode_strengths: JsonObject };
@@ -18,7 +18,7 @@ export type ProcessAnswer = {
   };
 };
 
-/** A path into the answer under which an object must stand. */
+/** Paths of the answer that must hold an object. */
 const OBJECTS = [
   ['data', 'snapshot', 'mode_strengths'],
   ['data', 'contract', 'decision_style'],
@@ -39,7 +39,7 @@ export function at(value: unknown, path: readonly string[]): unknown {
   );
 }
 
-/** Checks the outline of a process answer; throws when it is something else. */
+/** Checks the outline of a process answer; throws if it does not match. */
 export function readProcessAnswer(body: unknown): ProcessAnswer {
   for (const path of OBJECTS) {
     if (!isObject(at(body, path))) throw new Error(`the process answer has no ${path.join('.')}`);

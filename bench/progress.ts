@@ -1,7 +1,7 @@
-/** How often long work prints how far it is, in ms. */
+/** Interval between progress lines, in ms. */
 const PRINT_EVERY_MS = 5_000;
 
-/** Does `work`, and prints `line()` every 5 s meanwhile. */
+/** Runs `work` and prints `line()` every 5 s meanwhile. */
 export async function withProgress<Result>(
   line: () => string,
   print: (line: string) => void,

@@ -2,18 +2,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type CycleCount, readCycleCount } from '#bench/cycle-count';
 import type { Server } from '#bench/servers';
 
-/** Requests that were cut off have come to their end when nothing was counted for this long, in ms. Chosen. */
+/** Time without counted cycles after which aborted requests count as finished, in ms. */
 const QUIET_MS = 200;
 
-/** How long that may take, in ms: 256 of them on a busy disk. Chosen. */
+/** Maximum wait for that quiet time, in ms: 256 requests on a busy disk. */
 const QUIET_MS_MAX = 15_000;
 
-/** How many requests a load generator saw answered, and how many more it may have sent. */
+/** Requests of a load generator with an answer, and the maximum number without. */
 export type Sent = { readonly answered: number; readonly unanswered: number };
 
 /**
- * Runs a load and compares what was answered with what the service itself counted: as many cycles
- * as answers, none throttled. Says what is wrong, or undefined. References count nothing.
+ * Runs a load and compares its answers with the service's cycle counter: one cycle per answer, none
+ * throttled. Returns a description of the problem, or undefined. References have no counter.
  */
 export async function problemOf(
   server: Server,
@@ -35,7 +35,10 @@ export async function problemOf(
   return `${answered} answers, but ${answered + surplus} cycles`;
 }
 
-/** What is counted when nothing is under way any more: a late one would meet the next run's time. */
+/**
+ * Reads the counters when no request is in flight, so that late requests do not count for the next
+ * run.
+ */
 async function restingCount(metricsUrls: readonly string[]): Promise<CycleCount> {
   const deadlineMs = performance.now() + QUIET_MS_MAX;
   let count = await readCycleCount(metricsUrls);

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Child } from '#bench/child';
 
-/** How long a process may take until it answers, in ms. Chosen: a start takes about half a second. */
+/** Maximum start time of a process, in ms; a start usually takes half a second. */
 const READY_MS_MAX = 20_000;
 
-/** How often a starting process is asked, in ms: the resolution of the cold start. */
+/** Polling interval of a starting process, in ms: the resolution of the cold start. */
 const ASK_EVERY_MS = 5;
 
 /**
- * Asks until `ask` gives something else than undefined; a refused connection counts as not yet.
- * Throws with the process's last output when it ends or takes too long.
+ * Polls until `ask` returns a value. A refused connection counts as not ready. Throws with the
+ * process's last output if the process ends or takes too long.
  */
 export async function untilAnswered<Answer>(
   child: Child,

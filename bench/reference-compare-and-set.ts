@@ -3,7 +3,7 @@ import { observe, type SentObservation, type StoredIdentity } from '#bench/refer
 import { identityOf, READ, valuesOf } from '#bench/reference-rows';
 import type { ObservationStore } from '#bench/reference-store';
 
-/** Tries that others may win in a row before it is no chance. Chosen. */
+/** Maximum attempts of an optimistic update; more conflicts in a row are not chance. */
 const TRIES_MAX = 10;
 
 const SWAP = {
@@ -18,8 +18,9 @@ const SWAP = {
 };
 
 /**
- * Reference (cas): the same in one statement, which commits by itself. The state is kept in the
- * process's memory; the update holds only if the row still has its version, else both begin again.
+ * Reference (cas): one auto-committed compare-and-set statement per observation. State is cached in
+ * the process. The update applies only if the row still has the cached version; otherwise both
+ * steps start again.
  */
 export function compareAndSetStore(pool: Pool): ObservationStore {
   const known = new Map<string, StoredIdentity>();

@@ -3,14 +3,14 @@ import fastify from 'fastify';
 import { type ProcessAnswer, readProcessAnswer } from '#bench/process-answer';
 import { OBSERVATION, PROCESS_ANSWER, PROCESS_PARAMS } from '#bench/reference-schemas';
 
-// Reference (c): the route that a careful Fastify user writes. ajv checks path and body,
-// fast-json-stringify renders the answer; no state, no authentication, no headers, no metrics.
+// Reference (c): a typical well-written Fastify route. ajv validates path and body,
+// fast-json-stringify renders the answer. No state, authentication, headers or metrics.
 // Usage: node bench/reference-fastify.ts <port> <file with a process answer of the service>
 
 const [port = '0', answerFile = ''] = process.argv.slice(2);
 const { data } = readProcessAnswer(JSON.parse(await readFile(answerFile, 'utf8')));
 
-/** A fresh object for every request, as a handler that computes its answer would return. */
+/** Returns a new object per request, as a handler that computes its answer. */
 function answer(instanceId: string): ProcessAnswer {
   const { snapshot, contract, drift } = data;
   const { deviation } = drift;

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 
-// Reference (a): what node:http does with nothing on top. It takes each request's body from the
-// socket, looks at nothing, and answers the same bytes: the ceiling of the platform and of wrk.
+// Reference (a): plain node:http. Reads each request's body, ignores it, and answers the same
+// bytes. Upper bound of the platform and of wrk.
 // Usage: node bench/reference-http.ts <port> <file with the answer's body>
 
 const [port = '0', answerFile = ''] = process.argv.slice(2);

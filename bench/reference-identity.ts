@@ -6,7 +6,7 @@ import { MODE_NAMES } from '#identity/modes';
 import { newReport, readReport } from '#identity/report';
 import { createState, ENERGY_DEFAULT, type State } from '#identity/state';
 
-/** An observation as callers send it (interface 2.7), checked by a schema before. */
+/** An observation as sent by callers (interface 2.7), validated by a schema. */
 export type SentObservation = {
   readonly mode_target: string;
   readonly signal_strength: number;
@@ -15,15 +15,15 @@ export type SentObservation = {
   readonly timestamp?: string;
 };
 
-/** What a database row keeps of an instance. */
+/** Stored state of an instance in a database row. */
 export type StoredIdentity = {
   readonly version: number;
-  /** Time of the last observation, in Unix milliseconds; undefined: there was none. */
+  /** Time of the last observation in Unix milliseconds; undefined before the first. */
   readonly observedAtMs: number | undefined;
   readonly model: State;
 };
 
-/** What an observation made of an instance: its next row, its history row, and the answer. */
+/** Result of an observation: next row, history row and answer. */
 export type Cycle = {
   readonly next: StoredIdentity & { readonly observedAtMs: number };
   readonly mode: number;
@@ -42,8 +42,8 @@ export function newIdentity(modeStrengths: readonly number[]): StoredIdentity {
 }
 
 /**
- * One observation of an instance, with the service's own model, interval rule and answer; undefined
- * when it came too early. Changes nothing.
+ * Processes one observation with the service's model, interval rule and answer. Returns undefined
+ * if the observation came too early. Pure.
  */
 export function observe(
   id: string,

@@ -8,16 +8,17 @@ import { OBSERVATION, PROCESS_PARAMS } from '#bench/reference-schemas';
 import { transactionStore } from '#bench/reference-transaction';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 
-// References (pg) and (cas): what a careful user of Fastify and PostgreSQL writes. ajv checks path
-// and body, the API key is looked up by its digest in memory, the model is the service's own, and so
-// are the bytes of the answer. No limiter. What it counts and lists has the service's names, so that
-// the same proof holds for it.
-// Usage: node bench/reference-postgres.ts <transaction|compare-and-set> <port> <database's url> <API key> <instances>
+// References (pg) and (cas): a typical well-written service on Fastify and PostgreSQL. ajv
+// validates path and body, the API key is looked up in memory by digest, and model and answer are
+// the service's own. No limiter. Counters and listing have the service's names, so that the same
+// checks apply.
+// Usage: node bench/reference-postgres.ts <transaction|compare-and-set> <port> <database's url>
+// <API key> <instances>
 
-/** Connections to the database: enough for commits to share a flush of the log. Chosen. */
+/** Maximum database connections: enough for commits to share a flush of the log. */
 const CONNECTIONS_MAX = 32;
 
-/** Rows of one statement while the instances are made. Chosen. */
+/** Rows inserted by one statement when instances are created. */
 const FILLED_AT_ONCE = 1_000;
 
 const ACCOUNT = 'bench0000000';
@@ -34,9 +35,9 @@ app.decorateRequest('accountId', '');
 app.get('/metrics', async () => {
   return `identity_cycles_total ${tally.advanced}\nidentity_throttled_total ${tally.early}\n`;
 });
-// What history holds, for the ledger: it must agree with what was answered.
+// Rows of `history`, compared by the ledger with the number of answers.
 app.get<{ Querystring: { limit: string; offset: string } }>('/v1/instances', async ({ query }) => {
-  // The page first: what an offset leaves out must not be counted.
+  // Page first, then count: rows before the offset need no count.
   const text = `SELECT id, (SELECT count(*)::integer FROM history WHERE instance_id = id) AS cycle_count
     FROM (SELECT id FROM instances ORDER BY id LIMIT $1 OFFSET $2) AS page`;
   const { rows } = await pool.query(text, [query.limit, query.offset]);
@@ -67,7 +68,7 @@ app.post<{ Params: { id: string }; Body: SentObservation }>(
 );
 await app.listen({ host: '127.0.0.1', port: Number(port) });
 
-/** Makes the tables, the account's key and the instances, as different as the personas. */
+/** Creates the tables, the account's key and the instances with the personas' profiles. */
 async function fill(): Promise<void> {
   await pool.query(TABLES);
   await pool.query('INSERT INTO api_keys VALUES ($1, $2)', [digestOf(apiKey), ACCOUNT]);

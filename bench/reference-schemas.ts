@@ -1,6 +1,6 @@
 import { MODE_TARGETS } from '#identity/modes';
 
-/** JSON schemas of reference (c), field by field as the service's process route has them. */
+/** JSON schemas of reference (c), with the fields of the service's process route. */
 
 const number = { type: 'number' } as const;
 const integer = { type: 'integer' } as const;
@@ -9,7 +9,7 @@ const boolean = { type: 'boolean' } as const;
 const strings = { type: 'array', items: string } as const;
 const nullable = { type: ['string', 'null'] } as const;
 
-/** An object with exactly these fields, all required. */
+/** Schema of an object with exactly these required fields. */
 function object<Fields extends Record<string, unknown>>(properties: Fields) {
   return {
     type: 'object',

@@ -1,9 +1,12 @@
 import type { SentObservation } from '#bench/reference-identity';
 import type { EngineAnswer } from '#grpc/engine-messages';
 
-/** How a PostgreSQL reference makes an observation durable. */
+/** Write strategy of a PostgreSQL reference. */
 export interface ObservationStore {
-  /** Fulfils when the cycle is on disk. `unknown`: no such instance; `early`: the interval rule. */
+  /**
+   * Resolves when the cycle is on disk. `unknown`: no such instance. `early`: throttled by the
+   * interval rule.
+   */
   process(
     id: string,
     accountId: string,

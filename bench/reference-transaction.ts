@@ -15,8 +15,8 @@ const RECORD = {
 };
 
 /**
- * Reference (pg): a transaction for every observation. The row is locked and read, the model runs,
- * the state and a history row are written, and the commit is on disk before the answer leaves.
+ * Reference (pg): one transaction per observation. Locks and reads the row, runs the model, writes
+ * state and history row, and commits to disk before the answer.
  */
 export function transactionStore(pool: Pool): ObservationStore {
   return {
@@ -39,7 +39,7 @@ export function transactionStore(pool: Pool): ObservationStore {
         client.release();
         return cycle.answer;
       } catch (error) {
-        // The connection is closed, and with it the transaction.
+        // Close the connection, which rolls the transaction back.
         client.release(true);
         throw error;
       }

@@ -27,7 +27,7 @@ service and caller share the machine. \`2 × 10,000\` means 2 engines and 10,000
 section. ${NOT_MET} explains missed targets.`,
 };
 
-/** What stands above the tables of a section. */
+/** Text above the tables of a section. */
 type Heading = {
   readonly title: string;
   /** Compared variants and method. */

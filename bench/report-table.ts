@@ -21,7 +21,7 @@ export function verdict(isMet: boolean): string {
   return isMet ? 'met' : '**not met**';
 }
 
-/** The median CPU time of every process of a server, and of who loads it beside it. */
+/** Median CPU time of each process of a server, and of the load generator. */
 export function cpuOf(results: readonly { readonly cpu: readonly CpuCost[] }[]): string {
   const names = results[0]?.cpu.map(({ process }) => process) ?? [];
   const costs = names.map((name, i) => {

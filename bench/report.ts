@@ -14,7 +14,7 @@ import { runFacts, tableOf, verdict } from '#bench/report-table';
 import { BYTES_PER_MIB, numberText, spreadOf, spreadText } from '#bench/statistics';
 import { COLD_START_MS_MAX, INSTANCE_BYTES_MAX, ratiosOf } from '#bench/targets';
 
-/** Everything that a run found out; parts that were left out are empty. */
+/** Results of a run; skipped parts are empty. */
 export type Findings = {
   readonly command: string;
   readonly circumstances: readonly Circumstance[];
@@ -22,17 +22,17 @@ export type Findings = {
   readonly rounds: readonly Round[];
   readonly open: readonly OpenRow[];
   readonly durable: readonly DurableFindings[];
-  /** How long a durable service was loaded before it was measured, in s. */
+  /** Seconds of load on a durable service before the measurement. */
   readonly checkpointS: number;
   readonly coldStarts: readonly ColdStart[];
   readonly memory: MemoryResult | undefined;
   readonly journal: JournalAppends | undefined;
   readonly limiter: LimiterFindings | undefined;
-  /** Seconds that the run took. */
+  /** Duration of the run in seconds. */
   readonly seconds: number;
 };
 
-/** The report as Markdown. Medians; smallest and largest value in parentheses. */
+/** Report in Markdown: medians, with minimum and maximum in parentheses. */
 export function reportOf(findings: Findings): string {
   const parts = [
     headOf(findings),
@@ -68,7 +68,7 @@ const READING = [
   '[docs/scale.md](../docs/scale.md#targets-not-met) explains missed targets.',
 ].join('\n');
 
-/** The subject of a run; a run of durable servers alone is named after their store. */
+/** Title of a run; a run of durable servers alone is named after their store. */
 function titleOf({ rounds, durable }: Findings): string {
   if (rounds.length > 0 || durable.length === 0) return 'Benchmark results';
   const runs = durable.flatMap((comparison) => comparison.rounds);

@@ -4,7 +4,7 @@ import { freePorts } from '#bench/free-ports';
 import { untilReady } from '#bench/readiness';
 import { createKey, metricsUrlOf, startRole } from '#bench/service';
 
-/** The service on one SQLite file, which is ended and started again at the same ports. */
+/** The service on one SQLite file, restartable on the same ports. */
 export class RestartedService implements AsyncDisposable {
   readonly file: string;
   readonly address: string;
@@ -28,30 +28,30 @@ export class RestartedService implements AsyncDisposable {
     this.#start = (nodeArgs) => startRole('standalone', metrics, variables, { nodeArgs });
   }
 
-  /** On this file, which it makes unless it is there; not started yet. */
+  /** A stopped service on this file. The first start creates a missing file. */
   static async on(file: string): Promise<RestartedService> {
     return new RestartedService(file, await freePorts(3));
   }
 
-  /** The id of its process. Throws before it was started. */
+  /** Process id. Throws before the first start. */
   get pid(): number {
     if (this.#child === undefined) throw new Error('the service was not started');
     return this.#child.pid;
   }
 
-  /** Starts it; fulfils when it is ready. `nodeArgs` go to Node itself. */
+  /** Starts the service; resolves when ready. `nodeArgs` go to Node. */
   async start(nodeArgs: readonly string[] = []): Promise<void> {
     const child = this.#start(nodeArgs);
     this.#child = child;
     for (const url of this.metricsUrls) await untilReady(child, `${url}/health/ready`);
   }
 
-  /** A key of a new account, which no limit of this benchmark reaches. */
+  /** Creates an account with unreachable limits and returns its key. */
   createKey(): Promise<string> {
     return createKey(this.#adminPort);
   }
 
-  /** Sends the signal that ends it, and fulfils when it has ended, however long that takes. */
+  /** Sends the signal and resolves when the process has ended, without a timeout. */
   async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     this.#child?.kill(signal);
     await this.#child?.ended();
@@ -62,7 +62,7 @@ export class RestartedService implements AsyncDisposable {
   }
 }
 
-/** From the start of the process to the answer that `ask` waits for, in ms. */
+/** Time from the start of the process to the answer of `ask`, in ms. */
 export async function firstAnswerMs(
   service: RestartedService,
   ask: () => Promise<unknown>,

@@ -9,7 +9,7 @@ import { untilAnswered } from '#bench/readiness';
 import type { Service } from '#bench/service';
 import { MODE_KEYS } from '#identity/modes';
 
-/** The servers that are compared, by the letters of the report. */
+/** Compared servers, by their letters in the report. */
 export const LABELS = [
   ...(['a', 'c', 's', 'p', 'd', 'd3', 'k', 'e', 'ke', 'pg', 'cas'] as const),
   ...(['d50', 'k50', 'pg50', 'cas50'] as const),
@@ -18,7 +18,7 @@ export const LABELS = [
 /** One of `LABELS`. */
 export type Label = (typeof LABELS)[number];
 
-/** What each letter stands for. */
+/** Title of each server. */
 export const TITLES: Readonly<Record<Label, string>> = {
   a: 'bare node:http, fixed body',
   c: 'Fastify with ajv, stateless',
@@ -37,21 +37,21 @@ export const TITLES: Readonly<Record<Label, string>> = {
   cas50: 'as (cas), 50,000 instances',
 };
 
-/** A server that is up and has instances to be asked about. */
+/** A running server and its instances. */
 export type Server = {
   readonly label: Label;
   readonly address: string;
   readonly processes: readonly Measured[];
   readonly plan: ObservationPlan;
-  /** Whether every request has a fresh `Idempotency-Key`. */
+  /** Whether every request carries a new `Idempotency-Key`. */
   readonly isKeyed?: boolean;
-  /** Whether it writes checkpoints, up to two minutes late, as this service does on a store. */
+  /** Whether the server writes delayed checkpoints, as this service does on a store. */
   readonly isCheckpointing?: boolean;
-  /** What counts and lists its cycles; undefined for a reference without state. */
+  /** Counters and listing of cycles; undefined for a stateless reference. */
   readonly service: Pick<Service, 'metricsUrls'> | undefined;
 };
 
-/** One of the stateless references, answering with the captured answer in `answerFile`. */
+/** Starts a stateless reference, which sends the captured answer in `answerFile`. */
 export async function startReference(
   label: 'a' | 'c',
   files: { readonly folder: string; readonly answerFile: string },
@@ -70,7 +70,7 @@ export async function startReference(
   );
   const address = `http://127.0.0.1:${port}`;
   await untilAnswered(child, () => fetch(address));
-  // There are no such instances, and no reference looks: it has no state.
+  // Invented instances: a stateless reference does not look them up.
   const instances = Array.from({ length: instanceCount }, (_, i) => ({
     id: `inst_${i.toString(16).padStart(16, '0')}`,
     modeStrengths: new Array<number>(7).fill(0.5),
@@ -89,13 +89,13 @@ export async function startReference(
   };
 }
 
-/** How many instances a service gets, and who hears how far their creation is. */
+/** Number of instances, and a progress printer. */
 type Preparation = {
   readonly instanceCount?: number;
   readonly print?: (line: string) => void;
 };
 
-/** Prepares a running service: creates its instances, as different as the personas. */
+/** Creates the instances of a running service with the personas' profiles. */
 export async function prepareService(
   label: Label,
   service: Service,
@@ -125,7 +125,7 @@ export async function prepareService(
   return { label, address: service.address, processes: service.processes, plan, service };
 }
 
-/** The personas' mode profiles: starting points that callers really use (interface 2.8). */
+/** Mode profiles of the personas, as realistic starting points (interface 2.8). */
 async function modeProfiles(caller: HttpCaller): Promise<JsonObject[]> {
   const personas = at(await caller.send({ method: 'GET', path: '/v1/personas' }), ['data']);
   if (!Array.isArray(personas)) throw new Error('GET /v1/personas gave no list');

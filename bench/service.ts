@@ -4,35 +4,35 @@ import { freePorts } from '#bench/free-ports';
 import { at } from '#bench/process-answer';
 import { untilReady } from '#bench/readiness';
 
-/** The service's one executable. */
+/** Entry point of the service. */
 export const MAIN = 'services/main.ts';
 
 /**
- * Requests a minute of an account. A thousand times what this machine can send, and so are the
- * cycles: the limiter works as always and refuses nothing.
+ * Requests per minute of an account: a thousand times the capacity of this machine. The limiter
+ * works normally and refuses nothing.
  */
 export const REQUESTS_PER_MINUTE = '1000000000';
 
-/** Cycles a month of an account. */
+/** Cycles per month of an account, unreachable like the request limit. */
 export const CYCLES_PER_MONTH = '1000000000000';
 
-/** The service under test, as one process or several: how to reach it, and what it consists of. */
+/** The service under test: its addresses and processes. */
 export type Service = AsyncDisposable & {
   /** Base address of the API, without `/v1`. */
   readonly address: string;
-  /** Where the processes that advance instances show their metrics. */
+  /** Metrics URLs of the processes that advance instances. */
   readonly metricsUrls: readonly string[];
-  /** An API key whose account no limit of this benchmark reaches. */
+  /** API key of an account with unreachable limits. */
   readonly key: string;
   readonly processes: readonly Measured[];
 };
 
-/** A service whose accounts can be administered at a port of this machine. */
+/** A service with an admin port for accounts. */
 export type AdministeredService = Service & { readonly adminPort: number };
 
 /**
- * One process that does everything; `nodeArgs` go to Node itself, `main` is another checkout's, `more`
- * are further variables.
+ * Starts one process with all roles. `nodeArgs` go to Node, `main` may be another checkout's entry
+ * point, `more` are further variables.
  */
 export async function startStandalone(
   nodeArgs: readonly string[] = [],
@@ -42,7 +42,7 @@ export async function startStandalone(
   await using opening = new AsyncDisposableStack();
   const [api = 0, metrics = 0, admin = 0] = await freePorts(3);
   const ports = { SERVICE_PORT: `${api}`, SERVICE_ADMIN_PORT: `${admin}` };
-  // An earlier release knows of no console, and refuses to hear of it.
+  // Earlier releases refuse the unknown console variable.
   const own = main === MAIN ? { SERVICE_CONSOLE_ENABLED: 'false' } : {};
   const variables = { ...ports, ...own, ...more };
   const child = opening.use(startRole('standalone', metrics, variables, { nodeArgs, main }));
@@ -53,8 +53,8 @@ export async function startStandalone(
 }
 
 /**
- * Edge, limiter and engine as three processes on this machine; `main` is another checkout's, `more` are
- * further variables of all of them.
+ * Starts edge, limiter and engine as three processes. `main` may be another checkout's entry point,
+ * `more` are further variables of all three.
  */
 export async function startThreeProcesses(
   main = MAIN,
@@ -88,7 +88,7 @@ export async function startThreeProcesses(
   return { ...service, adminPort: admin };
 }
 
-/** A service whose parts are up: its API's port, and the ports of its engines' metrics. */
+/** A service whose processes are up, from its API port and metrics ports. */
 export function running(
   opened: AsyncDisposableStack,
   parts: {
@@ -126,12 +126,12 @@ export function startRole(
   });
 }
 
-/** Where a process shows its metrics and its health. */
+/** URL of the port that serves metrics and health. */
 export function metricsUrlOf(port: number): string {
   return `http://127.0.0.1:${port}`;
 }
 
-/** Makes an account with limits far out of reach, and a key of it, with the service's own tool. */
+/** Creates an account with unreachable limits and a key, with the service's own tool. */
 export async function createKey(adminPort: number, main = MAIN): Promise<string> {
   const limits = [
     '--requests-per-minute',

@@ -1,4 +1,4 @@
-/** The middle of several measurements and how far they lie apart. */
+/** Median, minimum and maximum of several measurements. */
 export type Spread = { readonly median: number; readonly min: number; readonly max: number };
 
 /** The spread of `values`; all NaN when there are none. */
@@ -11,7 +11,7 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median: (lower + upper) / 2, min, max: sorted.at(-1) ?? Number.NaN };
 }
 
-/** The quartiles of `values`, by the nearest rank; NaN when there are none. */
+/** Quartiles of `values` by nearest rank; NaN if empty. */
 export function quartilesOf(values: readonly number[]): readonly [number, number, number] {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN;

@@ -2,7 +2,7 @@ import type { Round } from '#bench/closed-rounds';
 import type { Label } from '#bench/servers';
 import { type Spread, spreadOf } from '#bench/statistics';
 
-/** The least share of reference (c)'s throughput that a server must reach. Source: the project's targets. */
+/** Minimum share of reference (c)'s throughput for a server. Source: the project's targets. */
 type RatioTarget = { readonly label: Label; readonly connections: number; readonly least: number };
 
 const RATIO_TARGETS: readonly RatioTarget[] = [
@@ -12,10 +12,10 @@ const RATIO_TARGETS: readonly RatioTarget[] = [
   { label: 'p', connections: 4, least: 0.2 },
 ];
 
-/** Cold start of the service to its first answer, in ms. Source: the project's targets. */
+/** Maximum cold start to the first answer, in ms. Source: the project's targets. */
 export const COLD_START_MS_MAX = 1_500;
 
-/** What records that no checkpoint had stored may add to a start, in ms. Source: the project's targets. */
+/** Maximum time that unflushed records may add to a start, in ms. Source: the project's targets. */
 export function takeOverMsMax(records: number): number {
   return Math.round(TAKE_OVER_MS + (records / TAKE_OVER_RECORDS_PER_S) * 1_000);
 }
@@ -23,15 +23,15 @@ export function takeOverMsMax(records: number): number {
 const TAKE_OVER_MS = 300;
 const TAKE_OVER_RECORDS_PER_S = 200_000;
 
-/** Live bytes of one idle active instance. Source: the project's targets. */
+/** Maximum live bytes of one idle active instance. Source: the project's targets. */
 export const INSTANCE_BYTES_MAX = 2 * 1_024;
 
-/** What was reached of one ratio. */
+/** A ratio target and the measured ratio. */
 export type Ratio = RatioTarget & { readonly reached: Spread };
 
 /**
- * The ratios of the rounds that measured both servers. Each round gives its own ratio, because the
- * machine's speed changes more between rounds than within one.
+ * Ratios of rounds that measured both servers. Each round gives one ratio, because the machine's
+ * speed varies more between rounds than within a round.
  */
 export function ratiosOf(rounds: readonly Round[]): Ratio[] {
   return RATIO_TARGETS.flatMap((target) => {

@@ -1,24 +1,24 @@
 import { access, constants, glob } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 
-/** A program that the benchmark needs is not there; the message is one line that says how to get it. */
+/** A required program is not installed. The message is one line with installation advice. */
 export class MissingTool extends Error {
   override readonly name = 'MissingTool';
 }
 
-/** Where wrk is. */
+/** Path of wrk. */
 export async function findWrk(): Promise<string> {
   const found = await onPath('wrk');
   if (found !== undefined) return found;
   throw new MissingTool('wrk is missing: apt-get install wrk');
 }
 
-/** Where Redis is; undefined when it is not installed. */
+/** Path of Redis; undefined if not installed. */
 export async function findRedis(): Promise<string | undefined> {
   return onPath('redis-server');
 }
 
-/** A program on PATH, or below a folder that holds a version a folder: the newest there. */
+/** Finds a program on PATH, or its newest version in a folder with one sub-folder per version. */
 export async function findProgram(program: string, versions: string): Promise<string | undefined> {
   const found = await onPath(program);
   if (found !== undefined) return found;

@@ -1,6 +1,6 @@
 /**
- * What a call between two processes costs: 64 callers in a closed loop over loopback, answers of
- * 1,500 bytes. Prints calls per second and CPU per call of both processes. Source: architecture 5.
+ * Cost of a call between two processes: 64 closed-loop callers over loopback, answers of 1,500
+ * bytes. Prints calls per second and CPU time per call of both processes. Source: architecture 5.
  *
  *   node bench/wire.ts
  */
@@ -41,7 +41,7 @@ const admitted: LimiterAnswer = {
   },
 };
 
-/** Answers held together until the end of the turn, as a group commit does. */
+/** Holds answers until the end of the event-loop turn, as a group commit does. */
 function deferredAnswers() {
   let waiting: (() => void)[] = [];
   const release = (): void => {

@@ -4,13 +4,13 @@ import { STEP_S } from '#bench/observation-plan';
 import { problemOf } from '#bench/proof';
 import type { Server } from '#bench/servers';
 
-/** A closed-model run: a number of connections, each sending its next request when the last is answered. */
+/** A closed-model run: each connection sends its next request after an answer. */
 export type ClosedRun = { readonly connections: number; readonly seconds: number };
 
-/** CPU that one process spent on one answered request. */
+/** CPU time of one process per answered request. */
 export type CpuCost = { readonly process: string; readonly microsPerRequest: number };
 
-/** What a run measured; void when `problem` says why its answers cannot be trusted. */
+/** Result of a run; void if `problem` says why its answers are not valid. */
 export type ClosedResult = {
   readonly requestsPerS: number;
   readonly p50Ms: number;
@@ -19,7 +19,7 @@ export type ClosedResult = {
   readonly problem: string | undefined;
 };
 
-/** The line that process.lua writes at the end. */
+/** Summary line that process.lua prints. */
 type WrkSummary = {
   readonly answered: number;
   readonly micros: number;
@@ -30,7 +30,7 @@ type WrkSummary = {
   readonly cpuSeconds: number;
 };
 
-/** One run of wrk with one thread against `server`, its answers proved right. */
+/** Runs wrk once with one thread against `server` and proves the answers right. */
 export async function runWrk(wrk: string, server: Server, run: ClosedRun): Promise<ClosedResult> {
   let summary: WrkSummary | undefined;
   let cpu: readonly CpuCost[] = [];
@@ -43,8 +43,8 @@ export async function runWrk(wrk: string, server: Server, run: ClosedRun): Promi
       process: child.name,
       microsPerRequest: ((after[i] ?? 0) - (before[i] ?? 0)) / answered,
     }));
-    // wrk hangs up on what is under way when its time is over: up to one request a connection
-    // was taken and never counted.
+    // When time is up, wrk closes its connections: up to one uncounted request per connection was
+    // processed.
     return { answered, unanswered: run.connections };
   });
   if (summary === undefined) throw new Error('wrk did not run');
@@ -75,7 +75,7 @@ async function send(wrk: string, server: Server, run: ClosedRun): Promise<WrkSum
   const json = /^RESULT (.*)$/m.exec(child.output)?.[1];
   if (json === undefined) throw new Error(`wrk gave no result:\n${child.output.trim()}`);
   const summary = JSON.parse(json) as WrkSummary;
-  // One more: wrk builds a request before it starts, to see whether it is pipelined.
+  // Plus 1: before the start, wrk builds one request to detect pipelining.
   plan.use(summary.answered + summary.socketErrors + run.connections + 1);
   if (server.isKeyed === true) plan.noteKeyed(summary.answered);
   return summary;

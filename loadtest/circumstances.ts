@@ -5,20 +5,20 @@ import type { SloScope } from '#loadtest/slo';
 import type { PlanLeft, Target } from '#loadtest/target';
 import type { Summarized } from '#loadtest/text-summary';
 
-/** Variables that say what was run; the key is none of them. */
+/** Variables shown in the report; the API key is never shown. */
 const SHOWN = ['PROFILE', 'RATE', 'DURATION', 'BASE_URL'] as const;
 
-/** What a run is, beside its demand. */
+/** Parts of a run besides its demand. */
 export type RunParts = {
   readonly target: Target;
   readonly scope: SloScope;
   readonly plan: PlanLeft;
   readonly keys: readonly string[];
-  /** What was lowered, and why. */
+  /** Reductions of the demand, with reasons. */
   readonly notes: readonly string[];
 };
 
-/** What the figures of a run belong to. To be read before the load begins. */
+/** Circumstances of a run for the report. Call before the load begins. */
 export function circumstancesOf(
   demand: Demand,
   { target, scope, plan, keys, notes }: RunParts,
@@ -53,7 +53,7 @@ function planText({ requestsPerMinute, cyclesPerMonth }: NonNullable<SloScope['l
   return `${requestsPerMinute} requests a minute${month}`;
 }
 
-/** How much and how long, for people. */
+/** Rate and duration as text. */
 export function loadText({ perS, seconds }: Demand): string {
   return `RATE ${perS}/s for ${Math.round(seconds)} s`;
 }

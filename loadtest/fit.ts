@@ -12,20 +12,20 @@ import {
 import type { PlanLeft } from '#loadtest/target';
 
 /*
- * What of a run a plan bears: without accounts of its own a run keeps to the plan of the key it was
- * given, so that the service is measured and not the plan.
+ * Fits a run to the plan of the given key if the run has no accounts of its own, so that the run
+ * measures the service and not the limits.
  */
 
-/** What a run was lowered to, and why, for people. */
+/** A reduced demand, with the reasons as text. */
 export type Fitted = { readonly demand: Demand; readonly notes: readonly string[] };
 
-/** Part of a plan's requests a minute that the load may take; seeding and clearing take the rest. */
+/** Share of a plan's requests per minute for the load; seeding and clearing use the rest. */
 const PART = 0.8;
 
-/** Cycles that a request of the mix takes on average. */
+/** Average cycles per request of the mix. */
 const MIX_CYCLES = (MIX.process.of100 + MIX.batch.of100 * BATCH) / 100;
 
-/** The part of a run that this plan bears. Throws `BadRequest` when that would be no run at all. */
+/** Reduces a run to the plan's limits. Throws `BadRequest` if nothing is left. */
 export function fitToPlan(demand: Demand, plan: PlanLeft): Fitted {
   const { load, secondsMin } = PROFILES[demand.name];
   if (load === 'limits') return { demand: aboveThePlan(demand, plan), notes: [] };
@@ -59,7 +59,7 @@ function requestsIn(demand: Demand): number {
   return phasesOf(demand).reduce((sum, phase) => sum + requestsOf(phase), 0);
 }
 
-/** What is offered must be more than the plan, or nothing shows that it holds. */
+/** Raises the rate above the plan, so that the run tests the plan's limit. */
 function aboveThePlan(demand: Demand, { requestsPerMinute }: PlanLeft): Demand {
   const offered = Math.floor(demand.perS * secondsOfMinute(demand));
   if (offered > requestsPerMinute) return demand;
@@ -67,12 +67,12 @@ function aboveThePlan(demand: Demand, { requestsPerMinute }: PlanLeft): Demand {
   throw new BadRequest(`the key's plan admits ${requestsPerMinute} requests a minute, ${wanted}`);
 }
 
-/** A run may be over before its first minute is. */
+/** Seconds of the run within one minute; a run may be shorter than its first minute. */
 function secondsOfMinute({ seconds }: Demand): number {
   return Math.min(60, seconds);
 }
 
-/** The plans of the two accounts that `limiter` gets: half of what is offered to each. */
+/** Plans of the two accounts of profile `limiter`: half of each account's offered load. */
 export function limiterPlans(demand: Demand) {
   const { perS, seconds } = demand;
   const perMinute = Math.floor((perS / 2) * secondsOfMinute(demand) * 0.5);
@@ -80,7 +80,7 @@ export function limiterPlans(demand: Demand) {
   return { requestsPerMinute: Math.max(1, perMinute), cyclesPerMonth: Math.max(1, cycles) };
 }
 
-/** The run that was asked for, with what the profile has where nothing was said. */
+/** The requested run, with the profile's defaults. */
 export function demandOf(
   name: ProfileName,
   { perS, seconds }: { perS: number | undefined; seconds: number | undefined },

@@ -12,35 +12,35 @@ import type { Metrics } from '#loadtest/verdict';
 
 const SCRIPT = fileURLToPath(import.meta.resolve('#loadtest/load.k6'));
 
-/** k6's exit codes of a run that has figures: all thresholds kept, or some crossed. */
+/** k6 exit codes with usable figures: all thresholds met, or some crossed. */
 const HAS_FIGURES = new Set([0, 99]);
 
-/** Different complaints that are shown while the load runs; all are in the log. */
+/** Maximum number of distinct complaints shown during the load; the log has all. */
 const COMPLAINTS_MAX = 5;
 
-/** One run of k6. */
+/** Parameters of one k6 run. */
 export type K6Run = {
   readonly program: string;
-  /** Gets the log, the page and the figures. */
+  /** Folder for log, page and figures. */
   readonly folder: string;
-  /** What load.k6.ts reads. */
+  /** Environment of load.k6.ts. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Where k6 says how far it is: `127.0.0.1:port`. */
+  /** Address of k6's progress API: `127.0.0.1:port`. */
   readonly address: string;
   readonly print: (line: string) => void;
-  /** Hears when setup is over and the first phase begins. */
+  /** Called when setup is over and the first phase begins. */
   readonly onBegin: () => void;
-  /** Hears when the last phase is over. */
+  /** Called when the last phase is over. */
   readonly onEnd: () => void;
 };
 
-/** What came of it: the figures, and why they are not to be trusted. */
+/** Result of a run: figures, and reasons not to trust them. */
 export type K6Result = { readonly metrics: Metrics; readonly faults: readonly string[] };
 
-/** The files of a run, in its folder. */
+/** File names in the folder of a run. */
 export const FILES = { page: 'report.html', log: 'k6.log', figures: 'metrics.json' } as const;
 
-/** Runs k6 to its end. Rejects with its last line when it gives no figures. */
+/** Runs k6 to its end. Rejects with k6's last line if there are no figures. */
 export async function runK6(run: K6Run): Promise<K6Result> {
   const figures = join(run.folder, FILES.figures);
   const child = spawn(
@@ -60,13 +60,13 @@ export async function runK6(run: K6Run): Promise<K6Result> {
         ...run.variables,
         METRICS_FILE: figures,
         K6_WEB_DASHBOARD: 'true',
-        // Nothing listens: the page is written at the end.
+        // No listener: k6 writes the page at the end.
         K6_WEB_DASHBOARD_PORT: '-1',
         K6_WEB_DASHBOARD_PERIOD: '1s',
         K6_WEB_DASHBOARD_EXPORT: join(run.folder, FILES.page),
       }),
       stdio: ['ignore', 'pipe', 'pipe'],
-      // Ctrl-C reaches it through us, once, so that it ends in good order and clears up.
+      // Own process group: this process forwards Ctrl-C once, so that k6 stops cleanly.
       detached: true,
     },
   );
@@ -82,7 +82,7 @@ export async function runK6(run: K6Run): Promise<K6Result> {
   return { metrics, faults };
 }
 
-/** The first Ctrl-C ends the load in good order, and the result is void; the second ends everything. */
+/** The first Ctrl-C stops the load cleanly and voids the result; the second kills k6. */
 function endingWithUs(child: ChildProcess, faults: string[]): Disposable {
   const cut = (): void => void child.kill('SIGKILL');
   const stop = (): void => {
@@ -98,7 +98,7 @@ function endingWithUs(child: ChildProcess, faults: string[]): Disposable {
   };
 }
 
-/** Writes the log, passes on what is for people, and answers the last line. */
+/** Writes the log, passes on messages for people, and returns the last line. */
 async function readLines(child: ChildProcess, run: K6Run): Promise<string> {
   const log = createWriteStream(join(run.folder, FILES.log));
   const complaints = new Set<string>();

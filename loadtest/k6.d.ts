@@ -1,5 +1,5 @@
-// What the scripts of load tests and of the benchmark use of k6, which runs them; k6 strips these types
-// and checks nothing. Source: the reference of k6 1.8.
+// Types of the k6 API used by load tests and benchmark. k6 strips the types without checking.
+// Source: the reference of k6 1.8.
 
 declare module 'k6' {
   export function sleep(seconds: number): void;
@@ -12,13 +12,13 @@ declare module 'k6/http' {
     timeout?: string;
   };
   export type Response = {
-    /** 0 when there was no answer. */
+    /** 0 without an answer. */
     status: number;
-    /** `null` when there was no answer. */
+    /** `null` without an answer. */
     body: string | null;
-    /** By canonical name. */
+    /** Headers by canonical name. */
     headers: Record<string, string>;
-    /** Milliseconds. */
+    /** Times in milliseconds. */
     timings: { duration: number };
     error: string;
   };

@@ -1,7 +1,7 @@
 import { type ClusterPlan, processFolder } from '#deploy/local/cluster-plan';
 import { runningServer, type ServerRecord, signalProcess } from '#deploy/local/server-record';
 
-/** Kills an engine of a local cluster, the first that runs; its supervisor starts it again. */
+/** Kills the first running engine of a local cluster; its supervisor restarts it. */
 export function killAnEngine({ folder, processes }: ClusterPlan): ServerRecord {
   const [victim] = processes
     .filter(({ kind }) => kind === 'engine')

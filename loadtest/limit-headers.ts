@@ -1,25 +1,25 @@
 /*
- * Whether an answer carries exactly the limit headers that are promised. Pure and without imports: k6
- * looks at every answer with it. Source: interface 8.2, limiter-headers.
+ * Checks that an answer carries exactly the promised limit headers. Pure and without imports: k6
+ * checks every answer with it. Source: interface 8.2, limiter-headers.
  */
 
-/** An answer, as far as the promise is about it. */
+/** The parts of an answer that the check reads. */
 export type LimitedAnswer = {
   readonly status: number;
-  /** By canonical name, as k6 gives them: `X-Ratelimit-Limit`. */
+  /** Headers by canonical name, as k6 gives them: `X-Ratelimit-Limit`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 };
 
-/** What the account of the key may do. */
+/** Limits of the key's account. */
 export type KnownLimits = { readonly requestsPerMinute: number; readonly cyclesPerMonth: number };
 
-/** Seconds that two clocks of the path of an answer may differ by. */
+/** Tolerated clock difference between client and service, in seconds. */
 const CLOCK_S = 2;
 
 const WHOLE = /^\d+$/;
 
-/** The figure of a header; undefined when it is missing or no whole number. */
+/** Integer value of a header; undefined if missing or not an integer. */
 export function wholeHeader(answer: LimitedAnswer, name: string): number | undefined {
   const text = answer.headers[name] ?? '';
   return WHOLE.test(text) ? Number(text) : undefined;
@@ -30,7 +30,7 @@ export function resetOf(answer: LimitedAnswer): number | undefined {
   return wholeHeader(answer, 'X-Ratelimit-Reset');
 }
 
-/** What is wrong with the limit headers of an answer to a valid key; undefined when nothing is. */
+/** Problem with the limit headers of an answer to a valid key; undefined if correct. */
 export function headersProblem(
   answer: LimitedAnswer,
   known: KnownLimits,
@@ -47,7 +47,7 @@ export function headersProblem(
   if (reset < nowS - CLOCK_S) return `X-RateLimit-Reset ${reset} is in the past`;
   if (monthly > known.cyclesPerMonth) return `X-Monthly-Remaining ${monthly} is above the quota`;
   if (answer.status === 503) return retryProblem(answer);
-  // A window of 60 s that began with this very request.
+  // At most a window of 60 s that began with this request.
   if (reset > nowS + 60 + CLOCK_S) return `X-RateLimit-Reset ${reset} is more than a minute away`;
   if (limit !== known.requestsPerMinute) {
     return `X-RateLimit-Limit ${limit} is not the plan's ${known.requestsPerMinute}`;
@@ -64,7 +64,7 @@ function refusalProblem(answer: LimitedAnswer, remaining: number, waitS: number)
   return retryProblem(answer);
 }
 
-/** On 429 the body says the same as the header. */
+/** Checks that the body of a 429 repeats the `Retry-After` header. */
 function retryProblem(answer: LimitedAnswer): string | undefined {
   const retryS = wholeHeader(answer, 'Retry-After');
   if (retryS === undefined || retryS < 1) return `${answer.status} without Retry-After`;

@@ -3,10 +3,10 @@ import type { Demand } from '#loadtest/profile';
 import { type Phase, phasesOf } from '#loadtest/profile';
 import { PROCESS_ROUTE } from '#loadtest/slo';
 
-/** How often a line says how far the load is, in milliseconds. */
+/** Interval between progress lines, in milliseconds. */
 const SAY_EVERY_MS = 5_000;
 
-/** k6 answers from memory. Milliseconds. */
+/** Timeout of k6's progress API in milliseconds; k6 answers from memory. */
 const ANSWER_MS_MAX = 2_000;
 
 const Status = z.object({
@@ -18,24 +18,24 @@ const Status = z.object({
   ),
 });
 
-/** The clock of a load: it says how far it is, until disposed. */
+/** Progress reporter of a load, until disposed. */
 export type LoadClock = Disposable & {
-  /** The load begins now: setup is over. */
+  /** Starts the clock when setup is over. */
   begin(): void;
-  /** The load is over: what follows is clearing up. */
+  /** Stops the clock; only cleanup follows. */
   end(): void;
 };
 
-/** What is said and done while a load runs. */
+/** Parameters of the progress reporter. */
 export type Watch = {
   readonly demand: Demand;
-  /** Where k6 says how far it is: `127.0.0.1:port`. */
+  /** Address of k6's progress API: `127.0.0.1:port`. */
   readonly address: string;
   readonly print: (line: string) => void;
   readonly acts: readonly PlannedAct[];
 };
 
-/** What is done once, at the beginning of a phase. */
+/** An action at the beginning of a phase. */
 export type PlannedAct = { readonly phase: string; readonly act: () => void };
 
 /** Starts watching. */
@@ -60,7 +60,7 @@ export function watchLoad(watch: Watch): LoadClock {
   };
 }
 
-/** Seconds from the beginning of a load to that of one of its phases. */
+/** Seconds from the beginning of a load to the beginning of a phase. */
 function startOf(phases: readonly Phase[], name: string): number {
   const before = phases.slice(
     0,
@@ -69,7 +69,7 @@ function startOf(phases: readonly Phase[], name: string): number {
   return before.reduce((sum, { seconds }) => sum + seconds, 0);
 }
 
-/** The phase that a second of the load belongs to; the last one afterwards. */
+/** Phase at a second of the load; the last phase afterwards. */
 function phaseAt(phases: readonly Phase[], second: number): Phase | undefined {
   let end = 0;
   return phases.find(({ seconds }) => {
@@ -93,7 +93,7 @@ async function lineAt(watch: Watch, phases: readonly Phase[], second: number): P
   ].join(', ');
 }
 
-/** What k6 has measured so far. */
+/** Metrics of k6 so far. */
 async function samplesAt(address: string): Promise<Map<string, Record<string, number>>> {
   const url = `http://${address}/v1/metrics`;
   const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS_MAX) });

@@ -17,22 +17,22 @@ import { textSummary } from './text-summary.ts';
 import { type Metrics, verdictOf } from './verdict.ts';
 
 /*
- * The load, as k6 runs it. `make load` starts it and writes the summary; alone it takes the same
+ * k6 script of the load. `make load` starts it and writes the summary. Alone, it takes the same
  * variables:
  *   k6 run -e PROFILE=smoke -e BASE_URL=http://127.0.0.1:8000 -e API_KEY=… loadtest/load.k6.ts
- * API_KEY may be several, separated by commas.
+ * API_KEY may hold several keys, separated by commas.
  */
 
-/** Time units of a rate, so that rates with a decimal stay exact. */
+/** Time unit of a rate in seconds, so that rates with one decimal stay exact. */
 const UNIT_S = 10;
 
-/** How many numbers are left out between two phases, because k6 may start one or two more. */
+/** Request numbers skipped between two phases, because k6 may start one or two extra. */
 const GAP = 10;
 
-/** How long a phase's last requests may take after its end: as long as a request may. */
+/** Maximum duration of a phase's last requests: the request timeout and a second. */
 const GRACEFUL_STOP = '16s';
 
-/** Seeding and clearing may have to wait for several minutes of a small plan. */
+/** Maximum setup time: seeding and clearing may wait several minutes on a small plan. */
 const SETUP_MAX = '900s';
 
 const USERS_MIN = 10;
@@ -43,7 +43,9 @@ const base = (__ENV['BASE_URL'] ?? '').replace(/(?:\/v1)?\/*$/, '');
 const keys = (__ENV['API_KEY'] ?? '').split(',');
 const scope: SloScope = { ...demand, phases: phasesOf(demand), limits: readLimits() };
 
-/** Of the `limits` load the first account has no instances: its requests are the minute's. */
+/**
+ * Load `limits`: the first account gets no instances, because its requests test the minute limit.
+ */
 const owners = profile.load === 'limits' ? keys.map((_, index) => index).slice(1) : allOwners();
 const seeding = {
   base,
@@ -79,7 +81,7 @@ function readLimits(): SloScope['limits'] {
   };
 }
 
-/** The phases as scenarios, one after the other; each knows the number of its first request. */
+/** Phases as consecutive scenarios, each with the number of its first request. */
 function scenariosOf(phases: readonly Phase[]): Record<string, Scenario> {
   const scenarios: Record<string, Scenario> = {};
   let startS = 0;
@@ -116,7 +118,7 @@ function durationOf(seconds: number): string {
   return `${Math.round(seconds * 1_000)}ms`;
 }
 
-/** Arrival rates only: requests start when they are due, whatever the answers do. */
+/** Arrival-rate executors only: requests start when due, independent of answers. */
 export const options: Options = {
   batch: 20,
   batchPerHost: 20,
@@ -127,7 +129,7 @@ export const options: Options = {
   thresholds: thresholdsOf(scope),
 };
 
-/** Looks at the accounts and creates the instances. */
+/** Reads the accounts and creates the instances. */
 export function setup(): Seeded {
   const seeded = seed(seeding);
   console.log('load: begins');
@@ -138,7 +140,7 @@ function numberOfRequest(): number {
   return Number(__ENV['FIRST_N']) + scenario.iterationInTest;
 }
 
-/** What a call about an instance needs, for the nth visit of all. */
+/** Parameters of the nth call about an instance. */
 function placed(seeded: Seeded, n: number) {
   const { instance, visit } = visitOf(n, seeding.instances);
   const { account, id } = placeOf(seeded, owners, instance);
@@ -151,21 +153,21 @@ function accountOf({ accounts }: Seeded, index: number) {
   return { key: keys[index] ?? '', limits };
 }
 
-/** The next call of the mix. */
+/** Sends the next call of the mix. */
 export function mixed(seeded: Seeded): void {
   const n = numberOfRequest();
   const { account, call } = placed(seeded, n);
   callOfMix({ kind: kindOf(n), ...call }, account);
 }
 
-/** The next observation of the one instance, a second after the one before by its timestamp. */
+/** Sends the next observation of the single instance, 1 s later by its timestamp. */
 export function hot(seeded: Seeded): void {
   const n = numberOfRequest();
   const { account, call } = placed(seeded, n);
   callOfMix({ kind: 'process', ...call, second: seeded.firstS + n }, account);
 }
 
-/** In turns: a request of the minute account, and a cycle of the month account if there is one. */
+/** Alternates a request of the minute account and a cycle of the month account, if present. */
 export function limits(seeded: Seeded): void {
   const n = numberOfRequest();
   if (n % 2 === 0 || seeding.instances === 0) {
@@ -176,13 +178,13 @@ export function limits(seeded: Seeded): void {
   callOfMonth(call, account);
 }
 
-/** Reads what was stored and charged, and deletes the instances. */
+/** Reads stored and charged cycles, and deletes the instances. */
 export function teardown(seeded: Seeded): void {
   console.log('load: ends');
   clear(seeding, seeded);
 }
 
-/** The figures as JSON for `make load`; alone, the verdict as text. */
+/** Writes the figures as JSON for `make load`, or the verdict as text. */
 export function handleSummary({ metrics }: { metrics: Metrics }): Record<string, string> {
   const file = __ENV['METRICS_FILE'];
   if (file !== undefined) return { [file]: JSON.stringify(metrics) };

@@ -18,9 +18,9 @@ import { textSummary } from '#loadtest/text-summary';
 import { verdictOf } from '#loadtest/verdict';
 
 /*
- * Runs a load profile against the cluster of this machine or any address, and writes what it showed.
- * Everything comes in variables: PROFILE, RATE, DURATION, BASE_URL, API_KEY, PROMETHEUS_URL, RESULTS.
- * Ends with status 1 when an objective is broken or the run is void, with 2 when it could not begin.
+ * Runs a load profile against the local cluster or any address, and writes the results. Input comes
+ * from variables: PROFILE, RATE, DURATION, BASE_URL, API_KEY, PROMETHEUS_URL, RESULTS.
+ * Exit status 1: an objective is broken or the run is void. Exit status 2: the run could not begin.
  */
 
 const startedMs = performance.now();
@@ -68,7 +68,7 @@ async function run(options: Options): Promise<number> {
   return verdict.outcome === 'kept' ? 0 : 1;
 }
 
-/** `limits`: of the accounts that were made; without them the plan of the key is the minute's. */
+/** `limits`: limits of the created accounts; otherwise the key's plan applies. */
 function scopeOf(
   demand: Demand,
   plan: PlanLeft,

@@ -4,8 +4,8 @@ import { headersProblem, type KnownLimits, resetOf, wholeHeader } from './limit-
 import { answerProblem, cyclesOf, type Kind, MIX, requestOf, wantedCyclesOf } from './mix.ts';
 
 /*
- * One call of the load, and everything that is counted about it. Run by k6. Each metric is fed by every
- * call, also with nothing, so that one that is missing is one that was never measured.
+ * One call of the load with its metrics, run by k6. Every call feeds each metric, if only with 0,
+ * so that a missing metric means that nothing was measured.
  */
 
 const available = new Rate('available');
@@ -23,13 +23,16 @@ const limiterRemaining = new Counter('limiter_remaining');
 const monthCycles = new Counter('month_cycles');
 const monthRefused = new Counter('month_refused');
 
-/** Longer than the service's own deadline of 10 s: what it does not answer counts as no answer. */
+/** Request timeout, above the service's deadline of 10 s; a timeout counts as no answer. */
 const TIMEOUT = '15s';
 
-/** Of each kind of complaint a virtual user writes the first: the counters have the number. */
+/**
+ * Kinds of complaints already printed: a virtual user prints the first of each kind, counters count
+ * all.
+ */
 const complained = new Set<string>();
 
-/** The account that a call is made with. */
+/** Key and limits of a call's account. */
 export type Account = { readonly key: string; readonly limits: KnownLimits };
 
 /** The headers of a call. */
@@ -37,7 +40,7 @@ export function headersOf(key: string): Record<string, string> {
   return { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
 }
 
-/** An answer with a body that is a text, empty where there was none. */
+/** An answer with a text body; empty if there was none. */
 export type Answer = Response & { readonly body: string };
 
 function sent(
@@ -56,7 +59,7 @@ function sent(
     if (problem !== undefined) complain(`limit headers: ${problem}`);
   }
   if (status === 0 || status >= 500) {
-    // No answer at all is the worst refusal: its caller does not know when to come again.
+    // No answer is the worst refusal: the caller does not learn when to retry.
     refusalRetryable.add(status === 503 && wholeHeader(answer, 'Retry-After') !== undefined);
     if (status > 0) refusalDuration.add(response.timings.duration);
   }
@@ -64,7 +67,7 @@ function sent(
   return answer;
 }
 
-/** Says once what is wrong; `status` and message are enough to look it up in the service's log. */
+/** Prints a complaint once, with status and message to find it in the service's log. */
 function complain(what: string): void {
   if (complained.has(what.replace(/\d+/g, ''))) return;
   complained.add(what.replace(/\d+/g, ''));
@@ -81,7 +84,7 @@ function countAnswer(kind: Kind, answer: Answer, problem: string | undefined): v
   cyclesUnknown.add(status === 0 || status >= 500 ? wantedCyclesOf(kind) : 0);
 }
 
-/** Which call of the mix, and about what. */
+/** Kind, instance and visit of a call in the mix. */
 export type Wanted = {
   readonly kind: Kind;
   readonly base: string;
@@ -91,7 +94,7 @@ export type Wanted = {
   readonly second: number;
 };
 
-/** A call of the mix, to which nothing but a success and a 503 is right. */
+/** Sends a call of the mix; only success and 503 are valid answers. */
 export function callOfMix({ kind, base, id, ...place }: Wanted, account: Account): void {
   const { method, route } = MIX[kind];
   const { path, body } = requestOf(kind, id, place);
@@ -104,7 +107,7 @@ function problemOf({ status, body }: Answer, kind: Kind, id: string): string | u
   return status === 0 || status === 503 ? undefined : `${kind}: unexpected status`;
 }
 
-/** A call of the minute account: admitted, or refused as its plan says. */
+/** Sends a call of the minute account; the plan decides whether it must be admitted. */
 export function callOfMinute(base: string, account: Account, firstResetS: number): void {
   const route = '/v1/personas';
   const answer = sent({ method: 'GET', url: base + route, route }, account);
@@ -118,7 +121,7 @@ function isRefusal({ status, body }: Answer): boolean {
   return status === 429 && body.includes('"rate_limited"');
 }
 
-/** Counts an answer of the minute account in its window, by the distance of the window's end. */
+/** Counts an answer of the minute account in its window, identified by the window's end. */
 export function noteWindow(answer: Answer | Response, firstResetS: number): void {
   const reset = resetOf({ ...answer, body: '' });
   if (reset === undefined || answer.status === 503) return;
@@ -130,7 +133,7 @@ export function noteWindow(answer: Answer | Response, firstResetS: number): void
   limiterRemaining.add(isRefused ? 0 : remaining, tags);
 }
 
-/** A process call of the account whose month is used up. */
+/** Sends a process call of the account with an exhausted month. */
 export function callOfMonth(wanted: Omit<Wanted, 'kind'>, account: Account): void {
   const { base, id, ...place } = wanted;
   const { method, route } = MIX.process;

@@ -1,9 +1,9 @@
 /*
- * Which call is the nth, of which instance, with what in it. Pure and without imports: k6 runs it for
- * every request, Node in tests.
+ * The nth call of a run: kind, instance and content. Pure and without imports: k6 runs it for every
+ * request, Node in tests.
  */
 
-/** The calls of the mix, and how many of a hundred are of each. Source: operations "Load tests". */
+/** Calls of the mix with their percentages. Source: operations "Load tests". */
 export const MIX = {
   process: { of100: 70, method: 'POST', route: '/v1/instances/:id/process' },
   batch: { of100: 10, method: 'POST', route: '/v1/instances/:id/process/batch' },
@@ -13,22 +13,22 @@ export const MIX = {
   list: { of100: 2, method: 'GET', route: '/v1/instances' },
 } as const;
 
-/** A call of the mix. */
+/** A kind of call in the mix. */
 export type Kind = keyof typeof MIX;
 
-/** Observations of a batch. */
+/** Observations per batch. */
 export const BATCH = 20;
 
-/** Seconds from one observation of an instance to its next, by the caller's timestamps. */
+/** Seconds between two timestamps of an instance. */
 export const STEP_S = 60;
 
-/** How far back the first observation lies: more steps than any run takes. Seconds. */
+/** Age of the first observation in seconds: more steps than any run takes. */
 export const PAST_S = 200 * 86_400;
 
-/** Rows of a page of history and of the list. */
+/** Rows per page of history and list. */
 const PAGE = 20;
 
-/** The seven modes, as observations name them. */
+/** The seven modes, by their names in observations. */
 export const MODES = [
   'PERCEPTION',
   'EXPLORATION',
@@ -41,33 +41,33 @@ export const MODES = [
 
 const KINDS = Object.keys(MIX) as Kind[];
 
-/** A hundred calls in the shares of the mix; 37 has no divisor in common with 100, so they are spread. */
+/** A hundred calls in the mix's shares. Step 37 is coprime to 100 and spreads the kinds evenly. */
 const HUNDRED: readonly Kind[] = (() => {
   const sorted = KINDS.flatMap((kind) => Array.from({ length: MIX[kind].of100 }, () => kind));
   return sorted.map((_, index) => sorted[(index * 37) % sorted.length] ?? 'process');
 })();
 
-/** What the nth request of a run is. */
+/** Kind of the nth request. */
 export function kindOf(n: number): Kind {
   return HUNDRED[n % HUNDRED.length] ?? 'process';
 }
 
 /**
- * Which of `count` instances the nth request is for, and its how manieth visit that is. Every instance
- * has its turn once a round, and the order moves on by one each round: else an instance would get the
- * same kind of call at every visit.
+ * Instance of the nth request among `count`, and the number of this visit. Every instance has one
+ * visit per round. The order shifts by one per round; otherwise an instance would get the same kind
+ * of call at every visit.
  */
 export function visitOf(n: number, count: number): { instance: number; visit: number } {
   const visit = Math.floor(n / count);
   return { instance: ((n % count) + visit) % count, visit };
 }
 
-/** How strong a mode usually is of an instance: 0.1 to 0.9. */
+/** Usual strength of a mode of an instance: 0.1 to 0.9. */
 function usualStrength(instance: number, mode: number): number {
   return 0.1 + ((instance * 7 + mode * 3) % 9) / 10;
 }
 
-/** The body that creates an instance. */
+/** Body of the create call. */
 export function creationOf(instance: number): string {
   const strengths = MODES.map((mode, index) => [
     mode.toLowerCase(),
@@ -77,7 +77,7 @@ export function creationOf(instance: number): string {
   return JSON.stringify({ name: `load test ${instance}`, initial_config: initial });
 }
 
-/** An observation near what the instance usually does, at a second of the caller's time. */
+/** A typical observation of the instance at `second` of the caller's time. */
 export function observationOf(n: number, instance: number, second: number) {
   const mode = n % MODES.length;
   const signal = usualStrength(instance, mode) + ((n % 5) - 2) * 0.04;
@@ -90,7 +90,7 @@ export function observationOf(n: number, instance: number, second: number) {
   };
 }
 
-/** The path below the base address, query included, and the body of a call. */
+/** Path with query, relative to the base address, and body of a call. */
 export function requestOf(
   kind: Kind,
   id: string,
@@ -115,20 +115,22 @@ export function requestOf(
   }
 }
 
-/** How many cycles the answer to a call says that it made. */
+/** Number of cycles reported in an answer. */
 export function cyclesOf(kind: Kind, body: string, isThrottled: boolean): number {
   if (isThrottled) return 0;
   if (kind === 'process') return 1;
   return kind === 'batch' ? Number(/"processed_count":(\d+)/.exec(body)?.[1] ?? 0) : 0;
 }
 
-/** How many cycles a call asks for. */
+/** Number of cycles that a call requests. */
 export function wantedCyclesOf(kind: Kind): number {
   if (kind === 'process') return 1;
   return kind === 'batch' ? BATCH : 0;
 }
 
-/** What is wrong with a success: it is not the documented answer about this instance. */
+/**
+ * Problem of a 2xx answer that is not the documented answer for this instance; undefined if none.
+ */
 export function answerProblem(kind: Kind, id: string, body: string): string | undefined {
   if (!body.startsWith('{"data":')) return `${kind}: no envelope`;
   switch (kind) {

@@ -1,27 +1,27 @@
 import { isProfileName, PROFILES, type ProfileName } from '#loadtest/profile';
 
-/** What a person asked `make load` for. */
+/** Request of a person to `make load`. */
 export type Options = {
   readonly name: ProfileName;
-  /** Requests a second and seconds; undefined: as the profile has it. */
+  /** Requests per second, and seconds; undefined for the profile's default. */
   readonly perS: number | undefined;
   readonly seconds: number | undefined;
-  /** Where to; undefined: the cluster of this machine. */
+  /** Target address; undefined for the local cluster. */
   readonly address: { readonly baseUrl: string; readonly apiKey: string } | undefined;
   readonly prometheusUrl: string | undefined;
-  /** Where results go; undefined: a folder of this user outside the repository. */
+  /** Results folder; undefined for the user's folder outside the repository. */
   readonly resultsFolder: string | undefined;
 };
 
-/** The request was not understood, or cannot be carried out as it is; the message is one line. */
+/** An invalid or impossible request; the message is one line. */
 export class BadRequest extends Error {
   override readonly name = 'BadRequest';
 }
 
-/** More than any machine that runs one k6 can send, in requests a second. */
+/** Maximum requests per second: above the capacity of one k6 process. */
 const RATE_MAX = 100_000;
 
-/** Longest load: two days. */
+/** Maximum duration in seconds: two days. */
 const SECONDS_MAX = 172_800;
 
 const UNIT_S: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3_600 };
@@ -77,7 +77,7 @@ function secondsIn(text: string | undefined): number | undefined {
 function addressOf(text: string, apiKey: string | undefined) {
   const baseUrl = urlOf('BASE_URL', text)?.replace(/(?:\/v1)?\/*$/, '') ?? '';
   if (apiKey === undefined) throw new BadRequest('API_KEY is not set: BASE_URL needs one');
-  // It becomes a header, so a line break in it would be another.
+  // The key becomes a header value; a line break would inject another header.
   if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new BadRequest('API_KEY has characters no key has');
   return { baseUrl, apiKey };
 }

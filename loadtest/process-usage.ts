@@ -3,14 +3,14 @@ import { type ClusterPlan, processFolder } from '#deploy/local/cluster-plan';
 import { runningServer } from '#deploy/local/server-record';
 import type { ProcessUsage } from '#loadtest/text-summary';
 
-/** What a process takes now. */
+/** Resource usage of a process. */
 export type Usage = {
   readonly pid: number;
   readonly memoryMib: number;
   readonly openFiles: number;
 };
 
-/** What every process of a local cluster takes now, by its name. Only Linux shows it. */
+/** Resource usage of every process of a local cluster, by name. Linux only. */
 export function usageOf(cluster: ClusterPlan): Map<string, Usage> {
   const found = new Map<string, Usage>();
   for (const [name, pid] of pidsOf(cluster)) {
@@ -20,7 +20,7 @@ export function usageOf(cluster: ClusterPlan): Map<string, Usage> {
   return found;
 }
 
-/** The ids of the processes of a local cluster that run now, by name. */
+/** Process ids of a running local cluster, by name. */
 export function pidsOf({ folder, processes }: ClusterPlan): Map<string, number> {
   const found = new Map<string, number>();
   for (const { name } of processes) {
@@ -41,7 +41,7 @@ function usageOfProcess(pid: number): Usage | undefined {
   }
 }
 
-/** What the processes that ran all the time had before and have now. */
+/** Usage before and after a load, of processes that ran all the time. */
 export function usageBetween(
   before: ReadonlyMap<string, Usage>,
   after: ReadonlyMap<string, Usage>,

@@ -1,9 +1,9 @@
-/** The ids of the processes that run at a moment, by name. */
+/** Process ids at one time, by name. */
 export type Pids = ReadonlyMap<string, number>;
 
 /**
- * Which processes have ended between the looks at them. What has ended and was started again shows in
- * no figure of a run: its memory is another one's, and its readings are not there.
+ * Detects processes that ended between two looks. No figure of a run shows a restart: the new
+ * process has other memory, and its readings are missing.
  */
 export class ProcessWatch {
   readonly #killed = new Set<number>();
@@ -14,12 +14,12 @@ export class ProcessWatch {
     this.#last = first;
   }
 
-  /** The process with this id is ended on purpose. */
+  /** Marks the process as killed on purpose. */
   killed(pid: number): void {
     this.#killed.add(pid);
   }
 
-  /** Takes what runs now. */
+  /** Compares the running processes with the last look. */
   look(now: Pids): void {
     for (const [name, pid] of this.#last) {
       if (now.get(name) === pid || this.#killed.has(pid)) continue;
@@ -28,7 +28,7 @@ export class ProcessWatch {
     this.#last = now;
   }
 
-  /** Those that have ended and not on purpose, each once. */
+  /** Processes that ended unexpectedly, each once. */
   get ended(): readonly string[] {
     return this.#ended;
   }

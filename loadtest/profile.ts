@@ -1,19 +1,19 @@
 /*
- * The load profiles as data: what is sent, how fast, in which phases. k6 and Node both read this file,
- * so it imports neither.
+ * Load profiles as data: content, rate and phases. k6 and Node both read this file, so it has no
+ * imports.
  */
 
-/** What a profile sends: the mix of an account, a plan's limits tried out, one instance alone. */
+/** Content of a profile: the mix of an account, the limits of a plan, or a single instance. */
 type Load = 'mixed' | 'limits' | 'hot';
 
-/** A stretch of time with one rate, or a ramp between two. Rates are requests started a second. */
+/** A period with one rate or a ramp between two. Rates are started requests per second. */
 export type Phase = {
-  /** Unique in the profile; k6's name of the scenario, and so the tag of all that it measures. */
+  /** Unique name in the profile: k6's scenario, and the tag of its metrics. */
   readonly name: string;
   readonly fromPerS: number;
   readonly toPerS: number;
   readonly seconds: number;
-  /** Whether the latency objective holds in it. */
+  /** Whether the latency objective applies. */
   readonly isJudged: boolean;
 };
 
@@ -21,36 +21,34 @@ export type Phase = {
 export type Profile = {
   readonly title: string;
   readonly load: Load;
-  /** `RATE` and `DURATION` unless given: requests a second, and seconds. */
+  /** Defaults of `RATE` in requests per second and `DURATION` in seconds. */
   readonly perS: number;
   readonly seconds: number;
-  /** Shorter, its phases would mean nothing. */
+  /** Minimum duration; below, the phases would be meaningless. */
   readonly secondsMin: number;
-  /**
-   * Requests under way are bounded by the rate times this: one more is a dropped iteration. Seconds.
-   */
+  /** Seconds of rate that may be in flight; beyond, k6 drops iterations. */
   readonly patienceS: number;
   readonly phases: (perS: number, seconds: number) => Phase[];
-  /** Whether nothing may grow under it: absent, no. */
+  /** Whether growth under this load is a failure; default false. */
   readonly isSteady?: boolean;
 };
 
-/** How long after the end of a spike everything must be as before, in seconds. Source: the targets. */
+/** Maximum recovery time after a spike, in seconds. Source: the project's targets. */
 const BACK_WITHIN_S = 5;
 
-/** How long after a kill calls may be slower: failure detection and takeover, in seconds. */
+/** Time of slower calls after a kill in seconds: failure detection and take-over. */
 const TAKEOVER_S = 10;
 
-/** The spike's rate as a multiple of `RATE`. Source: the targets. */
+/** Spike rate as a multiple of `RATE`. Source: the project's targets. */
 const SPIKE_FACTOR = 5;
 
-/** The stress rate as a multiple of `RATE`. Chosen. */
+/** Stress rate as a multiple of `RATE`. */
 const STRESS_FACTOR = 2;
 
-/** Steps from a tenth of `RATE` to `RATE`. */
+/** Number of steps from a tenth of `RATE` to `RATE`. */
 const BREAKPOINT_STEPS = 10;
 
-/** Longest warm-up, in seconds: connections are opened, instances activated, code compiled. Chosen. */
+/** Maximum warm-up in seconds, for connections, activations and JIT compilation. */
 const WARM_UP_S_MAX = 30;
 const WARM_UP_PART = 1 / 6;
 
@@ -62,7 +60,7 @@ const ramp = (name: string, fromPerS: number, toPerS: number, seconds: number): 
   return { name, fromPerS, toPerS, seconds, isJudged: false };
 };
 
-/** The same phases after a ramp from nothing, which takes a sixth of the time and at most 30 s. */
+/** Prepends a ramp from zero, which takes a sixth of the time and at most 30 s. */
 function warmed(phases: (perS: number, seconds: number) => Phase[]): Profile['phases'] {
   return (perS, seconds) => {
     const warmUpS = Math.min(WARM_UP_S_MAX, seconds * WARM_UP_PART);
@@ -116,12 +114,12 @@ function failoverPhases(perS: number, seconds: number): Phase[] {
   ];
 }
 
-/** At the beginning of this phase of `failover` the driver kills an engine. */
+/** Phase of `failover` at whose beginning the driver kills an engine. */
 export const KILL_PHASE = 'takeover';
 
 const steady = (perS: number, seconds: number): Phase[] => [held('steady', perS, seconds)];
 
-/** Every profile by its name, as `PROFILE` gives it. */
+/** Profiles, by `PROFILE` name. */
 export const PROFILES = {
   smoke: {
     title: 'a few calls of every kind: does everything work',
@@ -175,7 +173,7 @@ export const PROFILES = {
 /** The name of a profile. */
 export type ProfileName = keyof typeof PROFILES;
 
-/** One run of a profile, before anything is known of where it goes. */
+/** A run of a profile, without its target. */
 export type Demand = {
   readonly name: ProfileName;
   readonly perS: number;
@@ -187,30 +185,30 @@ export function isProfileName(name: string): name is ProfileName {
   return Object.hasOwn(PROFILES, name);
 }
 
-/** The phases of a run, one after the other. */
+/** Phases of a run in order. */
 export function phasesOf({ name, perS, seconds }: Demand): Phase[] {
   return PROFILES[name].phases(perS, seconds);
 }
 
-/** Whether the load of a run stays the same, so that nothing may grow under it. */
+/** Whether the load is constant, so that growth is a failure. */
 export function isSteady({ name }: Demand): boolean {
   const profile: Profile = PROFILES[name];
   return profile.isSteady ?? false;
 }
 
-/** The highest rate of a run, in requests a second. */
+/** Maximum rate of a run, in requests per second. */
 export function peakOf(demand: Demand): number {
   return Math.max(...phasesOf(demand).map(({ fromPerS, toPerS }) => Math.max(fromPerS, toPerS)));
 }
 
-/** How many requests a phase starts. */
+/** Number of requests of a phase. */
 export function requestsOf({ fromPerS, toPerS, seconds }: Phase): number {
   return Math.ceil(((fromPerS + toPerS) / 2) * seconds);
 }
 
-/** How many instances a run is spread over: two for each request of its fastest second. */
+/** Number of instances of a run: two per request of its fastest second. */
 export function instancesOf(demand: Demand): number {
-  // Tens, so that an instance does not get the same kind of call at every visit; see `visitOf`.
+  // Multiples of ten, so that an instance gets different kinds of calls; see `visitOf`.
   return PROFILES[demand.name].load === 'hot'
     ? 1
     : Math.max(10, Math.ceil(peakOf(demand) / 5) * 10);

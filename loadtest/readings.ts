@@ -5,20 +5,21 @@ import { usageOf } from '#loadtest/process-usage';
 import type { Reading } from '#loadtest/slopes';
 import { v8HeapOf } from '#loadtest/v8-heap';
 
-/** How often what must not grow is read, in ms: hundreds of times in an hour, and little work. */
+/** Interval between readings in ms: hundreds per hour, at little cost. */
 const READ_EVERY_MS = 10_000;
 
-/** What Cassandra keeps on disk of the journal, which is truncated, by the beginning of the folder. */
+/** Folder prefix of Cassandra's journal tables, which are truncated. */
 const JOURNAL_TABLE = /^(journal|journals|seals)-/;
 
 const BYTES_PER_MIB = 1_024 * 1_024;
 
-/** Reads what must not grow until it is disposed. */
+/** Growth readings, until disposed. */
 export type Readings = Disposable & { readonly all: readonly Reading[] };
 
 /**
- * Starts to read what a cluster of this machine takes: what lives in the heaps of the service's processes,
- * open files and the journal's disk; and in steps, memory without V8's young generation and Cassandra's files.
+ * Reads the resource usage of a local cluster periodically. Continuous values: live heap of the
+ * service's processes, open files, and disk space of the journal. Stepped values: memory without
+ * V8's young generation, and Cassandra's files.
  */
 export function readRepeatedly(cluster: ClusterPlan): Readings {
   const startedMs = performance.now();
@@ -39,7 +40,7 @@ async function valuesOf(cluster: ClusterPlan): Promise<Omit<Reading, 'second'>> 
   const read = cluster.processes.map(async ({ name, kind, operatorsPort }): Promise<void> => {
     const usage = usages.get(name);
     if (usage === undefined) return;
-    // Cassandra's are its tables on disk, which it merges when there are some of a size.
+    // Cassandra's files are stepped: Cassandra merges several tables of similar size.
     const files = kind === 'cassandra' ? stepped : values;
     files.set(`open files of ${name}`, usage.openFiles);
     if (operatorsPort === undefined) {
@@ -72,7 +73,7 @@ function foldersIn(folder: string): Dirent[] {
   return entriesIn(folder).filter((entry) => entry.isDirectory());
 }
 
-/** A compaction takes files away while they are looked at. */
+/** Entries of a folder; a compaction may remove files meanwhile. */
 function entriesIn(folder: string): Dirent[] {
   try {
     return readdirSync(folder, { withFileTypes: true });

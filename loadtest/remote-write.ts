@@ -1,14 +1,14 @@
 import { BadRequest } from '#loadtest/options';
 
-/** How long Prometheus may take to say that it takes figures, in milliseconds. */
+/** Timeout of the check that Prometheus accepts remote write, in milliseconds. */
 const ANSWER_MS_MAX = 5_000;
 
-/** What a trend is in Prometheus: these as gauges, `p(99)` of `a` as `k6_a_p99`. */
+/** Statistics of a trend in Prometheus, as gauges: `p(99)` of `a` becomes `k6_a_p99`. */
 export const TREND_STATISTICS = ['p(50)', 'p(95)', 'p(99)', 'max'] as const;
 
 /**
- * The variables that let k6 write into this Prometheus while it runs. Throws `BadRequest` when nothing
- * there takes remote write.
+ * Variables with which k6 writes into this Prometheus. Throws `BadRequest` if remote write is not
+ * accepted.
  */
 export async function remoteWriteTo(url: string): Promise<Record<string, string>> {
   const receiver = /\/api\/v1\/(?:write|push)$/.test(url) ? url : `${url}/api/v1/write`;
@@ -23,7 +23,7 @@ export async function remoteWriteTo(url: string): Promise<Record<string, string>
       throw new BadRequest(`PROMETHEUS_URL: nothing answers at ${url}: ${code ?? message}`);
     },
   );
-  // An empty body is refused as such by whatever takes remote write.
+  // Every remote-write receiver rejects an empty body.
   if (status === 404 || status === 405) {
     const hint = 'Prometheus takes it with --web.enable-remote-write-receiver';
     throw new BadRequest(`PROMETHEUS_URL: ${receiver} answers ${status}: ${hint}`);

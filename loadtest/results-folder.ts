@@ -4,8 +4,8 @@ import { join, resolve } from 'node:path';
 import type { ProfileName } from '#loadtest/profile';
 
 /**
- * Makes the folder of a run: below `given`, else below a folder of this user outside the repository.
- * Its name is the time and the profile.
+ * Creates the folder of a run below `given`, or below the user's folder outside the repository. The
+ * name is time and profile.
  */
 export async function openResultsFolder(
   given: string | undefined,

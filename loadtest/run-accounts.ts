@@ -5,23 +5,23 @@ import { AccountView } from '#limiter/admin/schema';
 import { limiterPlans } from '#loadtest/fit';
 import { type Demand, PROFILES } from '#loadtest/profile';
 
-/** Enterprise accounts that are a run's own, until disposed: they are suspended then. */
+/** Enterprise accounts of one run; suspended when disposed. */
 export type RunAccounts = AsyncDisposable & {
   readonly keys: readonly string[];
-  /** Of `limiter`: what its first account may request and its second may use. */
+  /** Profile `limiter`: request limit of the first account, cycle limit of the second. */
   readonly limits: { readonly requestsPerMinute: number; readonly cyclesPerMonth: number };
 };
 
-/** Accounts of a mixed load: several, because each has one meter and one directory. Chosen. */
+/** Accounts of a mixed load: several, because each account has one meter and one directory. */
 const ACCOUNTS = 4;
 
-/** So much that the limiter is not what is measured. */
+/** Unreachable limits, so that the run does not measure the limiter. */
 const AMPLE = {
   requests_per_minute: CUSTOM_LIMITS_MAX.requestsPerMinute,
   cycles_per_month: CUSTOM_LIMITS_MAX.cyclesPerMonth,
 };
 
-/** Makes the accounts of a run through a limiter's admin port. */
+/** Creates the accounts of a run through a limiter's admin port. */
 export async function openRunAccounts(adminUrl: string, demand: Demand): Promise<RunAccounts> {
   await using opening = new AsyncDisposableStack();
   const limits = limiterPlans(demand);

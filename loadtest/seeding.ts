@@ -7,32 +7,31 @@ import { headersOf, noteWindow } from './measured-call.ts';
 import { creationOf, PAST_S } from './mix.ts';
 
 /*
- * Before the load: instances for the accounts that were given. After it: what is stored of them and
- * what was charged for them is read, and they are deleted. Run by k6's setup and teardown, whose calls
- * are in no figure of the load.
+ * Setup and teardown of a k6 run. Setup creates the instances of the given accounts. Teardown reads
+ * stored and charged cycles and deletes the instances. The load's figures exclude these calls.
  */
 
 const cyclesStored = new Counter('cycles_stored');
 const cyclesCharged = new Counter('cycles_charged');
 
-/** Requests that are under way at once. */
+/** Requests in flight. */
 const AT_ONCE = 20;
 
-/** How often one is sent again before the run is given up. */
+/** Maximum retries of a request before the run is aborted. */
 const TRIES_MAX = 40;
 
-/** A pause when an answer names none, and the longest that is waited for, in seconds. */
+/** Default and maximum pause before a retry, in seconds. */
 const PAUSE_S = 1;
 const PAUSE_S_MAX = 61;
 
-/** Hexadecimal digits of an id after its prefix. */
+/** Hexadecimal digits of an id after the prefix. */
 const ID_DIGITS = 16;
 
-/** What the load gets: one text of ids an account, because every virtual user holds a copy of it. */
+/** Setup data of the load: one text of ids per account, because every virtual user holds a copy. */
 export type Seeded = {
-  /** The first second of the observations' own time. */
+  /** First timestamp of the observations, in seconds. */
   readonly firstS: number;
-  /** The end of the first window of the first account. */
+  /** End of the first account's first window. */
   readonly firstResetS: number;
   readonly accounts: readonly {
     readonly limits: KnownLimits;
@@ -41,18 +40,18 @@ export type Seeded = {
   }[];
 };
 
-/** What is seeded. */
+/** Parameters of seeding. */
 export type Seeding = {
   readonly base: string;
   readonly keys: readonly string[];
   readonly instances: number;
-  /** Which of the keys' accounts get the instances, in turns. */
+  /** Indexes of the accounts that receive instances in turn. */
   readonly owners: readonly number[];
-  /** Whether every call to the first account is counted in its window. */
+  /** Whether every call of the first account counts in its window. */
   readonly countsWindows: boolean;
 };
 
-/** The account and the id of an instance by its number. */
+/** Account and id of an instance number. */
 export function placeOf(
   { accounts }: Seeded,
   owners: readonly number[],
@@ -64,7 +63,7 @@ export function placeOf(
   return { account, id: `inst_${digits}` };
 }
 
-/** Looks at the accounts and creates the instances. Throws when an account or an instance is refused. */
+/** Reads the accounts and creates the instances. Throws if an account or instance is refused. */
 export function seed({ base, keys, instances, owners, countsWindows }: Seeding): Seeded {
   const answers = keys.map((key) => ask([get(`${base}/v1/account`, key)])[0]);
   const firstResetS = answers[0] === undefined ? 0 : (resetOf(textOf(answers[0])) ?? 0);
@@ -97,7 +96,7 @@ function limitsIn(body: string): KnownLimits {
   return { requestsPerMinute: requests_per_minute, cyclesPerMonth: cycles_per_month };
 }
 
-/** Cycles that the account has left, as its answer says. */
+/** Remaining monthly cycles from an answer. */
 function monthlyOf(answer: Response | undefined): number {
   return answer === undefined ? 0 : (wholeHeader(textOf(answer), 'X-Monthly-Remaining') ?? 0);
 }
@@ -106,7 +105,7 @@ function textOf(answer: Response) {
   return { ...answer, body: answer.body ?? '' };
 }
 
-/** Reads what was stored and charged, and deletes the instances. */
+/** Reads stored and charged cycles, and deletes the instances. */
 export function clear(seeding: Seeding, seeded: Seeded): void {
   const { base, keys, instances, owners, countsWindows } = seeding;
   const all = Array.from({ length: instances }, (_, instance) => {
@@ -121,7 +120,7 @@ export function clear(seeding: Seeding, seeded: Seeded): void {
     cyclesStored.add(Number(/"cycle_count":(\d+)/.exec(body ?? '')?.[1] ?? Number.NaN));
   }
   keys.forEach((key, index) => {
-    // The minute account's window may be used up: what is read there is not needed.
+    // The minute account's window may be exhausted; its reading is not needed.
     if (countsWindows && index === 0) return;
     const before = seeded.accounts[index]?.monthlyBefore ?? 0;
     cyclesCharged.add(before - monthlyOf(ask([get(`${base}/v1/account`, key)])[0]));
@@ -136,8 +135,8 @@ function get(url: string, key: string): BatchRequest {
 }
 
 /**
- * Sends requests, some at once, and again what was refused for now: after the pause that the answer
- * names. Throws at the first that is refused for good.
+ * Sends requests concurrently and retries temporary refusals after the answer's pause. Throws on
+ * the first permanent refusal.
  */
 function ask(requests: readonly BatchRequest[], what = ''): Response[] {
   const answers: Response[] = [];
@@ -172,7 +171,7 @@ function askSome(requests: readonly BatchRequest[]): Response[] {
   return answers;
 }
 
-/** The longest pause that an answer names. */
+/** Longest pause requested by the answers. */
 function pauseAfter(answers: readonly Response[]): number {
   const named = answers.map((answer) => wholeHeader(textOf(answer), 'Retry-After') ?? 0);
   return Math.min(PAUSE_S_MAX, Math.max(PAUSE_S, ...named));

@@ -13,28 +13,28 @@ import type { Target } from '#loadtest/target';
 import type { ProcessUsage, Summarized } from '#loadtest/text-summary';
 import type { Metrics } from '#loadtest/verdict';
 
-/** How k6 is started. */
+/** Parameters for starting k6. */
 export type K6Start = {
   readonly program: string;
   readonly folder: string;
   readonly variables: Readonly<Record<string, string>>;
 };
 
-/** What came of a load, and what happened meanwhile. */
+/** Result of a load, and events during the load. */
 export type SentLoad = {
   readonly metrics: Metrics;
-  /** Why the figures are not to be trusted. */
+  /** Reasons not to trust the figures. */
   readonly faults: readonly string[];
   readonly events: NonNullable<Summarized['circumstances']>;
   readonly usage: readonly ProcessUsage[];
-  /** Of what must not grow under a load that stays the same; none of other loads. */
+  /** Growth readings of a constant load; empty for other loads. */
   readonly readings: readonly Reading[];
 };
 
-/** How often the processes of the cluster are looked at, in ms: one started again has another id. */
+/** Interval between process checks in ms; a restarted process has another id. */
 const LOOK_EVERY_MS = 10_000;
 
-/** Sends a load by k6, says how far it is, and does to the cluster what the profile does to it. */
+/** Sends a load with k6, reports progress, and disturbs the cluster as the profile says. */
 export async function sendLoad(
   k6: K6Start,
   { cluster }: Target,
@@ -79,7 +79,7 @@ export async function sendLoad(
       if (cluster !== undefined) usage = usageBetween(before, usageOf(cluster));
     },
   });
-  // A run in which nothing was disturbed shows nothing about a disturbance.
+  // Void: the planned disturbance did not happen.
   const isUndisturbed = killPhase !== undefined && events.length === 0;
   const all = [
     ...faults,
@@ -89,7 +89,7 @@ export async function sendLoad(
   return { metrics, faults: all, events, usage, readings: readings?.all ?? [] };
 }
 
-/** Looks at the processes of a cluster until disposed, and once more then. */
+/** Checks the processes of a cluster periodically until disposed, and once at the end. */
 function watchProcesses(cluster: ClusterPlan | undefined) {
   const look = () => (cluster === undefined ? new Map<string, number>() : pidsOf(cluster));
   const watch = new ProcessWatch(look());

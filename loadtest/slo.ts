@@ -1,57 +1,62 @@
 import { KILL_PHASE, type Phase, PROFILES, type ProfileName } from './profile.ts';
 
 /*
- * The objectives of each profile as data. k6 takes them as thresholds, the verdict reads the same list.
+ * Objectives of each profile as data. k6 uses them as thresholds, the verdict reads the same list.
  */
 
-/** The latency objective's route: observations are what callers wait for. */
+/** Route of the latency objective: callers wait for observations. */
 export const PROCESS_ROUTE = '/v1/instances/:id/process';
 
-/** 99.9 % of calls are answered, 503 and no answer being none. Source: operations "Alerts". */
+/**
+ * Minimum share of answered calls; 503 and timeouts count as unanswered. Source: operations
+ * "Alerts".
+ */
 const AVAILABILITY_MIN = 0.999;
 
-/** 99 % of answered process calls take less, in milliseconds. Source: operations "Alerts". */
+/**
+ * Maximum 99th percentile of answered process calls, in milliseconds. Source: operations "Alerts".
+ */
 const PROCESS_MS_MAX = 50;
 
-/** A refusal of a service that has too much to do takes at most this long, in ms. Source: the targets. */
+/** Maximum latency of a refusal by an overloaded service, in ms. Source: the project's targets. */
 const REFUSAL_MS_MAX = 100;
 
-/** How k6 compares; it spells equality so. */
+/** Comparison operators of k6. */
 type Comparison = '<' | '<=' | '==' | '>=';
 
-/** One objective: a statistic of a metric of k6 and its bound. */
+/** An objective: a statistic of a k6 metric, and its bound. */
 export type Slo = {
   readonly text: string;
-  /** With its tags, as k6 selects a part of a metric: `available{scenario:steady}`. */
+  /** Metric with tags in k6's selector syntax: `available{scenario:steady}`. */
   readonly metric: string;
   readonly statistic: 'rate' | 'p(99)' | 'count';
   readonly comparison: Comparison;
   readonly bound: number;
   readonly unit: '%' | 'ms' | '';
-  /** Whether it is kept when nothing was measured: nothing refused is nothing refused too late. */
+  /** Whether the objective is met without samples, such as the latency of refusals. */
   readonly isKeptUnmeasured?: boolean;
 };
 
-/** What an objective needs to know of a run. */
+/** Parameters of a run for its objectives. */
 export type SloScope = {
   readonly name: ProfileName;
   readonly phases: readonly Phase[];
-  /** Of the `limiter` profile: what its accounts may do, and which windows it fills. */
+  /** Profile `limiter`: limits of its accounts, and the windows of the run. */
   readonly limits?: LimitsScope | undefined;
 };
 
-/** The plan that `limiter` holds the service to. */
+/** Plan that profile `limiter` tests. */
 type LimitsScope = {
   readonly requestsPerMinute: number;
-  /** Undefined where no account with a quota of its own can be had. */
+  /** Undefined if no account with its own quota is available. */
   readonly cyclesPerMonth: number | undefined;
-  /** How many minute windows the run can touch. */
+  /** Maximum number of minute windows of the run. */
   readonly windows: number;
-  /** Whether no other client uses the account, so that every request of a window is the run's own. */
+  /** Whether the account has no other client, so that the run sends every request of a window. */
   readonly isAlone: boolean;
 };
 
-/** The latency of answered process calls in a phase, as k6 selects it. */
+/** k6 selector of answered process calls in a phase. */
 export function processLatency({ name }: Pick<Phase, 'name'>): string {
   return `http_req_duration{expected_response:true,name:${PROCESS_ROUTE},scenario:${name}}`;
 }
@@ -73,7 +78,7 @@ export function slosOf(scope: SloScope): Slo[] {
         ...everywhere,
       ];
     case 'smoke':
-      // What a little of everything takes on a cold service says nothing of a day's latency.
+      // The mixed smoke load on a cold service says nothing about latency.
       return [availability(), ...everywhere];
     case 'average':
     case 'stress':
@@ -101,7 +106,7 @@ function latency(phase: Phase): Slo {
   };
 }
 
-/** A phase for people. */
+/** Phase as text. */
 export function phaseText({ name, toPerS }: Phase): string {
   return `${name.replaceAll('_', ' ')} (${Number(toPerS.toFixed(1))}/s)`;
 }
@@ -162,7 +167,9 @@ function limiterSlos(limits: LimitsScope | undefined): Slo[] {
   return [availability(), ...perWindow, ...month];
 }
 
-/** k6's thresholds: the objectives, what ends a run early, and what makes k6 keep parts apart. */
+/**
+ * k6 thresholds: objectives, abort conditions, and dummy thresholds that keep sub-metrics apart.
+ */
 export function thresholdsOf(scope: SloScope): Record<string, (string | Abort)[]> {
   const thresholds: Record<string, (string | Abort)[]> = {};
   const add = (metric: string, threshold: string | Abort): void => {
@@ -179,14 +186,14 @@ export function thresholdsOf(scope: SloScope): Record<string, (string | Abort)[]
   return thresholds;
 }
 
-/** A threshold that ends the run as soon as it is crossed. */
+/** A threshold that aborts the run when crossed. */
 export type Abort = {
   readonly threshold: string;
   readonly abortOnFail: true;
   readonly delayAbortEval: string;
 };
 
-/** Every part of a metric that the summary shows; a threshold makes k6 keep it apart. */
+/** Sub-metrics of the summary; k6 keeps a sub-metric only if it has a threshold. */
 export function figuresOf({ name, phases, limits }: SloScope): string[] {
   const { load } = PROFILES[name];
   const routes = load === 'mixed' ? ROUTES : [PROCESS_ROUTE];
@@ -206,7 +213,7 @@ export function figuresOf({ name, phases, limits }: SloScope): string[] {
   ];
 }
 
-/** The routes of the mix in its order. */
+/** Routes of the mix, in order. */
 export const ROUTES = [
   PROCESS_ROUTE,
   '/v1/instances/:id/process/batch',
@@ -216,18 +223,18 @@ export const ROUTES = [
   '/v1/instances',
 ] as const;
 
-/** The latency of a route over the whole load, as k6 selects it. */
+/** k6 selector of a route's latency over the whole load. */
 export function routeLatency(route: string): string {
   return `http_req_duration{name:${route},part:load}`;
 }
 
-/** True of everything that can be measured: such a threshold only keeps a part of a metric apart. */
+/** A threshold that is always met, to keep a sub-metric apart. */
 function alwaysTrueOf(metric: string): string {
   if (metric.startsWith('http_req_duration')) return 'max>=0';
   return metric.startsWith('available') ? 'rate>=0' : 'count>=0';
 }
 
-/** A step that has broken down shows nothing more, and the next ones would only make it worse. */
+/** Abort conditions of a step: after a breakdown, further steps show nothing new. */
 function ends(phase: Phase): (readonly [string, Abort])[] {
   const rule = { abortOnFail: true, delayAbortEval: '2s' } as const;
   return [
@@ -236,7 +243,7 @@ function ends(phase: Phase): (readonly [string, Abort])[] {
   ];
 }
 
-/** The name of the phase in which the driver kills an engine; undefined in all other profiles. */
+/** Phase in which the driver kills an engine; undefined for profiles without a kill. */
 export function killPhaseOf(name: ProfileName): string | undefined {
   return name === 'failover' ? KILL_PHASE : undefined;
 }

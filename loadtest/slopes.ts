@@ -1,59 +1,58 @@
-/*
- * Does anything grow under a load that stays the same? Pure: `(readings) -> slopes`.
- */
+/* Detects growth under a constant load. Pure: `(readings) -> slopes`. */
 
-/** What was read at a second of the load: a value by name. */
+/** Values by name at one second of the load. */
 export type Reading = {
   readonly second: number;
   readonly values: ReadonlyMap<string, number>;
-  /** What comes in steps, minutes apart: only a longer time shows whether it grows. */
+  /** Values that change in steps, minutes apart; a trend needs a longer run. */
   readonly stepped: ReadonlyMap<string, number>;
 };
 
-/** The line through what one value comes down to. */
+/** Linear trend of one value. */
 export type Slope = {
   readonly name: string;
   readonly mean: number;
-  /** How much it grows in an hour; negative: it falls. */
+  /** Growth per hour; negative if falling. */
   readonly perHour: number;
-  /** How much it may. */
+  /** Maximum growth per hour. */
   readonly perHourMax: number;
-  /** `unmeasured`: it was not there all the time, so the line is not about one thing. */
+  /** `unmeasured`: values were missing for part of the time. */
   readonly outcome: 'kept' | 'broken' | 'unmeasured';
 };
 
-/** The first part of a load is left out: caches and heaps fill. */
+/** Initial part of a load that is ignored while caches and heaps fill. */
 const WARM_PART = 1 / 3;
 
 /**
- * Below this many seconds a line says nothing about an hour: what is left of half an hour, whose last
- * reading comes some seconds before its end. Chosen.
+ * Minimum seconds for a trend: two thirds of half an hour, less the time after the last reading.
  */
 const SECONDS_MIN = 1_180;
 
 /**
- * The same of what comes in steps: what is left of an hour and a half. The memory of a process rises by 1 to
- * 3 MiB at a time where nothing that lives grows. Chosen.
+ * Minimum seconds for the trend of a stepped value: two thirds of an hour and a half. Process
+ * memory rises by 1 to 3 MiB at a time even without a leak.
  */
 const STEPPED_SECONDS_MIN = 3_580;
 
 /**
- * The line goes through what the value comes down to in each of as many parts of the time: what is
- * collected, or merged, every few minutes comes down again within a part, and what leaks does not. Chosen.
+ * Number of equal parts; the trend goes through the low of each part. Garbage and unmerged files
+ * vanish within a part, a leak does not.
  */
 const PARTS = 8;
 
-/** Readings of a part below that: single ones are taken while something changes. Chosen. */
+/**
+ * Share of lowest readings that are ignored in a part, because a reading may be taken mid-change.
+ */
 const LOW_PART = 0.1;
 
-/** Readings that may be missing: one answer that came late says nothing about an hour. Chosen. */
+/** Maximum share of missing readings: a late answer does not spoil an hour. */
 const MISSING_PART_MAX = 0.05;
 
-/** What may be growth by chance: a part of the mean an hour, and at least so much. Chosen. */
+/** Growth per hour that counts as noise: a share of the mean, and an absolute minimum. */
 const PART_MAX = 0.1;
 const LEAST = 4;
 
-/** The slope of every value that was ever there; none where the load was too short for it. */
+/** Trends of every value; empty if the load was too short. */
 export function slopesOf(readings: readonly Reading[]): Slope[] {
   return [
     ...slopesOver(SECONDS_MIN, readings, ({ values }) => values),
@@ -86,7 +85,7 @@ function slopesOver(
 
 type Point = readonly [second: number, value: number];
 
-/** What the readings of each part of the time come down to. */
+/** Low of each part of the time. */
 function lowsOf(points: readonly Point[], from: number, last: number): Point[] {
   const partOf = ([second]: Point) => Math.floor(((second - from) / (last - from)) * PARTS);
   const parts = Map.groupBy(points, (point) => Math.min(partOf(point), PARTS - 1));
@@ -96,7 +95,7 @@ function lowsOf(points: readonly Point[], from: number, last: number): Point[] {
   });
 }
 
-/** By least squares. */
+/** Least-squares slope. */
 function slopeOf(name: string, points: readonly Point[]): Slope {
   const meanOf = (pick: (point: Point) => number): number =>
     points.reduce((sum, point) => sum + pick(point), 0) / points.length;

@@ -6,16 +6,16 @@ import { runningServer } from '#deploy/local/server-record';
 import { clusterFolder } from '#deploy/local/state-folder';
 import { BadRequest, type Options } from '#loadtest/options';
 
-/** Where a load goes. */
+/** Target of a load. */
 export type Target = {
-  /** Without `/v1`. */
+  /** Base URL without `/v1`. */
   readonly baseUrl: string;
   readonly apiKey: string;
-  /** The cluster of this machine, if that is the target: it gives accounts, and can be disturbed. */
+  /** The local cluster, if it is the target: it provides accounts and can be disturbed. */
   readonly cluster: ClusterPlan | undefined;
 };
 
-/** What the account of a key may do, and what is left of it now. */
+/** Limits of a key's account, and the remaining quota. */
 export type PlanLeft = {
   readonly name: string;
   readonly requestsPerMinute: number;
@@ -24,7 +24,7 @@ export type PlanLeft = {
   readonly instancesMax: number;
 };
 
-/** How long the first answer may take, in milliseconds: an account may have to be read first. */
+/** Timeout of the first answer in milliseconds; the service may have to load the account. */
 const ANSWER_MS_MAX = 10_000;
 
 const AccountAnswer = z.object({
@@ -39,7 +39,7 @@ const AccountAnswer = z.object({
   }),
 });
 
-/** The address that was named, or the cluster that runs here. Throws `BadRequest` when none does. */
+/** The given address, or the running local cluster. Throws `BadRequest` if there is neither. */
 export function findTarget({ address }: Pick<Options, 'address'>): Target {
   if (address !== undefined) return { ...address, cluster: undefined };
   const folder = clusterFolder();
@@ -57,7 +57,10 @@ export function findTarget({ address }: Pick<Options, 'address'>): Target {
   return { baseUrl: cluster.address, apiKey: key, cluster };
 }
 
-/** Asks the target who the key is. Throws `BadRequest` when it is not reached or does not know it. */
+/**
+ * Reads the key's account from the target. Throws `BadRequest` if unreachable or if the key is
+ * unknown.
+ */
 export async function lookAtPlan({ baseUrl, apiKey }: Target): Promise<PlanLeft> {
   const url = `${baseUrl}/v1/account`;
   const { status, text } = await answerOf(url, apiKey).catch((error: Error) => {

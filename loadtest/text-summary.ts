@@ -3,22 +3,20 @@ import { phaseText, processLatency, ROUTES, routeLatency, type SloScope } from '
 import type { Slope } from './slopes.ts';
 import { type Balance, countOf, type Judgement, type Metrics, type Verdict } from './verdict.ts';
 
-/*
- * The one page that says what a run showed. Pure: k6 prints it, the driver writes it.
- */
+/* Summary page of a run. Pure: k6 prints it, the driver writes it. */
 
-/** A run, as far as it is shown. */
+/** Content of the summary. */
 export type Summarized = {
   readonly scope: SloScope;
   readonly metrics: Metrics;
   readonly verdict: Verdict;
-  /** What the figures belong to: a name and a value a line. */
+  /** Circumstances of the run: name and value pairs. */
   readonly circumstances?: readonly (readonly [string, string])[];
-  /** What the processes of the target took; none where they cannot be looked at. */
+  /** Resource usage of the target's processes; empty if not visible. */
   readonly usage?: readonly ProcessUsage[];
 };
 
-/** What a process had at the beginning and at the end of the load. */
+/** Resource usage of a process before and after the load. */
 export type ProcessUsage = {
   readonly name: string;
   readonly memoryMib: readonly [number, number];
@@ -62,7 +60,7 @@ export function textSummary({
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
 }
 
-/** A breakpoint is there to break objectives: what counts is where. */
+/** Headline. `breakpoint` is expected to break objectives; its result is the highest rate held. */
 function headlineOf({ outcome, held }: Verdict): string {
   const last = held?.at(-1);
   if (outcome !== 'kept' || last === undefined) return HEADLINES[outcome];
@@ -146,7 +144,7 @@ function routeTable(metrics: Metrics): string {
 const LATENCIES = ['p50', 'p95', 'p99', 'max'] as const;
 const STATISTICS = ['p(50)', 'p(95)', 'p(99)', 'max'] as const;
 
-/** Of nothing there is no latency, though k6 has a figure for it. */
+/** Empty without samples, although k6 reports a figure. */
 function latencies(metrics: Metrics, metric: string): string[] {
   const { values = {} } = metrics[metric] ?? {};
   if ((values['count'] ?? 0) === 0) return STATISTICS.map(() => '-');
@@ -173,9 +171,9 @@ function usageTable(usage: readonly ProcessUsage[]): string {
   return tableOf(['Process', 'Memory', 'Open files'], rows);
 }
 
-/** Three nines and four must look different. */
+/** Percentage with enough digits to tell three nines from four. */
 function percentOf(rate: number): string {
-  // Rounded down: what is not whole must not look so.
+  // Round down, so that an incomplete share never shows as 100 %.
   return `${Math.floor(rate * 100_000) / 1_000} %`;
 }
 

@@ -1,20 +1,20 @@
-/** Less than the time between two readings, in milliseconds. Chosen. */
+/** Timeout in milliseconds, below the interval between readings. */
 const ANSWER_MS_MAX = 5_000;
 
 const SPACES = /^nodejs_heap_space_size_(total|used)_bytes\{space="(\w+)"\} (\S+)$/gm;
 
-/** What V8 has taken in a process of the service, in bytes. */
+/** Heap usage of a service process, in bytes. */
 export type V8Heap = {
   /**
-   * Set aside for what is young, small and large. Under load V8 doubles it up to its limit, each process at
-   * a moment of its own and for good, so that it hides whether what lives on grows.
+   * Space reserved for young objects, small and large. V8 doubles this space up to its limit, once
+   * per process at any time, which would hide whether live data grows.
    */
   readonly young: number;
-  /** In use by what is not young: right after a collection, what lives on. */
+  /** Used space outside the young generation; right after a collection, live data. */
   readonly live: number;
 };
 
-/** The heap of a process of the service; undefined: it does not say. */
+/** Heap usage of a service process; undefined if not reported. */
 export async function v8HeapOf(operatorsPort: number): Promise<V8Heap | undefined> {
   const url = `http://127.0.0.1:${operatorsPort}/metrics`;
   const signal = AbortSignal.timeout(ANSWER_MS_MAX);

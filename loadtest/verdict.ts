@@ -2,61 +2,59 @@ import { type Phase, PROFILES, requestsOf } from './profile.ts';
 import { type Slo, type SloScope, slosOf } from './slo.ts';
 import { type Reading, type Slope, slopesOf } from './slopes.ts';
 
-/*
- * What the figures of a run say about its objectives. Pure: `(evidence) -> verdict`.
- */
+/* Verdict on the objectives of a run. Pure: `(evidence) -> verdict`. */
 
-/** k6's summary of one metric, or of a part of one. */
+/** k6's summary of one metric or sub-metric. */
 export type Measured = {
   readonly type: string;
   readonly values: Readonly<Record<string, number>>;
 };
 
-/** k6's summary by name of metric. */
+/** k6's summary, by metric name. */
 export type Metrics = Readonly<Record<string, Measured>>;
 
-/** What a run showed of one objective. */
+/** Result of one objective. */
 export type Judgement = {
   readonly slo: Slo;
-  /** `unmeasured`: k6 has no figure for it, so it is not known to be kept. */
+  /** `unmeasured`: k6 has no figure, so the objective is not met. */
   readonly outcome: 'kept' | 'broken' | 'unmeasured';
   readonly seen: number | undefined;
 };
 
-/** Two counts that must agree, up to calls whose outcome no answer says. */
+/** Two counts that must agree, up to calls with unknown outcome. */
 export type Balance = {
   readonly text: string;
   readonly wanted: number;
   readonly seen: number | undefined;
-  /** How far above `wanted` it may lie; `Infinity`: as far as it likes. */
+  /** Tolerated excess over `wanted`; `Infinity` for no upper bound. */
   readonly slack: number;
   readonly outcome: Judgement['outcome'];
 };
 
-/** What a run proved. */
+/** Result of a run. */
 export type Verdict = {
   readonly outcome: 'kept' | 'broken' | 'void';
-  /** Why the run proves nothing; empty unless it is void. */
+  /** Reasons why the run is void; empty if valid. */
   readonly voidBecause: readonly string[];
   readonly judgements: readonly Judgement[];
   readonly balances: readonly Balance[];
-  /** Of a long load that stays the same: what must not grow. */
+  /** Trends of a long constant load. */
   readonly slopes: readonly Slope[];
-  /** Of `breakpoint`: the phases that kept every objective, up to the first that did not. */
+  /** Profile `breakpoint`: the phases that met every objective, up to the first failure. */
   readonly held: readonly Phase[] | undefined;
 };
 
-/** What the driver knows of a run besides its figures. */
+/** Facts about a run from the driver. */
 export type Circumstances = {
-  /** Why the driver itself does not trust the run: k6 failed, or a person ended it. */
+  /** Reasons of the driver not to trust the run, such as a k6 failure or Ctrl-C. */
   readonly faults?: readonly string[];
-  /** Whether the run's accounts are its own, so that what is charged to them is charged for it. */
+  /** Whether the run has its own accounts, so that every charge is its own. */
   readonly hasOwnAccounts: boolean;
-  /** What the driver has read during a load that stays the same. */
+  /** Growth readings of a constant load. */
   readonly readings?: readonly Reading[];
 };
 
-/** The part of a phase's requests that must have been sent, and how many less it may be besides. */
+/** Minimum share of a phase's requests that must be sent, and an absolute tolerance. */
 const SENT_MIN = 0.98;
 const SENT_SLACK = 2;
 
@@ -84,12 +82,12 @@ function isGood({ outcome }: Pick<Judgement, 'outcome'>): boolean {
   return outcome === 'kept';
 }
 
-/** The objectives that are about no phase in particular. */
+/** Objectives without a phase. */
 function overall(judgements: readonly Judgement[]): Judgement[] {
   return judgements.filter(({ slo }) => !slo.metric.includes('scenario:'));
 }
 
-/** What one objective's figure says. */
+/** Result of one objective. */
 function judgementOf(slo: Slo, metrics: Metrics): Judgement {
   const measured = metrics[slo.metric];
   const seen = measured?.values[slo.statistic];
@@ -112,18 +110,18 @@ function isWithin(seen: number, { comparison, bound }: Slo): boolean {
   }
 }
 
-/** How often something was measured; a counter that is there has counted, be it nothing. */
+/** Number of samples; a counter in the summary has counted, even 0. */
 function samplesOf({ type, values }: Measured): number {
   if (type === 'rate') return (values['passes'] ?? 0) + (values['fails'] ?? 0);
   return type === 'trend' ? (values['count'] ?? 0) : 1;
 }
 
-/** The sum of a counter; 0 when it never counted. */
+/** Sum of a counter; 0 if it never counted. */
 export function countOf(metrics: Metrics, metric: string): number {
   return metrics[metric]?.values['count'] ?? 0;
 }
 
-/** `isStepped`: a step that cannot be sent is an end then, and a fault only if it is the first. */
+/** `isStepped`: an unsent step ends the ladder, and is a fault only for the first step. */
 function voidReasons({ phases }: SloScope, metrics: Metrics, isStepped: boolean): string[] {
   if (countOf(metrics, 'iterations') === 0) return ['no request was started'];
   const needed = isStepped ? phases.slice(0, 1) : phases;
@@ -148,13 +146,15 @@ function requestsIn({ name }: Phase): string {
   return `http_reqs{scenario:${name}}`;
 }
 
-/** k6 has no dropped iterations where it was too slow itself to look at its clock: it sends fewer. */
+/**
+ * Whether too few requests were sent. k6 reports no dropped iterations if k6 itself was too slow.
+ */
 function isShort(phase: Phase, metrics: Metrics): boolean {
   const least = requestsOf(phase) * SENT_MIN - SENT_SLACK;
   return countOf(metrics, requestsIn(phase)) < least;
 }
 
-/** A step that was not sent whole proves nothing, so it does not hold. */
+/** Phases held. A step that was not sent completely proves nothing and does not count. */
 function heldOf(phases: readonly Phase[], judgements: readonly Judgement[], metrics: Metrics) {
   const broken = phases.findIndex((phase) => {
     const own = judgements.filter(({ slo }) => slo.metric.includes(`scenario:${phase.name}}`));
@@ -164,11 +164,11 @@ function heldOf(phases: readonly Phase[], judgements: readonly Judgement[], metr
   return broken === -1 ? phases : phases.slice(0, broken);
 }
 
-/** What was answered, stored and charged must be the same. */
+/** Answered, stored and charged cycles must be equal. */
 function balancesOf(scope: SloScope, metrics: Metrics, hasOwnAccounts: boolean): Balance[] {
   if (PROFILES[scope.name].load === 'limits') return windowBalances(scope, metrics);
   const answered = countOf(metrics, 'cycles');
-  // A call without an answer may have been carried out, once.
+  // A call without an answer may have been processed once.
   const slack = countOf(metrics, 'cycles_unknown');
   const stored = { text: 'cycles answered are the cycles stored', metric: 'cycles_stored' };
   const charged = { text: 'cycles answered are the cycles charged', metric: 'cycles_charged' };
@@ -178,7 +178,7 @@ function balancesOf(scope: SloScope, metrics: Metrics, hasOwnAccounts: boolean):
   return scope.name === 'spike' ? [...cycles, collapseBalance(scope, metrics)] : cycles;
 }
 
-/** A service with too much to do refuses some calls; it does not answer fewer than before. */
+/** An overloaded service refuses some calls, but must not answer fewer than before. */
 function collapseBalance({ phases }: SloScope, metrics: Metrics): Balance {
   const perS = (name: string): number | undefined => {
     const passes = metrics[`available{scenario:${name}}`]?.values['passes'];
@@ -201,8 +201,8 @@ function balanceOf(
 }
 
 /**
- * A minute that was asked for more than the plan admits exactly the plan, and gives each admitted
- * request another number of remaining ones: all from the plan less one down to 0.
+ * An exceeded minute must admit exactly the plan. Each admitted request has a distinct remaining
+ * count, from the plan less one down to 0.
  */
 function windowBalances({ limits }: SloScope, metrics: Metrics): Balance[] {
   if (limits === undefined || !limits.isAlone) return [];

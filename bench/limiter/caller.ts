@@ -1,6 +1,6 @@
 /**
- * The caller process of the limiter's part: asks the decider that its parent names, as its
- * parent says. Ends with its parent.
+ * Caller process of the limiter benchmark. Asks the parent's decider for decisions, as the parent
+ * requests. Ends with the parent.
  */
 import type { CallerRequest } from '#bench/limiter/decision-caller';
 import { type Decide, runLoad } from '#bench/limiter/load';

@@ -4,7 +4,7 @@ import { type CallerResult, DecisionCaller, type Target } from '#bench/limiter/d
 import type { DeciderLabel, DecisionResult } from '#bench/limiter/findings';
 import type { LoadRun } from '#bench/limiter/load';
 
-/** Who decides, and where. */
+/** A decider under test and its address. */
 export type DeciderPlan = {
   readonly label: DeciderLabel;
   readonly target: Target;
@@ -13,13 +13,15 @@ export type DeciderPlan = {
   readonly processes: readonly Measured[];
 };
 
-/** Processes that ask: with one, it and the server would wait for each other in turns. */
+/**
+ * Number of caller processes: with a single caller, caller and server would wait for each other.
+ */
 const CALLER_PROCESSES = 2;
 
-/** The least share of an open load that must have been asked for in its time. Chosen. */
+/** Minimum share of an open load that must be sent on time. */
 const KEPT_SHARE_MIN = 0.98;
 
-/** A server that decides, and the processes that ask it. */
+/** A decider under test, with its caller processes. */
 export class Decider implements AsyncDisposable {
   readonly label: DeciderLabel;
   readonly #processes: readonly Measured[];
@@ -43,7 +45,7 @@ export class Decider implements AsyncDisposable {
     return new Decider(plan, callers);
   }
 
-  /** Loads the server from all callers, each with its part of `run`. */
+  /** Loads the server from all callers; each sends its part of `run`. */
   async load(run: LoadRun): Promise<DecisionResult> {
     const before = await this.#cpu();
     const part = partOf(run, this.#callers.length);

@@ -5,27 +5,27 @@ import type { BenchAccount } from '#bench/limiter/bench-accounts';
 import type { LoadResult, LoadRun } from '#bench/limiter/load';
 import { at } from '#bench/process-answer';
 
-/** Who decides: a meter that reserves some cycles, or Redis. */
+/** A decider: a meter that reserves `cycles` cycles, or Redis. */
 export type Target =
   | { readonly kind: 'meter'; readonly cycles: number }
   | { readonly kind: 'redis' };
 
-/** Who is asked for decisions, and about which accounts. */
+/** The decider and the accounts of the decisions. */
 type Asked = {
   readonly target: Target;
   readonly address: string;
   readonly accounts: readonly BenchAccount[];
 };
 
-/** What a caller process receives. */
+/** Message to a caller process. */
 export type CallerRequest =
   | ({ readonly kind: 'open' } & Asked)
   | { readonly kind: 'load'; readonly run: LoadRun };
 
-/** What a load came to, and the CPU time that the caller itself took for it. */
+/** Result of a load, and the CPU time of the caller. */
 export type CallerResult = LoadResult & { readonly cpuMicros: number };
 
-/** A process that asks one server for decisions; it ends when it is disposed, or with this one. */
+/** A process that asks one server for decisions, until disposed or until this process ends. */
 export class DecisionCaller implements AsyncDisposable {
   readonly #process: ChildProcess;
   readonly #ended: Promise<unknown>;

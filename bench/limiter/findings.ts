@@ -1,23 +1,23 @@
 import type { LoadRun } from '#bench/limiter/load';
 import type { CpuCost } from '#bench/wrk';
 
-/** Who decides, by the letters of the report. */
+/** Deciders, by their letters in the report. */
 export const DECIDERS = ['l', 'r', 'redis'] as const;
 
 /** One of `DECIDERS`. */
 export type DeciderLabel = (typeof DECIDERS)[number];
 
-/** What each letter stands for. */
+/** Title of each decider. */
 export const DECIDER_TITLES: Readonly<Record<DeciderLabel, string>> = {
   l: 'limiter: Admit and Settle of a cycle',
   r: 'limiter: Admit without a cycle',
   redis: 'Redis: a script for minute and month',
 };
 
-/** What one load of one decider came to; void when `problem` says why. */
+/** Result of one load of one decider; void if `problem` is set. */
 export type DecisionResult = {
   readonly decisionsPerS: number;
-  /** Of the slower caller process. */
+  /** Median of the slower caller process. */
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly longestMs: number;
@@ -25,10 +25,10 @@ export type DecisionResult = {
   readonly problem: string | undefined;
 };
 
-/** Everything that was found out about the limiter. */
+/** Results of the limiter benchmark. */
 export type LimiterFindings = {
   readonly rows: readonly DecisionRow[];
-  /** Whether there was a Redis to compare with. */
+  /** Whether Redis was available for the comparison. */
   readonly isCompared: boolean;
 };
 

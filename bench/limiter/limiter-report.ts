@@ -10,13 +10,13 @@ import {
 import { cpuOf, tableOf } from '#bench/report-table';
 import { numberText, spreadOf, spreadText } from '#bench/statistics';
 
-/** Decisions a second of one limiter process. Source: the project's targets. */
+/** Minimum decisions per second of one limiter process. Source: the project's targets. */
 const DECISIONS_PER_S_MIN = 50_000;
 
-/** The least multiple of Redis's decisions. Source: the project's targets. */
+/** Minimum ratio to Redis's decisions. Source: the project's targets. */
 const RATIO_MIN = 1.5;
 
-/** The open model's 99th percentile, in ms. Source: the project's targets. */
+/** Maximum 99th percentile of the open model, in ms. Source: the project's targets. */
 const P99_MS_MAX = 5;
 
 const NOTE =
@@ -26,7 +26,7 @@ const NOTE =
   'append-only file every second; the limiter grants only durable allowance. In the open model, ' +
   "latency counts from the due time and includes the caller's timer (1 ms).";
 
-/** What was reached of the limiter's targets; nothing without findings. */
+/** Targets of the limiter and the results; empty without findings. */
 export function limiterTargets(findings: LimiterFindings | undefined): TargetRow[] {
   const rows = valid(findings?.rows ?? []);
   return loadsOf(rows).flatMap((load) => {
@@ -35,7 +35,7 @@ export function limiterTargets(findings: LimiterFindings | undefined): TargetRow
   });
 }
 
-/** The limiter's part of the report; empty without findings. */
+/** Report of the limiter; empty without findings. */
 export function limiterReport(findings: LimiterFindings | undefined): string {
   if (findings === undefined) return '';
   const { rows, isCompared } = findings;
@@ -84,7 +84,7 @@ function closedTargets(rows: readonly DecisionRow[], load: string): TargetRow[] 
         .filter(({ round }) => round === ours.round)
         .map(({ result }) => ours.result.decisionsPerS / result.decisionsPerS),
     );
-    // What one core takes that the limiter need not share with its callers and the store.
+    // Throughput of one core that the limiter shares neither with callers nor with the store.
     const perCore = rowsOf(rows, label).map(({ result }) => 1e6 / limiterMicros(result));
     const ofCore = `${label}: decisions per CPU second of the limiter, ${load}`;
     return [

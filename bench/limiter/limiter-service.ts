@@ -13,25 +13,25 @@ import { type BenchAccount, createAccounts } from '#bench/limiter/bench-accounts
 import { metricsUrlOf } from '#bench/service';
 import { temporaryFolder } from '#bench/temporary-folder';
 
-/** Accounts that decisions are asked about. Source: the project's targets. */
+/** Number of accounts in the decisions. Source: the project's targets. */
 const ACCOUNTS = 1_000;
 
-/** A durable limiter that owns every shard, and the servers below it. */
+/** A durable limiter that owns every shard, with its servers. */
 export type LimiterService = AsyncDisposable & {
-  /** `host:port` of its gRPC. */
+  /** gRPC address as `host:port`. */
   readonly address: string;
   readonly limiter: Child;
   readonly metricsUrl: string;
-  /** Where its tables are. */
+  /** Cassandra address and keyspace of the tables. */
   readonly cassandra: { readonly address: string; readonly keyspace: string };
   readonly accounts: readonly BenchAccount[];
-  /** The limiter first, then what it stands on. */
+  /** The limiter, followed by its servers. */
   readonly processes: readonly Measured[];
 };
 
 /**
- * Starts Cassandra, NATS and one limiter on them, with `more` variables, and makes the accounts.
- * Throws `MissingServer` when a server cannot be had.
+ * Starts Cassandra, NATS and one limiter, and creates the accounts. `more` are further variables of
+ * the limiter. Throws `MissingServer` if a server is not installed.
  */
 export async function startLimiterService(
   print: (line: string) => void,

@@ -1,32 +1,32 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { latenciesOf } from '#bench/scale/latencies';
 
-/** Takes one decision about the account of this number; fulfils with whether it was granted. */
+/** Takes one decision for an account number; resolves to whether it was granted. */
 export type Decide = (account: number) => Promise<boolean>;
 
-/** How decisions are asked for: each caller when its last one is there, or at a rate. */
+/** Load model of the callers: closed (next call after an answer) or open (fixed rate). */
 export type LoadRun =
   | { readonly kind: 'closed'; readonly callers: number; readonly seconds: number }
   | { readonly kind: 'open'; readonly perSecond: number; readonly seconds: number };
 
-/** What came of it. */
+/** Result of a load. */
 export type LoadResult = {
   readonly decisions: number;
   readonly seconds: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly longestMs: number;
-  /** Decisions that were no. Nothing may be refused: the limits are out of reach. */
+  /** Number of refused decisions; expected to be 0, because the limits are unreachable. */
   readonly refused: number;
   readonly failed: number;
-  /** What the last failure said. */
+  /** Message of the last failure. */
   readonly failure: string | undefined;
 };
 
-/** How often an open load looks for what is due, in ms: the shortest timer there is. */
+/** Interval between checks for due calls of an open load, in ms: the shortest timer. */
 const TICK_MS = 1;
 
-/** What was sent last and no caller waits for may leave before millions of times are sorted, in ms. */
+/** Pause in ms before the latencies are sorted, so that pending settlements can leave. */
 const LEFT_MS = 100;
 
 /** Asks for decisions about `accounts` accounts in turn, as `run` says. */
@@ -51,8 +51,8 @@ async function closed(book: Book, { callers, seconds }: LoadRun & { kind: 'close
 }
 
 /**
- * A decision is late from when it was due, so that a caller that is slow to ask hides nothing. No promise is
- * kept: collecting all of them at once would make the caller late.
+ * Open load. Latency counts from the time when a decision was due, so that a slow caller hides
+ * nothing. Keeps no promises: awaiting all of them at once would delay the caller.
  */
 async function open(book: Book, { perSecond, seconds }: LoadRun & { kind: 'open' }) {
   const startedMs = performance.now();
@@ -76,7 +76,7 @@ async function open(book: Book, { perSecond, seconds }: LoadRun & { kind: 'open'
   });
 }
 
-/** What was asked and how it ended. */
+/** Counts of decisions and their results. */
 class Book {
   readonly #decide: Decide;
   readonly #accounts: number;
@@ -104,7 +104,7 @@ class Book {
   }
 
   result(seconds: number): LoadResult {
-    // When everything failed the failures say so.
+    // If every decision failed, there are no latencies.
     const { p50, p99, longest } = latenciesOf(this.#times.length > 0 ? this.#times : [Number.NaN]);
     return {
       decisions: this.#times.length,

@@ -14,8 +14,8 @@ const IN_FLIGHT = [64, 256] as const;
 const OPEN_PER_S = 10_000;
 
 /**
- * Starts a durable limiter, and Redis if there is one, and loads them in turns, in another order
- * every round. Undefined when the part is not wanted.
+ * Measures a durable limiter and, if installed, Redis. Loads them in turns, in another order every
+ * round. Returns undefined if the part is not selected.
  */
 export async function measureLimiter(
   redisProgram: string | undefined,
@@ -54,7 +54,7 @@ async function runRounds(
   const { rounds, secondsPerRun, openSeconds, compileS, warmUpS } = options;
   const most = Math.max(...IN_FLIGHT);
   for (const decider of deciders) {
-    // The first one: until Cassandra is compiled.
+    // The first decider warms up until Cassandra's JIT compilers are idle.
     const seconds = decider === deciders[0] ? compileS : warmUpS;
     print(`warming ${decider.label} for ${seconds} s`);
     await decider.load({ kind: 'closed', callers: most, seconds });

@@ -3,16 +3,18 @@ import type { Decide } from '#bench/limiter/load';
 import { FrameClient } from '#grpc/frame-client';
 import { limiterProtocol } from '#grpc/limiter-codec';
 
-/** As the local cluster has it: while all share two cores, a late answer is not a broken limiter. */
+/**
+ * Timeout of a decision, as in the local cluster: all processes share two cores and answer slowly.
+ */
 const TIMEOUT_MS = 1_000;
 
-/** Call ids are below 2^52; these begin anywhere in the upper half. Source: limiter-messages. */
+/** First call id, random in the upper half of the range below 2^52. Source: limiter-messages. */
 const FIRST_CALL_ID = 2 ** 51 + Math.floor(Math.random() * 2 ** 50);
 
 /**
- * Decisions of the limiter at `address`, asked for as an edge does: an admission of `cycles`, and
- * unless that is nothing a settlement that no caller waits for. When one has failed the next decision
- * fails in its place.
+ * Asks the limiter at `address` for decisions as an edge does: an admission of `cycles`, then a
+ * settlement without waiting (no settlement for 0 cycles). A failed settlement fails the next
+ * decision.
  */
 export async function openMeterDecisions(
   address: string,

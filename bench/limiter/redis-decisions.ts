@@ -8,8 +8,8 @@ const SCRIPT = 'bench/limiter/fixed-window.lua';
 const MINUTE_MS = 60_000;
 
 /**
- * Decisions of the Redis at `address`, each one run of a script. What is asked for in one turn of
- * the event loop goes out in one write: the client pipelines by itself.
+ * Decisions of the Redis at `address`, one script call each. The client pipelines all calls of one
+ * event-loop turn into one write.
  */
 export async function openRedisDecisions(
   address: string,

@@ -3,10 +3,10 @@ import { freePorts } from '#bench/free-ports';
 import { untilAnswered } from '#bench/readiness';
 import { temporaryFolder } from '#bench/temporary-folder';
 
-/** What Redis writes when it takes connections. */
+/** Log line of Redis when it accepts connections. */
 const READY = /Ready to accept connections/;
 
-/** A Redis of this run. */
+/** A Redis server of this run. */
 export type Redis = AsyncDisposable & {
   /** `host:port`. */
   readonly address: string;
@@ -14,8 +14,8 @@ export type Redis = AsyncDisposable & {
 };
 
 /**
- * Starts the Redis `program` on loopback with a folder of its own. It appends what it does to a
- * file that is synced every second: the most that it is usually asked for as a limiter.
+ * Starts the Redis `program` on loopback with a fresh folder. Its append-only file is synced every
+ * second, the strictest setting in common use for a limiter.
  */
 export async function startRedis(program: string): Promise<Redis> {
   const [port = 0] = await freePorts(1);

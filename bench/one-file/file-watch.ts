@@ -2,19 +2,19 @@ import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { metricsOf, sumOf } from '#bench/cycle-count';
 
-/** How often the file is looked at, in ms. */
+/** Interval between looks at the file, in ms. */
 const LOOK_EVERY_MS = 5_000;
 
-/** What stood in a served file at one time. */
+/** State of a served file at one time. */
 export type FileLook = {
   readonly walBytes: number;
   readonly journalRows: number;
   readonly journalBytes: number;
-  /** Records that no checkpoint has stored. */
+  /** Records without a checkpoint. */
   readonly unflushed: number;
 };
 
-/** Looks at a served file again and again until it is disposed. */
+/** Looks at a served file periodically, until disposed. */
 export class FileWatch implements Disposable {
   readonly looks: FileLook[] = [];
   readonly #file: string;
@@ -26,7 +26,7 @@ export class FileWatch implements Disposable {
     this.#file = file;
     this.#metricsUrls = metricsUrls;
     this.#database = new DatabaseSync(file, { readOnly: true });
-    // A look that fails is one that is missing: the service ends while it is watched.
+    // Ignore a failed look: the service stops while the file is watched.
     const look = () => void this.#look().catch(() => undefined);
     this.#timer = setInterval(look, LOOK_EVERY_MS);
     look();

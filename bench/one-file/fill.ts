@@ -12,10 +12,10 @@ import { sqliteListingStore } from '#storage/sqlite/listings';
 import { openServedFile } from '#storage/sqlite/open-file';
 import { sqliteShardStore } from '#storage/sqlite/shards';
 
-/** Writes under way at once: the writer always has the next transaction. */
+/** Concurrent writes, so that the writer always has a next transaction. */
 const WRITES_IN_FLIGHT = 8;
 
-/** A file that the service has made, and whose instances it gets. */
+/** A file created by the service, and the instances to add. */
 export type Filling = {
   readonly file: string;
   readonly accountId: string;
@@ -23,12 +23,12 @@ export type Filling = {
   readonly print: (line: string) => void;
 };
 
-/** The file's bytes when nothing uses it: with an account alone, with instances, with observations. */
+/** Size of the idle file in bytes: with an account alone, with instances, with observations. */
 export type FilledSizes = {
   readonly empty: number;
   readonly created: number;
   readonly observed: number;
-  /** How long each took to write, in s. */
+  /** Seconds to write each. */
   readonly createdS: number;
   readonly observedS: number;
 };
@@ -36,9 +36,9 @@ export type FilledSizes = {
 type Stores = { readonly instances: InstanceStore; readonly listings: ListingStore };
 
 /**
- * Writes instances with their histories through the storage ports, as the service's checkpoints do:
- * heads of one bucket together, first as they were created, each with its line of the listing, then
- * with their observations. Nothing serves the file meanwhile.
+ * Writes instances with histories through the storage ports, in the way of the service's
+ * checkpoints. Heads of one bucket go together: first as created, each with its listing entry, then
+ * with observations. The file must not be served meanwhile.
  */
 export async function fillFile(filling: Filling): Promise<FilledSizes> {
   const { file, accountId } = filling;
@@ -71,9 +71,8 @@ export async function fillFile(filling: Filling): Promise<FilledSizes> {
 }
 
 /**
- * Writes all instances, wave by wave in the order of their numbers, the heads of a bucket together:
- * an index gets its entries all over it, as it does from instances that were created in turns. Gives
- * the seconds that it took.
+ * Writes all instances in waves by instance number, one bucket's heads together. The index receives
+ * entries in random places, as with instances created concurrently. Returns the seconds taken.
  */
 async function inWaves(
   { file, instances: count, print }: Filling,
@@ -101,7 +100,7 @@ async function inWaves(
   return (performance.now() - startedMs) / 1_000;
 }
 
-/** Writes what is asked within one turn of the event loop as one transaction: fewer messages. */
+/** Combines all writes of one event-loop turn into one transaction, to save messages. */
 function gathering(database: SqliteDatabase): SqliteDatabase {
   const waiting: Transaction[] = [];
   let written: Promise<boolean> | undefined;
@@ -121,7 +120,10 @@ function gathering(database: SqliteDatabase): SqliteDatabase {
   };
 }
 
-/** Numbers of instances of one bucket each, as many as a checkpoint takes, in the order of the last. */
+/**
+ * Batches of instance numbers, each from one bucket and of a checkpoint's size, ordered by their
+ * last number.
+ */
 function* batches(
   count: number,
   bucketOf: (instanceId: string) => number,

@@ -9,42 +9,47 @@ import { systemClock } from '#stdlib/clock';
 import { type Chunk, type InstanceHead, NO_ROWS } from '#storage/ports/instances';
 import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
 
-/** Seconds from an observation to the next, as the model expects of an agent (model 0). */
+/** Time between two observations in ms, as the model expects (model 0). */
 const STEP_MS = 60_000;
 
-/** How far before the run instances were created, in ms. */
+/** Age of the instances at the start of the run, in ms. */
 const PAST_MS = 30 * 86_400_000;
 
-/** Every such observation is far off what the agent usually does, as in the closed runs (process.lua). */
+/**
+ * Every twentieth observation is far from the agent's usual behavior, as in the closed runs
+ * (process.lua).
+ */
 const FAR_OFF_EVERY = 20;
 
 const PORTS: ModelPorts = { models: MODELS, steps: new StepTimer(systemClock, () => {}) };
 
-/** Observations of each of a hundred instances: most have few, some have rows in chunks. */
+/**
+ * Number of observations for each of a hundred instances: most have few, some have chunked rows.
+ */
 const OBSERVATIONS_OF_A_HUNDRED = [
   ...new Array<number>(90).fill(4),
   ...new Array<number>(9).fill(40),
   280,
 ];
 
-/** What is stored of an instance, as its engine left it. */
+/** Stored state of an instance, as written by an engine. */
 export type History = {
-  /** After the creation. */
+  /** Head after the creation. */
   readonly created: InstanceHead;
-  /** After its observations, with the newest of them in it, and the chunks of the others. */
+  /** Head after all observations with the newest rows, and the chunks of older rows. */
   readonly head: InstanceHead;
   readonly history: readonly Chunk[];
   readonly drift: readonly Chunk[];
 };
 
-/** Observations of the instance with this number: ten on average. */
+/** Number of observations of an instance; ten on average. */
 export function observationsOf(index: number): number {
   return OBSERVATIONS_OF_A_HUNDRED[index % OBSERVATIONS_OF_A_HUNDRED.length] ?? 0;
 }
 
 /**
- * Histories that the engine's own code has made: `historyOf(index)` is that of an instance with as many
- * observations, which began as a persona. Those that are alike share one.
+ * Histories computed with the engine's own code. `historyOf(index)` returns the history of an
+ * instance that started as a persona. Instances with equal parameters share one history.
  */
 export function histories(nowMs: number): (index: number) => History {
   const made = new Map<string, History>();
@@ -67,7 +72,7 @@ function historyOf(persona: number, count: number, createdAtMs: number): History
     modeStrengths: strengths,
     energyLevel: 1,
   });
-  // Copied: the first observation writes to the model that the creation has made.
+  // Copy: the first observation overwrites the model of the created head.
   const created = { ...headOf(state), model: headOf(state).model.slice() };
   for (let i = 1; i <= count; i += 1) {
     const timestampMs = createdAtMs + i * STEP_MS;

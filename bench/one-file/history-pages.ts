@@ -4,10 +4,12 @@ import { at } from '#bench/process-answer';
 import { timed } from '#bench/scale/latencies';
 import { seededId } from '#bench/scale/seed';
 
-/** Rows of a page: what the API gives unless it is asked for another number. */
+/** Rows per page: the API's default. */
 const LIMIT = 100;
 
-/** Reads a page of each of these instances, one at a time; gives the times in ms. Throws for a wrong one. */
+/**
+ * Reads one page of each instance, one at a time. Returns the times in ms. Throws for a wrong page.
+ */
 export async function readPages(
   caller: HttpCaller,
   indexes: readonly number[],
@@ -23,7 +25,7 @@ export async function readPages(
   return times;
 }
 
-/** Throws unless the page has the rows that lie there, newest first. */
+/** Throws unless the page has the expected rows, newest first. */
 function check(answer: unknown, total: number, offset: number): void {
   const rows = at(answer, ['data']);
   const cycles = Array.isArray(rows) ? rows.map((row) => at(row, ['cycle'])) : [];

@@ -16,71 +16,74 @@ import { seededId } from '#bench/scale/seed';
 import { SteadyObservers } from '#bench/scale/steady-observers';
 import { temporaryFolder } from '#bench/temporary-folder';
 
-/** How large a run is. */
+/** Sizes of a run. */
 export type Sizes = {
   readonly instances: number;
-  /** Observations a second of the steady load, and how long it lasts. */
+  /** Observations per second of the steady load, and its duration. */
   readonly rate: number;
   readonly seconds: number;
-  /** Pages of the history of each kind. */
+  /** Number of history pages of each kind. */
   readonly pages: number;
-  /** Instances whose memory is measured, which takes five minutes; 0: it is not. */
+  /** Number of instances in the memory measurement, which takes five minutes; 0 skips it. */
   readonly memory: number;
 };
 
-/** The service on the file, and a key of the account that has its instances. */
+/** The service on the file, and a key of the account that owns the instances. */
 type Served = { readonly service: RestartedService; readonly key: string };
 
-/** Starts of each kind. */
+/** Number of starts of each kind. */
 const STARTS = 3;
 
-/** A steady load observes one instance in as many seconds. */
+/** A steady load observes each instance once in this many seconds. */
 const OBSERVED_EVERY_S = 100;
 
-/** How long the load has gone on when pages are read, in s: what Node compiles as it runs is compiled. Chosen. */
+/** Seconds of load before pages are read, so that Node's JIT compiler has finished. */
 const WARM_UP_S = 10;
 
-/** How long nothing is sent before instances count as idle, in s: call ids are forgotten after 20. */
+/** Seconds without requests until instances count as idle; call ids expire after 20 s. */
 const IDLE_S = 25;
 
 /** Times of pages of the history, in ms. */
 type Pages = {
-  /** Of instances that were not in memory, whose file the system had forgotten; the same again. */
+  /** Pages of inactive instances with a cold page cache, and the same pages again. */
   cold: readonly number[];
   warm: readonly number[];
-  /** Of rows that are in chunks alone. */
+  /** Pages whose rows are all in chunks. */
   deep: readonly number[];
 };
 
-/** What was found under the steady load. */
+/** Measurements under the steady load. */
 type UnderLoad = Readonly<Pages> & {
   readonly looks: readonly FileLook[];
-  /** Times of the load's observations, in ms. */
+  /** Latencies of the observations, in ms. */
   readonly observed: readonly number[];
   readonly highestBytes: number;
 };
 
-/** What a run found out. */
+/** Results of a run. */
 export type OneFileFindings = {
   readonly sizes: Sizes;
   readonly observations: number;
   readonly filled: FilledSizes;
-  /** Times from start to first answer, in ms: the system having forgotten the file, and not. */
+  /** Times from start to first answer in ms, with a cold and a warm page cache. */
   readonly coldStarts: readonly number[];
   readonly warmStarts: readonly number[];
   readonly load: UnderLoad;
-  /** Records that no checkpoint had stored when it was killed, and the first answer after it. */
+  /** Records without a checkpoint at the kill, and the time to the first answer after it. */
   readonly killedWith: number;
   readonly killedStart: number;
-  /** The first page of the list of all instances, which loads the listing, and the next, in ms. */
+  /**
+   * Times of the first page of the instance list, which loads the listing, and of the next page, in
+   * ms.
+   */
   readonly listings: readonly number[];
-  /** How long the good end afterwards took, in ms. */
+  /** Duration of the clean stop afterwards, in ms. */
   readonly endMs: number;
   readonly bytesByTable: ReadonlyMap<string, number>;
   readonly memory: MemoryResult | undefined;
 };
 
-/** Fills a file, serves it, and measures; `print` hears how far it is. */
+/** Fills a file, serves it, and measures. `print` receives progress lines. */
 export async function measureOneFile(
   sizes: Sizes,
   print: (line: string) => void,
@@ -123,7 +126,7 @@ export async function measureOneFile(
   return { sizes, observations, filled, load, ...starts, bytesByTable, memory };
 }
 
-/** What instances cost in memory, on a file of their own. */
+/** Memory cost of instances, measured on a separate file. */
 async function memoryOf(
   file: string,
   { memory: instances }: Sizes,
@@ -134,7 +137,7 @@ async function memoryOf(
   return await measureMemory(run, print, (nodeArgs) => startOnFile(file, nodeArgs));
 }
 
-/** Observes steadily for as long as the run says, and reads meanwhile. */
+/** Sends the steady load for the run's duration and reads pages meanwhile. */
 async function underLoad(
   { service, key }: Served,
   sizes: Sizes,
@@ -165,7 +168,7 @@ async function underLoad(
   return { looks, observed: times, ...found, highestBytes: await highestBytes(service.pid) };
 }
 
-/** Reads the first page of the list twice; NaN where it is refused, or not answered in time. */
+/** Reads the first page of the list twice; NaN for a refusal or a timeout. */
 async function listingPages(
   { service, key }: Served,
   print: (line: string) => void,
@@ -184,7 +187,7 @@ async function listingPages(
   );
 }
 
-/** Lets the system forget what it has of a file and its WAL, so that it is read from the disk. */
+/** Drops a file and its WAL from the page cache, so that reads go to the disk. */
 function forget(file: string): void {
   execFileSync('sync');
   execFileSync('dd', [`if=${file}`, 'iflag=nocache', 'count=0', 'status=none']);
@@ -198,7 +201,7 @@ async function observeAny({ service, key }: Served, sizes: Sizes): Promise<void>
   await caller.send({ method: 'POST', path: `/v1/instances/${seededId(index)}/process`, body });
 }
 
-/** The first of all instances are observed; the pages of the others are read. */
+/** Number of observed instances: the first ones. Pages are read from the others. */
 function observedCount({ rate, instances }: Sizes): number {
   return Math.min(rate * OBSERVED_EVERY_S, instances / 2);
 }

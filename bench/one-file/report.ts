@@ -8,7 +8,7 @@ import { atMost, figure, type ScaleFigure } from '#bench/scale/scale-part';
 import { mebibytes, numberText, spreadOf, spreadText } from '#bench/statistics';
 import { COLD_START_MS_MAX, INSTANCE_BYTES_MAX, takeOverMsMax } from '#bench/targets';
 
-/** The share of the load at whose end everything is steady: a checkpoint is up to two minutes late. */
+/** Share of the load after which everything is steady: a checkpoint is up to two minutes late. */
 const STEADY_SHARE = 0.5;
 
 /** The section of a run. */
@@ -101,7 +101,7 @@ function ofMemory({ memory, load }: OneFileFindings): ScaleFigure[] {
   ];
 }
 
-/** Of the file at the end, after the load. */
+/** Table sizes of the file after the load. */
 function tablesOf({ bytesByTable, sizes, observations }: OneFileFindings): string {
   const all = [...bytesByTable].toSorted(([, a], [, b]) => b - a);
   const rows = all

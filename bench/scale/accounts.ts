@@ -10,23 +10,23 @@ import { mebibytes } from '#bench/statistics';
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import { sessionIn } from '#test/storage/migrated-keyspace';
 
-/** Live bytes that the meter of an active account may take. Source: the project's targets. */
+/** Maximum live bytes of an active account's meter. Source: the project's targets. */
 const METER_BYTES_MAX = 1_024;
 
-/** Decisions asked for at once. */
+/** Decisions in flight. */
 const IN_FLIGHT = 64;
 
-/** How long it may take until all meters have left, in ms. */
+/** Maximum wait until all meters are evicted, in ms. */
 const LEFT_MS_MAX = 600_000;
 
-/** How many accounts there are, and after how many seconds an unused meter leaves memory. */
+/** Number of known and active accounts, and idle seconds before a meter is evicted. */
 type Sizes = { readonly known: number; readonly active: number; readonly idleS: number };
 
-// Long enough for all to become active and be looked at; an operator's is 15 minutes.
+// Eviction after 300 s: long enough to activate and measure all meters. The default is 15 minutes.
 const FULL: Sizes = { known: 1_000_000, active: 100_000, idleS: 300 };
 const QUICK: Sizes = { known: 2_000, active: 1_000, idleS: 60 };
 
-/** How much memory a limiter takes for accounts that are in use, known, and in use no more. */
+/** Memory of a limiter for active, known and evicted accounts. */
 export const accounts: ScalePart = {
   name: 'accounts',
   title: 'Memory of one limiter: 100,000 active accounts, 1,000,000 known',
@@ -46,7 +46,8 @@ export const accounts: ScalePart = {
     await untilLeft();
     const before = await stage('all known, none active');
 
-    // Spread over all that are known, so that none is near another in the tables.
+    // Active accounts are spread evenly over the known ones, so that table neighbors do not share
+    // reads.
     const stride = known / active;
     const chosen = Array.from({ length: active }, (_, i) => knownAccount(Math.floor(i * stride)));
     const tookS = await decideEach(service, chosen);
@@ -79,7 +80,9 @@ export const accounts: ScalePart = {
   },
 };
 
-/** One decision about each account, with its settlement; in how many seconds. Throws when one is refused. */
+/**
+ * Takes one decision with settlement for each account. Returns the seconds. Throws on a refusal.
+ */
 async function decideEach(
   { address }: LimiterService,
   chosen: readonly BenchAccount[],

@@ -5,7 +5,7 @@ import { ownedShards } from '#bench/gauges';
 import { withProgress } from '#bench/progress';
 import { untilReady } from '#bench/readiness';
 
-/** An engine's process, where it answers, and where it shows its metrics. */
+/** An engine process with its address and metrics URL. */
 export type Engine = {
   readonly number: number;
   readonly child: Child;
@@ -13,24 +13,24 @@ export type Engine = {
   readonly url: string;
 };
 
-/** How long shards may take to lie evenly, in ms: each rests 30 s between two moves. */
+/** Maximum wait for balanced shards, in ms: a shard rests 30 s between two moves. */
 const BALANCED_MS_MAX = 120_000;
 
-/** How often it is asked whether they do, in ms. */
+/** Polling interval, in ms. */
 const ASK_EVERY_MS = 250;
 
-/** The engines of a service, of which some end and begin again. */
+/** Engines of a service that a run stops and restarts. */
 export class EngineFleet {
   readonly engines: Engine[];
   readonly #service: DurableService;
 
-  /** All are ready. */
+  /** Expects all engines to be ready. */
   constructor(service: DurableService) {
     this.#service = service;
     this.engines = service.engines.map((child, number) => this.#engineOf(number, child));
   }
 
-  /** Starts an engine that has ended once more, with these arguments for Node; fulfils when it is ready. */
+  /** Restarts an ended engine with these Node arguments; resolves when ready. */
   async startAgain(number: number, nodeArgs: readonly string[] = []): Promise<Engine> {
     const child = this.#service.startAgain(number, nodeArgs);
     await untilReady(child, `${this.#service.metricsUrls[number]}/health/ready`);
@@ -39,7 +39,7 @@ export class EngineFleet {
     return engine;
   }
 
-  /** Fulfils when no engine has over one shard more than another. */
+  /** Resolves when shard counts of engines differ by at most one. */
   async untilBalanced(print: (line: string) => void): Promise<void> {
     const least = Math.floor(SHARDS / this.engines.length);
     const deadlineMs = performance.now() + BALANCED_MS_MAX;

@@ -12,14 +12,17 @@ import { temporaryFolder } from '#bench/temporary-folder';
 const INSTANCES = 5_000;
 const INSTANCES_QUICK = 200;
 
-/** Records of which the bound of the tail is made: a little less, or the service refuses the last. */
+/**
+ * Target number of records in the tail: slightly below the bound, at which the service refuses
+ * writes.
+ */
 const TAIL = UNFLUSHED_RECORDS_MAX - 2_000;
 const TAIL_QUICK = 2_000;
 
-/** Keeps the service from storing, so that its tail grows as long as is wanted. */
+/** Preloads a module that disables checkpoints, so that the tail grows. */
 const KEPT = ['--import', import.meta.resolve('./never-stored.ts')];
 
-/** How soon the process of a file answers again after a SIGKILL, by what it had not stored. */
+/** Time until the process on a file answers after a SIGKILL, by the length of its tail. */
 export const file: ScalePart = {
   name: 'file',
   title: 'Restart of a process on one file',
@@ -44,7 +47,7 @@ export const file: ScalePart = {
     const killedMs = await firstAnswerMs(service, first);
     await instances.prove(all);
     await service.end('SIGTERM');
-    // The same start with nothing to take over: what the tail has added is the difference.
+    // The same start with an empty tail; the difference is the recovery time.
     const stoppedMs = await firstAnswerMs(service, first);
     return [
       figure('records without a checkpoint at the SIGKILL', unflushed.toLocaleString('en')),

@@ -11,69 +11,69 @@ import { temporaryFolder } from '#bench/temporary-folder';
 import { type ClosedResult, runWrk } from '#bench/wrk';
 import { sessionIn } from '#test/storage/migrated-keyspace';
 
-/** Connections of the load. Source: the durable comparison's smaller number. */
+/** Connections of the load. Source: the smaller number of the durable comparison. */
 const CONNECTIONS = 64;
 
-/** Instances that a load is spread over when more are known: each of ten. */
+/** Maximum number of addressed instances when more are known. */
 const ADDRESSED_MAX = 100_000;
 
-/** Instances that only a measurement of cold ones meets: more than its seconds can reach. */
+/** Instances reserved for the cold measurement: more than its duration can reach. */
 const COLD_MAX = 100_000;
 
-/** Runs until one is not void. */
+/** Maximum attempts until a run is not void. */
 const RUNS_MAX = 5;
 
-/** How a run's proof says that observations came too late. */
+/** Problem text of a run whose observations came too late. */
 const THROTTLED = /^\d+ answers were throttled$/;
 
-/** How long a cell is loaded before it is measured, and measured, in s. */
+/** Seconds of load before and during the measurement of a cell. */
 export type CellTimes = {
   readonly leadInS: number;
   readonly measuredS: number;
 };
 
-/** Instances that a cluster knows, in a keyspace of their own, and the plan of observing them. */
+/** Seeded instances of a cluster in their own keyspace, and their observation plan. */
 export type SeededKeyspace = {
   readonly known: number;
   readonly keyspace: string;
   readonly plan: ObservationPlan;
-  /** Instances that are not in memory when they are met; none where all are addressed. */
+  /** Instances that are not in memory; undefined if all are addressed. */
   readonly cold: ObservationPlan | undefined;
 };
 
-/** What one combination of engines and known instances costs. */
+/** Results of one combination of engines and known instances. */
 export type Cell = {
   readonly engines: number;
   readonly known: number;
   readonly result: ClosedResult;
   readonly recordsPerGroup: number;
   readonly appendMs: number;
-  /** Instances in memory after the measurement. */
+  /** Number of instances in memory after the measurement. */
   readonly active: number;
-  /** The same when every observation meets an instance that is not in memory. */
+  /** Result when every observation activates its instance first. */
   readonly whenCold: ClosedResult | undefined;
 };
 
-/** What all cells share. */
+/** Parameters common to all cells. */
 export type GrowthBench = {
   readonly wrk: string;
   readonly stores: DurableStores;
   readonly print: (line: string) => void;
 };
 
-/** Makes a keyspace in which one account has that many instances, none of them in memory. */
+/** Creates a keyspace in which one account has `known` instances, none in memory. */
 export async function openKeyspace(bench: GrowthBench, known: number): Promise<SeededKeyspace> {
   const { print, stores } = bench;
   const keyspace = `known_${known}`;
   await using service = await startOn(bench, keyspace, 1);
   await using session = await sessionIn(stores.cassandra.address, keyspace);
   const accountIds = [parseApiKey(service.key)?.accountId ?? ''];
-  // Not listed: an observation reads no listing.
+  // Not listed: observations do not read the listing.
   await seedInstances({ session, count: known, accountIds, isListed: false, print });
   return keyspacePlans(known, keyspace, service.key);
 }
 
-/** The plans for a keyspace that is seeded already. */
+/** Observation plans of a seeded keyspace. */
 async function keyspacePlans(
   known: number,
   keyspace: string,
@@ -95,7 +95,7 @@ async function keyspacePlans(
   return { known, keyspace, plan, cold };
 }
 
-/** Starts that many engines on a keyspace, loads them, and measures. */
+/** Starts the engines on a keyspace, loads them, and measures. */
 export async function measureCell(
   bench: GrowthBench,
   seeded: SeededKeyspace,
@@ -130,7 +130,7 @@ export async function measureCell(
   print(
     `${title}: ${result.requestsPerS.toFixed(0)} requests/s, p50 ${result.p50Ms.toFixed(1)} ms`,
   );
-  // So that the next cell begins with everything stored.
+  // Store everything before the next cell.
   await untilStored(service.metricsUrls, print);
   return cell;
 }
@@ -149,7 +149,7 @@ function serverOf(service: DurableService, plan: ObservationPlan): Server {
   return { label: 'd', address, processes, plan, service };
 }
 
-/** A run whose answers are proved right: one with late observations is void, and repeated. */
+/** Repeats a run until its answers are proved right; late observations void a run. */
 async function proven(bench: GrowthBench, server: Server, seconds: number): Promise<ClosedResult> {
   for (let run = 0; run < RUNS_MAX; run += 1) {
     const result = await loaded(bench, server, seconds);
@@ -159,8 +159,9 @@ async function proven(bench: GrowthBench, server: Server, seconds: number): Prom
 }
 
 /**
- * A run in which nothing failed. With a hundred instances a connection that waits while a third of
- * the others are answered sends an observation that is late, and throttled (interface 8.3): that is reported.
+ * Runs the load; throws if a call failed. With a hundred instances, a delayed connection sends a
+ * late observation, which is throttled (interface 8.3). Throttled observations are reported, not
+ * thrown.
  */
 async function loaded(
   { wrk, print }: GrowthBench,

@@ -12,26 +12,26 @@ import { temporaryFolder } from '#bench/temporary-folder';
 import { findWrk } from '#bench/tool-path';
 import type { ClosedResult } from '#bench/wrk';
 
-/** From few to as many as an engine's memory target is given for. */
+/** Numbers of known instances, up to the number in the engine's memory target. */
 const KNOWN = [100, 10_000, 1_000_000] as const;
 const KNOWN_QUICK = [100, 1_000] as const;
 
-/** More than two engines and Cassandra do not fit on two cores; the third shows what crowding costs. */
+/** Maximum engines: two engines and Cassandra fill two cores; the third shows contention. */
 const ENGINES_MAX = 3;
 
-/** JIT compilers, and checkpoints, which are up to two minutes late. */
+/** Lead-in for JIT compilation and for checkpoints, which are up to two minutes late. */
 const USUAL: CellTimes = { leadInS: 125, measuredS: 8 };
 
-/** With as few instances that all are met before the measurement. */
+/** Times for a keyspace whose instances are all activated before the measurement. */
 const MANY: CellTimes = { leadInS: 140, measuredS: 8 };
 const MANY_KNOWN = 100_000;
 
 const QUICK: CellTimes = { leadInS: 1, measuredS: 1 };
 
-/** Cassandra's compilers are busy for the first minute under load; not measured. */
+/** Unmeasured first minute, in which Cassandra's JIT compilers are busy. */
 const COMPILE: CellTimes = { leadInS: 35, measuredS: 1 };
 
-/** A combination of engines and place in the list of keyspaces. */
+/** A number of engines, and an index in the list of keyspaces. */
 type Combination = { readonly engines: number; readonly place: number };
 
 /** Figures of a cell. CPU is in µs per observation. */
@@ -69,8 +69,8 @@ export const growth: ScalePart = {
 const QUICK_COMBINATIONS: readonly Combination[] = [{ engines: 2, place: 1 }];
 
 /**
- * Every combination once, each number of engines and each keyspace once in every third of the run: so
- * a machine that becomes slower favours none of them.
+ * Every combination once. Each number of engines and each keyspace occurs once per third of the
+ * run, so that a slowing machine favors none.
  */
 function inTurns(keyspaces: number): Combination[] {
   return Array.from({ length: ENGINES_MAX * keyspaces }, (_, nth) => {

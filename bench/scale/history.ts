@@ -11,13 +11,13 @@ import { rateFigure, ratesOf } from '#bench/scale/steady-rate';
 import { mebibytes } from '#bench/statistics';
 import { temporaryFolder } from '#bench/temporary-folder';
 
-/** Rows of a page: what the API gives without a limit. */
+/** Rows per page: the API's default. */
 const PAGE_ROWS = 100;
 
 const FULL = { observations: 1_000_000, pages: 500 };
 const QUICK = { observations: 10_000, pages: 20 };
 
-/** How fast one instance is observed a million times, and how fast any page of that is read. */
+/** Rate of a million observations of one instance, and latency of any history page. */
 export const history: ScalePart = {
   name: 'history',
   title: 'One instance of 1,000,000 observations',
@@ -64,7 +64,9 @@ export const history: ScalePart = {
   },
 };
 
-/** Reads the newest page, the oldest, and others anywhere, one at a time; the times in ms. */
+/**
+ * Reads the newest page, the oldest page and random pages, one at a time. Returns the times in ms.
+ */
 async function readPages(long: LongHistory, pages: number): Promise<number[]> {
   const times: number[] = [];
   for (let page = 0; page < pages; page += 1) {
@@ -78,7 +80,7 @@ async function readPages(long: LongHistory, pages: number): Promise<number[]> {
   return times;
 }
 
-/** The CPU time of a process in each tenth of its calls. */
+/** CPU time of a process in each tenth of its calls. */
 class TenthsOfCpu {
   readonly #pid: number;
   readonly #callsPerTenth: number;
@@ -94,7 +96,7 @@ class TenthsOfCpu {
     if (calls % this.#callsPerTenth === 0) this.#marks.push(cpuMicros(this.#pid));
   }
 
-  /** µs of CPU per call, tenth by tenth. */
+  /** CPU time per call in µs, for each tenth. */
   async micros(): Promise<number[]> {
     const marks = await Promise.all(this.#marks);
     return marks.slice(1).map((mark, i) => (mark - (marks[i] ?? 0)) / this.#callsPerTenth);

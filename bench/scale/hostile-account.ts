@@ -1,40 +1,43 @@
 import { at } from '#bench/process-answer';
 import type { KnownAccount } from '#bench/scale/known-accounts';
 
-/** As long as names and descriptions may be (interface 2.4), of characters that take most. */
+/**
+ * Maximum length of names and descriptions (interface 2.4), filled with the most expensive
+ * characters.
+ */
 const NAME_LENGTH = 100;
 const DESCRIPTION = '😀'.repeat(2_000);
 
-/** Digits that distinguish names: behind what is equal, so that comparing them takes longest. */
+/** Distinguishing digits at the end of a name, so that comparisons take longest. */
 const NAME_DIGITS = 7;
 
-/** Calls of each kind under way at once. */
+/** Calls of each kind in flight. */
 const CREATING = 16;
 const CHURNING = 8;
 const LISTING = 8;
 
-/** Items of a page: the most there are. */
+/** Items per page: the API's maximum. */
 const PAGE_ITEMS = 100;
 
-/** How long a caller may wait for an answer, in ms: the service's own longest, and some. */
+/** Maximum wait for an answer, in ms: above the service's own deadline. */
 const CALL_MS_MAX = 15_000;
 
 type Reply = { readonly status: number; readonly body: unknown };
 
-/** The longest name, number `index`. */
+/** A name of maximum length with number `index`. */
 export function hostileName(index: number): string {
   const digits = String(index).padStart(NAME_DIGITS, '0');
   return '😀'.repeat(NAME_LENGTH - NAME_DIGITS) + digits;
 }
 
-/** An account at its limit whose callers ask for as much as they are let. */
+/** An account at its instance limit whose callers send the most expensive calls. */
 export class HostileAccount {
   readonly #address: string;
   readonly #account: KnownAccount;
   readonly #instancesMax: number;
   readonly #made: string[] = [];
   #named = 0;
-  /** Answers by what was asked and their status: `create 403`. */
+  /** Number of answers by call and status, such as `create 403`. */
   readonly counts = new Map<string, number>();
 
   constructor(address: string, account: KnownAccount, instancesMax: number) {
@@ -44,13 +47,13 @@ export class HostileAccount {
     this.#named = instancesMax;
   }
 
-  /** Creates until there is no place left. Rejects unless just `count` of them were made. */
+  /** Creates instances up to the limit. Rejects unless exactly `count` were created. */
   async fill(count: number): Promise<void> {
     while ((await this.#create()) !== 403);
     if (this.#made.length !== count) throw new Error(`${this.#made.length} made, not ${count}`);
   }
 
-  /** Creates beyond the limit, deletes and creates, and lists deep pages, all until then. */
+  /** Creates beyond the limit, deletes and recreates, and lists deep pages, until `untilMs`. */
   async hammer(untilMs: number): Promise<void> {
     const repeat = (callers: number, act: () => Promise<unknown>) =>
       Array.from({ length: callers }, async () => {
@@ -63,7 +66,10 @@ export class HostileAccount {
     ]);
   }
 
-  /** Reads a page from the listing's second half. Gives how many instances there are, if it is answered. */
+  /**
+   * Reads a page of the listing's second half. Returns the number of instances, or undefined if
+   * refused.
+   */
   async list(): Promise<number | undefined> {
     const offset = Math.floor(this.#instancesMax * (0.5 + Math.random() / 2));
     const sort = Math.random() < 0.5 ? 'name' : 'created_at';
@@ -96,7 +102,7 @@ export class HostileAccount {
     await this.#create();
   }
 
-  /** Rejects for every status but these and 503, which is for the service to give and counted. */
+  /** Sends a call. Rejects for any status except the expected ones and 503, which is counted. */
   async #ask(
     what: string,
     method: string,

@@ -3,17 +3,17 @@ import { Inspector } from '#bench/inspector';
 import { highestBytes, type MemoryStage, memoryStages } from '#bench/scale/memory-stage';
 import { temporaryFolder } from '#bench/temporary-folder';
 
-/** A durable service of one engine, whose memory is looked at. */
+/** A durable service with one engine, whose memory is measured. */
 export type InspectedEngine = AsyncDisposable & {
   readonly service: DurableService;
   readonly inspector: Inspector;
-  /** Takes a stage of the engine's memory, and prints it. */
+  /** Records and prints a memory stage of the engine. */
   readonly stage: (title: string) => Promise<MemoryStage>;
-  /** The highest resident size that the engine ever had, in bytes. */
+  /** Peak resident size of the engine, in bytes. */
   readonly highestBytes: () => Promise<number>;
 };
 
-/** Starts one. */
+/** Starts a durable service with one inspectable engine. */
 export async function startInspectedEngine(
   print: (line: string) => void,
 ): Promise<InspectedEngine> {

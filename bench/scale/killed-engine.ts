@@ -4,41 +4,41 @@ import { SHARDS } from '#bench/durable-service';
 import { ownedShards } from '#bench/gauges';
 import type { ObservedInstances } from '#bench/scale/observed-instances';
 
-/** How often it is asked who owns what, in ms. */
+/** Polling interval of the shard owners, in ms. */
 const ASK_EVERY_MS = 20;
 
-/** Pause between two observations of a caller whose engine lives, in ms: the load must stay small. */
+/** Pause between two observations of a bystander in ms, to keep the load small. */
 const BYSTANDER_PAUSE_MS = 10;
 
-/** After so long a shard counts as lost, in ms. */
+/** Time after which a shard counts as lost, in ms. */
 const TAKEOVER_MS_MAX = 60_000;
 
-/** Who is killed, who is left, and who is observed meanwhile. */
+/** Victim, survivors, and observed instances of a kill. */
 export type Killing = {
   readonly victim: Child;
-  /** Where the engines that are left show their metrics. */
+  /** Metrics URLs of the surviving engines. */
   readonly survivors: readonly string[];
   readonly instances: ObservedInstances;
-  /** One instance of each shard of the victim. */
+  /** One instance for each shard of the victim. */
   readonly waiting: readonly number[];
-  /** One instance of each other engine. */
+  /** One instance for each other engine. */
   readonly bystanders: readonly number[];
 };
 
-/** What callers saw, in ms since the kill. */
+/** Latencies seen by callers, in ms since the kill. */
 export type Killed = {
-  /** Wall-clock time of the kill, to compare logs with. */
+  /** Wall-clock time of the kill, for comparison with logs. */
   readonly atMs: number;
   readonly ownedMs: number;
-  /** The first answer of each shard. */
+  /** First answer of each shard. */
   readonly answeredMs: readonly number[];
-  /** The longest wait of a caller whose engine lives. */
+  /** Longest wait of a caller of a surviving engine. */
   readonly bystanderMs: number;
 };
 
 /**
- * Kills an engine and waits until each of its shards answers again. Throws when an observation is
- * refused: the edge has ten seconds to find the new owner.
+ * Kills an engine and waits until each of its shards answers again. Throws if an observation is
+ * refused: the edge retries for ten seconds to find the new owner.
  */
 export async function killEngine(killing: Killing): Promise<Killed> {
   const { victim, survivors, instances, waiting, bystanders } = killing;

@@ -5,32 +5,32 @@ import { withProgress } from '#bench/progress';
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import type { CassandraSession } from '#storage/cassandra/session';
 
-/** Accounts that are being written at once: Cassandra is busy and none of its queues grows long. */
+/** Concurrent account writes: keeps Cassandra busy with short queues. */
 const WRITES_IN_FLIGHT = 64;
 
-/** Far above what a run asks for. */
+/** Request limit far above the rate of a run. */
 const REQUESTS_PER_MINUTE = 1_000_000n;
 const CYCLES_PER_MONTH = 1_000_000_000n;
 
-// One row is an account with one key. No process knows of these accounts while they are written, so
-// none of it needs a condition; with one a million of them would take half an hour.
+// One row holds an account and its key. No process reads these accounts during the writes, so no
+// lightweight transaction is needed. With conditions, a million writes would take half an hour.
 const PUT_ACCOUNT = `INSERT INTO accounts (account_id, revision, name, plan, status,
   requests_per_minute, cycles_per_month, created_at_ms,
   key_position, key_id, digest, scope, key_created_at_ms)
   VALUES (?, 1, ?, 'enterprise', 'active', ?, ?, ?, 0, ?, ?, 'full', ?)`;
 const PUT_ID = 'INSERT INTO account_ids (bucket, account_id) VALUES (0, ?)';
 
-/** An account and the key that may do everything with it. */
+/** An account and its key with all permissions. */
 export type KnownAccount = BenchAccount & { readonly key: string };
 
-/** The known account number `index`; the same in every run. */
+/** Known account number `index`, equal in every run. */
 export function knownAccount(index: number): KnownAccount {
   const id = hexOf(`account ${index}`).slice(0, 12);
   const key = formatApiKey(id, hexOf(`secret ${index}`).slice(0, SECRET_LENGTH));
   return { id, key, keyDigest: digestOf(key) };
 }
 
-/** Writes the first `count` accounts, each with its key, into the tables without asking the service. */
+/** Writes the first `count` accounts with their keys directly into the tables. */
 export async function seedKnownAccounts(
   session: CassandraSession,
   count: number,
@@ -53,7 +53,7 @@ export async function seedKnownAccounts(
   await withProgress(line, print, () => forEachConcurrently(numbers, WRITES_IN_FLIGHT, write));
 }
 
-/** Hexadecimal digits are base62 digits too. */
+/** Hexadecimal text, whose digits are valid base62 digits. */
 function hexOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }

@@ -1,12 +1,12 @@
 import type { ScaleFigure } from '#bench/scale/scale-part';
 
-/** How long one answer may take at the 99th percentile, in ms. The target of pages of any kind. */
+/** Maximum 99th percentile of a page read, in ms. Source: the project's targets. */
 const P99_MS_MAX = 20;
 
-/** Times of calls that were made one at a time, in ms. */
+/** Latency statistics of sequential calls, in ms. */
 export type Latencies = { readonly p50: number; readonly p99: number; readonly longest: number };
 
-/** The time that `work` took, in ms, and what it gave. */
+/** Runs `work`; returns its duration in ms and its result. */
 export async function timed<Answer>(
   work: () => Promise<Answer>,
 ): Promise<{ readonly ms: number; readonly answer: Answer }> {
@@ -15,7 +15,7 @@ export async function timed<Answer>(
   return { ms: performance.now() - startedMs, answer };
 }
 
-/** The percentiles of measured times; throws when there are none. */
+/** Percentiles of measured times; throws on an empty list. */
 export function latenciesOf(times: readonly number[]): Latencies {
   const sorted = times.toSorted((a, b) => a - b);
   const longest = sorted.at(-1);

@@ -12,26 +12,34 @@ import { BYTES_PER_MIB } from '#bench/statistics';
 import type { CassandraSession } from '#storage/cassandra/session';
 import { sessionIn } from '#test/storage/migrated-keyspace';
 
-/** MiB that the engine may take: what its actors of one kind may (`SERVICE_ACTOR_MEMORY_MIB`). */
+/**
+ * Maximum memory of the engine in MiB: the limit for actors of one kind
+ * (`SERVICE_ACTOR_MEMORY_MIB`).
+ */
 const ENGINE_MIB_MAX = 1_024;
 
-/** MiB that the load may leave behind: half of what may wait to be stored (`UNFLUSHED_BYTES_MAX`). */
+/** Maximum memory left after the load, in MiB: half of `UNFLUSHED_BYTES_MAX`. */
 const LEFT_MIB_MAX = 64;
 
-/** What others may see. Source: the project's targets for callers beside a hostile one. */
+/**
+ * Maximum 99th percentile for other accounts, in ms. Source: the project's targets for noisy
+ * neighbors.
+ */
 const OTHERS_P99_MS_MAX = 250;
 const OTHERS_FAILED_PERCENT_MAX = 1;
 
-/** The longest wait while a listing is loaded: that of a fail-over. */
+/** Maximum wait while a listing loads, in ms: that of a fail-over. */
 const LOAD_WAIT_MS_MAX = 1_000;
 
 const mib = (bytes: number) => bytes / BYTES_PER_MIB;
 
-/** `made` of the instances up to the limit are made through the API, and the account's callers replace them. */
+/**
+ * `made` of the `limit` instances are created through the API; the account's callers replace these.
+ */
 const FULL = { limit: 100_000, made: 500, warmUpS: 10, calmS: 20, hostileS: 40 };
 const QUICK = { limit: 2_000, made: 50, warmUpS: 2, calmS: 3, hostileS: 5 };
 
-/** What an account at its limit can do to its engine, and to others there. */
+/** Effects of an account at its instance limit on its engine and on other accounts. */
 export const limit: ScalePart = {
   name: 'limit',
   title: 'A hostile account at its limit of 100,000 instances',
@@ -91,7 +99,7 @@ export const limit: ScalePart = {
   },
 };
 
-/** An account that may have `limit` instances, and most of them in its listing. */
+/** Creates an account with a limit of `limit` instances and seeds most of them into its listing. */
 async function seedAccount(
   session: CassandraSession,
   { limit: instancesMax, made }: typeof FULL,
@@ -107,7 +115,7 @@ async function seedAccount(
   return account;
 }
 
-/** Fulfils when a page is answered: callers ask again as long as the listing is being loaded. */
+/** Resolves when a page is answered. Callers retry while the listing loads. */
 async function untilListed(hostile: HostileAccount): Promise<void> {
   while ((await hostile.list()) === undefined);
 }
@@ -131,7 +139,7 @@ function ratiosOf(disturbed: Observed, calm: Observed): string {
   return `${(with_.p50 / without.p50).toFixed(1)}; ${(with_.p99 / without.p99).toFixed(1)}`;
 }
 
-/** How long the longest call took that was due while the listing was loaded. */
+/** Longest latency of the calls due while the listing was loading. */
 function waitFigures({ times, failed }: Observed): ScaleFigure[] {
   const { longest } = latenciesOf(times);
   return [
@@ -145,7 +153,10 @@ function waitFigures({ times, failed }: Observed): ScaleFigure[] {
   ];
 }
 
-/** Throws when no create was refused: then the account was not at its limit. */
+/**
+ * Answer counts as text. Throws if no create was refused, because the account was then below its
+ * limit.
+ */
 function answersOf({ counts }: HostileAccount): string {
   if (!counts.has('create 403')) throw new Error('no create was refused');
   const answers = [...counts].sort().map(([what, count]) => `${what}: ${count}`);

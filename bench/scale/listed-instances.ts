@@ -2,7 +2,7 @@ import type { Call, HttpCaller } from '#bench/http-caller';
 import { at, isObject } from '#bench/process-answer';
 import { withProgress } from '#bench/progress';
 
-/** A page of the listing: where it begins, and in which order. */
+/** A page of the listing: offset, limit and order. */
 export type ListedPage = {
   readonly limit: number;
   readonly offset: number;
@@ -10,16 +10,16 @@ export type ListedPage = {
   readonly order: 'asc' | 'desc';
 };
 
-/** Prime, so that names in their order belong to instances made all over the run. */
+/** Prime step, so that neighbors by name were created at different times of the run. */
 const NAME_STEP = 7_919;
 
 type Listed = { readonly id: string; readonly name: string; readonly created_at: string };
 
-/** Instances of one account, and what its listing must look like. */
+/** Instances of one account, and the expected content of its listing. */
 export class ListedInstances {
   readonly #byCreation: readonly Listed[];
   readonly #byName: readonly Listed[];
-  /** When each creation was answered, in ms, in the order of the answers. */
+  /** Time of each creation's answer in ms, in answer order. */
   readonly answeredMs: readonly number[];
 
   private constructor(instances: readonly Listed[], answeredMs: readonly number[]) {
@@ -28,7 +28,7 @@ export class ListedInstances {
     this.answeredMs = answeredMs;
   }
 
-  /** Makes `count` of them, 64 under way at once. */
+  /** Creates `count` instances, 64 in flight. */
   static async create(
     caller: HttpCaller,
     count: number,
@@ -50,7 +50,7 @@ export class ListedInstances {
     return new ListedInstances(instances, answeredMs);
   }
 
-  /** Throws unless `answer` is just this page. */
+  /** Throws unless `answer` equals the expected page. */
   check(answer: unknown, { limit, offset, sort, order }: ListedPage): void {
     const all = sort === 'name' ? this.#byName : this.#byCreation;
     const total = all.length;
@@ -87,7 +87,7 @@ function listedIn(value: unknown): Listed {
   throw new Error('no instance was answered');
 }
 
-/** As the service sorts: by the millisecond, then by id. */
+/** Sort order of the service: by millisecond of creation, then by id. */
 function byCreation(a: Listed, b: Listed): number {
   return compare(a.created_at, b.created_at) || compare(a.id, b.id);
 }

@@ -8,20 +8,20 @@ import { figure, type ScalePart } from '#bench/scale/scale-part';
 import { rateFigure, ratesOf } from '#bench/scale/steady-rate';
 import { temporaryFolder } from '#bench/temporary-folder';
 
-/** Items of a page: what the API gives without a limit. */
+/** Items per page: the API's default. */
 const PAGE_ITEMS = 20;
 
 /**
- * `warmUp` instances are made before the rate counts. Each of the four orders has `pages` pages, and
- * before them `warmPages` others: heads are to be cold, and not what V8 and Java have to compile.
+ * `warmUp` instances are created before the rate is measured. Each of the four orders reads `pages`
+ * pages after `warmPages` others, so that heads are cold but V8 and Java are warm.
  */
 const FULL = { instances: 200_000, warmUp: 5_000, warmPages: 300, pages: 75 };
 const QUICK = { instances: 3_000, warmUp: 500, warmPages: 5, pages: 5 };
 
-/** Share of the instances that may be in memory for other reasons than a listing. */
+/** Maximum share of instances in memory for other reasons than a listing. */
 const WARM_SHARE_MAX = 0.05;
 
-/** How fast one account makes instances when it has many, and how fast it lists those not in memory. */
+/** Rate of creations in a large account, and latency of listing inactive instances. */
 export const listing: ScalePart = {
   name: 'listing',
   title: 'One account of 200,000 instances',
@@ -50,7 +50,7 @@ export const listing: ScalePart = {
     const times: number[] = [];
     for (const page of pagesFrom(size.instances / 4, size.warmPages)) await read(page);
     for (const page of pagesFrom(size.instances / 2, size.pages)) times.push(await read(page));
-    // Those that the last journal still named are activated by the take-over, all of them at the end.
+    // The take-over activates the instances still named in the last journal, all at the end.
     const active = await activeInstances(service.metricsUrls);
     if (active > size.instances * WARM_SHARE_MAX) {
       throw new Error(`${active} instances are in memory after listing them`);
@@ -63,7 +63,7 @@ export const listing: ScalePart = {
   },
 };
 
-/** Pages from there on in each order, none of whose instances has been read before in its sort. */
+/** Pages from `first` in each order, none of which was read before in its sort order. */
 function pagesFrom(first: number, pages: number): ListedPage[] {
   return Array.from({ length: pages }, (_, page) => {
     const offset = first + page * PAGE_ITEMS;
@@ -79,7 +79,7 @@ function pathOf({ limit, offset, sort, order }: ListedPage): string {
   return `/v1/instances?limit=${limit}&offset=${offset}&sort=${sort}&order=${order}`;
 }
 
-/** Ends the engine in good order and starts it again; fulfils when it owns all shards as before. */
+/** Stops the engine cleanly and starts it again; resolves when it owns all shards again. */
 async function restart(service: DurableService): Promise<void> {
   const ownedBefore = await ownedShards(service.metricsUrls);
   for (const engine of service.engines) await engine[Symbol.asyncDispose]();

@@ -4,36 +4,36 @@ import { at, isObject, type JsonObject } from '#bench/process-answer';
 import { withProgress } from '#bench/progress';
 import { MODE_TARGETS } from '#identity/modes';
 
-/** Observations of one batch, the most that the API takes. */
+/** Observations per batch: the API's maximum. */
 export const BATCH = 100;
 
-/** Batches under way at once. The instance takes them in turn; more would only wait there. */
+/** Batches in flight. The instance processes batches one by one; more would only queue. */
 const BATCHES_IN_FLIGHT = 4;
 
 /**
- * The shortest time between two batches, in ms: an instance remembers 4,096 calls of the last 20 s
- * and refuses more (architecture 3.5).
+ * Minimum time between two batches, in ms. An instance remembers 4,096 calls of the last 20 s and
+ * refuses more (architecture 3.5).
  */
 const PACE_MS = 5;
 
-/** Time of the first observation; the others follow a second apart, so that none is throttled. */
+/** Time of the first observation. The others follow 1 s apart, so that none is throttled. */
 const FIRST_MS = Date.UTC(2026, 0, 1);
 
-/** How a long history was taken in. */
+/** Timing of the observations of a long history. */
 export type Taken = {
-  /** When each batch was answered, in ms. */
+  /** Time of each batch's answer, in ms. */
   readonly answeredMs: readonly number[];
   readonly longestMs: number;
-  /** Batches that were overtaken on their way, and sent again. */
+  /** Number of batches that arrived after a later batch and were sent again. */
   readonly overtaken: number;
 };
 
-/** An instance that is observed a given number of times, and what its history must look like. */
+/** An instance with a given number of observations, and its expected history. */
 export class LongHistory {
   readonly total: number;
   readonly #caller: HttpCaller;
   readonly #path: string;
-  /** For each batch in the order of its cycles the number of its first observation as it was sent. */
+  /** For each batch in cycle order, the sent number of its first observation. */
   readonly #firstOfBatch: number[] = [];
   #sent = 0;
 
@@ -44,7 +44,9 @@ export class LongHistory {
     this.total = total;
   }
 
-  /** Sends all observations, some batches at a time; `afterBatch` receives how many are answered. */
+  /**
+   * Sends all observations, several batches in flight. `afterBatch` receives the number answered.
+   */
   async fill(afterBatch: (count: number) => void, print: (line: string) => void): Promise<Taken> {
     const answeredMs: number[] = [];
     const count = this.total / BATCH;
@@ -77,7 +79,7 @@ export class LongHistory {
     return this.#caller.send({ method: 'GET', path });
   }
 
-  /** Throws unless `answer` holds just the observations that lie there, each as it was sent. */
+  /** Throws unless `answer` holds exactly the expected observations as sent. */
   check(answer: unknown, limit: number, offset: number): void {
     const rows = at(answer, ['data']);
     const expected = Math.min(limit, this.total - offset);
@@ -104,7 +106,10 @@ export class LongHistory {
     }
   }
 
-  /** Sends the next observations; false if a later batch had come first, so that nothing was done. */
+  /**
+   * Sends the next observations. Returns false if a later batch arrived first, so that this one was
+   * rejected.
+   */
   async #sendBatch(): Promise<boolean> {
     const first = this.#sent;
     this.#sent += BATCH;
@@ -125,7 +130,7 @@ export class LongHistory {
   }
 }
 
-/** The observation of this number, as it is sent and as the history shows it. */
+/** Observation number `number`, as sent and as shown in the history. */
 function observationOf(number: number): JsonObject {
   return {
     mode_target: MODE_TARGETS[number % MODE_TARGETS.length],
@@ -136,7 +141,7 @@ function observationOf(number: number): JsonObject {
   };
 }
 
-/** Waits until the next batch may be sent; a pause of the machine is not made up for. */
+/** Waits until the next batch may be sent. A stall is not caught up. */
 async function pause(state: { nextMs: number }): Promise<number> {
   const nowMs = performance.now();
   const dueMs = Math.max(nowMs, state.nextMs);

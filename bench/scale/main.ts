@@ -1,6 +1,6 @@
 /**
- * How the service behaves with many instances, long histories and long tails, on a cluster of its
- * own with a real Cassandra. Every part that is run replaces its section of bench/SCALE.md.
+ * Scale run of a cluster with a real Cassandra: many instances, long histories, long tails. Every
+ * part that runs replaces its section of bench/SCALE.md.
  *
  *   node bench/scale/main.ts [--quick] [--only history,listing]
  */

@@ -2,10 +2,10 @@ import { readFile } from 'node:fs/promises';
 import type { Inspector, MemoryUse } from '#bench/inspector';
 import { mebibytes } from '#bench/statistics';
 
-/** A process's memory at one point of a run, garbage not yet collected and collected. */
+/** Memory of a process at one stage, before and after garbage collection. */
 export type MemoryStage = { readonly residentBytes: number; readonly collected: MemoryUse };
 
-/** Takes the stages of one process, and prints each. */
+/** Takes and prints memory stages of one process. */
 export function memoryStages(
   inspector: Inspector,
   print: (line: string) => void,
@@ -19,7 +19,7 @@ export function memoryStages(
   };
 }
 
-/** What each of `count` things that came between two stages takes, in bytes. */
+/** Bytes per item for `count` items added between two stages. */
 export function bytesEach(
   before: MemoryStage,
   after: MemoryStage,
@@ -29,7 +29,7 @@ export function bytesEach(
   return { live: grown('liveBytes') / count, resident: grown('residentBytes') / count };
 }
 
-/** The highest resident size that a process ever had. Source: VmHWM in proc(5). */
+/** Peak resident size of a process. Source: VmHWM in proc(5). */
 export async function highestBytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return 1_024 * Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]);

@@ -12,20 +12,22 @@ import { seededId, seededName, seedInstances } from '#bench/scale/seed';
 import { BYTES_PER_MIB, mebibytes } from '#bench/statistics';
 import { sessionIn } from '#test/storage/migrated-keyspace';
 
-/** Instances before the first measurement, so that code and tables are counted in it. */
+/** Instances before the first measurement, so that its memory includes code and tables. */
 const WARM_UP_INSTANCES = 1_000;
 
-/** Live bytes that an idle active instance may take. Source: the project's targets. */
+/** Maximum live bytes of an idle active instance. Source: the project's targets. */
 const INSTANCE_BYTES_MAX = 2_048;
 
-/** MiB that an engine may take with 100,000 active instances. Source: the project's targets. */
+/**
+ * Maximum memory of an engine with 100,000 active instances, in MiB. Source: the project's targets.
+ */
 const ENGINE_MIB_MAX = 1_024;
 
-/** How long nothing is sent before instances count as idle, in s: checkpoints are waited for before. */
+/** Seconds without requests until instances count as idle. Checkpoints are awaited first. */
 const IDLE_S = 45;
 const PRINT_EVERY_S = 8;
 
-/** How many instances there are, and what is waited for. */
+/** Number of instances, and waiting times. */
 const FULL = {
   active: 100_000,
   seeded: 900_000,
@@ -47,7 +49,7 @@ const QUICK: Sizes = {
   isStoring: false,
 };
 
-/** How much memory an engine takes for what is active in it, and for what is only known. */
+/** Memory of an engine for active instances and for instances that are only stored. */
 export const memory: ScalePart = {
   name: 'memory',
   title: 'Memory of one engine: 100,000 active instances, 1,000,000 known',
@@ -106,7 +108,7 @@ function observeAll(instances: ObservedInstances): Promise<void> {
   return instances.observeEach(instances.ids.map((_, i) => i));
 }
 
-/** Fulfils when nothing was sent for long enough and everything is checkpointed. */
+/** Resolves after a quiet period with everything checkpointed. */
 async function untilIdle(
   service: DurableService,
   { idleS, isStoring }: Sizes,
@@ -119,7 +121,7 @@ async function untilIdle(
   if (isStoring) await untilStored(service.metricsUrls, print);
 }
 
-/** Makes most instances known without activating them, then asks some of them through the API. */
+/** Seeds most instances without activating them, then reads some through the API. */
 async function seedAndCheck(
   service: DurableService,
   { seeded, accounts: accountCount, checked }: Sizes,

@@ -3,13 +3,13 @@ import { at } from '#bench/process-answer';
 import { withProgress } from '#bench/progress';
 import type { Service } from '#bench/service';
 
-/** Between two observations of an instance, by their timestamps, in ms: more than the model's least. */
+/** Time between two timestamps of an instance, in ms: above the model's minimum interval. */
 const STEP_MS = 2_000;
 
-/** The first observation's timestamp. Any time that is over. */
+/** Timestamp of the first observation: any past time. */
 const FIRST_MS = Date.UTC(2026, 0, 1);
 
-/** Instances and how many of their observations have been acknowledged, for proof that none is lost. */
+/** Instances with their acknowledged observations, to prove that no observation is lost. */
 export class ObservedInstances implements Disposable {
   readonly ids: string[] = [];
   readonly #caller: HttpCaller;
@@ -21,7 +21,7 @@ export class ObservedInstances implements Disposable {
     this.#print = print;
   }
 
-  /** Makes `count` more. */
+  /** Creates `count` more instances. */
   async create(count: number): Promise<void> {
     const call = (i: number): Call => ({
       method: 'POST',
@@ -33,20 +33,20 @@ export class ObservedInstances implements Disposable {
     while (this.#acknowledged.length < this.ids.length) this.#acknowledged.push(0);
   }
 
-  /** Observes each of these once, 64 at a time. Throws when an answer is not the next cycle. */
+  /** Observes each instance once, 64 in flight. Throws if an answer is not the next cycle. */
   async observeEach(instances: readonly number[]): Promise<void> {
     const call = (i: number) => this.#observation(instances[i] ?? 0);
     const made = await this.#each('observed', instances.length, call, cycleIn);
     made.forEach((cycle, i) => void this.#acknowledge(instances[i] ?? 0, cycle));
   }
 
-  /** Observes one instance. Rejects like `observeEach`, and with what the service refuses. */
+  /** Observes one instance. Rejects like `observeEach`, and for a refusal. */
   async observe(instance: number): Promise<void> {
     const answer = await this.#caller.send(this.#observation(instance));
     this.#acknowledge(instance, cycleIn(answer));
   }
 
-  /** Asks each of these for its cycle; throws unless it is what was acknowledged. */
+  /** Reads the cycle of each instance; throws unless it equals the acknowledged cycle. */
   async prove(instances: readonly number[]): Promise<void> {
     const call = (i: number): Call => ({ method: 'GET', path: this.#pathOf(instances[i] ?? 0) });
     const cycleOf = (answer: unknown) => at(answer, ['data', 'cycle_count']);

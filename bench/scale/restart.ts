@@ -9,31 +9,31 @@ import { temporaryFolder } from '#bench/temporary-folder';
 const INSTANCES = 100_000;
 const INSTANCES_QUICK = 1_000;
 
-/** Instances that are observed right after a start, and how many at a time. */
+/** Instances observed right after a start, and the number in flight. */
 const OBSERVED = 2_000;
 const OBSERVED_QUICK = 200;
 const AT_ONCE = 32;
 
-/** Instances with a new record when the engine is killed; the figures say what is not stored. */
+/** Instances with an unflushed record at the kill; the figures report the actual number. */
 const TAIL = 20_000;
 const TAIL_QUICK = 200;
 
-/** From readiness to the first answer, in ms. The target. */
+/** Maximum time from readiness to the first answer, in ms. Source: the project's targets. */
 const FIRST_MS_MAX = 500;
 
-/** The longest that any of those after it may take, in ms. The target. */
+/** Maximum latency of the following answers, in ms. Source: the project's targets. */
 const LONGEST_MS_MAX = 1_000;
 
-/** What a caller sees of a start, in ms. */
+/** Timing of a start as seen by a caller, in ms. */
 type Start = {
-  /** From the process's start. */
+  /** Time from process start to readiness. */
   readonly readyMs: number;
   readonly firstMs: number;
-  /** Of each of those after the first. */
+  /** Latency of each answer after the first. */
   readonly answersMs: readonly number[];
 };
 
-/** How soon the only engine answers after it has ended, with many instances and with a tail. */
+/** Time until the only engine answers after a restart, with many instances and with a tail. */
 export const restart: ScalePart = {
   name: 'restart',
   title: 'Restart of the only engine',
@@ -44,7 +44,7 @@ export const restart: ScalePart = {
     await using service = await startDurable({ engines: 1, folder: temporaryFolder(), print });
     using instances = new ObservedInstances(service, print);
     const fleet = new EngineFleet(service);
-    // A small run does not wait two minutes for what an engine stores by itself.
+    // A small run stores everything at once instead of waiting two minutes for checkpoints.
     const storedAll = async () => {
       if (!isQuick) await untilStored(service.metricsUrls, print);
     };
@@ -85,7 +85,7 @@ export const restart: ScalePart = {
   },
 };
 
-/** Starts the engine that has ended, and observes different instances as soon as it is ready. */
+/** Restarts the engine and observes different instances as soon as it is ready. */
 async function startedAgain(
   fleet: EngineFleet,
   instances: ObservedInstances,
@@ -110,7 +110,7 @@ async function startedAgain(
   return { readyMs, firstMs, answersMs };
 }
 
-/** Numbers of `count` different instances of all, at random. */
+/** `count` distinct random instance numbers. */
 function numbersOf(instances: number, count: number): number[] {
   const chosen = new Set<number>();
   while (chosen.size < count) chosen.add(Math.floor(Math.random() * instances));

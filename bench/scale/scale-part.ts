@@ -1,15 +1,15 @@
-/** What every part of the scale run receives. */
+/** Input of every part of the scale run. */
 type ScaleRun = {
-  /** A small run, to see that everything works: its figures mean nothing. */
+  /** A small run as a smoke test; its figures mean nothing. */
   readonly isQuick: boolean;
-  /** Says what happens, one line at a time. */
+  /** Prints one progress line. */
   readonly print: (line: string) => void;
 };
 
-/** One figure of a part. Without a target it is for orientation. */
+/** One figure of a part, informational if it has no target. */
 export type ScaleFigure = {
   readonly what: string;
-  /** `≤ 20 ms`; empty for none. */
+  /** Target such as `≤ 20 ms`; empty for none. */
   readonly target: string;
   readonly reached: string;
   /** Whether the target is met; true without one. */
@@ -18,9 +18,9 @@ export type ScaleFigure = {
   readonly cells?: readonly string[];
 };
 
-/** A question about size, and how it is answered by measuring. */
+/** A question about scale and its measurement. */
 export type ScalePart = {
-  /** As `--only` takes it. */
+  /** Name for `--only`. */
   readonly name: string;
   readonly title: string;
   /** Columns of the table, instead of target, reached value and verdict. */
@@ -45,7 +45,7 @@ export function atMost(
   };
 }
 
-/** A figure for orientation. */
+/** An informational figure without a target. */
 export function figure(what: string, reached: string): ScaleFigure {
   return { what, target: '', reached, isMet: true };
 }

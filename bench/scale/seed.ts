@@ -8,48 +8,48 @@ import { cassandraListingStore } from '#storage/cassandra/listings';
 import type { CassandraSession } from '#storage/cassandra/session';
 import { bucketsOf, type InstanceHead, NO_ROWS } from '#storage/ports/instances';
 
-/** Instances that are being written at once: Cassandra is busy and none of its queues grows long. */
+/** Concurrent instance writes: keeps Cassandra busy with short queues. */
 const WRITES_IN_FLIGHT = 64;
 
-/** What an instance has after its creation: full energy, as the API's default is (interface 2.3). */
+/** Energy after creation: full, the API's default (interface 2.3). */
 const ENERGY = 1;
 
-/** The state of a fresh instance of each persona. Values, like every head's model: shared by all. */
+/** Models of fresh instances of each persona. Immutable, so heads share them. */
 const MODELS = PERSONA_PROFILES.map(({ strengths }) =>
   createState({ modeStrengths: strengths, energyLevel: ENERGY }),
 );
 
-/** Instances that are written into the tables without asking the service. */
+/** Instances to write directly into the tables. */
 export type Seed = {
   readonly session: CassandraSession;
   readonly count: number;
-  /** The accounts get instances in turns. */
+  /** Accounts that receive the instances in turn. */
   readonly accountIds: readonly string[];
-  /** Whether the accounts' listings show them too. */
+  /** Whether the instances also appear in the accounts' listings. */
   readonly isListed: boolean;
-  /** Undefined: `seededName`. */
+  /** Name by index; default `seededName`. */
   readonly nameOf?: (index: number) => string;
   readonly print: (line: string) => void;
 };
 
-/** The id of the seeded instance number `index`; the same in every run. */
+/** Id of seeded instance number `index`, equal in every run. */
 export function seededId(index: number): string {
   return `inst_${createHash('sha1').update(`seeded ${index}`).digest('hex').slice(0, 16)}`;
 }
 
-/** The name that the seeded instance number `index` has. */
+/** Name of seeded instance number `index`. */
 export function seededName(index: number): string {
   return `seeded ${index}`;
 }
 
-/** The strengths of the seven modes that it began with: those of a persona. */
+/** Initial strengths of the seven modes: those of a persona. */
 export function seededStrengths(index: number): readonly number[] {
   const profile = PERSONA_PROFILES[index % PERSONA_PROFILES.length];
   if (profile === undefined) throw new Error('there are no personas');
   return profile.strengths;
 }
 
-/** Writes instances as the service stores one that was created and never observed. */
+/** Writes instances in the stored form of a created, never observed instance. */
 export async function seedInstances(seed: Seed): Promise<void> {
   const { session, count, accountIds, isListed, nameOf = seededName, print } = seed;
   const instances = cassandraInstanceStore(session, bucketsOf(SHARDS));

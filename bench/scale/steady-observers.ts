@@ -2,28 +2,28 @@ import { HttpCaller } from '#bench/http-caller';
 import { at } from '#bench/process-answer';
 import type { Service } from '#bench/service';
 
-/** Observations a second: far below what the machine can do, so that their times say how it is shared. */
+/** Observations per second: far below capacity, so that latencies reveal how capacity is shared. */
 const PER_SECOND = 50;
 
-/** As many as are observed in the longest call: an instance has one call under way. */
+/** Number of instances: one call in flight each, enough for the longest call. */
 const INSTANCES = 500;
 
-/** How often it is looked which calls are due, in ms. */
+/** Interval between checks for due calls, in ms. */
 const TICK_MS = 4;
 
 const OBSERVATION = '{"mode_target":"ORDER","signal_strength":0.6}';
 
-/** What observers saw: the time of each answer in ms, and the calls that were not answered 2xx. */
+/** Latency of each answer in ms, and the number of calls without a 2xx answer. */
 export type Observed = { readonly times: readonly number[]; readonly failed: number };
 
-/** Whom steady observers observe, and how often, where that is not as usual. */
+/** Overrides of the observed instances and the rate. */
 type Observing = {
-  /** Instances that are there already: they need not be made. */
+  /** Existing instances; created if absent. */
   readonly ids?: readonly string[];
   readonly perSecond?: number;
 };
 
-/** Callers of an account who observe at a steady rate, however long answers take. */
+/** Callers of an account that observe at a steady rate, however long answers take. */
 export class SteadyObservers implements Disposable {
   readonly #caller: HttpCaller;
   readonly #perSecond: number;
@@ -38,14 +38,14 @@ export class SteadyObservers implements Disposable {
     this.#perSecond = perSecond;
   }
 
-  /** Makes the instances. */
+  /** Creates the instances. */
   async create(): Promise<void> {
     const call = { method: 'POST', path: '/v1/instances', body: '{"name":"observed"}' } as const;
     const idOf = (answer: unknown) => String(at(answer, ['data', 'id']));
     this.#ids = await this.#caller.sendAll(INSTANCES, () => call, idOf);
   }
 
-  /** Observes while `work` is under way. A call's time begins when it was due. */
+  /** Observes while `work` runs. A call's latency starts when the call was due. */
   async during(work: () => Promise<unknown>): Promise<Observed> {
     const times: number[] = [];
     const calls: Promise<void>[] = [];

@@ -1,16 +1,16 @@
 import type { ScaleFigure } from '#bench/scale/scale-part';
 import { numberText, spreadOf } from '#bench/statistics';
 
-/** Equal parts of a tenth, whose median is the tenth's rate: a pause of the machine spoils few. */
+/** Windows per tenth. The tenth's rate is the median of its windows, which hides short stalls. */
 const WINDOWS = 20;
 
-/** What the last tenth must reach of the first. */
+/** Minimum rate of the last tenth, relative to the first. */
 const SHARE_MIN = 0.9;
 
-/** How fast answers came at the beginning and at the end, per second. */
+/** Answers per second at the beginning and at the end. */
 export type Rates = { readonly first: number; readonly last: number };
 
-/** The rates of the first and the last tenth of answers, whose times in ms come in their order. */
+/** Rates of the first and the last tenth of answers. `timesMs` are in answer order. */
 export function ratesOf(timesMs: readonly number[]): Rates {
   const tenth = Math.floor(timesMs.length / 10);
   return {
@@ -19,7 +19,7 @@ export function ratesOf(timesMs: readonly number[]): Rates {
   };
 }
 
-/** Both rates, in units of which each answer stands for `unitsPerAnswer`, and what they must be. */
+/** Figure of both rates and their target. Each answer counts `unitsPerAnswer` units. */
 export function rateFigure(what: string, rates: Rates, unitsPerAnswer = 1): ScaleFigure {
   const share = rates.last / rates.first;
   const [first, last] = [rates.first, rates.last].map((rate) =>

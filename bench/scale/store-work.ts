@@ -1,10 +1,10 @@
-/** The count or the sum of a statement's times in a Prometheus text. */
+/** Count or sum of a statement's durations in a Prometheus text. */
 const SAMPLE = /^db_client_operation_duration_seconds_(sum|count)\{(.*)\} (\S+)$/gm;
 
-/** How often each statement was sent and how long all of them took together, in s. */
+/** Number of executions of each statement, and their total duration in s. */
 export type StoreWork = ReadonlyMap<string, { readonly count: number; readonly seconds: number }>;
 
-/** What the processes whose metrics these are have asked of the store so far. */
+/** Statements sent to the store so far, according to the metrics. */
 export function storeWorkIn(metrics: string): StoreWork {
   const work = new Map<string, { count: number; seconds: number }>();
   for (const [, part, labels = '', value] of metrics.matchAll(SAMPLE)) {
@@ -17,7 +17,7 @@ export function storeWorkIn(metrics: string): StoreWork {
   return work;
 }
 
-/** What was asked between two looks, as a line: `shard_change 22 of 31 ms`. */
+/** Statements sent between two readings as a line: `shard_change 22 of 31 ms`. */
 export function storeWorkBetween(before: StoreWork, after: StoreWork): string {
   const lines: string[] = [];
   for (const [name, { count, seconds }] of after) {

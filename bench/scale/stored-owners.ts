@@ -8,18 +8,18 @@ import { cassandraShardStore } from '#storage/cassandra/shards';
 /** The data center of a local server. */
 const LOCAL_DATA_CENTER = 'datacenter1';
 
-/** What a journal still holds. */
+/** Content of a journal that no checkpoint covers. */
 export type StoredTail = { readonly slots: number; readonly bytes: number };
 
-/** Who owns what, and what stands in journals, as the database has it. */
+/** Shard owners and journal tails, read from the database. */
 export type StoredOwners = AsyncDisposable & {
-  /** The shards of an incarnation's engine, which listens at `address`, and the incarnation. */
+  /** Incarnation and shards of the engine at `address`. */
   shardsAt(address: string): Promise<{ incarnation: string; shards: Set<number> }>;
-  /** What stands between the low-water mark and `next` of a journal. */
+  /** Slots of a journal between its low-water mark and `next`. */
   tailOf(incarnation: string): Promise<StoredTail>;
 };
 
-/** Looks into the service's database, `shardCount` shards. */
+/** Opens the service's database with `shardCount` shards. */
 export async function openStoredOwners(
   { cassandra, keyspace }: DurableService,
   shardCount: number,

@@ -17,17 +17,19 @@ const ENGINES = 3;
 const INSTANCES = 5_000;
 const INSTANCES_QUICK = 300;
 
-/** What a metric calls records that were recovered from another node's journal. */
+/** Metric of records recovered from another node's journal. */
 const RECOVERED = 'recovered_records_total';
 
-/** A tail in records, how often an engine is killed with it, and how long its last shard may be away. */
+/**
+ * A tail length in records, the number of kills, and the maximum time until its last shard answers.
+ */
 type Tail = {
   readonly records: number;
   readonly times: number;
   readonly answeredMsMax: number;
 };
 
-/** The targets of a take-over. */
+/** Targets of a take-over. */
 const TAILS: readonly Tail[] = [
   { records: 20_000, times: 3, answeredMsMax: 1_000 },
   { records: UNFLUSHED_RECORDS_MAX, times: 2, answeredMsMax: 3_000 },
@@ -37,10 +39,10 @@ const TAILS_QUICK: readonly Tail[] = [
   { records: 1_000, times: 1, answeredMsMax: 3_000 },
 ];
 
-/** Keeps an engine from storing, so that its tail grows as long as is wanted. */
+/** Preloads a module that disables checkpoints, so that the tail grows. */
 const KEPT = ['--import', import.meta.resolve('./never-stored.ts')];
 
-/** One kill: what the engine had not stored, what was in its journal, and what callers saw. */
+/** One kill: unflushed records, journal content, and latencies seen by callers. */
 type Round = Killed & {
   readonly unflushed: number;
   readonly stored: StoredTail;
@@ -54,7 +56,7 @@ type Scene = {
   readonly print: (line: string) => void;
 };
 
-/** How soon the shards of a killed engine answer again, by the length of its tail. */
+/** Time until the shards of a killed engine answer, by the length of its tail. */
 export const takeover: ScalePart = {
   name: 'takeover',
   title: 'Takeover from a killed engine, one of three',
@@ -83,7 +85,7 @@ export const takeover: ScalePart = {
   },
 };
 
-/** Starts an engine again that stores nothing before it ends in good order. */
+/** Restarts an engine with checkpoints disabled until a clean stop. */
 async function keepFromStoring({ fleet, print }: Scene, number: number): Promise<void> {
   const child = fleet.engines[number]?.child;
   child?.kill('SIGTERM');
@@ -92,7 +94,7 @@ async function keepFromStoring({ fleet, print }: Scene, number: number): Promise
   await fleet.untilBalanced(print);
 }
 
-/** Everything is stored. Kills an engine, proves that nothing is lost, and starts it again. */
+/** With everything stored: kills an engine, proves that nothing is lost, and restarts it. */
 async function measureKill(scene: Scene, number: number, tail: Tail): Promise<Round> {
   const { fleet, owners, instances, print } = scene;
   const victim = fleet.engines[number];
@@ -125,7 +127,7 @@ async function measureKill(scene: Scene, number: number, tail: Tail): Promise<Ro
   return round;
 }
 
-/** The instances whose shards an engine owns, by shard. */
+/** Instances of an engine's shards, by shard. */
 async function instancesOf({ address }: Engine, { owners, instances }: Scene) {
   const { incarnation, shards } = await owners.shardsAt(address);
   const numbers = Array.from(instances.ids.keys());
@@ -134,7 +136,7 @@ async function instancesOf({ address }: Engine, { owners, instances }: Scene) {
   return { incarnation, groups };
 }
 
-/** Observes an engine's instances in turns until so much is not stored. */
+/** Observes an engine's instances in turn until `records` are unflushed. */
 async function growTail(
   instances: ObservedInstances,
   all: readonly number[],
@@ -147,7 +149,7 @@ async function growTail(
   return await unflushedRecords([url]);
 }
 
-/** What the engines that are left said of it, and how long after the kill. */
+/** Prints log lines of the surviving engines with their delay after the kill. */
 function printNotices(
   name: string,
   output: string,
