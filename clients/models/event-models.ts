@@ -12,7 +12,7 @@ function data(
   return { description, type: 'object', properties: fields, required, additionalProperties: true };
 }
 
-/** The `data` of every event of a stream, by the name of the event (interface 6). */
+/** Schema of the `data` of every stream event, by event name (interface 6). */
 export const EVENT_DATA: Readonly<
   Record<string, { readonly name: string; readonly schema: Schema }>
 > = {

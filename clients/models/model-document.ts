@@ -17,15 +17,16 @@ type Operation = {
   readonly responses: Readonly<Record<string, Media>>;
 };
 
-/** What is read of the API document. */
+/** Parts of the API document that the generator reads. */
 export type ApiDocument = {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 };
 
 /**
- * The models of client libraries as one JSON Schema document, made from the API document: what callers
- * send closed, what the service answers open (decision 269), references within the document.
+ * Models of the client libraries as one JSON Schema document, generated from the API document.
+ * Request models are closed, answer models are open (decision 269). References point within the
+ * document.
  */
 export function modelDocument(api: ApiDocument): Schema {
   const book = new ModelBook();
@@ -98,7 +99,7 @@ function schemaOf(media: Media | undefined): Schema | undefined {
   return media?.content?.['application/json']?.schema;
 }
 
-/** Names of the components that are reached from some pieces of the document. */
+/** Names of all components reachable from parts of the document. */
 function namesReachedFrom(pieces: readonly unknown[], api: ApiDocument): ReadonlySet<string> {
   const reached = new Set<string>();
   const follow = (piece: unknown): void => {

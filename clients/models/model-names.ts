@@ -1,9 +1,9 @@
 /*
- * The names of the models of client libraries, for what the API document leaves without one. What is
- * missing here stops the generation: every model has a name that a person chose.
+ * Names of client models for schemas that the API document leaves unnamed. A missing name stops the
+ * generation, so that a person chooses every name.
  */
 
-/** Names of what an operation answers as `data`, where the API document has none. */
+/** Names of answer `data` by operation, where the API document has none. */
 export const ANSWER_NAMES: Readonly<Record<string, string>> = {
   createInstance: 'CreatedInstance',
   listInstances: 'ListedInstance',
@@ -16,13 +16,13 @@ export const ANSWER_NAMES: Readonly<Record<string, string>> = {
   openPortal: 'BillingPage',
 };
 
-/** Names of what an operation takes as its body, where the API document has none. */
+/** Names of request bodies by operation, where the API document has none. */
 export const BODY_NAMES: Readonly<Record<string, string>> = {
   createCheckout: 'Checkout',
   openPortal: 'Portal',
 };
 
-/** Names of the query parameters of an operation together. */
+/** Names of query models by operation. */
 export const QUERY_NAMES: Readonly<Record<string, string>> = {
   listInstances: 'InstancesQuery',
   getHistory: 'HistoryQuery',
@@ -32,10 +32,10 @@ export const QUERY_NAMES: Readonly<Record<string, string>> = {
   getAudit: 'AuditQuery',
 };
 
-/** Operations that are the payment provider's business (interface 4.6). */
+/** Operations for the payment provider only (interface 4.6), left out of the clients. */
 export const NOT_SHOWN: ReadonlySet<string> = new Set(['notifyBilling']);
 
-/** Names of objects within others, by their place. */
+/** Names of nested objects, by their path. */
 export const NESTED_NAMES: Readonly<Record<string, string>> = {
   'Account.key': 'KeyDescription',
   'Account.plan': 'Plan',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { ENUMERATION_NAMES, NESTED_NAMES } from '#clients/models/model-names';
 import { rulesOf } from '#clients/models/rules-in-words';
 
-/** A piece of JSON Schema. */
+/** A JSON Schema. */
 export type Schema = {
   readonly $ref?: string;
   readonly type?: string;
@@ -17,13 +17,13 @@ export type Schema = {
   readonly [rule: string]: unknown;
 };
 
-/** Who writes what a schema describes: the caller, or the service. */
+/** Author of a value: the caller (request) or the service (answer). */
 export type Side = 'request' | 'answer';
 
 /**
- * Collects models: schemas of the API document as a client should hold them. What the service writes
- * is open: a later release may add fields and values of enumerations (decision 269). Bounds and
- * patterns stand in descriptions, because the service checks them and a client must not.
+ * Collects the client models of schemas in the API document. Answer models are open: a later
+ * release may add fields and enumeration values (decision 269). Bounds and patterns move into
+ * descriptions, because only the service checks them.
  */
 export class ModelBook {
   readonly #models = new Map<string, Schema>();
@@ -33,12 +33,12 @@ export class ModelBook {
     return Object.fromEntries([...this.#models].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** Adds a model. The same name twice must mean the same. */
+  /** Adds a model. Throws if the name already stands for a different schema. */
   add(name: string, schema: Schema, side: Side): void {
     this.#keep(name, this.#held(schema, name, side));
   }
 
-  /** Adds a model that is written as a client should hold it. */
+  /** Adds a schema that already has the form of a client model. */
   addAsIs(name: string, schema: Schema): void {
     this.#keep(name, schema);
   }
@@ -49,7 +49,7 @@ export class ModelBook {
     this.#models.set(name, model);
   }
 
-  /** The schema as a client holds it; `place` names it where it needs a name. */
+  /** Converts a schema into a client model; `place` names the model if needed. */
   #held(schema: Schema, place: string, side: Side): Schema {
     const { $ref, enum: values, anyOf, properties, items } = schema;
     if ($ref !== undefined) return { $ref: localName($ref) };
@@ -85,7 +85,7 @@ export class ModelBook {
     };
   }
 
-  /** What stands within another schema: an object of fields becomes a model of its own. */
+  /** Converts a nested schema; an object with fields becomes its own model. */
   #inner(schema: Schema, place: string, side: Side): Schema {
     if (schema.properties === undefined) return this.#held(schema, place, side);
     const name = NESTED_NAMES[place];
@@ -99,7 +99,10 @@ export class ModelBook {
     return isAny ? true : this.#inner(values, `${place}{}`, side);
   }
 
-  /** Closed as callers write it; open, under the same name with `Open`, where both sides do. */
+  /**
+   * An enumeration: closed in requests, open in answers. If both use it, the open one has the
+   * prefix `Open`.
+   */
   #enumeration(values: readonly string[], side: Side): Schema {
     const name = ENUMERATION_NAMES[values[0] ?? ''];
     assert.ok(name, `an enumeration without a name begins with ${values[0]}`);
@@ -119,14 +122,14 @@ export class ModelBook {
   }
 }
 
-/** Enumerations whose values callers send and the service answers. */
+/** Enumerations that appear in requests and in answers. */
 const WRITTEN_BY_CALLERS: ReadonlySet<string> = new Set(['ModeTarget', 'QuestionId', 'ResetMode']);
 
 function localName(reference: string): string {
   return reference.replace('#/components/schemas/', '#/$defs/');
 }
 
-/** The description with what the service checks in words. */
+/** Appends the service's rules to the description as text. */
 function wordsOf(schema: Schema): Schema {
   const words = [schema.description, rulesOf(schema)].filter((text) => text !== undefined);
   return words.length === 0 ? {} : { description: words.join(' ') };

@@ -1,6 +1,6 @@
 type Rules = Readonly<Record<string, unknown>>;
 
-/** What the schema of a value demands beyond its type, as sentences; undefined: nothing. */
+/** Rules of a schema beyond its type, as sentences; undefined without rules. */
 export function rulesOf(schema: Rules): string | undefined {
   const rules = [
     boundsOf(schema, 'minimum', 'maximum', ''),
@@ -22,7 +22,7 @@ function boundsOf(schema: Rules, least: string, most: string, unit: string): str
   return max === undefined ? undefined : `at most ${max}${unit}`;
 }
 
-/** A bound that says more than that an integer is a safe one. */
+/** The bound, unless it is only the bound of safe integers. */
 function plausible(bound: unknown): number | undefined {
   const isBound = typeof bound === 'number' && Math.abs(bound) !== Number.MAX_SAFE_INTEGER;
   return isBound ? bound : undefined;

@@ -24,13 +24,13 @@ STAMP = FOLDER / "made-from"
 PYTHON = FOLDER / "bin" / "python"
 
 UV = "uv==0.13.9"
-"""Installs a hundred packages in seconds; pip takes a minute."""
+"""Installs the packages in seconds; pip takes a minute."""
 
 INSTALL_S_MAX = 600
 
 
 def main() -> int:
-    """Makes the environment unless it is there."""
+    """Creates the environment unless it is up to date."""
     with open(PACKAGE / ".venv.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         wanted = fingerprint()
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def fingerprint() -> str:
-    """What the environment depends on, as one text."""
+    """Text of everything that the environment depends on."""
     digest = hashlib.sha256()
     for name in ("requirements.lock", "pyproject.toml", "tools/environment.py"):
         digest.update((PACKAGE / name).read_bytes())
@@ -52,7 +52,7 @@ def fingerprint() -> str:
 
 
 def install() -> None:
-    """Installs what the lock names, and this package in place."""
+    """Installs the locked packages, and this package in editable mode."""
     pip = [str(PYTHON), "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
     run([*pip, UV])
     locked = ["--require-hashes", "-r", "requirements.lock"]
@@ -60,13 +60,13 @@ def install() -> None:
         uv = [str(PYTHON), "-m", "uv", "--quiet", "pip", "install", "--python", str(PYTHON)]
         run([*uv, *locked])
     except subprocess.CalledProcessError:
-        # A proxy or an index that only pip is set up for.
+        # Fall back to pip, which may be the only one configured for a proxy or an index.
         run([*pip, *locked])
     run([*pip, "--no-deps", "--no-build-isolation", "--editable", "."])
 
 
 def run(command: list[str]) -> None:
-    """Runs a program in the folder of the package. Raises where it fails."""
+    """Runs a program in the package folder. Raises if it fails."""
     env = {**os.environ, "SSL_CERT_FILE": os.environ.get("PIP_CERT", "")}
     if env["SSL_CERT_FILE"] == "":
         del env["SSL_CERT_FILE"]

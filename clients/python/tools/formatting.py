@@ -1,4 +1,4 @@
-"""How generated code is formatted: as all other code is."""
+"""Formats generated code like all other code."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from pathlib import Path
 
 
 def formatted(text: str, path: Path) -> str:
-    """The text of a file that will be at ``path``, with imports sorted and as ``ruff format`` has
-    it.
-    """
+    """Sorts imports and applies ``ruff format`` to the text of a file at ``path``."""
     for command in (["check", "--select", "I", "--fix", "--quiet"], ["format"]):
         program = [sys.executable, "-m", "ruff", *command, "--stdin-filename", str(path), "-"]
         ran = subprocess.run(

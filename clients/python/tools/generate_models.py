@@ -42,7 +42,7 @@ OPTIONS = [
 
 
 def main() -> int:
-    """Writes or compares; 1 where the committed text is not what the source makes."""
+    """Writes or compares; returns 1 if the committed text is out of date."""
     text = generated()
     if sys.argv[1:] == ["--check"]:
         is_same = TARGET.exists() and TARGET.read_text("utf-8") == text
@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def generated() -> str:
-    """The module that the models make."""
+    """Generates the text of the module."""
     document = json.loads(SOURCE.read_text("utf-8"))
     models = {
         name: with_times({"description": WORDS[name], **schema} if name in WORDS else schema)
@@ -71,9 +71,7 @@ def generated() -> str:
 
 
 def as_api_document(models: dict[str, Any]) -> Any:
-    """The models as components of an API document without paths, which makes no model of its
-    root.
-    """
+    """Wraps the models as components of an API document without paths, which has no root model."""
     text = json.dumps(models).replace("#/$defs/", "#/components/schemas/")
     info = {"title": "Identity Engine", "version": "1"}
     components = {"schemas": json.loads(text)}
@@ -81,7 +79,7 @@ def as_api_document(models: dict[str, Any]) -> Any:
 
 
 def with_times(schema: Any) -> Any:
-    """The schema with times as ``date-time``; the document says it in words (RFC 3339)."""
+    """Sets ``date-time`` for RFC 3339 times, which the document marks in descriptions only."""
     if isinstance(schema, list):
         return [with_times(item) for item in schema]
     if not isinstance(schema, dict):

@@ -31,13 +31,13 @@ WORDS = [
     (r"\basync_io\b", "sync_io"),
     (r"\basynchronous\b", "synchronous"),
 ]
-"""Patterns and what they become, in this order."""
+"""Regular expressions and replacements, applied in this order."""
 
 DOCSTRING = '"""The synchronous client, made of ``_async`` by tools/generate_sync.py."""\n'
 
 
 def main() -> int:
-    """Writes or compares; 1 where the committed text is not what the source makes."""
+    """Writes or compares; returns 1 if the committed text is out of date."""
     made = {path.name: generated(path) for path in sorted(SOURCE.glob("*.py"))}
     made["__init__.py"] = DOCSTRING
     if sys.argv[1:] == ["--check"]:
@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def generated(path: Path) -> str:
-    """The synchronous text of an asynchronous file."""
+    """Converts an asynchronous file to synchronous code."""
     text = path.read_text("utf-8")
     for pattern, word in WORDS:
         text = re.sub(pattern, word, text, flags=re.MULTILINE)

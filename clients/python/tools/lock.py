@@ -25,7 +25,7 @@ OPTIONS = [
 
 
 def main() -> int:
-    """Runs ``uv pip compile``, which is in the environment that ``environment.py`` makes."""
+    """Runs ``uv pip compile`` from the environment of ``environment.py``."""
     uv = Path(sys.executable).with_name("uv")
     command = [str(uv), "pip", "compile", "requirements.in", "pyproject.toml", *OPTIONS]
     ran = subprocess.run(

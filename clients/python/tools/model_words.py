@@ -1,4 +1,4 @@
-"""What models are that clients/models describes only by their fields."""
+"""Descriptions of models without a description in clients/models."""
 
 from __future__ import annotations
 
@@ -63,4 +63,4 @@ WORDS = {
     "Usage": "Usage of the minute and of the month.",
     "WholePagination": "The length of a list that is always whole.",
 }
-"""A sentence for each model that has none in its source."""
+"""One sentence per model without a description."""

@@ -23,7 +23,7 @@ RUN_S_MAX = 120
 
 
 def main() -> int:
-    """Writes the picture with few colours, so that it stays small."""
+    """Writes the picture with few colours, to keep the file small."""
     with tempfile.TemporaryDirectory() as folder:
         made = notebook_picture(Path(folder))
         with Image.open(made) as image:
@@ -32,7 +32,7 @@ def main() -> int:
 
 
 def notebook_picture(folder: Path) -> Path:
-    """Executes every cell with ``folder`` as its folder; the picture that it saves there."""
+    """Executes all cells with ``folder`` as working folder and returns the saved picture."""
     os.environ["MPLBACKEND"] = "agg"
     notebook = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
     resources = {"metadata": {"path": str(folder)}}

@@ -18,8 +18,8 @@ TARGET = PACKAGE / "reference"
 
 
 def main() -> int:
-    """Writes a page for each public module."""
-    # Fields that a class inherits are of a type variable that is not in its own module.
+    """Writes one page per public module."""
+    # Inherited fields use a type variable of another module.
     warnings.filterwarnings("ignore", message="Error parsing type annotation")
     pdoc.render.configure(docformat="google", show_source=False)
     pdoc.pdoc("identity_engine", output_directory=TARGET)

@@ -1,9 +1,9 @@
 const works = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
- * Calls `work` when a signal is aborted, unless what is returned is called before. All works of a signal share
- * one listener: a signal of a hundred calls would otherwise have a hundred, which Node 20 warns of
- * (MaxListenersExceededWarning). Leaves no listener behind.
+ * Calls `work` when a signal is aborted. Returns a function that removes the registration. All
+ * registrations of a signal share one listener: many listeners on one signal make Node 20 warn
+ * (MaxListenersExceededWarning). The last removal removes the listener.
  */
 export function onAbort(signal: AbortSignal, work: () => void): () => void {
   let all = works.get(signal);
@@ -12,7 +12,7 @@ export function onAbort(signal: AbortSignal, work: () => void): () => void {
     works.set(signal, all);
   }
   if (all.size === 0) signal.addEventListener('abort', aborted);
-  // A function of its own for each call, so that the same work may be there twice.
+  // Separate function per registration, so that the same work may be registered twice.
   const own = () => work();
   all.add(own);
   return () => {

@@ -2,7 +2,7 @@ import { IdentityEngineError } from './errors.ts';
 import type { Action } from './models.ts';
 
 /**
- * The actions that this release knows (interface 2.6), for code that names them: `ACTIONS.explore`.
+ * Actions known to this release (interface 2.6), as constants: `ACTIONS.explore`.
  * `Object.values(ACTIONS)` lists them.
  */
 export const ACTIONS = Object.freeze({
@@ -20,17 +20,17 @@ export const ACTIONS = Object.freeze({
   withdraw: 'withdraw',
 } as const satisfies Readonly<Record<string, Action>>);
 
-/** A closed type of the known actions; `Action` also has those of later releases of the service. */
+/** Closed type of known actions. `Action` also admits actions of later service releases. */
 export type KnownAction = (typeof ACTIONS)[keyof typeof ACTIONS];
 
-/** Whether a value, such as the answer of a language model, is exactly the name of a known action. */
+/** Whether a value, such as a language model's answer, is the exact name of a known action. */
 export function isKnownAction(value: unknown): value is KnownAction {
   return typeof value === 'string' && Object.hasOwn(ACTIONS, value);
 }
 
-/** A guard was asked about a word that is no action, such as a misspelt one. */
+/** The guard was asked about an unknown action, such as a misspelt name. */
 export class UnknownActionError extends IdentityEngineError {
-  /** The word that the guard was asked about. */
+  /** The unknown action. */
   readonly action: unknown;
 
   constructor(action: unknown) {

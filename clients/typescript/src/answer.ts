@@ -5,50 +5,50 @@ import { limitsOf, retryAfterMsOf } from './limits.ts';
 import type { ErrorBody } from './models.ts';
 import type { AnswerFacts } from './result.ts';
 
-/** A success of the service. */
+/** A successful answer of the service. */
 export type Answer = {
   readonly kind: 'success';
   readonly facts: AnswerFacts;
   readonly headers: Headers;
-  /** The parsed body; undefined for a status without one. */
+  /** Parsed body; undefined for a status without a body. */
   readonly body: Envelope | undefined;
-  /** When the attempt that was answered began, in milliseconds of the steady clock. */
+  /** Start of the successful attempt, in milliseconds of the monotonic clock. */
   readonly beganAtMs: number;
-  /** When the first attempt of the call did. */
+  /** Start of the first attempt, in milliseconds of the monotonic clock. */
   readonly callBeganAtMs: number;
 };
 
-/** The JSON frame of a success (interface 2.1). */
+/** JSON envelope of a success (interface 2.1). */
 type Envelope = { readonly data: unknown; readonly pagination?: unknown };
 
-/** An attempt that did not succeed. */
+/** A failed attempt. */
 export type Failure = {
   readonly kind: 'failure';
   readonly error: FailureError;
-  /** How long the answer asks to wait, in milliseconds. */
+  /** Delay requested by the answer, in milliseconds. */
   readonly retryAfterMs: number | undefined;
 };
 
 type FailureError = ReturnType<typeof apiError> | ConnectionError | MalformedAnswerError;
 
-/** What decides how an attempt is read. */
+/** Context for classifying an attempt. */
 export type Reading = {
-  /** Whether the call may change something. */
+  /** Whether the call may change state. */
   readonly isChange: boolean;
-  /** Whether an earlier attempt of the same call may have. */
+  /** Whether an earlier attempt of the call may have taken effect. */
   readonly wasUnclear: boolean;
   /** Ordinal of the attempt, from 1. */
   readonly attempts: number;
   readonly attemptTimeoutMs: number;
-  /** When it began, and when the first attempt of the call did, in milliseconds of the steady clock. */
+  /** Start of this attempt and of the first attempt, in milliseconds of the monotonic clock. */
   readonly beganAtMs: number;
   readonly callBeganAtMs: number;
-  /** The status without a body that the call may be answered with: 304 for a condition, 204 for a DELETE. */
+  /** Expected status without a body: 304 for a conditional GET, 204 for a DELETE. */
   readonly emptyStatus: 204 | 304 | undefined;
   readonly integers: Integers;
 };
 
-/** Reads what an attempt came to. */
+/** Classifies an attempt as success or failure. */
 export function readAttempt(attempt: Attempt, reading: Reading): Answer | Failure {
   if (attempt.kind === 'answered') return readAnswer(attempt.response, attempt.text, reading);
   const { wasSent, isLate, cause } = attempt;
@@ -101,19 +101,19 @@ function failureOf(
   return { kind: 'failure', error, retryAfterMs };
 }
 
-/** Reasons of a 503 that leave open whether something happened. Source: interface 7.5. */
+/** Reasons of a 503 after which the outcome is unknown. Source: interface 7.5. */
 const OPEN_REASONS: ReadonlySet<unknown> = new Set([
   'deadline_exceeded',
   'outcome_unknown',
   'engine_unavailable',
 ]);
 
-/** Codes of refusals that come before anything is done, whatever their status. */
+/** Error codes that are always sent before any effect, with any status. */
 const CERTAIN_CODES: ReadonlySet<string> = new Set([
   ...['invalid_request', 'billing_provider_not_configured'],
 ]);
 
-/** Whether a refusal of the service leaves open that the call took effect. */
+/** Whether the call may have taken effect despite the refusal. */
 function isOpen(status: number, body: ErrorBody): boolean {
   if (status < 400) return true;
   if (status < 500) return false;
@@ -129,7 +129,7 @@ function parsed(text: string, integers: Integers): unknown {
   }
 }
 
-/** Whether an answer is the service's: all of those have `X-Request-Id` (interface 2.1). */
+/** Whether the service sent the answer: the service always sets `X-Request-Id` (interface 2.1). */
 function isOfService(headers: Headers): boolean {
   return headers.get('x-request-id') !== null;
 }

@@ -1,6 +1,6 @@
 import type { IdentityEngineError } from './errors.ts';
 
-/** What `onAttempt` hears of one request and its answer. */
+/** Event of `onAttempt`: one request and its answer. */
 export type AttemptEvent = {
   readonly method: string;
   /** Path below `/v1`, without the query. */
@@ -12,8 +12,8 @@ export type AttemptEvent = {
   /** From sending to the last byte of the body, in milliseconds. */
   readonly durationMs: number;
   readonly requestId: string | undefined;
-  /** How long the call waits before its next attempt, in milliseconds; undefined where there is none. */
+  /** Delay before the next attempt, in milliseconds; undefined if this attempt is the last. */
   readonly retryInMs: number | undefined;
-  /** What the attempt failed with; undefined for a success. */
+  /** Error of the attempt; undefined for a success. */
   readonly error: IdentityEngineError | undefined;
 };

@@ -1,6 +1,6 @@
 import { type Deadline, TIMED_OUT } from './deadline.ts';
 
-/** A request as it goes out. */
+/** A request to send. */
 export type Request = {
   readonly url: string;
   readonly method: string;
@@ -8,7 +8,7 @@ export type Request = {
   readonly body: string | undefined;
 };
 
-/** What one attempt came to. */
+/** Result of one attempt. */
 export type Attempt =
   | { readonly kind: 'answered'; readonly response: Response; readonly text: string }
   /** `wasSent`: whether the request may have reached the service. */
@@ -19,12 +19,12 @@ export type Attempt =
       readonly cause: unknown;
     };
 
-/** What `fetch` is called with; a stand-in for it has to take no more. */
+/** Signature of `fetch`, as a replacement must implement it. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /**
- * One request and its answer with the whole body, within `ms` milliseconds. Redirects are not followed: they
- * would take the key elsewhere. Rejects only with the reason of the caller's signal.
+ * Sends one request and reads the whole body, within `ms` milliseconds. Does not follow redirects,
+ * because they would send the key elsewhere. Rejects only with the reason of the caller's signal.
  */
 export async function attempt(
   fetch: Fetch,
@@ -46,7 +46,7 @@ export async function attempt(
   }
 }
 
-/** Codes of a connection that never came to be: nothing was sent over it. */
+/** Error codes of a connection attempt that failed before anything was sent. */
 const NEVER_CONNECTED: ReadonlySet<unknown> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -56,7 +56,7 @@ const NEVER_CONNECTED: ReadonlySet<unknown> = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** Whether an error of `fetch` says that no connection was made, to any address of the host. */
+/** Whether `fetch` failed to connect to every address of the host. */
 function wasRefused(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { errors } = error as { errors?: unknown };

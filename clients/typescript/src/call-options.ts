@@ -1,38 +1,46 @@
-/** What every call takes beside its own arguments. */
+/** Options of every call. */
 export type CallOptions = {
-  /** Ends the call: it rejects with the signal's reason. A request that was sent may have taken effect. */
+  /**
+   * Cancels the call, which then rejects with the signal's reason. A sent request may have taken
+   * effect.
+   */
   readonly signal?: AbortSignal | undefined;
-  /** Deadline of the whole call with all its retries, in milliseconds, > 0; default that of the client. */
+  /** Deadline of the call including retries, in milliseconds, > 0. Default: the client's option. */
   readonly timeoutMs?: number | undefined;
-  /** How many requests this call makes at most; an integer ≥ 1. Default that of the client. */
+  /** Maximum number of requests of this call; an integer ≥ 1. Default: the client's option. */
   readonly attemptsMax?: number | undefined;
   /** `X-Request-Id` of every attempt: 8 to 64 characters of `A-Z a-z 0-9 . _ -`. */
   readonly requestId?: string | undefined;
 };
 
-/** For POSTs that the service answers once for each key within 24 hours (interface 7.2). */
+/** Options of POSTs with an idempotency key, which is valid for 24 hours (interface 7.2). */
 export type KeyedOptions = CallOptions & {
-  /** 1 to 255 printable ASCII characters; default a new UUIDv7. Every retry sends the same one. */
+  /** 1 to 255 printable ASCII characters; default a new UUIDv7. Retries send the same key. */
   readonly idempotencyKey?: string | undefined;
 };
 
-/** For an observation or a batch. */
+/** Options of an observation or a batch. */
 export type ProcessOptions = KeyedOptions & {
-  /** Whether an observation that comes too early throws a `ThrottledError` instead of a `throttled` result. */
+  /**
+   * Whether an early observation throws a `ThrottledError` instead of returning a `throttled`
+   * result.
+   */
   readonly strict?: boolean | undefined;
 };
 
-/** For a GET that may be answered with "not modified". */
+/** Options of a conditional GET, which may return "not modified". */
 export type ConditionalOptions = CallOptions & {
-  /** The `etag` of the version you have. */
+  /** The `etag` of the caller's version. */
   readonly ifNoneMatch: string;
 };
 
-/** For a change that is meant for one version of an instance (interface 7.3). */
+/** Options of a conditional change, which applies to one version of an instance (interface 7.3). */
 export type GuardedOptions = CallOptions & {
-  /** The `etag` of the version you mean; another one throws a `ConflictError`. Default: the last write wins. */
+  /**
+   * The expected `etag`; any other version throws a `ConflictError`. Default: the last write wins.
+   */
   readonly ifMatch?: string | undefined;
 };
 
-/** For a reset, which is keyed and guarded. */
+/** Options of a reset, with idempotency key and condition. */
 export type ResetOptions = KeyedOptions & GuardedOptions;

@@ -3,33 +3,33 @@ import { IdentityEngineError } from './errors.ts';
 import { LONE_SURROGATE } from './lone-surrogate.ts';
 
 /**
- * When a call may be sent again after an attempt that failed:
- * - `always`: it changes nothing, or its idempotency key makes it count once;
- * - `if_nothing_happened`: only when the attempt certainly changed nothing;
- * - `until_deleted`: like `always`, and a 404 after an unclear attempt means that it is done.
+ * Retry policy of a call after a failed attempt:
+ * - `always`: the call is read-only, or its idempotency key makes retries safe;
+ * - `if_nothing_happened`: only if the attempt certainly changed nothing;
+ * - `until_deleted`: like `always`; a 404 after an attempt with unknown outcome means success.
  */
 export type Repeatable = 'always' | 'if_nothing_happened' | 'until_deleted';
 
-/** One call of the interface, before it is sent. */
+/** An API call before it is sent. */
 export type Call = {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Path below `/v1`, encoded. */
   readonly path: string;
   readonly query?: Query | undefined;
-  /** Sent as JSON. */
+  /** Request body, sent as JSON. */
   readonly body?: unknown;
-  /** Beside those that every request has. */
+  /** Headers in addition to the standard ones. */
   readonly headers?: Readonly<Record<string, string | undefined>>;
   readonly repeatable: Repeatable;
-  /** Whether the service may change something by it. */
+  /** Whether the call may change state in the service. */
   readonly isChange: boolean;
   readonly options: CallOptions;
 };
 
-/** Query parameters; those that are undefined are left out. */
+/** Query parameters; undefined values are left out. */
 type Query = object;
 
-/** The path with its query. Throws an `IdentityEngineError` for text that UTF-8 cannot say. */
+/** Path with query. Throws an `IdentityEngineError` for text that is not valid Unicode. */
 export function targetOf({ path, query }: Call): string {
   if (query === undefined) return path;
   const pairs = Object.entries(query as Record<string, unknown>)

@@ -12,10 +12,10 @@ import { fittedMs, mayRepeat, waitMs } from './retry.ts';
 import { injectContext } from './tracing.ts';
 import { VERSION } from './version.ts';
 
-/** Makes calls for one client: attempts, retries and the deadline over them. */
+/** Sends the calls of one client, with retries and a deadline. */
 export class Caller {
   readonly settings: Settings;
-  /** Streams of events that several watchers share, by path. */
+  /** Shared event streams, by path. */
   readonly hubs: SharedHubs = new Map();
 
   constructor(settings: Settings) {
@@ -23,11 +23,11 @@ export class Caller {
   }
 
   /**
-   * The answer to a call, which is repeated until its deadline where that can help. Throws `DeadlineError` when
-   * the time is over. Throws the error of the attempt (`ApiError`, `ConnectionError`, `MalformedAnswerError`)
-   * where a repetition cannot help, after `attemptsMax` attempts, and where the answer asks for a longer wait
-   * than the whole call may take. Also throws the reason of the caller's signal, and an `IdentityEngineError`
-   * for what no header or body can carry.
+   * Sends a call and retries it until its deadline. Throws `DeadlineError` after the deadline.
+   * Throws the error of the last attempt (`ApiError`, `ConnectionError`, `MalformedAnswerError`) if
+   * a retry cannot help, after `attemptsMax` attempts, or if the answer requests a delay beyond the
+   * deadline. Throws the reason of the caller's signal when aborted, and an `IdentityEngineError`
+   * for values that headers or bodies cannot carry.
    */
   async call(call: Call): Promise<Answer> {
     const { timeoutMs = this.settings.timeoutMs, signal } = call.options;
@@ -45,7 +45,7 @@ export class Caller {
     }
   }
 
-  /** Headers that every request has, those of the call and the context of its trace. */
+  /** Standard headers, the call's own headers, and the trace context. */
   headersOf(call: Pick<Call, 'headers'> & { options: HeaderOptions }): Record<string, string> {
     const headers: Record<string, string> = {
       accept: 'application/json',
@@ -72,7 +72,10 @@ export class Caller {
     };
   }
 
-  /** One attempt: its success, or its failure with the time to wait before the next one. Throws the last failure. */
+  /**
+   * Sends one attempt. Returns the answer, or the failure with the delay before the next attempt.
+   * Throws the last failure.
+   */
   async #attempt(
     call: Call,
     request: Request,
@@ -118,19 +121,19 @@ export class Caller {
   }
 }
 
-/** Which attempt of a call it is, from 1, and when its first one began by the steady clock. */
+/** Number of an attempt, from 1, and the start of the first attempt by the monotonic clock. */
 type Ordinal = {
   readonly attempts: number;
   readonly attemptsMax: number;
   readonly beganAtMs: number;
 };
 
-/** The options of a call that its headers have. */
+/** Call options that become headers. */
 type HeaderOptions = Pick<CallOptions, 'requestId'>;
 
 const USER_AGENT = `identity-engine-typescript/${VERSION}`;
 
-/** What a header's value is made of here: printable ASCII, at least one character, no space at its ends. */
+/** Accepted header values: printable ASCII, at least one character, no space at either end. */
 const HEADER_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
 
 function assertCarried(headers: Readonly<Record<string, string>>): void {
@@ -146,7 +149,7 @@ function emptyStatusOf({ method, headers }: Call): 204 | 304 | undefined {
   return headers?.['if-none-match'] === undefined ? undefined : 304;
 }
 
-/** Whether "not found" means that an earlier attempt of this DELETE was carried out. */
+/** Whether a 404 means that an earlier attempt of this DELETE succeeded. */
 function isDeletedNow(
   error: Failure['error'],
   before: Failure | undefined,
@@ -154,7 +157,7 @@ function isDeletedNow(
   return error instanceof NotFoundError && (before?.error.mayHaveHappened ?? false);
 }
 
-/** The success of a DELETE whose own answer was lost; the instance's id is the caller's to add. */
+/** Success of a DELETE whose own answer was lost. The caller adds the instance id. */
 function deletedAnswer(
   error: NotFoundError,
   attempts: number,

@@ -1,17 +1,19 @@
-/** Levels that are looked at: more than the service takes (interface 8.4). A value that contains itself has more. */
+/**
+ * Maximum number of processed levels: above the service's limit (interface 8.4). Also ends cycles.
+ */
 const LEVELS_MAX = 32;
 
 /**
- * A value of JSON with the keys of all its plain objects in one order: neither a store that keeps them in another
- * one, such as `jsonb`, nor a caller that writes them so changes the text that is sent, by which the service knows
- * the body of a key.
+ * Sorts the keys of all plain objects in a JSON value, so that equal values always give the same
+ * text. The service compares the bodies sent under one idempotency key as text. Stores such as
+ * `jsonb` change the key order, and so do callers.
  */
 export function canonical<T>(value: T, level = 0): T {
   if (typeof value !== 'object' || value === null || level > LEVELS_MAX) return value;
   if (Array.isArray(value)) return value.map((item) => canonical(item, level + 1)) as T;
-  // Dates and the like have a text of their own.
+  // Other objects, such as dates, have their own JSON form.
   if (Object.getPrototypeOf(value) !== Object.prototype) return value;
   const entries = Object.entries(value).map(([key, inner]) => [key, canonical(inner, level + 1)]);
-  // Defines each key, also `__proto__`, instead of setting it.
+  // Define keys instead of assigning them, because of `__proto__`.
   return Object.fromEntries(entries.sort(([left], [right]) => (left < right ? -1 : 1)));
 }

@@ -3,27 +3,37 @@ import type { AttemptEvent } from './attempt-event.ts';
 import { IdentityEngineError } from './errors.ts';
 import type { Integers } from './json.ts';
 
-/** How a client is set up. */
+/** Options of a client. */
 export type ClientOptions = {
-  /** API key, `svc_sk_…`; default the environment's `IDENTITY_ENGINE_API_KEY`. */
+  /** API key `svc_sk_…`; default `IDENTITY_ENGINE_API_KEY` of the environment. */
   readonly apiKey?: string | undefined;
-  /** Ends in `/v1`; default `IDENTITY_ENGINE_BASE_URL`, then `http://127.0.0.1:8000/v1`. */
+  /**
+   * Base URL ending in `/v1`; default `IDENTITY_ENGINE_BASE_URL`, then `http://127.0.0.1:8000/v1`.
+   */
   readonly baseUrl?: string | undefined;
-  /** Deadline of one call with all its retries, in milliseconds, > 0; default 30,000. */
+  /** Deadline of one call including retries, in milliseconds, > 0; default 30,000. */
   readonly timeoutMs?: number | undefined;
-  /** How long one attempt may take until its body is read, in milliseconds, > 0; default 10,000. */
+  /** Maximum time of one attempt until its body is read, in milliseconds, > 0; default 10,000. */
   readonly attemptTimeoutMs?: number | undefined;
-  /** How many requests one call makes at most; an integer ≥ 1. 1: no retry. Default: until the deadline. */
+  /**
+   * Maximum number of requests per call; an integer ≥ 1, where 1 disables retries. Default:
+   * unlimited until the deadline.
+   */
   readonly attemptsMax?: number | undefined;
-  /** A stand-in for the platform's `fetch`, for a proxy or a test. */
+  /** Replacement for the platform's `fetch`, for a proxy or a test. */
   readonly fetch?: Fetch | undefined;
-  /** How integers of answers that a `number` cannot hold exactly are read; default `exact`, as a `bigint`. */
+  /**
+   * Representation of integers beyond the exact range of `number`; default `exact`, as a `bigint`.
+   */
   readonly integers?: Integers | undefined;
-  /** Called after each attempt, for a log. It sees neither the key nor a body. What it throws is ignored. */
+  /**
+   * Called after each attempt, for logging. Receives neither the key nor a body. Exceptions are
+   * ignored.
+   */
   readonly onAttempt?: ((event: AttemptEvent) => void) | undefined;
 };
 
-/** What a client works with. */
+/** Validated options of a client. */
 export type Settings = {
   readonly apiKey: string;
   readonly baseUrl: string;
@@ -41,10 +51,12 @@ const DEFAULT_BASE_URL = 'http://127.0.0.1:8000/v1';
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_ATTEMPT_TIMEOUT_MS = 10_000;
 
-/** The largest time that a timer takes, in milliseconds. */
+/** Maximum delay of a timer, in milliseconds. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
-/** Options with defaults and environment. Throws an `IdentityEngineError` for what cannot work. */
+/**
+ * Applies defaults and environment to options. Throws an `IdentityEngineError` for invalid values.
+ */
 export function settingsOf(options: ClientOptions): Settings {
   const environment = typeof process === 'undefined' ? {} : process.env;
   const apiKey = options.apiKey ?? environment['IDENTITY_ENGINE_API_KEY'];
@@ -74,13 +86,13 @@ export function settingsOf(options: ClientOptions): Settings {
   };
 }
 
-/** A time in milliseconds that a timer can wait for. Throws for any other. */
+/** Checks a time in milliseconds against the range of a timer. Throws if outside. */
 export function assertTimeMs(name: string, ms: number): number {
   if (ms > 0 && ms <= TIMER_MS_MAX) return ms;
   throw new IdentityEngineError(`${name} must be above 0, at most ${TIMER_MS_MAX}, not ${ms}`);
 }
 
-/** A bound of attempts. Throws for what is none. */
+/** Checks a maximum number of attempts. Throws if invalid. */
 export function assertAttempts(attemptsMax: number): number {
   const isBound = Number.isInteger(attemptsMax) || attemptsMax === Number.POSITIVE_INFINITY;
   if (isBound && attemptsMax >= 1) return attemptsMax;

@@ -9,9 +9,9 @@ import { Personas } from './resources/personas.ts';
 import { Tests } from './resources/tests.ts';
 
 /**
- * A client of the Identity Engine, for one API key. Safe to share: calls run side by side and reuse the
- * platform's connections. Every call throws an `ApiError` for a refusal, a `ConnectionError` without an answer,
- * a `DeadlineError` when its time is over, or its signal's reason.
+ * Client of the Identity Engine for one API key. Safe to share: calls run concurrently and reuse
+ * the platform's connections. Calls throw an `ApiError` for a refusal, a `ConnectionError` without
+ * an answer, a `DeadlineError` after the deadline, or their signal's reason.
  */
 export class IdentityEngine {
   /** The account's instances. */
@@ -20,15 +20,15 @@ export class IdentityEngine {
   readonly personas: Personas;
   /** The personality test. */
   readonly tests: Tests;
-  /** The account of the key. */
+  /** Account of the API key. */
   readonly account: AccountResource;
-  /** Who did what to the account. */
+  /** Audit trail of the account. */
   readonly audit: Audit;
   /** Pages of the payment provider. */
   readonly billing: Billing;
   readonly #caller: Caller;
 
-  /** Throws an `IdentityEngineError` for options that cannot work, such as a missing key. */
+  /** Throws an `IdentityEngineError` for invalid options, such as a missing key. */
   constructor(options: ClientOptions = {}) {
     this.#caller = new Caller(settingsOf(options));
     this.instances = new Instances(this.#caller);
@@ -39,7 +39,7 @@ export class IdentityEngine {
     this.billing = new Billing(this.#caller);
   }
 
-  /** A handle of one instance. Asks nothing of the service. */
+  /** Returns a handle of one instance, without a request. */
   instance(id: string): InstanceHandle {
     return new InstanceHandle(this.#caller, id);
   }

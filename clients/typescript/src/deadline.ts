@@ -1,8 +1,8 @@
 import { onAbort } from './abort.ts';
 
 /**
- * The time that one call has, and what ends it before: the caller's own signal. Its `signal` is aborted by
- * either; `hasPassed` says which.
+ * Deadline of a call, combined with the caller's signal. Either aborts `signal`; `hasPassed` tells
+ * which.
  */
 export class Deadline {
   readonly timeoutMs: number;
@@ -15,19 +15,20 @@ export class Deadline {
     this.#callerSignal = callerSignal;
   }
 
-  /** Milliseconds left; 0 when it has passed. */
+  /** Milliseconds until the deadline; 0 when passed. */
   leftMs(): number {
     return Math.max(0, this.#endsAtMs - performance.now());
   }
 
-  /** Throws the reason of the caller's signal, if it is aborted. */
+  /** Throws the reason of the caller's signal if aborted. */
   throwIfCancelled(): void {
     this.#callerSignal?.throwIfAborted();
   }
 
   /**
-   * Runs `work` with a signal that is aborted after `ms` or by the caller, and rejects then with its reason, also
-   * where `work` does not. Leaves neither a timer nor a listener behind.
+   * Runs `work` with a signal that is aborted after `ms` or by the caller. Rejects with the
+   * signal's reason when aborted, even if `work` ignores the signal. Removes its timer and
+   * listener.
    */
   async limit<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController();
@@ -49,7 +50,7 @@ export class Deadline {
     }
   }
 
-  /** Waits `ms` milliseconds; rejects with the reason of the caller's signal if that is aborted. */
+  /** Waits `ms` milliseconds; rejects with the reason of the caller's signal if aborted. */
   async pause(ms: number): Promise<void> {
     this.throwIfCancelled();
     const signal = this.#callerSignal;
@@ -67,5 +68,5 @@ export class Deadline {
   }
 }
 
-/** The reason of a signal whose time is over. */
+/** Abort reason of a timeout. */
 export const TIMED_OUT = Symbol('timed out');

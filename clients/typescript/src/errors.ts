@@ -1,9 +1,11 @@
 import type { Limits } from './limits.ts';
 import type { ErrorCode, ErrorDetails, ErrorReason } from './models.ts';
 
-/** Every error of this package but the one of a cancelled call, which is the signal's own reason. */
+/**
+ * Base class of all errors of this package. Cancellation throws the signal's own reason instead.
+ */
 export class IdentityEngineError extends Error {
-  /** How many requests the call made; 0 where none was sent. */
+  /** Number of requests sent; 0 if none. */
   readonly attempts: number;
 
   constructor(message: string, { attempts = 0, ...options }: ErrorFacts = {}) {
@@ -13,10 +15,10 @@ export class IdentityEngineError extends Error {
   }
 }
 
-/** The cause of an error, and how many requests its call made. */
+/** Cause of an error, and the number of requests sent. */
 export type ErrorFacts = ErrorOptions & { readonly attempts?: number };
 
-/** What the service said with a refusal. */
+/** Contents of a refusal. */
 export type Refusal = {
   readonly code: ErrorCode;
   readonly message: string;
@@ -30,32 +32,32 @@ export type Refusal = {
 };
 
 /**
- * The service refused the call (interface 7). A code that has no class of its own here is an `ApiError` itself.
- * `message` is like `422 invalid_request: must be at most 1, field signal_strength, reason out_of_range, request
- * req_…`.
+ * The service refused the call (interface 7). Codes without a subclass use `ApiError` itself.
+ * Example of `message`: `422 invalid_request: must be at most 1, field signal_strength, reason
+ * out_of_range, request req_…`.
  */
 export class ApiError extends IdentityEngineError {
-  /** Text of the service for people; it may change. */
+  /** Human-readable text of the service; may change. */
   readonly text: string;
-  /** Code of the refusal; a later release of the service may have others. */
+  /** Error code; later releases of the service may add codes. */
   readonly code: ErrorCode;
   /** HTTP status. */
   readonly status: number;
   /** `X-Request-Id` of the refused request. */
   readonly requestId: string | undefined;
-  /** JSON path, parameter or header that is wrong, such as `observations[3].timestamp`. */
+  /** Invalid JSON path, parameter or header, such as `observations[3].timestamp`. */
   readonly field: string | undefined;
-  /** A stable token that says why. */
+  /** Stable machine-readable reason. */
   readonly reason: ErrorReason | undefined;
-  /** All that the service said beside code and message. */
+  /** All fields of the refusal besides code and message. */
   readonly details: ErrorDetails | undefined;
-  /** Whole seconds after which the same call makes sense again; undefined where the service names none. */
+  /** Whole seconds until a retry makes sense; undefined if not given. */
   readonly retryAfterS: number | undefined;
-  /** What is left of the account's limits. */
+  /** Remaining limits of the account. */
   readonly limits: Limits | undefined;
   /**
-   * Whether the call, in this or an earlier attempt of it, may have changed something. The same call with the
-   * same idempotency key gives the true outcome.
+   * Whether this or an earlier attempt of the call may have taken effect. Repeating the call with
+   * the same idempotency key returns the true outcome.
    */
   readonly mayHaveHappened: boolean;
 
@@ -74,38 +76,40 @@ export class ApiError extends IdentityEngineError {
   }
 }
 
-/** The text of a refusal, with what an operator looks for. */
+/** Message of a refusal, with the fields that an operator searches for. */
 function messageOf({ status, code, message, details, requestId }: Refusal): string {
   const about = { field: details?.field, reason: details?.reason, request: requestId };
   const named = Object.entries(about).filter(([, value]) => value !== undefined);
   return [`${status} ${code}: ${message}`, ...named.map((pair) => pair.join(' '))].join(', ');
 }
 
-/** 401: no key, or one that is not valid. */
+/** 401: the key is missing or invalid. */
 export class UnauthorizedError extends ApiError {}
-/** 403: the key's scope, the account or its plan does not allow the call. */
+/** 403: the key's scope, the account or the plan does not allow the call. */
 export class ForbiddenError extends ApiError {}
-/** 404: there is no such thing, or it belongs to another account. */
+/** 404: the object does not exist or belongs to another account. */
 export class NotFoundError extends ApiError {}
-/** 400, 408, 413 to 431, 422: something of the request is wrong; `field` and `reason` say what. */
+/** 400, 408, 413 to 431, 422: the request is invalid; see `field` and `reason`. */
 export class InvalidRequestError extends ApiError {}
-/** 409: the instance has another version than `ifMatch`, exists already, or was just deleted. */
+/** 409: the version differs from `ifMatch`, or the instance already exists or was just deleted. */
 export class ConflictError extends ApiError {}
-/** 429: the observation came too early; only with `strict`. Nothing changed. */
+/** 429: the observation came too early; thrown only with `strict`. Nothing changed. */
 export class ThrottledError extends ApiError {}
-/** 429: more requests in the minute, or more streams, than the plan allows. */
+/** 429: more requests per minute, or more streams, than the plan allows. */
 export class RateLimitedError extends ApiError {}
-/** 429: the cycles of the month are used up. */
+/** 429: the monthly cycle quota is exhausted. */
 export class QuotaExceededError extends ApiError {}
-/** 503: the service cannot answer now; `mayHaveHappened` says whether the outcome is open (interface 7.5). */
+/**
+ * 503: the service is unavailable; see `mayHaveHappened` for an unknown outcome (interface 7.5).
+ */
 export class ServiceUnavailableError extends ApiError {}
-/** 500: a fault of the service; `requestId` is what its operators look for. */
+/** 500: an internal error of the service; report `requestId` to its operators. */
 export class InternalServerError extends ApiError {}
 /** 500: this installation has no payment provider. */
 export class BillingProviderNotConfiguredError extends ApiError {}
-/** 422: no plan that can be bought. */
+/** 422: the plan cannot be bought. */
 export class InvalidPlanError extends ApiError {}
-/** 400: of notifications of the payment provider only, which this client does not send. */
+/** 400: a payment provider's notification is invalid; this client sends none. */
 export class WebhookVerificationFailedError extends ApiError {}
 
 const CLASSES: Readonly<Record<string, new (refusal: Refusal) => ApiError>> = {
@@ -124,15 +128,15 @@ const CLASSES: Readonly<Record<string, new (refusal: Refusal) => ApiError>> = {
   webhook_verification_failed: WebhookVerificationFailedError,
 };
 
-/** The error of a refusal, of the class of its code. */
+/** Creates the error of a refusal, with the class for its code. */
 export function apiError(refusal: Refusal): ApiError {
   const known = Object.hasOwn(CLASSES, refusal.code) ? CLASSES[refusal.code] : undefined;
   return new (known ?? ApiError)(refusal);
 }
 
-/** No answer: the connection was refused, reset or cut, or an attempt took longer than it may. */
+/** No answer: the connection was refused, reset or cut, or the attempt timed out. */
 export class ConnectionError extends IdentityEngineError {
-  /** Whether the call, in this or an earlier attempt of it, may have changed something. */
+  /** Whether this or an earlier attempt of the call may have taken effect. */
   readonly mayHaveHappened: boolean;
 
   constructor(message: string, mayHaveHappened: boolean, facts?: ErrorFacts) {
@@ -142,11 +146,11 @@ export class ConnectionError extends IdentityEngineError {
 }
 
 /**
- * The call's own deadline passed, or no further attempt fits into it. `cause` is the error of the last attempt
- * that ended by itself, if any.
+ * The call's deadline passed, or leaves no time for another attempt. `cause` is the error of the
+ * last attempt that failed by itself, if any.
  */
 export class DeadlineError extends IdentityEngineError {
-  /** Whether the call, in any attempt of it, may have changed something. */
+  /** Whether any attempt of the call may have taken effect. */
   readonly mayHaveHappened: boolean;
 
   constructor(timeoutMs: number, mayHaveHappened: boolean, facts: ErrorFacts = {}) {
@@ -157,15 +161,15 @@ export class DeadlineError extends IdentityEngineError {
   }
 }
 
-/** An answer that the service does not give, such as a proxy's page. */
+/** The answer is not from the service, such as a proxy's error page. */
 export class MalformedAnswerError extends IdentityEngineError {
   /** HTTP status. */
   readonly status: number;
-  /** `X-Request-Id`, where the answer had one. */
+  /** `X-Request-Id`, if present. */
   readonly requestId: string | undefined;
   /** The first 200 characters of the body. */
   readonly excerpt: string;
-  /** Whether the call, in this or an earlier attempt of it, may have changed something. */
+  /** Whether this or an earlier attempt of the call may have taken effect. */
   readonly mayHaveHappened: boolean;
 
   constructor(
@@ -182,5 +186,5 @@ export class MalformedAnswerError extends IdentityEngineError {
   }
 }
 
-/** How much of a foreign body an error keeps, in UTF-16 units. */
+/** Maximum length of a body excerpt in an error, in UTF-16 units. */
 const EXCERPT_CHARACTERS_MAX = 200;

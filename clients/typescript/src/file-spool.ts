@@ -1,36 +1,34 @@
-/*
- * The export `identity-engine/file-spool`, apart from the others because it needs `node:fs`.
- */
+/* Export `identity-engine/file-spool`, separate because it needs `node:fs`. */
 import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type Spool, type SpoolEntry, SpoolError } from './observation-buffer/spool.ts';
 import { doneLine, entryLine, nameOf, readLines } from './observation-buffer/spool-lines.ts';
 
-/** From this size on a file of which most is done is written again, in bytes. */
+/** Minimum size in bytes at which a mostly finished file is rewritten. */
 const REWRITE_BYTES_MIN = 4_194_304;
 
-/** Files that spools of this process have open. */
+/** Files open in spools of this process. */
 const opened = new Set<string>();
 
-/** A line that is to be written. */
+/** A line waiting to be written. */
 type Waiting = {
   readonly text: string;
   readonly isDurable: boolean;
-  /** What the line changes once it is written. */
+  /** State change after the line is written. */
   readonly apply: () => void;
   readonly resolve: () => void;
   readonly reject: (error: SpoolError) => void;
 };
 
 /**
- * A spool in an append-only file (clients/README.md), made if it is not there. `add` resolves after `fsync`; calls
- * side by side share one. One process has the file at a time.
+ * Spool in an append-only file (clients/README.md), created if missing. `add` resolves after
+ * `fsync`; concurrent calls share one (group commit). Only one process may use the file at a time.
  */
 export class FileSpool implements Spool {
-  /** The absolute path of the file. */
+  /** Absolute path of the file. */
   readonly path: string;
   #file: FileHandle | undefined;
-  /** Lines of entries that are not done. */
+  /** Lines of unfinished entries. */
   readonly #left = new Map<string, string>();
   #bytes = 0;
   #leftBytes = 0;
@@ -42,7 +40,9 @@ export class FileSpool implements Spool {
     this.path = resolve(path);
   }
 
-  /** Throws a `SpoolError` where the file cannot be opened or read, or is open in this process already. */
+  /**
+   * Throws a `SpoolError` if the file cannot be opened or read, or is already open in this process.
+   */
   async load(): Promise<readonly SpoolEntry[]> {
     if (opened.has(this.path)) throw new SpoolError(`the spool ${this.path} is already open`);
     opened.add(this.path);
@@ -51,7 +51,7 @@ export class FileSpool implements Spool {
       const { left, whole } = readLines(bytes);
       const entries = [...left.values()];
       for (const entry of entries) this.#keep(entry);
-      // What is done, and what a crash has cut, does not stay in the file.
+      // Remove finished entries and a torn last line from the file.
       if (whole < bytes.length || this.#leftBytes < whole) await this.#rewrite();
       else await this.#open(bytes.length);
       return entries;
@@ -94,9 +94,9 @@ export class FileSpool implements Spool {
     });
   }
 
-  /** Writes what waits, all of it together, until nothing does. Never rejects. */
+  /** Writes all waiting lines as a group until none is left. Never rejects. */
   async #write(): Promise<void> {
-    // Calls of the same step come along.
+    // Wait one microtask for concurrent calls.
     await Promise.resolve();
     while (this.#waiting.length > 0) {
       const group = this.#waiting;
@@ -124,7 +124,8 @@ export class FileSpool implements Spool {
       }
       if (group.some(({ isDurable }) => isDurable)) await file.datasync();
     } catch (error) {
-      // What was not acknowledged must not be sent by a later process. A file that cannot be cut takes no more.
+      // Cut unacknowledged lines off, so that no later process sends them. If that fails, the spool
+      // accepts nothing more.
       await file.truncate(this.#bytes).catch((cause: unknown) => {
         this.#error = errorOf(this.path, cause);
       });
@@ -133,14 +134,14 @@ export class FileSpool implements Spool {
     this.#bytes += bytes.length;
     for (const { apply } of group) apply();
     if (this.#bytes >= REWRITE_BYTES_MIN && this.#leftBytes * 4 < this.#bytes) {
-      // The lines are durable where they are: a file that is not written again only stays large.
+      // A failed rewrite only leaves the file large; all lines are durable.
       await this.#rewrite().catch(() => undefined);
     }
   }
 
   /**
-   * Throws where the file is not the one that was opened, or another process has written to it: lines that are
-   * written now would be lost or would overwrite others. The spool takes nothing more then.
+   * Throws if the file was replaced or another process wrote to it, because writes would be lost or
+   * overwrite lines. The spool then accepts nothing more.
    */
   async #assertOwn(file: FileHandle): Promise<void> {
     const [own, named] = await Promise.all([file.stat(), stat(this.path).catch(() => undefined)]);
@@ -152,7 +153,7 @@ export class FileSpool implements Spool {
     throw this.#error;
   }
 
-  /** Writes the entries that are not done to a new file, which then takes the place of this one. */
+  /** Writes unfinished entries to a new file and renames it over the old one. */
   async #rewrite(): Promise<void> {
     const made = `${this.path}.new`;
     const text = [...this.#left.values()].join('');
@@ -174,7 +175,7 @@ export class FileSpool implements Spool {
   }
 
   async #open(bytes: number): Promise<void> {
-    // Not `a`: lines are written where the last whole one ends.
+    // Not append mode: writing continues after the last complete line.
     this.#file = await open(this.path, 'r+').catch(async (error: unknown) => {
       if (!isMissing(error)) throw error;
       return await open(this.path, 'wx+', 0o600);
@@ -187,7 +188,7 @@ export class FileSpool implements Spool {
     const name = nameOf(entry.instanceId, entry.observation.idempotency_key);
     const line = entryLine(entry);
     this.#leftBytes += Buffer.byteLength(line) - Buffer.byteLength(this.#left.get(name) ?? '');
-    // An entry that is replaced stays at its place.
+    // A replaced entry keeps its position.
     this.#left.set(name, line);
   }
 

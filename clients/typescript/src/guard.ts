@@ -4,19 +4,25 @@ import { IdentityEngineError } from './errors.ts';
 import type { HeldContract } from './held-contract.ts';
 import type { Action, Contract } from './models.ts';
 
-/** What a contract says of an action; `open`: it stands in neither list and is left to the caller (interface 2.6). */
+/**
+ * Verdict of a contract on an action. `open`: neither allowed nor forbidden, left to the caller
+ * (interface 2.6).
+ */
 export type Verdict = 'allowed' | 'forbidden' | 'open';
 
-/** How a guard judges. */
+/** Options of a guard. */
 export type GuardOptions = {
-  /** A contract older than this many milliseconds makes the guard throw; default: any age will do. */
+  /**
+   * Maximum age of the contract in milliseconds; an older one makes the guard throw. Default: any
+   * age.
+   */
   readonly maxAgeMs?: number | undefined;
 };
 
 /** The contract forbids the action. */
 export class ActionForbiddenError extends IdentityEngineError {
   readonly action: Action;
-  /** The contract that forbids it. */
+  /** The forbidding contract. */
   readonly contract: Contract;
 
   constructor(action: Action, contract: Contract) {
@@ -26,14 +32,16 @@ export class ActionForbiddenError extends IdentityEngineError {
   }
 }
 
-/** The guard has not seen a contract: call `refresh`, or process an observation through the same handle. */
+/**
+ * The guard has no contract yet: call `refresh`, or process an observation through the same handle.
+ */
 export class NoContractError extends IdentityEngineError {
   constructor() {
     super('the guard has no contract yet; call refresh or process an observation');
   }
 }
 
-/** The newest contract is older than the guard's `maxAgeMs`. */
+/** The newest contract is older than `maxAgeMs`. */
 export class StaleContractError extends IdentityEngineError {
   /** Age of the contract, in milliseconds. */
   readonly ageMs: number;
@@ -45,15 +53,15 @@ export class StaleContractError extends IdentityEngineError {
 }
 
 /**
- * Asks the newest contract of an instance before the agent acts. Every answer through the same
- * `client.instance(id)` that has a contract updates it, so it costs no request of its own.
+ * Checks actions against the newest contract of an instance. Every answer with a contract through
+ * the same `client.instance(id)` updates the guard, so the guard needs no requests.
  */
 export class ContractGuard {
   readonly #held: HeldContract;
   readonly #load: (options: CallOptions) => Promise<unknown>;
   readonly #maxAgeMs: number;
 
-  /** Made by `instance.guard()`. */
+  /** Created by `instance.guard()`. */
   constructor(
     held: HeldContract,
     load: (options: CallOptions) => Promise<unknown>,
@@ -67,19 +75,22 @@ export class ContractGuard {
     this.#maxAgeMs = maxAgeMs;
   }
 
-  /** The newest contract; undefined until one was seen. */
+  /** Newest contract; undefined before the first. */
   get contract(): Contract | undefined {
     return this.#held.contract;
   }
 
-  /** Milliseconds since the request that brought the contract began, or its event came; undefined until one was seen. */
+  /**
+   * Age of the contract in milliseconds, from the start of its request or the arrival of its event;
+   * undefined before the first.
+   */
   get ageMs(): number | undefined {
     return this.#held.ageMs;
   }
 
   /**
-   * The verdict of the contract on an action. An action that this release does not know is judged only if the
-   * contract names it. Throws `UnknownActionError`, `NoContractError` or `StaleContractError`.
+   * Verdict of the contract on an action. An action unknown to this release needs an entry in the
+   * contract. Throws `UnknownActionError`, `NoContractError` or `StaleContractError`.
    */
   verdict(action: KnownAction): Verdict {
     if (!isKnownAction(action) && !this.#isNamed(action)) throw new UnknownActionError(action);
@@ -88,23 +99,23 @@ export class ContractGuard {
     return contract.allowed_actions.includes(action) ? 'allowed' : 'open';
   }
 
-  /** Whether the contract does not forbid an action. Throws what `verdict` throws. */
+  /** Whether the contract does not forbid an action. Throws the errors of `verdict`. */
   allows(action: KnownAction): boolean {
     return this.verdict(action) !== 'forbidden';
   }
 
-  /** Throws `ActionForbiddenError` for a forbidden action, and what `verdict` throws. */
+  /** Throws `ActionForbiddenError` for a forbidden action, and the errors of `verdict`. */
   require(action: KnownAction): void {
     if (!this.allows(action)) throw new ActionForbiddenError(action, this.#current());
   }
 
-  /** Takes a contract that came another way, as of now. */
+  /** Sets a contract received by other means, as of now. */
   update(contract: Contract): void {
     const nowMs = performance.now();
     this.#held.take({ contract, cycle: undefined, beganAtMs: nowMs, ageFromMs: nowMs });
   }
 
-  /** Asks the service for the contract. Throws what `instance.contract` throws. */
+  /** Requests the current contract. Throws the errors of `instance.contract`. */
   async refresh(options: CallOptions = {}): Promise<void> {
     await this.#load(options);
   }

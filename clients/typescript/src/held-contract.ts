@@ -1,37 +1,40 @@
 import type { Answer } from './answer.ts';
 import type { Contract } from './models.ts';
 
-/** A contract as it was seen; times in milliseconds of the steady clock. */
+/** A received contract; times in milliseconds of the monotonic clock. */
 export type Seen = {
   readonly contract: Contract;
-  /** Cycle of the snapshot that came with it; undefined where none did. */
+  /** Cycle of the accompanying snapshot; undefined without one. */
   readonly cycle: number | undefined;
-  /** When what brought it was asked for: it is not older than that. */
+  /** Start of the request: the contract is at least as new. */
   readonly beganAtMs: number;
-  /** From when on its age counts: the same for an answer, its arrival for an event. */
+  /** Time from which the age counts: start of the request, or arrival of an event. */
   readonly ageFromMs: number;
 };
 
-/** The newest contract that a handle of an instance has seen. */
+/** Newest contract received by a handle of an instance. */
 export class HeldContract {
   #held: (Seen & { readonly takenAtMs: number }) | undefined;
-  /** The newest cycle seen of the present generation, if any. */
+  /** Newest received cycle of the current generation. */
   #cycle: number | undefined;
   #resetAtMs = Number.NEGATIVE_INFINITY;
 
-  /** The contract; undefined until one was seen. */
+  /** Newest contract; undefined before the first. */
   get contract(): Contract | undefined {
     return this.#held?.contract;
   }
 
-  /** Milliseconds since the request that brought it began, or since its event came; undefined until one was seen. */
+  /**
+   * Age in milliseconds, from the start of the request or the arrival of the event; undefined
+   * before the first.
+   */
   get ageMs(): number | undefined {
     return this.#held === undefined ? undefined : performance.now() - this.#held.ageFromMs;
   }
 
   /**
-   * Takes a contract, unless the one that is held is newer: what was asked for after that one had come is newer
-   * than it; of two that overlap the cycles say which is, or else which was asked for later.
+   * Stores a contract unless the stored one is newer. A request started after the stored contract
+   * arrived is newer. For overlapping requests the cycle decides, or else the later start.
    */
   take(seen: Seen): void {
     if (seen.beganAtMs < this.#resetAtMs || this.#isOlder(seen)) return;
@@ -39,15 +42,15 @@ export class HeldContract {
     this.#cycle = seen.cycle ?? this.#cycle;
   }
 
-  /** Takes that of an answer, unless it repeats the answer to an earlier call, which may be of any age. */
+  /** Stores the contract of an answer. A replayed answer may be as old as the first attempt. */
   takeFrom({ facts, ...times }: Answer, contract: Contract, cycle?: number): void {
     if (facts.isReplayed && facts.attempts === 1) return;
-    // The attempt that was carried out is one of those before the one that was answered.
+    // Any attempt before the answered one may have been processed.
     const beganAtMs = facts.isReplayed ? times.callBeganAtMs : times.beganAtMs;
     this.take({ contract, cycle, beganAtMs, ageFromMs: beganAtMs });
   }
 
-  /** Cycles begin again. What was asked for before `atMs` may be of the generation that has ended. */
+  /** Starts a new generation. Contracts requested before `atMs` may belong to the old one. */
   reset(atMs = Number.NEGATIVE_INFINITY): void {
     this.#cycle = undefined;
     this.#resetAtMs = Math.max(this.#resetAtMs, atMs);

@@ -1,6 +1,4 @@
-/*
- * Everything that the package `identity-engine` exports.
- */
+/* All exports of the package `identity-engine`. */
 // biome-ignore lint/performance/noBarrelFile: this is the one entry of the package.
 export { ACTIONS, isKnownAction, type KnownAction, UnknownActionError } from './actions.ts';
 export type { Fetch } from './attempt.ts';

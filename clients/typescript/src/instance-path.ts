@@ -1,12 +1,18 @@
 import { IdentityEngineError } from './errors.ts';
 import { LONE_SURROGATE } from './lone-surrogate.ts';
 
-/** The path of an instance, or of what is below it. Throws an `IdentityEngineError` for an id that leads elsewhere. */
+/**
+ * Path of an instance or of a resource below it. Throws an `IdentityEngineError` for an id that
+ * would change the path.
+ */
 export function instancePath(id: string, below = ''): string {
   return `/instances/${segmentOf(id)}${below}`;
 }
 
-/** A part of a path. Throws an `IdentityEngineError` for one that leads elsewhere or that UTF-8 cannot say. */
+/**
+ * Encodes a path segment. Throws an `IdentityEngineError` for an id that would change the path or
+ * is not valid Unicode.
+ */
 export function segmentOf(id: string): string {
   const isNone = /^\.{0,2}$/.test(id) || LONE_SURROGATE.test(id);
   if (!isNone) return encodeURIComponent(id);

@@ -2,27 +2,30 @@ import { IdentityEngineError } from './errors.ts';
 import { LONE_SURROGATE } from './lone-surrogate.ts';
 
 /**
- * How integers beyond ±(2^53 − 1) are read, which a `number` cannot hold exactly: `exact` reads them as `bigint`,
- * `number` rounds them as `JSON.parse` does.
+ * Parsing of integers beyond ±(2^53 − 1): `exact` returns `bigint`, `number` rounds as `JSON.parse`
+ * does.
  */
 export type Integers = 'exact' | 'number';
 
-/** Levels of nesting that are written at most: far more than the service takes (interface 8.4). */
+/** Maximum nesting written: far above the service's limit (interface 8.4). */
 const LEVELS_MAX = 1_000;
 
-/** From here on a `number` is written with an exponent, and no parser reads an integer. */
+/**
+ * `JSON.stringify` writes larger numbers with an exponent, which parsers do not read as integers.
+ */
 const EXPONENT_FROM = 1e21;
 
 /**
- * The JSON of a value, as `JSON.stringify` writes it, with a `bigint` as an integer. Throws an
- * `IdentityEngineError` with the path of a value that JSON would drop or change: NaN and infinities, integers
- * that a `number` has rounded, halves of surrogate pairs, functions, symbols, maps, sets, holes of arrays, invalid dates and cycles.
+ * JSON text of a value as by `JSON.stringify`, with `bigint` as integer. Throws an
+ * `IdentityEngineError` with the path of a value that JSON would drop or change: NaN and
+ * infinities, integers rounded by `number`, lone surrogates, functions, symbols, maps, sets, holes
+ * in arrays, invalid dates and cycles.
  */
 export function toJson(value: unknown, path = ''): string {
   return isPlain(value, 0) ? JSON.stringify(value) : textOf(value, path, 0);
 }
 
-/** Whether `JSON.stringify` writes a value as it is, which takes a fifth of the time of `textOf`. */
+/** Whether `JSON.stringify` writes the value unchanged; five times as fast as `textOf`. */
 function isPlain(value: unknown, level: number): boolean {
   switch (typeof value) {
     case 'string':
@@ -41,7 +44,7 @@ function isPlain(value: unknown, level: number): boolean {
 function isPlainObject(value: object, level: number): boolean {
   if (level > LEVELS_PLAIN_MAX) return false;
   if (Array.isArray(value)) {
-    // Unlike `every`, this does not pass over holes.
+    // Unlike `every`, this loop visits holes.
     for (const item of value) if (!isPlain(item, level)) return false;
     return true;
   }
@@ -55,10 +58,10 @@ function isFraction(value: number): boolean {
   return Number.isFinite(value) && !Number.isInteger(value);
 }
 
-/** Levels of nesting that the service takes, and those of a batch around them. */
+/** Nesting accepted by the service, plus the levels of a batch. */
 const LEVELS_PLAIN_MAX = 32;
 
-/** The value of a JSON text. Throws a SyntaxError for any other text. */
+/** Parses a JSON text. Throws a SyntaxError if invalid. */
 export function fromJson(text: string, integers: Integers = 'exact'): unknown {
   if (integers === 'number' || !LONG_DIGITS.test(text)) return JSON.parse(text);
   const marked = text.replace(STRING_OR_NUMBER, (token) => {
@@ -70,12 +73,12 @@ export function fromJson(text: string, integers: Integers = 'exact'): unknown {
   );
 }
 
-/** No integer of fewer digits is beyond 2^53 − 1. */
+/** Integers of fewer digits are always within ±(2^53 − 1). */
 const LONG_DIGITS = /\d{16}/;
 const INTEGER = /^-?\d+$/;
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-/** Begins the texts that stand for integers while they are parsed: no other text begins with it. */
+/** Random prefix of strings that stand for integers during parsing. */
 const MARK = `${crypto.randomUUID()}:`;
 
 function textOf(value: unknown, path: string, level: number): string {
@@ -132,7 +135,7 @@ function objectText(value: object, path: string, level: number): string {
   return `{${fields.join(',')}}`;
 }
 
-/** How much of a path an error shows, in UTF-16 units: that of a cycle is long. */
+/** Maximum length of a path in an error, in UTF-16 units: paths of cycles are long. */
 const PATH_CHARACTERS_MAX = 100;
 
 function unsendable(path: string, what: string): IdentityEngineError {

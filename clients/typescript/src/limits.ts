@@ -1,18 +1,18 @@
-/** What is left of the account's limits after an answer (interface 8.2). */
+/** Remaining limits of the account after an answer (interface 8.2). */
 export type Limits = {
   readonly requests: {
-    /** Requests a minute that the plan allows; 0 where no caller is known. */
+    /** Requests per minute of the plan; 0 without a known caller. */
     readonly limit: number;
-    /** Requests left in the present window, after this one. */
+    /** Requests left in the current window after this one. */
     readonly remaining: number;
-    /** When the window ends; whole seconds. */
+    /** End of the window, in whole seconds. */
     readonly resetAt: Date;
   };
   /** Cycles left in the calendar month (UTC). */
   readonly monthlyRemaining: number;
 };
 
-/** The limits that an answer's headers name; undefined for an answer that did not come from the service. */
+/** Limits from an answer's headers; undefined if the answer is not from the service. */
 export function limitsOf(headers: Headers): Limits | undefined {
   const limit = numberIn(headers, 'x-ratelimit-limit');
   const remaining = numberIn(headers, 'x-ratelimit-remaining');
@@ -23,7 +23,7 @@ export function limitsOf(headers: Headers): Limits | undefined {
   return { requests: { limit, remaining, resetAt: new Date(reset * 1_000) }, monthlyRemaining };
 }
 
-/** How long `Retry-After` asks to wait, in milliseconds: whole seconds, or until an HTTP date. */
+/** Delay of `Retry-After` in milliseconds, from seconds or an HTTP date. */
 export function retryAfterMsOf(headers: Headers, nowMs: number): number | undefined {
   const text = headers.get('retry-after');
   if (text === null) return undefined;

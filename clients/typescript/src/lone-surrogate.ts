@@ -1,2 +1,5 @@
-/** Half of a pair of UTF-16, which UTF-8 cannot say: the service refuses it in every text (`invalid_text`). */
+/**
+ * Matches half of a UTF-16 surrogate pair, which UTF-8 cannot encode. The service refuses such text
+ * (`invalid_text`).
+ */
 export const LONE_SURROGATE = /\p{Surrogate}/u;

@@ -4,19 +4,19 @@ import type { AnswerFacts, Result } from './result.ts';
 
 /** One page of a list. */
 export type Page<T, P> = Result<T[]> & {
-  /** What the service says of the whole list. */
+  /** Pagination facts of the list. */
   readonly pagination: P;
-  /** The page behind this one, with the same options; undefined behind the last one. */
+  /** Requests the next page with the same options; undefined after the last page. */
   next(): Promise<Page<T, P> | undefined>;
 };
 
-/** How the page behind one is asked for; undefined where there is none. */
+/** Function that requests the next page; undefined without one. */
 export type NextPage<T, P> = (page: {
   readonly data: readonly T[];
   readonly pagination: P;
 }) => (() => Promise<Page<T, P>>) | undefined;
 
-/** A page out of an answer. */
+/** Makes a page from an answer. */
 export function pageOf<T, P>({ facts, body }: Answer, nextPage: NextPage<T, P>): Page<T, P> {
   const data = body?.data as T[];
   const pagination = body?.pagination as P;
@@ -24,17 +24,17 @@ export function pageOf<T, P>({ facts, body }: Answer, nextPage: NextPage<T, P>):
   return { ...(facts satisfies AnswerFacts), data, isNotModified: false, pagination, next };
 }
 
-/** The rows of a list, page by page: the next page is asked for when its first row is, and no earlier. */
+/** Rows of a list, page by page. A page is requested only when its first row is. */
 export async function* rowsOf<T, P>(first: () => Promise<Page<T, P>>): AsyncGenerator<T, void> {
   for (let page: Page<T, P> | undefined = await first(); page; page = await page.next()) {
     yield* page.data;
   }
 }
 
-/** What a list in pages is asked for. */
+/** Query of a paginated list. */
 type RowsQuery = { readonly limit?: number; readonly offset?: number; readonly cursor?: string };
 
-/** What such a list says of itself; a list that was sent whole has only its `total`. */
+/** Pagination of a list; a complete list has only `total`. */
 type RowsPagination = {
   readonly total: number;
   readonly has_more?: unknown;
@@ -42,8 +42,8 @@ type RowsPagination = {
 };
 
 /**
- * The next page of a list, behind the rows that were received: by its cursor, with which rows that come or go
- * meanwhile neither hide nor repeat others (interface 4.2). Services before 1.1 have offsets only.
+ * Requests the next page by cursor, so that concurrent inserts and deletes neither hide nor repeat
+ * rows (interface 4.2). Services before 1.1 support only offsets.
  */
 export function nextByCursor<T, Q extends RowsQuery, P extends RowsPagination>(
   query: Q,

@@ -1,7 +1,7 @@
 import type { AttemptEvent } from './attempt-event.ts';
 import { ApiError, type IdentityEngineError, MalformedAnswerError } from './errors.ts';
 
-/** What is known of an attempt before its outcome. */
+/** Facts of an attempt before its outcome. */
 export type AttemptFacts = {
   readonly method: string;
   readonly path: string;
@@ -9,7 +9,7 @@ export type AttemptFacts = {
   readonly startedMs: number;
 };
 
-/** Says to the hook, if there is one, what an attempt came to. Never throws. */
+/** Reports an attempt to the hook, if any. Never throws. */
 export function reportAttempt(
   onAttempt: ((event: AttemptEvent) => void) | undefined,
   { method, path, attempts, startedMs }: AttemptFacts,
@@ -34,18 +34,18 @@ export function reportAttempt(
     const returned: unknown = onAttempt(event);
     if (returned instanceof Promise) returned.catch(() => undefined);
   } catch {
-    // A log that fails is no reason for the call to.
+    // Ignore a failing hook.
   }
 }
 
-/** The error without the excerpt of a foreign body, which does not belong in a log. */
+/** The error without the excerpt of a foreign body, which must not be logged. */
 function withoutBody(error: IdentityEngineError): IdentityEngineError {
   if (!(error instanceof MalformedAnswerError)) return error;
   const { status, requestId, mayHaveHappened, attempts } = error;
   return new MalformedAnswerError({ status, requestId, text: '' }, mayHaveHappened, { attempts });
 }
 
-/** What every answer says. */
+/** Facts of an answer. */
 type AnsweredFacts = { readonly status: number; readonly requestId: string | undefined };
 
 function answeredWith(

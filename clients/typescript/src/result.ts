@@ -1,40 +1,43 @@
 import type { Limits } from './limits.ts';
 
-/** What every answer says beside its data. */
+/** Facts of every answer besides its data. */
 export type AnswerFacts = {
   /** HTTP status of the answer. */
   readonly status: number;
-  /** `X-Request-Id`: what support and logs call this request by. Undefined where a proxy left it out. */
+  /** `X-Request-Id`, for support and logs. Undefined if a proxy removed it. */
   readonly requestId: string | undefined;
-  /** What is left of the account's limits. Undefined where a proxy left the headers out. */
+  /** Remaining limits of the account. Undefined if a proxy removed the headers. */
   readonly limits: Limits | undefined;
-  /** Version of the instance after the call, for `ifMatch` and `ifNoneMatch`; undefined where there is none. */
+  /**
+   * Version of the instance after the call, for `ifMatch` and `ifNoneMatch`; undefined without a
+   * version.
+   */
   readonly etag: string | undefined;
-  /** Whether this is the stored answer of an earlier call with the same idempotency key. */
+  /** Whether the service replayed the answer of an earlier call with the same idempotency key. */
   readonly isReplayed: boolean;
-  /** How many requests the call took, the last one included; 1 without a retry. */
+  /** Number of requests of the call; 1 without a retry. */
   readonly attempts: number;
 };
 
-/** The answer to a call that succeeded. */
+/** A successful answer. */
 export type Result<T> = AnswerFacts & {
   readonly data: T;
   /** True only for a `NotModified`. */
   readonly isNotModified: false;
 };
 
-/** The answer to a GET whose `ifNoneMatch` names the present version: 304, no data. */
+/** Answer 304 to a GET whose `ifNoneMatch` is the current version; without data. */
 export type NotModified = AnswerFacts & {
   readonly data: undefined;
   readonly isNotModified: true;
 };
 
-/** The answer to an observation or a batch. */
+/** Answer to an observation or a batch. */
 export type ProcessResult<T> = Result<T> & {
   /**
-   * Set where the observation came less than 1.000 s after the previous one (interface 8.3): nothing changed,
-   * nothing was charged, `data` is the present state, and the same call makes sense again after
-   * `retryAfterMs` milliseconds. Undefined: it counted.
+   * Set if the observation came less than 1.000 s after the previous one (interface 8.3). Nothing
+   * changed or was charged, `data` is the current state, and a retry makes sense after
+   * `retryAfterMs` milliseconds. Undefined if the observation counted.
    */
   readonly throttled: { readonly retryAfterMs: number } | undefined;
 };

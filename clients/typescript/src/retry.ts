@@ -3,16 +3,16 @@ import type { Repeatable } from './call.ts';
 import type { Deadline } from './deadline.ts';
 import { ApiError, ConnectionError, MalformedAnswerError } from './errors.ts';
 
-/** The first step of the backoff, in milliseconds. */
+/** First step of the exponential backoff, in milliseconds. */
 const BACKOFF_MS = 100;
 
-/** The largest step of the backoff, in milliseconds. */
+/** Maximum step of the exponential backoff, in milliseconds. */
 export const BACKOFF_MS_MAX = 5_000;
 
 /**
- * How long to wait before the attempt after the one with this ordinal (from 1), in milliseconds: full jitter
- * over 100 ms · 2^(ordinal − 1), at most 5 s, on top of what the answer asked for, so that callers who were
- * refused together do not come back together.
+ * Delay after attempt number `attempt` (from 1), in milliseconds: full jitter over 100 ms ·
+ * 2^(attempt − 1), at most 5 s, plus the delay requested by the answer. Jitter prevents
+ * synchronized retries.
  */
 export function waitMs(
   attempts: number,
@@ -24,8 +24,9 @@ export function waitMs(
 }
 
 /**
- * A wait as it fits into the deadline: shortened to half of the time that is left, so that attempts go on until
- * the deadline, but not below what the answer asked for. Undefined where no other attempt fits.
+ * Fits a delay into the deadline. Shortens it to half of the remaining time, so that attempts
+ * continue until the deadline, but not below the requested delay. Undefined if no further attempt
+ * fits.
  */
 export function fittedMs(
   waitedMs: number,
@@ -37,16 +38,16 @@ export function fittedMs(
   return leftMs < BACKOFF_MS || fitted >= leftMs ? undefined : fitted;
 }
 
-/** Whether a call may be sent again after this failure of an attempt. */
+/** Whether a call may be retried after this failure. */
 export function mayRepeat({ error }: Failure, repeatable: Repeatable): boolean {
   if (!isPassing(error)) return false;
   return repeatable !== 'if_nothing_happened' || isCertain(error);
 }
 
-/** Statuses that another attempt may not meet, the service's own and a proxy's. */
+/** Statuses that may be temporary, from the service or a proxy. */
 const PASSING_STATUSES: ReadonlySet<number> = new Set([408, 500, 502, 503, 504]);
 
-/** Whether another attempt may come to something else. */
+/** Whether a retry may have another result. */
 function isPassing(error: Failure['error']): boolean {
   if (error instanceof ConnectionError) return true;
   if (error instanceof MalformedAnswerError) return PASSING_STATUSES.has(error.status);
@@ -54,7 +55,10 @@ function isPassing(error: Failure['error']): boolean {
   return error.code !== 'billing_provider_not_configured' && PASSING_STATUSES.has(error.status);
 }
 
-/** Whether an attempt certainly changed nothing: no connection, 429 `rate_limited`, or a 503 that says so. */
+/**
+ * Whether an attempt certainly changed nothing: no connection, 429 `rate_limited`, or a 503 that
+ * guarantees it.
+ */
 function isCertain(error: Failure['error']): boolean {
   if (error.mayHaveHappened) return false;
   if (error instanceof ConnectionError) return true;

@@ -1,9 +1,9 @@
-/** What orders the rows of an instance. */
+/** Fields that order the rows of an instance. */
 type Row = { readonly cycle: number; readonly generation?: number };
 
 /**
- * Rows that come newest first, without those that come again because newer ones have moved them to a later
- * page meanwhile.
+ * Drops repeated rows of a newest-first list, which appear when new rows shift old ones to a later
+ * page.
  */
 export async function* eachRowOnce<T extends Row>(rows: AsyncIterable<T>): AsyncGenerator<T, void> {
   let last: T | undefined;

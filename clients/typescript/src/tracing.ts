@@ -1,4 +1,4 @@
-/** The part of the global object of `@opentelemetry/api` that this package uses. */
+/** Used part of the global object of `@opentelemetry/api`. */
 type TracingApi = {
   readonly context?: { active(): unknown };
   readonly propagation?: {
@@ -7,12 +7,12 @@ type TracingApi = {
 };
 
 /**
- * Where every copy of `@opentelemetry/api` 1.x keeps what an application has registered. Reading it needs no
- * import, so the context also goes along in a bundle, whether or not the bundle has a copy of that package.
+ * Global symbol under which every copy of `@opentelemetry/api` 1.x stores its registrations.
+ * Reading it needs no import, so the trace context also propagates from a bundle.
  */
 const REGISTERED = Symbol.for('opentelemetry.js.api.1');
 
-/** The context of an application that has registered a propagator and no context manager: an empty one. */
+/** Empty context, for an application with a propagator but no context manager. */
 const EMPTY_CONTEXT = {
   getValue: () => undefined,
   setValue: () => EMPTY_CONTEXT,
@@ -28,8 +28,8 @@ const setter: Setter = {
 };
 
 /**
- * Adds the active context of OpenTelemetry to headers (`traceparent` and what else its propagator writes), if
- * the application has registered a propagator.
+ * Adds the active OpenTelemetry context to headers (`traceparent` and other headers of the
+ * propagator), if the application registered a propagator.
  */
 export function injectContext(headers: Record<string, string>): void {
   const api = (globalThis as { [REGISTERED]?: TracingApi })[REGISTERED];
@@ -37,6 +37,6 @@ export function injectContext(headers: Record<string, string>): void {
   try {
     api.propagation.inject(api.context?.active() ?? EMPTY_CONTEXT, headers, setter);
   } catch {
-    // A propagator that fails is no reason for the call to fail.
+    // Ignore a failing propagator.
   }
 }

@@ -1,21 +1,22 @@
-/** The largest number of the counter within one millisecond: it has the 12 bits of `rand_a`. */
+/** Maximum counter within one millisecond: the 12 bits of `rand_a`. */
 const SEQUENCE_MAX = 0xfff;
 
 let lastMs = 0;
 let sequence = 0;
 
 /**
- * A UUID of version 7 (RFC 9562): the time in milliseconds, a counter, 62 random bits.
+ * A UUID version 7 (RFC 9562): time in milliseconds, a counter, 62 random bits.
  *
- * Each is greater than all before it in this process, also when the clock steps back. The service answers a
- * call whose key is a UUIDv7 of the last ten seconds without a look-up (interface 7.2).
+ * Strictly increasing within this process, even if the clock steps back. The service answers a call
+ * whose key is a UUIDv7 of the last ten seconds without a look-up (interface 7.2).
  */
 export function uuid7(nowMs = Date.now()): string {
-  // The platform draws random bits for many of these at once; the last 64 bits are the same in both versions.
+  // The platform generates random UUIDs in bulk; the last 64 bits have the same layout in both
+  // versions.
   const random = crypto.randomUUID();
   if (nowMs > lastMs) {
     lastMs = nowMs;
-    // Half of the counter is left for what follows in the same millisecond.
+    // Start in the lower half of the counter, to leave room within the same millisecond.
     sequence = Number.parseInt(random.slice(0, 3), 16) >> 1;
   } else if (sequence < SEQUENCE_MAX) {
     sequence += 1;

@@ -1,2 +1,2 @@
-/** The version of this package; the same as that of the service it was made with. */
+/** Version of this package, equal to the version of its service. */
 export const VERSION = '1.1.0';

@@ -115,7 +115,7 @@ closing('hands back what hangs as it was sent, and the rest behind it', async ()
   const silent: Reply = () => new Promise(() => {});
   const { buffer, clock, sent } = sceneOf({ batchMax: 2 }, silent);
   for (const number of [1, 2, 3]) await buffer.add('inst_a', observation(number));
-  // This stand-in for fetch does not even end with its signal.
+  // This fake `fetch` ignores its signal.
   const { unacknowledged } = await clock.run(buffer.close({ timeoutMs: 1_000 }));
   assert.equal(unacknowledged.map(numbersOf), [[1, 2], [3]]);
   assert.equal(

@@ -25,7 +25,7 @@ flaky('everything of a buffer is there once and in order, also through a second 
   for (let agent = 0; agent < AGENTS; agent += 1) {
     ids.push((await direct.instances.create({ name: `agent ${agent}` })).data.id);
   }
-  // A past of their own: no timestamp waits for the clock.
+  // Timestamps in the past: none waits for the clock.
   const startMs = Date.now() - 3_600_000;
   const options = { batchMax: 20, instancesAtOnce: 8, pendingMax: 500 };
   let buffer = new ObservationBuffer(client, options);

@@ -32,7 +32,7 @@ const slowB: Reply = async (request) => {
   return await done(request);
 };
 
-/** A buffer with one observation of an instance that answers at once and one of another, while a hook is called. */
+/** A buffer with a pending observation of another instance while a hook is called. */
 function hooked(hook: (buffer: ObservationBuffer) => Promise<void>) {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let isFirst = true;

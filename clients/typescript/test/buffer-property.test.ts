@@ -13,7 +13,7 @@ import {
 import { ModelServer } from './support/model-server.ts';
 import { randomOf, VirtualClock } from './support/virtual-clock.ts';
 
-/** One observation that is added: where, how long after the one before, and how it is. */
+/** One added observation: instance, delay after the previous one, and its properties. */
 const addition = fc.record({
   instance: fc.nat({ max: 3 }),
   gapMs: fc.oneof(
@@ -21,19 +21,19 @@ const addition = fc.record({
     { weight: 1, arbitrary: fc.nat({ max: 900 }) },
     { weight: 1, arbitrary: fc.nat({ max: 8_000 }) },
   ),
-  /** Above 1 it is refused, above 2 without saying which one it is. */
+  /** Above 1 the service refuses it; above 2 without naming it. */
   strength: fc.oneof(
     { weight: 30, arbitrary: fc.constant(0.5) },
     { weight: 1, arbitrary: fc.constantFrom(2, 3) },
   ),
-  /** Whether it is added without waiting for room for the one before. */
+  /** Whether the observation is added without waiting for the previous one. */
   isSideBySide: fc.boolean(),
-  /** How far the calendar is set before it, in milliseconds. */
+  /** Change of the wall clock before the addition, in milliseconds. */
   stepMs: fc.oneof(
     { weight: 60, arbitrary: fc.constant(0) },
     { weight: 1, arbitrary: fc.constantFrom(-60_000, 60_000, -400_000, 400_000) },
   ),
-  /** Its own timestamp against the time of adding, in milliseconds; undefined: none of its own. */
+  /** Caller's timestamp relative to the time of adding, in milliseconds; undefined for none. */
   ownMs: fc.option(fc.oneof(fc.integer({ min: -20_000, max: 20_000 }), fc.constant(-3_600_000)), {
     nil: undefined,
     freq: 5,
@@ -52,7 +52,7 @@ const schedule = fc.record({
   delayMaxMs: fc.constantFrom(0, 50),
   pendingMax: fc.constantFrom(1, 10, 1_000),
   instancesAtOnce: fc.integer({ min: 1, max: 4 }),
-  /** What the hooks call each time. */
+  /** Action of the hooks on each call. */
   hook: fc.constantFrom('nothing', 'nothing', 'flush', 'close'),
 });
 
@@ -72,14 +72,14 @@ async function check(given: Schedule): Promise<void> {
   const server = new ModelServer(clock, random, {
     ...{ rate: given.faultRate, skewMs: given.skewMs },
   });
-  // The newest observation of an instance that the buffer knows nothing of: long ago, or ahead of now.
+  // The newest observation of an instance, unknown to the buffer: in the past or ahead of now.
   for (const id of INSTANCES) server.create(id, clock.now() + random() * 20_000 - 15_000);
   const client = new IdentityEngine({
     ...{ apiKey: 'k', attemptsMax: 1, baseUrl: 'http://model.test/v1', fetch: server.fetch },
   });
   const rejected = new Set<number>();
   const onRejected = (each: RejectedObservation) => void rejected.add(numberOf(each));
-  // What came too early by its own timestamp is as little there as what was refused.
+  // Throttled observations must be missing, like rejected ones.
   const onThrottled = (each: ThrottledObservation) => void rejected.add(numberOf(each));
   const onAcknowledged = () => hooked(first, given);
   const first = new ObservationBuffer(
@@ -92,7 +92,7 @@ async function check(given: Schedule): Promise<void> {
   const left = await clock.run(fill(first, clock, given, added));
   stopRestarts();
   assertAccounted(server, added, left, rejected);
-  // Calls that were applied late are past.
+  // Delayed calls have been applied.
   await clock.run(clock.sleep(10_000));
   server.heal();
   const second = new ObservationBuffer(client, { ...given, onRejected, onThrottled }, clock);
@@ -113,7 +113,7 @@ async function check(given: Schedule): Promise<void> {
 
 const INSTANCES = ['inst_0', 'inst_1', 'inst_2', 'inst_3'];
 
-/** Adds what the schedule says, each once there is room, and closes the buffer. */
+/** Adds the scheduled observations, each once there is room, and closes the buffer. */
 async function fill(
   buffer: ObservationBuffer,
   clock: VirtualClock,
@@ -142,13 +142,16 @@ async function fill(
   return await buffer.close({ timeoutMs: closeTimeoutMs });
 }
 
-/** What a hook does; a flush that is over has left nothing behind of what was added before it. */
+/** Action of a hook. A finished flush leaves nothing behind that was added before it. */
 function hooked(buffer: ObservationBuffer, { hook, closeTimeoutMs: timeoutMs }: Schedule): void {
   if (hook === 'flush') buffer.flush().catch((error) => assert.instance(error, BufferClosedError));
   if (hook === 'close' && buffer.pending === 0) void buffer.close({ timeoutMs });
 }
 
-/** After the first close: every observation is in one of three places, and what was acknowledged is there. */
+/**
+ * Checks after the first close: every observation has exactly one outcome, and acknowledged ones
+ * are stored.
+ */
 function assertAccounted(
   server: ModelServer,
   added: readonly Added[],

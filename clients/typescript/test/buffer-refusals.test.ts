@@ -11,7 +11,7 @@ import {
 } from './support/buffer-scene.ts';
 import { rejection } from './support/clients.ts';
 
-/** Refuses batches with any of these observations, without saying which. */
+/** Refuses batches with any of these observations, without naming them. */
 function refusing(...numbers: readonly number[]): Reply {
   const refusal = refused(422, 'invalid_request', { reason: 'too_deep' });
   return (sent) =>
@@ -86,7 +86,7 @@ open('has the same body after a store that orders keys in its own way', async ()
   assert.is(second.sent[0]?.text, first.sent[0]?.text);
 });
 
-/** The same value with the keys of its objects in the order of jsonb: by length, then by letters. */
+/** The value with object keys in the order of jsonb: by length, then alphabetically. */
 function reordered<T>(value: T): T {
   if (Array.isArray(value)) return value.map(reordered) as T;
   if (typeof value !== 'object' || value === null) return value;

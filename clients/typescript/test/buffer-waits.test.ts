@@ -18,7 +18,7 @@ const HOUR_S = 3_600;
 
 // Report 2: a buffer moved explicit timestamps, so a log that was sent again counted twice.
 throttled('keeps the timestamp of the caller, and is reported', async () => {
-  // The service's newest is 10 s ago, so it asks for the time from the observation to 1 s after that.
+  // The service's newest observation is 10 s old, so `Retry-After` ends 1 s after it.
   const asks = HOUR_S - 9;
   const early: Reply = () =>
     done({ observations: [] }, { 'x-throttled': 'true', 'retry-after': `${asks}` });

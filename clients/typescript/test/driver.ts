@@ -16,9 +16,9 @@ import {
 import { RecordedWire } from './support/recorded-wire.ts';
 
 /*
- * Puts calls on a service for some seconds and writes each with its outcome as a line of JSON, for the check
- * that proves from the stores that nothing was lost or doubled (`test/clients/crash.test.ts` of the
- * service). Address and key are the environment's.
+ * Sends calls to a service for some seconds and writes each with its outcome as a line of JSON. The
+ * crash test of the service (`test/clients/crash.test.ts`) compares these lines with the stores and
+ * proves that nothing was lost or doubled. Address and key come from the environment.
  */
 const { values } = parseArgs({
   options: {
@@ -30,13 +30,18 @@ const { values } = parseArgs({
   },
 });
 
-/** Pause of an agent between two calls, and of the buffer between two observations, in milliseconds. */
+/**
+ * Pause of an agent between two calls, and of the buffer between two observations, in milliseconds.
+ */
 const PAUSE_MS = 60;
 
-/** How long the end waits for what is open, in milliseconds. */
+/** Maximum wait for pending calls at the end, in milliseconds. */
 const CLOSE_MS = 60_000;
 
-/** Observations are a minute apart, from this long before the run on: before any create or reset. */
+/**
+ * Interval between timestamps in milliseconds. The first lies before the run, and before any create
+ * or reset.
+ */
 const STEP_MS = 60_000;
 const SINCE_MS = Date.now() - 200 * 24 * 3_600_000;
 
@@ -55,7 +60,7 @@ let calls = 0;
 
 type Answered = { readonly etag: string | undefined; readonly throttled?: unknown };
 
-/** Makes a call and writes it down. Answers its result; undefined after an error. */
+/** Makes a call and logs it. Returns its result; undefined after an error. */
 async function called<T extends Answered>(
   requested: Requested,
   instance: string,
@@ -80,7 +85,7 @@ async function called<T extends Answered>(
 
 const hundredth = () => Math.floor(Math.random() * 101) / 100;
 
-/** A new instance. Answers its id; tries until there is one. */
+/** Creates an instance, with retries until success. Returns its id. */
 async function create(): Promise<string> {
   const modeStrengths = MODES.map(hundredth);
   const energyLevel = hundredth();
@@ -98,7 +103,7 @@ async function create(): Promise<string> {
   }
 }
 
-/** What one instance was sent so far: the time of its next observation follows from that. */
+/** Observations sent to one instance, which determine the next timestamp. */
 class Subject {
   readonly id: string;
   #sent = 0;
@@ -129,7 +134,7 @@ function bodyOf({ mark, mode, signal, confidence, timestampMs }: SentObservation
   };
 }
 
-/** One agent that does one thing at a time, with an instance of its own. */
+/** A sequential agent with its own instance. */
 async function agent(): Promise<void> {
   let subject = new Subject(await create());
   while (performance.now() < endMs) {
@@ -139,7 +144,7 @@ async function agent(): Promise<void> {
   }
 }
 
-/** One call of an agent. False: its instance is deleted. */
+/** One call of an agent. Returns false after deleting its instance. */
 async function step(subject: Subject): Promise<boolean> {
   const { id } = subject;
   const instance = client.instance(id);
@@ -179,7 +184,7 @@ async function observe(subject: Subject, count: number): Promise<void> {
   });
 }
 
-/** The observations of several instances through one buffer. */
+/** Sends observations of several instances through one buffer. */
 async function buffered(count: number): Promise<void> {
   const subjects = await Promise.all(
     Array.from({ length: count }, async () => new Subject(await create())),

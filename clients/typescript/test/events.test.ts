@@ -14,7 +14,7 @@ import {
 import { clientOf, rejection } from './support/clients.ts';
 import { cut, FakeServer, type Reaction, refusal } from './support/fake-server.ts';
 
-/** Sends pieces of a stream and then ends, cuts or holds it. */
+/** Sends parts of a stream, then ends, cuts or holds it. */
 function stream(pieces: readonly string[], then: 'end' | 'cut' | 'open' = 'end'): Reaction {
   return async (response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' });
@@ -179,7 +179,7 @@ follower(
 
 const shared = suite('watchers of one instance');
 
-/** Streams of a client that stay open, written to by hand; `ended` has those that the client has ended. */
+/** Open streams of a client, written by hand; `ended` lists those closed by the client. */
 function channels() {
   const open: ReadableStreamDefaultController<Uint8Array>[] = [];
   const ended: number[] = [];

@@ -12,7 +12,7 @@ import { rejection } from './support/clients.ts';
 const OBSERVATION = { mode_target: 'ORDER', signal_strength: 0.5 } as const;
 const OF_SERVICE = { 'x-request-id': 'req_1' };
 
-/** A client whose every request is answered like this, once. */
+/** A client with one attempt per call, whose requests all get this answer. */
 function answering(body: unknown, status = 200, headers: Record<string, string> = {}) {
   const requests: string[] = [];
   const text = body === undefined ? null : JSON.stringify(body);

@@ -163,7 +163,7 @@ guarded('does not take an answer whose request began before that of the one it h
   assert.equal(guard.contract?.allowed_actions, ['new']);
 });
 
-/** The data of a state after a cycle, whose contract allows this action. */
+/** Data of a state after a cycle, with a contract that allows this action. */
 const stateOf = (cycle: number, action: string) => ({
   ...{ snapshot: { cycle }, contract: contractOf(action, 'none'), drift: {} },
 });

@@ -5,7 +5,7 @@ import { fromJson, toJson } from '../src/json.ts';
 import { sceneOf } from './support/buffer-scene.ts';
 import { rejection } from './support/clients.ts';
 
-/** A client that writes down the bodies it sends and answers each with this text. */
+/** A client that records sent bodies and answers each with this text. */
 function writingDown(answer: string, integers?: 'exact' | 'number') {
   const sent: unknown[] = [];
   const fetch = async (_: string, { body }: RequestInit) => {

@@ -18,14 +18,15 @@ import { newCaller } from '../../../test/support/caller.ts';
 import { startStandalone } from '../../../test/support/service.ts';
 
 /*
- * The package as a user has it: built, packed, installed into an empty project, and every program of README and
- * examples run there against a real service. Installs the tools of this package once, from its lockfile.
+ * Tests the package as installed by a user: built, packed, installed into an empty project. Runs
+ * every program of README and examples there against a real service. Installs the package's tools
+ * once, from its lockfile.
  */
 
 const HERE = new URL('..', import.meta.url).pathname;
 const TOOLS = join(HERE, 'node_modules/.bin');
 
-/** How long a program of README or examples, a build or an installation may take, in milliseconds. */
+/** Timeout of a program, build or installation, in milliseconds. */
 const RUN_MS_MAX = 120_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'identity-engine-'));
@@ -141,7 +142,10 @@ packed('is imported as a module, and its version is that of the file', () => {
   assert.is(runProgram(user, 'try.mjs').trim(), version);
 });
 
-/** Adds 200 observations, of which the service has some and the process knows of none, and is killed. */
+/**
+ * Program that adds 200 observations and is killed: the service has some, the process knows of
+ * none.
+ */
 const KILLED = `
 import { IdentityEngine, ObservationBuffer } from 'identity-engine';
 import { FileSpool } from 'identity-engine/file-spool';
@@ -171,7 +175,7 @@ const { cycle } = (await client.instance(process.argv[2]).snapshot()).data;
 console.log(acknowledged, cycle, throttledCount);
 `;
 
-/** A user's own code: what must compile, and what must not. */
+/** User code: lines that must compile, and lines that must not. */
 const USER = `
 import { type Contract, IdentityEngine, type Result, type StressState } from 'identity-engine';
 const client = new IdentityEngine({ apiKey: 'k' });
@@ -206,14 +210,14 @@ function programsOfReadme(): string[] {
   return [...text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, program = '']) => program);
 }
 
-/** A folder in the project of the user, which finds the installed package. */
+/** A folder in the user's project, from which the installed package resolves. */
 function userFolder(name: string): string {
   const path = join(folder, name);
   mkdirSync(path);
   return path;
 }
 
-/** Runs a program with key and address in its environment, and answers what it writes. */
+/** Runs a program with key and address in its environment and returns its output. */
 function runProgram(cwd: string, ...args: string[]): string {
   const env = envOf();
   const { status, stdout, stderr } = spawnSync(process.execPath, args, {
@@ -223,7 +227,7 @@ function runProgram(cwd: string, ...args: string[]): string {
   return stdout;
 }
 
-/** The environment of a user's program. */
+/** Environment of a user's program. */
 function envOf() {
   return {
     PATH: process.env['PATH'],
@@ -232,7 +236,7 @@ function envOf() {
   };
 }
 
-/** The tools of the lockfile, unless they are there. */
+/** Installs the locked tools if missing. */
 function installTools(): void {
   const installed = join(HERE, 'node_modules/.package-lock.json');
   const lockedMs = statSync(join(HERE, 'package-lock.json')).mtimeMs;
@@ -240,7 +244,7 @@ function installTools(): void {
   run('npm', ['ci', '--silent', '--no-audit', '--no-fund'], HERE);
 }
 
-/** Runs a tool. Throws with all that it says where it fails. */
+/** Runs a tool. Throws with its complete output if it fails. */
 function run(command: string, args: readonly string[], cwd: string): void {
   try {
     execFileSync(command, args, { cwd, encoding: 'utf8', stdio: 'pipe', timeout: RUN_MS_MAX });

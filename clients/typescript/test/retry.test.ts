@@ -218,7 +218,7 @@ deadline('ends an attempt, and carries what came before', async () => {
   assert.is(error.mayHaveHappened, true);
 });
 
-/** Runs with a jitter that is always this share of its bound. */
+/** Runs `work` with a fixed jitter, as a share of its bound. */
 async function withJitter<T>(share: number, work: () => Promise<T>): Promise<T> {
   const { random } = Math;
   Math.random = () => share;
@@ -229,7 +229,7 @@ async function withJitter<T>(share: number, work: () => Promise<T>): Promise<T> 
   }
 }
 
-/** A client whose every request is refused at once. */
+/** A client whose connections are all refused. */
 function refusedClient(options: ClientOptions = {}) {
   const sent: string[] = [];
   const body = { error: 'service_unavailable', message: 'busy', details: { reason: 'overloaded' } };

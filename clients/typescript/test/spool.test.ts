@@ -29,10 +29,10 @@ import {
 } from './support/buffer-scene.ts';
 import { rejection } from './support/clients.ts';
 
-/** A spool in memory, whose `entries` a later one goes on from. */
+/** An in-memory spool; a later spool can start from its `entries`. */
 class MemorySpool implements Spool {
   readonly entries: Map<string, SpoolEntry>;
-  /** What the next `add` fails with. */
+  /** Error of the next `add`. */
   failure: Error | undefined;
 
   constructor(entries: Iterable<SpoolEntry> = []) {
@@ -196,7 +196,7 @@ files('has in a new process what was added and is not done, as it was', async ()
   await spool.add([entryOf(1)]);
   await spool.add([{ ...entryOf(2), timestampFrom: 'buffer', observation: big }, entryOf(3)]);
   await spool.done('inst_a', ['key 1']);
-  // As after kill -9: nothing is closed.
+  // As after kill -9: nothing was closed.
   copyFileSync(path, join(folder, 'copy'));
   const other = new FileSpool(join(folder, 'copy'));
   const [second, third] = await other.load();

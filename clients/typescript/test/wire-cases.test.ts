@@ -59,7 +59,7 @@ async function play(client: IdentityEngine, { call, expect, exchanges }: WireCas
   }
 }
 
-/** What is awaited, or all items of what is iterated. */
+/** Awaits a promise, or collects all items of an iterable. */
 async function outcomeOf(made: unknown): Promise<unknown> {
   if (typeof made !== 'object' || made === null || !(Symbol.asyncIterator in made)) {
     return await made;

@@ -1,31 +1,35 @@
 import { IdentityEngineError } from '../errors.ts';
 
-/** One block of a stream of server-sent events; a block of comments only has none of the fields. */
+/** One block of a server-sent event stream; a block of comments has no fields. */
 export type EventBlock = {
-  /** Name of the event; undefined for a block that only says something of the stream. */
+  /** Event name; undefined for a block without an event. */
   readonly event: string | undefined;
-  /** Set where the block has an id, which is then the last one. */
+  /** Event id of the block; becomes the stream's last event id. */
   readonly id: string | undefined;
-  /** When to come back, in milliseconds. */
+  /** Reconnection delay, in milliseconds. */
   readonly retryMs: number | undefined;
-  /** The lines of data, joined; undefined where there is none. */
+  /** Joined data lines; undefined without data. */
   readonly data: string | undefined;
 };
 
-/** How much of one block is kept while its end has not come, in UTF-16 units. A state has about 4,000. */
+/** Maximum size of an incomplete block, in UTF-16 units. A state has about 4,000. */
 const BLOCK_CHARACTERS_MAX = 4_194_304;
 
-/** Cuts text, as it comes, into blocks (WHATWG HTML 9.2). */
+/** Splits incoming text into event blocks (WHATWG HTML 9.2). */
 export class EventBlocks {
   #rest = '';
   #lines: string[] = [];
   #held = 0;
 
-  /** The blocks that end in this text. Throws an `IdentityEngineError` for one that does not end. */
+  /**
+   * Adds text and returns the completed blocks. Throws an `IdentityEngineError` if a block is too
+   * long.
+   */
   take(text: string): EventBlock[] {
     const blocks: EventBlock[] = [];
     const all = this.#rest + text;
-    // A \r at the end may be half of a \r\n.
+    // A final \r may be the first half of \r
+    // .
     const lines = all.split(/\r\n|\n|\r(?!$)/);
     this.#rest = lines.pop() ?? '';
     for (const line of lines) {

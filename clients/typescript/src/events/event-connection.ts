@@ -4,19 +4,19 @@ import { Deadline, TIMED_OUT } from '../deadline.ts';
 import { type EventBlock, EventBlocks } from './event-block.ts';
 
 /**
- * How long a connection may be silent before it counts as dead, in milliseconds: three comments of the
- * service. Source: interface 6.3.
+ * Silence after which a connection counts as dead, in milliseconds: three keep-alive comments.
+ * Source: interface 6.3.
  */
 export const SILENCE_MS_MAX = 45_000;
 
-/** One open stream of blocks. */
+/** An open event stream. */
 export class EventConnection {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #controller: AbortController;
   readonly #unlink: () => void;
   readonly #decoder = new TextDecoder();
   readonly #blocks = new EventBlocks();
-  /** When it was asked for, in milliseconds of the steady clock. */
+  /** Start of the request, in milliseconds of the monotonic clock. */
   readonly beganAtMs: number;
 
   private constructor(
@@ -26,7 +26,7 @@ export class EventConnection {
     beganAtMs: number,
   ) {
     this.beganAtMs = beganAtMs;
-    // Ends a read also where the stream does not heed the signal.
+    // Cancel the reader too: a stream may ignore the signal.
     const end = () => void reader.cancel().catch(() => undefined);
     controller.signal.addEventListener('abort', end, { once: true });
     this.#reader = reader;
@@ -35,8 +35,8 @@ export class EventConnection {
   }
 
   /**
-   * Opens a stream within `openMs` milliseconds. Anything else than a stream is answered as the attempt that
-   * it was. Rejects only with the reason of `signal`.
+   * Opens a stream within `openMs` milliseconds. Returns the failed attempt if the answer is not a
+   * stream. Rejects only with the reason of `signal`.
    */
   static async open(
     fetch: Fetch,
@@ -50,7 +50,7 @@ export class EventConnection {
     const cancel = () => controller.abort(signal?.reason);
     const unlink = signal === undefined ? () => {} : onAbort(signal, cancel);
     try {
-      // The limit is there for a fetch that does not heed its signal.
+      // Enforces the limit even if `fetch` ignores its signal.
       return await new Deadline(openMs, signal).limit(openMs, async (limited) => {
         limited.addEventListener('abort', () => controller.abort(limited.reason), { once: true });
         const init = { headers, signal: controller.signal, redirect: 'manual' as const };
@@ -73,7 +73,7 @@ export class EventConnection {
   }
 
   /**
-   * The blocks that come next, which may be none; undefined at the end of the stream, however it ends, or after
+   * Next blocks, possibly none. Undefined at the end of the stream, after an error, or after
    * `silenceMsMax` milliseconds of silence.
    */
   async next(silenceMsMax: number): Promise<EventBlock[] | undefined> {

@@ -9,18 +9,18 @@ import type { EventBlock } from './event-block.ts';
 import { EventConnection, SILENCE_MS_MAX } from './event-connection.ts';
 import { eventOf, type InstanceEvent } from './instance-event.ts';
 
-/** When an event came, and how old it may be at most. */
+/** Start of the request that brought an event, and the time from which its age counts. */
 export type Arrival = { readonly beganAtMs: number; readonly ageFromMs: number };
 
-/** When to come back where the service has not said so, in milliseconds. */
+/** Default delay before a reconnect, in milliseconds. */
 const RETRY_MS = 1_000;
 
-/** Where a follower begins. */
+/** Options of a follower. */
 export type FollowerOptions = Pick<CallOptions, 'requestId'> & {
   readonly after: string | undefined;
 };
 
-/** An event, when it came, and the id behind which a later stream goes on. */
+/** An event with its arrival, and the id for resuming after it. */
 export type Arrived = {
   readonly event: InstanceEvent;
   readonly arrival: Arrival;
@@ -28,9 +28,9 @@ export type Arrived = {
 };
 
 /**
- * Follows one instance over one connection at a time, and reconnects behind the last event. It ends with
- * `deleted`, and throws what no reconnect would mend: an `ApiError` such as `NotFoundError`, and a
- * `RateLimitedError` with the reason `too_many_streams` that has lasted for the time of a whole call.
+ * Follows one instance over one connection at a time and reconnects after the last event. Ends
+ * after `deleted`. Throws permanent errors: an `ApiError` such as `NotFoundError`, or a
+ * `RateLimitedError` with reason `too_many_streams` that lasted for the timeout of a call.
  */
 export class EventFollower {
   readonly #caller: Caller;
@@ -40,10 +40,10 @@ export class EventFollower {
   readonly #pauses = new Deadline(Number.POSITIVE_INFINITY, this.#closing.signal);
   #lastEventId: string | undefined;
   #retryMs = RETRY_MS;
-  /** Since when the service has found too many streams open, by the steady clock. */
+  /** Time since when the service has refused for too many streams, by the monotonic clock. */
   #fullSinceMs: number | undefined;
 
-  /** `path`: below `/v1`. */
+  /** `path`: relative to `/v1`. */
   constructor(caller: Caller, path: string, options: FollowerOptions) {
     this.#caller = caller;
     this.#path = path;
@@ -51,12 +51,12 @@ export class EventFollower {
     this.#lastEventId = options.after;
   }
 
-  /** Ends the connection; what is asked for after that rejects. */
+  /** Closes the connection; later reads reject. */
   close(): void {
     this.#closing.abort();
   }
 
-  /** The events, each when it is asked for: one who does not ask holds back the service. */
+  /** Events on demand: a consumer that does not read applies back-pressure to the service. */
   async *events(): AsyncGenerator<Arrived, void> {
     for (let failures = 0; ; ) {
       const opened = await this.#open(failures + 1);
@@ -107,7 +107,7 @@ export class EventFollower {
     return event;
   }
 
-  /** A connection, or a failure that another attempt may mend. Throws any other. */
+  /** Opens a connection, or returns a temporary failure. Throws permanent failures. */
   async #open(attempts: number): Promise<EventConnection | Failure> {
     const { settings } = this.#caller;
     const call = {
@@ -141,8 +141,8 @@ export class EventFollower {
   }
 
   /**
-   * Whether the service has found too many streams open for the time of a whole call. A refusal that is newer
-   * may be due to a connection of before whose end the service has not noticed.
+   * Whether too many streams have been open for the timeout of a call. Earlier refusals may be due
+   * to a previous connection whose end the service has not noticed.
    */
   #isFullForLong({ error }: Failure): boolean {
     const isFull = error instanceof RateLimitedError && error.reason === 'too_many_streams';
@@ -153,5 +153,5 @@ export class EventFollower {
   }
 }
 
-/** The longest that a stream lets the service keep it away, in milliseconds. */
+/** Maximum delay before a reconnect that a stream accepts, in milliseconds. */
 const RETRY_MS_MAX = 12 * BACKOFF_MS_MAX;

@@ -1,20 +1,20 @@
 import type { Arrived, EventFollower } from './event-follower.ts';
 
-/** Events that one watcher may leave unread while others go on. A state has about 4,000 characters. */
+/** Maximum unread events of a watcher. A state has about 4,000 characters. */
 export const UNREAD_MAX = 1_000;
 
-/** One watcher of a hub: what it has not read, and how its part of the hub has ended. */
+/** One watcher of a hub, with its unread events and its end state. */
 export type Watch = {
   readonly unread: Arrived[];
-  /** Whether it was too slow: it goes on by itself behind the last of `unread`. */
+  /** Whether the watcher was too slow; it continues on its own after the last of `unread`. */
   isCut: boolean;
   wake: (() => void) | undefined;
 };
 
 /**
- * Hands the events of one follower to several watchers. It reads when any of them has nothing left to read; a
- * watcher that is `UNREAD_MAX` events behind is cut off, so that it neither holds back the others nor takes
- * memory without a bound.
+ * Distributes the events of one follower to several watchers. Reads when any watcher has no unread
+ * event. A watcher that falls `UNREAD_MAX` events behind is cut off, so that it neither blocks the
+ * others nor uses unbounded memory.
  */
 export class EventHub {
   readonly #follower: EventFollower;
@@ -25,14 +25,14 @@ export class EventHub {
   #end: { readonly error?: unknown } | undefined;
   #isReading = false;
 
-  /** `onEnd`: called when the hub takes no more watchers. */
+  /** `onEnd`: called when the hub accepts no more watchers. */
   constructor(follower: EventFollower, onEnd: () => void) {
     this.#follower = follower;
     this.#events = follower.events();
     this.#onEnd = onEnd;
   }
 
-  /** A new watcher. Its first event is the newest state, if one has come. */
+  /** Adds a watcher, which starts with the newest state if one has arrived. */
   watch(): Watch {
     const unread = this.#state === undefined ? [] : [this.#state];
     const watch: Watch = { unread, isCut: false, wake: undefined };
@@ -40,7 +40,7 @@ export class EventHub {
     return watch;
   }
 
-  /** Ends a watcher; the connection ends with the last one. */
+  /** Removes a watcher. The last one closes the connection. */
   leave(watch: Watch): void {
     this.#watches.delete(watch);
     wake(watch);
@@ -48,8 +48,8 @@ export class EventHub {
   }
 
   /**
-   * The next event of a watcher; undefined where it was cut off, has left, or nothing follows. Throws what the
-   * follower throws.
+   * Next event of a watcher; undefined if it was cut off, has left, or the stream ended. Throws the
+   * follower's errors.
    */
   async next(watch: Watch): Promise<Arrived | undefined> {
     for (;;) {
@@ -68,7 +68,7 @@ export class EventHub {
     }
   }
 
-  /** Reads one event after the other while any watcher waits. Never rejects. */
+  /** Reads events while any watcher waits. Never rejects. */
   async #read(): Promise<void> {
     if (this.#isReading) return;
     this.#isReading = true;

@@ -10,32 +10,32 @@ import {
 import { EventHub } from './event-hub.ts';
 import type { InstanceEvent } from './instance-event.ts';
 
-/** Where a stream begins, and what ends it. */
+/** Start position and cancellation of a stream. */
 export type EventsOptions = Pick<CallOptions, 'signal' | 'requestId'> & {
-  /** Id of the last event that you have, 0 for the beginning; default: what happens from now on. */
+  /** Id of the last event received; 0 for all events. Default: new events only. */
   readonly after?: number | string | undefined;
 };
 
-/** What is followed, and who hears of its events first. */
+/** The followed instance, and a listener that runs before the consumer. */
 export type Followed = {
   /** Path below `/v1`. */
   readonly path: string;
-  /** `arrival`: when its connection was asked for and when it came, in milliseconds of the steady clock. */
+  /** `arrival`: start of the request and arrival, in milliseconds of the monotonic clock. */
   readonly onEvent: (event: InstanceEvent, arrival: Arrival) => void;
 };
 
-/** The hubs of a client whose events its streams share, by path. */
+/** Hubs of a client's shared streams, by path. */
 export type SharedHubs = Map<string, EventHub>;
 
 /**
- * The events of one instance, for `for await`. It reconnects by itself behind the last event, so every cycle
- * comes once and in order, and ends with `deleted`. It throws what no reconnect would mend: an `ApiError` such
- * as `UnauthorizedError`, `ForbiddenError` or `NotFoundError`, a `RateLimitedError` where the account has too
- * many streams for longer than `timeoutMs`, or the reason of the signal.
+ * Events of one instance, for `for await`. Reconnects after the last event, so that every cycle
+ * arrives once and in order. Ends after `deleted`. Throws permanent errors: an `ApiError` such as
+ * `UnauthorizedError`, `ForbiddenError` or `NotFoundError`, a `RateLimitedError` if the account has
+ * too many streams for longer than `timeoutMs`, or the reason of the signal.
  *
- * The streams of a client that follow one instance from now on share a connection; one with `after` or a
- * `requestId` has its own. Reading is on request: where no one asks, the service is held back, and disconnects
- * a slow reader after a while.
+ * Streams without `after` or `requestId` share one connection per client and instance; all others
+ * have their own. Reading is on demand: a consumer that does not read applies back-pressure, and
+ * the service disconnects a slow reader after a while.
  */
 export class EventStream implements AsyncIterable<InstanceEvent> {
   readonly #caller: Caller;
@@ -46,7 +46,7 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
   #isClosed = false;
   #leave = () => {};
 
-  /** Made by `instance.events()`. */
+  /** Created by `instance.events()`. */
   constructor(caller: Caller, followed: Followed, options: EventsOptions) {
     this.#caller = caller;
     this.#followed = followed;
@@ -54,25 +54,25 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
     this.#lastEventId = options.after === undefined ? undefined : String(options.after);
     this.#events = this.#untilClosed();
     const end = this.#events.return.bind(this.#events);
-    // By itself a generator would wait for the event that is asked for already.
+    // A generator's own `return` would wait for the pending event.
     this.#events.return = (value) => {
       this.close();
       return end(value);
     };
   }
 
-  /** Ends the iteration, also while it waits for an event; calling it again does nothing. */
+  /** Ends the iteration, even while it waits for an event. Idempotent. */
   close(): void {
     this.#isClosed = true;
     this.#leave();
   }
 
-  /** Id of the last event that was handed out: a later stream goes on behind it with `after`. */
+  /** Id of the last delivered event, for `after` of a later stream. */
   get lastEventId(): string | undefined {
     return this.#lastEventId;
   }
 
-  /** The one iterator of this stream; leaving its loop ends its part of the connection. */
+  /** The single iterator of this stream. Leaving the loop leaves the connection. */
   [Symbol.asyncIterator](): AsyncGenerator<InstanceEvent, void> {
     return this.#events;
   }
@@ -82,7 +82,7 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
     signal?.throwIfAborted();
     const unlink = signal === undefined ? undefined : onAbort(signal, () => this.#leave());
     try {
-      // A stream that fell behind the others goes on over a connection of its own.
+      // A stream that fell behind continues over its own connection.
       for (let isCut = true; isCut && !this.#isEnded(); ) isCut = yield* this.#watch();
       signal?.throwIfAborted();
     } finally {
@@ -90,7 +90,7 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
     }
   }
 
-  /** The events of one hub. Answers whether it has cut this stream off. */
+  /** Yields the events of one hub. Returns whether the hub cut this stream off. */
   async *#watch(): AsyncGenerator<InstanceEvent, boolean> {
     const hub = this.#hub();
     const watch = hub.watch();

@@ -9,8 +9,8 @@ import type {
 import type { EventBlock } from './event-block.ts';
 
 /**
- * One event of an instance (interface 6). `cycle` alone has an `id`, the ordinal of its observation.
- * What a later release sends beside these is `unknown`, under its own `name`.
+ * An event of an instance (interface 6). Only `cycle` has an `id`, the ordinal of its observation.
+ * Event types of later releases have their own `name` and `unknown` data.
  */
 export type InstanceEvent =
   | { readonly type: 'state'; readonly id: undefined; readonly data: StateEventData }
@@ -27,7 +27,7 @@ export type InstanceEvent =
 
 const KNOWN: ReadonlySet<string> = new Set(['state', 'cycle', 'reset', 'gap', 'deleted']);
 
-/** The event of a block; undefined for one that only says something of the stream. Throws for data that is no JSON. */
+/** Event of a block; undefined for a block without an event. Throws if the data is not JSON. */
 export function eventOf(
   { event, id, data }: EventBlock,
   integers: Integers,

@@ -12,7 +12,7 @@ export class BufferClosedError extends IdentityEngineError {
 type Waiter = { readonly resolve: () => void; readonly reject: (error: unknown) => void };
 type Flush = Waiter & { readonly upTo: number; left: number };
 
-/** Counts what the buffer holds: who waits for room, and who for what is there to be done with. */
+/** Counts held observations, and queues callers that wait for room or for a flush. */
 export class Backlog {
   readonly #max: number;
   readonly #adds: Waiter[] = [];
@@ -24,7 +24,7 @@ export class Backlog {
     this.#max = max;
   }
 
-  /** Observations held, and places given to those that are about to be. */
+  /** Observations held, including reserved places. */
   get held(): number {
     return this.#held;
   }
@@ -40,14 +40,14 @@ export class Backlog {
     return this.#ordinal;
   }
 
-  /** Takes a place without waiting, beyond the bound if need be. */
+  /** Takes places immediately, beyond the bound if necessary. */
   take(count: number): void {
     this.#held += count;
   }
 
   /**
-   * Takes a place and calls `enter` in it: at once where there is one, else as soon as one is free, in the order
-   * of asking. What enters does so in the same step in which it is given the place, so nothing overtakes it.
+   * Waits for a place in FIFO order, then calls `enter` in the same event-loop step, so that
+   * nothing overtakes it.
    */
   async enter(enter: () => void, signal: AbortSignal | undefined): Promise<void> {
     signal?.throwIfAborted();
@@ -77,7 +77,7 @@ export class Backlog {
     });
   }
 
-  /** Resolves when `left` of the observations up to the newest one are done with. */
+  /** Resolves when all but `left` of the observations up to the newest one are finished. */
   async done(left: number): Promise<void> {
     if (left === 0) return;
     await new Promise<void>((resolve, reject) => {
@@ -85,13 +85,13 @@ export class Backlog {
     });
   }
 
-  /** Gives back a place that nothing has come into. */
+  /** Returns an unused place. */
   giveBack(): void {
     this.#held -= 1;
     this.settle([]);
   }
 
-  /** Observations that are done with; their places go to who waits longest. */
+  /** Finishes observations and gives their places to the longest waiting callers. */
   settle(items: readonly Item[]): void {
     this.#held -= items.length;
     this.pass(items);
@@ -101,7 +101,7 @@ export class Backlog {
     }
   }
 
-  /** Observations that a flush need not wait for any longer, though they are held. */
+  /** Marks held observations that a flush need not wait for. */
   pass(items: readonly Pick<Item, 'ordinal'>[]): void {
     for (const flush of this.#flushes) {
       for (const { ordinal } of items) if (ordinal <= flush.upTo) flush.left -= 1;
@@ -111,7 +111,7 @@ export class Backlog {
     }
   }
 
-  /** Ends all waiting for room, and with `error` that for a flush. */
+  /** Rejects all callers waiting for room, and with `error` those waiting for a flush. */
   end(reason: unknown, isFlushOver: boolean): void {
     for (const { reject } of this.#adds.splice(0)) reject(reason);
     if (!isFlushOver) return;

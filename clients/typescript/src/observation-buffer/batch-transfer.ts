@@ -3,7 +3,7 @@ import type { Moment } from './buffer-clock.ts';
 import type { UnacknowledgedBatch } from './buffer-types.ts';
 import { timeOf } from './spacing.ts';
 
-/** A batch as plain data. */
+/** Plain data of a batch, for handing back to the caller. */
 export function handedBack(instanceId: string, batch: Batch): UnacknowledgedBatch {
   const { idempotencyKey, items, observations, mayHaveHappened, sentAtMs = null } = batch;
   const timestampsFrom = items.map(({ timestampFrom }) => timestampFrom);
@@ -11,7 +11,9 @@ export function handedBack(instanceId: string, batch: Batch): UnacknowledgedBatc
   return { instanceId, idempotencyKey, observations, ...facts };
 }
 
-/** The batch of such data, with the same keys and the same body, whatever order its keys have come in. */
+/**
+ * Restores a batch from plain data, with the same keys and the same body, independent of key order.
+ */
 export function takenBack(
   { idempotencyKey, observations, mayHaveHappened, sentAtMs, timestampsFrom }: UnacknowledgedBatch,
   ordinal: () => number,

@@ -5,58 +5,62 @@ import { uuid7 } from '../uuid7.ts';
 import type { Moment } from './buffer-clock.ts';
 import { AHEAD_MS_MAX, INTERVAL_MS, timeOf } from './spacing.ts';
 
-/** One observation that the buffer has taken in. */
+/** An observation in the buffer. */
 export type Item = {
   /** Ordinal in the buffer, from 1. */
   readonly ordinal: number;
-  /** A copy of what was added, with its key; its timestamp may be missing where the buffer gives it. */
+  /** Copy of the added observation with its key; the buffer may still have to set the timestamp. */
   readonly observation: KeyedObservation;
-  /** Who gives the timestamp. The caller's is never changed. */
+  /** Origin of the timestamp. The buffer never changes a caller's timestamp. */
   readonly timestampFrom: TimestampFrom;
-  /** Whether it may have been sent with its present timestamp, which is kept as long as the outcome is open. */
+  /**
+   * Whether the observation may have been sent with its timestamp, which then stays until the
+   * outcome is known.
+   */
   readonly isFixed: boolean;
-  /** When it was added, in Unix milliseconds. */
+  /** Time of adding, in Unix milliseconds. */
   readonly addedAtMs: number;
-  /** The same by the steady clock. */
+  /** Time of adding, by the monotonic clock. */
   readonly addedAtSteadyMs: number;
-  /** Upper bound of its size in a body, in bytes. */
+  /** Upper bound of the size in a body, in bytes. */
   readonly bytes: number;
 };
 
-/** Observations of one instance that go as one call, under one key for as long as its outcome is open. */
+/** Observations of one instance sent as one call, with the same key until the outcome is known. */
 export type Batch = {
   readonly idempotencyKey: string;
   readonly items: readonly Item[];
-  /** Those of the items, with the timestamps that are sent. */
+  /** Observations of the items, with the sent timestamps. */
   readonly observations: readonly KeyedObservation[];
-  /** The newest of these timestamps in Unix milliseconds; undefined where none is valid. */
+  /** Newest timestamp in Unix milliseconds; undefined if none is valid. */
   readonly newestMs: number | undefined;
-  /** Whether an attempt of it may have been carried out. */
+  /** Whether an attempt may have taken effect. */
   mayHaveHappened: boolean;
-  /** When it was first sent, in Unix milliseconds. */
+  /** Time of the first attempt, in Unix milliseconds. */
   sentAtMs: number | undefined;
-  /** Whether sending it again cannot say what became of it: it waits to be handed back. */
+  /** Whether a retry cannot reveal the outcome; the batch waits to be handed back. */
   isLeft: boolean;
 };
 
-/** Observations of a batch at most. Source: interface 8.4. */
+/** Maximum observations per batch. Source: interface 8.4. */
 export const BATCH_ITEMS_MAX = 100;
 
-/** Body of a batch at most, in bytes. Source: interface 8.4. */
+/** Maximum body of a batch, in bytes. Source: interface 8.4. */
 const BODY_BYTES_MAX = 262_144;
 
-/** What the frame of a body has, and what a timestamp and a comma add to an observation, in bytes. */
+/** Size of a body's frame, and of a timestamp and comma per observation, in bytes. */
 const FRAME_BYTES = 64;
 
-/** An observation with its key. */
+/** An observation with its idempotency key. */
 type KeyedObservation = BatchObservation & { readonly idempotency_key: string };
 
-/** Who gives a timestamp. */
+/** Origin of a timestamp. */
 export type TimestampFrom = 'caller' | 'buffer';
 
 /**
- * Copies an observation at once, so that what its owner does to it later changes nothing, and answers what makes
- * an item of it. Throws an `IdentityEngineError` for one that is no object or that JSON cannot say.
+ * Copies an observation, so that later changes by its owner have no effect. Returns a function that
+ * makes an item. Throws an `IdentityEngineError` unless the observation is an object that JSON can
+ * represent.
  */
 export function itemOf(observation: BatchObservation, addedAt: Moment): (ordinal: number) => Item {
   const text = toJson(observation, 'observation');
@@ -70,10 +74,10 @@ export function itemOf(observation: BatchObservation, addedAt: Moment): (ordinal
   return (ordinal) => ({ ordinal, ...facts, addedAtMs, addedAtSteadyMs });
 }
 
-/** What a key is made of (interface 7.2). */
+/** Valid idempotency keys (interface 7.2). */
 const KEY = /^[!-~](?:[ -~]{0,253}[!-~])?$/;
 
-/** The caller's own key, or a new one. */
+/** The caller's idempotency key, or a new one. */
 function keyOf({ idempotency_key: key = uuid7() }: BatchObservation): string {
   if (typeof key === 'string' && KEY.test(key)) return key;
   throw new IdentityEngineError(
@@ -81,19 +85,20 @@ function keyOf({ idempotency_key: key = uuid7() }: BatchObservation): string {
   );
 }
 
-/** What is cut to, and from when on. */
+/** Limits for cutting a batch. */
 export type Cut = {
   readonly itemsMax: number;
-  /** The earliest timestamp that the instance takes, in Unix milliseconds; undefined where it is not known. */
+  /** Earliest timestamp accepted by the instance, in Unix milliseconds; undefined if unknown. */
   readonly floorMs: number | undefined;
-  /** The latest one, in Unix milliseconds. */
+  /** Latest accepted timestamp, in Unix milliseconds. */
   readonly ceilingMs: number;
 };
 
 /**
- * The next batch of what waits, in order. Each observation without a timestamp gets that of its adding, moved to
- * 1.000 s after the one before it where it would be nearer. One with a timestamp of the caller keeps it: nearer
- * than that, it begins the next batch. None where even the first is beyond the ceiling.
+ * Cuts the next batch from the waiting observations, in order. An observation without a timestamp
+ * gets the time of its adding, moved to at least 1.000 s after the previous one. A caller's
+ * timestamp stays unchanged; if too close, it starts the next batch. Returns undefined if even the
+ * first exceeds the ceiling.
  */
 export function cutBatch(
   waiting: readonly Item[],
@@ -121,12 +126,14 @@ export function cutBatch(
   };
 }
 
-/** When the first of what waits may be sent, in Unix milliseconds. */
+/** Earliest time to send the first waiting observation, in Unix milliseconds. */
 export function sendableAtMs(first: Item, floorMs: number | undefined): number {
   return (placedAt(first, floorMs).ms ?? 0) - AHEAD_MS_MAX;
 }
 
-/** The timestamp of an observation. One that is not valid stays as it is: the service says what is wrong. */
+/**
+ * Sets the timestamp of an observation. An invalid timestamp stays, so that the service reports it.
+ */
 export function placedAt(
   { observation, addedAtMs, timestampFrom, isFixed }: Item,
   floorMs = Number.NEGATIVE_INFINITY,

@@ -1,24 +1,24 @@
-/** One point in time, by both clocks of a buffer. */
+/** A point in time by both clocks of a buffer. */
 export type Moment = {
-  /** What the calendar says, in Unix milliseconds: it may be set back or forward. */
+  /** Wall-clock time in Unix milliseconds; may be set back or forward. */
   readonly unixMs: number;
-  /** Milliseconds since some point, which always go on as fast as time. */
+  /** Monotonic time in milliseconds, from an arbitrary start. */
   readonly steadyMs: number;
 };
 
-/** Time and chance as a buffer needs them. */
+/** Clock and randomness of a buffer. */
 export type BufferClock = {
-  /** Unix milliseconds. */
+  /** Wall-clock time in Unix milliseconds. */
   now(): number;
-  /** Milliseconds since some point: by it the buffer waits, whatever the calendar is set to. */
+  /** Monotonic time in milliseconds, used for all waiting. */
   steady(): number;
-  /** Calls back after these milliseconds, unless it is cancelled by what is returned. */
+  /** Calls `work` after `ms` milliseconds. Returns a function that cancels the timer. */
   after(ms: number, work: () => void): () => void;
-  /** From 0 up to, not including, 1. */
+  /** Random number in [0, 1). */
   random(): number;
 };
 
-/** The time of this machine. */
+/** Clock of this machine. */
 export const systemClock: BufferClock = {
   now: () => Date.now(),
   steady: () => performance.now(),
@@ -29,10 +29,10 @@ export const systemClock: BufferClock = {
   random: () => Math.random(),
 };
 
-/** What a clock says now. */
+/** Current time by both clocks. */
 export function momentOf(clock: BufferClock): Moment {
   return { unixMs: clock.now(), steadyMs: clock.steady() };
 }
 
-/** The largest time that a timer takes, in milliseconds. */
+/** Maximum delay of a timer, in milliseconds. */
 const TIMER_MS_MAX = 2 ** 31 - 1;

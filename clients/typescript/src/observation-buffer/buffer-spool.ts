@@ -8,20 +8,20 @@ import { RecentFloors } from './recent-floors.ts';
 import { INTERVAL_MS } from './spacing.ts';
 import { type Spool, type SpoolEntry, SpoolError } from './spool.ts';
 
-/** What a spool has left of earlier processes. */
+/** Entries left in a spool by earlier processes. */
 export type Recovered = {
-  /** To be sent, in their order, with the keys and timestamps that they may have been sent with. */
+  /** Items to send in order, with the keys and timestamps of possible earlier attempts. */
   readonly items: readonly (readonly [instanceId: string, item: Item])[];
-  /** Not to be sent, because the service may have forgotten their keys. */
+  /** Batches that must not be sent, because the service may have forgotten their keys. */
   readonly old: readonly UnacknowledgedBatch[];
 };
 
-/** A spool as one buffer uses it. Errors of the spool are thrown as `SpoolError`. */
+/** Spool access of one buffer. Throws `SpoolError` for errors of the spool. */
 export class BufferSpool {
   readonly #spool: Spool;
-  /** The earliest timestamps behind what was added, of the instances that were added to most recently. */
+  /** Earliest next timestamps of recently used instances. */
   readonly #next: RecentFloors;
-  /** Settles when all that was added so far is durable, or has failed. */
+  /** Settles when all earlier additions are durable or failed. */
   #added: Promise<unknown> = Promise.resolve();
 
   constructor(spool: Spool, instancesMax: number) {
@@ -29,7 +29,7 @@ export class BufferSpool {
     this.#next = new RecentFloors(instancesMax);
   }
 
-  /** Reads what earlier processes have left. */
+  /** Reads the entries of earlier processes. */
   async load(now: Moment, ordinal: () => number): Promise<Recovered> {
     const entries = await this.#spool.load().catch(fail);
     const isOld = ({ addedAtMs }: SpoolEntry) => now.unixMs - addedAtMs > KEY_AGE_MS_MAX;
@@ -40,8 +40,8 @@ export class BufferSpool {
   }
 
   /**
-   * The item with its timestamp, at least `floorMs` where the buffer gives it, once it is durable. Items come in
-   * the order of the calls.
+   * Resolves to the item with its timestamp once it is durable. A timestamp set by the buffer is at
+   * least `floorMs`. Results keep the order of the calls.
    */
   async add(instanceId: string, item: Item, floorMs: number | undefined): Promise<Item> {
     const floors = [floorMs, this.#next.of(instanceId)].filter((ms) => ms !== undefined);
@@ -58,7 +58,7 @@ export class BufferSpool {
     return timed;
   }
 
-  /** Makes the timestamps durable that a batch has given again, before it is sent. */
+  /** Stores the new timestamps of a batch before it is sent. */
   async move(instanceId: string, { items, observations }: Batch): Promise<void> {
     const entries: SpoolEntry[] = [];
     for (const [index, item] of items.entries()) {
@@ -70,19 +70,19 @@ export class BufferSpool {
     if (entries.length > 0) await this.#spool.add(entries).catch(fail);
   }
 
-  /** Marks items as done. Where that fails they are sent again later, and replayed. */
+  /** Marks items as done. If that fails, they are sent again later and replayed by the service. */
   done(instanceId: string, items: readonly Item[]): void {
     if (items.length === 0) return;
     const keys = items.map(({ observation }) => observation.idempotency_key);
     void this.#spool.done(instanceId, keys).catch(() => undefined);
   }
 
-  /** Resolves when nothing is being added. */
+  /** Resolves when no addition is in progress. */
   async idle(): Promise<void> {
     await this.#added;
   }
 
-  /** Ends the use of the spool. */
+  /** Closes the spool. */
   async close(): Promise<void> {
     await this.#spool.close().catch(() => undefined);
   }

@@ -2,28 +2,28 @@ import type { Batch } from './batch.ts';
 import { type BufferClock, momentOf } from './buffer-clock.ts';
 import type { InstanceQueue, QueuePolicy } from './instance-queue.ts';
 
-/** After how long a queue is looked at again at the latest, in milliseconds: the calendar may have been set. */
+/** Maximum time between checks of a queue, in milliseconds: the wall clock may change. */
 const LOOK_MS_MAX = 60_000;
 
-/** What a dispatcher works with. */
+/** Dependencies of a dispatcher. */
 export type DispatcherPorts = {
   readonly clock: BufferClock;
-  /** How many queues are sent from at the same time at most. */
+  /** Maximum number of queues with a batch in flight. */
   readonly queuesAtOnce: number;
   policy(): QueuePolicy;
   /** Sends a batch and settles it with its queue. Never rejects. */
   send(queue: InstanceQueue, batch: Batch): Promise<void>;
-  /** A queue whose first batch must not be sent again. */
+  /** Called for a queue whose first batch must not be sent again. */
   onHeldBack(queue: InstanceQueue): void;
 };
 
-/** Sends from each queue when it is due, one batch of it at a time, and from a bounded number of them at once. */
+/** Sends due batches: one per queue at a time, from a bounded number of queues. */
 export class Dispatcher {
   readonly #ports: DispatcherPorts;
   readonly #timers = new Map<InstanceQueue, () => void>();
   readonly #due = new Set<InstanceQueue>();
   readonly #sending = new Map<InstanceQueue, Promise<void>>();
-  /** By the steady clock. */
+  /** End of the pause, by the monotonic clock. */
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
   #endPause: (() => void) | undefined;
   #isStopped = false;
@@ -32,7 +32,7 @@ export class Dispatcher {
     this.#ports = ports;
   }
 
-  /** Looks at a queue again, after it has changed. */
+  /** Schedules a queue after a change. */
   plan(queue: InstanceQueue): void {
     if (this.#isStopped || this.#sending.has(queue)) return;
     this.#timers.get(queue)?.();
@@ -51,12 +51,12 @@ export class Dispatcher {
     this.#pump();
   }
 
-  /** Begins nothing for `ms` milliseconds. */
+  /** Starts no batch for `ms` milliseconds. */
   pause(ms: number): void {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#ports.clock.steady() + ms);
   }
 
-  /** Begins nothing any more. */
+  /** Starts no more batches. */
   stop(): void {
     this.#isStopped = true;
     for (const cancel of this.#timers.values()) cancel();
@@ -65,7 +65,7 @@ export class Dispatcher {
     this.#due.clear();
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no batch is in flight. */
   async idle(): Promise<void> {
     while (this.#sending.size > 0) await Promise.all(this.#sending.values());
   }

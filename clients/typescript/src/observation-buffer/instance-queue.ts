@@ -4,43 +4,43 @@ import type { Moment } from './buffer-clock.ts';
 import type { Outcome } from './outcome.ts';
 import { AHEAD_MS_MAX, INTERVAL_MS, timeOf } from './spacing.ts';
 
-/** How a queue is emptied. */
+/** Parameters for cutting batches from a queue. */
 export type QueuePolicy = {
   readonly itemsMax: number;
   readonly delayMaxMs: number;
-  /** Items up to this ordinal do not wait for others. */
+  /** Items up to this ordinal are sent without waiting for others. */
   readonly urgentUpTo: number;
 };
 
-/** Items that are done with by an outcome. */
+/** Items finished by an outcome. */
 export type Settled = {
-  /** They are durable. */
+  /** Durable items. */
   readonly acknowledged: readonly Item[];
   readonly rejected: readonly Item[];
-  /** Their timestamps, which are the caller's, came too early. */
+  /** Items whose own timestamps came too early. */
   readonly throttled: readonly Item[];
 };
 
 /**
- * How old a key may be for a batch whose outcome is open to be sent again, in milliseconds: the service keeps it
- * for 24 h (interface 7.2), and clocks differ.
+ * Maximum age of an idempotency key for a retry, in milliseconds. The service keeps keys for 24 h
+ * (interface 7.2); an hour allows for clock differences.
  */
 export const KEY_AGE_MS_MAX = 23 * 3_600_000;
 
 /**
- * What one instance still has to be sent, in order, and the one batch that is under way. Takes time as a value
- * and sends nothing itself.
+ * Ordered queue of one instance, with at most one batch in flight. Pure: receives time as a value
+ * and sends nothing.
  */
 export class InstanceQueue {
   readonly instanceId: string;
-  /** What waits: observations, and batches that have their key already. */
+  /** Waiting entries: observations, and batches that already have a key. */
   #waiting: (Item | Batch)[] = [];
   #current: Batch | undefined;
   #floorMs: number | undefined;
-  /** By the steady clock. */
+  /** Earliest next attempt, by the monotonic clock. */
   #notBeforeMs = Number.NEGATIVE_INFINITY;
   #failures = 0;
-  /** Of what waits first, observations among which one is refused that is not known, and how many go at once. */
+  /** Bisection state: leading observations of which one is refused, and the current batch size. */
   #suspects = NO_SUSPECTS;
   #count = 0;
 
@@ -49,37 +49,37 @@ export class InstanceQueue {
     this.#floorMs = floorMs;
   }
 
-  /** Observations in it, those under way included. */
+  /** Number of observations, including those in flight. */
   get count(): number {
     return this.#count;
   }
 
-  /** The earliest timestamp that the instance takes next, in Unix milliseconds; undefined where it is not known. */
+  /** Earliest accepted next timestamp in Unix milliseconds; undefined if unknown. */
   get floorMs(): number | undefined {
     return this.#floorMs;
   }
 
-  /** Everything in it, in order. */
+  /** All items in order. */
   items(): Item[] {
     const waiting = this.#waiting.flatMap((entry) => ('items' in entry ? entry.items : entry));
     return [...(this.#current?.items ?? []), ...waiting];
   }
 
-  /** Takes in an observation behind all others. */
+  /** Appends an observation. */
   add(item: Item): void {
     this.#waiting.push(item);
     this.#count += 1;
   }
 
-  /** Takes batches back in front of what waits. */
+  /** Puts batches back at the front of the queue. */
   restore(batches: readonly Batch[]): void {
     this.#waiting.unshift(...batches);
     for (const { items } of batches) this.#count += items.length;
   }
 
   /**
-   * Whether its first batch must not be sent again: the service may have forgotten its key, or has said that
-   * this leads nowhere.
+   * Whether the first batch must not be sent again, because the service may have forgotten its key
+   * or a retry cannot reveal the outcome.
    */
   isHeldBack({ unixMs }: Moment): boolean {
     const batch = this.#current ?? this.#waiting[0];
@@ -88,13 +88,13 @@ export class InstanceQueue {
     return batch.isLeft || (batch.mayHaveHappened && isOld);
   }
 
-  /** In how many milliseconds there is something to send, ≤ 0: now; undefined where nothing waits. */
+  /** Milliseconds until a batch is due, ≤ 0 for now; undefined for an empty queue. */
   dueInMs(now: Moment, { itemsMax, delayMaxMs, urgentUpTo }: QueuePolicy): number | undefined {
     const first = this.#current ?? this.#waiting[0];
     if (first === undefined || this.isHeldBack(now)) return undefined;
     const backoffMs = this.#notBeforeMs - now.steadyMs;
     if ('items' in first) {
-      // What was sent before was not too far ahead then, whatever the calendar says now.
+      // A batch sent before was not too far ahead then, so it may be sent at any clock setting.
       const aheadMs = first.sentAtMs === undefined ? (first.newestMs ?? 0) - now.unixMs : 0;
       return Math.max(backoffMs, aheadMs - AHEAD_MS_MAX);
     }
@@ -103,7 +103,7 @@ export class InstanceQueue {
     return Math.max(backoffMs, collectMs, sendableAtMs(first, this.#floorMs) - now.unixMs);
   }
 
-  /** The batch to send now: the one whose outcome is open, or a new one. None where nothing is due. */
+  /** Batch to send now: the one with unknown outcome, or a new one. Undefined if nothing is due. */
   take(now: Moment, policy: QueuePolicy): Batch | undefined {
     const dueMs = this.dueInMs(now, policy);
     if (dueMs === undefined || dueMs > 0) return undefined;
@@ -113,7 +113,7 @@ export class InstanceQueue {
     return this.#current;
   }
 
-  /** What an outcome of the batch under way has settled. */
+  /** Applies the outcome of the batch in flight and returns the finished items. */
   settle(outcome: Outcome, now: Moment, random: () => number): Settled {
     const batch = this.#current;
     if (batch === undefined) throw new Error('no batch is in flight');
@@ -131,7 +131,7 @@ export class InstanceQueue {
       case 'refused':
         return this.#halve(batch.items);
       case 'no_instance': {
-        // What may have been carried out before the instance was deleted is not rejected.
+        // Batches that may have taken effect before the deletion are not rejected.
         const open = this.#waiting.filter((entry) => 'items' in entry && entry.mayHaveHappened);
         this.#waiting = this.#waiting.filter((entry) => !open.includes(entry));
         const items = this.items();
@@ -151,7 +151,7 @@ export class InstanceQueue {
     }
   }
 
-  /** Everything that is left, in order, as batches with keys. Empties the queue. */
+  /** Removes all entries and returns them as batches with keys, in order. */
   drain(itemsMax: number): Batch[] {
     const batches: Batch[] = [];
     for (;;) {
@@ -163,7 +163,7 @@ export class InstanceQueue {
     }
   }
 
-  /** The first batch of what waits. */
+  /** First batch of the waiting entries. */
   #next(itemsMax: number, ceilingMs: number): Batch | undefined {
     const [first] = this.#waiting;
     if (first === undefined) return undefined;
@@ -182,8 +182,8 @@ export class InstanceQueue {
   }
 
   /**
-   * Takes what the service had already for done, and what came too early by the caller's own timestamp. Puts
-   * the others back: timestamps of the buffer are given again.
+   * Finishes replayed observations and throttled ones with a caller's timestamp. Puts the others
+   * back; the buffer sets their timestamps again.
    */
   #throttle(
     { items, observations }: Batch,
@@ -193,13 +193,14 @@ export class InstanceQueue {
   ): Settled {
     const timesMs = observations.map(({ timestamp = '' }) => timeOf(timestamp) ?? now.unixMs);
     const first = items.findIndex((_, index) => !replayed.has(index));
-    // What the answer asks for counts from the time of the first observation (interface 8.3).
+    // `Retry-After` counts from the first observation's timestamp (interface 8.3).
     const floorMs = (timesMs[first] ?? now.unixMs) + retryAfterMs;
     this.#floorMs = Math.max(this.#floorMs ?? 0, floorMs);
     const settled = { acknowledged: [] as Item[], throttled: [] as Item[] };
     const left: Item[] = [];
     for (const [index, item] of items.entries()) {
-      // Retry-After is in whole seconds: what is less than a second below may be late enough.
+      // `Retry-After` is rounded up to seconds: an observation less than a second below may be late
+      // enough.
       const isEarly = index === first || (timesMs[index] ?? 0) <= floorMs - INTERVAL_MS;
       if (replayed.has(index)) settled.acknowledged.push(item);
       else if (isEarly && item.timestampFrom === 'caller') settled.throttled.push(item);
@@ -207,11 +208,11 @@ export class InstanceQueue {
     }
     this.#back(left);
     if (left.length < items.length) return this.#done(settled);
-    // Spaced again it is good at once, unless another writer has come in between.
+    // Retry at once with new timestamps, unless another writer interfered.
     return this.#waitAgain(this.#failures === 0 ? 'at once' : undefined, now, random);
   }
 
-  /** Puts what is refused back in halves, until it is one observation, which is rejected. */
+  /** Bisects a refused batch down to the single refused observation, which is rejected. */
   #halve(items: readonly Item[]): Settled {
     if (items.length === 1) {
       this.#suspects = NO_SUSPECTS;

@@ -19,7 +19,7 @@ import { InstanceQueue, type Settled } from './instance-queue.ts';
 import { notSent, type Outcome, outcomeOfError, outcomeOfResult } from './outcome.ts';
 import { RecentFloors } from './recent-floors.ts';
 
-/** How long `close` tries to finish unless it is asked otherwise, in milliseconds. */
+/** Default time limit of `close`, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 30_000;
 
 type Hook = 'onRejected' | 'onThrottled' | 'onAcknowledged';
@@ -27,11 +27,11 @@ type Hook = 'onRejected' | 'onThrottled' | 'onAcknowledged';
 type Bounds = Record<'batchMax' | 'delayMaxMs' | 'pendingMax' | 'instancesAtOnce', number>;
 
 /**
- * Takes observations of many instances and sends them in batches, those of one instance in the order in which
- * they were added and each once. An observation without a timestamp gets one that the service will not throttle;
- * one with a timestamp keeps it, and is reported where the service throttles it. Each has a key of its own. What
- * fails without a clear outcome is sent again under the same keys until it is clear. An instance belongs to one
- * buffer at a time: two of them would throttle each other.
+ * Collects observations of many instances and sends them in batches, each once, and in order per
+ * instance. Observations without a timestamp get one that the service does not throttle. A caller's
+ * timestamp stays unchanged, and throttling is reported. Every observation has an idempotency key.
+ * A call with unknown outcome is retried with the same keys until the outcome is known. Use one
+ * buffer per instance at a time: two buffers would throttle each other.
  */
 export class ObservationBuffer {
   readonly #client: IdentityEngine;
@@ -44,9 +44,9 @@ export class ObservationBuffer {
   readonly #dispatcher: Dispatcher;
   readonly #aborted = new AbortController();
   readonly #spool: BufferSpool | undefined;
-  /** Settles when what the spool has left is in the queues; rejects where it cannot be read. */
+  /** Settles when the spool's entries are queued; rejects if the spool cannot be read. */
   readonly #recovered: Promise<void> | undefined;
-  /** What the spool has left and must not be sent any more. */
+  /** Spool entries that must not be sent again. */
   #old: readonly UnacknowledgedBatch[] = [];
   readonly #rejected: RejectedObservation[] = [];
   #rejectedCount = 0;
@@ -58,7 +58,7 @@ export class ObservationBuffer {
   #error: ApiError | undefined;
   #closing: Promise<CloseResult> | undefined;
 
-  /** Throws an `IdentityEngineError` for options out of their range. `clock` is for tests. */
+  /** Throws an `IdentityEngineError` for options out of range. `clock` is for tests. */
   constructor(client: IdentityEngine, options: BufferOptions = {}, clock = systemClock) {
     this.#client = client;
     this.#clock = clock;
@@ -85,25 +85,29 @@ export class ObservationBuffer {
     if (options.spool === undefined) return;
     this.#spool = new BufferSpool(options.spool, this.#options.pendingMax);
     this.#recovered = this.#recover(this.#spool);
-    // Whoever uses the buffer gets the error.
+    // Methods of the buffer report the error.
     this.#recovered.catch(() => undefined);
   }
 
-  /** Observations that are in the buffer: taken in, and neither acknowledged nor rejected. */
+  /** Observations in the buffer, neither acknowledged nor rejected. */
   get pending(): number {
     return this.#backlog.held;
   }
 
-  /** Why the buffer has stopped sending: an `UnauthorizedError` or a `ForbiddenError`; undefined while it has not. */
+  /**
+   * Error that stopped the buffer, an `UnauthorizedError` or a `ForbiddenError`; undefined while
+   * running.
+   */
   get error(): ApiError | undefined {
     return this.#error;
   }
 
   /**
-   * Takes in an observation, behind those of the same instance; resolves once there is room for it, and once it
-   * is durable where the buffer has a spool. Without a `timestamp` it has the time of this call. Its
-   * `idempotency_key`, by default a new UUIDv7, makes it count once, however often it is added within 24 hours. Throws `SpoolError`, `BufferClosedError`, the `error` of a buffer that has
-   * stopped, the reason of `signal`, or an `IdentityEngineError` for what JSON cannot say.
+   * Adds an observation after earlier ones of its instance. Resolves when there is room, and with a
+   * spool when the observation is durable. The default `timestamp` is the time of this call. The
+   * default `idempotency_key` is a new UUIDv7; adding the same key again within 24 hours counts
+   * once. Throws `SpoolError`, `BufferClosedError`, the `error` of a stopped buffer, the reason of
+   * `signal`, or an `IdentityEngineError` for values that JSON cannot represent.
    */
   async add(
     instanceId: string,
@@ -128,9 +132,9 @@ export class ObservationBuffer {
   }
 
   /**
-   * Resolves when everything that was taken in before is acknowledged or rejected, however long that takes;
-   * what must not be sent again is left to `close`. Throws `SpoolError`, the `error` of a buffer that has stopped, and
-   * `BufferClosedError` where `close` hands some of it back.
+   * Resolves when everything added before is acknowledged or rejected, without a time limit. Skips
+   * batches that must not be retried; `close` returns them. Throws `SpoolError`, the `error` of a
+   * stopped buffer, and `BufferClosedError` if `close` hands some observations back.
    */
   async flush(): Promise<void> {
     await this.#recovered;
@@ -139,8 +143,8 @@ export class ObservationBuffer {
   }
 
   /**
-   * Takes nothing more in, sends what is left for up to `timeoutMs` milliseconds, and answers what became of
-   * everything. Does not throw; called again it answers the same.
+   * Accepts nothing more, sends the rest for up to `timeoutMs` milliseconds, and returns the
+   * outcome of everything. Does not throw. Repeated calls return the same result.
    */
   close({ timeoutMs = CLOSE_TIMEOUT_MS }: { timeoutMs?: number } = {}): Promise<CloseResult> {
     this.#closing ??= this.#close(timeoutMs);
@@ -148,11 +152,11 @@ export class ObservationBuffer {
   }
 
   /**
-   * Takes back what `close` of a buffer has handed back, also of another process, and sends it before anything
-   * else of the same instances: under the same keys, so that nothing counts twice. What may have been carried
-   * out more than 23 hours ago is not sent, because the service forgets keys; `close` hands it back again.
-   * Throws `BufferClosedError`, the `error` of a buffer that has stopped, and an `IdentityEngineError` where the
-   * buffer has a spool, which holds all that is to be sent.
+   * Restores batches handed back by `close`, also of another process. Sends them before all others
+   * of the same instances, with the same keys, so that nothing counts twice. Batches first sent
+   * more than 23 hours ago are not sent, because the service forgets keys; `close` hands them back
+   * again. Throws `BufferClosedError`, the `error` of a stopped buffer, and an
+   * `IdentityEngineError` if the buffer has a spool, which already holds everything to send.
    */
   restore(unacknowledged: readonly UnacknowledgedBatch[]): void {
     this.#assertOpen();
@@ -218,7 +222,7 @@ export class ObservationBuffer {
       this.#queues.delete(instanceId);
       this.#floors.keep(instanceId, queue.floorMs);
     }
-    // Hooks come last: they may call any method of the buffer.
+    // Call hooks last: they may call any method of the buffer.
     if (outcome.kind === 'again' && outcome.isOfAccount) {
       this.#dispatcher.pause(waitMs(1, outcome.retryAfterMs, random));
     } else if (outcome.kind === 'stopped') {
@@ -229,7 +233,7 @@ export class ObservationBuffer {
     this.#report(instanceId, batch, settled, outcome);
   }
 
-  /** Counts what is settled, keeps what is not durable, and calls the hooks. */
+  /** Counts finished items, keeps failed ones for `close`, and calls the hooks. */
   #report(instanceId: string, batch: Batch, settled: Settled, outcome: Outcome): void {
     const { acknowledged, rejected, throttled } = settled;
     const refused = 'error' in outcome ? outcome.error : undefined;
@@ -258,7 +262,7 @@ export class ObservationBuffer {
     for (const each of ofThrottled) call(this.#options.onThrottled, each);
   }
 
-  /** Keeps the newest of what is not durable. */
+  /** Appends failed items and keeps the newest `pendingMax`. */
   #keep<T>(kept: T[], more: readonly T[]): void {
     kept.push(...more);
     kept.splice(0, Math.max(0, kept.length - this.#options.pendingMax));
@@ -276,7 +280,7 @@ export class ObservationBuffer {
     this.#backlog.pass(queue.items());
   }
 
-  /** Resolves when what can be sent up to this ordinal is done with. */
+  /** Resolves when all sendable observations up to this ordinal are finished. */
   async #finish(upTo: number): Promise<void> {
     this.#urgentUpTo = Math.max(this.#urgentUpTo, upTo);
     for (const queue of this.#queues.values()) this.#dispatcher.plan(queue);
@@ -331,7 +335,7 @@ function call<T>(hook: ((value: T) => void) | undefined, value: T): void {
     const returned: unknown = hook?.(value);
     if (returned instanceof Promise) returned.catch(() => undefined);
   } catch {
-    // What a hook throws is no reason for the buffer to lose its order.
+    // Ignore exceptions of hooks, which must not disturb the order.
   }
 }
 

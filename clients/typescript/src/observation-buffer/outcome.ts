@@ -5,29 +5,29 @@ import { INTERVAL_MS } from './spacing.ts';
 
 type Processed = ProcessResult<BatchProcessed>;
 
-/** What one sending of a batch came to. */
+/** Outcome of one attempt to send a batch. */
 export type Outcome =
   | { readonly kind: 'acknowledged'; readonly result: Processed; readonly replayed: number }
-  /** Nothing changed: the first of the observations that the service did not have already came too early. */
+  /** Nothing changed: the first new observation came too early. */
   | {
       readonly kind: 'throttled';
       readonly retryAfterMs: number;
-      /** Places of the observations that the service had already. */
+      /** Indexes of replayed observations. */
       readonly replayed: ReadonlySet<number>;
-      /** Undefined where the call asked for an error instead. */
+      /** Undefined if the call used `strict`. */
       readonly result: Processed | undefined;
     }
-  /** Nothing changed: one observation breaks a rule. */
+  /** Nothing changed: one observation is invalid. */
   | { readonly kind: 'one_rejected'; readonly index: number; readonly error: ApiError }
-  /** Nothing changed: the batch is refused, for one or more of its observations that are not named. */
+  /** Nothing changed: at least one observation is invalid, but the answer does not name it. */
   | { readonly kind: 'refused'; readonly error: ApiError }
-  /** Refused for something else than its body, which says nothing of the attempts before. */
+  /** Refused for a reason outside the body; earlier attempts may have succeeded. */
   | { readonly kind: 'left'; readonly error: ApiError }
-  /** The instance is not there. */
+  /** The instance does not exist. */
   | { readonly kind: 'no_instance'; readonly error: ApiError }
-  /** The key is not good for this, now or later. */
+  /** The API key is not valid for this call. */
   | { readonly kind: 'stopped'; readonly error: ApiError }
-  /** To be sent again under the same key. `isOfAccount`: all that is sent would meet the same. */
+  /** Retry with the same key. `isOfAccount`: the failure affects all calls of the account. */
   | {
       readonly kind: 'again';
       readonly retryAfterMs: number | undefined;
@@ -35,7 +35,7 @@ export type Outcome =
       readonly isOfAccount: boolean;
     };
 
-/** What a result of a batch of `count` observations means. */
+/** Interprets a result of a batch of `count` observations. */
 export function outcomeOfResult(result: ProcessResult<BatchProcessed>, count: number): Outcome {
   const replayed = replayedIn(result.data);
   if (result.throttled === undefined) {
@@ -46,15 +46,18 @@ export function outcomeOfResult(result: ProcessResult<BatchProcessed>, count: nu
   return { kind: 'throttled', retryAfterMs: result.throttled.retryAfterMs, replayed, result };
 }
 
-/** Places of the items of a batch that the service had already. */
+/** Indexes of replayed items of a batch. */
 function replayedIn({ results = [] }: BatchProcessed): Set<number> {
   const replayed = results.filter(({ status }) => status === 'replayed');
   return new Set(replayed.map(({ index }) => index));
 }
 
-/** What an error of a batch of `count` observations means; `isOpen`: whether an attempt before may have counted. */
+/**
+ * Interprets an error of a batch of `count` observations. `isOpen`: an earlier attempt may have
+ * taken effect.
+ */
 export function outcomeOfError(error: unknown, count: number, isOpen: boolean): Outcome {
-  // The last refusal of a call that ran out of time says whether all calls of the account meet the same.
+  // The cause of a deadline error tells whether the whole account is affected.
   const isLate = error instanceof DeadlineError && error.cause instanceof ApiError;
   const refusal = isLate ? error.cause : error;
   if (!(refusal instanceof ApiError)) return again(undefined, mayHaveHappenedIn(error), false);
@@ -69,8 +72,8 @@ export function outcomeOfError(error: unknown, count: number, isOpen: boolean): 
     return again(Math.min(retryAfterMs ?? 0, ACCOUNT_WAIT_MS_MAX), mayHaveHappened, true);
   }
   if (status === 408 || status >= 500) return again(retryAfterMs, mayHaveHappened, false);
-  // Clocks differ: what is too far ahead for the service is not when it is sent again later.
-  // A node of a release before 1.1: an upgrade is under way.
+  // `too far ahead` is temporary, because clocks differ. `unknown_field` means that a node runs a
+  // release before 1.1, during an upgrade.
   const isOfBefore = refusal.reason === 'unknown_field' && KEY_FIELD.test(refusal.field ?? '');
   if (isOfBefore) return again(FUTURE_MS, mayHaveHappened, false);
   if (refusal.reason === 'timestamp_in_future') return again(FUTURE_MS, mayHaveHappened, false);
@@ -89,8 +92,8 @@ function outcomeOfRefusal(error: ApiError, count: number, isOpen: boolean): Outc
 }
 
 /**
- * Reasons of refusals that follow from the body alone (interface 7.1): the attempts before had the same body, so
- * none of them was carried out.
+ * Refusal reasons that depend on the body alone (interface 7.1). Earlier attempts had the same
+ * body, so none took effect.
  */
 const REASONS_OF_BODY: ReadonlySet<string> = new Set([
   ...['malformed_json', 'body_too_large', 'missing_field', 'unknown_field', 'wrong_type'],
@@ -99,18 +102,18 @@ const REASONS_OF_BODY: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * How long to wait at most where the account has nothing left, in milliseconds: a month's quota asks for days,
- * and a larger plan may be bought before.
+ * Maximum wait for an exhausted account, in milliseconds. A monthly quota asks for days, but the
+ * plan may be upgraded earlier.
  */
 const ACCOUNT_WAIT_MS_MAX = 60_000;
 
-/** The key of an observation of a batch. */
+/** Field path of an observation's key. */
 const KEY_FIELD = /\.idempotency_key$/;
 
-/** How long to wait where the service finds a timestamp too far ahead, in milliseconds. */
+/** Wait after a timestamp too far ahead, in milliseconds. */
 const FUTURE_MS = 5_000;
 
-/** The outcome of a batch that could not be sent yet. */
+/** Outcome of a batch that was not sent. */
 export function notSent(mayHaveHappened: boolean): Outcome {
   return again(undefined, mayHaveHappened, false);
 }
@@ -123,7 +126,7 @@ function again(
   return { kind: 'again', retryAfterMs, mayHaveHappened, isOfAccount };
 }
 
-/** Whether an error leaves the outcome open; one that this package does not know does. */
+/** Whether the outcome is unknown after an error; true for unknown errors. */
 function mayHaveHappenedIn(error: unknown): boolean {
   const isKnown =
     error instanceof ApiError ||

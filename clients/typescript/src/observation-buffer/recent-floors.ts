@@ -1,6 +1,6 @@
 /**
- * The earliest timestamps that instances take next, for the instances that were sent to most recently; the
- * service is asked for those that were forgotten, by sending.
+ * Earliest next timestamps of recently used instances. A forgotten instance is sent without a known
+ * floor.
  */
 export class RecentFloors {
   readonly #max: number;
@@ -10,7 +10,7 @@ export class RecentFloors {
     this.#max = max;
   }
 
-  /** Keeps one, in Unix milliseconds, and forgets the oldest beyond the bound. */
+  /** Stores a floor in Unix milliseconds and evicts the oldest beyond the bound. */
   keep(instanceId: string, floorMs: number | undefined): void {
     this.#floors.delete(instanceId);
     if (floorMs === undefined) return;
@@ -21,7 +21,7 @@ export class RecentFloors {
     }
   }
 
-  /** The one of an instance, if it is known. */
+  /** Floor of an instance; undefined if unknown. */
   of(instanceId: string): number | undefined {
     return this.#floors.get(instanceId);
   }

@@ -2,11 +2,9 @@ import { fromJson, toJson } from '../json.ts';
 import type { TimestampFrom } from './batch.ts';
 import { type SpoolEntry, SpoolError } from './spool.ts';
 
-/*
- * The lines of a spool file, which both client libraries read and write (clients/README.md).
- */
+/* Line format of a spool file, common to both client libraries (clients/README.md). */
 
-/** The line of an entry. */
+/** Line of an entry. */
 export function entryLine({
   instanceId,
   observation,
@@ -17,19 +15,19 @@ export function entryLine({
   return `${toJson({ ...line, added_at: addedAtMs })}\n`;
 }
 
-/** The line that marks entries as done. */
+/** Line that marks entries as done. */
 export function doneLine(instanceId: string, keys: readonly string[]): string {
   return `${toJson({ v: 1, instance: instanceId, done: keys })}\n`;
 }
 
-/** By what an entry is known. */
+/** Identity of an entry: instance and key. */
 export function nameOf(instanceId: string, key: string): string {
   return `${instanceId} ${key}`;
 }
 
 /**
- * The entries of a file that are not done, in their order, and how many bytes of the file are whole lines.
- * Throws a `SpoolError` with the number of a line that cannot be read, other than a last one that was cut.
+ * Unfinished entries of a file in order, and the length of all complete lines in bytes. Throws a
+ * `SpoolError` with the number of an unreadable line, except for a torn last line.
  */
 export function readLines(bytes: Uint8Array): { left: Map<string, SpoolEntry>; whole: number } {
   const left = new Map<string, SpoolEntry>();
@@ -61,7 +59,7 @@ type Written = {
   readonly done?: unknown;
 };
 
-/** What a line says; undefined for one that cannot be read. */
+/** Parses a line; undefined if unreadable. */
 function parsed(bytes: Uint8Array): Line | undefined {
   let written: Written;
   try {

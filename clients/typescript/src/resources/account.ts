@@ -4,7 +4,7 @@ import type { Account } from '../models.ts';
 import { resultOf } from '../read-result.ts';
 import type { Result } from '../result.ts';
 
-/** The account of the key (interface 4.5). */
+/** Account of the API key (interface 4.5). */
 export class AccountResource {
   readonly #caller: Caller;
 
@@ -12,7 +12,7 @@ export class AccountResource {
     this.#caller = caller;
   }
 
-  /** Plan, use of the minute and the month, and the key of this call. */
+  /** Plan, usage of minute and month, and the key of this call. */
   async get(options: CallOptions = {}): Promise<Result<Account>> {
     return resultOf(
       await this.#caller.call({

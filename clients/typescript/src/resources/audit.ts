@@ -11,7 +11,7 @@ export class Audit {
     this.#caller = caller;
   }
 
-  /** A page of lines, newest first. It may be empty and have a next one. */
+  /** A page of lines, newest first. An empty page may still have a next page. */
   async list(
     query: AuditQuery = {},
     options: CallOptions = {},
@@ -26,11 +26,11 @@ export class Audit {
     });
   }
 
-  /** All lines, one page at a time in memory. */
+  /** All lines, with one page in memory at a time. */
   iterate(query: AuditQuery = {}, options: CallOptions = {}): AsyncIterable<AuditLine> {
     return rowsOf(() => this.list({ limit: PAGE_ROWS, ...query }, options));
   }
 }
 
-/** Rows of a page where an iterator chooses: as many as the service gives at once. Source: interface 4.5. */
+/** Page size of an iterator: the service's maximum. Source: interface 4.5. */
 const PAGE_ROWS = 100;

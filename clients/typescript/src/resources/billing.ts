@@ -5,8 +5,8 @@ import { resultOf } from '../read-result.ts';
 import type { Result } from '../result.ts';
 
 /**
- * Pages of the payment provider (interface 4.6). Both calls are sent again only where an attempt certainly
- * changed nothing, and throw `BillingProviderNotConfiguredError` where there is no provider.
+ * Payment pages (interface 4.6). Calls are retried only if an attempt certainly changed nothing.
+ * They throw `BillingProviderNotConfiguredError` without a payment provider.
  */
 export class Billing {
   readonly #caller: Caller;
@@ -15,12 +15,15 @@ export class Billing {
     this.#caller = caller;
   }
 
-  /** A page on which a plan is bought. Throws `InvalidPlanError`, or `ConflictError` for an account that has one. */
+  /**
+   * Page for buying a plan. Throws `InvalidPlanError`, or `ConflictError` if the account already
+   * has a plan.
+   */
   async checkout(fields: Checkout, options: CallOptions = {}): Promise<Result<BillingPage>> {
     return await this.#open('/billing/checkout', fields, options);
   }
 
-  /** A page on which what was bought is changed. Throws `NotFoundError` for an account that never bought. */
+  /** Page for changing a purchase. Throws `NotFoundError` if the account never bought a plan. */
   async portal(fields: Portal, options: CallOptions = {}): Promise<Result<BillingPage>> {
     return await this.#open('/billing/portal', fields, options);
   }

@@ -38,12 +38,12 @@ import type { NotModified, ProcessResult, Result } from '../result.ts';
 import { eachRowOnce } from '../rows-once.ts';
 import { uuid7 } from '../uuid7.ts';
 
-/** For a batch: whether every state in between is answered. */
+/** Options of a batch; `includeIntermediate` returns the state after every observation. */
 export type BatchOptions = ProcessOptions & { readonly includeIntermediate?: boolean | undefined };
 
 /**
- * One instance (interface 4.2). Making a handle asks nothing of the service: any call throws `NotFoundError`
- * where the account has no instance of this id.
+ * One instance (interface 4.2). Creating a handle sends no request. Calls throw `NotFoundError` if
+ * the account has no instance with this id.
  */
 export class InstanceHandle {
   /** `inst_` and 16 hexadecimal digits. */
@@ -51,16 +51,17 @@ export class InstanceHandle {
   readonly #caller: Caller;
   readonly #held = new HeldContract();
 
-  /** Made by `client.instance(id)`. */
+  /** Created by `client.instance(id)`. */
   constructor(caller: Caller, id: string) {
     this.#caller = caller;
     this.id = id;
   }
 
   /**
-   * Sends an observation: one cycle, sent again under the same key until its outcome is clear. One that comes
-   * less than 1.000 s after the previous one is `throttled` in the result and changes nothing.
-   * Throws `InvalidRequestError` for one that breaks a rule, `QuotaExceededError` where no cycle is left.
+   * Sends an observation: one cycle, retried with the same key until the outcome is known. An
+   * observation less than 1.000 s after the previous one is `throttled` in the result and changes
+   * nothing. Throws `InvalidRequestError` for an invalid observation, `QuotaExceededError` if no
+   * cycle is left.
    */
   async process(
     observation: Observation,
@@ -73,16 +74,16 @@ export class InstanceHandle {
   }
 
   /**
-   * Sends 1 to 100 observations, applied in order as one unit: all or nothing. Either all have a `timestamp`,
-   * ascending and at least 1.000 s apart, or none has. One whose `idempotency_key` the service has already is not
-   * applied again; `results` says of each what became of it. Throws `InvalidRequestError` whose `field` is like
-   * `observations[3].timestamp`.
+   * Sends 1 to 100 observations as one atomic unit, applied in order. Either all have a
+   * `timestamp`, ascending and at least 1.000 s apart, or none has. An observation with a known
+   * `idempotency_key` is not applied again; `results` reports each outcome. Throws
+   * `InvalidRequestError` with a `field` such as `observations[3].timestamp`.
    */
   processBatch(
     observations: readonly BatchObservation[],
     options?: BatchOptions & { readonly includeIntermediate?: false | undefined },
   ): Promise<ProcessResult<BatchProcessed>>;
-  /** The same with the state after each observation. */
+  /** Sends a batch and returns the state after each observation. */
   processBatch(
     observations: readonly BatchObservation[],
     options: BatchOptions & { readonly includeIntermediate: true },
@@ -103,9 +104,9 @@ export class InstanceHandle {
     return result;
   }
 
-  /** The state after the last cycle; it is not projected to the present time. */
+  /** State after the last cycle, not projected to the current time. */
   snapshot(options?: CallOptions): Promise<Result<CurrentSnapshot>>;
-  /** The same, or "not modified" where `ifNoneMatch` names the present version. */
+  /** State after the last cycle, or "not modified" if `ifNoneMatch` is the current version. */
   snapshot(options: ConditionalOptions): Promise<Result<CurrentSnapshot> | NotModified>;
   async snapshot(
     options: CallOptions & Partial<ConditionalOptions> = {},
@@ -113,9 +114,9 @@ export class InstanceHandle {
     return conditionalResultOf(await this.#get('/snapshot', options));
   }
 
-  /** What the agent should and should not do now. */
+  /** Recommended and forbidden behavior of the agent now. */
   contract(options?: CallOptions): Promise<Result<Contract>>;
-  /** The same, or "not modified" where `ifNoneMatch` names the present version. */
+  /** Contract, or "not modified" if `ifNoneMatch` is the current version. */
   contract(options: ConditionalOptions): Promise<Result<Contract> | NotModified>;
   async contract(
     options: CallOptions & Partial<ConditionalOptions> = {},
@@ -127,8 +128,8 @@ export class InstanceHandle {
   }
 
   /**
-   * Begins a new generation: `initial` as created, `default` at the last stable state. Throws `ConflictError`
-   * where `ifMatch` names another version.
+   * Starts a new generation: `initial` as created, `default` from the last stable state. Throws
+   * `ConflictError` if `ifMatch` is not the current version.
    */
   async reset(mode: ResetMode, options: ResetOptions = {}): Promise<Result<ResetDone>> {
     const headers = { ...keyOf(options), 'if-match': options.ifMatch };
@@ -142,7 +143,9 @@ export class InstanceHandle {
     return resultOf(answer);
   }
 
-  /** A page of the observations, newest first; it may have fewer rows than `limit` and a next page. */
+  /**
+   * A page of observations, newest first. May have fewer rows than `limit` and still a next page.
+   */
   async history(
     query: HistoryQuery = {},
     options: CallOptions = {},
@@ -154,7 +157,9 @@ export class InstanceHandle {
     );
   }
 
-  /** All observations, newest first, each once also while new ones come; one page at a time in memory. */
+  /**
+   * All observations, newest first, each once even while new ones arrive. Keeps one page in memory.
+   */
   iterateHistory(
     query: HistoryQuery = {},
     options: CallOptions = {},
@@ -163,7 +168,7 @@ export class InstanceHandle {
     return eachRowOnce(rowsOf(() => this.history(whole, options)));
   }
 
-  /** A page of the drift events, newest first; without `limit` and `offset` up to 1,000 of them. */
+  /** A page of drift events, newest first; up to 1,000 without `limit` and `offset`. */
   async drift(
     query: DriftQuery = {},
     options: CallOptions = {},
@@ -175,13 +180,15 @@ export class InstanceHandle {
     );
   }
 
-  /** All drift events, newest first, each once also while new ones come; one page at a time in memory. */
+  /**
+   * All drift events, newest first, each once even while new ones arrive. Keeps one page in memory.
+   */
   iterateDrift(query: DriftQuery = {}, options: CallOptions = {}): AsyncIterable<DriftEvent> {
     const whole = { limit: PAGE_ROWS, ...query };
     return eachRowOnce(rowsOf(() => this.drift(whole, options)));
   }
 
-  /** What 1 to 20 observations would do, applied to a copy that is thrown away. Nothing changes. */
+  /** Simulates 1 to 20 observations on a copy. Nothing changes. */
   async simulate(
     observations: readonly Observation[],
     options: CallOptions = {},
@@ -194,7 +201,7 @@ export class InstanceHandle {
     );
   }
 
-  /** Follows the instance; see `EventStream`. Opening a stream costs one request each time, and no cycle. */
+  /** Follows the instance; see `EventStream`. Opening a stream costs one request and no cycle. */
   events(options: EventsOptions = {}): EventStream {
     const path = this.#path('/events');
     return new EventStream(
@@ -212,7 +219,7 @@ export class InstanceHandle {
     );
   }
 
-  /** A guard that keeps the newest contract that any answer through this handle has brought. */
+  /** Guard with the newest contract of all answers through this handle. */
   guard(options: GuardOptions = {}): ContractGuard {
     return new ContractGuard(this.#held, (call) => this.contract(call), options);
   }
@@ -243,7 +250,7 @@ export class InstanceHandle {
   }
 }
 
-/** Rows of a page where an iterator chooses: as many as the service gives at once. Source: interface 8.4. */
+/** Page size of an iterator: the service's maximum. Source: interface 8.4. */
 const PAGE_ROWS = 1_000;
 
 function keyOf({ idempotencyKey }: KeyedOptions): Record<'idempotency-key', string> {

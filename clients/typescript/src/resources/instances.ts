@@ -31,8 +31,8 @@ export class Instances {
   }
 
   /**
-   * Creates an instance. Repeated with the same key, so it is created once.
-   * Throws `ForbiddenError` with the reason `instance_limit` where the plan allows no more.
+   * Creates an instance once; retries use the same idempotency key. Throws `ForbiddenError` with
+   * reason `instance_limit` if the plan allows no more.
    */
   async create(
     fields: CreateInstance,
@@ -47,9 +47,9 @@ export class Instances {
     );
   }
 
-  /** Describes an instance. Throws `NotFoundError` where there is none of this id in the account. */
+  /** Reads an instance. Throws `NotFoundError` if the account has no instance with this id. */
   get(id: string, options?: CallOptions): Promise<Result<Instance>>;
-  /** The same, or "not modified" where `ifNoneMatch` names the present version. */
+  /** Reads an instance, or returns "not modified" if `ifNoneMatch` is the current version. */
   get(id: string, options: ConditionalOptions): Promise<Result<Instance> | NotModified>;
   async get(
     id: string,
@@ -65,8 +65,9 @@ export class Instances {
   }
 
   /**
-   * Changes name, description or both. Sent again only where an attempt certainly changed nothing; an error
-   * whose `mayHaveHappened` is set leaves it open. Throws `ConflictError` where `ifMatch` names another version.
+   * Changes name, description or both. Retried only if an attempt certainly changed nothing;
+   * otherwise the outcome is unknown, and the error has `mayHaveHappened` set. Throws
+   * `ConflictError` if `ifMatch` is not the current version.
    */
   async update(
     id: string,
@@ -83,8 +84,8 @@ export class Instances {
   }
 
   /**
-   * Deletes an instance and all that belongs to it. A 404 after an attempt whose outcome is unclear counts as
-   * deleted (`status` is then 404). Throws `ConflictError` where `ifMatch` names another version.
+   * Deletes an instance with all its data. A 404 after an attempt with unknown outcome counts as
+   * deleted (`status` is then 404). Throws `ConflictError` if `ifMatch` is not the current version.
    */
   async delete(id: string, options: GuardedOptions = {}): Promise<Result<DeletedInstance>> {
     const answer = await this.#caller.call({
@@ -96,7 +97,7 @@ export class Instances {
     return { ...result, data: result.data ?? { id, deleted: true } };
   }
 
-  /** A page of the account's instances, newest first unless asked otherwise. */
+  /** A page of the account's instances; by default newest first. */
   async list(
     query: InstancesQuery = {},
     options: CallOptions = {},
@@ -111,11 +112,11 @@ export class Instances {
     );
   }
 
-  /** All instances, one page at a time in memory. */
+  /** All instances, with one page in memory at a time. */
   iterate(query: InstancesQuery = {}, options: CallOptions = {}): AsyncIterable<ListedInstance> {
     return rowsOf(() => this.list({ limit: PAGE_ROWS, ...query }, options));
   }
 }
 
-/** Rows of a page where an iterator chooses: as many as the service gives at once. Source: interface 8.4. */
+/** Page size of an iterator: the service's maximum. Source: interface 8.4. */
 const PAGE_ROWS = 100;

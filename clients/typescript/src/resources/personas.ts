@@ -14,7 +14,7 @@ export class Personas {
     this.#caller = caller;
   }
 
-  /** All personas; the list is always whole. */
+  /** All personas, always as one complete list. */
   async list(
     query: PersonasQuery = {},
     options: CallOptions = {},
@@ -26,7 +26,7 @@ export class Personas {
     return pageOf(answer, () => undefined);
   }
 
-  /** One persona in full. Throws `NotFoundError` for an id that none has. */
+  /** One persona in full. Throws `NotFoundError` for an unknown id. */
   async get(id: string, options: CallOptions = {}): Promise<Result<PersonaDetail>> {
     const path = `/personas/${segmentOf(id)}`;
     return resultOf(

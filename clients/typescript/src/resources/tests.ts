@@ -4,7 +4,7 @@ import type { Questionnaire, Submission, TestAnswer, TestResult } from '../model
 import { resultOf } from '../read-result.ts';
 import type { Result } from '../result.ts';
 
-/** For a submission: which version of the test was answered. */
+/** Options of a submission, with the version of the answered test. */
 export type SubmitOptions = CallOptions & { readonly version?: string };
 
 /** The personality test (interface 4.3). */
@@ -15,7 +15,7 @@ export class Tests {
     this.#caller = caller;
   }
 
-  /** The 35 statements and the scale of their answers. */
+  /** The 35 statements and the answer scale. */
   async questions(options: CallOptions = {}): Promise<Result<Questionnaire>> {
     const path = '/test/questions';
     return resultOf(
@@ -26,8 +26,9 @@ export class Tests {
   }
 
   /**
-   * Scores answers, each 1 to 5. Nothing is stored; `data.initial_config` is what `instances.create` takes.
-   * Throws `InvalidRequestError` with a reason such as `too_few_answers` or `duplicate_question`.
+   * Scores answers from 1 to 5. The service stores nothing; pass `data.initial_config` to
+   * `instances.create`. Throws `InvalidRequestError` with a reason such as `too_few_answers` or
+   * `duplicate_question`.
    */
   async submit(
     answers: readonly TestAnswer[],

@@ -6,26 +6,26 @@ import {
 } from '../../src/identity-engine.ts';
 import { randomOf, VirtualClock } from './virtual-clock.ts';
 
-/** A request for a batch, as it came. */
+/** A received batch request. */
 export type Sent = {
-  /** The clock of the scene. */
+  /** Clock of the scene. */
   readonly clock: VirtualClock;
   readonly atMs: number;
-  /** When by the steady clock, since the beginning. */
+  /** Time since the start, by the monotonic clock. */
   readonly steadyMs: number;
-  /** The body. */
+  /** Request body. */
   readonly text: string;
   readonly instanceId: string;
   readonly key: string;
   readonly observations: readonly Observation[];
 };
-/** What the service answers to a batch. */
+/** The service's answer to a batch. */
 export type Reply = (sent: Sent) => Response | Promise<Response>;
 
-/** When a scene begins, in Unix milliseconds. */
+/** Start of a scene, in Unix milliseconds. */
 export const START_MS = Date.UTC(2026, 0, 15, 12);
 
-/** A buffer in virtual time, on a service whose n-th answer is the n-th reply; the last one goes on. */
+/** A buffer in virtual time. The nth batch gets the nth reply; the last reply repeats. */
 export function sceneOf(options: BufferOptions = {}, ...replies: Reply[]) {
   const clock = new VirtualClock(randomOf(1), START_MS);
   const sent: Sent[] = [];
@@ -45,31 +45,31 @@ export function sceneOf(options: BufferOptions = {}, ...replies: Reply[]) {
   return { clock, sent, client, buffer: new ObservationBuffer(client, options, clock) };
 }
 
-/** What every answer of the service has. */
+/** Header of every answer of the service. */
 const OF_SERVICE = { 'x-request-id': 'req_of_the_scene' };
 
-/** A batch that is durable. */
+/** Answer for a durable batch. */
 export function done({ observations }: Pick<Sent, 'observations'>, headers = {}): Response {
   const data = { processed_count: observations.length, contract: {} };
   return new Response(JSON.stringify({ data }), { headers: { ...OF_SERVICE, ...headers } });
 }
 
-/** A refusal of the service. */
+/** Answer for a refusal. */
 export function refused(status: number, error: string, details = {}, headers = {}): Reply {
   const text = JSON.stringify({ error, message: error, details });
   return () => new Response(text, { status, headers: { ...OF_SERVICE, ...headers } });
 }
 
-/** An observation that is known by its number. */
+/** An observation identified by its number. */
 export function observation(number: number, timestamp?: string): Observation {
   const context = { number };
   const own = timestamp === undefined ? {} : { timestamp };
   return { mode_target: 'ORDER', signal_strength: 0.5, context, ...own };
 }
 
-/** The numbers of a batch. */
+/** Observation numbers of a batch. */
 export const numbersOf = ({ observations }: Pick<Sent, 'observations'>) =>
   observations.map(({ context }) => context?.['number']);
-/** The timestamps of a batch, in seconds of the scene. */
+/** Timestamps of a batch, in seconds since the start. */
 export const timesOf = ({ observations }: Pick<Sent, 'observations'>) =>
   observations.map(({ timestamp }) => (Date.parse(timestamp ?? '') - START_MS) / 1_000);

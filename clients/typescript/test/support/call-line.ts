@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { ApiError, IdentityEngineError } from '../../src/identity-engine.ts';
 import type { Traffic } from './recorded-wire.ts';
 
-/** An observation as the log of calls has it. */
+/** An observation in the call log. */
 export type SentObservation = {
   readonly mark: string;
   /** Position in mode order. */
@@ -12,10 +12,10 @@ export type SentObservation = {
   readonly timestampMs: number;
 };
 
-/** What was asked for. */
+/** The requested call. */
 export type Requested = { readonly kind: string } & Readonly<Record<string, unknown>>;
 
-/** How a call ended: `test/chaos/call-log` of the service says what each kind means. */
+/** Outcome of a call; `test/chaos/call-log` of the service defines the kinds. */
 export type Outcome = { readonly kind: string } & Readonly<Record<string, unknown>>;
 
 type Line = {
@@ -26,7 +26,7 @@ type Line = {
   readonly outcome: Outcome;
 };
 
-/** Writes a call that has ended as a line of JSON to standard output. */
+/** Writes a finished call as a line of JSON to standard output. */
 export function writeLine({ id, requested, instance, traffic, outcome }: Line): void {
   const endMs = performance.now();
   const { startMs = endMs, attempts: tries = 0, key } = traffic ?? {};
@@ -34,7 +34,7 @@ export function writeLine({ id, requested, instance, traffic, outcome }: Line): 
   process.stdout.write(`${JSON.stringify(call)}\n`);
 }
 
-/** What a result means for the log. */
+/** Outcome of a result in the log. */
 export function outcomeOfResult(
   result: { readonly etag: string | undefined; readonly throttled?: unknown },
   traffic: Traffic | undefined,
@@ -45,7 +45,7 @@ export function outcomeOfResult(
   return { kind: 'acknowledged', etag, bodyHash: hash.digest('base64url').slice(0, 22) };
 }
 
-/** What an error means for the log. Throws what is no error of the client. */
+/** Outcome of an error in the log. Throws errors that are not the client's. */
 export function outcomeOfError(error: unknown): Outcome {
   if (!(error instanceof IdentityEngineError)) throw error;
   const { mayHaveHappened } = error as { mayHaveHappened?: boolean };

@@ -3,7 +3,10 @@ import type { WireCall } from './wire-case.ts';
 
 type Arguments = Readonly<Record<string, ReturnType<typeof JSON.parse>>>;
 
-/** Makes the call of a case: a promise of its result or page, or an iterable of items or events. */
+/**
+ * Makes the call of a case: returns a promise of its result or page, or an iterable of items or
+ * events.
+ */
 export function makeCall(client: IdentityEngine, call: WireCall): unknown {
   const options = optionsOf(call.options ?? {});
   const given = call.arguments ?? {};

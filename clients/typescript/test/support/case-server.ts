@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { FakeServer, type Reaction, type Received } from './fake-server.ts';
 import type { Exchange, WireCase } from './wire-case.ts';
 
-/** Plays the server's side of a case, and says what was wrong with the client's. */
+/** Plays the server's side of a case and reports wrong requests. */
 export class CaseServer implements AsyncDisposable {
   readonly #server: FakeServer;
   readonly #case: WireCase;
@@ -39,7 +39,7 @@ export class CaseServer implements AsyncDisposable {
     return this.#server.baseUrl;
   }
 
-  /** Throws for a request that was not as the case has it, is missing or was one too many. */
+  /** Throws if a request was wrong, missing or unexpected. */
   assertPlayed(): void {
     if (this.#faults.length > 0) throw this.#faults[0];
     assert.is(this.#server.received.length, this.#case.exchanges.length, 'requests');

@@ -2,15 +2,15 @@ import * as assert from 'uvu/assert';
 import { type ClientOptions, IdentityEngine } from '../../src/identity-engine.ts';
 import type { FakeServer } from './fake-server.ts';
 
-/** The key of clients of a fake server. */
+/** API key for fake servers. */
 export const KEY = 'svc_sk_of_the_tests';
 
-/** A client of a fake server that does not take long over anything. */
+/** A client of a fake server with short timeouts. */
 export function clientOf(server: Pick<FakeServer, 'baseUrl'>, options: ClientOptions = {}) {
   return new IdentityEngine({ apiKey: KEY, baseUrl: server.baseUrl, ...options });
 }
 
-/** What a promise rejects with, which is of this class. */
+/** Returns the rejection of a promise and checks its class. */
 export async function rejection<T>(
   promise: Promise<unknown>,
   expected: abstract new (...parameters: never[]) => T,

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A request as it arrived, with its body parsed. */
+/** A received request with its parsed body. */
 export type Received = {
   readonly method: string;
   /** Path with query. */
@@ -11,10 +11,10 @@ export type Received = {
   readonly body: unknown;
 };
 
-/** What the server does with one request. */
+/** Server's reaction to one request. */
 export type Reaction = (response: ServerResponse, request: Received) => void | Promise<void>;
 
-/** A server on a real socket that treats its n-th request as the n-th reaction says; the last one goes on. */
+/** Server on a real socket. The nth request gets the nth reaction; the last reaction repeats. */
 export class FakeServer implements AsyncDisposable {
   readonly received: Received[] = [];
   readonly baseUrl: string;
@@ -50,13 +50,13 @@ export class FakeServer implements AsyncDisposable {
   }
 }
 
-/** A base address that nothing listens at. */
+/** A base address without a listener. */
 export async function closedAddress(): Promise<string> {
   await using server = await FakeServer.start();
   return server.baseUrl;
 }
 
-/** A success with this data. */
+/** A successful answer with this data. */
 export function data(value: unknown, headers: Record<string, string> = {}): Reaction {
   return answer(200, { data: value }, headers);
 }
@@ -84,7 +84,7 @@ export function answer(
   };
 }
 
-/** The page of a proxy that has no service behind it. */
+/** Error page of a proxy without a backend. */
 export function proxyPage(status: number): Reaction {
   return (response) => {
     response.writeHead(status, { 'content-type': 'text/html' });
@@ -92,7 +92,7 @@ export function proxyPage(status: number): Reaction {
   };
 }
 
-/** Cuts the connection when the request has arrived. */
+/** Cuts the connection after the request has arrived. */
 export const cut: Reaction = (response) => void response.socket?.destroy();
 
 /** Cuts the connection in the middle of the answer. */
@@ -104,7 +104,7 @@ export const cutInBody: Reaction = (response) => {
 /** Never answers. */
 export const silence: Reaction = () => undefined;
 
-/** Limit headers of an answer: those of `LIMITS_READ`. */
+/** Limit headers of an answer, equal to `LIMITS_READ`. */
 const LIMITS = {
   'x-ratelimit-limit': '60',
   'x-ratelimit-remaining': '59',

@@ -1,17 +1,17 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** What a proxy does to the requests that pass through it, each from 0 to 1. */
+/** Fault rates of a proxy, each from 0 to 1. */
 export type Flakiness = {
-  /** How many connections are cut before a request goes on. */
+  /** Share of connections cut before the request is forwarded. */
   readonly before: number;
-  /** How many are cut when the answer comes, which the service has then given. */
+  /** Share of connections cut after the service has answered. */
   readonly after: number;
 };
 
 /**
- * A proxy of connections that cuts some of them: when a request comes, so that it never arrives, or when its
- * answer comes, so that it was carried out. `random` decides.
+ * Proxy that cuts connections at random: before forwarding, so that the request is lost, or after
+ * the answer, so that the request took effect. `random` decides.
  */
 export async function flakyProxy(
   target: URL,

@@ -5,25 +5,29 @@ type Stored = { readonly body: string; readonly answer: () => Response };
 type Instance = {
   lastMs: number;
   readonly accepted: number[];
-  /** Observations by their keys, as they were sent. */
+  /** Observations by key, as sent. */
   readonly items: Map<string, string>;
 };
 
-/** How often something goes wrong, from 0 to 1, and what is wrong all the time. */
+/** Fault rates from 0 to 1, and permanent faults. */
 export type Faults = {
   readonly rate: number;
-  /** How far the server's clock is ahead of that of its callers, in milliseconds. */
+  /** Lead of the server's clock over the callers' clock, in milliseconds. */
   readonly skewMs: number;
 };
 
-/** Observations of a batch at most, and how far ahead of the server a timestamp may be, in milliseconds. */
+/**
+ * Maximum observations per batch, and maximum lead of a timestamp over the server's clock, in
+ * milliseconds.
+ */
 const BATCH_MAX = 100;
 const AHEAD_MS_MAX = 300_000;
 const INTERVAL_MS = 1_000;
 
 /**
- * The service as far as batches go, in memory and virtual time: keys, intervals, rules of timestamps, all or
- * nothing. It loses requests before and after applying them, applies some later, refuses and restarts.
+ * Model of the service's batch route, in memory and virtual time: keys, intervals, timestamp rules,
+ * atomicity. Loses requests before and after applying them, applies some late, refuses and
+ * restarts.
  */
 export class ModelServer {
   readonly #clock: VirtualClock;
@@ -32,7 +36,7 @@ export class ModelServer {
   readonly #keys = new Map<string, Stored>();
   #faults: Faults;
   #epoch = 0;
-  /** Requests that have come. */
+  /** Number of received requests. */
   requests = 0;
 
   constructor(clock: VirtualClock, random: () => number, faults: Faults) {
@@ -41,27 +45,27 @@ export class ModelServer {
     this.#faults = faults;
   }
 
-  /** Makes an instance whose newest observation has this time. */
+  /** Creates an instance whose newest observation has this time. */
   create(id: string, lastMs: number): void {
     this.#instances.set(id, { lastMs, accepted: [], items: new Map() });
   }
 
-  /** The numbers of what an instance has accepted, in order. */
+  /** Numbers of an instance's accepted observations, in order. */
   acceptedOf(id: string): readonly number[] {
     return this.#instances.get(id)?.accepted ?? [];
   }
 
-  /** From here on nothing goes wrong any more. */
+  /** Disables all faults. */
   heal(): void {
     this.#faults = { ...this.#faults, rate: 0 };
   }
 
-  /** Ends everything that is under way. */
+  /** Aborts all calls in flight. */
   restart(): void {
     this.#epoch += 1;
   }
 
-  /** What a client is given for `fetch`. */
+  /** Replacement for `fetch`. */
   readonly fetch = async (url: string, init: RequestInit): Promise<Response> => {
     this.requests += 1;
     const work = this.#serve(url, init);
@@ -135,7 +139,7 @@ export class ModelServer {
     return answer();
   }
 
-  /** What the service holds against a batch before it looks at the instance. */
+  /** Refusal of a batch before its instance is read. */
   #faultOf(observations: readonly BatchObservation[]): Response | undefined {
     if (observations.length > BATCH_MAX) {
       return refusal(422, 'invalid_request', 'too_long', undefined, 'observations');
@@ -171,7 +175,7 @@ const FATES = [
   ...['outcome_unknown', 'open_after', 'internal', 'page', 'foreign_refusal', 'foreign_success'],
 ];
 
-/** What the service, or a proxy before it, answers instead, after a call was carried out. */
+/** Error answers of service or proxy that replace the true answer after a call took effect. */
 const INSTEAD: ReadonlyMap<string, () => Response> = new Map([
   ['internal', () => refusal(500, 'internal')],
   ['open_after', () => refusal(503, 'service_unavailable', 'deadline_exceeded')],
@@ -179,14 +183,14 @@ const INSTEAD: ReadonlyMap<string, () => Response> = new Map([
   ['foreign_success', () => new Response('{"data":{}}')],
 ]);
 
-/** What every answer of the service has. */
+/** Header of every answer of the service. */
 const OF_SERVICE = { 'x-request-id': 'req_of_the_model' };
 
 function lost(code: string): TypeError {
   return new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) });
 }
 
-/** The refusal of a gateway, which looks like one of the service. */
+/** Refusal of a gateway, similar to one of the service. */
 function foreign(status: number): Response {
   return new Response(JSON.stringify({ error: 'Not Found', message: 'no route' }), { status });
 }
@@ -195,7 +199,7 @@ function success(data: object, headers: Record<string, string> = {}): Response {
   return new Response(JSON.stringify({ data }), { headers: { ...OF_SERVICE, ...headers } });
 }
 
-/** What the service asks for counts from the time of the first observation. */
+/** Throttled answer; `Retry-After` counts from the first observation's timestamp. */
 function throttled(earlyMs: number, results: readonly object[]): Response {
   const retryAfter = String(Math.max(1, Math.ceil(earlyMs / 1_000)));
   return success(

@@ -1,25 +1,25 @@
 import type { ClientOptions } from '../../src/identity-engine.ts';
 
-/** What went over the wire for one call, over all its attempts. */
+/** Recorded traffic of one call, over all attempts. */
 export type Traffic = {
-  /** Monotonic milliseconds at which the first attempt began. */
+  /** Start of the first attempt, in monotonic milliseconds. */
   readonly startMs: number;
   attempts: number;
-  /** Of the newest attempt. */
+  /** Idempotency key of the newest attempt. */
   key: string | undefined;
-  /** Body of the newest answer that was passed on. */
+  /** Body of the newest forwarded answer. */
   text: string;
 };
 
-/** What is done to requests and answers on their way. */
+/** Faults injected into requests and answers. */
 export type Hardship = {
-  /** Share of answers to changes that are lost after the service has given them. */
+  /** Share of lost answers to changes that took effect. */
   readonly lostShare: number;
-  /** Whether each attempt gets another idempotency key, as of a client that is broken. */
+  /** Whether each attempt gets a new idempotency key, as from a broken client. */
   readonly hasNewKeys: boolean;
 };
 
-/** Stands between a client and the platform's `fetch`, keeps what passes, and loses some of it. */
+/** Wraps the platform's `fetch`, records traffic, and loses some answers. */
 export class RecordedWire {
   readonly #hardship: Hardship;
   readonly #traffic = new Map<string, Traffic>();
@@ -28,14 +28,14 @@ export class RecordedWire {
     this.#hardship = hardship;
   }
 
-  /** Gives out, and forgets, the traffic of the call of this name: its request id, or a mark that it sent. */
+  /** Removes and returns the traffic of a call, by request id or by a marker that it sent. */
   take(name: string): Traffic | undefined {
     const traffic = this.#traffic.get(name);
     this.#traffic.delete(name);
     return traffic;
   }
 
-  /** For `ClientOptions`. */
+  /** `fetch` for `ClientOptions`. */
   readonly fetch: NonNullable<ClientOptions['fetch']> = async (url, init) => {
     const headers = new Headers(init.headers);
     const isKeyed = headers.has('idempotency-key');

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { BufferClock } from '../../src/observation-buffer/buffer-clock.ts';
 
-/** Time that moves only where nothing else can happen. */
+/** Virtual time, which advances only when nothing else can run. */
 export class VirtualClock implements BufferClock {
   readonly random: () => number;
   readonly #timers = new Map<() => void, number>();
@@ -21,7 +21,9 @@ export class VirtualClock implements BufferClock {
     return this.#nowMs;
   }
 
-  /** Sets the calendar forward, or back by less than 0, in milliseconds; time goes on as it did. */
+  /**
+   * Sets the wall clock forward or back (negative), in milliseconds. Monotonic time is unchanged.
+   */
   step(ms: number): void {
     this.#aheadMs += ms;
   }
@@ -32,12 +34,12 @@ export class VirtualClock implements BufferClock {
     return () => void this.#timers.delete(timer);
   }
 
-  /** Resolves after `ms` milliseconds of this time. */
+  /** Resolves after `ms` milliseconds of virtual time. */
   async sleep(ms: number): Promise<void> {
     await new Promise<void>((resolve) => this.after(ms, resolve));
   }
 
-  /** Moves on until the promise settles. Throws where nothing is left to wait for. */
+  /** Advances time until the promise settles. Throws if no timer is left. */
   async run<T>(promise: Promise<T>): Promise<T> {
     let isSettled = false;
     const settle = () => {
@@ -61,7 +63,7 @@ export class VirtualClock implements BufferClock {
   }
 }
 
-/** Numbers from 0 up to 1 that a seed decides (mulberry32). */
+/** Pseudo-random numbers in [0, 1) from a seed (mulberry32). */
 export function randomOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 
-/** A wire case as `clients/cases/README.md` describes it. */
+/** A wire case, as described in `clients/cases/README.md`. */
 export type WireCase = {
   readonly name: string;
   readonly key: string;
@@ -14,7 +14,7 @@ export type WireCase = {
   readonly expect: Expected;
 };
 
-/** The call of a case. Tests know what its arguments are. */
+/** Call of a case, with arguments known to the tests. */
 export type WireCall = {
   readonly method: string;
   readonly instance?: string;
@@ -22,7 +22,7 @@ export type WireCall = {
   readonly options?: Readonly<Record<string, ReturnType<typeof JSON.parse>>>;
 };
 
-/** A request and what the server does with it. */
+/** A request and the server's reaction. */
 export type Exchange = {
   readonly request: {
     readonly method: string;
@@ -44,7 +44,7 @@ export type Exchange = {
       };
 };
 
-/** What a call comes to; what is not named is not looked at. */
+/** Expected outcome of a call; unnamed fields are not checked. */
 export type Expected = {
   readonly data_of?: number;
   readonly data?: unknown;
@@ -62,7 +62,7 @@ export type Expected = {
   readonly [fact: string]: unknown;
 };
 
-/** Every recorded case, with the file it stands in. */
+/** All recorded cases with their file names. */
 export function wireCases(): (WireCase & { readonly file: string })[] {
   const folder = new URL('../../../cases/', import.meta.url).pathname;
   return globSync('*.json', { cwd: folder })

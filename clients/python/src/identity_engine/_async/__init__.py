@@ -1,1 +1,1 @@
-"""The asynchronous client, written by hand; ``_sync`` is made of it."""
+"""The asynchronous client, written by hand; ``_sync`` is generated from it."""

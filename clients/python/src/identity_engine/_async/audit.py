@@ -14,7 +14,7 @@ _LINES = Many[AuditLine]
 
 
 class AsyncAudit:
-    """Who did what to keys, plan, members and instances of the account."""
+    """Audit trail of keys, plan, members and instances of the account."""
 
     def __init__(self, caller: AsyncCaller) -> None:
         self._caller = caller
@@ -34,20 +34,20 @@ class AsyncAudit:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> AsyncPage[AuditLine]:
-        """One page of lines, newest first. A page that found nothing yet may have a next one.
+        """One page of lines, newest first. An empty page may still have a next page.
 
         Args:
             limit: 1 to 100 lines; 20 if left out.
-            cursor: The ``next_cursor`` of the page before.
-            action: What was done, or the first words of it: ``key`` is every ``key.…``.
-            actor: Id of the key, user or token that did it.
-            target: Id of what it was done to.
+            cursor: The ``next_cursor`` of the previous page.
+            action: Action, or its first words: ``key`` matches every ``key.…``.
+            actor: Id of the acting key, user or token.
+            target: Id of the object acted on.
             outcome: ``begun``, ``done``, ``repeated``, or the code of a refusal.
             from_: No lines before this time, RFC 3339 or an aware datetime.
             until: Only lines before this time.
             request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
             ForbiddenError: The key is a read key.

@@ -35,14 +35,14 @@ class AsyncIdentityEngine:
         api_key: The key; ``IDENTITY_ENGINE_API_KEY`` if left out.
         base_url: The address, ending in ``/v1``; ``IDENTITY_ENGINE_BASE_URL`` if left out, and
             without that the address of ``make run``, ``http://127.0.0.1:8000/v1``.
-        timeout_s: Deadline of one call with all its attempts, in seconds.
-        attempt_timeout_s: How long one attempt may take until its body is read, in seconds.
-        attempts_max: How often a call is sent at most, from 1; as often as its deadline allows if
-            left out.
+        timeout_s: Deadline of one call including retries, in seconds.
+        attempt_timeout_s: Maximum time of one attempt until its body is read, in seconds.
+        attempts_max: Maximum number of requests per call, from 1; retries until the deadline by
+            default.
         http_client: An httpx client to send with, for proxies or certificates of one's own. It is
             not closed with this client. If left out, one is made. Up to 100 calls are under way at
             once.
-        on_attempt: Called after every attempt, with neither the key nor bodies. Its errors are
+        on_attempt: Called after every attempt, without key and bodies. Its exceptions are
             logged.
 
     Raises:
@@ -71,7 +71,7 @@ class AsyncIdentityEngine:
         self._caller = AsyncCaller(settings, http_client)
         self._hubs = AsyncHubs()
         self.instances = AsyncInstances(self._caller)
-        """Create, read, rename, delete and list instances."""
+        """Creates, reads, renames, deletes and lists instances."""
         self.personas = AsyncPersonas(self._caller)
         """The reference personas."""
         self.tests = AsyncTests(self._caller)
@@ -85,15 +85,15 @@ class AsyncIdentityEngine:
 
     @property
     def base_url(self) -> str:
-        """The address that calls go to."""
+        """Base address of the calls."""
         return self._caller.settings.base_url
 
     def instance(self, id: str) -> AsyncInstanceHandle:
-        """A handle of one instance, to observe it and to read what became of it. Asks nothing."""
+        """Returns a handle of one instance, without a request."""
         return AsyncInstanceHandle(self._caller, self._hubs, id)
 
     async def aclose(self) -> None:
-        """Closes the connections. Calls after it fail."""
+        """Closes the connections. Later calls fail."""
         await self._caller.connections.aclose()
 
     async def __aenter__(self) -> Self:

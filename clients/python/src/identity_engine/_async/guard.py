@@ -1,4 +1,4 @@
-"""A guard of actions: what the newest contract says of them."""
+"""A guard that checks actions against the newest contract."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from identity_engine.models import Contract
 from identity_engine.results import Result
 
 Verdict = Literal["allowed", "forbidden", "open"]
-"""``open``: the contract names the action in neither list and leaves it to the caller."""
+"""``open``: the contract lists the action neither as allowed nor as forbidden; the caller decides.
+"""
 
 
 class AsyncContractGuard:
-    """Holds the newest contract that its handle has received. Safe to use from several threads."""
+    """Holds the newest contract received by its handle. Thread-safe."""
 
     def __init__(
         self,
@@ -41,27 +42,29 @@ class AsyncContractGuard:
         self._held: Seen | None = None
         self._reset_s = -math.inf
         self.max_age_s = max_age_s
-        """How old the contract may be, in seconds; None: any age."""
+        """Maximum age of the contract in seconds; None for any age."""
 
     @property
     def contract(self) -> Contract | None:
-        """The contract that is held; None before the first one."""
+        """The newest contract; None before the first."""
         held = self._held
         return None if held is None else held.contract
 
     @property
     def age_s(self) -> float | None:
-        """Seconds since the request that brought the contract began, or its event came; None
-        without one."""
+        """Age of the contract in seconds; None without a contract.
+
+        The age counts from the start of the request or from the arrival of the event.
+        """
         held = self._held
         return None if held is None else self._monotonic_s() - held.began_s
 
     def verdict(self, action: KnownAction) -> Verdict:
-        """What the contract says of an action.
+        """Returns the verdict of the contract on an action.
 
         Raises:
-            UnknownActionError: This version knows no such action, and the contract names none.
-            NoContractError: No contract was seen yet.
+            UnknownActionError: Neither this version nor the contract knows the action.
+            NoContractError: No contract was received yet.
             StaleContractError: The contract is older than ``max_age_s``.
         """
         if not is_known_action(action) and not self._names(action):
@@ -75,19 +78,19 @@ class AsyncContractGuard:
         """Whether the contract does not forbid an action.
 
         Raises:
-            UnknownActionError: This version knows no such action, and the contract names none.
-            NoContractError: No contract was seen yet.
+            UnknownActionError: Neither this version nor the contract knows the action.
+            NoContractError: No contract was received yet.
             StaleContractError: The contract is older than ``max_age_s``.
         """
         return self.verdict(action) != "forbidden"
 
     def require(self, action: KnownAction) -> None:
-        """Does nothing unless the contract forbids the action.
+        """Raises if the contract forbids the action.
 
         Raises:
-            ActionForbiddenError: It does.
-            UnknownActionError: This version knows no such action, and the contract names none.
-            NoContractError: No contract was seen yet.
+            ActionForbiddenError: The contract forbids the action.
+            UnknownActionError: Neither this version nor the contract knows the action.
+            NoContractError: No contract was received yet.
             StaleContractError: The contract is older than ``max_age_s``.
         """
         if not self.allows(action):
@@ -107,14 +110,12 @@ class AsyncContractGuard:
         self._take(Seen(contract, now_s if began_s is None else began_s, now_s, cycle))
 
     async def refresh(self) -> Contract:
-        """Asks the service for the present contract, and holds it. Raises what ``contract``
-        raises.
-        """
+        """Requests the current contract and holds it. Raises the errors of ``contract``."""
         await self._fetch()
         return self._current()
 
     def _names(self, action: str) -> bool:
-        """Whether the held contract names an action, such as one of a later release."""
+        """Whether the contract lists an action, which may be unknown to this version."""
         contract = self.contract
         if contract is None:
             return False

@@ -13,9 +13,7 @@ from identity_engine.errors import IdentityEngineError
 from identity_engine.events import StateEvent
 
 UNREAD_MAX = 1_000
-"""Events that one watcher may leave unread while others go on. A state has about 4,000
-characters.
-"""
+"""Maximum unread events of a watcher. A state has about 4,000 characters."""
 
 
 class Watch:
@@ -24,9 +22,9 @@ class Watch:
     def __init__(self, unread: list[Arrived], last_event_id: str | None) -> None:
         self.unread = deque(unread)
         self.last_event_id = last_event_id
-        """Where the watcher resumes: behind the last event that it has taken."""
+        """Id of the last event taken by the watcher, for resuming."""
         self.is_cut = False
-        """Whether it was too slow: it goes on over a connection of its own."""
+        """Whether the watcher was too slow; it continues over its own connection."""
 
     def take(self) -> Arrived:
         """The next unread event."""
@@ -36,10 +34,11 @@ class Watch:
 
 
 class AsyncHub:
-    """Hands the events of one follower to several watchers.
+    """Distributes the events of one follower to several watchers.
 
-    The watcher that has nothing left to read reads for all. A watcher that is ``UNREAD_MAX`` events
-    behind is cut off, so that it neither holds back the others nor takes memory without a bound.
+    A watcher without unread events reads the next event for all. A watcher that falls
+    ``UNREAD_MAX`` events behind is cut off, so that it neither blocks the others nor uses unbounded
+    memory.
     """
 
     def __init__(self, follower: AsyncFollower) -> None:
@@ -53,14 +52,14 @@ class AsyncHub:
         self.is_ended = False
 
     def watch(self) -> Watch:
-        """A new watcher. It begins with the newest state, if one has come, and what followed."""
+        """Adds a watcher, which starts with the newest state and the events since then."""
         with self._lock:
             watch = Watch(self._recent, self._follower.last_event_id)
             self._watches.add(watch)
             return watch
 
     async def next(self, watch: Watch) -> Arrived | None:
-        """The next event of a watcher; None where it was cut off, or nothing follows."""
+        """Returns the watcher's next event; None if it was cut off or the stream ended."""
         while True:
             if watch.unread:
                 return watch.take()
@@ -75,7 +74,7 @@ class AsyncHub:
                     await self._read()
 
     async def leave(self, watch: Watch) -> None:
-        """Ends a watcher; the connection ends with the last one."""
+        """Removes a watcher. The last one closes the connection."""
         with self._lock:
             self._watches.discard(watch)
             is_last = len(self._watches) == 0
@@ -89,7 +88,7 @@ class AsyncHub:
         return self.is_ended or watch.is_cut or len(watch.unread) > 0
 
     async def _read(self) -> None:
-        """Reads one event and hands it out."""
+        """Reads one event and distributes it to all watchers."""
         if self._events is None:
             self._events = self._follower.events()
         try:
@@ -100,7 +99,7 @@ class AsyncHub:
             self._error = error
             self.is_ended = True
         except BaseException:
-            # Cancelling ends the generator, not the stream: that goes on behind the last event.
+            # Cancellation ends the generator only; the stream resumes after the last event.
             self._events = None
             raise
         else:
@@ -123,7 +122,7 @@ class AsyncHub:
 
 
 class AsyncHubs:
-    """The hubs of a client. A hub that no stream holds any more is forgotten."""
+    """Hubs of a client. A hub without streams is removed."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -131,8 +130,9 @@ class AsyncHubs:
         self._hubs = WeakKeyDictionary()
 
     def join(self, place: Place, follower: AsyncFollower, path: str) -> tuple[AsyncHub, Watch]:
-        """The hub of a path in this process and event loop, and a watcher of it. ``follower`` reads
-        for the hub if it is a new one.
+        """Adds a watcher to the hub of a path in this process and event loop.
+
+        ``follower`` reads for the hub if the hub is new.
         """
         with self._lock:
             hubs = self._hubs.setdefault(place, WeakValueDictionary())

@@ -1,4 +1,4 @@
-"""What is read of one instance: state, contract, history, drift, events."""
+"""Reads of one instance: state, contract, history, drift, events."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DRIFT = Many[DriftEvent]
 
 
 class AsyncInstanceReads:
-    """The part of a handle that changes nothing."""
+    """Read-only part of a handle."""
 
     def __init__(self, caller: AsyncCaller, hubs: AsyncHubs, id: str) -> None:
         self._caller = caller
@@ -67,17 +67,17 @@ class AsyncInstanceReads:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[CurrentSnapshot] | NotModified:
-        """The state after the last cycle; processes nothing.
+        """State after the last cycle; processes nothing.
 
         Args:
-            if_none_match: An ``etag``; while it is the present version the answer is
+            if_none_match: An ``etag``; if it is the current version, the answer is
                 ``NotModified``.
             request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
-            NotFoundError: There is no such instance in the account.
+            NotFoundError: The account has no instance with this id.
         """
         call = get(
             path_of("instances", self.id, "snapshot"),
@@ -114,17 +114,17 @@ class AsyncInstanceReads:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[Contract] | NotModified:
-        """What the agent should and should not do now; processes nothing.
+        """Recommended and forbidden behavior of the agent now; processes nothing.
 
         Args:
-            if_none_match: An ``etag``; while it is the present version the answer is
+            if_none_match: An ``etag``; if it is the current version, the answer is
                 ``NotModified``.
             request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
-            NotFoundError: There is no such instance in the account.
+            NotFoundError: The account has no instance with this id.
         """
         call = get(
             path_of("instances", self.id, "contract"),
@@ -152,15 +152,15 @@ class AsyncInstanceReads:
 
         Args:
             limit: 1 to 1,000 entries; 100 if left out.
-            offset: How many of the newest to leave out; 0 if left out.
-            cursor: The ``next_cursor`` of the page before, instead of ``offset``.
+            offset: Number of newest entries to skip; 0 if left out.
+            cursor: The ``next_cursor`` of the previous page, instead of ``offset``.
             generation: ``current`` (if left out) or ``all``: those before resets too.
             request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
-            NotFoundError: There is no such instance in the account.
+            NotFoundError: The account has no instance with this id.
         """
         query = {"limit": limit, "offset": offset, "cursor": cursor, "generation": generation}
         path = path_of("instances", self.id, "history")
@@ -220,15 +220,15 @@ class AsyncInstanceReads:
 
         Args:
             limit: 1 to 1,000 entries.
-            offset: How many of the newest to leave out.
-            cursor: The ``next_cursor`` of the page before, instead of ``offset``.
+            offset: Number of newest entries to skip.
+            cursor: The ``next_cursor`` of the previous page, instead of ``offset``.
             generation: ``current`` (if left out) or ``all``: those before resets too.
             request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
-            NotFoundError: There is no such instance in the account.
+            NotFoundError: The account has no instance with this id.
         """
         query = {"limit": limit, "offset": offset, "cursor": cursor, "generation": generation}
         path = path_of("instances", self.id, "drift")
@@ -295,5 +295,5 @@ class AsyncInstanceReads:
 
 
 def _place_of(entry: HistoryRecord | DriftEvent) -> tuple[int, int]:
-    """Where an entry is in the life of its instance: later entries have a larger one."""
+    """Position of an entry in the life of its instance; grows with time."""
     return entry.generation or 0, entry.cycle

@@ -20,16 +20,16 @@ class AsyncPage(Result[list[T]]):
     """One page of a list: ``data`` are its entries."""
 
     pagination: PageInfo
-    """Where the page lies in the list."""
+    """Position of the page in the list."""
     _fetch_next: Callable[[], Awaitable[AsyncPage[T]]] | None = field(repr=False, compare=False)
 
     @property
     def has_next(self) -> bool:
-        """Whether there is a page behind this one."""
+        """Whether another page follows."""
         return self._fetch_next is not None
 
     async def next(self) -> AsyncPage[T] | None:
-        """The next page; None at the end."""
+        """Returns the next page; None at the end."""
         return None if self._fetch_next is None else await self._fetch_next()
 
 
@@ -43,7 +43,7 @@ async def fetch_page(
     timeout_s: float | None,
     attempts_max: int | None,
 ) -> AsyncPage[T]:
-    """The page of a list that a query asks for."""
+    """Requests one page of a list."""
     call = get(path, query, request_id=request_id)
     listed = listed_of(await caller.send(call, timeout_s, attempts_max), frame)
     following = query_of_next(query, listed.pagination, len(listed.result.data))

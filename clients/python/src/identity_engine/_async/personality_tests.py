@@ -16,7 +16,7 @@ _RESULT = One[TestResult]
 
 
 class AsyncTests:
-    """The personality test. Nothing of it is stored."""
+    """The personality test. The service stores nothing."""
 
     def __init__(self, caller: AsyncCaller) -> None:
         self._caller = caller
@@ -32,8 +32,8 @@ class AsyncTests:
 
         Args:
             request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
         """
         call = get("/test/questions", request_id=request_id)
         return result_of(await self._caller.send(call, timeout_s, attempts_max), _QUESTIONS)
@@ -53,8 +53,8 @@ class AsyncTests:
             answers: ``question_id`` and ``value`` (1 to 5) each, a question at most once.
             version: ``1.0``, which is what the service takes it for if left out.
             request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
             InvalidRequestError: An answer breaks a rule, or there are too few of a mode.

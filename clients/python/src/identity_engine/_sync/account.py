@@ -28,8 +28,8 @@ class OwnAccount:
 
         Args:
             request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
         """
         call = get("/account", request_id=request_id)
         return result_of(self._caller.send(call, timeout_s, attempts_max), _ACCOUNT)

@@ -14,7 +14,7 @@ _PAGE = One[BillingPage]
 class Billing:
     """Pages on which a person buys, changes or cancels a plan.
 
-    Both calls are sent again only after attempts that certainly changed nothing.
+    Calls are retried only if an attempt certainly changed nothing.
     """
 
     def __init__(self, caller: Caller) -> None:
@@ -30,19 +30,19 @@ class Billing:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[BillingPage]:
-        """A page to buy a plan on. The plan counts when the payment provider says that it is paid.
+        """Page for buying a plan. The plan applies once the payment provider confirms the payment.
 
         Args:
             plan: ``indie`` or ``pro``.
-            success_url: Where the page leads after payment: https, up to 2,048 characters; http on
+            success_url: Target of the page after payment: https, up to 2,048 characters; http on
                 a loopback address alone.
-            cancel_url: Where it leads otherwise.
+            cancel_url: Target of the page without payment.
             request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
-            InvalidPlanError: No such plan can be bought.
+            InvalidPlanError: The plan cannot be bought.
             ConflictError: The account has a subscription (``already_exists``) or an agreed plan.
             BillingProviderNotConfiguredError: The service has no payment provider.
         """
@@ -58,14 +58,14 @@ class Billing:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[BillingPage]:
-        """A page to change or cancel what was bought.
+        """Page for changing or cancelling a purchase.
 
         Args:
-            return_url: Where the page leads back: https, up to 2,048 characters; http on a loopback
+            return_url: Return target of the page: https, up to 2,048 characters; http on a loopback
                 address alone.
             request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
             NotFoundError: The account never bought anything.

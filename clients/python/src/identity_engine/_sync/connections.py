@@ -1,4 +1,4 @@
-"""The connections of a client: pools of httpx, and how many calls they carry at once."""
+"""Connections of a client: httpx pools with a limit of concurrent calls."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from identity_engine._version import __version__
 from identity_engine.errors import ClientClosedError, ConfigurationError
 
 GRACE_S = 0.05
-"""How much later than httpx's own time-outs, which know more, the bound of an attempt ends it."""
+"""Delay after httpx's own timeouts, whose errors are more specific, in seconds."""
 
 LEFT_S_MIN = 0.001
-"""What an attempt has at least that got its turn in the last moment, in seconds."""
+"""Minimum time of an attempt that waited for its turn until the deadline, in seconds."""
 
 _VARIABLES = (
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE"),
 )
-"""Variables that httpx reads when it makes a client."""
+"""Environment variables that httpx reads when a client is created."""
 
 
 class Pools:
-    """Connections of one place, and the turns of its calls."""
+    """Connections of one process and event loop, with a queue for calls."""
 
     def __init__(self, spread: Spread[httpx.Client]) -> None:
         self.spread = spread
@@ -49,8 +49,8 @@ class Pools:
 class Connections:
     """Sends requests, one attempt each.
 
-    Each process has pools of its own, and each event loop in it: a socket that two processes or
-    two loops used would bring one of them the answers of the other.
+    Each process and each event loop has its own pools: on a shared socket, one could receive the
+    answer of another.
     """
 
     def __init__(self, settings: Settings, http_client: httpx.Client | None) -> None:
@@ -66,8 +66,7 @@ class Connections:
         self._lock = Lock()
         self._pools: WeakKeyDictionary[Place, Pools] = WeakKeyDictionary()
         self._is_closed = False
-        # An environment that httpx cannot use is an error of the constructor, not of the first
-        # call.
+        # Report an unusable environment in the constructor, not in the first call.
         self._verify = None if http_client is not None else _trust_of(settings.base_url)
         self._unused = None if self._verify is None else self._new()
 
@@ -92,14 +91,12 @@ class Connections:
             pools.slots.release()
 
     def open(self, call: Call, timeout: httpx.Timeout, headers: dict[str, str]) -> httpx.Response:
-        """The answer to a call before its body is read. Raises what ``exchange`` raises."""
+        """Returns an answer before its body is read. Raises the errors of ``exchange``."""
         http = self._present().spread.pools[0]
         return http.send(self._request(http, call, timeout, headers), stream=True)
 
     def close(self) -> None:
-        """Closes the connections of this place, unless they belong to the caller's own httpx
-        client.
-        """
+        """Closes the connections of this place, except those of the caller's httpx client."""
         self._is_closed = True
         pools = self._pools.pop(present_place(), None)
         if self._given is None and pools is not None:
@@ -107,7 +104,7 @@ class Connections:
                 http.close()
 
     def _present(self) -> Pools:
-        """The pools of the present process and event loop."""
+        """Pools of the current process and event loop."""
         if self._is_closed:
             raise ClientClosedError("the client is closed: create a new client")
         if self._given is not None and self._given.is_closed:
@@ -175,7 +172,7 @@ class Connections:
 
 
 def _trust_of(base_url: str) -> ssl.SSLContext:
-    """The certificates to trust. Loading them takes 20 ms, which plain HTTP does without."""
+    """Trusted certificates. Loading takes 20 ms, so plain HTTP skips it."""
     if not base_url.startswith("https:"):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
@@ -185,9 +182,9 @@ def _trust_of(base_url: str) -> ssl.SSLContext:
 
 
 def _environment_error(error: Exception) -> ConfigurationError:
-    """The error for an environment that httpx cannot use, with the variables that are set.
+    """Returns the error for an unusable httpx environment, with the names of the set variables.
 
-    Values stay out: the address of a proxy may hold a password.
+    Values are left out: a proxy address may contain a password.
     """
     names = {*_VARIABLES, *(name.lower() for name in _VARIABLES)}
     given = ", ".join(sorted(name for name in names if os.environ.get(name))) or "no variable"

@@ -1,4 +1,4 @@
-"""``instance.events()``: the live stream of one instance, which resumes by itself."""
+"""``instance.events()``: the live stream of one instance, which reconnects automatically."""
 
 from __future__ import annotations
 
@@ -48,9 +48,7 @@ class EventStream:
         self._place: Place | None = None
         self._is_ended = False
         self.last_event_id: str | None = None if after is None else str(after)
-        """Ordinal of the last cycle that came, to resume behind it; None before anything is
-        known.
-        """
+        """Ordinal of the last received cycle, for resuming; None before the first."""
 
     def __iter__(self) -> Self:
         return self
@@ -76,7 +74,7 @@ class EventStream:
         raise StopIteration
 
     def close(self) -> None:
-        """Closes the connection, unless other streams share it. Iterating ends."""
+        """Ends the iteration. Closes the connection unless other streams share it."""
         self._is_ended = True
         self._leave_other_place()
         if self._hub is not None and self._watch is not None:
@@ -94,9 +92,7 @@ class EventStream:
         self.close()
 
     def _joined(self) -> tuple[Hub, Watch]:
-        """The hub that brings the events: a shared one, or one of this stream alone, which has to
-        begin behind its own last event.
-        """
+        """Hub of this stream: shared, or separate if the stream resumes after an event."""
         if self._hub is None or self._watch is None:
             follower = Follower(self._caller, self._path, self.last_event_id)
             if self.last_event_id is None:
@@ -108,8 +104,9 @@ class EventStream:
         return self._hub, self._watch
 
     def _leave_other_place(self) -> None:
-        """Leaves a connection that another process or event loop opened, without closing it. The
-        stream goes on behind its last event, over a connection of this place.
+        """Leaves a connection of another process or event loop without closing it.
+
+        The stream resumes after its last event over a connection of this process and loop.
         """
         place = present_place()
         if self._place is not place:

@@ -1,4 +1,4 @@
-"""One stream of events of one instance: connections that follow each other without a gap."""
+"""One event stream of one instance over consecutive connections, without gaps."""
 
 from __future__ import annotations
 
@@ -28,27 +28,25 @@ from identity_engine.errors import (
 from identity_engine.events import DeletedEvent, Event
 
 SILENCE_S_MAX = 45.0
-"""Three comments of the service, in seconds: a stream without a byte for so long is dead (interface
-6.3).
-"""
+"""Silence after which a stream is dead, in seconds: three keep-alive comments (interface 6.3)."""
 
 RETRY_S_DEFAULT = 1.0
-"""When to come back to a stream that ended without saying when, in seconds."""
+"""Default delay before a reconnect, in seconds."""
 
 _FOR_GOOD = frozenset({400, 401, 403, 404})
-"""Refusals after which a stream cannot go on."""
+"""Statuses after which a stream must not reconnect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """An event, and where the stream resumes behind it."""
+    """An event, and the id for resuming after it."""
 
     event: Event
     last_event_id: str | None
 
 
 class Follower:
-    """Reads the events of one instance over as many connections as that takes."""
+    """Reads the events of one instance over as many connections as necessary."""
 
     def __init__(self, caller: Caller, path: str, last_event_id: str | None) -> None:
         self._caller = caller
@@ -59,8 +57,10 @@ class Follower:
         self.last_event_id = last_event_id
 
     def events(self) -> Generator[Arrived, None, None]:
-        """The events behind ``last_event_id``. Raises what would come again, and
-        ``RateLimitedError`` once too many streams have been open for as long as a call may take.
+        """Yields the events after ``last_event_id``.
+
+        Raises permanent errors, and ``RateLimitedError`` if too many streams are open for the whole
+        timeout of a call.
         """
         while True:
             try:
@@ -82,9 +82,9 @@ class Follower:
             sleep(wait_s)
 
     def _is_one_too_many(self, error: IdentityEngineError) -> bool:
-        """Whether too many streams have been open for so long that no place will become free.
+        """Whether too many streams have been open for longer than the timeout of a call.
 
-        A stream whose connection broke may find its own place taken for a moment.
+        Earlier refusals are temporary: the service may still count this stream's broken connection.
         """
         if not isinstance(error, RateLimitedError) or error.reason != "too_many_streams":
             self._too_many_since_s = None
@@ -95,7 +95,7 @@ class Follower:
         return now_s - self._too_many_since_s >= self._caller.settings.bounds.timeout_s
 
     def _connection(self) -> Generator[Event, None, None]:
-        """The events of one connection, which ends when the service ends it."""
+        """Yields the events of one connection until the service closes it."""
         response = self._open()
         try:
             blocks = blocks_of(response)
@@ -147,7 +147,7 @@ class Follower:
         raise refusal_of(answer)
 
     def _taken(self, block: ServerSentEvent) -> Event | None:
-        """Notes what a block says of the stream; its event, if it is one."""
+        """Updates the stream from a block. Returns the block's event, if any."""
         self._failures = 0
         self._too_many_since_s = None
         if block.retry is not None:
@@ -159,7 +159,7 @@ class Follower:
 
 
 def _is_for_good(error: IdentityEngineError) -> bool:
-    """Whether the same would come again: a refusal, or data that this version cannot read."""
+    """Whether an error is permanent: a refusal, or data that this version cannot read."""
     if isinstance(error, MalformedAnswerError):
         return error.status == 200
     if isinstance(error, (ConfigurationError, ClientClosedError)):

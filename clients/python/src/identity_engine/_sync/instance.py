@@ -1,4 +1,4 @@
-"""``client.instance(id)``: observe one instance and read what became of it."""
+"""``client.instance(id)``: observes and reads one instance."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ObservationInput = Observation | Mapping[str, Any]
 
 
 class InstanceHandle(InstanceReads):
-    """One instance. Making this asks nothing of the service."""
+    """One instance. Creating a handle sends no request."""
 
     def process(
         self,
@@ -45,7 +45,7 @@ class InstanceHandle(InstanceReads):
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Observed[Processed]:
-        """Processes one observation: one cycle, counted once however often it has to be sent.
+        """Processes one observation: one cycle, counted once despite retries.
 
         An observation less than 1.000 s after the previous one changes nothing and costs nothing:
         ``throttled`` of the result then says how long to wait, and ``data`` is the state before.
@@ -54,16 +54,16 @@ class InstanceHandle(InstanceReads):
             observation: ``mode_target`` and ``signal_strength`` (0 to 1), optionally ``confidence``
                 (0 to 1, 1 if left out), ``context`` (up to 8 KiB of JSON, 16 levels) and
                 ``timestamp`` (at most 300 s ahead of the service).
-            strict: Whether being throttled is a ``ThrottledError`` instead of a value.
+            strict: Raise ``ThrottledError`` for an early observation instead of returning it.
             idempotency_key: 1 to 255 printable ASCII characters; a new UUIDv7 if left out.
             request_id: The caller's own id of the request: 8 to 64 of ``A-Z a-z 0-9 . _ -``.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
             InvalidRequestError: A field breaks a rule.
-            NotFoundError: There is no such instance in the account.
-            QuotaExceededError: The cycles of the month are used up.
+            NotFoundError: The account has no instance with this id.
+            QuotaExceededError: The monthly cycle quota is exhausted.
         """
         call = send(
             "POST",
@@ -137,17 +137,17 @@ class InstanceHandle(InstanceReads):
             observations: 1 to 100, 256 KiB of JSON together. Either all have a ``timestamp``, in
                 order and at least 1.000 s apart, or none has.
             include_intermediate: Whether ``data`` has the state after each one instead of the last.
-            strict: Whether being throttled is a ``ThrottledError`` instead of a value.
+            strict: Raise ``ThrottledError`` for an early observation instead of returning it.
             idempotency_key: 1 to 255 printable ASCII characters; a new UUIDv7 if left out.
             request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
             InvalidRequestError: ``field`` says which one breaks a rule, such as
                 ``observations[3].timestamp``. Nothing was applied.
-            NotFoundError: There is no such instance in the account.
-            QuotaExceededError: Fewer cycles are left of the month than the batch needs.
+            NotFoundError: The account has no instance with this id.
+            QuotaExceededError: The monthly quota has fewer cycles left than the batch needs.
         """
         body: dict[str, object] = {"observations": list(observations)}
         if include_intermediate:
@@ -188,13 +188,13 @@ class InstanceHandle(InstanceReads):
             observations: Without ``timestamp`` they follow each other at 1.000 s; with it the rules
                 of a batch hold.
             request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
             InvalidRequestError: A field breaks a rule, or the first one comes too early
                 (``timestamp_order``).
-            NotFoundError: There is no such instance in the account.
+            NotFoundError: The account has no instance with this id.
         """
         call = send(
             "POST",
@@ -215,19 +215,19 @@ class InstanceHandle(InstanceReads):
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[ResetDone]:
-        """Takes the instance back to cycle 0 of a new generation.
+        """Resets the instance to cycle 0 of a new generation.
 
         Args:
             mode: ``initial``: as it was created; ``default``: the last stable state.
-            if_match: An ``etag``: it is reset only if this is still the present version.
+            if_match: An ``etag``: the reset applies only if this is the current version.
             idempotency_key: 1 to 255 printable ASCII characters; a new UUIDv7 if left out.
             request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
-            ConflictError: The version is another one (``version_mismatch``).
-            NotFoundError: There is no such instance in the account.
+            ConflictError: The current version is another one (``version_mismatch``).
+            NotFoundError: The account has no instance with this id.
         """
         call = send(
             "POST",

@@ -46,7 +46,7 @@ class Instances:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[CreatedInstance]:
-        """Creates an instance, once however often the request has to be sent.
+        """Creates an instance once; retries use the same idempotency key.
 
         Args:
             name: 1 to 100 code points.
@@ -55,8 +55,8 @@ class Instances:
                 (0 to 1, 0.8 if left out), such as the ``initial_config`` of a test result.
             idempotency_key: 1 to 255 printable ASCII characters; a new UUIDv7 if left out.
             request_id: The caller's own id of the request: 8 to 64 of ``A-Z a-z 0-9 . _ -``.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
             InvalidRequestError: A field breaks a rule.
@@ -109,14 +109,14 @@ class Instances:
 
         Args:
             id: ``inst_`` and 16 hexadecimal digits.
-            if_none_match: An ``etag``; while it is the present version the answer is
+            if_none_match: An ``etag``; if it is the current version, the answer is
                 ``NotModified``.
             request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
-            NotFoundError: There is no such instance in the account.
+            NotFoundError: The account has no instance with this id.
         """
         call = get(path_of("instances", id), request_id=request_id, if_none_match=if_none_match)
         return conditional_of(self._caller.send(call, timeout_s, attempts_max), _INSTANCE)
@@ -141,14 +141,14 @@ class Instances:
             id: ``inst_`` and 16 hexadecimal digits.
             name: 1 to 100 code points; unchanged if left out.
             description: Up to 2,000 code points; unchanged if left out.
-            if_match: An ``etag``: the change is made only if it is still the present version.
+            if_match: An ``etag``: the change applies only if this is the current version.
             request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
-            ConflictError: The version is another one (``version_mismatch``).
-            NotFoundError: There is no such instance in the account.
+            ConflictError: The current version is another one (``version_mismatch``).
+            NotFoundError: The account has no instance with this id.
         """
         fields = {"name": name, "description": description}
         call = send(
@@ -177,14 +177,14 @@ class Instances:
 
         Args:
             id: ``inst_`` and 16 hexadecimal digits.
-            if_match: An ``etag``: it is deleted only if this is still the present version.
+            if_match: An ``etag``: the deletion applies only if this is the current version.
             request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
-            ConflictError: The version is another one (``version_mismatch``).
-            NotFoundError: There is no such instance in the account.
+            ConflictError: The current version is another one (``version_mismatch``).
+            NotFoundError: The account has no instance with this id.
         """
         call = send(
             "DELETE",
@@ -219,14 +219,14 @@ class Instances:
 
         Args:
             limit: 1 to 100 entries; 20 if left out.
-            offset: How many entries to leave out at the beginning; 0 if left out.
-            cursor: The ``next_cursor`` of the page before, instead of ``offset``.
+            offset: Number of entries to skip; 0 if left out.
+            cursor: The ``next_cursor`` of the previous page, instead of ``offset``.
             sort: ``created_at`` (if left out) or ``name``.
             order: ``asc`` or ``desc`` (if left out).
             search: 1 to 64 code points: instances whose name contains it, or whose id it is.
             request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
         """
         query = {
             "limit": limit,

@@ -30,8 +30,8 @@ class Personas:
 
         Args:
             request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
         """
         return fetch_page(
             self._caller,
@@ -56,11 +56,11 @@ class Personas:
         Args:
             id: Such as ``persona_analytical``.
             request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call with all its attempts, in seconds.
-            attempts_max: How often this call is sent at most; until its deadline if left out.
+            timeout_s: Deadline of this call including retries, in seconds.
+            attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
-            NotFoundError: There is no such persona.
+            NotFoundError: No persona has this id.
         """
         call = get(path_of("personas", id), request_id=request_id)
         return result_of(self._caller.send(call, timeout_s, attempts_max), _DETAIL)
