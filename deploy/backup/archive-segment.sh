@@ -1,5 +1,6 @@
 #!/bin/sh
-# Cassandra's archive_command: sh archive-segment.sh %path %name ARCHIVE. A name that is there is whole.
+# Archives a commit log segment, as Cassandra's archive_command: sh archive-segment.sh %path %name
+# ARCHIVE. An existing name is a complete copy.
 set -eu
 segment=$1 name=$2 archive=$3
 cp "$segment" "$archive/.$name.part"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Collects what Cassandra is to replay: sh collect-log.sh ARCHIVE MARK FOLDER. The folder is made.
-# Segments may be missing from the beginning of the archive (forget-log.sh), but not from its middle.
+# Collects the segments for a replay by Cassandra: sh collect-log.sh ARCHIVE MARK FOLDER. Creates
+# the folder. Segments may be missing at the beginning of the archive (forget-log.sh), but not in
+# the middle.
 set -eu
 archive=$1 mark=$1/marks/$2 folder=$3
 test -f "$mark/archived"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Removes what no restore needs any more: sh forget-log.sh ARCHIVE FILE. All segments and marks go that
-# are older than the file: one that was touched right before the oldest snapshot that is kept was taken.
+# Removes segments and marks that no restore needs: sh forget-log.sh ARCHIVE FILE. Deletes
+# everything older than FILE. Touch FILE right before taking the oldest snapshot to keep.
 set -eu
 archive=$1 file=$2
 test -f "$file"

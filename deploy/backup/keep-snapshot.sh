@@ -1,6 +1,6 @@
 #!/bin/sh
-# Keeps a snapshot that nodetool has taken, of all keyspaces: sh keep-snapshot.sh DATA NAME FOLDER. The
-# folder is made, as data of Cassandra: for a restore it is copied to where the data was.
+# Keeps a snapshot of all keyspaces taken by nodetool: sh keep-snapshot.sh DATA NAME FOLDER. Creates
+# the folder with Cassandra's layout. For a restore, copy it to the place of the data.
 set -eu
 data=$1 name=$2 folder=$3
 mkdir -p "$(dirname "$folder")"

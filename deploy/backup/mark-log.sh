@@ -1,19 +1,19 @@
 #!/bin/sh
-# Makes a moment to which can be restored: sh mark-log.sh COMMITLOG ARCHIVE. What is written so far and in
-# no archived segment yet is copied. Prints the name of the mark, its time in UTC.
+# Marks a restore point: sh mark-log.sh COMMITLOG ARCHIVE. Copies all log data that is not yet in an
+# archived segment. Prints the name of the mark: its time in UTC.
 set -eu
 log=$1 archive=$2
 time=$(date -u +%Y-%m-%dT%H:%M:%S.%3NZ)
 mark=$archive/marks/.$time.part
 mkdir -p "$mark"
 names() { (cd "$1" && find . -maxdepth 1 -name 'CommitLog-*.log' | sed 's:^\./::' | sort); }
-# What is in the archive now is whole and closed. What comes there later is copied beside the rest.
+# Currently archived segments are complete. Segments archived later are copied with the rest.
 names "$archive" >"$mark/archived"
 names "$log" >"$mark/written"
 names "$archive" >"$mark/since"
-# The newest first: what is written meanwhile may then lengthen an older one, but leaves no gap behind it.
+# Copy newest first: a concurrent write may extend an older segment, but leaves no gap.
 for name in $(sort -u "$mark/written" "$mark/since" | comm -23 - "$mark/archived" | sort -r); do
-  # One that has gone from the log in between is in the archive, and closed.
+  # A segment that left the log meanwhile is complete in the archive.
   cp "$log/$name" "$mark/" 2>/dev/null || cp "$archive/$name" "$mark/"
 done
 rm "$mark/written" "$mark/since"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Puts Node, and all that it needs of a system, into a folder that becomes the root of an image.
+# Copies Node and the system files that it needs into a folder that becomes the root of an image.
 # Usage: collect-runtime.sh FOLDER [NODE]
 set -eu
 folder=$1
@@ -8,13 +8,13 @@ node=${2:-$(command -v node)}
 mkdir -p "$folder/usr/local/bin" "$folder/etc" "$folder/tmp"
 cp "$node" "$folder/usr/local/bin/node"
 
-# Its libraries and their loader, at the paths by which they are looked up.
+# Node's libraries and their loader, at their look-up paths.
 ldd "$node" | grep -o '/[^ ]*' | sort -u | while read -r library; do
   mkdir -p "$folder$(dirname "$library")"
   cp -L "$library" "$folder$library"
 done
 
-# Names of hosts come from /etc/hosts first; the C library alone would ask the network first.
+# Resolve host names from /etc/hosts first; by default the C library would ask the network first.
 echo 'hosts: files dns' >"$folder/etc/nsswitch.conf"
 echo 'node:x:1000:1000::/nonexistent:/usr/sbin/nologin' >"$folder/etc/passwd"
 echo 'node:x:1000:' >"$folder/etc/group"

@@ -1,17 +1,16 @@
 #!/bin/sh
-# Makes the secrets that a namespace of the service lacks, and the keys that a secret lacks since a new
-# release wants them, with random values; changes no value that is there.
-# Usage: make-secrets.sh NAMESPACE
+# Creates missing secrets in a namespace of the service, and keys that a new release adds, with
+# random values. Changes no existing value. Usage: make-secrets.sh NAMESPACE
 set -eu
 namespace=$1
 
 random() { openssl rand -hex 32; }
 
-# NATS reads the value of a variable as it reads its settings. Hexadecimal that begins as a number does, such
-# as 3e5…, many versions take for one, and do not start. With this letter in front it is always a string.
+# NATS parses a variable's value like its settings: many versions read hexadecimal text such as 3e5…
+# as a number, and do not start. With this leading letter, the value is always a string.
 nats_password() { echo "n$(random)"; }
 
-# What is on a command line, every user of this machine can read: values go by standard input.
+# Pass values on standard input: every user of this machine can read command lines.
 string_data() {
   echo 'stringData:'
   for pair in "$@"; do echo "  ${pair%%=*}: \"${pair#*=}\""; done
