@@ -6,7 +6,7 @@ import { importsOf, sourceOf } from '#test/architecture/source-tree';
 const files = globSync('clients/typescript/src/**/*.ts');
 const client = suite('the TypeScript client');
 
-client('is looked at', () => {
+client('is inspected', () => {
   assert.ok(files.length > 20, `${files.length}`);
 });
 
@@ -21,7 +21,7 @@ client('imports nothing but its own files; the spool also modules of Node.js', (
   }
 });
 
-client('says of each export what it promises', () => {
+client('documents every export', () => {
   for (const file of files.filter((name) => !/\/(models|identity-engine)\.ts$/.test(name))) {
     const lines = sourceOf(file).split('\n');
     for (const [index, line] of lines.entries()) {

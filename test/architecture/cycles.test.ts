@@ -25,7 +25,7 @@ search('keeps two cycles apart that one file joins in one direction', () => {
 
 const tree = suite('the imports of all files');
 
-tree('are read, each with the file behind it', () => {
+tree('are found with their files', () => {
   const targets = [...graph.values()].flat();
   assert.ok(targets.length > 3_000, 'a gate that looks at nothing passes everything');
   assert.equal(

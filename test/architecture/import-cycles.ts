@@ -1,7 +1,10 @@
-/** Who imports whom: files by the files that they import. */
+/** Import graph: files by the files that they import. */
 export type ImportGraph = ReadonlyMap<string, readonly string[]>;
 
-/** Groups of files that import each other, in one step or more; each sorted, and they too. */
+/**
+ * Import cycles: groups of files that import each other, directly or indirectly. Sorted groups of
+ * sorted files.
+ */
 export function cyclesIn(graph: ImportGraph): string[][] {
   const reachable = new Map([...graph.keys()].map((file) => [file, reachableFrom(graph, file)]));
   const isOnCycle = (file: string) => reachable.get(file)?.has(file) === true;
@@ -15,7 +18,7 @@ export function cyclesIn(graph: ImportGraph): string[][] {
   return [...groups.values()];
 }
 
-/** The files that a file imports, in one step or more. */
+/** Files that a file imports, directly or indirectly. */
 function reachableFrom(graph: ImportGraph, start: string): ReadonlySet<string> {
   const seen = new Set<string>();
   const ahead = [...(graph.get(start) ?? [])];

@@ -1,4 +1,6 @@
-/** Who may import whom: the map of the system (architecture 2). All may use `EVERYWHERE`. */
+/**
+ * Import rules: which layer may import which (architecture 2). All layers may import `EVERYWHERE`.
+ */
 export const LAYERS: Record<string, readonly string[]> = {
   identity: [],
   accounts: [],
@@ -58,46 +60,46 @@ export const LAYERS: Record<string, readonly string[]> = {
   ],
 };
 /**
- * What runs in browsers: a layer of its own inside the folder of the console, which imports of the
- * service the pure functions of the model alone, and which nothing of it imports.
+ * Browser code of the console: a separate layer. Of the service, it may import only the pure model,
+ * and nothing imports it.
  */
 const PAGES = /^services\/programs\/console\/pages\//;
 
-/** The layer that a file is in. */
+/** Layer of a file. */
 export const layerOf = (file: string): string =>
   PAGES.test(file) ? 'pages' : (file.split('/')[2] ?? '');
 
-/** The layer that an import names; components of pages are imported by a name of their own. */
+/** Layer of an import name; page components have their own import name. */
 export function layerNamed(target: string): string | undefined {
   const name = /^#([^/]+)/.exec(target)?.[1];
   return name === 'view' ? 'pages' : name;
 }
 
-/** What a file may import of other layers; undefined: its layer is not on the map. */
+/** Layers that a file may import; undefined if its layer is not on the map. */
 export function allowedTo(file: string): readonly string[] | undefined {
   const own = LAYERS[layerOf(file)];
   return PURE.test(file) || PAGES.test(file) ? own : own?.concat(EVERYWHERE);
 }
 
-/** Layers of pure functions: they import nothing but one another's own files. */
+/** Pure layers, which may import only each other. */
 export const PURE = /^services\/(domain\/(identity|accounts)|infrastructure\/errors)\//;
-/** The types outside its row of the map that a pure layer may import; nothing of them is code. */
+/** Type imports of pure layers beyond the map; no code. */
 export const PURE_TYPES: Record<string, RegExp> = {
   accounts: /^import type \{ Instant \} from '#stdlib\/clock';$/gm,
 };
-/** What decides in a cluster, from evidence or rows and time: drivers beside them do the I/O. */
+/** Pure decision functions of a cluster; separate drivers do the I/O. */
 export const PURE_CORES = ['failure-detector', 'failure-evidence', 'shard-planner', 'ring'].map(
   (name) => `services/actor-system/cluster/${name}.ts`,
 );
-/** What every layer but the pure ones may import. */
+/** Layers that every layer except the pure ones may import. */
 const EVERYWHERE = ['stdlib', 'telemetry', 'errors'];
 
-/** The one executable and the one reader of the environment stand above the layers. */
+/** Entry point and configuration reader, outside the layers. */
 export const ROOT_FILES = ['services/main.ts', 'services/config.ts'];
-/** Who may import those. */
+/** Files that may import the root files. */
 export const ROOT_IMPORTERS = /^services\/(programs\/startup\/|main\.ts)/;
 
-/** The one place in which a vendor's name may be spoken. */
+/** The only place that may name each vendor. */
 export const VENDORS: Record<string, RegExp> = {
   '@grpc/': /^services\/infrastructure\/grpc\//,
   '@bufbuild/': /^services\/infrastructure\/grpc\//,
@@ -115,7 +117,7 @@ export const VENDORS: Record<string, RegExp> = {
   pino: /^services\/infrastructure\/telemetry\/logger\.ts$/,
 };
 
-/** Words that may be spoken in one place only. */
+/** Words that may occur in one place only. */
 export const SPOKEN_ONCE: Record<string, { word: RegExp; home: RegExp }> = {
   'a request of a page': {
     word: /\bfetch\(/,
@@ -129,5 +131,5 @@ export const SPOKEN_ONCE: Record<string, { word: RegExp; home: RegExp }> = {
   },
 };
 
-/** Pure functions of the standard library that a pure layer may call. */
+/** Pure functions of Node.js that a pure layer may call. */
 export const PURE_BUILTINS = /node:(zlib|crypto)'/g;

@@ -4,19 +4,21 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ALL, SERVICES, sourceOf } from '#test/architecture/source-tree';
 
-/** Most files hold 100 to 400 lines. Above the maximum there is nearly always a second concept. */
+/**
+ * Maximum lines per file. Most files have 100 to 400; longer files usually hold a second concept.
+ */
 const FILE_LINES_MAX = 500;
 const FUNCTION_LINES_MAX = 60;
 const BANNED_NAMES = /^(utils?|helpers?|common|shared|misc|types|index)\b/;
 
 const sizes = suite('every file');
 
-sizes('is looked at', () => {
+sizes('is inspected', () => {
   assert.ok(SERVICES.length > 100, 'a gate that looks at nothing passes everything');
   assert.ok(ALL.length > 900, `${ALL.length}`);
 });
 
-sizes('is short and named for what it holds', () => {
+sizes('is short and named in kebab-case', () => {
   for (const file of ALL) {
     const lineCount = sourceOf(file).split('\n').length - 1;
     assert.ok(lineCount <= FILE_LINES_MAX, `${file}: ${lineCount} lines`);
@@ -34,7 +36,7 @@ sizes('has short functions only, as biome.json has it', () => {
   assert.equal(overrides, [], 'no file is left out');
 });
 
-sizes('of the services says of each export what it promises', () => {
+sizes('of the services documents every export', () => {
   for (const file of SERVICES) {
     const lines = sourceOf(file).split('\n');
     for (const [index, line] of lines.entries()) {

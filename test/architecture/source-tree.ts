@@ -5,7 +5,7 @@ export const SERVICES = globSync('services/**/*.{ts,tsx}', {
   exclude: ['services/infrastructure/grpc/gen/**'],
 });
 
-/** All source of this repository, without generated code. */
+/** All source files of this repository, without generated code. */
 export const ALL = [
   ...SERVICES,
   ...globSync('{test,bench,deploy,loadtest,clients/models}/**/*.ts'),
@@ -17,16 +17,16 @@ export const ALL = [
 /** The text of a file. */
 export const sourceOf = (file: string): string => readFileSync(file, 'utf8');
 
-/** What a source text imports, types included, as it names it. */
+/** Import names in a source text, types included. */
 export const importsIn = (source: string): string[] =>
   [...source.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] ?? '');
 
-/** What a file imports, types included, as it names it. */
+/** Import names of a file, types included. */
 export const importsOf = (file: string): string[] => importsIn(sourceOf(file));
 
 const { imports } = JSON.parse(sourceOf('package.json')) as { imports: Record<string, string> };
 
-/** The file behind the name of an import; undefined for a package or a module of Node. */
+/** File of an import name; undefined for a package or a Node.js module. */
 export function fileOf(target: string): string | undefined {
   const [, layer, rest] = /^(#[^/]+)(?:\/(.*))?$/.exec(target) ?? [];
   const pattern = rest === undefined ? imports[target] : imports[`${layer}/*`];

@@ -3,16 +3,19 @@ import type { z } from 'zod';
 import { adminClient } from '#ctl/admin-client';
 import { UsageView } from '#limiter/admin/schema';
 
-/** A reservation is settled or expired after a minute (architecture 4); the rest is a busy machine. */
+/**
+ * Maximum wait for reservations in ms: they settle or expire within a minute (architecture 4), plus
+ * time for a busy machine.
+ */
 const SETTLED_MS_MAX = 75_000;
 const ASK_EVERY_MS = 500;
 
-/** What an account has used, as `ctl usage` shows it. */
+/** Usage of an account, as in the output of `ctl usage`. */
 export type Usage = z.infer<typeof UsageView>;
 
 /**
- * Asks the limiters at this admin port what each account has used. Rejects when they do not say.
- * `tokenFile`: where its token is, if this user's limiters do not publish it.
+ * Reads the usage of each account from the limiters at this admin port. Rejects if they do not
+ * answer. `tokenFile`: path of the admin token, if the limiters do not publish it for this user.
  */
 export function usagesOf(
   adminUrl: string,
@@ -24,9 +27,9 @@ export function usagesOf(
 }
 
 /**
- * The same when nothing is reserved any more, because a reservation says neither that its cycles were
- * used nor that they were not. Waits no longer than reservations may live: then they are in the answer.
- * A limiter that does not say is asked again as long.
+ * Reads the usage once no reservation is open, because a reservation does not tell whether its
+ * cycles were used. Waits at most for the lifetime of reservations; then the answer includes open
+ * ones. Retries an unavailable limiter meanwhile.
  */
 export async function finalUsagesOf(
   adminUrl: string,

@@ -1,17 +1,19 @@
 import { hash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 
-/** One observation as it was sent; its mark travels in its context, so that its row is known again. */
+/**
+ * An observation as sent. Its mark is in the context, so that its history row can be identified.
+ */
 export type SentObservation = {
   readonly mark: string;
-  /** Position in mode order. */
+  /** Index of the mode. */
   readonly mode: number;
   readonly signal: number;
   readonly confidence: number;
   readonly timestampMs: number;
 };
 
-/** What a caller wanted. */
+/** Requested operation of a call. */
 export type Requested =
   | {
       readonly kind: 'create';
@@ -24,7 +26,7 @@ export type Requested =
       readonly observations: readonly SentObservation[];
       readonly isBatch: boolean;
       readonly isEveryStateWanted: boolean;
-      /** Whether each observation had a key of its own (decision 280). */
+      /** Whether each observation had its own idempotency key (decision 280). */
       readonly hasItemKeys?: boolean;
     }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }
@@ -32,20 +34,20 @@ export type Requested =
   | { readonly kind: 'remove' }
   | { readonly kind: 'read' };
 
-/** How a call ended, over all tries of its caller. */
+/** Outcome of a call over all its attempts. */
 export type Outcome =
-  /** It has happened, with this answer: version by its ETag, state by the hash of the body. */
+  /** Acknowledged, with version from the ETag and state from the body's hash. */
   | {
       readonly kind: 'acknowledged';
       readonly etag: string;
       readonly bodyHash: string;
       readonly cycle: number | undefined;
     }
-  /** It came too early: nothing has happened, and the answer shows the version before. */
+  /** Throttled: nothing happened, and the answer shows the previous version. */
   | { readonly kind: 'throttled'; readonly etag: string }
-  /** It has happened, and its answer cannot be given any more. */
+  /** Applied, but the answer can no longer be replayed. */
   | { readonly kind: 'superseded' }
-  /** It has not happened and never will. */
+  /** Not applied, and never will be. */
   | { readonly kind: 'refused'; readonly status: number; readonly reason: string }
   | { readonly kind: 'unknown'; readonly why: string };
 
@@ -54,25 +56,25 @@ export type Call = {
   readonly id: number;
   readonly requested: Requested;
   readonly accountId: string;
-  /** Empty for a create until its instance is known. */
+  /** Empty for a create until the instance is known. */
   instance: string;
-  /** The `Idempotency-Key`, if it has one. */
+  /** The `Idempotency-Key`, if any. */
   readonly key: string | undefined;
-  /** When the open model wanted it sent: latency counts from here. */
+  /** Scheduled send time of the open model; latency counts from here. */
   readonly dueMs: number;
   readonly startMs: number;
-  /** Infinite while it is under way. */
+  /** Infinite while in flight. */
   endMs: number;
   tries: number;
   outcome: Outcome;
 };
 
-/** The mark of an observation. */
+/** Mark of an observation. */
 export function markOf(callId: number, index: number): string {
   return `${callId}.${index}`;
 }
 
-/** The calls that have sent observations, by the mark of each. */
+/** Calls with observations, by mark. */
 export function callsByMark(calls: readonly Call[]): ReadonlyMap<string, Call> {
   const byMark = new Map<string, Call>();
   for (const call of calls) {
@@ -82,31 +84,31 @@ export function callsByMark(calls: readonly Call[]): ReadonlyMap<string, Call> {
   return byMark;
 }
 
-/** What stands in the log for an answer's body: 132 bits of its SHA-256. */
+/** Body hash in the log: 132 bits of SHA-256. */
 export function bodyHashOf(body: string | Uint8Array): string {
   return hash('sha256', body, 'base64url').slice(0, 22);
 }
 
-/** Whether an answer said that the call has changed something. */
+/** Whether the answer confirms that the call took effect. */
 export function hasHappened({ outcome }: Call): boolean {
   return outcome.kind === 'acknowledged' || outcome.kind === 'superseded';
 }
 
-/** Whether a call changes something when it is carried out. */
+/** Whether a call changes state if applied. */
 export function isWrite({ requested }: Pick<Call, 'requested'>): boolean {
   return requested.kind !== 'read';
 }
 
-/** The caller's own record of what it asked for and was answered, in the order of the calls. */
+/** Acknowledgement log: the caller's record of calls and answers, in call order. */
 export class CallLog {
   readonly calls: Call[] = [];
 
-  /** The id that the next call gets, for marks and names that must be known before. */
+  /** Id of the next call, for marks and names needed in advance. */
   get nextId(): number {
     return this.calls.length + 1;
   }
 
-  /** Notes a call before it is sent. Until its end its outcome is unknown. */
+  /** Adds a call before it is sent. The outcome is unknown until its end. */
   begin(
     fields: Pick<Call, 'requested' | 'accountId' | 'instance' | 'key' | 'dueMs' | 'startMs'>,
   ): Call {
@@ -121,7 +123,7 @@ export class CallLog {
     return call;
   }
 
-  /** Writes the whole log, a call a line in JSON; an infinite end becomes null. */
+  /** Writes the log as JSON lines; an infinite end becomes null. */
   async writeTo(file: string): Promise<void> {
     const lines = this.calls.map((call) => `${JSON.stringify(call)}\n`);
     await writeFile(file, lines);

@@ -5,29 +5,29 @@ import type { Asked, EdgeCaller } from '#test/chaos/edge-caller';
 import { outcomeOf } from '#test/chaos/outcome-of';
 import { requestOf } from '#test/chaos/request-of';
 
-/** Who asks, and where it is written down. */
+/** Log and client of a call. */
 export type CallPorts = { readonly log: CallLog; readonly caller: EdgeCaller };
 
-/** What is asked. */
+/** A call to make. */
 export type Errand = {
   readonly account: NewAccount;
   /** Empty for a create. */
   readonly instance: string;
   readonly requested: Requested;
-  /** The `Idempotency-Key`, if it has one. */
+  /** The `Idempotency-Key`, if any. */
   readonly key: string | undefined;
   readonly dueMs: number;
 };
 
-/** When a caller asks again. */
+/** Retry policy of a caller. */
 export type Patience = {
   readonly isAgain: (outcome: Outcome) => boolean;
-  /** For how long from the first try on, and after which pause, in milliseconds. */
+  /** Total retry time from the first attempt, and pause between attempts, in milliseconds. */
   readonly msMax: number;
   readonly pauseMs: number;
 };
 
-/** One call to its end, over all tries; it stands in the log from its beginning. */
+/** Makes one call with all its retries. The log contains the call from its start. */
 export async function carryOut(
   ports: CallPorts,
   errand: Errand,

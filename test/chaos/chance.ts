@@ -1,4 +1,4 @@
-/** A repeatable source of chance, uniform in [0, 1): mulberry32. For loads, never for secrets. */
+/** Seeded pseudo-random numbers, uniform in [0, 1): mulberry32. For loads, never for secrets. */
 export class Chance {
   #state: number;
 
@@ -14,22 +14,22 @@ export class Chance {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number from 0 to below `end`. */
+  /** A random integer from 0 to below `end`. */
   below(end: number): number {
     return Math.floor(this.next() * end);
   }
 
-  /** Whether something of this probability happens. */
+  /** True with this probability. */
   happens(probability: number): boolean {
     return this.next() < probability;
   }
 
-  /** One of the items; undefined if there is none. */
+  /** A random item; undefined if empty. */
   pick<Item>(items: readonly Item[]): Item | undefined {
     return items[this.below(items.length)];
   }
 
-  /** A UUIDv7 of this moment of the wall clock. */
+  /** A UUIDv7 at this wall-clock time. */
   uuidV7(wallMs: number): string {
     const time = Math.floor(wallMs).toString(16).padStart(12, '0');
     const digits = (count: number) =>

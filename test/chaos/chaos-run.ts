@@ -26,18 +26,18 @@ import { Scene } from '#test/chaos/scene';
 import type { StoreOutage } from '#test/chaos/store-outage';
 import type { Disturbance } from '#test/chaos/timeline';
 
-/** How much is done to a cluster, and how much it has to do meanwhile. */
+/** Faults and load of a chaos run. */
 export type ChaosPlan = {
-  /** State and logs of the cluster, the acknowledgement log, the report. */
+  /** Folder for the cluster's state and logs, the acknowledgement log and the report. */
   readonly folder: string;
-  /** The first of 100 ports of the loopback address. */
+  /** First of 100 loopback ports. */
   readonly ports: number;
   readonly faults: readonly Fault[];
-  /** How long edges wait for a limiter, in milliseconds; as `make cluster` has it unless given. */
+  /** Limiter timeout of edges in milliseconds; default as in `make cluster`. */
   readonly limiterTimeoutMs?: number | undefined;
-  /** 1 unless given. */
+  /** Default 1. */
   readonly cassandraNodes?: 3 | undefined;
-  /** Seconds of load before the first fault: Cassandra compiles what it needs. */
+  /** Seconds of load before the first fault, for JIT compilation in Cassandra. */
   readonly warmS: number;
   /** Quiet seconds after each fault. */
   readonly quietS: number;
@@ -48,41 +48,41 @@ export type ChaosPlan = {
   readonly print: Print;
 };
 
-/** What a run came to. */
+/** Result of a run. */
 export type ChaosResult = {
   readonly log: CallLog;
   readonly disturbances: readonly Disturbance[];
   readonly outages: readonly LimiterOutage[];
   readonly storeOutages: readonly StoreOutage[];
   readonly check: CheckResult;
-  /** What each account was charged, when no call was open any more. */
+  /** Charges of each account after the last call. */
   readonly usages: readonly Usage[];
-  /** When the load began and ended, in monotonic milliseconds. */
+  /** Start and end of the load, in monotonic milliseconds. */
   readonly fromMs: number;
   readonly toMs: number;
   readonly unsent: number;
 };
 
-/** A service that takes longer to stop is worth a line, in seconds. */
+/** Duration of a stop that is worth a log line, in seconds. */
 const SLOW_STOP_S = 5;
 
-/** Everything dirty is stored after so long (architecture 3.2), in milliseconds. */
+/** Maximum age of dirty state before its checkpoint (architecture 3.2), in milliseconds. */
 const STORED_MS = 125_000;
 
-/** Offsets in the cluster's block of ports: of Cassandra, and of the fault proxy before it. */
+/** Port offsets within the cluster's block: Cassandra, and its fault proxy. */
 const CASSANDRA = 3;
 const PROXY = 99;
 
-/** More than any run needs, so that nothing here is ever refused by a plan. */
+/** Account limits above the needs of any run, so that no call exceeds its plan. */
 export const LIMITS = { requests_per_minute: 100_000_000, cycles_per_month: 100_000_000_000 };
 
-/** Accounts and instances whose pages are walked over the API. */
+/** Number of accounts and instances whose pages are read through the API. */
 const HISTORIES_WALKED = 20;
 
 /**
- * Starts a cluster, puts a load on it, does every fault of the plan to it, stops it, and checks from
- * its stores what callers were answered. Rejects when the cluster cannot be started; what the check finds
- * is in the result.
+ * Chaos run: starts a cluster under load, injects every planned fault, stops the cluster, and
+ * compares its stores with the answers to callers. Rejects if the cluster cannot be started. The
+ * result contains the findings.
  */
 export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
   const { folder, ports, print } = plan;
@@ -135,7 +135,7 @@ export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
   };
 }
 
-/** The proxy that some faults take, if the plan has any of them: it costs every statement a little. */
+/** Starts the fault proxy if a fault needs it; the proxy slows every statement a little. */
 async function proxyOf({
   folder,
   ports,
@@ -162,7 +162,7 @@ async function disturb(scene: Scene, load: Load, plan: ChaosPlan): Promise<void>
   await running;
 }
 
-/** What differs from a usual cluster. */
+/** Variables that differ from a normal cluster. */
 function variablesOf(
   { kind }: PlannedProcess,
   { limiterTimeoutMs }: ChaosPlan,
@@ -175,7 +175,7 @@ function variablesOf(
   return { SERVICE_CASSANDRA_CONTACT_POINTS: proxy.address };
 }
 
-/** Accounts of which every limiter has its share: what is made too many is not used. */
+/** Creates accounts spread over all limiters; surplus accounts stay unused. */
 async function accountsOf(cluster: LocalCluster, count: number): Promise<NewAccount[]> {
   const { adminUrl, processes } = cluster.plan;
   const limiters = processes.filter(({ kind }) => kind === 'limiter').map(({ name }) => name);
@@ -189,7 +189,7 @@ async function accountsOf(cluster: LocalCluster, count: number): Promise<NewAcco
   return accounts;
 }
 
-/** What is wrong with the pages of the API. */
+/** Problems of the API's pages. */
 async function pageFindings(
   caller: EdgeCaller,
   accounts: readonly NewAccount[],
@@ -215,7 +215,7 @@ async function pageFindings(
   return findings;
 }
 
-/** Ends every process but the stores, so that nothing writes any more. */
+/** Stops all processes except the stores, so that nothing writes. */
 export async function stopService(cluster: LocalCluster, print: Print): Promise<void> {
   const startedMs = performance.now();
   const stop = async (name: string) => {
@@ -229,8 +229,8 @@ export async function stopService(cluster: LocalCluster, print: Print): Promise<
 }
 
 /**
- * Checks what the stores hold. Engines that left something in their journals alone have not left in
- * good order: that is a finding, and their successors must be able to recover it.
+ * Checks the contents of the stores. If a stopped engine left records in its journal only, the
+ * clean stop failed: this is a finding, and a successor must recover the records.
  */
 export async function checkCluster(
   cluster: LocalCluster,
@@ -262,7 +262,7 @@ async function versionsOf(
   return versions;
 }
 
-/** Lets new engines take over what earlier ones have left, and stops them when it is stored. */
+/** Starts new engines to take over remaining journals, and stops them when everything is stored. */
 async function recover(cluster: LocalCluster, print: Print): Promise<void> {
   const engines = cluster.names.filter((name) => name.startsWith('engine'));
   await Promise.all(engines.map((name) => cluster.start(name)));

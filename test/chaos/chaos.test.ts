@@ -7,21 +7,24 @@ import { FAULTS } from '#test/chaos/faults';
 import { isError } from '#test/chaos/timeline';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
 
-/* The cluster has servers of its own, because some faults kill them; what is asked is whether there are any. */
+/*
+ * The cluster starts its own servers, because some faults kill them; this call only checks that the
+ * programs are installed.
+ */
 const cassandra = cassandraOrSkip();
 const nats = natsOrSkip();
 const { suite } = cassandra.address === '' ? cassandra : nats;
 
-/** A block of 100 ports that neither the defaults of the service nor other tests use. */
+/** First of 100 ports used neither by default nor by other tests. */
 const PORTS = 23_700;
 
-/** Light: other tests run beside it. */
+/** Light load, because other tests run in parallel. */
 const LOAD = { callsPerSecond: 25, instances: 40, accounts: 2, warmS: 3, quietS: 3 } as const;
 
-/** Errors of the whole run: its first calls find everything cold, on a machine that others use. Chosen. */
+/** Maximum error share of the whole run: the first calls hit cold processes on a busy machine. */
 const ERROR_SHARE_OF_ALL_MAX = 0.05;
 
-/** Errors that a kill of an engine may cost. Chosen. */
+/** Maximum error share after the kill of an engine. */
 const ERROR_SHARE_MAX = 0.001;
 
 const killed = suite('when an engine is killed under load');
@@ -40,7 +43,7 @@ killed.after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-killed('the stores hold what callers were answered, and nothing else', () => {
+killed('the stores hold exactly what was acknowledged', () => {
   const { findings, observations } = result.check;
   assert.equal(findings.lines, []);
   assert.ok(observations > 100, `only ${observations} observations were checked`);
@@ -51,11 +54,11 @@ killed('accounts were charged for every observation', () => {
   assert.ok(charged >= result.check.observations, `only ${charged} cycles were charged`);
 });
 
-killed('callers wait a little and meet no errors', () => {
+killed('callers wait a little and get no errors', () => {
   const killedMs = result.disturbances[0]?.fromMs ?? 0;
   const all = result.log.calls;
   assert.ok(all.filter(isError).length <= ERROR_SHARE_OF_ALL_MAX * all.length, 'errors before it');
-  // What was over before it is not what the kill cost.
+  // Exclude calls that ended before the kill.
   const calls = all.filter(({ endMs }) => endMs >= killedMs);
   const errors = calls.filter(isError);
   assert.ok(calls.length > 50, `only ${calls.length} calls`);

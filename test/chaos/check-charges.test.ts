@@ -33,46 +33,46 @@ function findingsOf(committed: number, changes: Partial<Usage>): string[] {
   return findings.lines;
 }
 
-const charges = suite('what an account was charged');
+const charges = suite('the charge of an account');
 
-charges('is what is committed where nothing was lost and nothing expired', () => {
+charges('equals the committed cycles if nothing was lost or expired', () => {
   assert.equal(findingsOf(100, { cycles_used: 100 }), []);
 });
 
-charges('may be more by what crashes lost and what expired, all of it or none', () => {
+charges('may exceed them by lost and expired cycles, in full or in part', () => {
   const explained = { cycles_lost: 20, cycles_expired: 3 };
   assert.equal(findingsOf(100, { cycles_used: 123, ...explained }), []);
   assert.equal(findingsOf(100, { cycles_used: 100, ...explained }), []);
 });
 
-charges('is too little by one cycle', () => {
+charges('is a finding if one cycle too low', () => {
   const [line = ''] = findingsOf(100, { cycles_used: 99 });
   assert.match(line, /100 cycles are committed and 99 charged/);
 });
 
-charges('is too little also where crashes have lost something', () => {
+charges('is a finding if too low despite losses in crashes', () => {
   const lines = findingsOf(100, { cycles_used: 99, cycles_lost: 20, cycles_expired: 3 });
   assert.is(lines.length, 1);
 });
 
-charges('is too much by one cycle that nothing explains', () => {
+charges('is a finding if one unexplained cycle too high', () => {
   assert.match(findingsOf(100, { cycles_used: 101 })[0] ?? '', /101 cycles are charged/);
   const explained = { cycles_lost: 20, cycles_expired: 3 };
   assert.match(findingsOf(100, { cycles_used: 124, ...explained })[0] ?? '', /explain 123/);
 });
 
-charges('is wrong while something is reserved for calls that are over', () => {
+charges('is a finding while a finished call still has a reservation', () => {
   const [line = ''] = findingsOf(100, { cycles_used: 99, cycles_reserved: 1 });
   assert.match(line, /1 cycles are reserved/);
 });
 
-charges('must be nothing for an account that has nothing committed', () => {
+charges('must be zero for an account without committed cycles', () => {
   const findings = new Findings();
   checkCharges([usage({ cycles_used: 1 })], new Map(), findings);
   assert.is(findings.count, 1);
 });
 
-charges('must be known for every account that has something committed', () => {
+charges('must be known for every account with committed cycles', () => {
   const findings = new Findings();
   checkCharges([], new Map([[ACCOUNT, 7]]), findings);
   assert.equal(findings.lines, [`${ACCOUNT}: no limiter says what 7 cycles cost it`]);
@@ -80,7 +80,7 @@ charges('must be known for every account that has something committed', () => {
 
 const counts = suite('when every limiter was killed');
 
-counts('an account whose cycles are fewer than before is a finding, and more are none', () => {
+counts('a lower cycle count than before is a finding; a higher one is not', () => {
   const findings = new Findings();
   const before = [usage({ cycles_used: 50 })];
   checkCountsGoOn(before, [usage({ cycles_used: 60 })], findings);

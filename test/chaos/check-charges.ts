@@ -2,10 +2,10 @@ import type { Usage } from '#test/chaos/account-usage';
 import type { Findings } from '#test/chaos/findings';
 
 /**
- * Every account paid for what it got and for nothing else: committed <= charged <=
- * committed + what crashes lost + what expired unsettled, so both are equal where neither happened.
- * `committed` are the observations that the stores hold by account; what is still reserved is wrong in
- * itself, because no request will ever settle it. The run and the usage are of one month.
+ * Checks the charges of every account: committed <= charged <= committed + lost in crashes +
+ * expired unsettled. Without losses, both are equal. `committed` counts stored observations by
+ * account. An open reservation is a finding, because no request will settle it. Run and usage must
+ * be in one month.
  */
 export function checkCharges(
   usages: readonly Usage[],
@@ -36,7 +36,10 @@ export function checkCharges(
   }
 }
 
-/** Counts never go back, whatever happens to limiters: `later` was asked after `earlier` was answered. */
+/**
+ * Checks that counts never decrease, even after limiter failures. `later` was read after `earlier`
+ * was answered.
+ */
 export function checkCountsGoOn(
   earlier: readonly Usage[],
   later: readonly Usage[],

@@ -5,14 +5,17 @@ import type { Findings } from '#test/chaos/findings';
 import { checkStoreOutage, type StoreOutage } from '#test/chaos/store-outage';
 import { type Disturbance, errorShareOf, isError, timeOf } from '#test/chaos/timeline';
 
-/** What was done to a cluster, and the calls of its load. */
+/** Injected faults, and the calls of the load. */
 type SeenFaults = {
   readonly log: { readonly calls: readonly Call[] };
   readonly disturbances: readonly Disturbance[];
   readonly storeOutages: readonly StoreOutage[];
 };
 
-/** Checks the limits of faults: the share of failed calls, and no acknowledged change in an outage. */
+/**
+ * Checks the limits of faults: the share of failed calls, and no acknowledged change during an
+ * outage.
+ */
 export function checkDemands(
   faults: readonly Pick<Fault, 'name' | 'errorShareMax'>[],
   seen: SeenFaults,

@@ -8,7 +8,7 @@ import type { InstanceCalls } from '#test/chaos/instance-calls';
 import { replayProblem } from '#test/chaos/replayed-history';
 import type { StoredInstance } from '#test/chaos/stored-instance';
 
-/** Checks one instance as the stores hold it against what its callers were answered. */
+/** Compares the stored state of one instance with the answers to its callers. */
 export async function checkInstance(
   stored: StoredInstance,
   calls: InstanceCalls,
@@ -50,7 +50,7 @@ export async function checkInstance(
   if (problem !== undefined) findings.add(`${id}: ${problem}`);
 }
 
-/** Every version was made by one call that has happened, or may have. */
+/** Each version must come from one call that took effect or may have. */
 function checkVersion(head: InstanceHead, calls: InstanceCalls, findings: Findings): void {
   const { instance, writes } = calls;
   const happened = writes.filter(hasHappened).length;
@@ -69,7 +69,7 @@ function checkVersion(head: InstanceHead, calls: InstanceCalls, findings: Findin
   }
 }
 
-/** A deleted instance has left nothing but its marker. */
+/** A deleted instance must leave only its tombstone. */
 async function checkGone(
   { id, head, history, drift }: StoredInstance,
   calls: InstanceCalls,
@@ -93,7 +93,7 @@ async function checkGone(
   }
 }
 
-/** The name is the newest that was acknowledged, or one of unknown outcome. */
+/** The name must be the newest acknowledged one, or one of unknown outcome. */
 function checkName(head: InstanceHead, calls: InstanceCalls, findings: Findings): void {
   const { instance } = calls;
   const nameOf = ({ requested }: Call) => ('name' in requested ? requested.name : undefined);
@@ -112,7 +112,7 @@ function checkName(head: InstanceHead, calls: InstanceCalls, findings: Findings)
   findings.add(`${instance}: its name "${head.name}" is older than that of call ${later.id}`);
 }
 
-/** The create was answered what is stored of it. */
+/** The answer to the create must match the stored instance. */
 function checkCreated(head: InstanceHead, { instance, create }: InstanceCalls, findings: Findings) {
   if (create?.requested.kind !== 'create' || create.outcome.kind !== 'acknowledged') return;
   const first = { ...head, name: create.requested.name, updatedAtMs: head.createdAtMs };
@@ -120,7 +120,10 @@ function checkCreated(head: InstanceHead, { instance, create }: InstanceCalls, f
   findings.add(`${instance}: its create (call ${create.id}) was answered something else`);
 }
 
-/** The stored answer of every keyed call that has happened is the one that its caller got. */
+/**
+ * The stored answer of every applied call with a key must equal the answer that its caller
+ * received.
+ */
 async function checkAnswers(
   { instance, writes }: InstanceCalls,
   store: InstanceStore,

@@ -2,12 +2,12 @@ import { decodeGroup } from '#actor-runtime/record-codec';
 import type { JournalRecord, JournalStore } from '#storage/ports/journal';
 import type { Findings } from '#test/chaos/findings';
 
-/** Slots of a journal read at once. */
+/** Journal slots per read. */
 const SLOTS_AT_ONCE = 256;
 
 /**
- * What still stands in journals is in the heads too: otherwise the cluster was not quiet, or has lost
- * it. `versions` are those of the heads.
+ * Checks that heads include every record left in the journals. Otherwise the cluster was still
+ * active or lost the record. `versions` are the heads' versions.
  */
 export async function checkJournals(
   journals: JournalStore,

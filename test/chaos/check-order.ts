@@ -5,9 +5,9 @@ import type { InstanceCalls } from '#test/chaos/instance-calls';
 import type { StoredInstance } from '#test/chaos/stored-instance';
 
 /**
- * What callers were answered is one order of calls that respects real time: no two writes share a
- * version, a call after an answer sees at least its version, and rows stand in the order of
- * the versions that answered them, and in that of real time.
+ * Checks that all answers fit one linear order that respects real time (linearizability): no two
+ * writes share a version, a call after an answer sees at least its version, and rows follow the
+ * order of versions and of real time.
  */
 export function checkOrder(
   stored: StoredInstance,
@@ -49,7 +49,7 @@ function checkVersions(calls: InstanceCalls, findings: Findings): void {
   }
 }
 
-/** Calls whose answer is older than one that had been given before they began. */
+/** Calls with an answer older than an answer given before they began. */
 function outOfTime(versioned: readonly Versioned[]): { earlier: Versioned; later: Versioned }[] {
   const wrong: { earlier: Versioned; later: Versioned }[] = [];
   const byEnd = versioned.toSorted((left, right) => left.call.endMs - right.call.endMs);
@@ -71,7 +71,7 @@ function isBefore(later: Versioned, earlier: Versioned): boolean {
   return later.version < earlier.version + (isNewVersion(later.call) ? 1 : 0);
 }
 
-/** Whether the call's own version is the one that its answer names. */
+/** Whether the call itself created the version in its answer. */
 function isNewVersion(call: Call): boolean {
   return isWrite(call) && call.outcome.kind === 'acknowledged';
 }
@@ -80,7 +80,7 @@ function byStart(left: Versioned, right: Versioned): number {
   return left.call.startMs - right.call.startMs;
 }
 
-/** After a delete has been answered no call is answered anything else. */
+/** After an acknowledged delete, no call may have any other answer. */
 function checkAfterDelete({ instance, calls }: InstanceCalls, findings: Findings): void {
   const removes = calls.filter((call) => call.requested.kind === 'remove' && hasHappened(call));
   const goneMs = Math.min(...removes.map(({ endMs }) => endMs));

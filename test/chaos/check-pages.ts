@@ -2,10 +2,12 @@ import type { NewAccount } from '#deploy/local/new-account';
 import type { EdgeCaller } from '#test/chaos/edge-caller';
 import type { Findings } from '#test/chaos/findings';
 
-/** Items of one page: the most that the API gives. */
+/** Items per page: the API's maximum. */
 const PAGE_ITEMS = 100;
 
-/** Checks over the API, while nothing changes, that `total` is what the pages list. */
+/**
+ * Checks through the API, while nothing changes, that `total` equals the number of listed items.
+ */
 export async function checkPages(
   caller: EdgeCaller,
   { accountId, apiKey }: NewAccount,

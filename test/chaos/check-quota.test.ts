@@ -27,19 +27,19 @@ function findingsOf(changes: Partial<QuotaUse>): string[] {
   return findings.lines;
 }
 
-const quota = suite('a quota that was used under kills of its limiter');
+const quota = suite('a quota used while its limiter is killed repeatedly');
 
-quota('may have lost as much as the demand allows, or nothing', () => {
+quota('may lose at most the tolerated share', () => {
   assert.equal(findingsOf({}), []);
   assert.equal(findingsOf({ committed: 1_000, acknowledged: 1_000 }), []);
 });
 
-quota('has lost too much by one cycle', () => {
+quota('is a finding if one cycle too many was lost', () => {
   const [line = ''] = findingsOf({ committed: 969, acknowledged: 969 });
   assert.match(line, /969 of 1000 cycles are used, 96.90 %: less than 97.00 %/);
 });
 
-quota('is exceeded by one cycle that was committed, acknowledged or charged', () => {
+quota('is a finding if exceeded by one committed, acknowledged or charged cycle', () => {
   assert.equal(findingsOf({ committed: 1_001 }), [
     '1001 cycles are committed, and the quota is 1000',
   ]);
@@ -48,12 +48,12 @@ quota('is exceeded by one cycle that was committed, acknowledged or charged', ()
   assert.match(findingsOf({ usage })[0] ?? '', /1001 cycles are charged/);
 });
 
-quota('has done everything that clients had acknowledged', () => {
+quota('must include every acknowledged cycle', () => {
   const [line = ''] = findingsOf({ acknowledged: 971 });
   assert.is(line, '971 cycles are acknowledged, and 970 committed');
 });
 
-quota('proves nothing when a client never heard its end, or kills came too late', () => {
+quota('is inconclusive if a client never saw the quota end, or if kills came too late', () => {
   assert.match(findingsOf({ refusedClients: 4 })[0] ?? '', /4 of 5 clients/);
   assert.match(findingsOf({ kills: 1 })[0] ?? '', /killed 1 times instead of 2/);
 });

@@ -2,23 +2,22 @@ import type { Usage } from '#test/chaos/account-usage';
 import type { Findings } from '#test/chaos/findings';
 import type { QuotaDemand } from '#test/chaos/quota-load';
 
-/** What came of a demand. */
+/** Result of a quota run. */
 export type QuotaUse = {
-  /** Cycles that engines have applied, and those that clients had acknowledged. */
+  /** Cycles applied by engines, and cycles acknowledged to clients. */
   readonly committed: number;
   readonly acknowledged: number;
-  /** When nothing was reserved any more. */
+  /** Usage after the last reservation was settled. */
   readonly usage: Pick<Usage, 'cycles_used' | 'cycles_reserved' | 'cycles_lost'>;
-  /** Clients whose calls were refused because the quota is used up. */
+  /** Number of clients refused because the quota was exhausted. */
   readonly refusedClients: number;
-  /** How often the limiter that owned the account was killed. */
+  /** Number of kills of the limiter that owned the account. */
   readonly kills: number;
 };
 
 /**
- * No client gets more than the quota, and crashes of limiters cost little of it: what was committed, what
- * was acknowledged and what is charged are never above the quota, and at least the demanded share of it
- * is committed. What does not add up with the charge is found by `checkCharges`.
+ * Checks a quota run. Committed, acknowledged and charged cycles must not exceed the quota, and
+ * crashes may cost only a small share of it. `checkCharges` finds differences from the charge.
  */
 export function checkQuota(
   { quota, clients, kills, shareMin }: QuotaDemand,
@@ -49,7 +48,7 @@ export function checkQuota(
   }
 }
 
-/** A share in percent, as it is printed. */
+/** A share as printed percentage. */
 export function percent(share: number): string {
   return `${(100 * share).toFixed(2)} %`;
 }

@@ -6,8 +6,9 @@ import { markIn } from '#test/chaos/replayed-history';
 import type { StoredInstance } from '#test/chaos/stored-instance';
 
 /**
- * Every acknowledged observation has exactly one row, as it was sent; a call's rows stand together;
- * nothing refused or throttled has one, and what is unknown has all of its rows once, or none.
+ * Checks the history rows. Every acknowledged observation has exactly one row with its sent values,
+ * and rows of one call are adjacent. Refused or throttled observations have none. A call of unknown
+ * outcome has all its rows once, or none.
  */
 export function checkRows(
   { id, head, history }: StoredInstance,
@@ -83,7 +84,7 @@ function isAsSent(row: HistoryRow, sent: SentObservation): boolean {
   );
 }
 
-/** The calls that the rows of a history came from, in its order. */
+/** Calls behind the rows of a history, in order. */
 export function authorsOf({ history }: StoredInstance, byMark: ReadonlyMap<string, Call>): Call[] {
   const authors = new Set(history.map((row) => byMark.get(markIn(row))));
   return [...authors].filter((call) => call !== undefined);

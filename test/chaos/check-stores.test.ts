@@ -5,7 +5,7 @@ import { WRONGS } from '#test/chaos/planted-wrongs';
 
 const checker = suite('the checker of chaos runs');
 
-checker('finds nothing in a life of which callers were answered truthfully', async () => {
+checker('has no findings if all answers are true', async () => {
   assert.equal(await findingsOf(livedWorld()), []);
 });
 
@@ -21,7 +21,7 @@ for (const { what, found, before, after } of WRONGS) {
   });
 }
 
-checker('takes a create whose answer got lost for what it is, once', async () => {
+checker('accepts a create with a lost answer once', async () => {
   const life = livedWorld();
   life.create(UNKNOWN);
   assert.equal(await findingsOf(life), []);

@@ -9,32 +9,32 @@ import { Findings } from '#test/chaos/findings';
 import { InstanceCalls } from '#test/chaos/instance-calls';
 import { readInstance, type StoredInstance } from '#test/chaos/stored-instance';
 
-/** The stores that a check reads; nothing writes them meanwhile. */
+/** Stores to check; nothing may write to them meanwhile. */
 export type CheckedStores = {
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
-  /** Absent: nothing is known of journals, as with stores that have none. */
+  /** Absent for stores without journals. */
   readonly journals?: JournalStore;
 };
 
-/** What was checked and what was found. */
+/** Result of a check. */
 export type CheckResult = {
   readonly findings: Findings;
   readonly instances: number;
   readonly deleted: number;
   readonly observations: number;
-  /** Observations committed by account, those of deleted instances too. */
+  /** Committed observations by account, including those of deleted instances. */
   readonly committed: ReadonlyMap<string, number>;
   readonly calls: Record<Call['outcome']['kind'], number>;
 };
 
-/** Instances read at once: a server that has just been tormented should not be flooded. */
+/** Concurrent reads of instances, limited to protect a recently disturbed server. */
 const READS_IN_FLIGHT = 8;
 
 /**
- * Proves from the stores alone, after the cluster has stopped or gone quiet, that they hold what
- * callers were answered: what was acknowledged once and with the answered state,
- * nothing that was refused, what is unknown at most once, in an order that respects real time.
+ * Proves from the stores of a stopped or idle cluster that they match the answers to callers: every
+ * acknowledged change once and with the answered state, no refused change, changes of unknown
+ * outcome at most once, in an order that respects real time.
  */
 export async function checkStores(
   { calls }: { readonly calls: readonly Call[] },
@@ -58,7 +58,7 @@ export async function checkStores(
     versions.set(id, stored.head?.version ?? 0);
     observations += stored.history.length;
     const accountId = own[0]?.accountId ?? '';
-    // A deleted instance has left no rows, and its marker their number.
+    // A deleted instance has no rows; its tombstone has the row count.
     const cycles = stored.head?.historyCount ?? 0;
     committed.set(accountId, (committed.get(accountId) ?? 0) + cycles);
   });
@@ -83,8 +83,8 @@ async function loadListings(
 }
 
 /**
- * The calls of every instance that a caller knows of or an account lists. An instance whose id no caller
- * got was made by a create of unknown outcome, once; names say which.
+ * Groups calls by instance, over instances known to callers or listed. An unknown instance must
+ * come from exactly one create of unknown outcome, identified by name.
  */
 function callsByInstance(
   calls: readonly Call[],
@@ -121,7 +121,7 @@ function rowsOf(calls: readonly Call[]): number {
   );
 }
 
-/** Exactly what is there is listed, under its name, by its own account. */
+/** The listing of the account must contain exactly the existing instances with their names. */
 function checkLine(
   { id, head }: StoredInstance,
   line: Line | undefined,

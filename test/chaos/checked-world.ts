@@ -17,16 +17,16 @@ import {
 } from '#test/chaos/call-log';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** The account of every call here. */
+/** Account of all calls. */
 export const ACCOUNT = 'Acc0unt00001';
 
-/** How a call goes. */
+/** Course of a call. */
 type Course = {
   readonly instance?: string;
   readonly key?: string;
-  /** What the caller is answered; the truth, unless a test lies. */
+  /** Answer to the caller; true unless the test falsifies it. */
   readonly answered?: Outcome;
-  /** Whether it happens. */
+  /** Whether the call takes effect. */
   readonly happens?: boolean;
 };
 
@@ -34,7 +34,10 @@ const MODEL = { models: MODELS, steps: new StepTimer(new ManualClock(), () => un
 
 const none = async (): Promise<void> => undefined;
 
-/** A service that makes no mistake, in a few lines: for logs and stores that are right, until a test spoils them. */
+/**
+ * A correct model of the service in a few lines. Produces consistent logs and stores, which tests
+ * then corrupt.
+ */
 export class CheckedWorld {
   readonly log = new CallLog();
   readonly instances = memoryInstanceStore();
@@ -47,7 +50,7 @@ export class CheckedWorld {
   readonly #states = new Map<string, InstanceState>();
   #nowMs = 1_000;
 
-  /** One call to its end; time passes during and after it. */
+  /** Makes one call; time passes during and after it. */
   call(requested: Requested, course: Course = {}): Call {
     const { key, happens = true } = course;
     const { instance = `inst_${this.log.nextId.toString(16).padStart(16, '0')}` } = course;
@@ -76,7 +79,7 @@ export class CheckedWorld {
     return call;
   }
 
-  /** Stores everything, as a cluster that stops in good order. */
+  /** Stores everything, like a cleanly stopped cluster. */
   async store(): Promise<void> {
     for (const [id, state] of this.#states) {
       const head = headOf(state);
@@ -108,7 +111,7 @@ export class CheckedWorld {
   }
 }
 
-/** An instance that shares nothing with this one that an event could change. */
+/** Deep copy of the mutable parts of an instance. */
 function copyOf(state: InstanceState): InstanceState {
   const unstored = new UnstoredRows();
   for (const row of state.unstored?.history ?? []) unstored.addHistory(row);

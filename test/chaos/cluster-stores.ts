@@ -3,7 +3,7 @@ import type { LocalCluster } from '#deploy/local/local-cluster';
 import { foundationOf } from '#startup/foundation';
 import { openStores } from '#startup/ports';
 
-/** The stores of a cluster, for a look from outside. */
+/** Opens the stores of a cluster for reading from outside. */
 export async function openClusterStores({ plan }: LocalCluster) {
   const config = readConfig({ ...plan.shared, SERVICE_LOG_LEVEL: 'silent' });
   const stores = await openStores(config, foundationOf(config, 'chaos'));

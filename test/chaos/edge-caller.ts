@@ -2,20 +2,20 @@ import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { ClusterPlan } from '#deploy/local/cluster-plan';
 
-/** How long a caller waits for one answer: the service's own deadline of 10 s, and some. Milliseconds. */
+/** Caller's timeout of one answer in milliseconds, above the service's deadline of 10 s. */
 const ANSWER_MS_MAX = 15_000;
 
-/** One request of a caller. */
+/** A request of a caller. */
 export type Asked = {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Under `/v1`. */
+  /** Path below `/v1`. */
   readonly path: string;
   readonly apiKey: string;
   readonly idempotencyKey?: string | undefined;
   readonly body?: unknown;
 };
 
-/** What came of sending it once. */
+/** Result of one attempt. */
 export type Answered =
   | {
       readonly kind: 'answer';
@@ -24,20 +24,20 @@ export type Answered =
       readonly etag: string;
       readonly isThrottled: boolean;
     }
-  /** No process took the connection: it was never sent. */
+  /** No process accepted the connection; the request was not sent. */
   | { readonly kind: 'unsent' }
-  /** It was sent, and no answer came. */
+  /** Sent without an answer. */
   | { readonly kind: 'lost'; readonly why: string };
 
-/** Speaks to every edge of a local cluster. */
+/** Client for all edges of a local cluster. */
 export function callerOf({ processes }: ClusterPlan): EdgeCaller {
   const edges = processes.filter(({ kind }) => kind === 'edge');
   return new EdgeCaller(edges.map(({ port }) => `http://127.0.0.1:${port}`));
 }
 
-/** Sends requests to several edges in turn over kept connections, as a balancer before them would. */
+/** Sends requests to several edges in turn over kept-alive connections, like a load balancer. */
 export class EdgeCaller implements Disposable {
-  /** `http://host:port` of every edge. */
+  /** `http://host:port` of each edge. */
   readonly #edges: readonly string[];
   readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: 256 });
   #turn = 0;
@@ -46,7 +46,7 @@ export class EdgeCaller implements Disposable {
     this.#edges = edges;
   }
 
-  /** Sends a request once, to the next edge that takes a connection. Never rejects. */
+  /** Sends a request once, to the next edge that accepts a connection. Never rejects. */
   async send(asked: Asked): Promise<Answered> {
     this.#turn += 1;
     const turn = this.#turn;

@@ -3,30 +3,30 @@ import { type LocalServer, type ServerPlace, startServer } from '#deploy/local/l
 import type { Print } from '#deploy/local/progress';
 import { installedToxiproxy } from '#deploy/local/toxiproxy-install';
 
-/** Starting takes some 20 ms; the rest is a busy machine. */
+/** Maximum start time in milliseconds; usually 20, more on a busy machine. */
 const READY_MS_MAX = 20_000;
 
-/** How long the proxy may take for a command, in milliseconds. */
+/** Timeout of a proxy command, in milliseconds. */
 const ANSWER_MS_MAX = 5_000;
 
-/** What may be done to the traffic. Source: the documentation of toxiproxy, "Toxics". */
+/** Disturbances of traffic. Source: the documentation of toxiproxy, "Toxics". */
 export type Toxic =
   | { readonly type: 'latency'; readonly attributes: { latency: number; jitter: number } }
   | { readonly type: 'bandwidth'; readonly attributes: { rate: number } }
   | { readonly type: 'reset_peer'; readonly attributes: { timeout: number } }
-  /** With a time-out of 0 nothing passes any more and no side hears of it: half-open. */
+  /** Timeout 0 blocks all data without closing the connection: half-open. */
   | { readonly type: 'timeout'; readonly attributes: { timeout: number } };
 
-/** Direction: what the server says, or what its clients say. */
+/** Direction: server to client, or client to server. */
 type Stream = 'downstream' | 'upstream';
 
-/** A TCP proxy in front of one server, whose traffic can be disturbed. */
+/** TCP proxy in front of one server, with fault injection. */
 export type FaultProxy = AsyncDisposable & {
-  /** Where clients connect to instead. */
+  /** Address for clients. */
   readonly address: string;
-  /** Does something to all traffic of one direction, of new connections and of those that are. */
+  /** Disturbs one direction of all existing and new connections. */
   add(toxic: Toxic, stream: Stream): Promise<void>;
-  /** Leaves all traffic alone again. */
+  /** Removes all disturbances. */
   heal(): Promise<void>;
 };
 

@@ -1,22 +1,22 @@
 import type { Scene } from '#test/chaos/scene';
 
-/** Something that happens to clusters. */
+/** A fault to inject into a cluster. */
 export type Fault = {
   readonly name: string;
   readonly title: string;
-  /** Whether it takes a fault proxy between the engines and Cassandra. */
+  /** Whether the fault needs a proxy between engines and Cassandra. */
   readonly isProxied?: true;
-  /** Whether it takes a cluster on three Cassandra nodes, each with a copy of everything. */
+  /** Whether the fault needs three Cassandra nodes with full replicas. */
   readonly isReplicated?: true;
-  /** Whether edges wait for limiters as long as in production: how they fail closed is measured. */
+  /** Whether edges use the limiter timeout of production, to measure how they fail closed. */
   readonly isTimed?: true;
-  /** Whether it is done with such edges too, besides the usual ones. */
+  /** Whether the fault also runs on a cluster with production timeouts, for comparison. */
   readonly isCompared?: true;
-  /** The share of calls that may fail from its beginning until 5 s after its end; any unless given. */
+  /** Maximum share of failed calls from the start until 5 s after the end; unlimited if absent. */
   readonly errorShareMax?: number;
-  /** Does it, and fulfils when the cluster should serve everything again. */
+  /** Injects the fault; resolves when the cluster should serve everything again. */
   readonly run: (scene: Scene) => Promise<void>;
 };
 
-/** How long a killed process stays away before its supervisor starts it again, and some. Ms. */
+/** Time until a supervisor has restarted a killed process, in ms. */
 export const BACK_MS = 6_000;

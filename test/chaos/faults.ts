@@ -13,13 +13,13 @@ const PAUSED_STORE_MS = 10_000;
 const NATS_DOWN_MS = 60_000;
 const PROXY_FAULT_MS = 10_000;
 
-/** Pauses a node for 20 s; fulfils when it is over. */
+/** Pauses a node for 20 s; resolves afterwards. */
 function paused(scene: Scene, node: string): Promise<void> {
   const what = `SIGSTOP ${node}, SIGCONT after 20 s`;
   return scene.disturb(what, () => scene.pause(node, PAUSED_NODE_MS));
 }
 
-/** Every fault of a full run, in its order. */
+/** All faults of a full run, in order. */
 export const FAULTS: readonly Fault[] = [
   {
     name: 'kill-engine',
@@ -163,8 +163,8 @@ export const FAULTS: readonly Fault[] = [
     title: 'a limiter added, another removed',
     isTimed: true,
   }),
-  // Last: a Cassandra that has just been started compiles for minutes, which every fault after it would
-  // be measured with, as the second of these is.
+  // Last: a restarted Cassandra spends minutes in JIT compilation, which would distort every later
+  // fault, as it does for the second of these.
   {
     name: 'kill-store',
     title: 'kill -9 of Cassandra, started again',
@@ -208,8 +208,8 @@ function proxyFault(name: string, title: string, toxic: Toxic): Fault {
 }
 
 /**
- * A node joins, and the oldest leaves. Any may be the oldest: every limiter administers all accounts,
- * and the plan names the admin port of one that is there.
+ * Adds a node and removes the oldest. Every limiter administers all accounts, so the plan only
+ * needs the admin port of a running one.
  */
 function addAndDrain(kind: NodeKind, fault: Omit<Fault, 'run'>): Fault {
   return {
@@ -225,7 +225,8 @@ function addAndDrain(kind: NodeKind, fault: Omit<Fault, 'run'>): Fault {
         await scene.disturb(`${oldest} leaves for good`, () => scene.cluster.remove(oldest));
         await scene.served();
       };
-      // Not before the new limiter has its share, so that accounts move to it and from the oldest.
+      // Wait until the new limiter has its share, so that accounts move both to it and away from
+      // the oldest.
       if (kind === 'limiter') await withoutLimiter(scene, oldest, leave);
       else await leave();
       await sleep(BACK_MS);

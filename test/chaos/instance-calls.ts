@@ -1,13 +1,13 @@
 import { type Call, hasHappened, isWrite } from '#test/chaos/call-log';
 import { EtagBook } from '#test/simulation/version-index';
 
-/** Versions to look at for an ETag beyond what the calls could have made. */
+/** Extra versions to search for an ETag, beyond the number of calls. */
 const SLACK = 8;
 
-/** The calls on one instance, sorted by what a check asks for. */
+/** Calls on one instance, grouped for checks. */
 export class InstanceCalls {
   readonly instance: string;
-  /** In the order in which they began. */
+  /** Calls by start time. */
   readonly calls: readonly Call[];
   readonly writes: readonly Call[];
   readonly create: Call | undefined;
@@ -26,24 +26,24 @@ export class InstanceCalls {
     }
   }
 
-  /** Calls of one kind whose caller got an answer that they have happened. */
+  /** Acknowledged calls of one kind. */
   happened(kind: Call['requested']['kind']): Call[] {
     return this.writes.filter((call) => call.requested.kind === kind && hasHappened(call));
   }
 
-  /** Calls of one kind of unknown outcome. */
+  /** Calls of one kind with unknown outcome. */
   unknown(kind: Call['requested']['kind']): Call[] {
     return this.writes.filter(
       ({ requested, outcome }) => requested.kind === kind && outcome.kind === 'unknown',
     );
   }
 
-  /** The version that a call's answer names; undefined when it names none. */
+  /** Version in a call's answer; undefined without one. */
   versionOf({ id }: Call): number | undefined {
     return this.#versions.get(id);
   }
 
-  /** Calls whose answer names a version that cannot be. */
+  /** Calls whose answer has an impossible version. */
   get strangers(): Call[] {
     return this.calls.filter(({ id }) => this.#versions.has(id) && !this.#versions.get(id));
   }

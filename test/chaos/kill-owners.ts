@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { QuotaDemand, QuotaLoad } from '#test/chaos/quota-load';
 
-/** How often it is looked whether the next kill is due, in milliseconds. */
+/** Interval between checks for the next kill, in milliseconds. */
 const LOOK_EVERY_MS = 20;
 
 /**
- * Kills the owner of the account of a load, as often as the demand says and evenly over its quota.
- * Fulfils with how often that was: less when the quota was used up, or the load over, before.
+ * Kills the owner of a load's account repeatedly, evenly over the quota. Resolves to the number of
+ * kills, which is smaller if the quota or the load ends early.
  */
 export async function killOwners(
   load: QuotaLoad,
@@ -14,7 +14,7 @@ export async function killOwners(
   kill: () => Promise<void>,
 ): Promise<number> {
   for (let done = 0; done < kills; done += 1) {
-    // The last one leaves something of the quota for the new owner.
+    // The last kill leaves some quota for the new owner.
     const dueAt = (quota * (done + 1)) / (kills + 2);
     while (load.acknowledged < dueAt && !isTooLate(load)) await sleep(LOOK_EVERY_MS);
     if (isTooLate(load)) return done;

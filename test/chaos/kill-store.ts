@@ -3,35 +3,38 @@ import { askReady } from '#deploy/local/readiness';
 import { fillDiskOf } from '#test/chaos/full-disk';
 import type { Scene } from '#test/chaos/scene';
 
-/** The killed server counts as ready until its end has been noticed. Milliseconds. */
+/** Time until the cluster notices that the killed server has ended, in milliseconds. */
 const STORE_AWAY_MS = 2_000;
 
-/** How long a Cassandra is left without room. */
+/** Time without disk space before a Cassandra is killed, in milliseconds. */
 export const FULL_STORE_MS = 5_000;
 const ASK_EVERY_MS = 200;
 
-/** Kills a Cassandra, and fulfils when its successor answers. */
+/** Kills a Cassandra node; resolves when its replacement answers. */
 export async function killStore(scene: Scene, name: string): Promise<void> {
   scene.kill(name);
   await sleep(STORE_AWAY_MS);
   await answers(scene, name);
 }
 
-/** Leaves a Cassandra without room for 5 s, then kills it; fulfils when its successor answers. */
+/**
+ * Leaves a Cassandra node without disk space for 5 s, then kills it. Resolves when its replacement
+ * answers.
+ */
 export async function fillStore(scene: Scene, name: string): Promise<void> {
   await fillUpStore(scene, name);
   await sleep(FULL_STORE_MS);
   await killStore(scene, name);
 }
 
-/** Leaves a Cassandra without room until it is killed. */
+/** Leaves a Cassandra node without disk space until it is killed. */
 export async function fillUpStore(scene: Scene, name: string): Promise<void> {
   const pid = scene.cluster.pidOf(name);
   if (pid === undefined) throw new Error(`there is no ${name}`);
   await fillDiskOf(pid);
 }
 
-/** Fulfils when this process of the cluster answers. */
+/** Resolves when this process of the cluster answers. */
 export async function answers(scene: Scene, name: string): Promise<void> {
   const planned = scene.plannedOf(name);
   const isReady = () =>

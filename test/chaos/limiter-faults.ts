@@ -4,21 +4,21 @@ import { checkCountsGoOn } from '#test/chaos/check-charges';
 import { evenMeterOwners } from '#test/chaos/meter-owners';
 import type { Scene } from '#test/chaos/scene';
 
-/** What was admitted before the limiters were killed has reached its engine after this time. */
+/** Time until calls admitted before the kill have reached their engines, in milliseconds. */
 const ADMITTED_MS = 1_000;
 
-/** How often a killed process is looked for, in milliseconds. */
+/** Polling interval for a killed process, in milliseconds. */
 const LOOK_EVERY_MS = 10;
 
-/** How long an engine may take to show its metrics, in milliseconds. */
+/** Timeout of an engine's metrics, in milliseconds. */
 const ANSWER_MS_MAX = 1_000;
 
-/** How long accounts may still be refused after metrics say that others serve their meters. */
+/** Time after the take-over in which accounts may still be refused, in milliseconds. */
 const LEARNT_MS = 1_000;
 
 /**
- * Takes a limiter away that has its share of the accounts, and records what its accounts and the
- * others then meet. `gone` fulfils when others serve its shards.
+ * Removes a limiter that owns a share of the accounts, and records outages for its accounts and for
+ * others. `gone` resolves when other limiters serve its shards.
  */
 export async function withoutLimiter(
   scene: Scene,
@@ -37,8 +37,8 @@ export async function withoutLimiter(
 }
 
 /**
- * Kills every limiter and waits until those that are started in their place serve every shard. Engines
- * that go on applying observations meanwhile, and counts that go back, are findings.
+ * Kills every limiter and waits until replacements serve every shard. Findings: engines that keep
+ * applying observations meanwhile, and usage counts that decrease.
  */
 export async function withoutEveryLimiter(scene: Scene): Promise<void> {
   const { cluster, accounts, findings } = scene;
@@ -73,7 +73,7 @@ function isStartedAgain(pid: number | undefined, killed: number | undefined): bo
   return pid !== undefined && pid !== killed;
 }
 
-/** Observations that the engines have applied since they were started, by their own count. */
+/** Observations applied by engines since their start, from their metrics. */
 async function cyclesApplied({ cluster }: Scene): Promise<number> {
   const engines = cluster.plan.processes.filter(({ kind }) => kind === 'engine');
   const texts = await Promise.all(

@@ -6,10 +6,10 @@ import { outageFigures, refusalTimes } from '#test/chaos/limiter-outage';
 const REFUSED: Outcome = { kind: 'refused', status: 503, reason: 'limiter_unavailable' };
 const THROTTLED: Outcome = { kind: 'throttled', etag: '"e"' };
 
-/** Gone from 1,000 to 2,000; it had the account `mine`. */
+/** Limiter absent from 1,000 to 2,000; owner of account `mine`. */
 const OUTAGE = { accounts: new Set(['mine']), fromMs: 1_000, backMs: 2_000, toMs: 3_000 };
 
-/** A log of calls, each sent at some time by some account. */
+/** A log of calls with account and start time. */
 function logOf(...calls: [accountId: string, startMs: number, outcome: Outcome, key?: string][]) {
   const log = new CallLog();
   for (const [accountId, startMs, outcome, key] of calls) {
@@ -21,9 +21,9 @@ function logOf(...calls: [accountId: string, startMs: number, outcome: Outcome, 
   return log.calls;
 }
 
-const gone = suite('when one of two limiters was gone');
+const gone = suite('when one of two limiters was down');
 
-gone('its accounts were refused until the last refusal of one of their calls was asked for', () => {
+gone('the outage of its accounts lasts until their last refusal', () => {
   const calls = logOf(
     ['mine', 900, REFUSED],
     ['mine', 1_010, REFUSED],
@@ -38,7 +38,7 @@ gone('its accounts were refused until the last refusal of one of their calls was
   assert.equal(others, { calls: 1, refused: 0, refusedUntilMs: 0 });
 });
 
-gone('refusals of others are theirs, and those of other causes are none', () => {
+gone('refusals of other accounts count separately, and other errors do not count', () => {
   const calls = logOf(
     ['other', 1_500, REFUSED],
     ['mine', 1_500, { kind: 'refused', status: 503, reason: 'overloaded' }],
@@ -47,12 +47,12 @@ gone('refusals of others are theirs, and those of other causes are none', () => 
   assert.is(outageFigures(calls, OUTAGE, 'own').refused, 0);
 });
 
-gone('a call with a key is left out: it was tried again until it was taken', () => {
+gone('a call with a key is excluded, because it is retried', () => {
   const calls = logOf(['mine', 1_500, THROTTLED, 'key']);
   assert.is(outageFigures(calls, OUTAGE, 'own').calls, 0);
 });
 
-gone('refusals are timed until limiters came back', () => {
+gone('refusals are timed until limiters are back', () => {
   const calls = logOf(
     ['mine', 1_500, REFUSED],
     ['other', 1_600, REFUSED],

@@ -1,42 +1,44 @@
 import type { Call } from '#test/chaos/call-log';
 import { quantile } from '#test/chaos/timeline';
 
-/** A time in which one limiter was gone, or every one. Times are monotonic milliseconds. */
+/** A period without one or all limiters. Times are monotonic milliseconds. */
 export type LimiterOutage = {
-  /** Who was gone. */
+  /** The absent limiters. */
   readonly limiters: readonly string[];
-  /** The accounts whose meters they had. */
+  /** Accounts whose meters these limiters owned. */
   readonly accounts: ReadonlySet<string>;
   readonly fromMs: number;
-  /** When others served every shard, or the first of all limiters was started again. */
+  /** When others served every shard, or when the first replacement of all limiters started. */
   readonly backMs: number;
-  /** When the fault was over. */
+  /** End of the fault. */
   readonly toMs: number;
-  /** Observations that engines applied while there was no limiter; undefined if there was one. */
+  /** Observations applied by engines while no limiter was running; undefined if one was. */
   readonly cyclesMeanwhile: number | undefined;
 };
 
-/** What calls met in an outage, of which the caller saw a single try. Times in milliseconds. */
+/** Effect of an outage on calls with a single attempt. Times in milliseconds. */
 export type OutageFigures = {
   readonly calls: number;
   readonly refused: number;
-  /** From the beginning of the outage until the last call that was refused was sent; 0 if none was. */
+  /** From the start of the outage to the start of the last refused call; 0 if none. */
   readonly refusedUntilMs: number;
 };
 
-/** How a limiter's absence shows: the edge fails closed (decision 24). */
+/** Whether the call was refused for an absent limiter: the edge fails closed (decision 24). */
 function isRefused({ outcome }: Call): boolean {
   return outcome.kind === 'refused' && outcome.reason === 'limiter_unavailable';
 }
 
-/** Calls that were sent in this time; calls with a key are tried again and show their last answer alone. */
+/**
+ * Calls of this period without a key. Calls with a key are retried and log only their last answer.
+ */
 function sentOnce(calls: readonly Call[], fromMs: number, toMs: number): Call[] {
   return calls.filter(
     ({ key, startMs }) => key === undefined && startMs >= fromMs && startMs < toMs,
   );
 }
 
-/** What the accounts met whose limiter was gone (`own`), or the others, from `fromMs` to `toMs`. */
+/** Outage figures of the affected accounts (`own`) or of all others, from `fromMs` to `toMs`. */
 export function outageFigures(
   log: readonly Call[],
   { accounts, fromMs, toMs }: Pick<LimiterOutage, 'accounts' | 'fromMs' | 'toMs'>,
@@ -50,7 +52,7 @@ export function outageFigures(
   return { calls: calls.length, refused: refused.length, refusedUntilMs: untilMs - fromMs };
 }
 
-/** How long calls waited for their refusal from the beginning of an outage until limiters came back. */
+/** Latencies of refusals from the start of an outage until limiters are back. */
 export function refusalTimes(
   log: readonly Call[],
   { fromMs, backMs }: Pick<LimiterOutage, 'fromMs' | 'backMs'>,

@@ -2,7 +2,7 @@ import type { Usage } from '#test/chaos/account-usage';
 import type { ChaosResult } from '#test/chaos/chaos-run';
 import { type LimiterOutage, outageFigures, refusalTimes } from '#test/chaos/limiter-outage';
 
-/** Refusals while limiters were down, in Markdown; none without such a fault. */
+/** Refusals during limiter outages, in Markdown; empty without such a fault. */
 export function limiterLines({ log: { calls }, outages }: ChaosResult): string[] {
   if (outages.length === 0) return [];
   const lines = outages.map((outage) =>
@@ -46,7 +46,7 @@ function everyoneGone(
   );
 }
 
-/** Committed and charged cycles of all accounts together, in Markdown. */
+/** Total committed and charged cycles of all accounts, in Markdown. */
 export function chargeLines({ usages, check }: ChaosResult): string[] {
   const sumOf = (read: (usage: Usage) => number) =>
     usages.reduce((sum, usage) => sum + read(usage), 0);

@@ -4,13 +4,13 @@ import { type CheckedStores, checkStores } from '#test/chaos/check-stores';
 import { ACCOUNT, CheckedWorld } from '#test/chaos/checked-world';
 import { type KnownInstance, Requests } from '#test/chaos/requests';
 
-/** An answer that was lost. */
+/** Outcome of a lost answer. */
 export const UNKNOWN: Outcome = { kind: 'unknown', why: 'a test' };
-/** A refusal. */
+/** Outcome of a refusal. */
 export const REFUSED: Outcome = { kind: 'refused', status: 404, reason: 'not_found' };
 const KEY = 'key-1';
 
-/** A life with something of everything in it, about which callers were answered truthfully. */
+/** A world with every kind of call and true answers. */
 export function livedWorld() {
   const world = new CheckedWorld();
   const requests = new Requests(new Chance(3), 1_790_000_000_000);
@@ -60,10 +60,10 @@ export function livedWorld() {
   };
 }
 
-/** Such a life, with the calls that tests spoil. */
+/** A world with the calls that tests corrupt. */
 export type Life = ReturnType<typeof livedWorld>;
 
-/** What the checker finds in a life whose stores are spoilt. */
+/** Findings of the checker for a world with corrupted stores. */
 export async function findingsOf(
   life: Life,
   spoil: (stores: CheckedStores) => CheckedStores = (stores) => stores,

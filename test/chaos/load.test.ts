@@ -12,7 +12,7 @@ import { soon } from '#test/support/soon';
 
 const ACCOUNTS = [{ accountId: 'Acc0unt00001', apiKey: 'a key' }];
 
-/** An edge that answers creates at once and everything else when the test says so. */
+/** An edge that answers creates at once and holds all other calls until released. */
 async function slowEdge() {
   const held: ServerResponse[] = [];
   let created = 0;
@@ -33,7 +33,7 @@ async function slowEdge() {
   return {
     url: `http://127.0.0.1:${port}`,
     held,
-    /** Refuses what it holds, and from now on everything else. */
+    /** Refuses held and later calls. */
     release() {
       isHolding = false;
       for (const response of held) refuse(response);
@@ -46,16 +46,16 @@ async function slowEdge() {
   };
 }
 
-const stalled = suite('a load on a service that has stopped answering');
+const stalled = suite('a load on an unresponsive service');
 
-stalled('goes on at its rate, and its log leaves open what was never answered', async () => {
+stalled('keeps its rate, and logs unanswered calls with unknown outcome', async () => {
   await using edge = await slowEdge();
   using caller = new EdgeCaller([edge.url]);
   const log = new CallLog();
   const load = new Load({ log, caller, accounts: ACCOUNTS, chance: new Chance(1) });
   await load.prepare(10);
   const running = load.run(200);
-  // A load that waited for its answers would never get so far.
+  // A closed-model load would stop here.
   await soon('the 51st call', () => edge.held.length > 50, { withinMs: 2_000 });
   const ended = load.stop();
   edge.release();
@@ -64,7 +64,7 @@ stalled('goes on at its rate, and its log leaves open what was never answered', 
   assert.ok(log.calls.some(({ outcome }) => outcome.kind === 'refused'));
 });
 
-stalled('sends a call to another edge when one takes no connection', async () => {
+stalled('sends a call to another edge if one accepts no connection', async () => {
   await using edge = await slowEdge();
   using caller = new EdgeCaller(['http://127.0.0.1:1', edge.url]);
   const asked = { method: 'POST', path: '/instances', apiKey: '', body: {} } as const;
@@ -75,7 +75,7 @@ stalled('sends a call to another edge when one takes no connection', async () =>
   );
 });
 
-const meaning = suite('what an answer means to the log');
+const meaning = suite('the logged outcome of an answer');
 
 const answered = (status: number, body: object, isThrottled = false) =>
   outcomeOf({ kind: 'answer', status, body: JSON.stringify(body), etag: '"e"', isThrottled }).kind;
@@ -84,7 +84,7 @@ const refusal = (error: string, reason?: string) => ({
   ...(reason === undefined ? {} : { details: { reason } }),
 });
 
-meaning('is acknowledged, throttled, done before, refused for sure or unknown', () => {
+meaning('is acknowledged, throttled, superseded, refused or unknown', () => {
   assert.is(answered(200, { data: { cycle: 3 } }), 'acknowledged');
   assert.is(answered(200, { data: {} }, true), 'throttled');
   assert.is(answered(503, refusal('service_unavailable', 'outcome_unknown')), 'superseded');

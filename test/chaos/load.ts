@@ -9,28 +9,28 @@ import { type KnownInstance, Requests } from '#test/chaos/requests';
 /** Share of creates, observations, batches and resets with an `Idempotency-Key`. */
 const KEYED = 0.25;
 
-/** A caller with a key tries again for so long, in milliseconds. */
+/** Maximum retry time of a call with a key, in milliseconds. */
 const RETRY_MS_MAX = 40_000;
 const RETRY_PAUSE_MS = 500;
 
-/** Calls that the caller's process has under way at most; what comes then is not sent. Chosen. */
+/** Maximum calls in flight of the caller's process; further calls are not sent. */
 const IN_FLIGHT_MAX = 8_000;
 
-/** Instances looked at for one without a call: most agents do one thing at a time. */
+/** Instances sampled to find one without a pending call: most agents are sequential. */
 const PICKS = 4;
 
-/** Share of calls on an instance that was deleted. */
+/** Share of calls on a deleted instance. */
 const TO_DELETED = 0.003;
 
-/** What a load needs. */
+/** Dependencies of a load. */
 export type LoadPorts = CallPorts & {
   readonly chance: Chance;
   readonly accounts: readonly NewAccount[];
 };
 
 /**
- * Calls that arrive at a given rate, whether or not the earlier ones have been answered: what really
- * happens to a service when it stops for a while. Every call and its outcome is in the log.
+ * Open-model load: calls arrive at a given rate regardless of answers, as for a real service during
+ * an outage. The log has every call and its outcome.
  */
 export class Load {
   readonly #ports: LoadPorts;
@@ -39,7 +39,7 @@ export class Load {
   readonly #deleted: KnownInstance[] = [];
   readonly #underWay = new Set<Promise<void>>();
   #isEnding = false;
-  /** Calls that were due and not sent, because too many were under way. */
+  /** Due calls that were not sent because of too many in flight. */
   unsent = 0;
 
   constructor(ports: LoadPorts) {
@@ -47,17 +47,17 @@ export class Load {
     this.#requests = new Requests(ports.chance, Date.now());
   }
 
-  /** How many calls have not been answered yet. */
+  /** Number of calls in flight. */
   get inFlight(): number {
     return this.#underWay.size;
   }
 
-  /** How many instances there are to be used. */
+  /** Number of usable instances. */
   get instances(): number {
     return this.#instances.length;
   }
 
-  /** Creates instances, some at a time, before the arrivals begin. */
+  /** Creates instances, several concurrently, before the load starts. */
   async prepare(count: number): Promise<void> {
     let left = count;
     const worker = async () => {
@@ -69,7 +69,7 @@ export class Load {
     await Promise.all(Array.from({ length: 16 }, worker));
   }
 
-  /** Lets calls arrive, `perSecond` on average and at random, until `stop`. */
+  /** Sends calls at random times, `perSecond` on average, until `stop`. */
   async run(perSecond: number): Promise<void> {
     const { chance } = this.#ports;
     let dueMs = performance.now();
@@ -82,7 +82,7 @@ export class Load {
     }
   }
 
-  /** Ends the arrivals and waits until every call has ended. */
+  /** Stops new calls and waits for all calls in flight. */
   async stop(): Promise<void> {
     this.#isEnding = true;
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);

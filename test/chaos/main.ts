@@ -14,11 +14,11 @@ import { secondsOf } from '#test/chaos/timeline';
 import { timelinePicture } from '#test/chaos/timeline-picture';
 
 /*
- * Disturbs a real cluster under load and proves from its stores that nothing was lost or doubled; then
- * uses up the quota of an account on another one while its limiter is killed again and again.
- * A full run writes docs/chaos.md and its pictures; `--only kill-engine,kill-edge` does some faults,
- * `--only three-nodes` those of three Cassandra nodes and `--only quota` the quota alone, and the report is
- * written beside the logs. Ends with status 1 when a check finds anything.
+ * Chaos test: disturbs a real cluster under load and proves from its stores that nothing was lost
+ * or doubled. Then exhausts the quota of an account on another cluster while its limiter is killed
+ * repeatedly. A full run writes docs/chaos.md and its pictures. `--only kill-engine,kill-edge`
+ * selects faults, `--only three-nodes` those of three Cassandra nodes, `--only quota` the quota
+ * run; the report then goes beside the logs. Exit status 1 if a check has findings.
  */
 
 const { values } = parseArgs({
@@ -38,15 +38,15 @@ const { values } = parseArgs({
   },
 });
 
-/** The name of the part that is no fault, and what it does. */
+/** Name of the quota run, which is not a fault. */
 const QUOTA = 'quota';
 const QUOTA_TITLE = 'a quota of 100,000 cycles, its limiter killed ten times (6 min)';
 
-/** The name of all faults that take three Cassandra nodes, and what they are. */
+/** Name that selects all faults of three Cassandra nodes. */
 const THREE_NODES = 'three-nodes';
 const THREE_NODES_TITLE = 'all of those that take three Cassandra nodes (8 min)';
 
-/** A part's share of the report, and how many things its check found. */
+/** A part of the report, and its number of findings. */
 type Part = { readonly text: string; readonly findings: number };
 
 const startedMs = performance.now();
@@ -82,7 +82,7 @@ async function run(): Promise<number> {
   const add = async (part: Part): Promise<void> => {
     report += `\n${part.text}`;
     findings += part.findings;
-    // Each as soon as it is known: the next part may fail.
+    // Write after each part, in case the next one fails.
     await writeFile(file, report);
     console.log(`\n${part.text}`);
   };
@@ -99,7 +99,7 @@ function partsOf(name: string): string[] {
   return FAULTS.filter(({ isReplicated }) => isReplicated).map((fault) => fault.name);
 }
 
-/** Every run is one of its own: ends what an earlier one left running, and forgets its state. */
+/** Stops processes of an earlier run and deletes their state. */
 async function clear(folder: string): Promise<void> {
   for (const { name } of phasesOf(undefined)) {
     await endLeftovers(join(folder, name, 'cluster'));
@@ -110,7 +110,7 @@ async function clear(folder: string): Promise<void> {
   await rm(join(folder, 'quota'), { recursive: true, force: true });
 }
 
-/** Does the faults of a phase to a cluster under load, and draws what came of it. */
+/** Injects the faults of a phase into a cluster under load and draws the timeline. */
 async function disturb(phase: Phase, target: string): Promise<Part> {
   const { name, faults, limiterTimeoutMs, cassandraNodes } = phase;
   print(phase.title);

@@ -8,17 +8,17 @@ const BASE = 'deploy/kubernetes/base';
 
 type Kind = 'limiter' | 'engine' | 'edge';
 
-/** The times by which Kubernetes replaces a pod, in milliseconds. */
+/** Timing of a pod replacement in Kubernetes, in milliseconds. */
 type Times = {
   /** From the decision to SIGTERM. */
   readonly preStopMs: number;
   /** From the decision to SIGKILL. */
   readonly graceMs: number;
-  /** From ready to the next pod. */
+  /** From readiness to the next pod. */
   readonly minReadyMs: number;
 };
 
-/** What the manifests say of pods of this kind. */
+/** Timing in the manifests for pods of this kind. */
 function timesOf(kind: Kind): Times {
   const { spec } = parse(readFileSync(`${BASE}/serving-pod.yaml`, 'utf8')).spec.template;
   const [workload] = parseAllDocuments(readFileSync(`${BASE}/${kind}.yaml`, 'utf8'));
@@ -30,8 +30,8 @@ function timesOf(kind: Kind): Times {
 }
 
 /**
- * Every process replaced as the manifests have it done: one at a time, as the budget of its kind lets it,
- * with their waits between decision, SIGTERM and the next one. No call may fail.
+ * Rolling restart as in the manifests: one pod at a time within its disruption budget, with the
+ * manifests' delays. No call may fail.
  */
 export const MANIFEST_RESTART: Fault = {
   name: 'restart-by-manifests',

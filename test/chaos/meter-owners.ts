@@ -3,16 +3,19 @@ import { shardOf } from '#cluster/ring';
 import type { LocalCluster } from '#deploy/local/local-cluster';
 import { openClusterStores } from '#test/chaos/cluster-stores';
 
-/** Shards rest for 30 s after a move on purpose (architecture 3.4), and move eight at a time. */
+/**
+ * Maximum wait for an even distribution in ms: a moved shard rests 30 s (architecture 3.4), and
+ * eight move at a time.
+ */
 const EVEN_MS_MAX = 90_000;
 const LOOK_EVERY_MS = 500;
 
-/** The name of the limiter that owns an account's meter. */
+/** Returns the limiter that owns an account's meter. */
 export type MeterOwner = (accountId: string) => string;
 
 /**
- * Waits until every limiter of the cluster owns its share of the shards, so that each has some of the
- * accounts, and fulfils with who has which by the table. Rejects when they never share evenly.
+ * Waits until shards are evenly distributed over the limiters, so that each owns some accounts.
+ * Resolves to a lookup of the owner in the database. Rejects if shards stay uneven.
  */
 export async function evenMeterOwners(cluster: LocalCluster): Promise<MeterOwner> {
   const { shards, processes } = cluster.plan;
@@ -23,7 +26,7 @@ export async function evenMeterOwners(cluster: LocalCluster): Promise<MeterOwner
     const owners = await ownersByShard(cluster, stores);
     const isEven = limiters.every((name) => {
       const owned = owners.filter((owner) => owner === name).length;
-      // No node has more than one shard over its share (architecture 3).
+      // No node has more than one shard above its share (architecture 3).
       return Math.abs(owned - shards / limiters.length) <= 1;
     });
     if (isEven) return (accountId) => owners[shardOf(accountId, shards)] ?? '';
@@ -32,7 +35,7 @@ export async function evenMeterOwners(cluster: LocalCluster): Promise<MeterOwner
   }
 }
 
-/** The limiter that owns each shard by the table; empty for one that is not there. */
+/** Limiter that owns each shard in the database; empty for an absent limiter. */
 export async function ownersByShard(
   { plan }: LocalCluster,
   { shards, journals }: Awaited<ReturnType<typeof openClusterStores>>,
@@ -42,7 +45,7 @@ export async function ownersByShard(
   for (const incarnation of new Set(rows.map(({ owner }) => owner))) {
     const head = await journals.readHead(incarnation, 'serial');
     const process = plan.processes.find(({ port }) => head?.address === `127.0.0.1:${port}`);
-    // A sealed incarnation of a process that has rejoined owns what its successor has not taken yet.
+    // A sealed incarnation still owns shards that its successor has not taken over.
     names.set(incarnation, head?.isSealed ? '' : (process?.name ?? ''));
   }
   const owners = Array.from({ length: plan.shards }, () => '');

@@ -2,12 +2,12 @@ import { bodyHashOf, type Outcome } from '#test/chaos/call-log';
 import type { Answered } from '#test/chaos/edge-caller';
 
 /**
- * Reasons of a 503 that say that nothing has happened: refused before work was done for it. Any other
- * 5xx leaves open what became of the call (API document, "Errors").
+ * Reasons of a 503 that exclude any effect. After any other 5xx the outcome is unknown (API
+ * document, "Errors").
  */
 const UNTOUCHED = new Set(['limiter_unavailable', 'overloaded']);
 
-/** What an answer, or none, means to the caller of one try. */
+/** Outcome of one attempt from its answer or from a missing answer. */
 export function outcomeOf(answered: Answered): Outcome {
   if (answered.kind === 'unsent') return { kind: 'refused', status: 0, reason: 'no_edge' };
   if (answered.kind === 'lost') return { kind: 'unknown', why: answered.why };
@@ -22,7 +22,7 @@ export function outcomeOf(answered: Answered): Outcome {
   return { kind: 'unknown', why: `${status} ${reason}` };
 }
 
-/** Whether a try again may end better. */
+/** Whether a retry may succeed. */
 export function isRetried(outcome: Outcome): boolean {
   if (outcome.kind === 'refused') return outcome.status === 0 || outcome.status === 503;
   return outcome.kind === 'unknown';

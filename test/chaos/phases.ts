@@ -3,16 +3,16 @@ import type { Fault } from '#test/chaos/fault';
 import { FAULTS } from '#test/chaos/faults';
 import { ONE_AWAY_SHARE_MAX } from '#test/chaos/three-node-faults';
 
-/** What one cluster is put through. */
+/** Parameters of one cluster in the run. */
 export type Phase = {
-  /** Of its folder and its picture. */
+  /** Name of its folder and picture. */
   readonly name: string;
   readonly title: string;
-  /** How its edges wait for limiters, or what else is special, as the report says it. */
+  /** Limiter timeout or other special setting, for the report. */
   readonly about: string;
-  /** How long they do, in milliseconds; as `make cluster` has it unless given. */
+  /** Limiter timeout in milliseconds; default as in `make cluster`. */
   readonly limiterTimeoutMs?: number;
-  /** 1 unless given. */
+  /** Default 1. */
   readonly cassandraNodes?: 3;
   readonly faults: readonly Fault[];
 };
@@ -44,9 +44,9 @@ const REPLICATED = {
 } as const;
 
 /**
- * The clusters that these faults take: those of limiters one whose edges fail closed as in production,
- * those of Cassandra nodes one that has three.
- * A full run does to that one also what the targets name, so that both can be compared.
+ * Clusters for the given faults. Limiter faults use a cluster with production timeouts, Cassandra
+ * faults one with three nodes. A full run repeats the targets' faults on those clusters, for
+ * comparison.
  */
 export function phasesOf(names: readonly string[] | undefined): Phase[] {
   const wanted = FAULTS.filter(({ name }) => names?.includes(name) ?? true);

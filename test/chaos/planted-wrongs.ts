@@ -3,7 +3,7 @@ import type { CheckedStores } from '#test/chaos/check-stores';
 import { type Life, REFUSED, UNKNOWN } from '#test/chaos/lived-world';
 import { journalOf, NO_LISTINGS, rowsLike, spoilt, withLine } from '#test/chaos/spoilt-stores';
 
-/** What goes wrong, and what the checker has to say of it. */
+/** Corruptions of a world, and the expected finding of each. */
 export const WRONGS: readonly {
   readonly what: string;
   readonly found: RegExp;

@@ -5,51 +5,51 @@ import { markOf } from '#test/chaos/call-log';
 import { type CallPorts, carryOut, type Patience } from '#test/chaos/carry-out';
 import { isRetried } from '#test/chaos/outcome-of';
 
-/** Who wants how much of one account's quota, and what is done to its limiters meanwhile. */
+/** Load on the quota of one account, and kills of its limiter. */
 export type QuotaDemand = {
-  /** Cycles of the account's month. */
+  /** Monthly cycles of the account. */
   readonly quota: number;
   readonly clients: number;
-  /** Of all clients together: more than there are. */
+  /** Total wanted cycles, more than the quota. */
   readonly cyclesWanted: number;
   readonly cyclesPerSecond: number;
-  /** Observations that a call carries, 1 to 100. */
+  /** Observations per call, 1 to 100. */
   readonly cyclesPerCall: number;
-  /** How often the limiter that owns the account is killed while the quota lasts. */
+  /** Number of kills of the owning limiter while the quota lasts. */
   readonly kills: number;
-  /** The least share of the quota that must be used in spite of that. */
+  /** Minimum share of the quota that must be usable despite kills. */
   readonly shareMin: number;
 };
 
-/** What a load on a quota needs. */
+/** Dependencies of a quota load. */
 export type QuotaPorts = CallPorts & { readonly account: NewAccount };
 
-/** A client that is refused for the time being asks again for a minute. */
+/** A temporarily refused client retries for a minute. */
 const PATIENCE: Patience = { isAgain: isRefusedForNow, msMax: 60_000, pauseMs: 200 };
 
-/** Observations of one instance are 2 s apart, from this long before the run on. */
+/** Interval between timestamps of an instance, in milliseconds. The first lies before the run. */
 const STEP_MS = 2_000;
 const BEFORE_MS = 30 * 24 * 60 * 60 * 1_000;
 
-/** What every instance begins with; nothing here depends on it. */
+/** Arbitrary initial strength of every mode. */
 const HALF = 0.5;
 const MODES = 7;
 
 /**
- * Clients that use up the quota of one account, each on an instance of its own. Together they want that
- * many cycles a second, each does one thing at a time, and who is late catches up. What is refused
- * because no limiter or edge is there has not happened, and is asked for again.
+ * Clients that exhaust the quota of one account, each sequentially on its own instance. They share
+ * a total rate, and late clients catch up. A call refused for a missing limiter or edge had no
+ * effect and is retried.
  */
 export class QuotaLoad {
   readonly #ports: QuotaPorts;
   readonly #demand: QuotaDemand;
   readonly #sinceMs = Date.now() - BEFORE_MS;
-  /** Cycles that clients have wanted so far, and those that were acknowledged. */
+  /** Cycles requested so far, and cycles acknowledged. */
   wanted = 0;
   acknowledged = 0;
-  /** The clients that were refused because the quota is used up. */
+  /** Clients refused because the quota is exhausted. */
   readonly refused = new Set<number>();
-  /** Monotonic milliseconds: the first call, the first such answer, the end. */
+  /** Monotonic milliseconds: first call, first such refusal, end. */
   fromMs = 0;
   usedUpMs: number | undefined;
   toMs = 0;
@@ -60,7 +60,7 @@ export class QuotaLoad {
     this.#demand = demand;
   }
 
-  /** Fulfils when the clients have wanted everything; rejects when one gets an answer that cannot be. */
+  /** Resolves after the last call; rejects on an impossible answer. */
   async run(): Promise<void> {
     const numbers = Array.from({ length: this.#demand.clients }, (_, number) => number);
     try {
@@ -85,8 +85,8 @@ export class QuotaLoad {
   async #want(number: number, instance: string): Promise<void> {
     const { clients, cyclesPerCall, cyclesPerSecond, cyclesWanted } = this.#demand;
     const everyMs = (1_000 * clients * cyclesPerCall) / cyclesPerSecond;
-    // Each at a moment of its own: the limiter reserves ahead what it is asked for in a tenth of a
-    // second, and a crash in a burst that only this load makes would cost more.
+    // Stagger the clients: the limiter reserves the demand of a tenth of a second in advance, and a
+    // synchronized burst would raise the cost of a crash.
     let dueMs = this.fromMs + (number / clients) * everyMs;
     for (let sent = 0; sent < cyclesWanted / clients && !this.isOver; sent += cyclesPerCall) {
       await sleep(Math.max(0, dueMs - performance.now()));

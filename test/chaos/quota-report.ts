@@ -2,7 +2,7 @@ import { percent } from '#test/chaos/check-quota';
 import type { QuotaResult } from '#test/chaos/quota-run';
 import { resultLines } from '#test/chaos/report';
 
-/** Result of a quota run while its limiter is killed, as a section of the report in Markdown. */
+/** Report section of a quota run, in Markdown. */
 export function quotaText(result: QuotaResult): string {
   const { demand, committed, acknowledged, usage, check, log } = result;
   const { quota, clients, cyclesPerCall, cyclesPerSecond, cyclesWanted, kills, shareMin } = demand;
@@ -35,7 +35,7 @@ export function quotaText(result: QuotaResult): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** A quota that was never used up counts to the end. */
+/** If the quota was never exhausted, the end of the run counts. */
 function usedPerSecond({ acknowledged, load }: QuotaResult): number {
   return perSecond(acknowledged, (load.usedUpMs ?? load.toMs) - load.fromMs);
 }

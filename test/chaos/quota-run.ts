@@ -18,35 +18,35 @@ import { ownersByShard } from '#test/chaos/meter-owners';
 import { type QuotaDemand, QuotaLoad } from '#test/chaos/quota-load';
 import { Scene } from '#test/chaos/scene';
 
-/** What a quota is used by, and how often its limiter is killed. Chosen. */
+/** Load on the quota, and number of kills. */
 export const QUOTA_DEMAND: QuotaDemand = {
   quota: 100_000,
   clients: 50,
   cyclesWanted: 300_000,
   cyclesPerSecond: 1_000,
-  // Two calls of a client a second: the machine that does all of this has better things to do.
+  // Two calls per second and client, to limit the work of this machine.
   cyclesPerCall: 10,
   kills: 10,
   shareMin: 0.97,
 };
 
-/** Of the account; its calls are far fewer. Chosen. */
+/** Request limit of the account, far above its calls. */
 const REQUESTS_PER_MINUTE = 1_000_000;
 
-/** Where a run has its state, and who hears of it. */
+/** Folder, ports and progress printer of a run. */
 export type QuotaPlace = {
-  /** State and logs of the cluster, the acknowledgement log. */
+  /** Folder for the cluster's state and logs, and the acknowledgement log. */
   readonly folder: string;
-  /** The first of 100 ports of the loopback address. */
+  /** First of 100 loopback ports. */
   readonly ports: number;
   readonly print: Print;
 };
 
-/** How long the account may have no owner, and how often it is looked who does, in milliseconds. */
+/** Maximum time without an owner of the account, and polling interval, in milliseconds. */
 const OWNED_MS_MAX = 30_000;
 const LOOK_EVERY_MS = 100;
 
-/** What a run came to; findings are in `check`. */
+/** Result of a run; `check` has the findings. */
 export type QuotaResult = QuotaUse & {
   readonly demand: QuotaDemand;
   readonly usage: Usage;
@@ -56,9 +56,9 @@ export type QuotaResult = QuotaUse & {
 };
 
 /**
- * Starts a cluster, lets clients use up the quota of one account while the limiter that owns it is
- * killed again and again, stops it, and checks from its stores that no client got more, and that crashes
- * cost little. Rejects when the cluster cannot be started, or answers what it must not.
+ * Quota run: clients exhaust the quota of one account while the owning limiter is killed
+ * repeatedly. Then stops the cluster and proves from its stores that no client got more, and that
+ * crashes cost little. Rejects if the cluster cannot be started or gives an impossible answer.
  */
 export async function runQuota(place: QuotaPlace, demand: QuotaDemand): Promise<QuotaResult> {
   const { folder, ports, print } = place;
@@ -98,7 +98,7 @@ export async function runQuota(place: QuotaPlace, demand: QuotaDemand): Promise<
   return { ...use, demand, log, load, check };
 }
 
-/** Kills the limiter that owns the account now, by the table. */
+/** Kills the current owner of the account, as in the database. */
 async function killOwner(
   scene: Scene,
   stores: Awaited<ReturnType<typeof openClusterStores>>,

@@ -13,24 +13,24 @@ const report = newReport();
 
 type DriftSeen = Pick<DriftRow, 'generation' | 'cycle' | 'level' | 'isRolledBack'>;
 
-/** What a replay starts from and has to pass through. */
+/** Start of a replay and its checkpoints. */
 export type ReplayBasis = {
   readonly stored: StoredInstance;
-  /** Undefined when the create was not acknowledged: then what the vector keeps of it counts. */
+  /** Undefined if the create was not acknowledged; the replay then uses the stored vector. */
   readonly create: Extract<Call['requested'], { kind: 'create' }> | undefined;
-  /** By the mark of each observation. */
+  /** Calls by observation mark. */
   readonly calls: ReadonlyMap<string, Call>;
-  /** Resets that have happened, in the order of their versions. */
+  /** Acknowledged resets in version order. */
   readonly resets: readonly Call[];
   /** Resets of unknown outcome. */
   readonly unknownResets: readonly Call[];
 };
 
 /**
- * Runs a stored history through the model and answers what is wrong with it, or undefined when every
- * state that a caller was answered is passed through, the drift events are those that are stored, and
- * the end is the head, bit for bit. Which of several unknown resets has happened is found by trying.
- * Callers' timestamps lie before any creation or reset, so that no interval is counted from one.
+ * Replays a stored history through the model. Returns a problem, or undefined if the replay
+ * reproduces every answered state, the stored drift events, and the head bit by bit. Tries every
+ * combination of resets with unknown outcome. Callers' timestamps lie before any creation or reset,
+ * so that these do not affect intervals.
  */
 export function replayProblem(basis: ReplayBasis): string | undefined {
   const { stored, create } = basis;
@@ -51,7 +51,7 @@ class Replay {
   readonly #basis: ReplayBasis;
   readonly #generations: readonly (readonly HistoryRow[])[];
   readonly #end: State;
-  /** The problem of the way that came furthest. */
+  /** Problem of the attempt that got furthest. */
   #furthest = { generation: -1, problem: 'there is no history' };
 
   constructor(basis: ReplayBasis, generations: readonly (readonly HistoryRow[])[], end: State) {
@@ -60,7 +60,7 @@ class Replay {
     this.#end = end;
   }
 
-  /** Tries every way from the beginning of a generation; answers the best one's problem. */
+  /** Tries every combination from the start of a generation; returns the best attempt's problem. */
   from(
     start: State,
     generation: number,
@@ -101,7 +101,7 @@ class Replay {
     return this.#furthest.problem;
   }
 
-  /** Whether a reset's answer shows the state that it leads to. */
+  /** Whether a reset's answer shows its resulting state. */
   #isAnswered(call: Call, state: State): boolean {
     const { stored } = this.#basis;
     if (call.requested.kind !== 'reset' || stored.head === undefined) return false;
@@ -111,7 +111,7 @@ class Replay {
     return bodyHashOf(body) === call.outcome.bodyHash;
   }
 
-  /** Runs the rows of one generation through the model, call by call. */
+  /** Replays the rows of one generation, call by call. */
   #run(state: State, generation: number, drift: DriftSeen[]): string | undefined {
     const { stored, calls } = this.#basis;
     let beforeMs: number | undefined;
@@ -142,7 +142,7 @@ class Replay {
   }
 }
 
-/** The mark that a row carries in its context; empty when it carries none. */
+/** Mark in a row's context; empty if none. */
 export function markIn({ contextJson }: HistoryRow): string {
   const { mark } = JSON.parse(contextJson);
   return typeof mark === 'string' ? mark : '';
@@ -191,7 +191,7 @@ function isSame(one: State, other: State): boolean {
   return one.length === other.length && one.every((value, place) => Object.is(value, other[place]));
 }
 
-/** Outcomes of the items of a batch that was applied as a whole. */
+/** Outcomes of the items of an applied batch. */
 function appliedItems(count: number): string {
   return Array.from(
     { length: count },

@@ -18,7 +18,7 @@ import {
   timeOf,
 } from '#test/chaos/timeline';
 
-/** The beginning of the report, in Markdown. To be made before the report is written. */
+/** Head of the report, in Markdown. Create before the report is written. */
 export function headText(): string {
   const [cpu] = cpus();
   const machine = `${cpus().length} × ${cpu?.model ?? '?'}, ${Math.round(totalmem() / 2 ** 30)} GiB`;
@@ -44,7 +44,7 @@ last failed call was due.
 `;
 }
 
-/** Result of a phase, in Markdown; `picture` is the file name of its timeline. */
+/** Report of a phase in Markdown; `picture` is the file of its timeline. */
 export function phaseText(
   result: ChaosResult,
   { title, about, faults }: Phase,
@@ -80,7 +80,7 @@ export function phaseText(
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
-/** The findings of a check, a line each. */
+/** Findings of a check, one line each. */
 export function resultLines({ count, lines }: Findings): string[] {
   if (count === 0) return ['**No findings.**'];
   return [
@@ -115,7 +115,7 @@ function failedText(calls: readonly Call[]): string {
   return failed === 0 ? '0' : `${failed} (${percent(errorShareOf(calls))})`;
 }
 
-/** When every shard was served again after faults that moved shards. */
+/** Times until every shard was served after faults that moved shards. */
 function servedLines(disturbances: readonly Disturbance[], faults: readonly Fault[]): string[] {
   const times = faults.flatMap(({ name, title }) => {
     const own = disturbances.filter(({ fault }) => fault === name);
@@ -125,7 +125,7 @@ function servedLines(disturbances: readonly Disturbance[], faults: readonly Faul
   return times.length === 0 ? [] : ['', 'Every shard was served again:', '', ...times];
 }
 
-/** How often each answer of a failed call came. */
+/** Number of failed calls per answer. */
 function answerLines({ log }: ChaosResult): string[] {
   const errors = Map.groupBy(log.calls.filter(isError), ({ outcome }) =>
     outcome.kind === 'unknown'

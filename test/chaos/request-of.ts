@@ -2,7 +2,7 @@ import { MODE_KEYS, MODE_TARGETS } from '#identity/modes';
 import type { Requested, SentObservation } from '#test/chaos/call-log';
 import type { Asked } from '#test/chaos/edge-caller';
 
-/** The REST request for what a caller asks, without the caller's keys. */
+/** REST request of a call, without the API key. */
 export function requestOf(
   requested: Requested,
   instance: string,

@@ -2,7 +2,7 @@ import type { Requested, SentObservation } from '#test/chaos/call-log';
 import { markOf } from '#test/chaos/call-log';
 import type { Chance } from '#test/chaos/chance';
 
-/** Shares of what is asked for; the rest is single observations. */
+/** Shares of calls; the rest is single observations. */
 const SHARES = [
   ['create', 0.02],
   ['remove', 0.015],
@@ -12,23 +12,23 @@ const SHARES = [
   ['read', 0.08],
 ] as const;
 
-/** The most observations of a batch here; the API takes 100. */
+/** Maximum observations per batch in this load; the API allows 100. */
 const BATCH_MAX = 12;
 
-/** Observations of one instance are a minute apart, from this long before the run on. */
+/** Interval between timestamps of an instance, in milliseconds. The first lies before the run. */
 const STEP_MS = 60_000;
 const BEFORE_MS = 200 * 24 * 60 * 60 * 1_000;
 
-/** An instance as its callers know it. */
+/** An instance known to callers. */
 export type KnownInstance = {
   readonly id: string;
   readonly accountId: string;
-  /** Observations sent so far: the time of the next one follows from it. */
+  /** Number of sent observations, which determines the next timestamp. */
   sent: number;
   inFlight: number;
 };
 
-/** What callers of this load want next. */
+/** Generator of the load's next calls. */
 export class Requests {
   readonly #chance: Chance;
   readonly #sinceMs: number;
@@ -38,7 +38,7 @@ export class Requests {
     this.#sinceMs = Math.floor(wallMs) - BEFORE_MS;
   }
 
-  /** What kind of call comes next. */
+  /** Kind of the next call. */
   kind(): (typeof SHARES)[number][0] | 'process' {
     let left = this.#chance.next();
     for (const [kind, share] of SHARES) {
@@ -48,13 +48,13 @@ export class Requests {
     return 'process';
   }
 
-  /** A new instance, named by its call. */
+  /** Create call; the instance is named after the call. */
   create(callId: number): Extract<Requested, { kind: 'create' }> {
     const modeStrengths = Array.from({ length: 7 }, () => this.#hundredth());
     return { kind: 'create', name: `n${callId}`, modeStrengths, energyLevel: this.#hundredth() };
   }
 
-  /** Something to be done with an instance. */
+  /** Call on an existing instance. */
   use(kind: ReturnType<Requests['kind']>, callId: number, instance: KnownInstance): Requested {
     switch (kind) {
       case 'create':

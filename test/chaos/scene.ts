@@ -9,30 +9,30 @@ import type { LimiterOutage } from '#test/chaos/limiter-outage';
 import type { StoreOutage } from '#test/chaos/store-outage';
 import type { Disturbance } from '#test/chaos/timeline';
 
-/** How often nodes are asked how many shards they serve, in milliseconds. */
+/** Polling interval for served shards, in milliseconds. */
 const ASK_EVERY_MS = 50;
 
-/** How long shards may stay unserved before the run goes on without, in milliseconds. */
+/** Maximum wait for served shards before the run continues, in milliseconds. */
 const SERVED_MS_MAX = 90_000;
 
-/** How long a state must last to count: what a dead node owned is not served by its last number. */
+/** Number of equal looks until a state counts: the last metrics of a dead node are stale. */
 const STEADY_LOOKS = 2;
 
-/** The cluster that is disturbed, and the record of what was done to it and when. */
+/** The disturbed cluster, with a record of faults and times. */
 export class Scene {
   readonly cluster: LocalCluster;
-  /** Of the load. */
+  /** Accounts of the load. */
   readonly accounts: readonly string[];
   readonly #proxy: FaultProxy | undefined;
   readonly disturbances: Disturbance[] = [];
   readonly outages: LimiterOutage[] = [];
   readonly storeOutages: StoreOutage[] = [];
-  /** What was seen to be wrong while it was disturbed. */
+  /** Findings during the disturbances. */
   readonly findings = new Findings();
-  /** How often each process was killed here. */
+  /** Number of kills per process. */
   readonly kills = new Map<string, number>();
   readonly #print: Print;
-  /** What had ended before, while everything was cold, is no effect of what is done here. */
+  /** Restarts before the first fault do not count as its effects. */
   readonly #restartsBefore: Readonly<Record<string, number>>;
   #fault = '';
 
@@ -49,38 +49,38 @@ export class Scene {
     this.#restartsBefore = cluster.restarts;
   }
 
-  /** Between the engines and Cassandra, in a run that has faults for it. */
+  /** Proxy between engines and Cassandra, in runs with such faults. */
   get proxy(): FaultProxy {
     if (this.#proxy === undefined) throw new Error('this run has no fault proxy');
     return this.#proxy;
   }
 
-  /** The names of the engines, limiters, edges or Cassandra nodes that are there now. */
+  /** Names of the current engines, limiters, edges or Cassandra nodes. */
   named(kind: 'engine' | 'limiter' | 'edge' | 'cassandra'): string[] {
     return this.cluster.names.filter((name) => name.startsWith(kind));
   }
 
-  /** What the cluster's plan says of this process. */
+  /** Process in the cluster's plan. */
   plannedOf(name: string): PlannedProcess {
     const planned = this.cluster.plan.processes.find((process) => process.name === name);
     if (planned === undefined) throw new Error(`there is no ${name}`);
     return planned;
   }
 
-  /** Kills a process at once; its supervisor starts it again. */
+  /** Kills a process with SIGKILL; its supervisor restarts it. */
   kill(name: string): void {
     this.kills.set(name, (this.kills.get(name) ?? 0) + 1);
     this.cluster.signal(name, 'SIGKILL');
   }
 
-  /** Stops a process where it stands, and lets it go on after that many milliseconds. */
+  /** Stops a process with SIGSTOP and continues it after `ms` milliseconds. */
   async pause(name: string, ms: number): Promise<void> {
     this.cluster.signal(name, 'SIGSTOP');
     await sleep(ms);
     this.cluster.signal(name, 'SIGCONT');
   }
 
-  /** Processes that ended without being killed or stopped, and how often. */
+  /** Processes that ended unexpectedly, with counts. */
   get endedThemselves(): string[] {
     const ended = Object.entries(this.cluster.restarts).map(([name, restarts]) => {
       const before = this.#restartsBefore[name] ?? 0;
@@ -90,12 +90,12 @@ export class Scene {
     return ended.filter((line) => line !== '');
   }
 
-  /** What is disturbed from now on, for the record. */
+  /** Name of the current fault, for the record. */
   set fault(name: string) {
     this.#fault = name;
   }
 
-  /** Does something to the cluster and records how long it took. */
+  /** Runs a disturbance and records its duration. */
   async disturb<Result>(text: string, action: () => Promise<Result> | Result): Promise<Result> {
     const fromMs = performance.now();
     const disturbance = {
@@ -115,13 +115,13 @@ export class Scene {
   }
 
   /**
-   * Waits until the engines that answer serve every shard, and the limiters too. With `gone`, nodes
-   * whose shards others must have by then, records how long that took since the last disturbance began.
+   * Waits until the answering engines and limiters serve every shard. With `gone`, the shards of
+   * these nodes must be served by others; records the time since the start of the last disturbance.
    */
   async served(gone: readonly string[] = []): Promise<void> {
     const disturbance = this.disturbances.at(-1);
     const startMs = disturbance?.fromMs ?? performance.now();
-    // The engines have that many, and so have the limiters.
+    // Engines and limiters each have this number of shards.
     const shards = 2 * this.cluster.plan.shards;
     let sinceMs = performance.now();
     for (let steady = 0; steady < STEADY_LOOKS; ) {

@@ -7,7 +7,7 @@ import { appendOf } from '#test/storage/journal-fixture';
 import { memoryJournalStore } from '#test/storage/memory-journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** The same store, but for what is read from one instance. */
+/** Wraps a store and changes the reads of one instance. */
 export function spoilt(
   { instances, listings }: CheckedStores,
   id: string,
@@ -19,7 +19,7 @@ export function spoilt(
   },
 ): CheckedStores {
   const { head = (same) => same, history, drift } = changes;
-  // Spoilt rows are given as rows of chunks, whether the store has them in its head or not.
+  // Returns corrupted rows as chunks, even if the store has them in the head.
   const emptied = (found: InstanceHead): InstanceHead => ({
     ...found,
     ...(history && { newestHistory: { after: found.historyCount, rows: '' } }),
@@ -55,7 +55,7 @@ export function spoilt(
   };
 }
 
-/** A store in which nothing is listed. */
+/** A store with an empty listing. */
 export const NO_LISTINGS = {
   put: async () => undefined,
   remove: async () => undefined,
@@ -64,14 +64,14 @@ export const NO_LISTINGS = {
   load: async () => [],
 };
 
-/** A history of one row, as the call might have left it. */
+/** A history with the rows of one call. */
 export function rowsLike({ id }: Call): HistoryRow[] {
   const contextJson = JSON.stringify({ mark: markOf(id, 0) });
   const row = { ordinal: 1, generation: 1, cycle: 1, mode: 0, signal: 0, confidence: 0 };
   return [{ ...row, contextJson, timestampMs: 0 }];
 }
 
-/** The same stores, but for one line of the listing. */
+/** Wraps stores and changes one listing entry. */
 export function withLine(
   { instances, listings }: CheckedStores,
   id: string,
@@ -89,7 +89,7 @@ export function withLine(
   };
 }
 
-/** A journal with one record of the instance that is far ahead of its head. */
+/** A journal with one record far ahead of its instance's head. */
 export function journalOf(actorId: string) {
   const journals = memoryJournalStore(new ManualClock());
   const record = { actor: 'instance', actorId, version: 999, callId: 1, atMs: 0, event: {} };

@@ -9,7 +9,7 @@ const ACKNOWLEDGED: Outcome = { kind: 'acknowledged', etag: '"e"', bodyHash: '',
 const FAILED: Outcome = { kind: 'unknown', why: '503 deadline_exceeded' };
 const THROTTLED: Outcome = { kind: 'throttled', etag: '"e"' };
 
-/** From 10 to 20 s; answers may come from memory for 2 s. */
+/** From 10 to 20 s; memory may answer for 2 s (read lease). */
 const OUTAGE = { nodes: ['cassandra1', 'cassandra2'], fromMs: 10_000, toMs: 20_000 };
 
 const RESET: Requested = { kind: 'reset', mode: 'default' };
@@ -33,21 +33,21 @@ function findingsOf(...sent: readonly Sent[]): string[] {
   return findings.lines;
 }
 
-const gone = suite('while two of three Cassandra nodes are gone');
+const gone = suite('while two of three Cassandra nodes are down');
 
-gone('a change that was asked for meanwhile must not be acknowledged', () => {
+gone('a change requested meanwhile must not be acknowledged', () => {
   assert.equal(findingsOf([RESET, 10_001, 10_900, ACKNOWLEDGED]), [
     'call 1: reset acknowledged 0.9 s into a store outage',
   ]);
 });
 
-gone('what was asked for before, or answered after, may be acknowledged', () => {
+gone('a change requested before or answered after may be acknowledged', () => {
   const before: Sent = [RESET, 9_999, 11_000, ACKNOWLEDGED];
   const after: Sent = [RESET, 10_001, 20_000, ACKNOWLEDGED];
   assert.equal(findingsOf(before, after), []);
 });
 
-gone('memory answers as long as a read lease lasts, and nothing answers after it', () => {
+gone('reads are answered from memory until the read lease ends, and not later', () => {
   const early: Sent = [READ, 10_001, 11_999, ACKNOWLEDGED];
   const late: Sent = [READ, 10_001, 12_001, ACKNOWLEDGED];
   assert.equal(findingsOf(early, [RESET, 10_001, 11_999, THROTTLED]), []);
@@ -55,11 +55,11 @@ gone('memory answers as long as a read lease lasts, and nothing answers after it
   assert.is(findingsOf([RESET, 10_001, 12_001, THROTTLED]).length, 1);
 });
 
-gone('errors are what is demanded', () => {
+gone('errors are expected', () => {
   assert.equal(findingsOf([RESET, 10_001, 19_000, FAILED]), []);
 });
 
-gone('the report counts changes and answers apart', () => {
+gone('the report counts changes and reads separately', () => {
   const calls = callsOf(
     [RESET, 10_001, 10_900, ACKNOWLEDGED],
     [READ, 10_001, 11_000, ACKNOWLEDGED],
@@ -72,7 +72,7 @@ gone('the report counts changes and answers apart', () => {
   assert.ok(text.includes(`\n- 10.0 s without cassandra1 and cassandra2: ${counts}\n`), text);
 });
 
-const one = suite('a fault that may cost 0.5 % of the calls');
+const one = suite('a fault with a limit of 0.5 % failed calls');
 
 const FAULT = { name: 'kill-store-node', errorShareMax: 0.005 };
 const DISTURBANCE = {
@@ -83,7 +83,9 @@ const DISTURBANCE = {
   servedAfterMs: undefined,
 };
 
-/** What is found of a fault during which the first `failed` of 1,000 calls failed, one a millisecond. */
+/**
+ * Findings of a fault during which the first `failed` of 1,000 calls failed, one per millisecond.
+ */
 function findingsAfter(failed: number): string[] {
   const findings = new Findings();
   const sent = Array.from({ length: 1_000 }, (_, index): Sent => {
@@ -94,11 +96,11 @@ function findingsAfter(failed: number): string[] {
   return findings.lines;
 }
 
-one('has cost as much, counting from its beginning', () => {
+one('passes at the limit, counted from its start', () => {
   assert.equal(findingsAfter(5), []);
 });
 
-one('has cost more', () => {
+one('fails above the limit', () => {
   assert.equal(findingsAfter(6), [
     'kill-store-node: 6 of 1000 calls failed (0.60 %); the limit is 0.50 %',
   ]);

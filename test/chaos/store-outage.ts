@@ -2,18 +2,21 @@ import { type Call, hasHappened, isWrite } from '#test/chaos/call-log';
 import type { Findings } from '#test/chaos/findings';
 import { isError } from '#test/chaos/timeline';
 
-/** A time in which most Cassandra nodes were gone. Times are monotonic milliseconds. */
+/** A period without a majority of Cassandra nodes. Times are monotonic milliseconds. */
 export type StoreOutage = {
   readonly nodes: readonly string[];
-  /** None of them is left from here on, and none has come back until there. */
+  /** From here, all killed nodes are down; `toMs` is before the first returns. */
   readonly fromMs: number;
   readonly toMs: number;
 };
 
-/** How long after an append answers may come from memory alone. Source: architecture 3.1. */
+/**
+ * Maximum time after an append in which memory alone may answer: the read lease. Source:
+ * architecture 3.1.
+ */
 const READ_LEASE_MS = 2_000;
 
-/** Calls that were sent and answered while most Cassandra nodes were gone. */
+/** Calls sent and answered while most Cassandra nodes were down. */
 export function callsMeanwhile(
   calls: readonly Call[],
   { fromMs, toMs }: Pick<StoreOutage, 'fromMs' | 'toMs'>,
@@ -22,8 +25,8 @@ export function callsMeanwhile(
 }
 
 /**
- * Nothing that was asked for in an outage may have happened before it is over, and once no read lease
- * can be left there may be no answer but errors: what breaks that is a finding.
+ * Checks an outage. A change requested during it must not be acknowledged before its end. After the
+ * read lease ends, every answer must be an error.
  */
 export function checkStoreOutage(
   calls: readonly Call[],
@@ -41,7 +44,7 @@ export function checkStoreOutage(
   }
 }
 
-/** Answers while most Cassandra nodes were down, an item each, in Markdown. */
+/** Answers during outages of most Cassandra nodes, as Markdown list items. */
 export function storeOutageLines(
   calls: readonly Call[],
   outages: readonly StoreOutage[],

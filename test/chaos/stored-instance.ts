@@ -1,19 +1,19 @@
 import { storedDrift, storedHistory } from '#storage/ports/chunks';
 import type { DriftRow, HistoryRow, InstanceHead, InstanceStore } from '#storage/ports/instances';
 
-/** Everything that the stores hold of one instance but its answers. */
+/** Stored data of one instance except its answers. */
 export type StoredInstance = {
   readonly id: string;
   readonly head: InstanceHead | undefined;
-  /** Oldest first; of every generation, and whatever lies beyond what the head names. */
+  /** Oldest first, all generations, including rows beyond the head's range. */
   readonly history: readonly HistoryRow[];
   readonly drift: readonly DriftRow[];
 };
 
-/** Rows looked for beyond the newest that a head names: there must be none. */
+/** Number of rows checked beyond the newest row of the head; none may exist. */
 const BEYOND = 1_000;
 
-/** Reads an instance from the stores alone; `rowsMax` is the most rows that it can have had. */
+/** Reads an instance from the stores. `rowsMax`: maximum possible number of rows. */
 export async function readInstance(
   store: InstanceStore,
   id: string,

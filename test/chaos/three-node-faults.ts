@@ -5,24 +5,24 @@ import { BACK_MS, type Fault } from '#test/chaos/fault';
 import { answers, FULL_STORE_MS, fillStore, fillUpStore, killStore } from '#test/chaos/kill-store';
 import type { Scene } from '#test/chaos/scene';
 
-/** Errors that the loss of one of three Cassandra nodes may cost. Chosen. */
+/** Maximum error share for the loss of one of three Cassandra nodes. */
 export const ONE_AWAY_SHARE_MAX = 0.005;
 
 const PAUSED_STORE_MS = 15_000;
 
-/** A process counts as stopped this long after the signal, in ms: its threads stop one by one. */
+/** Time until a stopped process has stopped, in ms: its threads stop one by one. */
 const SIGNAL_MS = 100;
 
-/** The engine is killed while its callers' drivers are still finding out that the node is gone. */
+/** Delay before the engine is killed, in ms: drivers are still detecting the lost node. */
 const ENGINE_AFTER_MS = 1_000;
 
-/** How often killed nodes are looked at, and how long a connection may take, in milliseconds. */
+/** Polling interval of killed nodes, and timeout of a connection, in milliseconds. */
 const LOOK_EVERY_MS = 20;
 const CONNECT_MS_MAX = 500;
 
 /**
- * What happens to a cluster on three Cassandra nodes. The pause first: nodes that have just been started
- * compile for minutes.
+ * Faults of a cluster with three Cassandra nodes. The pause comes first, because restarted nodes
+ * spend minutes in JIT compilation.
  */
 export const THREE_NODE_FAULTS: readonly Fault[] = [
   ofOne({
@@ -71,7 +71,7 @@ export const THREE_NODE_FAULTS: readonly Fault[] = [
     async act(scene, nodes) {
       const fromMs = performance.now();
       const paused = nodes.map((node) => scene.pause(node, PAUSED_STORE_MS));
-      // The last moment at which both are surely stopped: their timers go off after it.
+      // Last time at which both nodes are certainly stopped; their timers end later.
       const toMs = fromMs + PAUSED_STORE_MS;
       await Promise.all(paused);
       scene.storeOutages.push({ nodes, fromMs: fromMs + SIGNAL_MS, toMs });
@@ -95,7 +95,7 @@ export const THREE_NODE_FAULTS: readonly Fault[] = [
   }),
 ];
 
-/** A fault and what it does to the nodes that it names. */
+/** A fault with its target nodes. */
 type FaultOf<Target> = Pick<Fault, 'name' | 'title'> & {
   readonly what: string;
   readonly act: (scene: Scene, target: Target) => Promise<void>;
@@ -135,7 +135,7 @@ function ofNodes(
   };
 }
 
-/** Kills these nodes, and fulfils when all of them answer again. */
+/** Kills these nodes; resolves when all answer again. */
 async function killStores(scene: Scene, nodes: readonly string[]): Promise<void> {
   await withoutMajority(scene, nodes);
   for (const node of nodes) await answers(scene, node);
@@ -147,26 +147,26 @@ function nodeOf(scene: Scene, index: number): string {
   return node;
 }
 
-/** Kills these nodes and records how long there was none of them, until the first listens to others. */
+/** Kills these nodes and records the period from the last end to the first start. */
 async function withoutMajority(scene: Scene, nodes: readonly string[]): Promise<void> {
   for (const node of nodes) scene.kill(node);
   const isAnyThere = async () => {
     const looks = await Promise.all(nodes.map((node) => listens(scene.plannedOf(node))));
     return looks.includes(true);
   };
-  // A killed process listens until the last of its threads has ended.
+  // A killed process keeps its port open until its last thread ends.
   while (await isAnyThere()) await sleep(LOOK_EVERY_MS);
   const fromMs = performance.now();
   let toMs = fromMs;
   for (let lookMs = fromMs; !(await isAnyThere()); lookMs = performance.now()) {
-    // What this look has not seen may have come since it began.
+    // The node may have started since the previous look.
     toMs = lookMs;
     await sleep(LOOK_EVERY_MS);
   }
   scene.storeOutages.push({ nodes, fromMs, toMs });
 }
 
-/** Whether a Cassandra node takes connections of others: from then on it may vote with them. */
+/** Whether a Cassandra node accepts connections of other nodes and may vote. */
 function listens({ host = '', otherPorts: [port = 0] = [] }: PlannedProcess): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect({ host, port, timeout: CONNECT_MS_MAX });

@@ -5,17 +5,17 @@ const LEFT = 70;
 const RIGHT = 20;
 const PLOT = WIDTH - LEFT - RIGHT;
 
-/** Rows of the picture: where each begins and how high it is, in pixels. */
+/** Rows of the picture: top and height, in pixels. */
 const ROWS = { throughput: [40, 150], errors: [220, 80], latency: [330, 130] } as const;
 const LABELS_TOP = 490;
 const LABEL_HEIGHT = 16;
 
-/** Latencies are shown on a scale of powers of ten from 1 ms to 100 s. */
+/** Decades of the logarithmic latency scale, from 1 ms to 100 s. */
 const DECADES = 5;
 
 type Row = readonly [number, number];
 
-/** Throughput, errors and latency over time, with what was done to the cluster, as SVG. */
+/** SVG timeline of throughput, errors and latency, with the disturbances. */
 export function timelinePicture(
   seconds: readonly Second[],
   disturbances: readonly Disturbance[],

@@ -1,36 +1,36 @@
 import type { Call } from '#test/chaos/call-log';
 
-/** Something that was done to the cluster. Times are monotonic milliseconds. */
+/** A disturbance of the cluster. Times are monotonic milliseconds. */
 export type Disturbance = {
   readonly fault: string;
   readonly text: string;
   readonly fromMs: number;
-  /** When it was over; the same moment for what has no duration. */
+  /** End; equal to the start for an instant event. */
   toMs: number;
-  /** From its beginning until the engines that answered served every shard again. */
+  /** Time from the start until the answering engines served every shard. */
   servedAfterMs: number | undefined;
 };
 
-/** One second of the load, by when calls were due. */
+/** One second of the load, by due time of calls. */
 export type Second = {
   due: number;
   answered: number;
-  /** Calls that ended in a failure of the service, or of unknown outcome. */
+  /** Calls that failed in the service or have unknown outcome. */
   errors: number;
   latenciesMs: number[];
 };
 
-/** How long after its end a disturbance may still be felt, in milliseconds. */
+/** Time after a disturbance in which effects may remain, in milliseconds. */
 export const AFTERMATH_MS = 5_000;
 
-/** What was done as one fault, and the calls that were due from its beginning until 5 s after its end. */
+/** A fault, and the calls due from its start until 5 s after its end. */
 export type FaultTime = {
   readonly disturbances: readonly Disturbance[];
   readonly overMs: number;
   readonly calls: readonly Call[];
 };
 
-/** When a fault was done and whom it may have disturbed; undefined if it was not. */
+/** Period of a fault and its calls; undefined if it did not run. */
 export function timeOf(
   fault: string,
   disturbances: readonly Disturbance[],
@@ -45,18 +45,18 @@ export function timeOf(
   return { disturbances: own, overMs, calls: felt };
 }
 
-/** The share of calls that the service failed, 0 of none. */
+/** Share of calls failed by the service; 0 without calls. */
 export function errorShareOf(calls: readonly Call[]): number {
   return calls.length === 0 ? 0 : calls.filter(isError).length / calls.length;
 }
 
-/** Whether the service failed its caller: refusals that the caller has earned are answers. */
+/** Whether the service failed the call; legitimate refusals are not failures. */
 export function isError({ outcome }: Call): boolean {
   if (outcome.kind === 'refused') return outcome.status === 0 || outcome.status >= 500;
   return outcome.kind === 'unknown';
 }
 
-/** The load second by second from `fromMs` on. */
+/** Seconds of the load from `fromMs` on. */
 export function secondsOf(calls: readonly Call[], fromMs: number, toMs: number): Second[] {
   const seconds = Array.from(
     { length: Math.max(1, Math.ceil((toMs - fromMs) / 1_000)) },
@@ -75,8 +75,8 @@ export function secondsOf(calls: readonly Call[], fromMs: number, toMs: number):
 }
 
 /**
- * How long after a disturbance was over the last call became due that the service failed, in
- * milliseconds; 0 when none did. Looks as far as `untilMs`.
+ * Time from the end of a disturbance to the last failed call by due time, in milliseconds; 0
+ * without failures. Considers calls until `untilMs`.
  */
 export function failedAfterMs(calls: readonly Call[], overMs: number, untilMs: number): number {
   const late = calls.filter(
@@ -85,7 +85,7 @@ export function failedAfterMs(calls: readonly Call[], overMs: number, untilMs: n
   return Math.max(0, ...late.map(({ dueMs }) => dueMs - overMs));
 }
 
-/** The value below which this share of the numbers lies; 0 of none. */
+/** Quantile of the numbers; 0 if empty. */
 export function quantile(numbers: readonly number[], share: number): number {
   const sorted = numbers.toSorted((left, right) => left - right);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

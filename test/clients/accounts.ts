@@ -7,7 +7,7 @@ type Limits = {
   readonly instances?: number;
 };
 
-/** Makes accounts of a service with keys. */
+/** Creates accounts with API keys. */
 export class Accounts {
   readonly #service: ExampleService;
 
@@ -15,14 +15,14 @@ export class Accounts {
     this.#service = service;
   }
 
-  /** An account with these limits, ample if left out, and an API key of each scope. */
+  /** Creates an account with these limits (default: unlimited) and an API key of each scope. */
   async open(limits: Limits = {}) {
     const ample = { requestsPerMinute: 1_000, cyclesPerMonth: 100_000 };
     const choice = { plan: 'enterprise', limits: { ...ample, ...limits } } as const;
     return this.#keysOf(await this.#service.admin.createAccount({ name: 'cases', choice }));
   }
 
-  /** A key of an account that has a customer at the payment provider. */
+  /** Creates an account with a customer at the payment provider and returns a key. */
   async buyer(): Promise<string> {
     const account = { name: 'cases', choice: { plan: 'free' } } as const;
     const { id, full } = await this.#keysOf(await this.#service.admin.createAccount(account));

@@ -2,7 +2,7 @@ import type { ApiDocument } from '#clients/models/model-document';
 import { ANSWER_NAMES } from '#clients/models/model-names';
 import { openApiDocument } from '#edge/document/openapi';
 
-/** The model of the data, or of each item of it, that an endpoint answers, by the endpoint's name. */
+/** Data models of answers by endpoint name; for a list, the model of an item. */
 export function answerModels(): Map<string, string> {
   const api = openApiDocument([]) as ApiDocument;
   const models = new Map<string, string>();

@@ -17,7 +17,7 @@ const isSent = (answer: WireAnswer | undefined): answer is Sent => typeof answer
 const sentIn = ({ exchanges }: WireCase) => exchanges.map(({ answer }) => answer).filter(isSent);
 const allSent = cases.flatMap(sentIn);
 
-/** What belongs to notifications of the payment provider, which clients do not send. */
+/** Parts of payment notifications, which clients do not send. */
 const NOT_SHOWN = {
   endpoint: 'notifyBilling',
   code: 'webhook_verification_failed' satisfies FaultCode,
@@ -27,16 +27,16 @@ const NOT_SHOWN = {
 
 const endpoints = ENDPOINTS.filter(({ name }) => name !== NOT_SHOWN.endpoint);
 
-/** The cases of an endpoint. */
+/** Cases of an endpoint. */
 const casesOf = (endpoint: string) => cases.filter(({ call }) => METHODS[call.method] === endpoint);
 
-/** Whether a case of the endpoint has an answer like this. */
+/** Whether a case of the endpoint has a matching answer. */
 const has = (endpoint: string, like: (answer: Sent) => boolean) =>
   casesOf(endpoint).some((each) => sentIn(each).some(like));
 
 const covered = suite('wire cases');
 
-covered('there are of every endpoint, and of every method that calls one', () => {
+covered('cover every endpoint, and every client method', () => {
   for (const { name, success } of endpoints) {
     assert.ok(
       has(name, ({ status }) => status === success),
@@ -51,7 +51,7 @@ covered('there are of every endpoint, and of every method that calls one', () =>
   }
 });
 
-covered('there are of everything that an endpoint honours', () => {
+covered('cover every feature of an endpoint', () => {
   for (const { name, method, isKeyed, isTagged, isGuarded, isBilled } of endpoints) {
     const replayed = ({ headers }: Sent) => headers['idempotent-replayed'] === 'true';
     if (isKeyed) assert.ok(has(name, replayed), `${name}: replayed`);
@@ -65,7 +65,7 @@ covered('there are of everything that an endpoint honours', () => {
   }
 });
 
-covered('there are of attempts that fail, of every endpoint', () => {
+covered('cover failed attempts of every endpoint', () => {
   for (const { name } of endpoints) {
     const isHindered = casesOf(name).some(({ exchanges }) => {
       const [{ answer } = {}] = exchanges;
@@ -75,7 +75,7 @@ covered('there are of attempts that fail, of every endpoint', () => {
   }
 });
 
-covered('there are of every error code, with a class of its own', () => {
+covered('cover every error code and its error class', () => {
   const codes = (Object.keys(FAULTS) as FaultCode[]).filter((code) => code !== NOT_SHOWN.code);
   for (const code of codes) {
     const expected = cases.find(({ expect }) => expect['error']?.code === code)?.expect['error'];
@@ -83,8 +83,8 @@ covered('there are of every error code, with a class of its own', () => {
   }
 });
 
-covered('there are of every reason', () => {
-  // A stream that is refused for now is opened again, without an error.
+covered('cover every reason', () => {
+  // A temporarily refused stream is reopened without an error.
   const ofStreams = allSent.map(({ body }) => body?.details?.reason).filter(isWaitedOut);
   const seen = new Set([...cases.map(({ expect }) => expect['error']?.reason), ...ofStreams]);
   const reasons = Object.keys(REASONS).filter((reason) => reason !== NOT_SHOWN.reason);
@@ -94,7 +94,7 @@ covered('there are of every reason', () => {
   );
 });
 
-covered('there are of calls that come back from every reason of a 503', () => {
+covered('cover recovery from every retryable reason of a 503', () => {
   const left = Object.entries(REASONS).filter(([reason, row]) => {
     const isOfClients = row.code === 'service_unavailable' && reason !== NOT_SHOWN.reason;
     return isOfClients && !cases.some((each) => comesBackFrom(each, reason));
@@ -110,7 +110,7 @@ function comesBackFrom({ exchanges, expect }: WireCase, reason: string): boolean
 
 const isWaitedOut = (reason: unknown) => reason === ('too_many_streams' satisfies FaultReason);
 
-covered('there are of every header of requests and answers', () => {
+covered('cover every header of requests and answers', () => {
   const sent = new Set(
     cases.flatMap(({ exchanges }) => exchanges.flatMap((each) => namesOf(each.request.headers))),
   );
@@ -127,7 +127,7 @@ covered('there are of every header of requests and answers', () => {
 const namesOf = (headers: Readonly<Record<string, string | null>>) =>
   Object.entries(headers).flatMap(([name, value]) => (value === null ? [] : [name]));
 
-/** The rows of interface 8.2, by how they begin, each with what shows it. */
+/** Rows of interface 8.2, by their first words, each with a matching answer. */
 const ROWS: Readonly<Record<string, (answer: Sent) => boolean>> = {
   'any with a valid key': ({ status, headers }) =>
     status === 200 && Number(headers['x-ratelimit-limit']) > 0,
@@ -144,7 +144,7 @@ const ROWS: Readonly<Record<string, (answer: Sent) => boolean>> = {
   replayed: ({ headers }) => headers['idempotent-replayed'] === 'true',
 };
 
-covered('there are of every row of limit headers', () => {
+covered('cover every row of limit headers', () => {
   const document = readFileSync('docs/interface.md', 'utf8');
   const [, section = ''] = /### 8\.2 Headers([\s\S]*?)### 8\.3/.exec(document) ?? [];
   const [usual = '', differing = ''] = section.split('| Answer | Differs |\n|---|---|\n');
@@ -161,7 +161,7 @@ covered('there are of every row of limit headers', () => {
   }
 });
 
-covered('there are of every event of interface 6, and of one that is not in it', () => {
+covered('cover every event of interface 6, and an unknown event', () => {
   const document = readFileSync('docs/interface.md', 'utf8');
   const [, section = ''] = /## 6\. Events([\s\S]*?)## 7\./.exec(document) ?? [];
   const documented = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, event = '']) => event);

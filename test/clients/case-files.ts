@@ -2,10 +2,10 @@ import { globSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { WireCase } from '#test/clients/wire-case';
 
-/** The form of the files. */
+/** JSON Schema of case files. */
 export const CASE_SCHEMA = 'clients/cases/case.schema.json';
 
-/** The committed wire cases by the name of their file. */
+/** Committed wire cases, by file name. */
 export function caseFiles(): Map<string, { readonly text: string; readonly cases: WireCase[] }> {
   const paths = globSync('clients/cases/*.json').filter((path) => path !== CASE_SCHEMA);
   return new Map(

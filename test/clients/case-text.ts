@@ -1,12 +1,12 @@
 import type { WireCase } from '#test/clients/wire-case';
 
-/** Characters of a value that stays on one line. */
+/** Maximum length of a value on one line. */
 const LINE_CHARACTERS_MAX = 96;
 
-/** Values that stay on one line, however long: machines read them. */
+/** Fields on one line regardless of length, because only machines read them. */
 const LINES = new Set(['headers', 'body', 'chunks', 'request', 'call', 'limits']);
 
-/** A file of cases as text: a case over few lines, a body on one. */
+/** Formats a case file: a case over a few lines, each body on one line. */
 export function caseText(cases: readonly WireCase[]): string {
   return `${textOf({ $schema: 'case.schema.json', cases }, '', '')}\n`;
 }

@@ -20,7 +20,7 @@ const isSent = (answer: WireAnswer): answer is Sent => typeof answer !== 'string
 
 const form = suite('the wire cases');
 
-form('are of the form that their schema says, each under its own name', () => {
+form('match their schema and have unique names', () => {
   const validate = ajv.compile(JSON.parse(readFileSync(CASE_SCHEMA, 'utf8')));
   for (const [file, { text }] of files) {
     assert.ok(validate(JSON.parse(text)), `${file}: ${ajv.errorsText(validate.errors)}`);
@@ -30,7 +30,7 @@ form('are of the form that their schema says, each under its own name', () => {
   assert.equal(names.length, new Set(names).size);
 });
 
-form('are what the service says today', async () => {
+form('are up to date with the service', async () => {
   const recorded = await recordedCases();
   assert.equal([...recorded.keys()].sort(), [...files.keys()].sort());
   for (const [file, made] of recorded) {
@@ -38,7 +38,7 @@ form('are what the service says today', async () => {
   }
 });
 
-form('say how each call ends', () => {
+form('state the outcome of each call', () => {
   for (const { name, expect, exchanges } of cases) {
     const ends = ['data_of', 'data', 'items_of', 'events', 'error'].filter((key) => key in expect);
     assert.ok(ends.length > 0, name);
@@ -48,7 +48,7 @@ form('say how each call ends', () => {
   }
 });
 
-form('know a request of every exchange by the key of the case alone', () => {
+form('identify every request by the API key of the case', () => {
   for (const { name, exchanges } of cases) {
     const said = JSON.stringify(exchanges.map(({ request }) => request));
     assert.not.match(said, /svc_sk_|authorization/i, name);
@@ -57,7 +57,7 @@ form('know a request of every exchange by the key of the case alone', () => {
 
 const answers = suite('the answers of wire cases');
 
-answers('are those of the API document where the service gave them', () => {
+answers('match the API document if recorded from the service', () => {
   let looked = 0;
   for (const [file, { cases: ofFile }] of files) {
     for (const { origin, exchanges } of ofFile) {
@@ -68,7 +68,7 @@ answers('are those of the API document where the service gave them', () => {
   assert.ok(looked > 100, `${looked} answers`);
 });
 
-/** Asserts that an answer is documented; false: it is none in JSON. */
+/** Asserts that an answer is documented; false if it is not JSON. */
 function isDocumented({ request, answer }: Exchange): boolean {
   if (!isSent(answer) || answer.chunks !== undefined) return false;
   const path = request.path.replace('/v1', '');
@@ -81,7 +81,7 @@ function isDocumented({ request, answer }: Exchange): boolean {
   return true;
 }
 
-answers('fit the models of the clients, of later services too', () => {
+answers('fit the client models, also for later services', () => {
   const models = answerModels();
   for (const { name, call, exchanges } of cases) {
     for (const { answer } of exchanges) {
@@ -93,7 +93,7 @@ answers('fit the models of the clients, of later services too', () => {
   }
 });
 
-answers('of refusals fit the model of errors, of later services too', () => {
+answers('fit the error model if refused, also for later services', () => {
   for (const { name, exchanges } of cases) {
     for (const { answer } of exchanges) {
       const isRefusal = isSent(answer) && answer.status >= 400 && answer.text === undefined;
@@ -102,7 +102,7 @@ answers('of refusals fit the model of errors, of later services too', () => {
   }
 });
 
-answers('of streams fit the models of events', () => {
+answers('fit the event models in streams', () => {
   const seen = new Set<string>();
   for (const { name, expect } of cases) {
     for (const { event, data } of expect['events'] ?? []) {

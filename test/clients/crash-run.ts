@@ -13,42 +13,42 @@ import { checkCluster, LIMITS, stopService } from '#test/chaos/chaos-run';
 import { checkCharges } from '#test/chaos/check-charges';
 import type { CheckResult } from '#test/chaos/check-stores';
 
-/** A program that drives the service through a client library, each in an account of its own. */
+/** A program that calls the service through a client library, in its own account. */
 export type Driver = {
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
-  /** Added to its environment. */
+  /** Additional environment variables. */
   readonly env?: Readonly<Record<string, string>>;
 };
 
-/** What became of the calls of one driver. */
+/** Result of one driver. */
 export type Driven = {
   readonly calls: readonly Call[];
-  /** What the check found wrong, with what the account was charged. */
+  /** Findings of the check, and the charges of the account. */
   readonly check: CheckResult;
 };
 
 /**
- * What is killed, one after the other. Which engine an edge asks differs with every instance. What a killed edge
- * had reserved is waited for at the end, until it expires.
+ * Processes killed, in order. The engine depends on the instance. The check waits until
+ * reservations of a killed edge expire.
  */
 const KILLED = ['edge1', 'engine1', 'edge2', 'engine2'] as const;
 
-/** Before the first kill, while everything is cold, and between two, in milliseconds. */
+/** Time before the first kill while processes are cold, and between kills, in milliseconds. */
 const WARM_MS = 8_000;
 const APART_MS = 8_000;
 
-/** How long drivers put calls on the service, in seconds: until the last kill is over, and some. */
+/** Duration of the drivers' load, in seconds: past the last kill. */
 export const DRIVEN_S = 45;
 
-/** How long a driver may take beyond that to finish what is open, in milliseconds. */
+/** Additional time for drivers to finish open calls, in milliseconds. */
 const FINISH_MS = 120_000;
 
 /**
- * Has drivers call a cluster of three engines and two edges behind their balancer while engines and edges
- * are killed, and checks from its stores what the drivers say they were answered. Rejects when the
- * cluster cannot be started or a driver fails.
+ * Crash test of clients: drivers call a cluster of three engines and two edges behind a balancer
+ * while engines and edges are killed. Then compares the stores with the drivers' logs. Rejects if
+ * the cluster cannot be started or a driver fails.
  */
 export async function runCrash(
   folder: string,
@@ -85,7 +85,7 @@ async function kill(cluster: LocalCluster, print: Print): Promise<void> {
   }
 }
 
-/** Starts a driver in a new account; `calls` is what it writes until its end. */
+/** Starts a driver in a new account; `calls` is its complete output. */
 async function start(driver: Driver, cluster: LocalCluster, folder: string) {
   const { name, command, args, env = {} } = driver;
   const { address, adminUrl } = cluster.plan;
@@ -103,7 +103,7 @@ async function start(driver: Driver, cluster: LocalCluster, folder: string) {
     if (code !== 0) throw new Error(`${name} ended with ${code}: ${errors}`);
     return lines.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
   });
-  // Looked at when all kills are over.
+  // Awaited after the last kill.
   calls.catch(() => undefined);
   return { driver, accountId, calls };
 }

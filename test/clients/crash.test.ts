@@ -6,19 +6,19 @@ import { DRIVEN_S, type Driven, type Driver, runCrash } from '#test/clients/cras
 import { makeEnvironment, pythonLack } from '#test/support/python';
 import { cassandraOrSkip, natsOrSkip, suiteUnless } from '#test/support/real-servers';
 
-/* The cluster has servers of its own, as those of chaos runs have; what is asked is whether there are any. */
+/* The cluster starts its own servers; this call only checks that the programs are installed. */
 const cassandra = cassandraOrSkip();
 const nats = natsOrSkip();
 const missing = cassandra.address === '' || nats.address === '';
 const { suite } = cassandra.address === '' ? cassandra : nats;
 
-/** A block of 100 ports that neither the defaults of the service nor other tests use. */
+/** First of 100 ports used neither by default nor by other tests. */
 const PORTS = 23_500;
 
-/** Keyed calls that are given up though they may be sent again until their deadline. Chosen. */
+/** Maximum share of calls with a key that are given up despite retries. */
 const FAILED_SHARE_MAX = 0.01;
 
-/** Some answers are lost beside those that the kills cost: calls that must be sent again. */
+/** Some answers are lost in addition to kills, to force retries. */
 const LOSSY = ['--seconds', `${DRIVEN_S}`, '--lose', '0.03'];
 const LOAD = [...LOSSY, '--agents', '5', '--buffered', '5'];
 
@@ -36,7 +36,7 @@ const PYTHON: Driver = {
   args: ['clients/python/tests/driver.py', ...LOAD],
 };
 
-/** Takes a new key for each attempt, as no client may. */
+/** A broken client: new key for each attempt. */
 const BROKEN: Driver = {
   name: 'broken',
   command: process.execPath,
@@ -49,7 +49,7 @@ const killed = suite('when engines and edges are killed under the TypeScript cli
 const python = isPythonThere
   ? suite('when they are killed under the Python client')
   : suiteUnless(lack ?? 'Python has no servers')('when they are killed under the Python client');
-const broken = suite('a client that takes a new key for each attempt');
+const broken = suite('a client that uses a new key for each attempt');
 
 let folder = '';
 let results = new Map<string, Driven>();
@@ -75,13 +75,13 @@ for (const [each, driver] of [
   [killed, TYPESCRIPT],
   [python, PYTHON],
 ] as const) {
-  each('the stores hold what callers were answered, and nothing else', () => {
+  each('the stores hold exactly what was acknowledged', () => {
     const { check } = driven(driver);
     assert.equal(check.findings.lines, []);
     assert.ok(check.observations > 500, `only ${check.observations} observations were checked`);
   });
 
-  each('calls were sent again, and hardly any was given up', () => {
+  each('calls were retried, and almost none was given up', () => {
     const { calls } = driven(driver);
     const again = calls.filter(({ tries }) => tries > 1);
     assert.ok(again.length > 10, `only ${again.length} of ${calls.length} calls`);
@@ -92,7 +92,7 @@ for (const [each, driver] of [
   });
 }
 
-broken('is noticed', () => {
+broken('is detected', () => {
   const { findings } = driven(BROKEN).check;
   assert.ok(findings.count > 0, 'nothing was noticed');
 });

@@ -7,18 +7,18 @@ const APART_MS = 5_000;
 export const ORDER = { mode_target: 'ORDER', signal_strength: 0.7, confidence: 0.9 };
 const STRESSFUL = { mode_target: 'STRESS_RESPONSE', signal_strength: 1, context: { turn: 17 } };
 
-/** A call of `process` with a key of its own. */
+/** A `process` call with its own key. */
 export function processing(instance: string, observation: Json = ORDER, options = {}): Call {
   return { method: 'instance.process', instance, arguments: { observation }, options };
 }
 
-/** Makes an instance without a case of its own. Answers its id. */
+/** Creates an instance outside any case. Returns its id. */
 export async function anInstance(tape: Tape, name = 'Ada'): Promise<string> {
   const made = await tape.play({ method: 'instances.create', arguments: { name } });
   return made.id;
 }
 
-/** An instance with `cycles` cycles, drift events among them. */
+/** Creates an instance with `cycles` cycles, including drift events. */
 export async function aLivedInstance(tape: Tape, cycles: number): Promise<string> {
   const id = await anInstance(tape, 'Grace');
   for (let cycle = 0; cycle < cycles; cycle += 1) {
@@ -28,7 +28,7 @@ export async function aLivedInstance(tape: Tape, cycles: number): Promise<string
   return id;
 }
 
-/** Instances: create, get, update, delete, list. */
+/** Cases of instances: create, get, update, delete, list. */
 export async function instanceCases(tape: Tape): Promise<void> {
   const fields = {
     name: 'Ada',
@@ -69,7 +69,7 @@ export async function instanceCases(tape: Tape): Promise<void> {
   await tape.record('get: a deleted instance', get);
 }
 
-/** Lists in pages. */
+/** Cases of paginated lists. */
 export async function pageCases(tape: Tape): Promise<void> {
   for (const name of ['Carol', 'Dave', 'Erin', 'Frank', 'Grace']) {
     tape.service.wait(1_000);
@@ -102,7 +102,7 @@ export async function pageCases(tape: Tape): Promise<void> {
   await shortPage(tape, instance);
 }
 
-/** The call with its following pages, as `next()` asks for them, up to the end. */
+/** Records a call and its following pages, as `next()` requests them, to the end. */
 async function pagesOf(tape: Tape, name: string, call: Call): Promise<void> {
   const exchanges = await exchangesOf(tape, call);
   const [first] = exchanges;
@@ -121,7 +121,7 @@ async function iterated(tape: Tape, call: Call): Promise<void> {
   });
 }
 
-/** The exchanges of following pages until the service says that there are no more. */
+/** Exchanges of following pages to the end of the list. */
 async function exchangesOf(tape: Tape, call: Call) {
   const exchanges = [await tape.exchange(call)];
   for (;;) {
@@ -134,14 +134,14 @@ async function exchangesOf(tape: Tape, call: Call) {
   }
 }
 
-/** What a client changes of its query for the page behind this one; undefined: there is none. */
+/** Query changes for the next page; undefined after the last page. */
 function nextOf({ data, pagination }: Json): Record<string, Json> | undefined {
   const { offset, has_more, next_cursor } = pagination;
   if (next_cursor !== undefined) return next_cursor === null ? undefined : { cursor: next_cursor };
   return has_more === true ? { offset: offset + data.length } : undefined;
 }
 
-/** Pages of a service before 1.1, which have offsets and no cursors. */
+/** Pages of a service before 1.1, with offsets and without cursors. */
 async function pagesByOffset(tape: Tape, call: Call): Promise<void> {
   const exchanges = [];
   for (const offset of [undefined, 2, 4]) {
@@ -160,7 +160,9 @@ async function pagesByOffset(tape: Tape, call: Call): Promise<void> {
   });
 }
 
-/** A page that its bytes have ended: fewer rows than `limit`, and more behind them (interface 4.2). */
+/**
+ * A page shortened by its size limit: fewer rows than `limit`, and more to come (interface 4.2).
+ */
 async function shortPage(tape: Tape, instance: string): Promise<void> {
   const call: Call = { method: 'instance.iterate_history', instance, arguments: { limit: 4 } };
   const at = (rows: Record<string, Json>) => tape.exchange({ ...call, arguments: rows });
@@ -185,7 +187,7 @@ async function shortPage(tape: Tape, instance: string): Promise<void> {
   });
 }
 
-/** Personas, test, account, audit trail and billing. */
+/** Cases of personas, test, account, audit trail and billing. */
 export async function accountCases(tape: Tape, buyer: string): Promise<void> {
   await tape.record('personas: all of them', { method: 'personas.list' });
   await tape.record('personas: one in full', {

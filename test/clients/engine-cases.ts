@@ -2,7 +2,7 @@ import { aLivedInstance, anInstance, ORDER, processing } from '#test/clients/end
 import type { Tape } from '#test/clients/tape';
 import type { Call } from '#test/clients/wire-case';
 
-/** The engine: process, batch, reads, reset, simulate. */
+/** Cases of the engine: process, batch, reads, reset, simulate. */
 export async function engineCases(tape: Tape): Promise<void> {
   const instance = await anInstance(tape);
   await processCases(tape, instance);
@@ -57,7 +57,7 @@ async function batchCases(tape: Tape, instance: string): Promise<void> {
   await keyedItemCases(tape, instance);
 }
 
-/** Keys of the items of a batch. */
+/** Cases of batch items with keys. */
 async function keyedItemCases(tape: Tape, instance: string): Promise<void> {
   const at = (second: number) => `2026-01-15T12:40:0${second}.000Z`;
   const item = (second: number, idempotency_key: string) => {
@@ -78,7 +78,7 @@ async function keyedItemCases(tape: Tape, instance: string): Promise<void> {
   await tape.record('batch: the key of another observation', reused, { expect: {} });
 }
 
-/** Answers the ETag of the state that was read. */
+/** Records reads; returns the ETag of the state. */
 async function readCases(tape: Tape, instance: string): Promise<string> {
   const read = (method: 'instance.snapshot' | 'instance.contract', options = {}): Call => {
     return { method, instance, options };

@@ -8,10 +8,10 @@ import { eventsIn } from '#test/support/event-reader';
 
 type After = 'end' | 'cut' | 'open';
 
-/** Time for the next block of a stream that is recorded, in milliseconds. */
+/** Timeout for the next block of a recorded stream, in milliseconds. */
 const EVENT_MS_MAX = 60_000;
 
-/** A stream that is being recorded, in the blocks that it came in. */
+/** A stream being recorded, as received blocks. */
 class Recording {
   readonly headers: Readonly<Record<string, string>>;
   readonly blocks: string[] = [];
@@ -36,7 +36,7 @@ class Recording {
     return new Recording(await fetch(`${tape.url}${path}`, { headers: Object.fromEntries(given) }));
   }
 
-  /** Reads on until a further block has this text. Throws when the stream ends before. */
+  /** Reads until a further block contains this text. Throws if the stream ends first. */
   async until(text: string): Promise<void> {
     const from = this.blocks.length;
     while (!this.blocks.slice(from).some((block) => block.includes(text))) {
@@ -56,7 +56,7 @@ class Recording {
   }
 }
 
-/** Streams of events. */
+/** Cases of event streams. */
 export async function eventCases(tape: Tape): Promise<void> {
   const instance = await anInstance(tape, 'Followed');
   const events: Call = { method: 'instance.events', instance };
@@ -87,17 +87,17 @@ export async function eventCases(tape: Tape): Promise<void> {
   await resumeCase(tape);
 }
 
-/** An answer of a stream. */
+/** Answer of a stream. */
 function streamed(headers: Json, chunks: readonly string[], after: After): WireAnswer {
   return { status: 200, headers, chunks: chunks.map(hurried), after };
 }
 
-/** The same block with a shorter pause before a reconnect, so that a run takes seconds. */
+/** The block with a shorter reconnection delay, so that a run takes seconds. */
 function hurried(block: string): string {
   return block.replace(/^retry: \d+/m, 'retry: 20');
 }
 
-/** A case of a stream: what its answers bring together, in their order. */
+/** Case of a stream: the events of all its answers, in order. */
 function caseOf(
   tape: Tape,
   name: string,
@@ -120,7 +120,7 @@ function caseOf(
   return { name, origin: 'recorded' as const, key: tape.key, call, exchanges, expect };
 }
 
-/** Data that is shown in full by cases of one answer; those of several are about the order. */
+/** Maximum length of data shown in full. Cases with several answers test only the order. */
 const DATA_CHARACTERS_MAX = 200;
 
 function shownOnce(event: Json, isOfSeveral: boolean): Json {
@@ -128,7 +128,7 @@ function shownOnce(event: Json, isOfSeveral: boolean): Json {
   return isOfSeveral && isLong ? { ...event, data: undefined } : event;
 }
 
-/** The whole blocks of an answer: half of one says nothing. */
+/** Complete blocks of an answer; a partial block counts for nothing. */
 function textIn(answer: WireAnswer): string {
   const text = typeof answer === 'string' ? '' : (answer.chunks ?? []).join('');
   return text.slice(0, text.lastIndexOf('\n\n') + 2);
@@ -145,7 +145,7 @@ function lastIdIn(answer: WireAnswer): string | undefined {
   return [...textIn(answer).matchAll(/^id: (\d+)$/gm)].at(-1)?.[1];
 }
 
-/** Streams that break off and go on. */
+/** Cases of streams that break and resume. */
 async function reconnectCases(tape: Tape, call: Call, headers: Json, blocks: readonly string[]) {
   const cycle = blocks.findIndex((block) => block.includes('event: cycle'));
   const [before, behind] = [blocks.slice(0, cycle + 1), blocks.slice(cycle + 1)];
@@ -197,7 +197,7 @@ async function reconnectCases(tape: Tape, call: Call, headers: Json, blocks: rea
   });
 }
 
-/** Without an id of its request an answer is not the service's (interface 2.1). */
+/** Without a request id, an answer is not from the service (interface 2.1). */
 const OF_REFUSAL = {
   'content-type': 'application/json; charset=utf-8',
   'x-request-id': 'req_of_a_refused_stream',
@@ -207,7 +207,7 @@ const SHUTTING_DOWN = {
   details: { reason: 'shutting_down', request_id: 'req_of_a_stream' },
 };
 
-/** Opened while the key has as many streams as it may have: the client comes back. */
+/** Case of a stream opened above the limit of streams per key: the client retries. */
 async function tooManyCase(tape: Tape, call: Call, headers: Json, state: string): Promise<void> {
   const open = new AbortController();
   const url = `${tape.url}${requestOfCall(call).path}`;
@@ -223,10 +223,10 @@ async function tooManyCase(tape: Tape, call: Call, headers: Json, state: string)
   tape.keep({ ...caseOf(tape, name, call, [now, stream], false), origin: 'composed' });
 }
 
-/** Source: interface 6.5. */
+/** Maximum streams per key. Source: interface 6.5. */
 const STREAMS_OF_A_KEY = 20;
 
-/** What the text of a stream may look like. */
+/** Cases of stream syntax. */
 async function textCases(tape: Tape, call: Call, headers: Json, blocks: readonly string[]) {
   const state = blocks.find((block) => block.includes('event: state')) ?? '';
   const gap = 'event: gap\ndata: {"from":1,"to":40}\n\n';
@@ -270,7 +270,7 @@ async function textCases(tape: Tape, call: Call, headers: Json, blocks: readonly
   }
 }
 
-/** From an ordinal of the caller's. */
+/** Case of a stream that starts at the caller's ordinal. */
 async function resumeCase(tape: Tape): Promise<void> {
   const instance = await anInstance(tape, 'Resumed');
   for (let cycle = 0; cycle < 4; cycle += 1) {

@@ -3,7 +3,7 @@ import type { Call, Exchange, Json, WireAnswer } from '#test/clients/wire-case';
 
 type Answer = Exclude<WireAnswer, string>;
 
-/** The class of the error of each code. */
+/** Error class of each code. */
 export const ERROR_CLASSES = {
   unauthorized: 'UnauthorizedError',
   forbidden: 'ForbiddenError',
@@ -20,13 +20,13 @@ export const ERROR_CLASSES = {
   invalid_plan: 'InvalidPlanError',
 } as const satisfies Readonly<Record<FaultCode, string>>;
 
-/** Reasons of a 503 that leave open whether something has happened. Source: interface 7.5. */
+/** Reasons of a 503 after which the outcome is unknown. Source: interface 7.5. */
 const OPEN_REASONS = ['deadline_exceeded', 'outcome_unknown', 'engine_unavailable'];
 
-/** Methods of clients whose calls are POSTs and change nothing. */
+/** Read-only methods that use POST. */
 const READING_POSTS = ['instance.simulate', 'tests.submit'];
 
-/** What a client must make of the last answer to a call: a result, or an error. */
+/** Expected outcome of a call from its last answer: a result or an error. */
 export function expectedOf(call: Call, exchanges: readonly Exchange[]): Record<string, Json> {
   const last = exchanges.at(-1);
   const answer = last?.answer;
@@ -51,7 +51,7 @@ export function expectedOf(call: Call, exchanges: readonly Exchange[]): Record<s
   };
 }
 
-/** Whether the call can change something at the service. */
+/** Whether the call can change state in the service. */
 function isChange({ method }: Call, { request }: Exchange): boolean {
   return request.method !== 'GET' && !READING_POSTS.includes(method);
 }
@@ -62,7 +62,7 @@ function errorOf(answer: Answer, isOfChange: boolean): Json {
   const code: FaultCode = body.error;
   const wait = headers['retry-after'];
   const isOpen = status === 500 || (status === 503 && OPEN_REASONS.includes(reason));
-  // Certainly nothing has happened, which a client is not asked to know of these.
+  // Certainly without effect, but clients need not know this for these errors.
   const isUnsaid = status === 505 || code === 'billing_provider_not_configured';
   return {
     class: ERROR_CLASSES[code] ?? 'ApiError',
@@ -78,7 +78,7 @@ function errorOf(answer: Answer, isOfChange: boolean): Json {
   };
 }
 
-/** What every answer of the service says of the request and its account. */
+/** Facts of the request and account in every answer. */
 function factsOf({ headers }: Answer): Json {
   const number = (name: string) => Number(headers[name]);
   const [limit, remaining] = [number('x-ratelimit-limit'), number('x-ratelimit-remaining')];

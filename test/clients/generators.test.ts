@@ -10,14 +10,14 @@ import { newCaller } from '#test/support/caller';
 import { startStandalone } from '#test/support/service';
 
 /*
- * Clients that generators make from the published API document: each one is generated without a
- * warning, compiles, makes the README's calls, and accepts what a later release may answer.
+ * Tests third-party client generators on the published API document. Each client is generated
+ * without warnings, compiles, makes the README's calls, and accepts answers of a later release.
  */
 
 const DOCUMENT = resolve('docs/openapi.json');
 const CALLS = resolve('test/clients/generated');
 
-/** One step of a generator, in milliseconds. */
+/** Timeout of one generator step, in milliseconds. */
 const STEP_MS_MAX = 120_000;
 
 const generators = await installedGenerators(console.log).catch((error: unknown) => {
@@ -30,7 +30,7 @@ const clients = suite('a client generated from the API document');
 
 if (generators !== undefined) generated(generators);
 
-/** Registers the tests, with a folder for each generator and one service for all. */
+/** Registers the tests, with a folder for each generator and one common service. */
 function generated({ python, env, npmFolder }: Generators): void {
   const root = mkdtempSync(join(tmpdir(), 'generators-'));
   const scene = startStandalone();
@@ -54,7 +54,7 @@ function generated({ python, env, npmFolder }: Generators): void {
   };
 
   // Report 21: openapi-typescript wrote a schema that refers to itself, which does not compile.
-  clients('of openapi-typescript compiles, makes the calls, and takes later answers', async () => {
+  clients('of openapi-typescript compiles, makes the calls, accepts later answers', async () => {
     const folder = folderOf('typescript');
     symlinkSync(join(npmFolder, 'node_modules'), join(folder, 'node_modules'));
     cpSync(join(CALLS, 'calls.ts.txt'), join(folder, 'calls.mts'));
@@ -71,7 +71,7 @@ function generated({ python, env, npmFolder }: Generators): void {
 
   // Report 21: openapi-python-client left out the lines of the audit trail.
   clients(
-    'of openapi-python-client is whole, makes the calls, and takes later answers',
+    'of openapi-python-client is complete, makes the calls, and accepts later answers',
     async () => {
       const folder = folderOf('client');
       const module = ['-m', 'openapi_python_client', 'generate', '--meta', 'none'];
@@ -85,7 +85,7 @@ function generated({ python, env, npmFolder }: Generators): void {
   );
 
   // Report 21: models of answers refused the unknown fields and values of a later release.
-  clients('of datamodel-code-generator makes the calls, and takes later answers', async () => {
+  clients('of datamodel-code-generator makes the calls, and accepts later answers', async () => {
     const folder = folderOf('models');
     const module = ['-W', 'ignore', '-m', 'datamodel_code_generator', '--output', 'models.py'];
     const kind = ['--input-file-type', 'openapi', '--output-model-type', 'pydantic_v2.BaseModel'];

@@ -9,14 +9,14 @@ const models = modelDocument(api)['$defs'] as Readonly<Record<string, Schema>>;
 
 const document = suite('the models of client libraries');
 
-document('every reference leads to a model', () => {
+document('every reference resolves to a model', () => {
   const references = [...JSON.stringify(models).matchAll(/"#\/\$defs\/(\w+)"/g)];
   assert.ok(references.length > 100, 'there is something to look at');
   for (const [, name = ''] of references) assert.ok(models[name], name);
   assert.not.match(JSON.stringify(models), /#\/components|__schema/);
 });
 
-document('nothing of what the service checks is checked again by a client', () => {
+document("clients do not repeat the service's validation", () => {
   const rule = /"(minimum|maximum|minLength|maxLength|minItems|maxItems|pattern|format|const)":/;
   assert.not.match(JSON.stringify(models), rule);
   const strength = models['Observation']?.properties?.['signal_strength'];
@@ -41,7 +41,7 @@ document('what callers send is closed, what the service answers is open', () => 
 
 const later = suite('an API document of a later release');
 
-later('stops the generation where something new has no name', () => {
+later('stops the generation if something new has no name', () => {
   const { schemas } = api.components;
   const withField = (field: Schema): ApiDocument => {
     const { Drift: drift } = schemas;

@@ -10,10 +10,10 @@ import { requestOfCall } from '#test/clients/request-of-call';
 import type { OddRequest, Tape } from '#test/clients/tape';
 import type { Call } from '#test/clients/wire-case';
 
-/** A client that takes the first answer, for refusals that it would otherwise meet again. */
+/** A client without retries, for refusals that would repeat. */
 const ONCE = { attempts_max: 1 };
 
-/** What a client never sends, with the reason that it is refused for. */
+/** Requests that clients never send, with the reason of their refusal. */
 const ODD: Readonly<Partial<Record<FaultReason, OddRequest>>> = {
   malformed_json: { body: '{"mode_target": ' },
   duplicate_key: { body: '{"mode_target": "ORDER", "mode_target": "ORDER"}' },
@@ -29,7 +29,7 @@ const ODD: Readonly<Partial<Record<FaultReason, OddRequest>>> = {
   invalid_header: { headers: { 'idempotency-key': 'x'.repeat(256) } },
 };
 
-/** Answers to requests that no client sends, each shown as the answer to one that it does send. */
+/** Cases of answers to requests that no client sends, attached to a normal request. */
 export async function oddRequestCases(tape: Tape): Promise<void> {
   const call = processing(await anInstance(tape));
   for (const [reason, odd] of Object.entries(ODD)) {
@@ -50,7 +50,7 @@ export async function oddRequestCases(tape: Tape): Promise<void> {
   await tape.record('422: unknown_question (no client sends that)', known, asKnown);
 }
 
-/** Requests in bytes that are refused before they are one, by the reason. */
+/** Raw bytes that are refused before they form a request, by reason. */
 const BROKEN: Readonly<Partial<Record<FaultReason, (key: string) => string>>> = {
   malformed_request: () => 'nonsense\r\n\r\n',
   uri_too_long: (key) => `GET /v1/personas/${'x'.repeat(300)} HTTP/1.1${auth(key)}`,
@@ -63,7 +63,7 @@ const BROKEN: Readonly<Partial<Record<FaultReason, (key: string) => string>>> = 
 const auth = (key: string) =>
   `\r\nHost: localhost\r\nX-Request-Id: req_broken_http\r\nAuthorization: Bearer ${key}\r\n\r\n`;
 
-/** Answers to what is hardly HTTP, which only a proxy between could cause. */
+/** Cases of answers to malformed HTTP, which only a proxy could cause. */
 export async function brokenHttpCases(tape: Tape): Promise<void> {
   const call: Call = { method: 'personas.get', arguments: { id: 'persona_leader' } };
   for (const [reason, bytesOf] of Object.entries(BROKEN)) {
@@ -71,7 +71,7 @@ export async function brokenHttpCases(tape: Tape): Promise<void> {
     const socket = connect({ host: hostname, port: Number(port) });
     await once(socket, 'connect');
     socket.write(bytesOf(tape.key));
-    // The rest of an HTTP/1.1 connection would be waited for.
+    // Without this end, the server would wait for the rest.
     socket.end();
     const answer = answerIn(await buffer(socket));
     const headers = { ...answer.headers, 'x-request-id': 'req_broken_http' };
@@ -83,7 +83,7 @@ export async function brokenHttpCases(tape: Tape): Promise<void> {
   }
 }
 
-/** How an engine fails: why, and whether something may have happened. */
+/** Engine failures: reason, error text, and whether the call may have taken effect. */
 const OF_ENGINES: readonly [FaultReason, string, boolean][] = [
   ['engine_unavailable', 'the engine did not answer', true],
   ['deadline_exceeded', 'the call took too long', true],
@@ -93,7 +93,10 @@ const OF_ENGINES: readonly [FaultReason, string, boolean][] = [
   ['upgrade_in_progress', 'an upgrade is in progress', false],
 ];
 
-/** Refusals whose cause takes a flood or a broken trail; written in the envelope of the service. */
+/**
+ * Refusals that need a flood of calls or a broken audit trail; written by hand in the service's
+ * envelope.
+ */
 const WRITTEN: readonly [FaultReason, string][] = [
   ['request_timeout', 'the request took too long to arrive'],
   ['audit_unavailable', 'the audit trail cannot be written'],
@@ -104,7 +107,7 @@ const WRITTEN: readonly [FaultReason, string][] = [
   ['already_exists', 'the account has a subscription'],
 ];
 
-/** What the service answers while a part of it fails. */
+/** Cases of answers while a part of the service fails. */
 export async function failingPartCases(tape: Tape): Promise<void> {
   const call = processing(await anInstance(tape));
   const failing = async (name: string, parts: Partial<EdgePorts>) => {
@@ -125,7 +128,7 @@ export async function failingPartCases(tape: Tape): Promise<void> {
   await writtenCases(tape, call);
 }
 
-/** What calls that cost cycles are never refused for. */
+/** Reasons that never refuse calls with a cycle cost. */
 const OF_CHECKOUT: ReadonlySet<FaultReason> = new Set([
   'audit_unavailable',
   'billing_unavailable',

@@ -1,6 +1,6 @@
 import { pythonSuite } from '#test/support/python-suite';
 
-/* The wire cases that all client libraries share, through both clients of Python. */
+/* Runs the wire cases of all client libraries through both Python clients. */
 
 const python = await pythonSuite({
   title: 'the Python client at the wire cases',

@@ -1,8 +1,8 @@
 import { pythonSuite } from '#test/support/python-suite';
 
 /*
- * Every block of the README and every example of the Python client against a real service. Each of
- * them runs as a program of its own, which takes a second of processor time.
+ * Runs every code block of the README and every example of the Python client against a real
+ * service. Each is a separate program and takes a second of CPU time.
  */
 
 const python = await pythonSuite({

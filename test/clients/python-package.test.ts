@@ -1,6 +1,9 @@
 import { pythonSuite } from '#test/support/python-suite';
 
-/* The Python client as users install it: wheel and sdist, an empty environment, their type checkers. */
+/*
+ * Tests the Python client as installed by users: wheel and sdist, an empty environment, type
+ * checkers.
+ */
 
 const python = await pythonSuite({
   title: 'the package of the Python client',

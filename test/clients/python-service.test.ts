@@ -1,6 +1,6 @@
 import { pythonSuite } from '#test/support/python-suite';
 
-/* Every call of the Python client against a real service. */
+/* Runs every call of the Python client against a real service. */
 
 const python = await pythonSuite({
   title: 'the Python client at a real service',

@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert';
 import { runTool } from '#test/support/python';
 import { pythonSuite } from '#test/support/python-suite';
 
-/* The Python client with its own tools, and its tests against a server that fails in every way. */
+/* Runs the Python client's own tools, and its tests against a server with all kinds of failures. */
 
 const APART = ['cases', 'packaging', 'service', 'readme', 'examples'];
 

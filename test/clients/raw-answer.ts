@@ -1,6 +1,6 @@
 import type { Json } from '#test/clients/wire-case';
 
-/** The one answer in the bytes of a connection, without what only HTTP gives a meaning to. */
+/** Parses the single raw HTTP answer of a connection. */
 export function answerIn(bytes: Buffer): {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -20,7 +20,7 @@ export function answerIn(bytes: Buffer): {
   };
 }
 
-/** Headers that say nothing of the service, or differ with every run. */
+/** Headers without information about the service, or different in every run. */
 export const OF_CONNECTIONS: ReadonlySet<string> = new Set([
   'connection',
   'content-length',

@@ -12,10 +12,10 @@ import { toleranceCases } from '#test/clients/tolerance-cases';
 import { unkeyedCases } from '#test/clients/unkeyed-cases';
 import type { WireCase } from '#test/clients/wire-case';
 
-/** A group of cases, each recorded in an account of its own. */
+/** A group of cases, recorded in its own account. */
 type Group = (tape: Tape, accounts: Accounts) => Promise<void>;
 
-/** Files of cases, by name. */
+/** Case files by name. */
 const GROUPS: Readonly<Record<string, Group>> = {
   instances: instanceCases,
   engine: engineCases,
@@ -39,7 +39,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
   account: async (tape, accounts) => accountCases(tape, await accounts.buyer()),
 };
 
-/** All cases by file, recorded now. The same on every run. */
+/** Records all cases, by file. Deterministic. */
 export async function recordedCases(): Promise<Map<string, readonly WireCase[]>> {
   const files = new Map<string, readonly WireCase[]>();
   for (const [file, record] of Object.entries(GROUPS)) {

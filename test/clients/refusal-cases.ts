@@ -4,12 +4,12 @@ import { anInstance, ORDER, processing } from '#test/clients/endpoint-cases';
 import type { Tape } from '#test/clients/tape';
 import type { Call, Json } from '#test/clients/wire-case';
 
-/** A client that takes the first answer, for refusals that it would otherwise meet again. */
+/** A client without retries, for refusals that would repeat. */
 const ONCE = { client: { attempts_max: 1 } };
 
 const personas: Call = { method: 'personas.list' };
 
-/** Refused for who calls, and when. */
+/** Cases refused because of the caller or the time. */
 export async function callerCases(tape: Tape, accounts: Accounts): Promise<void> {
   const unknown = formatApiKey('000000000000', 'a'.repeat(32));
   await tape.record('401: a key that does not exist', personas, { key: unknown });
@@ -39,7 +39,7 @@ export async function callerCases(tape: Tape, accounts: Accounts): Promise<void>
   });
 }
 
-/** Refused for what is asked, in calls that a client can make. */
+/** Cases refused because of the request's content. */
 export async function requestCases(tape: Tape): Promise<void> {
   const instance = await anInstance(tape);
   const absent = { id: 'inst_00000000000000ff' };

@@ -3,7 +3,7 @@ import { Hindrances } from '#test/clients/retry-cases';
 import type { Tape } from '#test/clients/tape';
 import type { Call, WireAnswer } from '#test/clients/wire-case';
 
-/** Each kind of call that may always be sent again. */
+/** Cases for each kind of call that is always safe to retry. */
 export async function repeatableCases(tape: Tape): Promise<void> {
   const instance = await anInstance(tape);
   const hindrances = new Hindrances(tape, processing(instance));
@@ -33,7 +33,7 @@ export async function repeatableCases(tape: Tape): Promise<void> {
   const hindered: readonly WireAnswer[] = ['close', lost, late, bug];
   for (const [index, call] of calls.entries()) {
     tape.service.wait(20_000);
-    // Every kind meets one that leaves the outcome open, each in its turn.
+    // Each kind meets an unknown outcome of a different cause.
     const met = hindered[index % 4] ?? 'close';
     await tape.record(`${call.method}: sent again`, call, { origin: 'composed', before: [met] });
   }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { type Call, type Json, METHODS, type WireRequest } from '#test/clients/wire-case';
 
-/** Stands for an idempotency key that the client has made: any UUIDv7, the same in a whole case. */
+/** Placeholder for an idempotency key of the client: any UUIDv7, constant within a case. */
 export const ANY_KEY = '{uuid7}';
 
-/** What options of a call become headers of a request. */
+/** Call options that become request headers. */
 const OPTION_HEADERS: Readonly<Record<string, string>> = {
   idempotency_key: 'idempotency-key',
   if_match: 'if-match',
@@ -13,7 +13,7 @@ const OPTION_HEADERS: Readonly<Record<string, string>> = {
   request_id: 'x-request-id',
 };
 
-/** The request that a client must make of a call. */
+/** Request that a client must send for a call. */
 export function requestOfCall(call: Call): WireRequest {
   const endpoint = ENDPOINTS.find(({ name }) => name === METHODS[call.method]);
   assert.ok(endpoint, call.method);
@@ -31,7 +31,7 @@ export function requestOfCall(call: Call): WireRequest {
       ...(hasBody ? { 'content-type': 'application/json' } : {}),
       ...key,
       ...noKey,
-      // Where a stream begins is said as where it goes on: one way for both.
+      // A stream's start uses the same header as its resumption.
       ...(after === undefined ? {} : { 'last-event-id': String(after) }),
       ...headersOf(call.options ?? {}),
     },

@@ -6,7 +6,7 @@ import { requestOfCall } from '#test/clients/request-of-call';
 import type { Tape } from '#test/clients/tape';
 import type { Call, Json, WireAnswer } from '#test/clients/wire-case';
 
-/** Reasons of a 503 that a call may meet and come back from. */
+/** Retryable reasons of a 503. */
 const PASSING: readonly FaultReason[] = [
   'limiter_unavailable',
   'engine_unavailable',
@@ -21,24 +21,24 @@ const PASSING: readonly FaultReason[] = [
   'upgrade_in_progress',
 ];
 
-/** What a proxy says of itself. */
+/** Error page of a proxy. */
 const PAGE = '<html><head><title>502 Bad Gateway</title></head></html>';
 const pageOf = (status: number): WireAnswer => {
   return { status, headers: { 'content-type': 'text/html' }, text: PAGE };
 };
 
-/** Answers that make a client try again. */
+/** Answers that trigger a retry. */
 export class Hindrances {
   readonly #tape: Tape;
   readonly #call: Call;
 
-  /** `call` is one that costs a cycle. */
+  /** `call`: a call that costs a cycle. */
   constructor(tape: Tape, call: Call) {
     this.#tape = tape;
     this.#call = call;
   }
 
-  /** The service's refusal for a reason, to be met again after `waitS` seconds. */
+  /** The service's refusal for a reason, with a retry delay of `waitS` seconds. */
   async of(reason: FaultReason | undefined, waitS = 0): Promise<WireAnswer> {
     const error = reason === undefined ? new Error('a bug') : faultFor(reason, reason);
     const ask = () => {
@@ -52,7 +52,7 @@ export class Hindrances {
   }
 }
 
-/** The same refusal, with another wait. */
+/** The refusal with another delay. */
 function waiting(answer: Exclude<WireAnswer, string>, waitS: number): WireAnswer {
   const headers = { ...answer.headers, 'retry-after': String(waitS) };
   const { body } = answer;
@@ -60,7 +60,7 @@ function waiting(answer: Exclude<WireAnswer, string>, waitS: number): WireAnswer
   return { ...answer, headers, body: isSaidTwice ? { ...body, retry_after: waitS } : body };
 }
 
-/** Calls that are sent again. `limited` is a key whose requests of the minute are used up. */
+/** Cases of retried calls. `limited`: a key with an exhausted minute. */
 export async function retryCases(tape: Tape, limited: string): Promise<void> {
   const instance = await anInstance(tape);
   const rateLimited = await tape.ask(requestOfCall({ method: 'personas.list' }), limited);
@@ -102,7 +102,7 @@ export async function retryCases(tape: Tape, limited: string): Promise<void> {
 
 const JSON_TYPE = { 'content-type': 'application/json; charset=utf-8' };
 
-/** The first attempt counted, but its answer was lost: the second one brings it. */
+/** Case of a lost answer: the first attempt counted, and the second replays it. */
 async function replayCase(tape: Tape, instance: string): Promise<void> {
   tape.service.wait(5_000);
   const options = { idempotency_key: tape.newKey() };
@@ -112,7 +112,7 @@ async function replayCase(tape: Tape, instance: string): Promise<void> {
   await tape.record(name, call, { origin: 'provoked', before: ['close'] });
 }
 
-/** Calls that end with an error though they may be sent again. */
+/** Cases of retryable calls that end with an error. */
 async function giveUpCases(tape: Tape, instance: string, hindrances: Hindrances): Promise<void> {
   const call = processing(instance);
   const unsure = await hindrances.of('limiter_unavailable');

@@ -14,33 +14,33 @@ import type {
   WireRequest,
 } from '#test/clients/wire-case';
 
-/** A UUIDv7 of the day of the recording, by its number. */
+/** Numbered UUIDv7 of the recording's day. */
 const keyNumber = (number: number) => `019bc155-2a00-7c3e-9a41-${String(number).padStart(12, '0')}`;
 
-/** What a case is made of beside its call. */
+/** Parts of a case besides its call. */
 export type Parts = {
   readonly origin?: Origin;
-  /** Another account's. */
+  /** Key of another account. */
   readonly key?: string;
   readonly client?: Record<string, Json>;
-  /** What came before the answer of the service. */
+  /** Answers before the service's answer. */
   readonly before?: readonly WireAnswer[];
-  /** What came instead of it. */
+  /** Answer that replaces the service's answer. */
   readonly instead?: WireAnswer;
-  /** Added to what is expected. */
+  /** Additional expectations. */
   readonly expect?: Record<string, Json>;
-  /** Address of another edge than the usual one. */
+  /** Address of another edge. */
   readonly edge?: string;
 };
 
-/** A request that no client sends, for an answer that one may get. */
+/** A request that no client sends, for an answer that clients may receive. */
 export type OddRequest = {
   readonly headers?: Record<string, string>;
   readonly body?: string | Uint8Array;
   readonly query?: string;
 };
 
-/** Plays calls against the service and keeps what went over the wire. */
+/** Makes calls to the service and records the traffic. */
 export class Tape {
   readonly cases: WireCase[] = [];
   readonly service: ExampleService;
@@ -49,20 +49,20 @@ export class Tape {
   #requests = 0;
   #keys = 0;
 
-  /** `url` is where the service listens, `key` an API key of the account that calls. */
+  /** `url`: address of the service. `key`: API key of the calling account. */
   constructor(service: ExampleService, url: string, key: string) {
     this.service = service;
     this.url = url;
     this.key = key;
   }
 
-  /** A new idempotency key, as a client makes one. */
+  /** A new idempotency key in the client's format. */
   newKey(): string {
     this.#keys += 1;
     return keyNumber(this.#keys);
   }
 
-  /** Makes a call and keeps it as a case. Answers the data of the answer. */
+  /** Makes a call and adds it as a case. Returns the answer's data. */
   async record(name: string, call: Call, parts: Parts = {}): Promise<Json> {
     const request = requestOfCall(call);
     const { key = this.key, before = [], client, expect = {}, origin = 'recorded' } = parts;
@@ -77,26 +77,26 @@ export class Tape {
     return typeof answer === 'string' ? undefined : answer.body?.data;
   }
 
-  /** Keeps a case. */
+  /** Adds a case. */
   keep(made: WireCase): void {
     assert.ok(!this.cases.some(({ name }) => name === made.name), `two cases: ${made.name}`);
     this.cases.push(made);
   }
 
-  /** Makes a call without keeping it. Answers the data of the answer. */
+  /** Makes a call without recording it. Returns the answer's data. */
   async play(call: Call, key = this.key): Promise<Json> {
     const answer = await this.ask(requestOfCall(call), key);
     assert.ok(answer.status < 400, JSON.stringify(answer));
     return answer.body?.data;
   }
 
-  /** The exchange of a call. */
+  /** Request and answer of a call. */
   async exchange(call: Call, key = this.key): Promise<Exchange> {
     const request = requestOfCall(call);
     return { request, answer: await this.ask(request, key) };
   }
 
-  /** The service's answer to a request with a key, some parts of it as no client sends them. */
+  /** Sends a request with a key and returns the answer. Parts of the request may be invalid. */
   async ask(
     request: WireRequest,
     key: string,
@@ -107,7 +107,7 @@ export class Tape {
     const given = Object.entries(request.headers).filter(([, value]) => value !== null);
     const headers: Record<string, string> = {
       authorization: `Bearer ${key}`,
-      // The service's own would differ with every run.
+      // Fixed request id, so that recordings do not differ.
       'x-request-id': `req_${this.#requests.toString(16).padStart(32, '0')}`,
       ...(Object.fromEntries(given) as Record<string, string>),
       ...odd.headers,
@@ -131,7 +131,7 @@ export class Tape {
   }
 }
 
-/** Time for an answer of the service that is recorded, in milliseconds. */
+/** Timeout of a recorded answer, in milliseconds. */
 const ANSWER_MS_MAX = 60_000;
 
 async function answerOf(response: Response): Promise<Exclude<WireAnswer, string>> {

@@ -5,7 +5,7 @@ import type { Call, Json, WireAnswer } from '#test/clients/wire-case';
 
 type Answer = Exclude<WireAnswer, string>;
 
-/** What a later service may answer to a client of today (interface 9.4, decision 269). */
+/** Cases of answers of a later service to a current client (interface 9.4, decision 269). */
 export async function toleranceCases(tape: Tape): Promise<void> {
   const instance = await anInstance(tape);
   const observe = processing(instance);
@@ -39,7 +39,7 @@ export async function toleranceCases(tape: Tape): Promise<void> {
   await laterErrors(tape);
 }
 
-/** The service's answer to a call with a changed body. */
+/** The service's answer to a call, with a changed body. */
 async function changed(tape: Tape, name: string, call: Call, change: (body: Json) => Json) {
   const answer = await tape.ask(requestOfCall(call), tape.key);
   const headers = { ...answer.headers, 'x-mood': 'even' };

@@ -3,7 +3,7 @@ import { Hindrances } from '#test/clients/retry-cases';
 import type { Parts, Tape } from '#test/clients/tape';
 import type { Call, WireAnswer } from '#test/clients/wire-case';
 
-/** Calls without a key: sent again only if certainly nothing happened, but for DELETE. */
+/** Cases of calls without a key: retried only if certainly without effect, except DELETE. */
 export async function unkeyedCases(tape: Tape): Promise<void> {
   const id = await anInstance(tape);
   const update: Call = { method: 'instances.update', arguments: { id, name: 'Ada II' } };

@@ -1,57 +1,57 @@
 import type { ENDPOINTS } from '#edge/endpoints/all';
 
-/** Any JSON, of which a case knows what it looks for. */
+/** Any JSON, untyped. */
 export type Json = ReturnType<typeof JSON.parse>;
 
-/** Where the answers of an exchange come from; clients/cases/README.md says what each means. */
+/** Origin of an exchange's answers; clients/cases/README.md defines each. */
 export type Origin = 'recorded' | 'provoked' | 'composed';
 
-/** A call of a client, in the spelling of the Python client. */
+/** A client call, in the naming of the Python client. */
 export type Call = {
   readonly method: keyof typeof METHODS;
-  /** The instance of `instance.…`. */
+  /** Instance id for `instance.…` methods. */
   readonly instance?: string;
   readonly arguments?: Readonly<Record<string, Json>>;
   readonly options?: Readonly<Record<string, Json>>;
 };
 
-/** A request, as a client must send it. */
+/** A request that a client must send. */
 export type WireRequest = {
   readonly method: string;
-  /** Without query. */
+  /** Path without query. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** In lower case; null: must not be there. */
+  /** Lower-case names; null for a header that must be absent. */
   readonly headers: Readonly<Record<string, string | null>>;
   readonly body?: Json;
 };
 
-/** An answer, or what happens instead of one. */
+/** An answer, or an event instead of one. */
 export type WireAnswer =
   | 'close'
   | 'silence'
   | {
       readonly status: number;
       readonly headers: Readonly<Record<string, string>>;
-      /** JSON. */
+      /** JSON body. */
       readonly body?: Json;
       readonly text?: string;
-      /** Pieces of a stream, a write each. */
+      /** Parts of a stream, one write each. */
       readonly chunks?: readonly string[];
-      /** What follows the last of them. */
+      /** Event after the last part. */
       readonly after?: 'end' | 'cut' | 'open';
     };
 
-/** One request with its answer. */
+/** A request with its answer. */
 export type Exchange = { readonly request: WireRequest; readonly answer: WireAnswer };
 
-/** One case. */
+/** A wire case. */
 export type WireCase = {
   readonly name: string;
   readonly origin: Origin;
-  /** The API key of the client. */
+  /** API key of the client. */
   readonly key: string;
-  /** Options of the client beside its key and base address. */
+  /** Client options besides key and base URL. */
   readonly client?: Readonly<Record<string, Json>>;
   readonly call: Call;
   readonly exchanges: readonly Exchange[];
@@ -61,7 +61,7 @@ export type WireCase = {
 /** Name of an endpoint in the API document. */
 type EndpointName = (typeof ENDPOINTS)[number]['name'];
 
-/** The methods of the clients and the endpoints that they call. */
+/** Client methods and their endpoints. */
 export const METHODS = {
   'instances.create': 'createInstance',
   'instances.list': 'listInstances',

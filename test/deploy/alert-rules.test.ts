@@ -13,14 +13,14 @@ import { METRICS } from '#telemetry/metrics';
 import { configText } from '#test/deploy/compose-file';
 import { prometheusOrSkip } from '#test/support/prometheus';
 
-/** The cases of three days take 20 s here. Milliseconds. */
+/** Timeout in milliseconds; the cases of three days take 20 s. */
 const TEST_MS_MAX = 240_000;
 
 const tools = await prometheusOrSkip();
 
 const rules = tools.suite('the rules for Prometheus');
 
-rules('are what promtool accepts', async () => {
+rules('are accepted by promtool', async () => {
   const { isOk, output } = await run(['check', 'rules', basename(RULES_FILE)]);
   assert.ok(isOk, output);
   assert.match(output, /SUCCESS: \d+ rules found/);
@@ -58,7 +58,7 @@ for (const [how, expr, verb] of [
 const alerts = suite('every alert');
 
 // Report 39: Alerts had no value, no cluster, and links that no one could click.
-alerts('has description with value, cluster, and links with a base address by setting', () => {
+alerts('has a description with value, cluster, and links with a configurable base address', () => {
   const { groups } = parse(rulesText()) as {
     groups: {
       rules: { alert?: string; labels?: object; annotations?: Record<string, string> }[];
@@ -91,7 +91,7 @@ alerts(
 );
 
 // Report 39: An alert that was pending when its fault ended fired afterwards.
-alerts('must hold for longer than its windows remember a fault', () => {
+alerts('must hold for longer than its windows', () => {
   const { groups } = parse(rulesText()) as {
     groups: { rules: { alert?: string; expr: string; for: string }[] }[];
   };
@@ -104,14 +104,14 @@ alerts('must hold for longer than its windows remember a fault', () => {
 });
 
 // Report 39: A dead NATS paged once for each of nine processes.
-alerts('about the bus is one for all processes', () => {
+alerts('about the bus fires once for all processes', () => {
   const bus = ALERTS.find(({ name }) => name === 'BusDisconnected');
   assert.is(bus?.expr, 'count(bus_connected == 0) > 0');
   assert.is(bus?.firing.labels, undefined);
   assert.ok(Object.keys(bus?.firing.series ?? {}).length > 1);
 });
 
-alerts('has a section of its own in the runbook, to which it links', () => {
+alerts('links to its own section in the runbook', () => {
   const runbook = readFileSync('docs/runbook.md', 'utf8');
   const headings = [...runbook.matchAll(/^### (\w+)$/gm)].map(([, name = '']) => name);
   assert.equal(headings.toSorted(), ALERTS.map(({ name }) => name).toSorted());
@@ -125,14 +125,14 @@ alerts('has a section of its own in the runbook, to which it links', () => {
   }
 });
 
-alerts('reads metrics of the catalog, what Prometheus makes itself, or what is recorded', () => {
+alerts("reads only catalog metrics, Prometheus's own metrics, or recorded ones", () => {
   for (const { name, expr } of ALERTS) {
     const read = [...expr.matchAll(/\b([a-z][a-z_]+_[a-z_]+)(?=[{[ )]|$)/g)];
     for (const [, metric = ''] of read) assert.ok(isKnown(metric), `${name} reads ${metric}`);
   }
 });
 
-alerts('has a case in which it fires and one in which it does not', () => {
+alerts('has a case that fires and a case that does not', () => {
   for (const { name, firing, quiet } of ALERTS) {
     assert.ok(Object.keys(firing.series).length > 0, name);
     assert.ok(Object.keys(quiet.series).length > 0, name);
@@ -145,7 +145,7 @@ function isKnown(word: string): boolean {
   return base in METRICS || word in METRICS || NOT_OURS.has(word);
 }
 
-/** Functions of PromQL, and metrics that come from prom-client. */
+/** PromQL functions, and metrics of prom-client. */
 const NOT_OURS = new Set([
   ...['histogram_quantile', 'avg_over_time', 'process_start_time_seconds'],
 ]);

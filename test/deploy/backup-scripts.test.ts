@@ -26,7 +26,7 @@ function script(name: string, ...args: readonly string[]): string {
   return execFileSync('sh', [join('deploy/backup', name), ...args], { encoding: 'utf8' }).trim();
 }
 
-/** A segment that Cassandra writes, in pieces. */
+/** Writes a Cassandra commit log segment in parts. */
 function write(number: number, text: string): void {
   appendFileSync(join(log, segment(number)), text);
 }
@@ -38,7 +38,7 @@ function close(number: number): void {
 
 const segment = (number: number) => `CommitLog-7-${number}.log`;
 
-const scripts = suite('the scripts for backups');
+const scripts = suite('the backup scripts');
 
 scripts.before(() => {
   mkdirSync(log);
@@ -46,7 +46,7 @@ scripts.before(() => {
 });
 scripts.after(() => rmSync(folder, { recursive: true }));
 
-scripts('bring back the log as it was at the mark, and nothing of later', () => {
+scripts('restore the log up to the mark, and nothing later', () => {
   write(1, 'one');
   close(1);
   write(2, 'two');
@@ -67,7 +67,7 @@ scripts('bring back the log as it was at the mark, and nothing of later', () => 
   );
 });
 
-scripts('mark what has left the log for the archive', () => {
+scripts('mark the segments already archived', () => {
   rmSync(join(log, segment(2)));
   const mark = script('mark-log.sh', log, archive);
   const target = join(folder, 'later');
@@ -77,7 +77,7 @@ scripts('mark what has left the log for the archive', () => {
   assert.is(readFileSync(join(target, segment(2)), 'utf8'), 'two and later');
 });
 
-scripts('refuse a mark that is not there, or a folder that is', () => {
+scripts('refuse a missing mark and an existing folder', () => {
   for (const args of [
     [archive, '2020-01-01T00:00:00.000Z', join(folder, 'none')],
     [archive, readdirSync(join(archive, 'marks'))[0] ?? '', replay],
@@ -86,13 +86,13 @@ scripts('refuse a mark that is not there, or a folder that is', () => {
   }
 });
 
-scripts('leave no gap when the log is written while they copy it', () => {
+scripts('leave no gap while the log grows during the copy', () => {
   const [busyLog, busyArchive, programs] = ['busy-log', 'busy-archive', 'programs'].map((name) => {
     mkdirSync(join(folder, name));
     return join(folder, name);
   }) as [string, string, string];
   for (const number of [1, 2]) writeFileSync(join(busyLog, segment(number)), '');
-  // Everything that is written after a copy goes to both, to the older one first.
+  // Writes after a copy go to both segments, the older first.
   const append = [1, 2].map((number) => `echo more >>"${join(busyLog, segment(number))}"`);
   const copying = ['#!/bin/sh', '/bin/cp "$@"', ...append, ''].join('\n');
   writeFileSync(join(programs, 'cp'), copying, { mode: 0o755 });
@@ -104,7 +104,7 @@ scripts('leave no gap when the log is written while they copy it', () => {
   assert.equal([1, 2].map(textOf), ['more\n', '']);
 });
 
-scripts('forget what is older than a snapshot, and miss a segment from the middle', () => {
+scripts('remove segments older than a snapshot, and detect a missing segment', () => {
   const [old, middle, young] = [7, 8, 9].map((number) => {
     const path = join(archive, segment(number));
     writeFileSync(path, '');
@@ -130,7 +130,7 @@ scripts('forget what is older than a snapshot, and miss a segment from the middl
   );
 });
 
-scripts('keep the tables of a snapshot, and nothing else of the data', () => {
+scripts('keep only the tables of a snapshot', () => {
   const data = join(folder, 'data');
   const table = join(data, 'identity_engine', 'heads-01');
   for (const name of ['snapshots/wanted', 'snapshots/other', 'backups']) {

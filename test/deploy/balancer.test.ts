@@ -12,14 +12,14 @@ import { freePort } from '#deploy/local/free-port';
 import { startBalancer } from '#deploy/local/service-process';
 import { turnOfEvents } from '#test/support/settled';
 
-/** How long a change may take to be noticed, in milliseconds: two probes, on a busy machine. */
+/** Maximum time until a change is detected, in milliseconds: two probes on a busy machine. */
 const NOTICE_MS_MAX = 10_000;
 
-/** An edge as a balancer sees one: it answers with its name, and says whether it is ready. */
+/** A fake edge: answers with its name, and reports readiness. */
 async function fakeEdge(name: string) {
   const edge = { isReady: true };
   const api = createServer(({ socket, url }, response) => {
-    // A stream whose end does not come.
+    // A stream without an end.
     if (url === '/events') return void response.write(name);
     response.end(url === '/caller' ? socket.remoteAddress : name);
   });
@@ -49,7 +49,9 @@ async function listening(server: Server): Promise<number> {
 
 type Ports = { readonly port: number; readonly operatorsPort: number };
 
-/** A balancer in front of these edges and consoles; `names` asks it on connections of their own. */
+/**
+ * A balancer in front of these edges and consoles; `names` sends requests on separate connections.
+ */
 async function balancerOf(edges: readonly Ports[], consoles: readonly Ports[] = edges) {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-balancer-'));
   const [port, consolePort] = [await freePort(), await freePort()];
@@ -67,7 +69,7 @@ async function balancerOf(edges: readonly Ports[], consoles: readonly Ports[] = 
     const url = `http://127.0.0.1:${at}/`;
     return (await fetch(url, { headers: { connection: 'close' } })).text();
   };
-  /** What an edge says whom it is called by, when `localAddress` calls. */
+  /** Client address reported by an edge for a call from `localAddress`. */
   const callerAsSeen = async (localAddress: string): Promise<string> => {
     const call = get({ host: '127.0.0.1', port, path: '/caller', localAddress, agent: false });
     const [response] = await once(call, 'response');
@@ -99,11 +101,11 @@ async function balancerOf(edges: readonly Ports[], consoles: readonly Ports[] = 
 
 const balancing = suite('the balancer of a local cluster');
 
-balancing('gives each edge its turn', async () => {
+balancing('distributes calls over the edges in turn', async () => {
   using left = await fakeEdge('left');
   using right = await fakeEdge('right');
   await using balancer = await balancerOf([left, right]);
-  // Three tries, because a machine that stalls for a second makes an edge look away.
+  // Three attempts: a stalled machine may make an edge look unready.
   for (let tries = 1; ; tries += 1) {
     const names = await balancer.names(8);
     if (names.every((name, at) => at === 0 || name !== names[at - 1])) return;
@@ -111,7 +113,7 @@ balancing('gives each edge its turn', async () => {
   }
 });
 
-balancing('goes to the other edge at once when one refuses', async () => {
+balancing('uses another edge at once if one refuses', async () => {
   using left = await fakeEdge('left');
   using right = await fakeEdge('right');
   await using balancer = await balancerOf([left, right]);
@@ -119,7 +121,7 @@ balancing('goes to the other edge at once when one refuses', async () => {
   assert.equal(await balancer.names(4), ['right', 'right', 'right', 'right']);
 });
 
-balancing('spares an edge that says it is not ready, until it is again', async () => {
+balancing('avoids an unready edge until it is ready again', async () => {
   using left = await fakeEdge('left');
   using right = await fakeEdge('right');
   await using balancer = await balancerOf([left, right]);
@@ -130,14 +132,14 @@ balancing('spares an edge that says it is not ready, until it is again', async (
   await balancer.untilOnly('right');
 });
 
-balancing('uses an edge that is not ready when there is no other', async () => {
+balancing('uses an unready edge if there is no other', async () => {
   using only = await fakeEdge('only');
   only.setReady(false);
   await using balancer = await balancerOf([only]);
   assert.equal(await balancer.names(2), ['only', 'only']);
 });
 
-balancing('shows an edge the address that a caller calls from', async () => {
+balancing("passes the caller's address to the edge", async () => {
   using only = await fakeEdge('only');
   await using balancer = await balancerOf([only]);
   for (const address of ['127.0.0.1', '127.0.0.2', '127.0.0.3']) {
@@ -145,7 +147,7 @@ balancing('shows an edge the address that a caller calls from', async () => {
   }
 });
 
-balancing('passes the beginning of a stream on before there is more of it', async () => {
+balancing('forwards the beginning of a stream before the rest', async () => {
   using only = await fakeEdge('only');
   await using balancer = await balancerOf([only]);
   const call = get({ host: '127.0.0.1', port: balancer.port, path: '/events', agent: false });
@@ -155,7 +157,7 @@ balancing('passes the beginning of a stream on before there is more of it', asyn
   call.destroy();
 });
 
-balancing('stands in front of each kind at a port of its own', async () => {
+balancing('has a separate port for each kind', async () => {
   using edge = await fakeEdge('edge');
   using page = await fakeEdge('console');
   await using balancer = await balancerOf([edge], [page]);

@@ -16,14 +16,14 @@ import { newCaller } from '#test/support/caller';
 import { startStandalone } from '#test/support/service';
 
 /*
- * What stands in front of the edges passes the caller's address on, so that a sender of made-up keys
- * is barred alone: the local balancer, and that of the compose file where HAProxy is installed.
+ * The balancers pass the caller's address to the edges, so that only the sender of unknown keys is
+ * limited. Tests the local balancer, and the compose file's balancer if HAProxy is installed.
  */
 
-/** What an edge forgives an address in a minute before unknown keys are looked up less often. */
+/** Unknown keys per minute and address before the edge reduces look-ups. */
 const REFUSALS_PER_MINUTE_MAX = 30;
 
-/** How often a test tries to see a second's look-ups spent. */
+/** Maximum rounds to exhaust the look-ups of one second. */
 const ROUNDS_MAX = 20;
 
 const program = haproxyPath();
@@ -32,18 +32,18 @@ if (isSkipped && process.env['CI'] === 'true') throw new Error('there is no HAPr
 if (isSkipped) console.log('skipped because there is no HAProxy (apt-get install haproxy)');
 
 /**
- * Connections that a greedy address opens: more than the 400 that the balancer of the compose file
- * grants, because a busy machine drops some before they are counted.
+ * Connections opened by one address: more than the compose balancer's limit of 400, because a busy
+ * machine drops some before they are counted.
  */
 const CONNECTIONS_OPENED = 440;
 
-/** How often it is asked whether that many are counted: it takes them in a moment later. */
+/** Number of polls for the connection count, which is updated with a delay. */
 const ASKED_MAX = 50;
 
-/** How often that many are opened. */
+/** Number of attempts to open the connections. */
 const TRIES_MAX = 5;
 
-/** How a caller of one address asks something of the balancer on a port. */
+/** A caller's address and the balancer's port. */
 type Asking = { readonly port: number; readonly localAddress: string };
 
 function ask({ port, localAddress }: Asking, headers: Record<string, string>, agent?: Agent) {
@@ -61,13 +61,16 @@ function ask({ port, localAddress }: Asking, headers: Record<string, string>, ag
   });
 }
 
-/** A key of the right form and checksum that no account has. */
+/** A well-formed key of no account. */
 function unknownKey(index: number): { authorization: string } {
   const key = formatApiKey('000000000000', String(index).padStart(32, '0'));
   return { authorization: `Bearer ${key}` };
 }
 
-/** Sends made-up keys from one address until it is barred; another one is looked up all the same. */
+/**
+ * Sends unknown keys from one address until it is limited; keys from another address are still
+ * looked up.
+ */
 async function assertDistinguished(
   port: number,
   forged: Record<string, string> = {},
@@ -81,7 +84,7 @@ async function assertDistinguished(
   };
   while (index < REFUSALS_PER_MINUTE_MAX) assert.is((await guess()).status, 401);
   let barred: Awaited<ReturnType<typeof guess>>[] = [];
-  // Some unknown keys are looked up in any second, on a slow machine all of a round.
+  // Some unknown keys are looked up every second, on a slow machine all of a round.
   for (let rounds = 0; barred.length === 0 && rounds < ROUNDS_MAX; rounds += 1) {
     const answers = await Promise.all(Array.from({ length: 20 }, guess));
     barred = answers.filter(({ status }) => status === 503);
@@ -94,7 +97,7 @@ async function assertDistinguished(
   }
 }
 
-/** The ports of a service that runs in one process. */
+/** Ports of a single-process service. */
 function portsOf(service: { origin: string; metricsUrl: string }): EdgePorts {
   const portOf = (url: string) => Number(new URL(url).port);
   return { port: portOf(service.origin), operatorsPort: portOf(service.metricsUrl) };
@@ -102,7 +105,7 @@ function portsOf(service: { origin: string; metricsUrl: string }): EdgePorts {
 
 const local = plainSuite('an edge behind the balancer of a local cluster');
 
-local('bars the caller who sends made-up keys, and no other', async () => {
+local('limits only the caller with unknown keys', async () => {
   await using service = await startStandalone();
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-caller-'));
   const port = await freePort();
@@ -112,7 +115,7 @@ local('bars the caller who sends made-up keys, and no other', async () => {
   const planned = { name: 'balancer', kind: 'balancer', port, variables: {}, entrances } as const;
   const balancer = await startBalancer({ folder, logFolder: folder }, planned, plan);
   try {
-    // What a caller says of itself counts for nothing here.
+    // Client headers must not affect the address.
     await assertDistinguished(port, { 'x-forwarded-for': '10.9.9.' });
   } finally {
     await balancer.stop();
@@ -124,7 +127,7 @@ const compose = plainSuite('an edge behind the balancer of the compose file');
 const behind = isSkipped ? compose.skip : compose;
 const TRUSTING = { SERVICE_TRUSTED_PROXIES: '127.0.0.1/32' };
 
-behind('bars the caller who sends made-up keys, and no other, whatever they forge', async () => {
+behind('limits only the caller with unknown keys, despite forged headers', async () => {
   await using service = await startStandalone(TRUSTING);
   const ports = portsOf(service);
   await using balancer = await startComposeBalancer(program ?? '', { edges: [ports, ports] });
@@ -133,7 +136,7 @@ behind('bars the caller who sends made-up keys, and no other, whatever they forg
   assert.not.match(service.log(), /10\.9\.9/);
 });
 
-behind('is asked again on a connection that is kept', async () => {
+behind('reuses a kept-alive connection', async () => {
   await using service = await startStandalone(TRUSTING);
   const caller = await newCaller(service);
   const ports = portsOf(service);
@@ -149,7 +152,7 @@ behind('is asked again on a connection that is kept', async () => {
 });
 
 behind(
-  'is open to others while one address holds all the connections that it may have',
+  'stays open to others while one address holds all the connections that it may have',
   async () => {
     await using service = await startStandalone(TRUSTING);
     const ports = portsOf(service);
@@ -160,7 +163,7 @@ behind(
         () => 'refused',
       );
     let last: number | string = '';
-    // The balancer ends idle connections after some seconds: a busy machine may need longer to open them.
+    // The balancer closes idle connections after some seconds; a busy machine may be slower.
     for (let tried = 0; tried < TRIES_MAX && last !== 'refused'; tried += 1) {
       using _held = await heldConnections(balancer.port, '127.0.0.2');
       for (let asked = 0; asked < ASKED_MAX && last !== 'refused'; asked += 1) {
@@ -172,10 +175,10 @@ behind(
   },
 );
 
-/** More connections than an address may have, as many of them as are granted. */
+/** Opens more connections than an address may have, until the limit is reached. */
 async function heldConnections(port: number, localAddress: string): Promise<Disposable> {
   const held = Array.from({ length: CONNECTIONS_OPENED }, () =>
-    // The balancer may end one of them before the test does.
+    // The balancer may close a connection before the test does.
     connect({ host: '127.0.0.1', port, localAddress }).on('error', () => undefined),
   );
   await Promise.allSettled(held.map((socket) => once(socket, 'connect')));

@@ -14,7 +14,7 @@ import { refusalOf } from '#test/support/settled';
 
 const SIZE = { folder: '/nowhere', ports: 8_400 };
 
-/** The Cassandras of a plan. */
+/** Cassandra processes of a plan. */
 function cassandrasOf(cassandraNodes?: number) {
   const plan = clusterPlan({ ...SIZE, cassandraNodes });
   return { plan, nodes: plan.processes.filter(({ kind }) => kind === 'cassandra') };
@@ -22,7 +22,7 @@ function cassandrasOf(cassandraNodes?: number) {
 
 const one = suite('a plan with one Cassandra');
 
-one('has it under its plain name, alone, with one copy of everything', () => {
+one('uses the plain name and one replica', () => {
   const { plan, nodes } = cassandrasOf();
   assert.equal(cassandrasOf(1), { plan, nodes });
   assert.equal(
@@ -34,7 +34,7 @@ one('has it under its plain name, alone, with one copy of everything', () => {
   assert.is(readConfig({ ...plan.shared }).SERVICE_CASSANDRA_REPLICATION_FACTOR, 1);
 });
 
-one('starts it without waiting for others', () => {
+one('starts without waiting for other nodes', () => {
   const settings = localCassandraSettings({
     host: '127.0.0.1',
     cql: 1,
@@ -50,7 +50,7 @@ one.run();
 
 const three = suite('a plan with three Cassandra nodes');
 
-three('has them on three addresses and the same ports', () => {
+three('uses three addresses and the same ports', () => {
   const { plan, nodes } = cassandrasOf(3);
   const shown = nodes.map((node) => `${node.name} ${addressOf(node)}`);
   assert.equal(shown, [
@@ -69,14 +69,14 @@ three('has them on three addresses and the same ports', () => {
   }
 });
 
-three('gives the service all of them, and a copy for each', () => {
+three('gives the service all nodes, and a replica on each', () => {
   const config = readConfig({ ...cassandrasOf(3).plan.shared });
   assert.is(config.SERVICE_CASSANDRA_REPLICATION_FACTOR, 3);
   const points = ['127.0.0.1:8403', '127.0.0.2:8403', '127.0.0.3:8403'];
   assert.equal(config.SERVICE_CASSANDRA_CONTACT_POINTS, points);
 });
 
-three('gives each an even share of the ring, and all as seeds', () => {
+three('gives each node an even share of the ring, with all nodes as seeds', () => {
   const { plan, nodes } = cassandrasOf(3);
   const settings = nodes.map((node) => {
     const { host = '', hosts = [], storagePort = 0 } = ringOf(node, plan) ?? {};
@@ -100,12 +100,12 @@ three('gives each an even share of the ring, and all as seeds', () => {
   );
 });
 
-three('lets none forget the ring or serve before it has heard of the others', () => {
+three('requires gossip before a node serves, and keeps ring state', () => {
   assert.not.match(optionsOf(true), 'load_ring_state=false');
   assert.not.match(optionsOf(true), 'skip_wait_for_gossip_to_settle');
 });
 
-three('is refused with two, or when a Cassandra is named', async () => {
+three('is rejected with two nodes, or with a named Cassandra', async () => {
   const two = await refusalOf(async () => cassandrasOf(2));
   assert.is(two.message, 'a cluster has 1 or 3 Cassandra nodes, not 2');
   const size = { ...SIZE, cassandraNodes: 3, cassandra: '10.0.0.1:9042' };
@@ -113,14 +113,14 @@ three('is refused with two, or when a Cassandra is named', async () => {
   assert.is(named.message, 'a Cassandra is named, 10.0.0.1:9042: none is started');
 });
 
-three('says so on a machine that has no such address', async () => {
+three('reports a missing loopback address', async () => {
   const { message } = await refusalOf(() => assertPortFree(1, 'cassandra2', '192.0.2.1'));
   assert.match(message, /^cassandra2: no address 192\.0\.2\.1 here; /);
 });
 
 three.run();
 
-const kept = suite('a folder that was begun with some Cassandra nodes');
+const kept = suite('a folder created with another number of Cassandra nodes');
 
 for (const [begunWith, name, other, words] of [
   [1, 'cassandra', 3, '1 Cassandra node, whose rows 3 Cassandra nodes would not have'],

@@ -11,11 +11,11 @@ const { address, suite } = cassandraOrSkip();
 
 const local = suite('a local Cassandra');
 
-local('is of the series that is tested', async () => {
+local('has the tested release series', async () => {
   assert.match(await cassandraVersionAt(address), /^5\.0\./);
 });
 
-local('has the settings that safety needs', async () => {
+local('has the settings required for safety', async () => {
   const client = new Client({ contactPoints: [address], localDataCenter: 'datacenter1' });
   try {
     const { rows } = await client.execute('SELECT name, value FROM system_views.settings');
@@ -28,7 +28,7 @@ local('has the settings that safety needs', async () => {
   }
 });
 
-local('that is set up wrongly fails with the reason from its log', async () => {
+local('reports the reason from its log if misconfigured', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-server-'));
   try {
     await startCassandra({ folder, logFolder: folder, settings: { commitlog_sync: 'perhaps' } });

@@ -37,7 +37,7 @@ for (const [engines, edges, limiters, consoles] of [
   );
 }
 
-plan('is two edges, three engines, two limiters and two consoles before NATS and Cassandra', () => {
+plan('has two edges, three engines, two limiters, two consoles, NATS and Cassandra', () => {
   const { processes } = clusterPlan({ folder: '/nowhere', ports: 8_400 });
   const names = processes.map(({ name }) => name).sort();
   const service = ['edge1', 'edge2', 'engine1', 'engine2', 'engine3', 'limiter1', 'limiter2'];
@@ -45,7 +45,7 @@ plan('is two edges, three engines, two limiters and two consoles before NATS and
   assert.ok(processes.every(({ kind }) => STOP_ORDER.includes(kind)));
 });
 
-plan('has one balancer before edges and consoles, and gives both the address of the latter', () => {
+plan("has one balancer for edges and consoles, and gives both the console's address", () => {
   const { processes, address, consoleAddress, shared } = clusterPlan({ folder: '/', ports: 8_400 });
   const entrances = processes.flatMap((planned) => planned.entrances ?? []);
   assert.equal(
@@ -63,7 +63,7 @@ plan('has one balancer before edges and consoles, and gives both the address of 
   }
 });
 
-plan('has no entrance for consoles where there are none', () => {
+plan('has no console port without consoles', () => {
   const { processes } = clusterPlan({ folder: '/nowhere', ports: 8_400, consoles: 0 });
   const balancer = processes.find(({ kind }) => kind === 'balancer');
   assert.equal(balancer?.entrances, [{ port: 8_400, kind: 'edge' }]);
@@ -80,7 +80,7 @@ plan('names every node, and the admin port of a limiter', () => {
   assert.equal(limiter?.otherPorts, [Number(limiter?.variables['SERVICE_ADMIN_PORT'])]);
 });
 
-plan('has variables that the service takes', () => {
+plan('has only variables that the service accepts', () => {
   const { processes, shared } = clusterPlan({ folder: '/nowhere', ports: 8_400 });
   for (const { variables } of processes) readConfig({ ...shared, ...variables });
 });
@@ -92,7 +92,7 @@ const changed = suite('when nodes join and leave a local cluster');
 const namesOf = ({ processes }: ClusterPlan, kind: string) =>
   processes.filter((planned) => planned.kind === kind).map(({ name }) => name);
 
-changed('a node that joins is the one that a larger plan has under that number', () => {
+changed('a new node equals the node of that number in a larger plan', () => {
   const size = { folder: '/nowhere', ports: 8_400 };
   const larger = clusterPlan({ ...size, engines: 4, limiters: 3 });
   for (const [kind, name] of [
@@ -108,7 +108,7 @@ changed('a node that joins is the one that a larger plan has under that number',
   }
 });
 
-changed('the plan has who is there, and the admin port of a limiter that is', () => {
+changed('the plan has the current nodes, and the admin port of a current limiter', () => {
   const before = clusterPlan({ folder: '/nowhere', ports: 8_400 });
   const joined = planWith(before, nextNode(before, 'limiter'));
   assert.equal(namesOf(joined, 'limiter'), ['limiter1', 'limiter2', 'limiter3']);
@@ -120,14 +120,14 @@ changed('the plan has who is there, and the admin port of a limiter that is', ()
   assert.is(left.processes.length, before.processes.length - 1);
 });
 
-changed('no process leaves whose work no other does', () => {
+changed('the last process of a kind cannot leave', () => {
   const one = clusterPlan({ folder: '/nowhere', ports: 8_400, limiters: 1 });
   for (const name of ['limiter1', 'cassandra', 'balancer']) {
     assert.throws(() => planWithout(one, name), new RegExp(`^${name} cannot leave: `));
   }
 });
 
-changed('no node joins that would take the ports of others', () => {
+changed('a node with conflicting ports cannot join', () => {
   const size = { folder: '/nowhere', ports: 8_400, engines: 20, limiters: 4 };
   const full = clusterPlan(size);
   assert.throws(() => nextNode(full, 'engine'), /^there are no ports for engine21$/);
@@ -139,7 +139,7 @@ changed.run();
 const compose = suite('deploy/compose.yaml');
 const text = readFileSync('deploy/compose.yaml', 'utf8');
 
-compose('has the processes of the plan, and what watches them', () => {
+compose('has the processes of the plan, and their monitoring', () => {
   const services = text.slice(text.indexOf('\nservices:'), text.indexOf('\nvolumes:'));
   const names = [...services.matchAll(/^ {2}(\w+):/gm)].map(([, name = '']) => name);
   const { processes } = clusterPlan({ folder: '/nowhere', ports: 8_400 });
@@ -148,7 +148,7 @@ compose('has the processes of the plan, and what watches them', () => {
   assert.equal(names.sort(), [...planned, ...besides].sort());
 });
 
-compose('sets nothing that the service does not know', () => {
+compose('sets only variables that the service knows', () => {
   const known = new Set(describeVariables().map(({ name }) => name));
   const set = [...text.matchAll(/\bSERVICE_\w+/g)].map(([name]) => name);
   assert.ok(set.length > 10);

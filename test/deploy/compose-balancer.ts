@@ -6,24 +6,24 @@ import { type LocalServer, startServer } from '#deploy/local/local-server';
 import { programPath } from '#deploy/local/program-path';
 import { configText } from '#test/deploy/compose-file';
 
-/** Where a process listens: for callers, and for probes. */
+/** Ports of a process: for callers, and for probes. */
 export type EdgePorts = { readonly port: number; readonly operatorsPort: number };
 
 const READY_MS_MAX = 20_000;
 
-/** HAProxy, if this machine has it; root's programs need not be on the path. */
+/** Path of HAProxy, if installed; root's folders may not be on PATH. */
 export function haproxyPath(): string | undefined {
   return programPath('haproxy') ?? programPath('../sbin/haproxy');
 }
 
-/** What the balancer stands in front of on this machine, and where it listens; free ports unless given. */
+/** Backends of the balancer on this machine, and its ports; free ports by default. */
 type Scene = {
   readonly edges: readonly [EdgePorts, EdgePorts];
   readonly consoles?: readonly [EdgePorts, EdgePorts];
   readonly consolePort?: number;
 };
 
-/** The balancer of `compose.yaml` in front of processes of this machine, as it is configured there. */
+/** Starts the balancer of `compose.yaml` in front of processes of this machine. */
 export async function startComposeBalancer(
   program: string,
   { edges, consoles = edges, ...given }: Scene,
@@ -57,16 +57,16 @@ export async function startComposeBalancer(
   };
 }
 
-/** One frontend of the committed configuration, and what stands behind it. */
+/** A frontend of the committed configuration, and its backends. */
 type Entrance = {
-  /** Where it listens in its container. */
+  /** Listening port in its container. */
   readonly bound: number;
   readonly port: number;
   readonly name: string;
   readonly targets: readonly EdgePorts[];
 };
 
-/** The configuration, with only where it listens and where its processes are those of this machine. */
+/** Replaces listening ports and backends in the configuration with those of this machine. */
 function moved(committed: string, { bound, port, name, targets }: Entrance): string {
   let text = committed;
   const replace = (from: string, to: string): void => {

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 
-/** A config or secret under another name than its own. */
+/** A config or secret, mounted under another name. */
 type Mounted = { readonly source: string };
 
-/** A container of `deploy/compose.yaml`, as far as tests look at it. */
+/** Tested fields of a container in `deploy/compose.yaml`. */
 type Container = {
   readonly image: string;
   readonly user?: string;
@@ -23,14 +23,14 @@ type Container = {
   readonly healthcheck?: { readonly test?: readonly unknown[] };
 };
 
-/** What `deploy/compose.yaml` says, with its merges carried out. */
+/** Contents of `deploy/compose.yaml` with merges resolved. */
 export type ComposeFile = {
   readonly services: Readonly<Record<string, Container>>;
   readonly secrets: Readonly<Record<string, Source>>;
   readonly configs: Readonly<Record<string, Source>>;
 };
 
-/** Where a config or secret comes from; how compose brings it into a container depends on it. */
+/** Origin of a config or secret, which decides how compose mounts it. */
 type Source = {
   readonly file?: string;
   readonly content?: string;
@@ -44,14 +44,14 @@ export function composeFile(): ComposeFile {
   return parse(readFileSync(join(FOLDER, 'compose.yaml'), 'utf8'), { merge: true });
 }
 
-/** What is in the file of a config; throws for a config that is none. */
+/** Text of a config; throws if unknown. */
 export function configText(name: string): string {
   const file = composeFile().configs[name]?.file;
   if (file === undefined) throw new Error(`the config ${name} is no file`);
   return readFileSync(join(FOLDER, file), 'utf8');
 }
 
-/** The names of the configs and secrets that a container mounts. */
+/** Names of a container's mounted configs and secrets. */
 export function mountedIn({ configs = [], secrets = [] }: Container): readonly string[] {
   return [...configs, ...secrets].map((each) => (typeof each === 'string' ? each : each.source));
 }

@@ -16,9 +16,9 @@ const { services } = composeFile();
 type Scraped = { readonly job_name: string; readonly static_configs: { targets: string[] }[] };
 const scraped: readonly Scraped[] = parse(configText('prometheus')).scrape_configs;
 
-const watched = suite('what watches the containers');
+const watched = suite('monitoring of the containers');
 
-watched('scrapes every process of the service, each as the job of its role', () => {
+watched('scrapes every process of the service with the job name of its role', () => {
   for (const { job_name: job, static_configs: targets } of scraped) {
     const wanted = Object.keys(services).filter((name) => name.replace(/\d+$/, '') === job);
     assert.ok(wanted.length >= 2, job);
@@ -36,13 +36,13 @@ watched('scrapes every process of the service, each as the job of its role', () 
   );
 });
 
-watched('takes the figures of k6, and keeps the trace of a measured request', () => {
+watched('accepts metrics of k6, and keeps the trace of a measured request', () => {
   const command = services['prometheus']?.command ?? [];
   assert.ok(command.includes('--web.enable-remote-write-receiver'));
   assert.ok(command.includes('--enable-feature=exemplar-storage'));
 });
 
-watched('shows the dashboards with the source that they name', () => {
+watched('provisions the dashboards with their data source', () => {
   const [source] = parse(configText('grafana-source')).datasources;
   assert.is(source.uid, 'prometheus');
   assert.is(source.url, 'http://prometheus:9090');
@@ -54,7 +54,7 @@ watched('shows the dashboards with the source that they name', () => {
 const tools = await prometheusOrSkip();
 const accepted = tools.suite('the settings of Prometheus in compose.yaml');
 
-accepted('are what promtool accepts, with the rules', async () => {
+accepted('are accepted by promtool, with the rules', async () => {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-compose-'));
   const file = join(folder.path, 'prometheus.yml');
   const rules = join(process.cwd(), RULES_FILE);

@@ -14,11 +14,11 @@ import { type EdgePorts, haproxyPath, startComposeBalancer } from '#test/deploy/
 import { type ProcessRun, runMain } from '#test/support/process-run';
 
 /*
- * The console behind what stands in front of it in `make cluster` and in the compose file: pages and links
- * have the balancer's address, the audit trail the person's, and streams of events begin at once.
+ * The console behind its proxy in `make cluster` and in the compose file. Pages and links have the
+ * balancer's address, the audit trail has the user's address, and event streams start at once.
  */
 
-/** What a person says of where they are, which no balancer here passes on. */
+/** A forged client address, which no balancer forwards. */
 const FORGED = '10.9.9.9';
 
 const program = haproxyPath();
@@ -27,19 +27,19 @@ if (program === undefined) {
   console.log('skipped because there is no HAProxy (apt-get install haproxy)');
 }
 
-/** Ports of a service in one process, and where its console is reached. */
+/** Ports of a single-process service, and the address of its console. */
 type Place = {
   readonly edge: EdgePorts;
   readonly console: EdgePorts;
   readonly consolePort: number;
 };
 
-/** A balancer in front of a place. */
+/** A balancer in front of a service. */
 type Balancer = AsyncDisposable & { readonly port: number };
 
 type Scene = { readonly run: ProcessRun; readonly browser: Browser; readonly api: string };
 
-/** Opens a service behind a balancer, does something with it, and ends both. */
+/** Starts a service behind a balancer, runs `work`, and stops both. */
 async function behind(
   variables: Record<string, string>,
   open: (place: Place) => Promise<Balancer>,
@@ -87,7 +87,7 @@ async function localBalancer({ edge, console: page, consolePort }: Place): Promi
   };
 }
 
-/** That of the compose file. */
+/** The balancer of the compose file. */
 const composeBalancer = ({ edge, console: page, consolePort }: Place): Promise<Balancer> =>
   startComposeBalancer(program ?? '', { edges: [edge, edge], consoles: [page, page], consolePort });
 
@@ -104,7 +104,7 @@ for (const [name, open, variables] of [
   const suite = plainSuite(`a console behind the balancer of ${name}`);
   const there = program === undefined && open === composeBalancer ? suite.skip : suite;
 
-  there('is entered at the address of its links, and at no other', async () => {
+  there('accepts only the address of its links', async () => {
     await behind(variables, open, async (scene) => {
       await entered(scene);
       const { data } = await scene.browser.expect(200, 'GET', '/me');
@@ -117,7 +117,7 @@ for (const [name, open, variables] of [
     });
   });
 
-  there('writes down the address that a person has, not the one that they claim', async () => {
+  there("logs the user's real address, not the claimed one", async () => {
     await behind(variables, open, async (scene) => {
       await entered(scene);
       const { data } = await scene.browser.expect(200, 'GET', '/audit');
@@ -128,7 +128,7 @@ for (const [name, open, variables] of [
     });
   });
 
-  there('has a balancer that holds no stream of events back', async () => {
+  there('has a balancer that does not buffer event streams', async () => {
     await behind(variables, open, async ({ run, api }) => {
       const authorization = `Bearer ${/svc_sk_\w+/.exec(run.stdout())?.[0]}`;
       const headers = { authorization, 'content-type': 'application/json' };

@@ -19,11 +19,11 @@ import { cassandraOrSkip } from '#test/support/real-servers';
 import { startStandalone } from '#test/support/service';
 import { startThreeProcesses } from '#test/support/three-processes';
 
-/** Rates need two scrapes, histograms a call between them. */
+/** Maximum polls: rates need two scrapes, histograms a call between them. */
 const TRIES_MAX = 60;
 const TRY_EVERY_MS = 1_000;
 
-/** How long the processes of this test may live, in milliseconds: longer than it takes. */
+/** Maximum lifetime of the test's processes, in milliseconds. */
 const RUN_MS_MAX = 300_000;
 
 const PANELS = DASHBOARDS.flatMap(({ title, panels }) =>
@@ -32,12 +32,12 @@ const PANELS = DASHBOARDS.flatMap(({ title, panels }) =>
 
 const files = suite('the files of rules and dashboards');
 
-files('are what their sources make', () => {
+files('are up to date with their sources', () => {
   for (const [file, text] of observeFiles()) assert.is(readFileSync(file, 'utf8'), text, file);
 });
 
 // Report 39: Dashboards had one fixed source, no variables, windows of one minute, and no links.
-files('let a person choose source, job and instance, edit, and open the runbook', () => {
+files('allow choosing source, job and instance, editing, and opening the runbook', () => {
   assert.is(
     grafanaExpr('histogram_quantile(0.5, sum by (source, le) (rate(a_b_bucket{x="y"}[1m])))'),
     'histogram_quantile(0.5, sum by (source, le) (rate(a_b_bucket{x="y",job=~"$job",instance=~"$instance"}[$__rate_interval])))',
@@ -91,25 +91,25 @@ for (const { name, queries, mayBeEmpty } of PANELS) {
   });
 }
 
-asked('takes every rule, and evaluates it without an error', async () => {
+asked('accepts every rule and evaluates it without an error', async () => {
   const response = await fetch(`${watched.address}/api/v1/rules`);
   const { data } = (await response.json()) as {
     data: { groups: { rules: { name: string; health: string; lastError?: string }[] }[] };
   };
   const rules = data.groups.flatMap((group) => group.rules);
   assert.is(rules.length, ALERTS.length + RECORDINGS.length);
-  // What is recorded once a minute may not have been evaluated yet.
+  // Rules recorded once a minute may be pending.
   for (const { name, health, lastError } of rules)
     assert.is.not(health, 'err', `${name}: ${lastError}`);
 });
 
-asked('gives nothing for a metric that no process has', async () => {
+asked('returns nothing for an unknown metric', async () => {
   const now = Math.floor(Date.now() / 1_000);
   const range = { fromS: now - 60, toS: now, stepS: 5 };
   assert.equal(await rangeQuery(watched.address, 'sum(rate(nothing_total[1m]))', range), []);
 });
 
-/** Asks until there are series; of what may be empty only that Prometheus understands it. */
+/** Polls until series exist; for possibly empty panels, only until Prometheus accepts the query. */
 async function seriesOf(expr: string, mayBeEmpty: boolean) {
   for (let tries = 1; ; tries += 1) {
     const now = Math.floor(Date.now() / 1_000);
@@ -122,7 +122,9 @@ async function seriesOf(expr: string, mayBeEmpty: boolean) {
   }
 }
 
-/** Processes of each role, one on Cassandra with everything in it, and the Prometheus of both. */
+/**
+ * Starts processes of each role, one on Cassandra with everything in it, and a Prometheus for both.
+ */
 async function watch(): Promise<Watched> {
   await using opening = new AsyncDisposableStack();
   const folder = opening.use(mkdtempDisposableSync(join(tmpdir(), 'identity-engine-observe-')));
@@ -140,7 +142,7 @@ async function watch(): Promise<Watched> {
   );
   const [edge = '', engine = '', limiter = ''] = metricsUrls;
   const jobs = { edge: [edge], engine: [engine, stored.metricsUrl], limiter: [limiter] };
-  // Long windows are recorded once a minute, which is long for a test.
+  // Shorten the minute interval of long windows for the test.
   const rules = rulesText().replace('interval: 1m', 'interval: 1s');
   writeFileSync(join(folder.path, 'rules.yml'), rules);
   writeFileSync(join(folder.path, 'prometheus.yml'), settings(folder.path, jobs));
@@ -175,7 +177,7 @@ async function watch(): Promise<Watched> {
   return { address, call, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-/** Calls that meet at their instance, enough of them for a model step that is timed. */
+/** Makes enough concurrent calls on one instance to time a model step. */
 async function callsOf({ send }: Caller, id: string): Promise<void> {
   const observations = Array.from({ length: 70 }, (_, n) => ({
     mode_target: n % 2 === 0 ? 'EXPLORATION' : 'ASSERTION',
@@ -189,14 +191,14 @@ async function callsOf({ send }: Caller, id: string): Promise<void> {
   await Promise.all(
     Array.from({ length: 4 }, async () => {
       const { body } = await send('POST', '/instances', { json: { name: 'Eve' } });
-      // A busy machine may refuse it.
+      // A busy machine may refuse the call.
       const path = `/instances/${body.data?.id}`;
       await Promise.all([
         send('GET', path),
         send('GET', `${path}/snapshot`),
         send('POST', `${path}/process`, { json: observation }),
       ]);
-      // A deletion is stored soon; everything else is due after two minutes.
+      // A deletion is stored soon; other changes only after two minutes.
       await send('DELETE', path);
     }),
   );

@@ -6,20 +6,20 @@ import { METRICS, type MetricName } from '#telemetry/metrics';
 import { declaredMetrics, K6_LABELS, k6Series } from '#test/deploy/k6-series';
 
 /*
- * Panels that may be empty: no scrape proves that their metrics are there, so their names are compared
- * with what the service and k6 have.
+ * Panels that may be empty: a scrape cannot prove that their metrics exist, so the test compares
+ * their names with the metrics of the service and of k6.
  */
 
-/** Labels that Prometheus adds, and that of a histogram's buckets. */
+/** Labels added by Prometheus, and the bucket label of a histogram. */
 const ADDED = ['job', 'instance', 'le'];
 
-/** Words of expressions that are neither functions nor names. */
+/** PromQL keywords. */
 const KEYWORDS = new Set(['and', 'or', 'unless', 'bool', 'offset']);
 
 const GROUPING = /\b(?:by|without|on|ignoring|group_left|group_right) ?\(([^)]*)\)/g;
 const MATCHERS = /\{([^}]*)\}/g;
 
-/** The labels of the series of this name; undefined where there is none. */
+/** Labels of a metric; undefined if unknown. */
 function labelsOf(name: string): ReadonlySet<string> | undefined {
   if (k6Series().has(name)) return K6_LABELS;
   const family = name.replace(/_(?:bucket|sum|count)$/, '');
@@ -28,7 +28,7 @@ function labelsOf(name: string): ReadonlySet<string> | undefined {
   return new Set([...labels, ...ADDED]);
 }
 
-/** The names in an expression that nothing has: of metrics, and of labels of its metrics. */
+/** Unknown names in an expression: metrics and their labels. */
 function strangersIn(expr: string): string[] {
   const grouped = [...expr.matchAll(GROUPING)].flatMap(([, names = '']) => names.split(', '));
   const matched = [...expr.matchAll(MATCHERS)].flatMap(([, text = '']) =>

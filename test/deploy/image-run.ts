@@ -2,20 +2,20 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Start } from '#deploy/image/containerfile';
 
-/** How long a process from the image may run in a test, in milliseconds. */
+/** Maximum run time of a process from the image, in milliseconds. */
 const RUN_MS_MAX = 60_000;
 
-/** A process that has the root file system of the image and nothing else of this machine's files. */
+/** A process with the root file system of the image and no other files of this machine. */
 export type ImageRun = {
   readonly child: ChildProcess;
-  /** What it has written on both streams. */
+  /** Output of both streams. */
   readonly output: () => string;
   readonly ended: Promise<number | string>;
-  /** Fulfils when the output matches; rejects when the process ends before. */
+  /** Resolves when the output matches; rejects if the process ends first. */
   readonly says: (pattern: RegExp) => Promise<void>;
 };
 
-/** Why no process can be given another root here; undefined when one can. */
+/** Reason why a process cannot get another root here; undefined if possible. */
 export function whyNoOtherRoot(): string | undefined {
   try {
     execFileSync('unshare', [...unshared({ user: '1000:1000' }), 'true'], { stdio: 'pipe' });
@@ -25,7 +25,7 @@ export function whyNoOtherRoot(): string | undefined {
   }
 }
 
-/** Starts the image's entry point, or `program` instead of it, as a container would. */
+/** Starts the image's entry point, or `program`, like a container. */
 export function runImage(
   root: string,
   { folder, user, variables, entrypoint }: Start,
@@ -67,7 +67,7 @@ export function runImage(
   };
 }
 
-/** Root may take any user; others look like the image's user to themselves. */
+/** Root may use any user id; other users map their own id to the image's user. */
 function unshared({ user }: { readonly user: string }): readonly string[] {
   const [uid, gid] = user.split(':');
   if (process.getuid?.() === 0) return [`--setuid=${uid}`, `--setgid=${gid}`];

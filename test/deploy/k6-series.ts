@@ -3,7 +3,7 @@ import { TREND_STATISTICS } from '#loadtest/remote-write';
 
 type Kind = 'counter' | 'gauge' | 'rate' | 'trend';
 
-/** What k6 measures by itself of what our scripts do. Source: k6 1.8, metrics/builtin.go. */
+/** Built-in metrics of k6. Source: k6 1.8, metrics/builtin.go. */
 const BUILT_IN: Readonly<Record<string, Kind>> = {
   vus: 'gauge',
   vus_max: 'gauge',
@@ -23,14 +23,14 @@ const BUILT_IN: Readonly<Record<string, Kind>> = {
   data_received: 'counter',
 };
 
-/** Labels of what k6 writes: tags of its own, and those of our calls. */
+/** Labels of k6's series: its own tags and the tags of our calls. */
 export const K6_LABELS: ReadonlySet<string> = new Set([
   ...['scenario', 'name', 'part', 'window', 'method', 'status', 'expected_response', 'error_code'],
 ]);
 
 const DECLARED = /new (Counter|Gauge|Rate|Trend)\('(\w+)'/g;
 
-/** The metrics that our scripts declare, by what stands in them. */
+/** Metrics declared in our scripts, found by their source text. */
 export function declaredMetrics(): Record<string, Kind> {
   const text = globSync('loadtest/*.ts').map((file) => readFileSync(file, 'utf8'));
   const found = [...text.join('\n').matchAll(DECLARED)];
@@ -39,7 +39,7 @@ export function declaredMetrics(): Record<string, Kind> {
   );
 }
 
-/** The names of all series that a load test may write to Prometheus. */
+/** Names of all series that a load test may write to Prometheus. */
 export function k6Series(): ReadonlySet<string> {
   const metrics = Object.entries({ ...BUILT_IN, ...declaredMetrics() });
   return new Set(
@@ -47,7 +47,9 @@ export function k6Series(): ReadonlySet<string> {
   );
 }
 
-/** How k6 names a metric of a kind. Source: k6 1.8, internal/output/prometheusrw/remotewrite. */
+/**
+ * Suffixes of k6's metric names by kind. Source: k6 1.8, internal/output/prometheusrw/remotewrite.
+ */
 function suffixesOf(kind: Kind): string[] {
   switch (kind) {
     case 'counter':

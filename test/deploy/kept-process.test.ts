@@ -9,10 +9,10 @@ import { MissingServer } from '#deploy/local/missing-server';
 import { claimFolder, runningServer, signalProcess } from '#deploy/local/server-record';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 
-/** How long anything here may take on a busy machine, in milliseconds. */
+/** Timeout for any step on a busy machine, in milliseconds. */
 const PATIENCE_MS = 20_000;
 
-/** A process that runs this program of Node, is ready at once, and is gone when disposed. */
+/** A supervised Node.js program, ready at once, stopped when disposed. */
 function keptProgram(program: string) {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-kept-'));
   const ends: string[] = [];
@@ -50,9 +50,9 @@ async function until(isSo: () => boolean): Promise<void> {
 
 const ENDLESS = 'setInterval(() => {}, 1000)';
 
-const keeping = suite('a process that is kept');
+const keeping = suite('a supervised process');
 
-keeping('is started again two seconds after it was killed', async () => {
+keeping('is restarted two seconds after a kill', async () => {
   await using program = keptProgram(ENDLESS);
   const { kept } = program;
   await kept.start();
@@ -67,7 +67,7 @@ keeping('is started again two seconds after it was killed', async () => {
 });
 
 keeping(
-  'stays away once it is stopped, also between two lives, and can be started again',
+  'stays stopped after a stop, even between two restarts, and can then be started again',
   async () => {
     await using program = keptProgram(ENDLESS);
     const { kept, folder } = program;
@@ -88,7 +88,7 @@ keeping(
   },
 );
 
-keeping('that is stopped while it starts is gone afterwards', async () => {
+keeping('has ended if stopped during its start', async () => {
   await using program = keptProgram(ENDLESS);
   const ready = program.kept.start();
   await program.kept.stop();
@@ -96,14 +96,14 @@ keeping('that is stopped while it starts is gone afterwards', async () => {
   await ready.catch(() => undefined);
 });
 
-keeping('that never becomes ready is given up with its reason after three lives', async () => {
+keeping('is given up with a reason if unready after three starts', async () => {
   await using program = keptProgram(`console.log('no such thing'); process.exit(3)`);
   const { message } = await refusalOf(() => program.kept.start());
   assert.match(message, /^program ended while starting, with 3\n.*no such thing/);
   assert.is(program.kept.restarts, 2);
 });
 
-keeping('that cannot be had is not tried again', async () => {
+keeping('is not retried if its program is missing', async () => {
   const open = () => Promise.reject(new MissingServer('install it'));
   const nowhere = { name: 'program', folder: '/nowhere', onEnd: () => undefined };
   const kept = new KeptProcess({ ...nowhere, open });
@@ -113,9 +113,9 @@ keeping('that cannot be had is not tried again', async () => {
 
 keeping.run();
 
-const claiming = suite('a folder that several claim at once');
+const claiming = suite('a folder claimed by several processes at once');
 
-claiming('goes to one of them, and to the next when that one is gone', async () => {
+claiming('goes to one process, and to the next after that one ends', async () => {
   await using program = keptProgram(ENDLESS);
   await program.kept.start();
   const { record } = program.kept;

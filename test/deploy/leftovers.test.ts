@@ -11,7 +11,7 @@ import { natsOrSkip } from '#test/support/real-servers';
 
 const { suite } = natsOrSkip();
 
-const leftovers = suite('what a killed supervisor leaves running');
+const leftovers = suite('the processes left by a killed supervisor');
 
 for (const [how, end] of [
   ['the next start', endLeftovers],

@@ -21,24 +21,25 @@ import { cassandraOrSkip } from '#test/support/real-servers';
 import { refusalOf } from '#test/support/settled';
 
 /*
- * The whole cluster as `make` starts it, with a Cassandra and a NATS of its own. Starting costs most,
- * so one cluster lives through all tests, in their order: by `make`'s program, then by the library.
+ * Tests the whole cluster as started by `make`, with its own Cassandra and NATS. Starting is
+ * expensive, so all tests share one cluster, in order: first through `make`'s program, then through
+ * the library.
  */
 
 const { suite } = cassandraOrSkip();
 
-/** How long the cluster may take to mend itself on a busy machine, in milliseconds. */
+/** Maximum recovery time of the cluster on a busy machine, in milliseconds. */
 const PATIENCE_MS = 60_000;
 const ASK_EVERY_MS = 100;
 
-// These Cassandras live for seconds, so they need not compile well, only soon.
+// These Cassandra nodes live for seconds: prefer a fast start over optimized code.
 process.env['JAVA_TOOL_OPTIONS'] = '-XX:TieredStopAtLevel=1';
 
 const folder = mkdtempSync(join(tmpdir(), 'identity-engine-cluster-'));
 const ports = await freeBlock(PORTS_PER_CLUSTER, 21_000, 22_000);
 const plan = clusterPlan({ folder, ports });
 
-/** Runs the program behind `make cluster…`. */
+/** Runs the program of `make cluster…`. */
 async function cluster(...args: readonly string[]) {
   const env = { ...process.env, CLUSTER_FOLDER: folder, CLUSTER_PORT: `${ports}` };
   const child = spawn(process.execPath, ['deploy/local/cluster.ts', ...args], { env });
@@ -50,7 +51,7 @@ async function cluster(...args: readonly string[]) {
   return { code, out, err };
 }
 
-/** Calls the balanced address on a connection of its own, so that the balancer chooses again. */
+/** Calls the balanced address on a new connection, so that the balancer chooses again. */
 async function call(key: string, method: string, path: string, json?: object) {
   const response = await fetch(`${plan.address}/v1${path}`, {
     method,
@@ -64,7 +65,7 @@ async function call(key: string, method: string, path: string, json?: object) {
   return { status: response.status, body: JSON.parse(await response.text()) };
 }
 
-/** The first answer to a question that is not 503: a machine that is busy is no broken cluster. */
+/** First answer other than 503; a busy machine may answer 503. */
 async function served(path: string) {
   const deadlineMs = performance.now() + PATIENCE_MS;
   for (;;) {
@@ -86,13 +87,13 @@ async function statuses() {
 
 const recordOf = (name: string) => runningServer(processFolder(folder, name));
 
-/** Everything under the folder that still runs. */
+/** Processes of the folder that are still running. */
 function running(): string[] {
   const files = globSync('**/server.json', { cwd: folder });
   return files.filter((file) => runningServer(join(folder, dirname(file))) !== undefined);
 }
 
-/** Ends by force what a failed test left running; the supervisor first, which would start it again. */
+/** Kills leftovers of a failed test; the supervisor first, because it restarts the others. */
 process.once('exit', () => {
   for (const file of ['supervisor/server.json', ...running()]) {
     const record = runningServer(join(folder, dirname(file)));
@@ -108,15 +109,15 @@ let key = '';
 let setUpLink = '';
 let ada = '';
 
-const started = suite('a cluster that make has started');
+const started = suite('a cluster started by make');
 
-started('is not administered before, which one line says', async () => {
+started('cannot be administered before its start, and reports this in one line', async () => {
   const { code, err } = await cluster('ctl', 'nodes');
   assert.is(code, 1);
   assert.is(err, `cluster: none was started yet in ${folder}: make cluster\n`);
 });
 
-started('does not start on a port that is taken, and says which in one line', async () => {
+started('does not start on a used port, and names the port in one line', async () => {
   const { port = 0 } = plan.processes.find(({ name }) => name === 'engine2') ?? {};
   const other = createServer().listen(port, '127.0.0.1');
   await once(other, 'listening');
@@ -128,13 +129,13 @@ started('does not start on a port that is taken, and says which in one line', as
   assert.equal(running(), []);
 });
 
-started('does not start when a server that was named does not answer', async () => {
+started('does not start if a named server does not answer', async () => {
   const nats = 'nats://127.0.0.1:1';
   const { message } = await refusalOf(() => openLocalCluster({ folder, ports, nats }));
   assert.is(message, `no NATS answers at ${nats}`);
 });
 
-started('serves at its one address with the key that it prints', async () => {
+started('serves at its address with the printed key', async () => {
   const { code, out, err } = await cluster('up');
   assert.is(code, 0, err);
   assert.match(out, `${plan.address}/v1`);
@@ -147,7 +148,7 @@ started('serves at its one address with the key that it prints', async () => {
   assert.is(processed.status, 200, JSON.stringify(processed.body));
 });
 
-started('has consoles at another address, and prints the link of its first owner', async () => {
+started('has consoles at another address, and prints a link for the first owner', async () => {
   const origin = plan.consoleAddress;
   const token = tokenIn(setUpLink);
   assert.ok(setUpLink.startsWith(`${origin}/#/set-up/`), setUpLink);
@@ -157,13 +158,13 @@ started('has consoles at another address, and prints the link of its first owner
   const ada = { email: 'ada@example.com', password: PASSWORD, name: 'Ada' };
   await owner.expect(201, 'POST', '/setup', { ...ada, token });
   await owner.expect(200, 'GET', '/usage');
-  // Each request is a connection of its own: the consoles take turns, and share sessions.
+  // Each request is a new connection: the consoles take turns and share sessions.
   for (let turns = 0; turns < 4; turns += 1) await owner.expect(200, 'GET', '/me');
   const { out } = await cluster('ctl', 'users', 'list', parseApiKey(key)?.accountId ?? '');
   assert.match(out, / ada@example\.com +Ada +owner +member /);
 });
 
-started('is left as it is by a second start', async () => {
+started('is unchanged by a second start', async () => {
   const before = await statuses();
   const { code, out } = await cluster('up');
   assert.is(code, 0);
@@ -174,7 +175,7 @@ started('is left as it is by a second start', async () => {
 });
 
 started(
-  'brings an engine that was killed back after two seconds, and goes on meanwhile',
+  'restarts an engine two seconds after a kill, and continues to serve calls meanwhile',
   async () => {
     const before = recordOf('engine2');
     assert.ok(before);
@@ -193,7 +194,7 @@ started(
   },
 );
 
-started('shows all its processes', async () => {
+started('lists all its processes', async () => {
   const { code, out } = await cluster('status');
   assert.is(code, 0, out);
   const lines = out.trimEnd().split('\n');
@@ -210,7 +211,7 @@ started('shows all its processes', async () => {
 });
 
 started(
-  'bears a load test that kills an engine: everything answered is stored and charged',
+  'survives a load test that kills an engine: all answers are stored and charged',
   async () => {
     const hasK6 = await installedK6(console.log).catch((error: Error) => {
       if (process.env['CI'] === 'true') throw error;
@@ -221,7 +222,7 @@ started(
       ...{ CLUSTER_FOLDER: folder, RESULTS: join(folder, 'load') },
       ...{ PROFILE: 'failover', RATE: '4', DURATION: '16' },
     });
-    // On a busy machine latency may be anything: that is an objective, and here no matter.
+    // On a busy machine the latency objective may fail; ignore that.
     assert.ok(code === 0 || code === 1, text);
     assert.match(text, /^- Killed: engine1 \(process \d+\), at the beginning of takeover$/m);
     for (const where of ['stored', 'charged']) {
@@ -233,7 +234,7 @@ started(
   },
 );
 
-started('is gone after the request to end', async () => {
+started('ends after the stop command', async () => {
   const { code, out } = await cluster('down');
   assert.is(code, 0);
   assert.match(out, `${folder}`);
@@ -244,9 +245,9 @@ started('is gone after the request to end', async () => {
 
 started.run();
 
-const opened = suite('a cluster that a program opens on the folder of an earlier one');
+const opened = suite('a cluster opened by a program on an existing folder');
 
-opened('has its data and its key, and loses or gains nodes without losing anything', async () => {
+opened('has its data and key, and scales without losing data', async () => {
   await using local = await openLocalCluster({ folder, ports });
   assert.is(local.key, key);
   const page = await served(`/instances/${ada}/history?limit=10`);
@@ -265,7 +266,7 @@ opened('has its data and its key, and loses or gains nodes without losing anythi
   await local.remove('limiter1');
   await local.remove('limiter2');
   await local.served();
-  // Neither the edges nor the administrator were given the address of the only limiter that is left.
+  // Edges and administrator do not have the address of the last limiter.
   await assertServed();
   await newAccount(local.plan.adminUrl, 'Grace', { requests_per_minute: 1, cycles_per_month: 1 });
   const { message } = await refusalOf(() => local.remove('limiter3'));
@@ -281,6 +282,6 @@ opened('has its data and its key, and loses or gains nodes without losing anythi
   while ((await find())?.isReady !== true) assert.ok(performance.now() < deadlineMs, 'it is back');
 });
 
-opened('is gone when that is disposed', () => assert.equal(running(), []));
+opened('ends when disposed', () => assert.equal(running(), []));
 
 opened.run();

@@ -12,16 +12,14 @@ import { runningServer, stopRecordedServer } from '#deploy/local/server-record';
 import { natsOrSkip } from '#test/support/real-servers';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 
-/*
- * How servers live and end, shown on NATS, which starts in milliseconds; Cassandra goes the same way.
- */
+/* Server life cycle, tested on NATS, which starts in milliseconds; Cassandra uses the same code. */
 
 const { suite } = natsOrSkip();
 
-/** How long a killed process may still be seen, in milliseconds. */
+/** Maximum time until a killed process disappears, in milliseconds. */
 const GONE_MS_MAX = 5_000;
 
-/** A place for a server, removed at the end with the server that may still run there. */
+/** A folder and port for a server; removed at the end with a server still running there. */
 function newPlace() {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-server-'));
   return {
@@ -34,7 +32,7 @@ function newPlace() {
   };
 }
 
-/** Takes a port until disposed. */
+/** Occupies a port until disposed. */
 async function takenPort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -42,7 +40,7 @@ async function takenPort() {
   return { port, [Symbol.dispose]: () => void server.close() };
 }
 
-/** Returns when no process runs on the folder any more; a kill takes effect a moment after it was sent. */
+/** Resolves when no process uses the folder; a kill takes effect with a delay. */
 async function untilGone(folder: string): Promise<void> {
   const deadlineMs = performance.now() + GONE_MS_MAX;
   while (runningServer(folder) !== undefined) {
@@ -51,9 +49,9 @@ async function untilGone(folder: string): Promise<void> {
   }
 }
 
-const living = suite('a server of the caller');
+const living = suite('a server owned by the caller');
 
-living('answers when it is said to run, and is gone when it is disposed', async () => {
+living('answers once ready, and ends when disposed', async () => {
   await using place = newPlace();
   let address = '';
   {
@@ -67,14 +65,14 @@ living('answers when it is said to run, and is gone when it is disposed', async 
   assert.is(runningServer(place.folder), undefined);
 });
 
-living('says how it ended when it is killed', async () => {
+living('reports how it ended after a kill', async () => {
   await using place = newPlace();
   await using nats = await startNats(place);
   nats.signal('SIGKILL');
   assert.is(await nats.ended, 'SIGKILL');
 });
 
-living('can be stopped while it is suspended', async () => {
+living('can be stopped while suspended', async () => {
   await using place = newPlace();
   await using nats = await startNats(place);
   nats.signal('SIGSTOP');
@@ -83,7 +81,7 @@ living('can be stopped while it is suspended', async () => {
   assert.is(runningServer(place.folder), undefined);
 });
 
-living('keeps its folder to itself', async () => {
+living('locks its folder', async () => {
   await using place = newPlace();
   await using nats = await startNats(place);
   assert.match(
@@ -92,7 +90,7 @@ living('keeps its folder to itself', async () => {
   );
 });
 
-living('ends with the process that started it, and one of its own lifetime does not', async () => {
+living('ends with its starter, unless it has a lifetime of its own', async () => {
   for (const lifetime of ['caller', 'own'] as const) {
     await using place = newPlace();
     const program = `

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 
-/** What the project is worked on: every pair of these has its binaries in the lockfile. */
+/** Development platforms: the lockfile has the binaries of every pair. */
 const SYSTEMS = { linux: ['linux'], darwin: ['darwin', 'macos'], win32: ['win32', 'win'] };
 const PROCESSORS = { x64: ['x64'], arm64: ['arm64', 'aarch64'] };
 
@@ -18,24 +18,24 @@ const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
   packages: Readonly<Record<string, Locked>>;
 };
 
-/** The entry that `npm ci` would install for `name` in the package at `path`. */
+/** Lockfile entry of `name` as seen by the package at `path`. */
 function entryOf(name: string, path: string): Locked | undefined {
   const above = path.slice(0, Math.max(0, path.lastIndexOf('node_modules/') - 1));
   const here = packages[path === '' ? `node_modules/${name}` : `${path}/node_modules/${name}`];
   return here ?? (path === '' ? undefined : entryOf(name, above));
 }
 
-/** Whether this name says that the package is a binary for one of these words. */
+/** Whether a package name marks a binary for one of these platforms. */
 function names(name: string, words: readonly string[]): boolean {
   return name.split(/[/_-]/).some((part) => words.includes(part));
 }
 
-/** Every optional dependency that any locked package asks for: its name, and who asks. */
+/** Every optional dependency of a locked package, with its dependent. */
 const asked = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
   Object.keys(optionalDependencies).map((name) => ({ name, path })),
 );
 
-/** Packages whose binaries come as a package a platform, which makes more than one for each. */
+/** Packages with one binary package per platform. */
 const choosers = [...new Set(asked.map(({ path }) => path))].filter((path) => {
   const isBinary = ({ name }: { name: string }) => entryOf(name, path)?.os !== undefined;
   return asked.filter(({ path: other }) => other === path).filter(isBinary).length > 1;
@@ -45,7 +45,7 @@ for (const [os, systemWords] of Object.entries(SYSTEMS)) {
   for (const [cpu, processorWords] of Object.entries(PROCESSORS)) {
     const lockfile = suite(`package-lock.json on ${os} and ${cpu}`);
 
-    lockfile('has an entry for every binary of this platform that a package may ask for', () => {
+    lockfile('has an entry for every binary of this platform', () => {
       const missing = asked.filter(({ name, path }) => {
         const isMeant = names(name, systemWords) && names(name, processorWords);
         return isMeant && entryOf(name, path) === undefined;
@@ -53,7 +53,7 @@ for (const [os, systemWords] of Object.entries(SYSTEMS)) {
       assert.equal(missing, []);
     });
 
-    lockfile('gives every package that has binaries one of them', () => {
+    lockfile('gives every package with binaries one of them', () => {
       const without = choosers.filter(
         (path) =>
           !asked.some(({ name, path: other }) => {
@@ -71,7 +71,7 @@ for (const [os, systemWords] of Object.entries(SYSTEMS)) {
 
 const everywhere = suite('package-lock.json');
 
-everywhere('has a checksum of everything and names no host', () => {
+everywhere('has a checksum for every package and names no host', () => {
   for (const [path, { integrity, resolved }] of Object.entries(packages)) {
     if (path === '') continue;
     assert.match(integrity ?? '', /^sha512-/, path);
@@ -79,7 +79,7 @@ everywhere('has a checksum of everything and names no host', () => {
   }
 });
 
-everywhere('is installed exactly, and no package runs code of its own meanwhile', () => {
+everywhere('is installed exactly, without install scripts', () => {
   assert.match(readFileSync('.npmrc', 'utf8'), /^ignore-scripts=true$/m);
   assert.match(readFileSync('Makefile', 'utf8'), /^\t@npm ci /m);
   assert.not.match(readFileSync('Makefile', 'utf8'), /npm (install|i) /);

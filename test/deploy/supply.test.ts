@@ -7,14 +7,14 @@ import { sbom } from '#deploy/supply/sbom';
 
 const shipped = shippedPackages();
 
-/** What is shipped, with one package more. */
+/** Shipped packages plus one with this licence. */
 function withLicense(license: string | undefined): readonly LockedPackage[] {
   return [...shipped, { name: 'newcomer', version: '1.0.0', license }];
 }
 
-const licenses = suite('the licences of what is shipped');
+const licenses = suite('the licences of shipped packages');
 
-licenses('are all on the list', () => {
+licenses('are all on the allow list', () => {
   assert.ok(shipped.length > 100, `${shipped.length}`);
   assert.equal(licenseFaults(shipped), []);
 });
@@ -40,7 +40,7 @@ for (const license of [
   });
 }
 
-licenses('that were read in a package are forgotten with it', () => {
+licenses('recorded by hand are removed with their package', () => {
   const faults = licenseFaults(shipped.filter(({ name }) => name !== 'decko'));
   assert.equal(faults.length, 1);
   assert.match(faults[0] ?? '', 'decko@1.2.0: is not shipped any more');
@@ -48,7 +48,7 @@ licenses('that were read in a package are forgotten with it', () => {
 
 const bill = suite('the bill of materials');
 
-bill('names every package that is shipped and no other, each with checksum and licence', () => {
+bill('names exactly the shipped packages, each with checksum and licence', () => {
   const { bomFormat, metadata, components } = sbom();
   assert.is(bomFormat, 'CycloneDX');
   assert.is(metadata.component.name, 'identity-engine');
@@ -61,7 +61,7 @@ bill('names every package that is shipped and no other, each with checksum and l
   }
 });
 
-bill('says which of them needs which', () => {
+bill('records the dependencies between them', () => {
   const { metadata, components, dependencies } = sbom();
   const refs = components.map((each) => each['bom-ref']);
   assert.equal(
@@ -78,7 +78,7 @@ bill('says which of them needs which', () => {
   }
 });
 
-bill('is the same whenever it is made', () => {
+bill('is reproducible', () => {
   assert.is(JSON.stringify(sbom()), JSON.stringify(sbom()));
 });
 

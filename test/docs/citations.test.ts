@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DOCUMENTS } from '#test/docs/documents';
 
-/** The numbers that headings and numbered paragraphs give, twice if they are given twice. */
+/** Numbers of headings and numbered paragraphs; duplicates appear twice. */
 function numbersIn(text: string): string[] {
   const headings = [...text.matchAll(/^#+ (\d+(?:\.\d+)?)\.? (?:.*?, (\d+\.\d+) )?/gm)];
   const paragraphs = [...text.matchAll(/^- \*\*(\d+\.\d+)\*\*/gm)];
@@ -15,7 +15,7 @@ function numbersIn(text: string): string[] {
 
 const textOf = (path: string) => readFileSync(path, 'utf8');
 
-/** What may be cited by number, by the word in front of the number. */
+/** Documents that may be cited by number, by the word before the number. */
 const SOURCES: Record<string, readonly string[]> = {
   interface: numbersIn(textOf('docs/interface.md')),
   architecture: numbersIn(textOf('docs/architecture.md')),
@@ -23,15 +23,15 @@ const SOURCES: Record<string, readonly string[]> = {
   decision: numbersIn(textOf('docs/decisions.md')),
 };
 
-/** The plural. */
+/** Plural forms. */
 const ALIASES: Record<string, string> = { decisions: 'decision' };
 
 const CITATION =
   /\b(interface|spec|architecture|(?:identity-)?model|decisions?) (\d+(?:\.\d+)?(?:(?:, | and | to | or )\d+(?:\.\d+)?)*)(?![\d%]| %|\.\d)/gi;
 
-/** Citations of `text` that lead nowhere. */
+/** Citations in `text` without a target. */
 function unresolvedIn(path: string, text: string): string[] {
-  // A citation may be broken by the end of a line of a comment.
+  // A citation may span two comment lines.
   const flat = text.replaceAll(/\s*\n\s*(?:\*|\/\/)?\s*/g, ' ');
   return [...flat.matchAll(CITATION)].flatMap(([, said = '', numbers = '']) => {
     const name = ALIASES[said.toLowerCase()] ?? said.toLowerCase();
@@ -60,7 +60,7 @@ const files = globSync(
       !path.includes('services/infrastructure/grpc/gen/') && !path.endsWith('citations.test.ts'),
   );
 
-const citations = suite('the citations');
+const citations = suite('citations');
 
 citations('in code resolve', () => {
   const unresolved = files.flatMap((path) => unresolvedIn(path, textOf(path)));

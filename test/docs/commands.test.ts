@@ -12,18 +12,18 @@ const TARGETS = [...readFileSync('Makefile', 'utf8').matchAll(/^([a-z-]+):.*## /
   ([, target = '']) => target,
 );
 
-/** The scripts that npm has where a document lies: those of its own package, or of the whole. */
+/** npm scripts for a document: those of its own package, or of the repository. */
 function scriptsAt(path: string): object {
   const own = join(dirname(path), 'package.json');
   return JSON.parse(readFileSync(existsSync(own) ? own : 'package.json', 'utf8')).scripts;
 }
 
-/** Reads what stands in code of a document: its spans and its blocks. */
+/** Code in a document: its spans and blocks. */
 function codeOf({ spans, codeLines }: Document): string[] {
   return [...spans.map(({ code }) => code), ...codeLines];
 }
 
-/** Variables that no process has; a prefix with a star stands for those that begin with it. */
+/** Variables unknown to every process; a trailing star is a wildcard. */
 function unknownVariables({ path, text }: Document): string[] {
   const names = [...text.matchAll(/\bSERVICE_([A-Z_]*)(\*?)/g)];
   return names
@@ -56,7 +56,7 @@ function unknownScripts(document: Document): string[] {
     .map(([, script]) => `${document.path}: npm run ${script}`);
 }
 
-/** Words after `ctl`, or in the ARGS of a target that runs it, which are no command. */
+/** Words after `ctl`, or in ARGS of its make target, that are not commands. */
 function unknownCommands(document: Document): string[] {
   const named = codeOf(document).flatMap((code) => [
     ...code.matchAll(/(?:^|[\s(])ctl ((?:[a-z-]+ ?)+)/g),
@@ -68,13 +68,13 @@ function unknownCommands(document: Document): string[] {
     .map((said) => `${document.path}: ctl ${said.join(' ')}`);
 }
 
-/** `ctl process` is a group of commands, `ctl nodes` a command. */
+/** `ctl process` is a command group, `ctl nodes` a command. */
 function isCommandOrGroup(said: readonly string[], words: readonly string[]): boolean {
   const isCommand = words.every((word, i) => word === said[i]);
   return isCommand || said.every((word, i) => word === words[i]);
 }
 
-/** What looks like a metric, with or without its labels, and is none of the catalog. */
+/** Metric-like names outside the catalog, with or without labels. */
 function unknownMetrics({ path, spans }: Document): string[] {
   const shape =
     /^[a-z]+_[a-z_]*(?:total|seconds|bytes|owned|deviating|connected|utilization|active)(?:\{.*\})?$/;
@@ -84,7 +84,7 @@ function unknownMetrics({ path, spans }: Document): string[] {
     .map((code) => `${path}: ${code}`);
 }
 
-const commands = suite('the commands and variables that documents name');
+const commands = suite('the commands and variables in documents');
 
 for (const [what, unknown] of [
   ['variables of the configuration', unknownVariables],
@@ -96,16 +96,16 @@ for (const [what, unknown] of [
   commands(`are ${what}`, () => assert.equal(DOCUMENTS.flatMap(unknown), []));
 }
 
-commands('are everything that make can do', () => {
+commands('cover every target of make', () => {
   const said = DOCUMENTS.flatMap(codeOf).join('\n');
   const silent = TARGETS.filter((target) => !new RegExp(`make ${target}(?![a-z-])`).test(said));
   assert.equal(silent, []);
 });
 
-/** Whether a document has commands of Node.js and does not lead to the one that they need. */
+/** Whether a document uses Node.js commands without linking to the required version. */
 function needsNode({ path, text, codeLines }: Document): boolean {
   const isRun = codeLines.some(
-    // In a container `node` is that one.
+    // Inside a container, `node` is the required version.
     (line) => /(^|[\s(])node [\w/-]+\.ts/.test(line) && !/ exec /.test(line),
   );
   const isKnown = text.includes('node_modules/.bin') || text.includes('install.md#nodejs');
@@ -113,7 +113,7 @@ function needsNode({ path, text, codeLines }: Document): boolean {
 }
 
 // Report 30: commands "without make" and the alias of ctl ended with a stack trace in Node.js 20.
-commands('of Node.js lead to the Node.js of the release', () => {
+commands('of Node.js link to the required Node.js version', () => {
   assert.equal(
     DOCUMENTS.filter(needsNode).map(({ path }) => path),
     [],

@@ -15,7 +15,7 @@ for (const { document, name, lines } of GENERATED_BLOCKS) {
   });
 }
 
-documents('say of every command of ctl what it does, in a sentence', () => {
+documents('describe every ctl command in one sentence', () => {
   assert.ok(COMMANDS.length >= 17, `${COMMANDS.length}`);
   for (const { words, description } of COMMANDS) {
     assert.match(description, /^[A-Z].*\.$/s, words.join(' '));
@@ -32,7 +32,7 @@ const block = suite('a block of a document');
 
 const TEXT = 'before\n<!-- generated: a -->\nold\n<!-- end: a -->\nafter\n';
 
-block('is replaced between its comments, which stay', () => {
+block('is replaced between its marker comments', () => {
   const made = withBlock(TEXT, 'a', ['new']);
   assert.is(made, 'before\n<!-- generated: a -->\n\nnew\n\n<!-- end: a -->\nafter\n');
   assert.is(withBlock(made, 'a', ['new']), made);

@@ -8,10 +8,10 @@ import { addressIn, runMain } from '#test/support/process-run';
 
 const run = promisify(execFile);
 
-/** A block of commands and the answer that the document shows under it, if it shows one. */
+/** A command block, and the expected answer below it, if shown. */
 type Step = { readonly commands: string; readonly answer: string | undefined };
 
-/** The commands of a document in order; those of make are not part of the session. */
+/** Commands of a document in order, except make. */
 function stepsOf(document: string): Step[] {
   const text = readFileSync(document, 'utf8');
   const blocks = [...text.matchAll(/^```(sh)?\n([\s\S]*?)^```$/gm)];
@@ -22,11 +22,11 @@ function stepsOf(document: string): Step[] {
   });
 }
 
-/** What differs from run to run, and where the document leaves something out. */
+/** Parts that differ between runs, and omissions in the document. */
 const DYNAMIC =
   /…|\s+|(?:inst|snap|key|req)_[0-9a-f]+|20(?!25)\d\d-\d\d-\d\dT[\d:.]+Z|(?<=reset"?: ?)\d+/g;
 
-/** What an answer must look like to be the one that the document shows. */
+/** Pattern that matches the document's answer. */
 function patternOf(answer: string): RegExp {
   let pattern = '';
   let end = 0;
@@ -40,7 +40,7 @@ function patternOf(answer: string): RegExp {
   return new RegExp(`^\\s*${pattern}${RegExp.escape(answer.slice(end))}\\s*$`);
 }
 
-/** Runs the steps in one shell against a service of their own. Gives what each printed. */
+/** Runs the steps in one shell against a new service. Returns the output of each step. */
 async function played(steps: readonly Step[]): Promise<string[]> {
   const service = runMain(['standalone'], { SERVICE_LOCAL_ACCOUNT: 'true' });
   await service.says(/Ctrl-C/);
@@ -56,7 +56,7 @@ async function played(steps: readonly Step[]): Promise<string[]> {
   return stdout.split('@@@@\n').slice(1);
 }
 
-const guide = suite('the commands that documents show');
+const guide = suite('the commands shown in documents');
 
 for (const [document, count] of [
   ['README.md', 1],
@@ -74,7 +74,7 @@ for (const [document, count] of [
   });
 }
 
-guide('are compared to the last number', () => {
+guide('are compared exactly', () => {
   assert.match('{"a":1,"id":"inst_0123"}', patternOf('{"a":1,\n "id":"inst_ff"}'));
   assert.match('{"a":1,"b":2,"c":3}', patternOf('{"a":1,…,"c":3}'));
   assert.not.match('{"a":1,"b":2,"c":3}', patternOf('{"a":1,…,"c":4}'));

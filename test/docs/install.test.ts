@@ -7,7 +7,7 @@ import { freePort } from '#deploy/local/free-port';
 
 const run = promisify(execFile);
 
-/** Ports that the page names, and the variables that say so. */
+/** Ports in the page, with the variables that set them. */
 const PORTS: Record<string, (port: number) => Record<string, string>> = {
   8000: (port) => ({ SERVICE_PORT: `${port}` }),
   8001: (port) => ({
@@ -30,15 +30,15 @@ const PORTS: Record<string, (port: number) => Record<string, string>> = {
 
 const RUN_MS_MAX = 60_000;
 
-/** A busy machine may take longer to answer than the default deadline of a limiter. */
+/** Longer limiter timeout for a busy machine. */
 const UNHURRIED = { SERVICE_LIMITER_TIMEOUT_MS: '5000' };
 
-/** What runs at the end whatever happened before, so that no process stays. */
+/** Exit handler of the shell that stops all processes. */
 const AT_END = 'set -em; trap "kill %1 %2 %3 2>/dev/null; wait" EXIT';
 
 const install = suite('the commands of docs/install.md');
 
-install('start three processes and make a key that works', async () => {
+install('start three processes and create a working key', async () => {
   const text = readFileSync('docs/install.md', 'utf8');
   const [, chapter = ''] = /^## Three processes\n([\s\S]*?)^## /m.exec(text) ?? [];
   const blocks = [...chapter.matchAll(/^```(sh)?\n([\s\S]*?)^```$/gm)];

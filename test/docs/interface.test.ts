@@ -7,7 +7,7 @@ import { httpOfReason, REASONS } from '#errors/error-reasons';
 
 const text = readFileSync('docs/interface.md', 'utf8');
 
-/** The cells of the tables in one part of the document, without their heads. */
+/** Table cells of one part of the document, without header rows. */
 function rowsOf(part: string): string[][] {
   const [, after = ''] = text.split(`\n## ${part}`);
   const [chapter = ''] = after.split('\n## ');
@@ -17,7 +17,7 @@ function rowsOf(part: string): string[][] {
 
 const documented = suite('docs/interface.md');
 
-documented('has every endpoint with what its record says of it', () => {
+documented('has every endpoint with the properties of its record', () => {
   const yesIf = (is: boolean) => (is ? 'yes' : '-');
   const rows = rowsOf('4. ').filter(([number]) => /^\d+$/.test(number ?? ''));
   for (const endpoint of ENDPOINTS) {

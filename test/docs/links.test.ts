@@ -6,7 +6,7 @@ import { anchorsIn, DOCUMENTS, type Document, documentOf } from '#test/docs/docu
 
 const LINK = /\]\(([^)\s]+)\)/g;
 
-/** The links of a document that lead nowhere. */
+/** Broken links of a document. */
 function deadLinksIn({ path, text }: Document): string[] {
   const targets = [...text.matchAll(LINK)].map(([, target = '']) => target);
   return targets
@@ -23,7 +23,7 @@ function deadLinksIn({ path, text }: Document): string[] {
 
 const links = suite('the links of documents');
 
-links('lead to files and headings that are there', () => {
+links('lead to existing files and headings', () => {
   const count = DOCUMENTS.flatMap(({ text }) => [...text.matchAll(LINK)]).length;
   assert.ok(count > 40, `${count}`);
   assert.equal(DOCUMENTS.flatMap(deadLinksIn), []);
@@ -43,7 +43,7 @@ for (const [text, isDead] of [
   });
 }
 
-links('in docs/README.md lead to every document of its folder', () => {
+links('in docs/README.md cover every document of its folder', () => {
   const index = readFileSync('docs/README.md', 'utf8');
   const missing = globSync('docs/*.{md,json}').filter(
     (path) => path !== 'docs/README.md' && !index.includes(`](${path.slice('docs/'.length)})`),

@@ -4,7 +4,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DOCUMENTS, type Document, documentOf } from '#test/docs/documents';
 
-/** Folders that a path in a document begins with. A path in a room may begin with the room. */
+/**
+ * Folders at the start of a path in a document. A path in a service folder may be relative to it.
+ */
 const ROOTS = ['services', 'test', 'docs', 'deploy', 'bench', 'loadtest', 'proto', 'clients'];
 const ROOMS = new Map(
   globSync('services/*/*/').map((folder) => [basename(folder), dirname(folder)] as const),
@@ -12,7 +14,7 @@ const ROOMS = new Map(
 
 const PATH = /^([a-z][\w-]*)\/([\w.*/-]*)(?:#(\w+))?$/;
 
-/** The files or folders that a path in a document means; none if there are none. */
+/** Files or folders that match a path in a document. */
 function meantBy(path: string): string[] {
   const group = ROOMS.get(path.split('/')[0] ?? '');
   const roots = group === undefined ? [path] : [`${group}/${path}`];
@@ -27,7 +29,7 @@ function hasWord(files: readonly string[], word: string): boolean {
   return files.some((file) => statSync(file).isFile() && pattern.test(readFileSync(file, 'utf8')));
 }
 
-/** Whether a path, perhaps with something that it holds, is not there; false for what is no path. */
+/** Whether a path in a document is missing; false for other text. */
 function isMissing(code: string): boolean {
   const [, first = '', , symbol] = PATH.exec(code) ?? [];
   if (!ROOTS.includes(first) && !ROOMS.has(first)) return false;
@@ -35,13 +37,13 @@ function isMissing(code: string): boolean {
   return files.length === 0 || (symbol !== undefined && !hasWord(files, symbol));
 }
 
-/** Whether `code` is said to be something of the file in front of it, and is not. */
+/** Whether `code` claims to be part of the preceding file, but is not. */
 function isNotOf(owner: string, code: string): boolean {
   const isSaid = ROOMS.has(PATH.exec(owner)?.[1] ?? '') && /^#?[A-Za-z_]\w*$/.test(code);
   return isSaid && !hasWord(meantBy(owner.replace(/#.*/, '')), code.replace('#', ''));
 }
 
-/** What a document names that is not there. */
+/** Missing names in a document. */
 function faultsIn({ path, spans }: Document): string[] {
   return spans.flatMap(({ code, follows = '' }) => [
     ...(isMissing(code) ? [`${path}: ${code}`] : []),
@@ -49,14 +51,14 @@ function faultsIn({ path, spans }: Document): string[] {
   ]);
 }
 
-const paths = suite('the paths that documents name');
+const paths = suite('the paths in documents');
 
-paths('are there, with what is said to be in them', () => {
+paths('exist and have the named contents', () => {
   assert.ok(DOCUMENTS.length > 15, `${DOCUMENTS.length}`);
   assert.equal(DOCUMENTS.flatMap(faultsIn), []);
 });
 
-const finder = suite('what looks for them');
+const finder = suite('the search for missing paths');
 
 for (const [text, isFault] of [
   ['`services/main.ts`', false],

@@ -4,25 +4,27 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Script } from '#test/fuzz/framing';
 import { isLast, readAnswers } from '#test/fuzz/read-answers';
 
-/** What came back on one connection. */
+/** Data received on one connection. */
 export type Talk = {
   readonly received: Buffer;
-  /** Whether neither enough answers nor an end came in time. */
+  /** Whether answers and end were both missing at the deadline. */
   readonly isOverdue: boolean;
-  /** Whether the service ended the connection before there were enough answers. */
+  /** Whether the service closed the connection before all answers. */
   readonly isClosed: boolean;
 };
 
 /**
- * How long a connection may take to be answered, or to be closed behind what is broken, in
- * milliseconds: the service gives up on slow senders after 10 s.
+ * Deadline of a connection in milliseconds, for answers or for closing after broken data. The
+ * service closes slow senders after 10 s.
  */
 const TALK_MS_MAX = 20_000;
 
-/** Between two writes of one script, in milliseconds: enough for the service to read the first. */
+/**
+ * Pause between two writes of a script in milliseconds, so that the service reads them separately.
+ */
 const TURN_MS = 2;
 
-/** Carries out a script on a connection of its own to a loopback port. */
+/** Runs a script on a new connection to a loopback port. */
 export async function converse(port: number, script: Script): Promise<Talk> {
   const socket = connect({ host: '127.0.0.1', port, noDelay: true, allowHalfOpen: true });
   const chunks: Buffer[] = [];
@@ -40,7 +42,7 @@ export async function converse(port: number, script: Script): Promise<Talk> {
     chunks.push(chunk);
     stir();
   });
-  // A reset ends a connection too; what had come until then is judged.
+  // A reset ends a connection too; judge the data received so far.
   socket.on('error', end).once('end', end).once('close', end);
   try {
     await Promise.race([once(socket, 'connect'), wake.promise]);
@@ -64,7 +66,7 @@ export async function converse(port: number, script: Script): Promise<Talk> {
   }
 }
 
-/** Whether every request is answered, or will not be because an answer was the connection's last. */
+/** Whether every request is answered, or an answer closed the connection. */
 function hasAll({ answers: wanted, isHeadOnly }: Script, received: Buffer): boolean {
   if (wanted === undefined) return false;
   const { answers } = readAnswers(received, isHeadOnly);

@@ -1,23 +1,23 @@
 import type { Request } from '#test/fuzz/request';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 
-/** What is done to a connection, in this order. */
+/** Steps on a connection, in order. */
 type Step =
   | { readonly kind: 'write'; readonly bytes: Buffer }
   | { readonly kind: 'turn' }
   | { readonly kind: 'end' }
   | { readonly kind: 'cut' };
 
-/** One connection's worth of bytes, and what must come back. */
+/** Bytes for one connection, and the expected result. */
 export type Script = {
   readonly steps: readonly Step[];
-  /** Well-framed requests that were sent to their end; undefined where the framing is broken. */
+  /** Number of complete, well-framed requests; undefined for broken framing. */
   readonly answers: number | undefined;
-  /** Whether the one answer has a head only. */
+  /** Whether the single answer has no body. */
   readonly isHeadOnly: boolean;
 };
 
-/** Heads and bodies that do not fit together, or are none: by what they replace. */
+/** Broken framings: heads and bodies that do not match, or are invalid. */
 const BROKEN: readonly ((head: string, body: Buffer, random: SeededRandom) => string | Buffer)[] = [
   (head, body) => joined(head, `Content-Length: ${body.length + 7}`, body),
   (head, body) => joined(head, `Content-Length: ${Math.max(0, body.length - 3)}`, body),
@@ -49,7 +49,7 @@ const BROKEN: readonly ((head: string, body: Buffer, random: SeededRandom) => st
   (_, __, random) => Buffer.from(Array.from({ length: 200 }, () => random.uint32() >>> 24)),
 ];
 
-/** The bytes of some requests, cut into writes, and how the connection ends. */
+/** Splits the bytes of requests into writes, and chooses the end of the connection. */
 export function scriptOf(requests: readonly Request[], random: SeededRandom): Script {
   const isBroken = random.happens(0.25);
   const parts = requests.map((request) => bytesOf(request, random));
@@ -63,7 +63,7 @@ export function scriptOf(requests: readonly Request[], random: SeededRandom): Sc
   const isUnfinished = random.happens(0.05);
   const sent = isUnfinished ? whole.subarray(0, random.whole(1, whole.length)) : whole;
   const steps = writesOf(sent, random);
-  // Who sends what is broken goes away afterwards: otherwise each would wait for a time-out.
+  // A sender of broken data closes, because each would otherwise wait for a timeout.
   if (isCut) steps.push({ kind: 'cut' });
   else if (isBroken || isUnfinished) steps.push({ kind: 'end' });
   const isHeadOnly = requests.length === 1 && requests[0]?.method === 'HEAD';
@@ -83,7 +83,7 @@ function writesOf(bytes: Buffer, random: SeededRandom): Step[] {
   return steps;
 }
 
-/** Request line and headers, without framing and without the empty line. */
+/** Request line and headers, without framing headers and the empty line. */
 function headOf({ method, target, headers }: Request): string {
   const lines = headers.map(([name, value]) => `${name}: ${value}`);
   return [`${method} ${target} HTTP/1.1`, ...lines].join('\r\n');

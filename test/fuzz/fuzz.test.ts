@@ -33,7 +33,7 @@ const FINE = { status: 404, headers: HEADERS, body: '{"error":"not_found","messa
 
 type Planted = { status?: number; headers?: Record<string, string>; body?: string };
 
-/** What the fuzzer finds with a server that gives this answer to everything, and hangs up. */
+/** Findings of the fuzzer for a server that gives this answer to everything and closes. */
 async function foundWith(planted: Planted, seed = 7): Promise<string[]> {
   const { status, headers, body } = { ...FINE, ...planted };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
@@ -45,7 +45,10 @@ async function foundWith(planted: Planted, seed = 7): Promise<string[]> {
   return foundAt(server, seed);
 }
 
-/** What the fuzzer finds with a server of HTTP that answers a few requests of a connection. */
+/**
+ * Findings of the fuzzer for an HTTP server that answers a limited number of requests per
+ * connection.
+ */
 function foundWithin(answered: number): Promise<string[]> {
   const counts = new WeakMap<Socket, number>();
   const kept = { ...HEADERS, Connection: 'keep-alive', 'Content-Length': FINE.body.length };
@@ -58,7 +61,7 @@ function foundWithin(answered: number): Promise<string[]> {
   return foundAt(server, 7);
 }
 
-/** What the fuzzer finds at a server, which it closes. */
+/** Findings of the fuzzer for a server; closes the server. */
 async function foundAt(server: Server, seed: number): Promise<string[]> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -68,14 +71,14 @@ async function foundAt(server: Server, seed: number): Promise<string[]> {
   return [...new Set(findings.flatMap(({ problems }) => problems))];
 }
 
-/** The same headers without one of them. */
+/** The headers without one. */
 function without(name: string): Record<string, string> {
   return Object.fromEntries(Object.entries(HEADERS).filter(([known]) => known !== name));
 }
 
-const finds = suite('the fuzzer, at a server with a bug of its own');
+const finds = suite('the fuzzer, run against a faulty server');
 
-finds('finds nothing where there is none', async () => {
+finds('finds nothing in a correct server', async () => {
   assert.equal(await foundWith({}), []);
 });
 
@@ -130,7 +133,7 @@ for (const [name, [planted, pattern]] of Object.entries(BUGS)) {
   });
 }
 
-finds('finds answers that a closed connection has lost, the last of several too', async () => {
+finds('finds answers lost by a closed connection, including the last of several', async () => {
   const lost = /^closed after \d of \d answers$/;
   const lostOf = async (answered: number) =>
     (await foundWithin(answered)).filter((problem) => lost.test(problem));
@@ -140,7 +143,7 @@ finds('finds answers that a closed connection has lost, the last of several too'
   assert.equal(await lostOf(5), []);
 });
 
-finds('finds memory that grows, and says how to see it again', () => {
+finds('finds growing memory, and shows how to reproduce it', () => {
   const before = new Map([
     ['edge', 100_000_000],
     ['engine', 100_000_000],
@@ -155,7 +158,7 @@ finds('finds memory that grows, and says how to see it again', () => {
 });
 
 finds(
-  'finds an error in a log and the end of a process, with the rounds of that time',
+  'finds a logged error and the end of a process, with the rounds played at that time',
   async () => {
     const script = `
     process.stderr.write('{"level":"warn"}\\n{"level":"error","msg":"a bug"}\\n');
@@ -177,7 +180,7 @@ finds(
 
 const seeds = suite('a seed');
 
-/** Everything that a party says on the connections of a seed. */
+/** All bytes that a party sends for a seed. */
 function saidIn(seed: number): string {
   const random = new SeededRandom(seed);
   const [party, ...others] = PARTIES;
@@ -186,14 +189,14 @@ function saidIn(seed: number): string {
   return JSON.stringify(talks.map(({ script }) => script));
 }
 
-seeds('says the same again, byte by byte, and another seed something else', () => {
+seeds('reproduces the same bytes, and another seed gives others', () => {
   assert.is(saidIn(1), saidIn(1));
   assert.is.not(saidIn(1), saidIn(2));
 });
 
-const reading = suite('what comes back on a connection');
+const reading = suite('the data received on a connection');
 
-reading('is read answer by answer, and what is none is kept', () => {
+reading('is parsed into answers, and the rest is kept', () => {
   const head = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n';
   const bytes = Buffer.from(`HTTP/1.1 100 Continue\r\n\r\n${head}ab${head}cdXY`);
   const { answers, rest } = readAnswers(bytes, false);
@@ -204,9 +207,9 @@ reading('is read answer by answer, and what is none is kept', () => {
   assert.is(rest.toString(), 'XY');
 });
 
-const exceptions = suite('what Schemathesis may hold against the service');
+const exceptions = suite('the accepted failures of Schemathesis');
 
-exceptions('is named with a reason, and covers nothing else', () => {
+exceptions('have a reason and cover nothing else', () => {
   const failure: SchemaFailure = {
     check: 'unsupported_method',
     message: 'x',

@@ -9,12 +9,12 @@ import { startCluster } from '#test/support/cluster';
 import { addressIn } from '#test/support/process-run';
 import type { Service } from '#test/support/service';
 
-/** A service whose processes can be measured. */
+/** A service with measurable processes. */
 export type FuzzedService = Service & MeasuredProcesses;
 
 /**
- * Starts Cassandra, NATS and on them an edge, an engine and a limiter, each a process of its own.
- * They live for `msMax` at most.
+ * Starts Cassandra, NATS, and an edge, an engine and a limiter as separate processes, for at most
+ * `msMax`.
  */
 export async function startFuzzedService(
   msMax: number,

@@ -6,7 +6,7 @@ import type { Party } from '#test/fuzz/party';
 import { type RawAnswer, readAnswers } from '#test/fuzz/read-answers';
 import { assertRefusalShape } from '#test/support/api-document';
 
-/** What everything beside the API is answered where nothing is. */
+/** Body of a 404 outside the API. */
 const PLAIN_NOT_FOUND = 'Not Found\n';
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/;
@@ -18,18 +18,18 @@ const LIMITS = [
   'x-monthly-remaining',
 ];
 
-/** What a connection was for. */
+/** Purpose of a connection. */
 export type Asked = {
   readonly party: Party;
   readonly others: readonly Party[];
   readonly script: Script;
-  /** Whether all its requests are about another account's instance. */
+  /** Whether all requests address another account's instance. */
   readonly isForeign: boolean;
   /** Whether every target begins with `/v1`. */
   readonly isApi: boolean;
 };
 
-/** Everything that is wrong with what came back; empty when it is as promised. */
+/** Problems of the received data; empty if correct. */
 export function judge(asked: Asked, talk: Talk): string[] {
   const { script } = asked;
   const { answers, rest } = readAnswers(talk.received, script.isHeadOnly);
@@ -41,7 +41,7 @@ export function judge(asked: Asked, talk: Talk): string[] {
     problems.push(wanted === undefined ? 'the connection is not closed' : 'an answer is missing');
   }
   if (wanted !== undefined && answers.length > wanted) problems.push('more answers than requests');
-  // Not so behind an answer that was the last: there the connection had enough.
+  // Not after a final answer: the service had a reason to close.
   if (wanted !== undefined && talk.isClosed) {
     problems.push(`closed after ${answers.length} of ${wanted} answers`);
   }
@@ -66,7 +66,7 @@ function envelopeFlaws(answer: RawAnswer): string[] {
   return flaw === undefined ? [] : [flaw];
 }
 
-/** 503 for a reason of the catalog, and 505 for what is older than HTTP/1.1. */
+/** 503 with a reason of the catalog, or 505 for versions before HTTP/1.1. */
 function isDocumented({ status, text }: RawAnswer): boolean {
   const body = parsed(text);
   const reason = body?.details?.reason ?? '';
@@ -92,7 +92,7 @@ function flawOfSuccess({ status, headers, text }: RawAnswer): string | undefined
   return body?.data === undefined ? `wrong envelope of ${status}` : undefined;
 }
 
-/** What is another account's and was not sent here by the party itself. */
+/** Markers of other accounts in the received data, unless this party sent them. */
 function leaksIn(received: Buffer, { others, script }: Asked): string[] {
   const text = received.toString('latin1');
   const sent = script.steps

@@ -4,12 +4,12 @@ import { type Finding, playRound } from '#test/fuzz/round';
 import { type Caller, newCaller } from '#test/support/caller';
 import type { Service } from '#test/support/service';
 
-/** Instances that each party has at the beginning of a round. */
+/** Instances of each party at the start of a round. */
 const INSTANCES = 2;
 
 type Member = { readonly caller: Caller; readonly party: Party };
 
-/** Two accounts that know nothing of each other and play one round after another. */
+/** Two isolated accounts that play consecutive rounds. */
 export class Lane {
   readonly #port: number;
   readonly #members: readonly Member[];
@@ -30,7 +30,7 @@ export class Lane {
     return new Lane(Number(new URL(service.origin).port), members);
   }
 
-  /** Plays the round of a seed, and leaves nothing behind. */
+  /** Plays the round of a seed and cleans up. */
   async play(seed: number): Promise<{ readonly findings: Finding[]; readonly talks: number }> {
     for (const { caller, party } of this.#members) {
       for (let count = 0; count < INSTANCES; count += 1) {

@@ -1,15 +1,15 @@
 import { createInterface } from 'node:readline';
 import type { Service } from '#test/support/service';
 
-/** Levels of a line about a bug, and of the end of the process. */
+/** Log levels of a bug or of the end of a process. */
 const ERROR_LEVELS: readonly unknown[] = ['error', 'fatal'];
 
-/** Findings of one run; as a rule the first ones say it all. */
+/** Maximum findings of one run; the first ones usually suffice. */
 const FOUND_MAX = 5;
 
 /**
- * What the processes of a service say that must not be said, and the end of one, from now on. Each
- * finding ends with what `again` says at that moment.
+ * Watches the processes' logs for forbidden lines and for a crash. Each finding ends with the
+ * current `again` command.
  */
 export function watchLog(
   { processes }: Pick<Service, 'processes'>,

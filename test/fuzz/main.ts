@@ -6,16 +6,16 @@ import { runSchema } from '#test/fuzz/schema-run';
 import { newCaller } from '#test/support/caller';
 
 /*
- * Sends mutated valid requests and broken bytes at a real service for `--minutes`: an edge, an engine
- * and a limiter as processes of their own on Cassandra and NATS. Schemathesis runs beside it. Or plays
- * the rounds of some seeds again, `--seed 1,2`, or `--rounds` of them. Ends with status 1 if anything
- * was found. `--only raw|schema` does one of the two, `--from` is the seed of the first round.
+ * Fuzzer: sends mutated valid requests and broken bytes to a real service for `--minutes`, with
+ * Schemathesis in parallel. The service is an edge, an engine and a limiter as separate processes
+ * on Cassandra and NATS. `--seed 1,2` replays rounds, `--rounds` limits their number, `--only
+ * raw|schema` selects one tool, `--from` is the first seed. Exit status 1 if anything was found.
  */
 
-/** What a run may take beyond its own time, in milliseconds: starting, calming down, ending. */
+/** Time beyond the run's duration in milliseconds: start, settling and stop. */
 const OVERTIME_MS = 900_000;
 
-/** How long Schemathesis runs where the rounds of seeds are played again, in seconds. */
+/** Duration of Schemathesis when seeds are replayed, in seconds. */
 const SEED_SECONDS = 45;
 
 const { values } = parseArgs({
@@ -51,7 +51,7 @@ async function fuzzed(): Promise<string[]> {
   const sayAgain = () =>
     [...(isRaw ? [raw.again()] : []), ...(isSchema ? [schemaAgain] : [])].join('\n');
   const watch = watchLog(service, sayAgain);
-  /** A side that cannot go on: as a rule the service has ended, and its log says why. */
+  /** A tool that failed; usually the service crashed, and its log has the reason. */
   const asFinding = (error: Error): string[] => [
     `the run broke off: ${error.message}: ${String(error.cause ?? error.stack)}\n${sayAgain()}`,
   ];
@@ -61,7 +61,7 @@ async function fuzzed(): Promise<string[]> {
     isRaw ? playRaw().catch(asFinding) : [],
     isSchema ? schemaSide(service, schemaAgain).catch(asFinding) : [],
   ]);
-  // A copy, because the end of the run ends the processes as well.
+  // Copy: stopping the processes at the end adds findings.
   return [...rawFound, ...schemaFound, ...watch.found];
 }
 

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { metricValues } from '#test/support/metric-values';
 import type { Service } from '#test/support/service';
 
-/** How long a process may take to forget what is not used, in milliseconds: idle actors above all. */
+/** Time until a process has freed unused memory in milliseconds, mostly idle actors. */
 const FORGET_MS = 40_000;
 
-/** Heap that may come on top: bounded tables of callers and answers that fill up, in bytes. */
+/** Tolerated heap growth in bytes: bounded tables of callers and answers that fill up. */
 const GROWTH_BYTES_MAX = 48 * 1_024 * 1_024;
 
 const COLLECT = `
@@ -16,20 +16,20 @@ const collect = vm.runInNewContext('gc');
 process.on('SIGUSR2', () => collect());
 `;
 
-/** Variables with which a process collects its garbage whenever it gets a SIGUSR2, and forgets soon. */
+/** Variables that make a process collect garbage on SIGUSR2 and evict early. */
 export const MEASURABLE = {
   NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(COLLECT)}`,
   SERVICE_ACTOR_IDLE_S: '30',
   SERVICE_ACTOR_MEMORY_MIB: '16',
 } as const;
 
-/** A service of several processes, each of which can be measured by itself. */
+/** A service of several separately measurable processes. */
 export type MeasuredProcesses = Pick<Service, 'processes'> & {
-  /** Where each process shows its metrics, by its name. */
+  /** Metrics URLs by process name. */
   readonly metricsUrls: ReadonlyMap<string, string>;
 };
 
-/** Bytes of each process's heap and buffers that are in use once idle actors have left, by its name. */
+/** Heap and buffer bytes of each process after idle actors have been evicted. */
 export async function settledBytes({
   processes,
   metricsUrls,
@@ -47,7 +47,7 @@ export async function settledBytes({
   return bytes;
 }
 
-/** Processes that hold much more than before, each with what `again` says. */
+/** Processes whose memory grew too much, each with the `again` command. */
 export function growthFlaws(
   before: ReadonlyMap<string, number>,
   after: ReadonlyMap<string, number>,

@@ -6,7 +6,7 @@ type Mutation = (request: Request, random: SeededRandom, others: readonly Party[
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY'];
 
-/** Pieces that a path has no use for. */
+/** Invalid path segments. */
 const PATH_PIECES = [
   ...['//', '/.', '/..', '/%2f', '/%2e%2e', '/%00', '/%zz', '/%ff', ';x=y', '%20', '\\', '/*'],
   ...['?', '?limit=0', '?limit=1e9', '?offset=-1', '?x', '?limit=1&limit=2', '?__proto__=1'],
@@ -47,7 +47,7 @@ const HEADERS: readonly (readonly [string, string])[] = [
   ['constructor', 'x'],
 ];
 
-/** Texts in the place of a JSON value. */
+/** Texts to replace a JSON value. */
 const VALUES = [
   ...['null', 'true', '-0', '1e999', '1e-400', '0x10', '01', '"', '""', '"\\ud800"', '"\u202e"'],
   ...['{}', '[]', '[[[]]]', '{"__proto__":{"a":1}}', '{"a":1,"a":2}', '123456789012345678901234'],
@@ -55,7 +55,7 @@ const VALUES = [
   ...[`"${'x'.repeat(40_000)}"`, `${'['.repeat(2_000)}${']'.repeat(2_000)}`, '"a\\u0000b"'],
 ];
 
-/** Bytes that are no UTF-8, or no JSON. */
+/** Bytes that are not valid UTF-8 or JSON. */
 const BYTES = [[0xff], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0], [0xef, 0xbb, 0xbf], [0x22], [0x7d]];
 
 const MUTATIONS: readonly Mutation[] = [
@@ -100,13 +100,13 @@ const MUTATIONS: readonly Mutation[] = [
   },
 ];
 
-/** Does up to three things to a request; most of them the API must refuse. */
+/** Applies up to three mutations to a request; the API must refuse most of them. */
 export function mutate(request: Request, random: SeededRandom, others: readonly Party[]): void {
   const times = random.whole(0, 3);
   for (let time = 0; time < times; time += 1) random.pick(MUTATIONS)(request, random, others);
 }
 
-/** Puts another value in the place of one of the body's, or an unknown field beside it. */
+/** Replaces a value in the body, or adds an unknown field. */
 function changeValue(request: Request, random: SeededRandom): void {
   const text = request.body?.toString('latin1');
   if (text === undefined) return;

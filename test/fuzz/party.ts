@@ -1,11 +1,11 @@
 /**
- * An account that takes part. Everything it writes or sends carries its marker, so that a marker in
- * another party's answers proves a leak.
+ * A participating account. Its marker is in everything it writes or sends, so that a marker in
+ * another party's answer proves a leak.
  */
 export type Party = {
   readonly name: string;
   readonly key: string;
   readonly marker: string;
-  /** Instances that are its own, old and deleted ones too. */
+  /** Ids of its instances, including old and deleted ones. */
   readonly ids: string[];
 };

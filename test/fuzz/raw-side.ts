@@ -3,23 +3,23 @@ import { Lane } from '#test/fuzz/lane';
 import { growthFlaws, settledBytes } from '#test/fuzz/memory';
 import type { Finding } from '#test/fuzz/round';
 
-/** Rounds that are played at the same time. */
+/** Rounds played concurrently. */
 const LANES = 4;
 
-/** Of the whole: so much is played before memory is measured for the first time. */
+/** Share of the run before the first memory measurement. */
 const WARM_PART = 0.25;
 
-/** How long rounds are played, or how many. */
+/** Duration or number of rounds. */
 export type RawExtent =
   | { readonly kind: 'seconds'; readonly seconds: number }
   | { readonly kind: 'rounds'; readonly rounds: number };
 
-/** Rounds of own sockets, played on several lanes at the same time. */
+/** Rounds on raw sockets, played concurrently on several lanes. */
 export class RawSide {
   readonly #service: FuzzedService;
   readonly #lanes: readonly Lane[];
   readonly #firstSeed: number;
-  /** What each lane plays, or has played last. */
+  /** Current or last seed of each lane. */
   readonly #seeds = new Map<Lane, number>();
   #nextSeed: number;
   #talks = 0;
@@ -36,18 +36,18 @@ export class RawSide {
     return new RawSide(service, lanes, firstSeed);
   }
 
-  /** The command that plays the rounds of this moment again, together as they are. */
+  /** Command that replays the current rounds together. */
   again(): string {
     return `  again: make fuzz SEED=${[...this.#seeds.values()].join(',') || this.#firstSeed}`;
   }
 
-  /** Plays the rounds of these seeds, as many at the same time as there are lanes. */
+  /** Plays the rounds of these seeds, distributed over the lanes. */
   async playEach(seeds: readonly number[]): Promise<string[]> {
     const left = [...seeds];
     return this.#onLanes(() => left.shift());
   }
 
-  /** Plays one round after the other, and looks at how much memory that has cost. */
+  /** Plays consecutive rounds, then checks memory growth. */
   async play(extent: RawExtent): Promise<string[]> {
     const startMs = performance.now();
     const playTo = (part: number) =>
@@ -74,7 +74,7 @@ export class RawSide {
     return [...found, ...growthFlaws(before, after, again)];
   }
 
-  /** Has every lane play what `next` gives, until that is nothing or a process has ended. */
+  /** Plays the seeds of `next` on all lanes until there are none or a process ends. */
   async #onLanes(next: () => number | undefined): Promise<string[]> {
     const found: string[] = [];
     const playAll = async (lane: Lane): Promise<void> => {

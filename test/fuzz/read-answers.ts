@@ -1,19 +1,19 @@
-/** An answer as it came, with every header in its turn. */
+/** A received answer with its headers in order. */
 export type RawAnswer = {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
 };
 
-/** What a connection's bytes are, and whether anything is left that is no answer. */
+/** Answers in a connection's bytes, and bytes that are no answer. */
 export type ReadAnswers = {
-  /** Final answers; interim ones (1xx) are left out. */
+  /** Final answers, without interim ones (1xx). */
   readonly answers: readonly RawAnswer[];
-  /** Bytes behind the last whole answer. */
+  /** Bytes after the last complete answer. */
   readonly rest: Buffer;
 };
 
-/** Reads answers off a connection's bytes by their `Content-Length`. */
+/** Parses answers from a connection's bytes by `Content-Length`. */
 export function readAnswers(bytes: Buffer, isHeadOnly: boolean): ReadAnswers {
   const answers: RawAnswer[] = [];
   let rest = bytes;
@@ -24,12 +24,12 @@ export function readAnswers(bytes: Buffer, isHeadOnly: boolean): ReadAnswers {
   return { answers, rest };
 }
 
-/** Whether an answer says that it is the last one of its connection (RFC 9112, 9.6). */
+/** Whether an answer announces the end of its connection (RFC 9112, 9.6). */
 export function isLast(answer: RawAnswer | undefined): boolean {
   return /\bclose\b/i.test(answer?.headers.get('connection') ?? '');
 }
 
-/** The first answer with its length in bytes; undefined if it is not whole, or none. */
+/** First answer and its length in bytes; undefined if incomplete or invalid. */
 function take(bytes: Buffer, isHeadOnly: boolean) {
   const headEnd = bytes.indexOf('\r\n\r\n');
   const [statusLine = '', ...lines] = bytes.toString('latin1', 0, headEnd).split('\r\n');

@@ -2,7 +2,7 @@ import { MODE_KEYS, MODE_TARGETS } from '#identity/modes';
 import type { Party } from '#test/fuzz/party';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 
-/** A request before it becomes bytes. */
+/** A request before serialization. */
 export type Request = {
   method: string;
   target: string;
@@ -10,12 +10,12 @@ export type Request = {
   body: Buffer | undefined;
 };
 
-/** An instance that does not exist. */
+/** Id of an instance that does not exist. */
 const NOBODYS = 'inst_ffffffffffffffff';
 
 const TIMES = ['2026-01-15T12:00:00Z', '2026-01-15t12:00:00.5+01:00', '2025-02-28T23:59:59.999Z'];
 
-/** What each endpoint may be asked, with `own` for an instance. */
+/** Generator of an endpoint's requests; `own` is an instance id. */
 type Maker = (random: SeededRandom, party: Party, own: string) => [string, string, unknown?];
 
 const MAKERS: readonly Maker[] = [
@@ -41,7 +41,9 @@ const MAKERS: readonly Maker[] = [
   () => ['GET', '/personas/persona_guardian'],
 ];
 
-/** A request that keeps to the API document, about an instance of the party's own or one that does not exist. */
+/**
+ * A valid request by the API document, about an instance of the party or one that does not exist.
+ */
 export function validRequest(random: SeededRandom, party: Party): Request {
   const own = random.happens(0.9) ? random.pick(party.ids) : NOBODYS;
   const maker = random.pick(MAKERS);

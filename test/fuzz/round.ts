@@ -6,10 +6,10 @@ import type { Party } from '#test/fuzz/party';
 import { type Request, validRequest } from '#test/fuzz/request';
 import { SeededRandom } from '#test/simulation/seeded-random';
 
-/** Connections of each party in one round. */
+/** Connections per party and round. */
 const TALKS = 40;
 
-/** Something that must not be, and what led to it. */
+/** A problem, and the traffic that led to it. */
 export type Finding = {
   readonly seed: number;
   readonly problems: readonly string[];
@@ -17,12 +17,12 @@ export type Finding = {
   readonly received: string;
 };
 
-/** How many bytes of either direction a finding shows. */
+/** Maximum bytes of either direction shown in a finding. */
 const SHOWN_BYTES = 1_500;
 
 /**
- * One round of a seed: both parties talk at the same time, each connection after the one before. The
- * same seed sends the same, but for keys and ids, to a service in the same state.
+ * Plays the round of a seed: both parties talk concurrently, each over consecutive connections. The
+ * same seed sends the same bytes, except keys and ids, if the service is in the same state.
  */
 export async function playRound(
   seed: number,
@@ -58,7 +58,7 @@ async function playParty(
   return findings;
 }
 
-/** One connection of a party: which requests, in which bytes, and what must come back. */
+/** One connection of a party: requests, bytes and expected answers. */
 export function plannedTalk(random: SeededRandom, party: Party, others: readonly Party[]): Asked {
   const count = random.happens(0.2) ? random.whole(2, 5) : 1;
   const requests = Array.from({ length: count }, () => {
@@ -81,7 +81,7 @@ function bytesOf({ steps }: Script): Buffer {
   return Buffer.concat(steps.map((step) => (step.kind === 'write' ? step.bytes : Buffer.alloc(0))));
 }
 
-/** Bytes for a person to read, without the key. */
+/** Printable bytes without the API key. */
 function shown(bytes: Buffer, { key }: Party): string {
   const text = JSON.stringify(bytes.toString('latin1').replaceAll(key, '<key>'));
   return text.length <= SHOWN_BYTES ? text : `${text.slice(0, SHOWN_BYTES)}… ${bytes.length} bytes`;

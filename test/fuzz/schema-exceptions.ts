@@ -1,25 +1,25 @@
-/** What Schemathesis holds against an answer, with the request that it sent. */
+/** A failure reported by Schemathesis, with its request. */
 export type SchemaFailure = {
   readonly check: string;
   readonly message: string;
   readonly operation: string;
   readonly request: { readonly headers: Readonly<Record<string, unknown>>; readonly text: string };
   readonly status: number;
-  /** Names in lower case. */
+  /** Header names in lower case. */
   readonly answerHeaders: Readonly<Record<string, readonly string[]>>;
-  /** `details.reason` of the answer, if it has one. */
+  /** `details.reason` of the answer, if any. */
   readonly reason: string | undefined;
 };
 
-/** Something that is held against the service and is meant so. */
+/** An accepted failure. */
 export type SchemaException = {
   readonly name: string;
-  /** Why it is no finding. */
+  /** Reason why the failure is accepted. */
   readonly because: string;
   readonly covers: (failure: SchemaFailure) => boolean;
 };
 
-/** Rules between values, or between a call and what happened before: no JSON Schema can say them. */
+/** Rules that JSON Schema cannot express: between values, or between a call and earlier calls. */
 const UNSAYABLE = new Map([
   ['idempotency_key_reused', 'the same key with another body is refused (decision 22)'],
   [
@@ -38,12 +38,12 @@ const UNSAYABLE = new Map([
   ['too_long', 'a context has 8 KiB at most, as it is serialized'],
 ]);
 
-/** Names that no object of a body may have, at any depth (services/programs/edge/json-body). */
+/** Field names forbidden at any depth of a body (services/programs/edge/json-body). */
 const FORBIDDEN_KEY = /"(?:__proto__|prototype)":/;
 
 const ENTITY_TAGS = /^(?:\*|(?:W\/)?"[^"]*".*)$/;
 
-/** The only failures that a run may have. */
+/** All accepted failures. */
 export const SCHEMA_EXCEPTIONS: readonly SchemaException[] = [
   {
     name: '404 with Allow instead of 405',

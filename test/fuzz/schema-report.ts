@@ -2,18 +2,18 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { SCHEMA_EXCEPTIONS, type SchemaFailure } from '#test/fuzz/schema-exceptions';
 
-/** What a report of Schemathesis says. */
+/** Content of a Schemathesis report. */
 export type SchemaReport = {
-  /** Failures that no exception covers. */
+  /** Failures without an exception. */
   readonly findings: readonly string[];
-  /** How often each exception was needed, by its name. */
+  /** Number of uses of each exception, by name. */
   readonly excepted: ReadonlyMap<string, number>;
   readonly cases: number;
-  /** Whether the run came to its end. */
+  /** Whether the run was complete. */
   readonly isComplete: boolean;
 };
 
-/** How much of a request a finding shows. */
+/** Maximum length of a request in a finding. */
 const SHOWN_LENGTH = 1_000;
 
 type Json = ReturnType<typeof JSON.parse>;

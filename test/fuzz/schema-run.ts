@@ -6,23 +6,23 @@ import { lastLine, runProgram } from '#deploy/local/run-program';
 import { installedSchemathesis } from '#deploy/local/schemathesis-install';
 import { readSchemaReport, type SchemaReport } from '#test/fuzz/schema-report';
 
-/** What one pass may take, in milliseconds, or a run beyond its own time: some 20 s if it is quiet. */
+/** Time limit of one pass, or beyond a run's duration, in milliseconds; usually 20 s. */
 const OVERTIME_MS = 300_000;
 
-/** What is run. */
+/** Parameters of a run. */
 export type SchemaRun = {
-  /** Where the service listens; it must serve its document. */
+  /** Address of the service, which must serve its API document. */
   readonly origin: string;
   readonly key: string;
   readonly seed: number;
-  /** One pass with a number of cases of an endpoint, or as many passes as the seconds hold. */
+  /** One pass with a number of cases per endpoint, or repeated passes for a duration. */
   readonly extent: { readonly examples: number } | { readonly seconds: number };
   readonly print: (line: string) => void;
 };
 
 /**
- * Runs Schemathesis with all phases and all checks against a service that documents itself. Throws
- * `MissingServer` where it cannot be had.
+ * Runs Schemathesis with all phases and checks against a service. Throws `MissingServer` if not
+ * available.
  */
 export async function runSchema(run: SchemaRun): Promise<SchemaReport> {
   const { program, args, env } = await installedSchemathesis(run.print);
@@ -41,7 +41,7 @@ export async function runSchema(run: SchemaRun): Promise<SchemaReport> {
       program,
       args: [...args, 'run', `${run.origin}/openapi.json`, ...options],
       msMax: ('seconds' in run.extent ? run.extent.seconds * 1_000 : 0) + OVERTIME_MS,
-      // It keeps what it found where it is started, and would begin with that the next time.
+      // Schemathesis stores failures in its working folder and would replay them.
       folder,
       env,
     });

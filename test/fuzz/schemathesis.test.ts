@@ -6,15 +6,15 @@ import { LOCAL_BILLING } from '#test/support/billing-scene';
 import { newCaller } from '#test/support/caller';
 import { startStandalone } from '#test/support/service';
 
-/** Cases of an endpoint in each phase that draws them; `make fuzz` draws more. */
+/** Generated cases per endpoint and phase; `make fuzz` uses more. */
 const EXAMPLES = 2;
 
-/** Fewer would mean that hardly anything was tried: each endpoint has some forty of its own. */
+/** Minimum number of cases; each endpoint has about forty by itself. */
 const CASES_MIN = 500;
 
-const schemathesis = suite('Schemathesis, with all phases and all checks');
+const schemathesis = suite('Schemathesis, with all phases and checks');
 
-schemathesis('finds nothing in a running service but what is meant and named', async () => {
+schemathesis('finds only accepted failures in a running service', async () => {
   await using service = await startStandalone({ SERVICE_DOCS_ENABLED: 'true', ...LOCAL_BILLING });
   const { key } = await newCaller(service);
   const extent = { examples: EXAMPLES };

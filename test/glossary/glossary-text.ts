@@ -1,6 +1,6 @@
 /**
- * A text as the glossary's patterns read it: identifiers split into their words, lines of a comment
- * joined, everything small.
+ * Text in the form that the glossary's patterns match: split identifiers, joined comment lines,
+ * lower case.
  */
 export function wordsOf(source: string): string {
   return source

@@ -1,27 +1,27 @@
-/** A word that means something here that the field has a standard term for. Source: docs/glossary.md. */
+/** A word with a standard term in the field. Source: docs/glossary.md. */
 export type RetiredWord = {
   readonly word: string;
-  /** Finds it in text whose identifiers are split into words and written small. */
+  /** Pattern for lower-case text with split identifiers. */
   readonly pattern: RegExp;
-  /** The standard term. */
+  /** Standard term. */
   readonly use: string;
-  /** The files in which it means that; undefined for all. */
+  /** Files in which the word has this meaning; undefined for all. */
   readonly within?: RegExp;
-  /** The files in which it is a word of somewhere else. */
+  /** Files in which the word has another meaning. */
   readonly except?: RegExp;
 };
 
-/** Where records, actors and nodes are spoken of. */
+/** Code about records, actors and nodes. */
 const ACTORS =
   /^(services\/[a-z-]+|test)\/(actor-runtime|shards|cluster|engine|limiter|storage|ctl)\//;
 
-/** What people read of themselves: the questionnaire and the personas. */
+/** Texts about people: the questionnaire and the personas. */
 const MODEL_TEXTS = /^services\/domain\/identity\/(inventory|persona-texts)\.ts$/;
 
-/** Where the journal is. */
+/** Code of the journal. */
 const JOURNAL = /^(services\/[a-z-]+|test)\/(actor-runtime|shards)\//;
 
-/** Every retired word. */
+/** All retired words. */
 export const RETIRED: readonly RetiredWord[] = [
   { word: 'death watch', pattern: /\bdeath watch/, use: 'failure detector' },
   {
@@ -34,7 +34,7 @@ export const RETIRED: readonly RetiredWord[] = [
   { word: 'place', pattern: /\bplaces?\b/, use: 'log offset', within: JOURNAL },
   {
     word: 'adopt',
-    // `opening.adopt` is an `AsyncDisposableStack`'s.
+    // `opening.adopt` is a method of `AsyncDisposableStack`.
     pattern: /(?<!opening\.)\badopt(s|ed|ing|ion)?\b/,
     use: 'tail recovery, recovered records',
   },
@@ -44,7 +44,7 @@ export const RETIRED: readonly RetiredWord[] = [
   { word: 'tenants', pattern: /\btenants?\b/, use: 'hosted services' },
   {
     word: 'motions',
-    // `prefers-reduced-motion` is CSS's.
+    // `prefers-reduced-motion` is CSS.
     pattern: /(?<!prefers-reduced-)\bmotions?\b|\bmove rules\b/,
     use: 'moves in flight, throttle',
     except: MODEL_TEXTS,
@@ -60,7 +60,7 @@ export const RETIRED: readonly RetiredWord[] = [
   { word: 'owed', pattern: /\bowe[ds]\b/, use: 'pending side effect' },
   {
     word: 'mark',
-    // `window_mark` and `month_mark` are fields of the admin server's answers.
+    // `window_mark` and `month_mark` are fields of the admin API.
     pattern: /(?<!water)(?<!water[ -]|window |month )\bmarks?\b/,
     use: 'pre-allocated allowance, durable watermark',
     within: /^(services|test)\/limiter\//,
@@ -84,7 +84,7 @@ export const RETIRED: readonly RetiredWord[] = [
   { word: 'peek', pattern: /\b(peek|glance)(s|d|ed|ing)?\b/, use: 'read, look' },
   {
     word: 'settle',
-    // `Promise.allSettled`, and the states of promises: JavaScript's word.
+    // `Promise.allSettled` and promise states are JavaScript terms.
     pattern: /(?<!all |promise |#test\/support\/)\bsettl(es?|ed|ing)\b/,
     use: 'start-up grace period, end',
     within: /^(services|test)\/(runtime|node|cluster|process|storage|engine)\//,

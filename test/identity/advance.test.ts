@@ -22,12 +22,12 @@ import {
   vectorAt,
 } from '#test/support/arbitrary-identity';
 
-/** Modes whose use never gives energy: exploration, order, assertion, stress response. */
+/** Modes that never give energy: exploration, order, assertion, stress response. */
 const DRAINING = [1, 2, 3, 6];
 
 const mode = fc.integer({ min: 0, max: MODE_COUNT - 1 });
 
-/** The state at the moment of the reading, before it has any effect. */
+/** State at the time of the observation, before its effects. */
 function flowed(from: State, dtSeconds: number): State {
   const into = from.slice();
   flow(from, dtSeconds + CYCLE_SECONDS, into);
@@ -38,7 +38,7 @@ const tendencyOf = (state: State, place: number) => scalarAt(state, OFFSET.tende
 
 const cycle = suite('one cycle');
 
-cycle('keeps every value inside its bounds (row 1)', () => {
+cycle('keeps every value within its bounds (row 1)', () => {
   fc.assert(
     fc.property(reachableState, observation, gapSeconds, (state, seen, dtSeconds) => {
       const after = advanced(state, seen, dtSeconds);
@@ -61,7 +61,7 @@ cycle('keeps every value inside its bounds (row 1)', () => {
   );
 });
 
-cycle('depends on its arguments alone and leaves them as they were (row 2)', () => {
+cycle('is a pure function of its arguments (row 2)', () => {
   fc.assert(
     fc.property(reachableState, observation, gapSeconds, (state, seen, dtSeconds) => {
       const before = state.slice();
@@ -77,7 +77,7 @@ cycle('depends on its arguments alone and leaves them as they were (row 2)', () 
   );
 });
 
-cycle('takes an observation from the past as one from now', () => {
+cycle('treats an observation from the past as current', () => {
   fc.assert(
     fc.property(reachableState, observation, gapSeconds, (state, seen, dtSeconds) => {
       assert.equal(advanced(state, seen, -dtSeconds), advanced(state, seen, 0));
@@ -85,7 +85,7 @@ cycle('takes an observation from the past as one from now', () => {
   );
 });
 
-cycle('learns nothing from a reading without confidence (row 4)', () => {
+cycle('learns nothing from an observation with zero confidence (row 4)', () => {
   fc.assert(
     fc.property(reachableState, observation, observation, gapSeconds, (state, seen, other, dt) => {
       const after = advanced(state, { ...seen, confidence: 0 }, dt);
@@ -99,7 +99,7 @@ cycle('learns nothing from a reading without confidence (row 4)', () => {
       }
       near(after, idle, OFFSET.stress);
       near(after, idle, OFFSET.energy);
-      // What belongs to a cycle as such goes on: the pull of the home, and the allostatic average.
+      // Per-cycle effects remain: the pull toward home, and the allostatic average.
       const kept = 1 - 0.004 * scalarAt(state, OFFSET.anchoring);
       for (let place = 0; place < MODE_COUNT; place++) {
         const away = scalarAt(idle, setPoint + place) - scalarAt(idle, home + place);
@@ -118,7 +118,7 @@ function near(found: State, wanted: State, place: number): void {
   assert.ok(gap <= 1e-12, `place ${place}: off by ${gap}`);
 }
 
-cycle('moves a mode further up the stronger the signal (row 5)', () => {
+cycle('raises a mode more for a stronger signal (row 5)', () => {
   fc.assert(
     fc.property(reachableState, mode, share, share, share, (state, place, one, two, confidence) => {
       const weak = advanced(state, { mode: place, signal: Math.min(one, two), confidence }, 10);
@@ -131,7 +131,7 @@ cycle('moves a mode further up the stronger the signal (row 5)', () => {
   );
 });
 
-cycle('moves a mode further toward the signal the surer the reading (row 6)', () => {
+cycle('moves a mode further toward the signal for higher confidence (row 6)', () => {
   fc.assert(
     fc.property(reachableState, mode, share, share, share, (state, place, signal, one, two) => {
       const unsure = advanced(state, certainly(place, signal, Math.min(one, two)), 10);
@@ -146,7 +146,7 @@ cycle('moves a mode further toward the signal the surer the reading (row 6)', ()
   );
 });
 
-cycle('moves stress toward a stress reading and never past it (row 7)', () => {
+cycle('moves stress toward a stress observation and never past it (row 7)', () => {
   fc.assert(
     fc.property(reachableState, share, share, (state, signal, confidence) => {
       const start = scalarAt(flowed(state, 10), OFFSET.stress);
@@ -158,7 +158,7 @@ cycle('moves stress toward a stress reading and never past it (row 7)', () => {
   );
 });
 
-cycle('takes at most 15 % of the energy, and gives none in the draining modes (row 7)', () => {
+cycle('uses at most 15 % of the energy, and gives none in the draining modes (row 7)', () => {
   fc.assert(
     fc.property(reachableState, observation, gapSeconds, (state, seen, dtSeconds) => {
       const start = scalarAt(flowed(state, dtSeconds), OFFSET.energy);
@@ -169,7 +169,7 @@ cycle('takes at most 15 % of the energy, and gives none in the draining modes (r
   );
 });
 
-cycle('leaves a neutral identity neutral when it reads nothing (row 12)', () => {
+cycle('keeps a neutral identity neutral for neutral observations (row 12)', () => {
   const neutral = createState({ modeStrengths: [], energyLevel: 0.8 });
   const after = lived(
     neutral,
@@ -184,7 +184,7 @@ cycle('leaves a neutral identity neutral when it reads nothing (row 12)', () => 
   assert.is(scalarAt(after, OFFSET.unrest), 0);
 });
 
-cycle('answers opposite readings with opposite moves (row 14)', () => {
+cycle('moves in opposite directions for opposite observations (row 14)', () => {
   const calm = fc.record({ state: freshState, stress: share, energy: share });
   fc.assert(
     fc.property(calm, mode, share, share, ({ state, stress, energy }, place, scale, confidence) => {
@@ -210,9 +210,9 @@ cycle('answers opposite readings with opposite moves (row 14)', () => {
 
 cycle.run();
 
-const pair = suite('two identities with the same home that read the same');
+const pair = suite('two identities with the same home and the same observations');
 
-/** Distance of their tendencies in the norm of model 2.7. */
+/** Distance of tendencies in the norm of model 2.7. */
 function distance(one: State, other: State): number {
   const apart = Float64Array.from({ length: MODE_COUNT }, (_, place) => {
     return tendencyOf(one, place) - tendencyOf(other, place);
@@ -220,7 +220,7 @@ function distance(one: State, other: State): number {
   return Math.sqrt(quadraticShares(COVARIANCE_INVERSE, apart, new Float64Array(MODE_COUNT)));
 }
 
-pair('come no further apart (row 15)', () => {
+pair('never diverge (row 15)', () => {
   const apart = fc.array(fc.integer({ min: -300, max: 300 }), {
     minLength: MODE_COUNT,
     maxLength: MODE_COUNT,
@@ -242,7 +242,7 @@ pair('come no further apart (row 15)', () => {
   );
 });
 
-pair('forget within 1500 cycles how differently they began (row 15)', () => {
+pair('converge within 1500 cycles (row 15)', () => {
   const creator = [0.45, 0.85, 0.2, 0.65, 0.4, 0.5, 0.3];
   const home = createState({ modeStrengths: creator, energyLevel: 0.8 });
   const stressed: Step[] = Array.from({ length: 60 }, () => ({

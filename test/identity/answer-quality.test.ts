@@ -5,7 +5,7 @@ import { judgeAnswers } from '#identity/answer-quality';
 import { type Answer, INVENTORY, readAnswers } from '#identity/inventory';
 import { MODE_KEYS } from '#identity/modes';
 
-/** Five answers: of the three forward items, then of the two reversed ones. */
+/** Five answers: three forward items, then two reversed ones. */
 type OfMode = readonly [number, number, number, number, number];
 
 const mean = (values: readonly number[]) =>
@@ -24,7 +24,7 @@ const judged = (values: readonly number[]) => {
   return judgeAnswers(sheet);
 };
 
-/** A whole protocol in presentation order from what is answered in each mode. */
+/** A complete protocol in presentation order, from the answers of each mode. */
 function protocolOf(ofMode: (mode: string) => OfMode): number[] {
   const used = new Map<string, number>();
   return INVENTORY.map(({ mode, isReversed }) => {
@@ -35,7 +35,7 @@ function protocolOf(ofMode: (mode: string) => OfMode): number[] {
   });
 }
 
-/** Model 6, as it is written there. */
+/** Model 6, restated from the document. */
 function qualityBy(values: readonly number[]) {
   const halves = MODE_KEYS.map((key) => {
     const of = (isReversed: boolean) =>
@@ -76,7 +76,7 @@ const value = fc.integer({ min: 1, max: 5 });
 const near = (centre: number) =>
   fc.integer({ min: Math.max(1, centre - 1), max: Math.min(5, centre + 1) });
 
-/** Honest, careless, agreeable and random ways to answer. */
+/** Honest, careless, agreeable and random response styles. */
 const protocol = fc.oneof(
   fc.array(value, { minLength: 35, maxLength: 35 }),
   fc
@@ -102,7 +102,7 @@ const protocol = fc.oneof(
 
 const quality = suite('the quality of a protocol');
 
-quality('is what the formulas of the model give, however it was answered', () => {
+quality('follows the formulas of the model for any answers', () => {
   fc.assert(
     fc.property(protocol, (values) => {
       const { verdict, flags, ...numbers } = judged(values);
@@ -111,7 +111,7 @@ quality('is what the formulas of the model give, however it was answered', () =>
         const gap = Math.abs(found - wanted[name as keyof typeof numbers]);
         assert.ok(gap < 1e-9, `${name} is off by ${gap}`);
       }
-      // Where a number stands on a limit but for its last bit, either side of it is right.
+      // If a number equals a limit up to rounding, both results are correct.
       const onLimit = [
         wanted.consistency - 0.35,
         wanted.consistency - 0.2,
@@ -125,7 +125,7 @@ quality('is what the formulas of the model give, however it was answered', () =>
   );
 });
 
-quality('is doubted from a mean agreement of three quarters of a point on', () => {
+quality('is doubtful for a mean agreement of at least three quarters of a point', () => {
   const agreeable = judged(protocolOf(() => [4, 4, 4, 3, 4]));
   assert.is(agreeable.acquiescence, 0.75);
   assert.ok(agreeable.flags.includes('acquiescence'));
@@ -134,7 +134,7 @@ quality('is doubted from a mean agreement of three quarters of a point on', () =
   assert.ok(contrary.flags.includes('acquiescence'));
 });
 
-quality('is doubted from ten equal answers in a row on', () => {
+quality('is doubtful for ten or more equal answers in a row', () => {
   const honest = protocolOf(() => [4, 4, 5, 2, 1]);
   const withRun = (length: number) => [...honest].fill(3, 0, length);
   assert.not.ok(judged(withRun(9)).flags.includes('straightlining'));
@@ -144,7 +144,7 @@ quality('is doubted from ten equal answers in a row on', () => {
 
 quality.run();
 
-const half = suite('a protocol in which a mode was asked one way only');
+const half = suite('a protocol that asks a mode in one direction only');
 
 for (const [way, isReversed] of [
   ['reversed', true],

@@ -5,7 +5,7 @@ import { MODE_COUNT } from '#identity/modes';
 import { squaredDistances } from '#identity/persona-match';
 import { chiSquareTail } from '#identity/scoring';
 
-/** The tail by the power series of the incomplete gamma function, independent of erfc. */
+/** Tail by the power series of the incomplete gamma function, independent of erfc. */
 function tailBySeries(q: number): number {
   const half = q / 2;
   const gamma = (105 / 16) * Math.sqrt(Math.PI); // of 9/2
@@ -20,18 +20,18 @@ function tailBySeries(q: number): number {
 
 const tail = suite('the chi-square tail with seven degrees of freedom');
 
-tail('agrees with its series', () => {
+tail('agrees with its power series', () => {
   for (let q = 0; q <= 60; q += 0.25) {
     assert.ok(Math.abs(chiSquareTail(q) - tailBySeries(q)) < 1e-12, `at ${q}`);
   }
 });
 
-tail('meets the quantiles of the model', () => {
+tail('matches the quantiles of the model', () => {
   assert.ok(Math.abs(chiSquareTail(14.0671) - 0.05) < 1e-6);
   assert.ok(Math.abs(chiSquareTail(6.3458) - 0.5) < 1e-5);
 });
 
-tail('falls from one to nothing and stays a number', () => {
+tail('falls monotonically from one to zero', () => {
   assert.ok(chiSquareTail(0) > 1 - 1e-12 && chiSquareTail(0) <= 1);
   assert.is(chiSquareTail(5_000), 0);
   assert.ok(Number.isFinite(chiSquareTail(1e12)));
@@ -41,7 +41,7 @@ tail.run();
 
 const prior = suite('the correlations of the modes');
 
-prior('are symmetric and inverted exactly', () => {
+prior('are symmetric and exactly inverted', () => {
   for (let row = 0; row < MODE_COUNT; row++) {
     for (let column = 0; column < MODE_COUNT; column++) {
       let cell = 0;
@@ -55,7 +55,7 @@ prior('are symmetric and inverted exactly', () => {
   }
 });
 
-prior('give whitened strengths the distance of the model', () => {
+prior("give whitened strengths the model's distance", () => {
   const origin = new Float64Array(MODE_COUNT);
   const strengths = Float64Array.of(0.2, 0.9, 0.4, 0.1, 0.7, 0.3, 0.6);
   whiten(strengths, origin, 0);

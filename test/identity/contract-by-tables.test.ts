@@ -10,18 +10,18 @@ import { createState, OFFSET, type State } from '#identity/state';
 import { type Inputs, listedActions, recoveryOf, styleOf } from '#test/identity/contract-tables';
 import { vectorAt } from '#test/support/arbitrary-identity';
 
-/** Within-person standard deviations, and what attention each mode loses at full stress. */
+/** Within-person standard deviations, and each mode's loss of attention at full stress. */
 const SIGMA = [0.18, 0.2, 0.18, 0.2, 0.18, 0.16, 0.2];
 const ATTENTION_LOSS = [0.3, 0.6, 0, 0.2, 0.4, 0.1, 0];
 
-/** Numbers on a grid, so that thresholds are met exactly as often as they are missed. */
+/** Numbers on a grid, so that values often equal a threshold. */
 const onGrid = (min: number, max: number) =>
   fc.integer({ min: 20 * min, max: 20 * max }).map((step) => step / 20);
 const seven = (one: fc.Arbitrary<number>) =>
   fc.array(one, { minLength: MODE_COUNT, maxLength: MODE_COUNT });
 const step = fc.integer({ min: 0, max: 3 });
 
-/** A state in any condition, also one that no life leads to: the contract is a function of it. */
+/** Any state, even an unreachable one: the contract is a pure function. */
 const anyState: fc.Arbitrary<State> = fc
   .record({
     tendency: seven(onGrid(-0.5, 1.5)),
@@ -66,7 +66,7 @@ const named = (ranking: Ranking) => listed(ranking).map((action) => ACTIONS[acti
 
 const tables = suite('the contract of any state');
 
-tables('lists the actions that the tables of the model allow and forbid, in their order', () => {
+tables("lists allowed and forbidden actions by the model's tables, in order", () => {
   fc.assert(
     fc.property(anyState, (state) => {
       const wanted = listedActions(inputsOf(state));
@@ -77,7 +77,7 @@ tables('lists the actions that the tables of the model allow and forbid, in thei
   );
 });
 
-tables('allows stabilize where the tables of the model allow nothing', () => {
+tables("allows stabilize if the model's tables allow nothing", () => {
   const weak = createState({ modeStrengths: [], energyLevel: 0.8 });
   const assertion = 0.05;
   weak.set([0, 0, 0, assertion, 0, 0, 0], OFFSET.tendency);
@@ -87,7 +87,7 @@ tables('allows stabilize where the tables of the model allow nothing', () => {
   assert.equal(named(report.contract.allowed), ['stabilize']);
 });
 
-tables('has the style that the cuts of the model give', () => {
+tables("has the style of the model's thresholds", () => {
   fc.assert(
     fc.property(anyState, (state) => {
       const wanted = styleOf(inputsOf(state));
@@ -99,7 +99,7 @@ tables('has the style that the cuts of the model give', () => {
   );
 });
 
-tables('names the way back, and asks for support and a pause where the model does', () => {
+tables('names the recovery path, and asks for support and a pause by the model', () => {
   fc.assert(
     fc.property(anyState, (state) => {
       const wanted = recoveryOf(inputsOf(state), state[OFFSET.driftLevel] === 3);
@@ -110,7 +110,7 @@ tables('names the way back, and asks for support and a pause where the model doe
   );
 });
 
-tables('names at most two leading modes, and what is held down or unheard beside them', () => {
+tables('names at most two leading modes, and the suppressed or unheard modes', () => {
   fc.assert(
     fc.property(anyState, (state) => {
       const { strengths, stress } = inputsOf(state);
@@ -137,12 +137,12 @@ tables('names at most two leading modes, and what is held down or unheard beside
 
 tables.run();
 
-/** Standardised departures as a cycle notes them, some exactly where a mode begins to count. */
+/** Standardized deviations of a cycle, some exactly at a mode's threshold. */
 const departure = fc.oneof(onGrid(-4, 4), fc.constantFrom(-1.96, 1.96));
 
 const found = suite('the deviation of any cycle');
 
-found('names the modes that departed or shifted, the largest share first', () => {
+found('names the modes that deviated or shifted, by decreasing share', () => {
   const bits = fc.integer({ min: 0, max: 2 ** MODE_COUNT - 1 });
   fc.assert(
     fc.property(seven(departure), bits, step, (departures, sustained, level) => {
@@ -168,7 +168,7 @@ found('names the modes that departed or shifted, the largest share first', () =>
 
 const isIn = (bits: number, mode: number) => Math.floor(bits / 2 ** mode) % 2 === 1;
 
-found('names the farthest mode, the first of them, where none departed by itself', () => {
+found('names the first of the farthest modes if none deviated alone', () => {
   const small = fc.oneof(onGrid(-1, 1), fc.constantFrom(-1.9, 1.9));
   const outside = fc.integer({ min: 1, max: 3 });
   fc.assert(
@@ -184,7 +184,7 @@ found('names the farthest mode, the first of them, where none departed by itself
   );
 });
 
-found('says how far, how likely by chance, and where the evidence points', () => {
+found('has distance, chance probability, and direction of the evidence', () => {
   const direction = fc.integer({ min: -MODE_COUNT, max: MODE_COUNT });
   fc.assert(
     fc.property(seven(departure), direction, onGrid(0, 6), (departures, way, evidence) => {
@@ -209,7 +209,7 @@ found('says how far, how likely by chance, and where the evidence points', () =>
   );
 });
 
-found('resembles what the strengths of the state that is returned resemble', () => {
+found('resembles the strengths of the returned state', () => {
   const guardian = [0.45, 0.1, 0.85, 0.35, 0.4, 0.75, 0.15];
   readReport(createState({ modeStrengths: guardian, energyLevel: 0.8 }), report);
   const near = report.deviation.nearestPersona;

@@ -1,9 +1,6 @@
-/*
- * The tables of model 4 once more, as the model prints them, so that a slip in the code's own tables
- * shows.
- */
+/* Tables of model 4, copied from the document, to detect typing errors in the code's tables. */
 
-/** One row: name, readiness, seven affinities, risk, demand of energy, inclination under stress. */
+/** Columns: name, readiness, seven affinities, risk, energy demand, inclination under stress. */
 const ACTION_ROWS = `
 explore   | 0.05 | 0.10 | 0.80 | -0.45 | 0.10 | 0.00 | -0.15 | -0.20 | 0.60 | 0.60 | -0.5
 question  | 0.05 | 0.60 | 0.30 | 0.05 | -0.05 | 0.15 | 0.00 | 0.00 | 0.20 | 0.25 | 0.0
@@ -22,7 +19,7 @@ withdraw  | -0.10 | 0.05 | -0.10 | -0.05 | -0.35 | -0.50 | -0.05 | 0.55 | 0.10 |
 const RISK_CEILING = [1, 0.75, 0.35, 0.12];
 const DEMAND_CEILING = [0.2, 0.4, 0.65, 1];
 
-/** What the contract is made from. */
+/** Inputs of the contract. */
 export type Inputs = {
   readonly strengths: readonly number[];
   readonly stress: number;
@@ -38,7 +35,7 @@ export type Inputs = {
 type Weighed = { readonly name: string; readonly propensity: number; readonly isGated: boolean };
 
 /**
- * The allowed and the forbidden actions, strongest and weakest first. `stabilize` is allowed where
+ * Allowed actions, strongest first, and forbidden ones, weakest first. `stabilize` is allowed if
  * nothing else is.
  */
 export function listedActions(inputs: Inputs): { allowed: string[]; forbidden: string[] } {
@@ -75,7 +72,7 @@ function weigh(row: string, { strengths, stress, energy, level, band }: Inputs):
   return { name, propensity, isGated };
 }
 
-/** The label whose cut the score has not reached. */
+/** First label whose upper cut exceeds the score. */
 const labelOf = (score: number, cuts: readonly number[], labels: readonly string[]): string =>
   labels[cuts.filter((cut) => score >= cut).length] ?? '?';
 
@@ -109,7 +106,7 @@ export function styleOf({ strengths, stress, energy, level, stability }: Inputs)
   ];
 }
 
-/** The way back, whether support is needed, and whether a pause is; `isBreached` by the drift. */
+/** Recovery path, need of support, and need of a pause. `isBreached` comes from the drift. */
 export function recoveryOf(inputs: Inputs, isBreached: boolean): [string, boolean, boolean] {
   const { level, band, load } = inputs;
   const isSpentAndStressed = level === 2 && band <= 1;

@@ -9,10 +9,10 @@ import { createState, OFFSET, type State } from '#identity/state';
 import { bandOf } from '#identity/stress';
 import { afterAnyCycle, scalarAt } from '#test/support/arbitrary-identity';
 
-/** Risk by action, in vocabulary order, once more from model 4. */
+/** Risk by action in vocabulary order, copied from model 4. */
 const RISK = [0.6, 0.2, 0.2, 0.3, 0.6, 0.7, 0.8, 0.15, 0.1, 0, 0.05, 0.1];
 
-/** Stress and energy in the middle of each level and band, and at its ends. */
+/** Stress and energy values for each level and band, including both ends. */
 const STRESS_OF_LEVEL = [0, 0.4, 0.6, 1];
 const ENERGY_OF_BAND = [0, 0.2, 0.4, 0.8];
 
@@ -23,7 +23,7 @@ const modesOf = (ranking: Ranking): number[] => [...ranking.items.subarray(0, ra
 const all = (list: readonly string[], wanted: readonly string[]): boolean =>
   wanted.every((one) => list.includes(one));
 
-/** Row 8 of model 7.1 as one statement about a report. */
+/** Row 8 of model 7.1 as a predicate of a report. */
 function isLawful(report: Report, energyBand: number): boolean {
   const { contract, snapshot } = report;
   const { style } = contract;
@@ -63,7 +63,7 @@ function isLawful(report: Report, energyBand: number): boolean {
 
 const contract = suite('the contract');
 
-contract('is lawful in every state that a life leads to (row 8)', () => {
+contract('is lawful in every reachable state (row 8)', () => {
   const report = newReport();
   const lawful = (after: State) => {
     readReport(after, report);
@@ -96,7 +96,7 @@ contract('is lawful in all 34 992 corners of the state space (row 8)', () => {
   assert.is(count, 34_992);
 });
 
-/** A neutral identity in the given condition. */
+/** A neutral identity with the given stress level and energy band. */
 function neutralAt(stressLevel: number, energyBand: number): Report {
   const state: State = createState({ modeStrengths: [], energyLevel: 0.8 });
   state[OFFSET.stressLevel] = stressLevel;
@@ -106,7 +106,7 @@ function neutralAt(stressLevel: number, energyBand: number): Report {
   return report;
 }
 
-contract('of a neutral identity at rest leaves nine things open and forbids none', () => {
+contract('of a neutral identity at rest leaves nine actions open and forbids none', () => {
   const { contract: open } = neutralAt(0, 3);
   assert.equal(actionsOf(open.allowed), [
     'explore',
@@ -128,7 +128,7 @@ contract('of a neutral identity at rest leaves nine things open and forbids none
   assert.is(RECOVERY_PATHS[open.path], 'none');
 });
 
-contract('narrows as stress climbs and energy goes', () => {
+contract('narrows with rising stress and falling energy', () => {
   const forbiddenAt = (level: number, band: number) =>
     actionsOf(neutralAt(level, band).contract.forbidden);
   assert.equal(forbiddenAt(1, 3), ['challenge']);
@@ -142,7 +142,7 @@ contract('narrows as stress climbs and energy goes', () => {
   assert.equal(left(0, 0), ['stabilize', 'defer', 'withdraw']);
 });
 
-contract('sends a tired identity to rest and an overloaded one away', () => {
+contract('sends a tired identity to rest, and an overloaded one to withdraw', () => {
   const pathAt = (level: number, band: number) =>
     RECOVERY_PATHS[neutralAt(level, band).contract.path];
   assert.is(pathAt(3, 1), 'rest');

@@ -16,17 +16,17 @@ import {
   vectorAt,
 } from '#test/support/arbitrary-identity';
 
-/** Most evidence of drift that a mode may gather, and the evidence that signals. Model 2.6. */
+/** Maximum drift evidence of a mode, and the signalling threshold. Model 2.6. */
 const EVIDENCE_MAX = 1.25 * Math.log(200);
 const EVIDENCE_LIMIT = Math.log(200);
 
-/** Limits of the breach statistic: at once, and with a lasting shift. Model 3.4. */
+/** Limits of the breach statistic: immediate, and with a sustained shift. Model 3.4. */
 const BREACH_LIMIT = 12.5916;
 const LASTING_BREACH_LIMIT = 10.6446;
 
 const mode = fc.integer({ min: 0, max: MODE_COUNT - 1 });
 
-/** A life that reads the end of one mode which lies further from the home, until it lasts. */
+/** A life that observes one extreme of a mode far from home until the shift is sustained. */
 const obsessed = fc.tuple(freshState, mode).map(([fresh, place]) => {
   const away = scalarAt(fresh, OFFSET.home + place) < 0.5 ? 1 : 0;
   return { fresh, seen: certainly(place, away) };
@@ -34,7 +34,7 @@ const obsessed = fc.tuple(freshState, mode).map(([fresh, place]) => {
 
 const run = suite('a run of cycles outside the band');
 
-run('is neither prolonged nor cut by a reading without confidence', () => {
+run('is unchanged by an observation with zero confidence', () => {
   let outside = 0;
   fc.assert(
     fc.property(obsessed, fc.integer({ min: 1, max: 7 }), observation, (life, count, seen) => {
@@ -50,7 +50,7 @@ run('is neither prolonged nor cut by a reading without confidence', () => {
   assert.ok(outside > 80, `only ${outside} were still outside the band`);
 });
 
-run('is one longer after a reading with any confidence', () => {
+run('grows by one for an observation with any confidence', () => {
   fc.assert(
     fc.property(obsessed, (life) => {
       let state = life.fresh;
@@ -68,7 +68,7 @@ run.run();
 
 const evidence = suite('the evidence of drift');
 
-evidence('never exceeds one and a quarter of what signals, however long a shift lasts', () => {
+evidence('never exceeds one and a quarter of the signalling threshold', () => {
   let full = 0;
   const anything = fc.oneof(reachableState, freshState);
   fc.assert(
@@ -113,7 +113,7 @@ for (const [way, offset, sign] of [
 
 evidence.run();
 
-/** A state whose tendencies stand `size` times a random way from the set-point. */
+/** A state whose tendencies deviate from the set-point by `size` in a random direction. */
 const departed = fc
   .record({
     fresh: freshState,
@@ -134,7 +134,7 @@ const departed = fc
       state[OFFSET.run] = had;
       return state;
     };
-    // The statistic is a square of the distance, so one measurement gives how far to go.
+    // The statistic is quadratic in the distance, so one measurement determines the scale.
     return at(Math.sqrt(target / breachIn(at(1))));
   });
 
@@ -144,7 +144,7 @@ function breachIn(state: State): number {
   return breachOf(band, scalarAt(judged, OFFSET.departure + STRESS_RESPONSE));
 }
 
-/** The level of `state` when a mode has signalled, or none has. */
+/** Drift level of `state` with or without a sustained mode. */
 function levelWith(state: State, sustained: number | undefined): number {
   const judged = state.slice();
   if (sustained !== undefined) judged[OFFSET.risen + sustained] = EVIDENCE_LIMIT;
@@ -154,7 +154,7 @@ function levelWith(state: State, sustained: number | undefined): number {
 
 const breach = suite('a breach');
 
-breach('comes exactly where it would if STRESS_RESPONSE alone has shifted for long', () => {
+breach('occurs at the same limit if STRESS_RESPONSE alone has a sustained shift', () => {
   let between = 0;
   fc.assert(
     fc.property(departed, (state) => {
@@ -169,7 +169,7 @@ breach('comes exactly where it would if STRESS_RESPONSE alone has shifted for lo
   assert.ok(between > 60, `only ${between} lay between the two limits`);
 });
 
-breach('comes sooner if any other mode has shifted for long', () => {
+breach('occurs at a lower limit if any other mode has a sustained shift', () => {
   const other = fc.integer({ min: 0, max: STRESS_RESPONSE - 1 });
   fc.assert(
     fc.property(departed, other, (state, shifted) => {

@@ -31,9 +31,9 @@ function reportOf(state: State): Report {
   return report;
 }
 
-const found = suite('the deviation a cycle reports');
+const found = suite('the reported deviation of a cycle');
 
-found('adds up, stays in range, and names modes unless within band (row 9)', () => {
+found('is consistent, within range, and names modes unless within the band (row 9)', () => {
   fc.assert(
     fc.property(reachableState, observation, gapSeconds, (state, seen, dtSeconds) => {
       const { deviation } = reportOf(advanced(state, seen, dtSeconds));
@@ -48,7 +48,7 @@ found('adds up, stays in range, and names modes unless within band (row 9)', () 
   );
 });
 
-found('is derived from the state alone, whatever the report held before', () => {
+found('depends on the state alone', () => {
   fc.assert(
     fc.property(reachableState, reachableState, (one, other) => {
       const used = reportOf(other);
@@ -66,7 +66,10 @@ found('is derived from the state alone, whatever the report held before', () => 
 
 found.run();
 
-/** An instance acting against its home until it breaks: the state before, and the last straw. */
+/**
+ * An instance that acts against its home until it breaches: the state before, and the last
+ * observation.
+ */
 const brokenLife = fc
   .record({
     profile: fc.constantFrom(...PERSONA_PROFILES),
@@ -86,7 +89,7 @@ const brokenLife = fc
 
 const broken = suite('a cycle that breaches the identity');
 
-broken('takes the modes back to the rollback point and nothing else (row 10)', () => {
+broken('restores the modes of the rollback point and nothing else (row 10)', () => {
   let count = 0;
   fc.assert(
     fc.property(brokenLife, (life) => {
@@ -101,7 +104,8 @@ broken('takes the modes back to the rollback point and nothing else (row 10)', (
       assert.equal(after.slice(risen, risen + 2 * MODE_COUNT), new Float64Array(2 * MODE_COUNT));
       assert.is(scalarAt(after, OFFSET.run), 0);
       assert.is(scalarAt(after, OFFSET.cycle), scalarAt(before, OFFSET.cycle) + 1);
-      // The same cycle without a breach: tendencies on the set-point do not touch stress or energy.
+      // The same cycle without a breach: tendencies at the set-point do not affect stress or
+      // energy.
       const calm = before.slice();
       calm.set(before.subarray(OFFSET.setPoint, OFFSET.setPoint + MODE_COUNT), tendency);
       calm.fill(0, risen, risen + 2 * MODE_COUNT);
@@ -116,7 +120,7 @@ broken('takes the modes back to the rollback point and nothing else (row 10)', (
   assert.ok(count > 80, `only ${count} lives broke`);
 });
 
-broken('reports what was rejected, asks for a pause, and leaves a memory', () => {
+broken('reports the rejected values, asks for a pause, and leaves a memory', () => {
   fc.assert(
     fc.property(brokenLife, (life) => {
       if (life === undefined) return;
@@ -143,7 +147,7 @@ const SAVED = [
 
 const rollbackPoint = suite('the rollback point of a stable cycle');
 
-rollbackPoint('holds everything that a way back needs, as that cycle left it', () => {
+rollbackPoint('holds everything that a rollback needs, as of that cycle', () => {
   let count = 0;
   fc.assert(
     fc.property(reachableState, observation, gapSeconds, (state, seen, dtSeconds) => {
@@ -166,7 +170,7 @@ rollbackPoint.run();
 
 const reset = suite('a reset');
 
-reset('to the initial state gives the state of the creation back (row 17)', () => {
+reset('to the initial state restores the state after creation (row 17)', () => {
   fc.assert(
     fc.property(freshState, observation, (state, seen) => {
       const lived = advanced(advanced(state, seen, 10), seen, 10);
@@ -178,7 +182,7 @@ reset('to the initial state gives the state of the creation back (row 17)', () =
 });
 
 reset(
-  'to the default gives the rollback point back, as a rollback point at cycle 0 (row 17)',
+  'to the default restores the rollback point, which stays the rollback point at cycle 0 (row 17)',
   () => {
     fc.assert(
       fc.property(reachableState, (state) => {
@@ -205,7 +209,7 @@ reset(
   },
 );
 
-reset('is to a state of this version of the model', () => {
+reset('leads to a state of this model version', () => {
   assert.is(MODEL_VERSION, '1.0');
   assert.is(
     resetToInitial(createState({ modeStrengths: [], energyLevel: 1 })).length,

@@ -8,7 +8,7 @@ import { freshState, reachableState, scalarAt, vectorAt } from '#test/support/ar
 
 const DAY_SECONDS = 86_400;
 
-/** Everything that moves while nothing is observed. */
+/** Values that change without observations. */
 const FLOWING = [
   ...Array.from({ length: MODE_COUNT }, (_, mode) => OFFSET.tendency + mode),
   ...Array.from({ length: MODE_COUNT }, (_, mode) => OFFSET.setPoint + mode),
@@ -31,7 +31,7 @@ function assertNear(found: State, wanted: State, tolerance: number): void {
   }
 }
 
-/** The right-hand sides of model 2.2, written down once more and independently of the solution. */
+/** Right-hand sides of the differential equations of model 2.2, independent of the solution. */
 function slopes(state: State): Map<number, number> {
   const rate = (halfLifeSeconds: number) => Math.LN2 / halfLifeSeconds;
   const home = vectorAt(state, OFFSET.home);
@@ -61,7 +61,7 @@ function nudged(state: State, by: Map<number, number>, factor: number): State {
   return next;
 }
 
-/** Runge-Kutta of fourth order, in `count` steps. */
+/** Fourth-order Runge-Kutta integration in `count` steps. */
 function integrated(from: State, seconds: number, count: number): State {
   const step = seconds / count;
   let state = from;
@@ -81,9 +81,9 @@ function integrated(from: State, seconds: number, count: number): State {
   return state;
 }
 
-const waiting = suite('an identity that observes nothing');
+const waiting = suite('an identity without observations');
 
-waiting('ends at the same place however its idle time is cut (row 3)', () => {
+waiting('ends in the same state however its idle time is split (row 3)', () => {
   fc.assert(
     fc.property(reachableState, idle, idle, (state, first, second) => {
       assertNear(flowed(flowed(state, first), second), flowed(state, first + second), 1e-9);
@@ -120,7 +120,7 @@ waiting('returns home within 400 days (row 12)', () => {
   );
 });
 
-waiting('stays where it is when it is fresh and rested (row 12)', () => {
+waiting('does not change if fresh and rested (row 12)', () => {
   fc.assert(
     fc.property(freshState, idle, (state, seconds) => {
       fc.pre(scalarAt(state, OFFSET.energy) === scalarAt(state, OFFSET.restingEnergy));
@@ -140,7 +140,7 @@ waiting('keeps its levels, counters and rollback point', () => {
   );
 });
 
-waiting('never climbs to a higher stress level by waiting', () => {
+waiting('never reaches a higher stress level by waiting', () => {
   fc.assert(
     fc.property(reachableState, idle, (state, seconds) => {
       const before = scalarAt(state, OFFSET.stress);
@@ -149,7 +149,7 @@ waiting('never climbs to a higher stress level by waiting', () => {
   );
 });
 
-waiting('may flow in place, and backwards time is no time', () => {
+waiting('may be updated in place, and ignores negative time', () => {
   fc.assert(
     fc.property(reachableState, idle, (state, seconds) => {
       const inPlace = state.slice();

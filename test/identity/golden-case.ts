@@ -3,7 +3,7 @@ import { advance } from '#identity/advance';
 import { createState, ENERGY_DEFAULT, OFFSET, type State } from '#identity/state';
 import { type StoredObservation, stepOf, strengthsOf } from '#test/support/arbitrary-identity';
 
-/** A recorded life with every value it must lead to. Source: model 7.2. */
+/** A recorded life with all expected values. Source: model 7.2. */
 export type GoldenCase = {
   id: string;
   title: string;
@@ -25,10 +25,10 @@ export type GoldenCase = {
 
 const FILE = new URL('./identity-model-golden.json', import.meta.url);
 
-/** The golden data, as it was published with the model. */
+/** Golden data, as published with the model. */
 export const GOLDEN_CASES = JSON.parse(readFileSync(FILE, 'utf8')) as readonly GoldenCase[];
 
-/** Lives a golden case; `seen` hears of the state after every cycle. */
+/** Replays a golden case; `seen` receives the state after every cycle. */
 export function live(golden: GoldenCase, seen: (state: State) => void = () => {}): State {
   const { mode_strengths: byKey, energy_level: energyLevel = ENERGY_DEFAULT } = golden.config;
   const state = createState({ modeStrengths: strengthsOf(byKey), energyLevel });
@@ -39,7 +39,7 @@ export function live(golden: GoldenCase, seen: (state: State) => void = () => {}
   return state;
 }
 
-/** Where the hidden values of a golden case stand in a state. */
+/** Offsets of a golden case's hidden values in a state. */
 export const HIDDEN = {
   x: OFFSET.tendency,
   b: OFFSET.setPoint,

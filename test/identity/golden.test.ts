@@ -9,7 +9,7 @@ import { scalarAt } from '#test/support/arbitrary-identity';
 /** Tolerance on latent values. Source: model 7.2. */
 const LATENT_TOLERANCE = 1e-9;
 
-const golden = suite('a life that was recorded with the model');
+const golden = suite('a life recorded with the model');
 
 golden('is one of ten', () => {
   assert.equal(

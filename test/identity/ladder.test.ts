@@ -5,14 +5,14 @@ import { OFFSET } from '#identity/state';
 import { bandOf, energyBandAfter, stressLevelAfter } from '#identity/stress';
 import { afterAnyCycle, scalarAt } from '#test/support/arbitrary-identity';
 
-/** Thresholds of model 2.4 and 2.5, once more. */
+/** Thresholds of model 2.4 and 2.5, copied from the document. */
 const STRESS_UP = [0.35, 0.58, 0.8];
 const STRESS_DOWN = [0.25, 0.47, 0.68];
 const ENERGY_DOWN = [0.15, 0.3, 0.5];
 
 const ladder = suite('the levels of stress and energy');
 
-ladder('hold their value between the thresholds around them (row 11)', () => {
+ladder('keep their value between the surrounding thresholds (row 11)', () => {
   afterAnyCycle((after) => {
     const level = scalarAt(after, OFFSET.stressLevel);
     const stress = scalarAt(after, OFFSET.stress);
@@ -24,7 +24,7 @@ ladder('hold their value between the thresholds around them (row 11)', () => {
   });
 });
 
-/** How often `levelAfter` changes its mind over `values`. */
+/** Number of level changes over `values`. */
 function switches(
   levelAfter: (value: number, level: number) => number,
   start: number,
@@ -40,7 +40,7 @@ function switches(
   return count;
 }
 
-ladder('switch once at most under noise around a threshold (row 11)', () => {
+ladder('switch at most once under noise around a threshold (row 11)', () => {
   const noise = fc.array(fc.double({ min: -1, max: 1, noNaN: true }), { minLength: 2 });
   for (const [index, threshold] of [...STRESS_UP, ...STRESS_DOWN].entries()) {
     const start = index % STRESS_UP.length;
@@ -61,7 +61,7 @@ ladder('switch once at most under noise around a threshold (row 11)', () => {
   }
 });
 
-ladder('climb and fall over several steps at once', () => {
+ladder('rise and fall over several steps at once', () => {
   assert.is(stressLevelAfter(0.9, 0), 3);
   assert.is(stressLevelAfter(0.1, 3), 0);
   assert.is(stressLevelAfter(0.5, 3), 2);
@@ -70,7 +70,7 @@ ladder('climb and fall over several steps at once', () => {
   assert.is(energyBandAfter(0.1, 3), 0);
 });
 
-ladder('are entered at their threshold and left only below that of leaving', () => {
+ladder('are entered at their threshold and left below their exit threshold', () => {
   for (const [below, up] of STRESS_UP.entries()) {
     assert.is(stressLevelAfter(up, below), below + 1, `entered at ${up}`);
     assert.is(stressLevelAfter(up - 1e-9, below), below);
@@ -86,12 +86,12 @@ ladder('are entered at their threshold and left only below that of leaving', () 
   }
 });
 
-ladder('have no step above the highest and none below the lowest', () => {
+ladder('have no step above the highest or below the lowest', () => {
   assert.equal([stressLevelAfter(5, 3), stressLevelAfter(-5, 0)], [3, 0]);
   assert.equal([energyBandAfter(5, 3), energyBandAfter(-5, 0), bandOf(-5)], [3, 0, 0]);
 });
 
-ladder('start without a memory: energy alone says the first band', () => {
+ladder('start without history: energy alone determines the first band', () => {
   assert.equal([0, 0.149, 0.15, 0.29, 0.3, 0.49, 0.5, 1].map(bandOf), [0, 0, 1, 1, 2, 2, 3, 3]);
 });
 

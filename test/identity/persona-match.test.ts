@@ -6,7 +6,7 @@ import { MODE_COUNT } from '#identity/modes';
 import { COMPOSITES, matchPersonas, squaredDistances } from '#identity/persona-match';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 
-/** Limits of model 5, once more. */
+/** Limits of model 5, copied from the document. */
 const FARTHEST = 14.0671;
 const LEADING_MIN = 0.25;
 const UNION_MIN = 0.4;
@@ -19,7 +19,7 @@ type Vector = readonly number[];
 const minus = (one: Vector, other: Vector): number[] =>
   one.map((value, mode) => value - (other[mode] ?? 0));
 
-/** The product of two vectors in the metric of the model. */
+/** Inner product of two vectors in the model's metric. */
 function product(one: Vector, other: Vector): number {
   let sum = 0;
   for (const [row, left] of one.entries()) {
@@ -38,7 +38,7 @@ const distanceTo = (strengths: Vector, profile: Vector): number => {
   return product(apart, apart);
 };
 
-/** The two strongest modes of a persona; all of them are far above the least. */
+/** The two strongest modes of a persona, far above the minimum. */
 const leadersOf = (profile: Vector): number[] =>
   profile
     .map((strength, mode) => ({ strength, mode }))
@@ -46,7 +46,7 @@ const leadersOf = (profile: Vector): number[] =>
     .slice(0, 2)
     .map(({ mode }) => mode);
 
-/** The margin of a blend, or nothing where the strengths are not between its personas. */
+/** Margin of a blend; undefined if the strengths are not between its personas. */
 function marginOf(strengths: Vector, from: Vector, to: Vector): number | undefined {
   const union = new Set([...leadersOf(from), ...leadersOf(to)]);
   const ofUnion = strengths.filter((_, mode) => union.has(mode));
@@ -85,7 +85,7 @@ function found(strengths: Vector) {
   };
 }
 
-/** Strengths between two personas or beside them, where composites lie and end. */
+/** Strengths between or beside two personas, where composites begin and end. */
 const between = fc
   .record({
     blend: fc.constantFrom(...COMPOSITES),
@@ -95,7 +95,7 @@ const between = fc
   .map(({ blend, share, steps }) => {
     const [from, to] = [profileOf(blend.from), profileOf(blend.to)];
     return from.map((start, mode) => {
-      // Never exactly on a limit, where the last bit of the arithmetic decides.
+      // Never exactly on a limit, where rounding decides.
       const middle = start + ((share + 0.5) / 100) * ((to[mode] ?? 0) - start);
       return Math.max(0, Math.min(1, middle + (steps[mode] ?? 0) / 100));
     });
@@ -105,9 +105,9 @@ const anything = fc.array(
   { minLength: MODE_COUNT, maxLength: MODE_COUNT },
 );
 
-const match = suite('what strengths resemble');
+const match = suite('the persona match of strengths');
 
-match('is the nearest persona and the widest blend by the formulas of the model', () => {
+match("is the nearest persona and the widest blend by the model's formulas", () => {
   const seen = new Map<string | undefined, number>();
   fc.assert(
     fc.property(fc.oneof(between, between, anything), (strengths) => {
@@ -120,7 +120,7 @@ match('is the nearest persona and the widest blend by the formulas of the model'
   for (const { key } of COMPOSITES) assert.ok((seen.get(key) ?? 0) > 20, `${key} is seldom met`);
 });
 
-match('is found by distances in the metric of the model', () => {
+match("uses distances in the model's metric", () => {
   fc.assert(
     fc.property(anything, (strengths) => {
       const squares = squaredDistances(Float64Array.from(strengths));
@@ -132,7 +132,7 @@ match('is found by distances in the metric of the model', () => {
   );
 });
 
-match('is one of four blends, by the names that callers know', () => {
+match('is one of four blends, by their public names', () => {
   assert.equal(
     COMPOSITES.map(({ key }) => key),
     [

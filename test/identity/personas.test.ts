@@ -14,7 +14,7 @@ import { newReport, type Report, readReport } from '#identity/report';
 import { createState } from '#identity/state';
 
 /**
- * The derived columns of model 5, two lines each: persona, dominant modes, style, coping path and
+ * Derived columns of model 5, two lines each: persona, dominant modes, style, coping path and
  * half-life; then preferred and forbidden actions.
  */
 const TABLE = `
@@ -44,7 +44,7 @@ catalyst | Exploration, Connection | rapid / bold / high / medium | support_seek
 suggest, explore, question, elaborate, comfort | withdraw, defer
 `;
 
-/** Nearest neighbours of model 5 with the squared distance. */
+/** Nearest neighbours of model 5 with squared distances. */
 const NEIGHBOURS =
   'analytical scholar 7.0 creative explorer 5.0 leader guardian 8.9 supporter diplomat 4.7 ' +
   'explorer creative 5.0 guardian leader 8.9 philosopher scholar 13.5 performer catalyst 5.8 ' +
@@ -120,7 +120,7 @@ personas('have the listed neighbours', () => {
   }
 });
 
-personas('meet in their composites half-way (row 16)', () => {
+personas('meet half-way in their composites (row 16)', () => {
   for (const [place, { from, to }] of COMPOSITES.entries()) {
     const end = strengthsOf(to);
     const middle = strengthsOf(from).map((value, mode) => (value + (end[mode] ?? 0)) / 2);
@@ -128,13 +128,13 @@ personas('meet in their composites half-way (row 16)', () => {
   }
 });
 
-personas('are not seen in a person without a leading mode, or too far from all', () => {
+personas('do not match a person without a leading mode, or too far from all', () => {
   assert.equal(matchOf([0, 0, 0, 0, 0, 0, 0]), { nearestPersona: -1, composite: -1 });
   assert.equal(matchOf([0.24, 0.24, 0, 0, 0, 0, 0]), { nearestPersona: -1, composite: -1 });
   assert.is(matchOf([1, 1, 1, 1, 1, 1, 1]).nearestPersona, -1);
 });
 
-personas('carry their profile by key, their texts, and are found by id', () => {
+personas('have a profile by key and texts, and are found by id', () => {
   assert.is(PERSONAS.length, 12);
   for (const persona of PERSONAS) {
     assert.is(findPersona(persona.id), persona);

@@ -5,12 +5,12 @@ import { readReferencePoints } from '#identity/reference-points';
 import { OFFSET, resetToDefault } from '#identity/state';
 import { reachableState, vectorAt } from '#test/support/arbitrary-identity';
 
-const references = suite('what the modes of a state are compared with');
+const references = suite('the reference points for the modes of a state');
 
 const reported = (values: readonly number[]) =>
   values.map((value) => Math.min(1, Math.max(0, value)));
 
-references('are its set-point, and the modes that the reset `default` returns to', () => {
+references('are its set-point, and the modes restored by the reset `default`', () => {
   fc.assert(
     fc.property(reachableState, (state) => {
       const { setPoint, lastStable } = readReferencePoints(state);

@@ -15,7 +15,7 @@ import {
 import { MODE_KEYS } from '#identity/modes';
 import { type Scored, score } from '#identity/scoring';
 
-/** A filled-in inventory. */
+/** A completed inventory. */
 const answered = (choose: (item: InventoryItem, index: number) => number): Answer[] =>
   INVENTORY.map((item, index) => ({ questionId: item.id, value: choose(item, index) }));
 
@@ -30,7 +30,7 @@ const sheet = fc.array(value, { minLength: 35, maxLength: 35 });
 
 const inventory = suite('the inventory');
 
-inventory('asks every mode three times forward and twice reversed', () => {
+inventory('asks about every mode three times forward and twice reversed', () => {
   assert.is(INVENTORY.length, 35);
   for (const key of MODE_KEYS) {
     const ofMode = INVENTORY.filter(({ mode }) => mode === key);
@@ -39,14 +39,14 @@ inventory('asks every mode three times forward and twice reversed', () => {
   }
 });
 
-inventory('never asks the same mode twice in a row, and keeps its key to itself', () => {
+inventory('never asks about the same mode twice in a row, and hides its key', () => {
   for (const [index, item] of INVENTORY.entries()) {
     assert.is.not(item.mode, INVENTORY[index + 1]?.mode);
     assert.equal(QUESTIONS[index], { id: item.id, position: index + 1, text: item.text });
   }
 });
 
-inventory('numbers its questions in the order they are asked, and says what it is', () => {
+inventory('numbers its questions in order, and describes itself', () => {
   const ids = Array.from({ length: 35 }, (_, index) => `q${String(index + 1).padStart(2, '0')}`);
   assert.equal(
     INVENTORY.map(({ id }) => id),
@@ -62,7 +62,7 @@ inventory.run();
 const protocol = suite('a protocol');
 
 protocol(
-  'that agrees with everything forward and nothing reversed is full strength (row 18)',
+  'that agrees with every forward item and no reversed item has full strength (row 18)',
   () => {
     const result = scored(answered(({ isReversed }) => (isReversed ? 1 : 5)));
     for (const key of MODE_KEYS) {
@@ -74,7 +74,7 @@ protocol(
   },
 );
 
-protocol('of one answer only is the middle, and void (row 18)', () => {
+protocol('with equal answers only has the middle score, and is void (row 18)', () => {
   for (const only of [1, 2, 3, 4, 5]) {
     const { scores, modeStrengths, quality } = scored(answered(() => only));
     for (const key of MODE_KEYS) {
@@ -92,7 +92,7 @@ protocol('of one answer only is the middle, and void (row 18)', () => {
   }
 });
 
-protocol('of a leader is answered as the model shows', () => {
+protocol('of a leader has the answers in the model', () => {
   const agreed: Partial<Record<string, number>> = { assertion: 1, identity: 1 };
   const refused: Partial<Record<string, number>> = { connection: 1, stress_response: 1 };
   const result = scored(
@@ -130,13 +130,13 @@ protocol('of a leader is answered as the model shows', () => {
   });
 });
 
-protocol('half-way between two personas resembles their blend', () => {
+protocol('half-way between two personas matches their blend', () => {
   const halfWay = [0.45, 0.625, 0.35, 0.75, 0.375, 0.625, 0.225];
   const carried = new Map<string, number>();
   const result = scored(
     answered(({ mode, isReversed }) => {
       const wanted = 1 + 4 * (halfWay[MODE_KEYS.indexOf(mode)] ?? 0);
-      // What rounding one answer adds, the next of its half takes off.
+      // Rounding errors of the two halves cancel.
       const key = `${mode} ${isReversed}`;
       const exact = (isReversed ? 6 - wanted : wanted) + (carried.get(key) ?? 0);
       const given = Math.max(1, Math.min(5, Math.round(exact)));
@@ -148,7 +148,7 @@ protocol('half-way between two personas resembles their blend', () => {
   assert.is(result.quality.verdict, 'ok');
 });
 
-protocol('scores the same for a person who agrees one point more with everything', () => {
+protocol('scores the same if every answer agrees one point more', () => {
   const lean = fc.array(fc.integer({ min: 2, max: 4 }), { minLength: 35, maxLength: 35 });
   fc.assert(
     fc.property(lean, fc.constantFrom(-1, 1), (values, shift) => {
@@ -162,7 +162,7 @@ protocol('scores the same for a person who agrees one point more with everything
   );
 });
 
-protocol('keeps every number in range, and its order does not matter', () => {
+protocol('keeps every number in range, independent of order', () => {
   fc.assert(
     fc.property(sheet, (values) => {
       const answers = answered((_, index) => values[index] ?? 3);
@@ -177,7 +177,7 @@ protocol('keeps every number in range, and its order does not matter', () => {
   );
 });
 
-protocol('answered at random is nearly always noticed', () => {
+protocol('with random answers is almost always detected', () => {
   let flagged = 0;
   let invalid = 0;
   fc.assert(
@@ -186,14 +186,14 @@ protocol('answered at random is nearly always noticed', () => {
       if (quality.verdict !== 'ok') flagged++;
       if (quality.verdict === 'invalid') invalid++;
     }),
-    // fast-check favours small values and repetition, so the bounds are wider than model 6.
+    // fast-check favours small and repeated values, so the bounds are wider than in model 6.
     { numRuns: 600, seed: 11 },
   );
   assert.ok(flagged > 540, `${flagged} of 600 flagged`);
   assert.ok(invalid > 420, `${invalid} of 600 invalid`);
 });
 
-protocol('that is short is used with caution, as long as each mode was asked both ways', () => {
+protocol('that is short is valid with caution if it asks each mode in both directions', () => {
   const full = answered(({ isReversed }, index) => (isReversed ? 2 : 4) + (index % 2));
   const { quality, modeStrengths, scores } = scored(full.slice(1));
   assert.ok(quality.flags.includes('missing_answers'));
@@ -210,7 +210,7 @@ protocol('that is short is used with caution, as long as each mode was asked bot
   assert.is(score([]).kind, 'invalid');
 });
 
-protocol('with a wrong answer is refused at that answer', () => {
+protocol('with an invalid answer is rejected at that answer', () => {
   const full = answered(() => 3);
   const faulty = (answer: Answer) => score([...full.slice(1), answer]);
   const at = (reason: string, field: string) => ({ kind: 'invalid', reason, field });
