@@ -4,15 +4,15 @@ import type { AccountStore } from '#storage/ports/accounts';
 import { WORLD_START_MS } from '#test/simulation/world';
 import { addKey } from '#test/storage/stored-keys';
 
-/** Digits behind the name of an account, which has 12 characters (decision 41). */
+/** Digits at the end of an account id of 12 characters (decision 41). */
 const DIGITS = 5;
 
-/** The id of the account in a place. */
+/** Id of an account by index. */
 export function accountIdOf(place: number): string {
   return `account${String(place).padStart(DIGITS, '0')}`;
 }
 
-/** The digest of an account's only key. */
+/** Digest of an account's only key. */
 export function keyDigestOf(accountId: string): string {
   const known = digests.get(accountId) ?? digestOf(`the key of ${accountId}`);
   digests.set(accountId, known);
@@ -21,7 +21,7 @@ export function keyDigestOf(accountId: string): string {
 
 const digests = new Map<string, string>();
 
-/** Opens accounts with these plans, each with one key that may do anything. */
+/** Creates accounts with these plans, each with one key with all permissions. */
 export async function openAccounts(
   accounts: AccountStore,
   plans: readonly Limits[],

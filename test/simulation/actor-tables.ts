@@ -16,36 +16,36 @@ type Stamped<Row> = { readonly row: Row; readonly version: number };
 type Partition = {
   head: InstanceHead | undefined;
   headStamp: number;
-  /** Rows written at this version or below are deleted. */
+  /** Rows with this version or a lower one are deleted. */
   deletedVersion: number;
-  /** Chunks up to these ordinals that were written at this version or below are deleted. */
+  /** Chunks up to these ordinals are deleted, if their version is not higher than this. */
   trimmed: RowCounts;
   trimmedVersion: number;
-  /** By their last ordinals. */
+  /** Chunks by last ordinal. */
   readonly history: Map<number, Stamped<Chunk>>;
   readonly drift: Map<number, Stamped<Chunk>>;
   readonly answers: Map<string, Stamped<AnswerRow>>;
 };
-/** The tables of rows. */
+/** Row tables. */
 const ROW_SORTS = ['history', 'drift', 'answers'] as const;
 const CHUNK_SORTS = ['history', 'drift'] as const;
 
-/** One of them. */
+/** A row table. */
 export type RowSort = (typeof ROW_SORTS)[number];
 
 type Line = { row: ListingRow | undefined; version: number };
 
-/** Ways in which the tables can be written wrongly. */
+/** Flaws of table writes. */
 export type TableFlaws = {
-  /** Whatever arrives last stands, not the highest version. */
+  /** The last write wins instead of the highest version. */
   readonly isUnstamped?: boolean;
-  /** A deletion takes the head too, instead of leaving the marker. */
+  /** A deletion also removes the head instead of leaving a tombstone. */
   readonly isMarkerless?: boolean;
 };
 
 /**
- * The tables of instances and listings as Cassandra keeps them: every cell with the version that
- * wrote it, the highest wins, and a deletion covers what was written at or below it.
+ * Instance and listing tables with Cassandra's rules: each cell has the version of its write, the
+ * highest wins, and a deletion covers its version and lower ones.
  */
 export class ActorTables {
   readonly #flaws: TableFlaws;
@@ -56,7 +56,7 @@ export class ActorTables {
     this.#flaws = flaws;
   }
 
-  /** Writes rows at a version. */
+  /** Writes rows with a version. */
   putRows(
     id: string,
     version: number,
@@ -74,7 +74,7 @@ export class ActorTables {
     for (const row of rows.answers) this.#put(partition.answers, row.key, { row, version });
   }
 
-  /** Writes a head, which brings its version along as its stamp. */
+  /** Writes a head with its version as the stamp. */
   putHead(id: string, head: InstanceHead, stamp = head.version): void {
     const partition = this.#partition(id);
     if (partition.headStamp > stamp && !this.#flaws.isUnstamped) return;
@@ -83,7 +83,7 @@ export class ActorTables {
     partition.head = isRemoved ? undefined : head;
   }
 
-  /** Deletes all rows written at a version or below. */
+  /** Deletes all rows with this version or a lower one. */
   deleteRows(id: string, version: number): void {
     const partition = this.#partition(id);
     partition.deletedVersion = Math.max(partition.deletedVersion, version);
@@ -92,7 +92,7 @@ export class ActorTables {
     }
   }
 
-  /** Deletes the chunks up to a floor that were written at a version or below. */
+  /** Deletes chunks up to a floor with this version or a lower one. */
   trimRows(id: string, version: number, floor: RowCounts): void {
     const partition = this.#partition(id);
     if (version <= partition.trimmedVersion) return;
@@ -105,7 +105,7 @@ export class ActorTables {
     }
   }
 
-  /** What of chunks on both sides of a floor lies above it. */
+  /** Parts above a floor of the chunks that span it. */
   chunksAbove(id: string, floor: RowCounts): { history: Chunk[]; drift: Chunk[] } {
     const partition = this.#partitions.get(id);
     const [history, drift] = [chunksFrom(partition?.history), chunksFrom(partition?.drift)];
@@ -115,7 +115,7 @@ export class ActorTables {
     };
   }
 
-  /** Takes heads from other tables where they are newer; whether any were. */
+  /** Merges newer heads from other tables; returns whether there were any. */
   mergeHeads(from: ActorTables, ids: readonly string[] = from.instances): boolean {
     let hasChanged = false;
     for (const id of ids) {
@@ -127,7 +127,7 @@ export class ActorTables {
     return hasChanged;
   }
 
-  /** Takes an instance's rows of one sort, and what deletes them; whether anything was newer. */
+  /** Merges an instance's rows and deletions of one table; returns whether any were newer. */
   mergeRows(from: ActorTables, id: string, sort: RowSort): boolean {
     const theirs = from.#partitions.get(id);
     if (theirs === undefined) return false;
@@ -150,7 +150,7 @@ export class ActorTables {
     return hasChanged;
   }
 
-  /** Takes the lines of an account; whether any were newer. */
+  /** Merges an account's listing; returns whether any entry was newer. */
   mergeLines(from: ActorTables, account: string): boolean {
     let hasChanged = false;
     for (const [id, { row, version }] of from.#listings.get(account) ?? []) {
@@ -161,7 +161,7 @@ export class ActorTables {
     return hasChanged;
   }
 
-  /** Takes everything; whether anything was newer. */
+  /** Merges everything; returns whether anything was newer. */
   mergeAll(from: ActorTables): boolean {
     const changes = [this.mergeHeads(from)];
     for (const id of from.instances) {
@@ -171,41 +171,41 @@ export class ActorTables {
     return changes.includes(true);
   }
 
-  /** Every instance of which anything was ever written. */
+  /** All instances ever written. */
   get instances(): string[] {
     return [...this.#partitions.keys()];
   }
 
-  /** The head, if there is one. */
+  /** Head of an instance, if any. */
   head(id: string): InstanceHead | undefined {
     return this.#partitions.get(id)?.head;
   }
 
-  /** History rows of chunks with ordinals from `newest` downwards, at most `count`. */
+  /** At most `count` history rows in chunks, from ordinal `newest` downwards. */
   history(id: string, newest: number, count: number): HistoryRow[] {
     const chunks = chunksFrom(this.#partitions.get(id)?.history);
     return rowsOfChunks(OBSERVATIONS, id, chunks, newest, count);
   }
 
-  /** Drift rows of chunks with ordinals from `newest` downwards, at most `count`. */
+  /** At most `count` drift rows in chunks, from ordinal `newest` downwards. */
   drift(id: string, newest: number, count: number): DriftRow[] {
     const chunks = chunksFrom(this.#partitions.get(id)?.drift);
     return rowsOfChunks(DRIFT_EVENTS, id, chunks, newest, count);
   }
 
-  /** The stored answer of a key. */
+  /** Stored answer of a key. */
   answer(id: string, key: string): AnswerRow | undefined {
     return this.#partitions.get(id)?.answers.get(key)?.row;
   }
 
-  /** How many rows of any sort an instance has. */
+  /** Number of rows of an instance in all tables. */
   rowCount(id: string): number {
     const partition = this.#partitions.get(id);
     if (partition === undefined) return 0;
     return partition.history.size + partition.drift.size + partition.answers.size;
   }
 
-  /** Writes a line of a listing, or removes it when `row` is undefined. */
+  /** Writes a listing entry, or removes it if `row` is undefined. */
   putLine(account: string, id: string, version: number, row: ListingRow | undefined): void {
     const lines = this.#listings.get(account) ?? new Map<string, Line>();
     this.#listings.set(account, lines);
@@ -214,7 +214,7 @@ export class ActorTables {
     lines.set(id, { row, version });
   }
 
-  /** All lines of an account. */
+  /** Listing of an account. */
   lines(account: string): ListingRow[] {
     const lines = [...(this.#listings.get(account)?.values() ?? [])];
     return lines.flatMap(({ row }) => (row === undefined ? [] : [row]));
@@ -246,7 +246,7 @@ export class ActorTables {
   }
 }
 
-/** Whether a chunk of a table is deleted by what was trimmed of its partition. */
+/** Whether a chunk is deleted by a trim of its partition. */
 function trimmedIn(
   { trimmed, trimmedVersion }: Partition,
   sort: (typeof CHUNK_SORTS)[number],
@@ -255,7 +255,7 @@ function trimmedIn(
   return ({ row, version }) => row.last <= floor && version <= trimmedVersion;
 }
 
-/** Chunks as a table has them in order: the highest last ordinal first. */
+/** Chunks by descending last ordinal, as in the table. */
 function chunksFrom(chunks: ReadonlyMap<number, Stamped<Chunk>> = new Map()): Chunk[] {
   return [...chunks.values()].map(({ row }) => row).sort((one, other) => other.last - one.last);
 }

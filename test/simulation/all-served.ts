@@ -5,13 +5,13 @@ import type { SimulatedEdge } from '#test/simulation/simulated-edge';
 import { Violation } from '#test/simulation/version-index';
 import type { World } from '#test/simulation/world';
 
-/** After the last fault every shard must be served again within this time, in milliseconds. */
+/** Maximum time after the last fault until every shard is served, in milliseconds. */
 export const SERVED_WITHIN_MS = 45_000;
 
-/** Something to ask the owner of a shard for. Fulfils with whether it answered. */
+/** A call to a shard's owner. Resolves to whether it answered. */
 type Question = (edge: SimulatedEdge, id: string) => Promise<boolean>;
 
-/** Asks every shard of both services, again and again, and answers how long it took until all did. */
+/** Calls every shard of both services repeatedly; resolves to the time until all answered. */
 export async function allServed(world: World, cluster: SimulatedCluster): Promise<number> {
   const { shardCount, limiters } = cluster.scenario;
   const startedMs = world.nowMs;
@@ -60,14 +60,14 @@ const isRead: Question = async (edge, instanceId) => {
   return true;
 };
 
-/** An account that does not exist belongs to none, and its shard says so. */
+/** Calls the limiter of an unknown account, whose refusal proves that its shard is served. */
 const isChecked: Question = async (edge, accountId) => {
   const call = { kind: 'admit', accountId, keyDigest: '', callId: 0, callTag: 0 } as const;
   await edge.limiter.ask({ ...call, scope: 'read', cycles: 0 });
   return true;
 };
 
-/** An id that belongs to a shard. */
+/** An id within a shard. */
 function idIn(shard: number, shardCount: number): string {
   for (let number = 0; ; number += 1) {
     const id = `inst_${number.toString(16).padStart(16, '0')}`;

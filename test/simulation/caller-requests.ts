@@ -3,13 +3,13 @@ import { LISTED_MAX } from '#test/simulation/check-listings';
 import { markOf, nameOf, type Requested } from '#test/simulation/history';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 
-/** Where callers' own timestamps begin: long before any instance is created. Unix milliseconds. */
+/** Start of callers' own timestamps in Unix milliseconds, long before any instance is created. */
 const RECORDED_DAY_MS = Date.UTC(2020, 0, 1);
 
-/** Largest page of a history. Source: decision 162. */
+/** Maximum page of a history. Source: decision 162. */
 const HISTORY_MAX = 1_000;
 
-/** How often callers ask for what; the rest is a single observation. */
+/** Shares of calls; the rest is single observations. */
 const SHARES = {
   batch: 0.06,
   read: 0.16,
@@ -20,7 +20,7 @@ const SHARES = {
   remove: 0.008,
 } as const;
 
-/** What callers ask of one instance, and the recorded time that they have reached. */
+/** Generates calls on one instance, and tracks the newest timestamp. */
 export class CallerRequests {
   readonly #random: SeededRandom;
   #recordedMs = RECORDED_DAY_MS;
@@ -29,13 +29,13 @@ export class CallerRequests {
     this.#random = random;
   }
 
-  /** A new instance. */
+  /** Request for a new instance. */
   create(): Extract<Requested, { kind: 'create' }> {
     const modeStrengths = Array.from({ length: 7 }, () => this.#random.whole(0, 10) / 10);
     return { kind: 'create', modeStrengths, energyLevel: this.#random.whole(3, 10) / 10 };
   }
 
-  /** Something with an instance that is there; `id` is the call's. */
+  /** Request on an existing instance; `id` is the call's. */
   next(id: number): Requested {
     let drawn = this.#random.unit();
     for (const [kind, share] of Object.entries(SHARES)) {
@@ -65,7 +65,7 @@ export class CallerRequests {
     }
   }
 
-  /** Later calls have later times, so that only one that overtakes another is throttled. */
+  /** Later calls have later timestamps, so only a reordered call is throttled. */
   #observation(id: number, index: number): ObservationInput {
     this.#recordedMs += this.#random.whole(1_000, 600_000);
     return {
@@ -78,7 +78,7 @@ export class CallerRequests {
   }
 }
 
-/** A request as the engine takes it. */
+/** Converts a request to an engine command. */
 export function commandOf(requested: Requested, id: number, random: SeededRandom): EngineCommand {
   switch (requested.kind) {
     case 'create': {

@@ -14,31 +14,31 @@ import type { SimulatedEdge } from '#test/simulation/simulated-edge';
 import { Violation } from '#test/simulation/version-index';
 import type { World } from '#test/simulation/world';
 
-/** What callers need of their world. */
+/** Dependencies of callers. */
 export type CallerPorts = {
   readonly world: World;
   readonly history: History;
   readonly edges: () => readonly SimulatedEdge[];
-  /** Share of the changes that have an `Idempotency-Key`. */
+  /** Share of changes with an `Idempotency-Key`. */
   readonly keyed: number;
-  /** Hears of every end of a call. */
+  /** Called at the end of every call. */
   readonly onEnded: (call: Call) => void;
 };
 
-/** Tries of a call with a key; one without a key is never sent again by its caller. */
+/** Attempts of a call with a key; a call without a key is never retried. */
 const KEYED_TRIES = 4;
 
-/** Share of changes that are bound by `If-Match`. */
+/** Share of changes with `If-Match`. */
 const BOUND = 0.15;
 
-/** Share of the calls with a key that are sent twice at once, as by an impatient caller. */
+/** Share of calls with a key that are sent twice concurrently. */
 const DOUBLED = 0.3;
 
-/** Share of the calls with a key that are sent again when others have followed, and when, in ms. */
+/** Share of calls with a key that are repeated later, and the delay in ms. */
 const REPEATED = 0.3;
 const REPEATED_AFTER_MS = { from: 1_000, to: 12_000 } as const;
 
-/** A client of one account: asks edges, keeps keys for retries, and notes the answers. */
+/** A client of one account: calls edges, keeps keys for retries, and logs the answers. */
 export class Caller {
   readonly account: string;
   readonly requests: CallerRequests;
@@ -53,13 +53,13 @@ export class Caller {
     this.requests = new CallerRequests(this.#random);
   }
 
-  /** Creates an instance: its id, or undefined without an answer. */
+  /** Creates an instance: returns its id, or undefined without an answer. */
   async create(): Promise<string | undefined> {
     const call = await this.carryOut('', this.requests.create(), undefined);
     return call.instance === '' ? undefined : call.instance;
   }
 
-  /** Does something with an instance; `etag` is the newest that the caller knows. */
+  /** Makes a call on an instance; `etag` is the newest known to the caller. */
   async use(instance: string, etag: string | undefined): Promise<Call> {
     const requested = this.requests.next(this.#ports.history.nextId);
     const isBindable =
@@ -68,7 +68,7 @@ export class Caller {
     return await this.carryOut(requested.kind === 'list' ? '' : instance, requested, ifMatch);
   }
 
-  /** Carries out one call to its end, over all tries. */
+  /** Makes one call with all its retries. */
   async carryOut(
     instance: string,
     requested: Requested,
@@ -88,18 +88,18 @@ export class Caller {
     if (key !== undefined && this.#random.happens(REPEATED)) {
       const repeat = this.#repeat(call, key);
       this.#repeats.push(repeat);
-      // Others go on meanwhile; what it finds is thrown by `repeated`.
+      // Runs concurrently; `repeated` throws its findings.
       repeat.catch(() => undefined);
     }
     return call;
   }
 
-  /** Fulfils when calls that are sent again later have been; throws what they found. */
+  /** Resolves after all delayed repetitions; throws their findings. */
   async repeated(): Promise<void> {
     await Promise.all(this.#repeats);
   }
 
-  /** Sends a call again whose answer the caller has lost: it must not be done twice. */
+  /** Repeats a call whose answer was lost; it must not be applied twice. */
   async #repeat(call: Call, key: string): Promise<void> {
     const { outcome } = call;
     if (outcome.kind !== 'answered' || outcome.seen.isThrottled) return;
@@ -129,7 +129,7 @@ export class Caller {
     return await (isDoubled ? this.#tryTwice(call, key) : this.#try(call, key));
   }
 
-  /** Two tries at once: whichever has done it speaks for both, and they must not both have. */
+  /** Two concurrent attempts: the applied one determines the outcome; both must not be applied. */
   async #tryTwice(call: Call, key: string): Promise<Outcome> {
     const tries = [this.#try(call, key), this.#try(call, key)];
     const outcomes = await Promise.all(tries);
@@ -169,7 +169,7 @@ export class Caller {
     }
   }
 
-  /** A UUIDv7 of now, as our clients send, or anything else. */
+  /** A UUIDv7 of now, as our clients send, or any other key. */
   #key({ id }: Call): string {
     if (this.#random.happens(0.5)) return `key-${id}`;
     const time = Math.floor(this.#ports.world.wallMs()).toString(16).padStart(12, '0');
@@ -179,18 +179,18 @@ export class Caller {
   }
 }
 
-/** Whether an answer said that it has happened. */
+/** Whether an answer confirmed the call. */
 function isDone(outcome: Outcome): boolean {
   return outcome.kind === 'answered' ? !outcome.seen.isThrottled : outcome.kind === 'superseded';
 }
 
-/** Whether another try could not end otherwise. */
+/** Whether a retry cannot change the outcome. */
 function isFinal(outcome: Outcome): boolean {
   if (outcome.kind === 'refused') return outcome.code !== 'service_unavailable';
   return outcome.kind === 'answered';
 }
 
-/** Leaves long lists out of the trace. */
+/** Shortens long lists in the trace. */
 function shown(key: string, value: unknown): unknown {
   if (key === 'marks' && Array.isArray(value)) return value.length;
   return value instanceof Map ? value.size : value;

@@ -2,18 +2,17 @@ import { SimulationFailure, simulate } from '#test/simulation/simulate';
 import type { Variant } from '#test/simulation/variant';
 import { Violation } from '#test/simulation/version-index';
 
-/** What showed a variant, and the number of seeds that it took. */
+/** Evidence against a variant, and the number of seeds needed. */
 export type Catch = {
   readonly seeds: number;
   readonly found: string;
-  /** Seeds that failed with nothing broken too, and so say nothing of the variant. */
+  /** Seeds that also fail without the variant, and therefore prove nothing. */
   readonly unsound: readonly number[];
 };
 
 /**
- * Runs a variant, seed after seed from 1 on, until something is found that the same seed does not
- * find in the code as it is: without that comparison a fault of the code itself would pass for a
- * variant that was caught. Undefined: nothing showed it.
+ * Runs a variant on seeds from 1 until one fails that passes without the variant; otherwise a bug
+ * of the code itself would count as detection. Undefined if not detected.
  */
 export async function catchVariant(variant: Variant, seedsMax: number): Promise<Catch | undefined> {
   const unsound: number[] = [];
@@ -28,7 +27,7 @@ export async function catchVariant(variant: Variant, seedsMax: number): Promise<
   return undefined;
 }
 
-/** What the checks find in one run; undefined for nothing. Rejects with what is no finding. */
+/** Finding of one run; undefined if none. Rejects with other errors. */
 async function findingOf(seed: number, variant: Variant): Promise<string | undefined> {
   const { flaws = {}, spoil, requested } = variant;
   using stack = new DisposableStack();

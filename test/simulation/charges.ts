@@ -5,10 +5,10 @@ import type { SimulatedCluster } from '#test/simulation/simulated-cluster';
 import { Violation } from '#test/simulation/version-index';
 import type { World } from '#test/simulation/world';
 
-/** How long a change of an account may take to be effective everywhere. Source: architecture 4. */
+/** Maximum time until a change of an account is effective everywhere. Source: architecture 4. */
 const CHANGE_MS = 1_000;
 
-/** Gives every account a plan that nothing exceeds, so that everybody can look at everything. */
+/** Gives every account an unlimited plan, so that final reads are not refused. */
 export async function enlarge(world: World, cluster: SimulatedCluster): Promise<void> {
   const { scenario, ledger } = cluster;
   if (ledger === undefined) return;
@@ -22,7 +22,7 @@ export async function enlarge(world: World, cluster: SimulatedCluster): Promise<
   await world.sleep(CHANGE_MS);
 }
 
-/** Holds what is stored of every account's meter against what was granted and committed. */
+/** Compares every account's stored meter with its grants and commits. */
 export function checkAllCharges({ scenario, ledger, customers, seals }: SimulatedCluster): void {
   if (ledger === undefined) return;
   const isSealed = seals.some(({ victim, by }) => victim.startsWith('l') && victim !== by);
@@ -36,7 +36,7 @@ export function checkAllCharges({ scenario, ledger, customers, seals }: Simulate
   }
 }
 
-/** Whether limiters only ever left in good order, and the store took what they had to say. */
+/** Whether limiters only stopped cleanly, with a working store. */
 function isOrderly({ disturbances, engines, store, replicas }: Scenario): boolean {
   const rates = [store, replicas].flatMap((faults) => Object.values(faults));
   if (rates.some((rate) => rate > 0)) return false;

@@ -44,7 +44,7 @@ const GRANTS: Grants = {
   unsettled: 4,
 };
 
-/** An account of which every cycle is explained. */
+/** An account whose charges are all explained. */
 const HONEST: Charged = {
   accountId: 'account00000',
   limits: { requestsPerMinute: 10, cyclesPerMonth: 90, instances: 1_000 },
@@ -53,7 +53,7 @@ const HONEST: Charged = {
   isUndisturbed: false,
 };
 
-/** What the check finds in an account that differs from the honest one. */
+/** Finding for a changed copy of the honest account. */
 function finding(change: Partial<Charged>): string {
   try {
     checkCharges({ ...HONEST, ...change });
@@ -69,7 +69,7 @@ const withHead = (change: Partial<MeterHead>) => finding({ head: { ...HEAD, ...c
 
 const charges = suite('the check of charges');
 
-charges('finds nothing where every cycle is explained', () => {
+charges('finds nothing if every cycle is explained', () => {
   assert.is(finding({}), 'nothing');
   const committed = new Map([[MONTH_S, 30]]);
   const exact = { ...GRANTS, committed, unsettled: 0 };
@@ -79,7 +79,7 @@ charges('finds nothing where every cycle is explained', () => {
   assert.is(finding({ grants: unused, head: undefined }), 'nothing');
 });
 
-charges('finds a window and a month with more than the plan', () => {
+charges('finds a window and a month above the plan', () => {
   assert.match(withGrants({ windows: new Map([[1_000, 11]]) }), '11 of 10 requests');
   const halves = new Map([
     [1_000, 6],
@@ -89,18 +89,18 @@ charges('finds a window and a month with more than the plan', () => {
   assert.match(withGrants({ committed: new Map([[MONTH_S - 1, 91]]) }), '91 of 90 cycles');
 });
 
-charges('finds what was committed and not charged', () => {
+charges('finds committed cycles without a charge', () => {
   assert.match(withGrants({ committed: new Map([[MONTH_S, 31]]) }), '31 cycles committed and only');
   assert.match(finding({ head: undefined }), 'nothing recorded');
 });
 
-charges('finds what was charged and cannot be explained', () => {
+charges('finds unexplained charges', () => {
   assert.match(withGrants({ committed: new Map([[MONTH_S, 19]]) }), 'for 19 committed cycles');
   assert.is(withGrants({ committed: new Map([[MONTH_S, 19]]), committedInEither: 1 }), 'nothing');
   assert.match(withGrants({ unsettled: 3 }), 'with 3 cycles unsettled');
 });
 
-charges('finds what is lost without a crash, acknowledged or to be acknowledged', () => {
+charges('finds losses without a crash, both acknowledged and pending', () => {
   assert.match(finding({ isUndisturbed: true }), '6 lost, 3 expired, 1 reserved) without a crash');
   assert.match(withHead({ cyclesLost: 5, cyclesUsed: 28 }), 'nothing');
   const head = { ...HEAD, cyclesLost: 0, cyclesUsed: 23 };

@@ -4,26 +4,26 @@ import type { Grants } from '#test/simulation/ledger';
 import { Violation } from '#test/simulation/version-index';
 
 /**
- * How far apart the announced ends of one window may be, in seconds: as far as clocks may differ.
- * Those of two windows are a minute apart, less the same.
+ * Maximum difference in seconds between announced ends of one window: the clock skew. Ends of two
+ * windows differ by a minute less the skew.
  */
 const SAME_WINDOW_S = 20;
 
-/** One account at the end of a run, when no node has its meter any more. */
+/** An account at the end of a run, after every node released its meter. */
 export type Charged = {
   readonly accountId: string;
   readonly limits: Limits;
   readonly grants: Grants;
-  /** What is stored of its meter; undefined: nothing was ever recorded. */
+  /** Stored head of its meter; undefined if never recorded. */
   readonly head: MeterHead | undefined;
-  /** Whether every limiter that ended did so in good order. */
+  /** Whether every ended limiter stopped cleanly. */
   readonly isUndisturbed: boolean;
 };
 
 /**
- * Checks an account: no caller got more than the plan, everything that was committed is charged, and
- * what is charged beyond it was lost in a crash, has expired or may still be settled; nothing is
- * lost without a crash. Throws a `Violation`.
+ * Checks an account: no caller exceeded the plan, every committed cycle is charged, and any excess
+ * charge was lost in a crash, has expired or may still be settled. Nothing may be lost without a
+ * crash. Throws a `Violation`.
  */
 export function checkCharges({ accountId, limits, grants, head, isUndisturbed }: Charged): void {
   const { requestsPerMinute, cyclesPerMonth } = limits;
@@ -53,7 +53,7 @@ export function checkCharges({ accountId, limits, grants, head, isUndisturbed }:
   if (isUndisturbed && lost > 0) throw new Violation(`${accountId}: ${spent} without a crash`);
 }
 
-/** What the next owner of the account would say. */
+/** Usage as the account's next owner would report it. */
 function usageOf(head: MeterHead | undefined) {
   if (head === undefined) return { charged: 0, lost: 0, expired: 0, reserved: 0 };
   const { monthWatermark, cyclesUsed, cyclesLost, cyclesExpired, reservations } = head;
@@ -64,7 +64,7 @@ function usageOf(head: MeterHead | undefined) {
   return { charged: monthWatermark, lost, expired: cyclesExpired, reserved };
 }
 
-/** Requests of every window, distinguished by when they were to end. */
+/** Requests per window, identified by the announced end. */
 function requestsByWindow({ windows }: Grants): number[] {
   const counts: number[] = [];
   let lastEndS = Number.NEGATIVE_INFINITY;

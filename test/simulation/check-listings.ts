@@ -2,15 +2,15 @@ import type { ActorTables } from '#test/simulation/actor-tables';
 import type { Call, History } from '#test/simulation/history';
 import { isAcknowledged, Violation } from '#test/simulation/version-index';
 
-/** Most rows that a listing asks for: more than an account has here. */
+/** Maximum rows of a listing, above an account's number of instances. */
 export const LISTED_MAX = 100;
 
 type Instance = { created: Call | undefined; removes: Call[] };
 
 /**
- * Checks every listing that callers saw, and what the store holds in the end: an instance is listed
- * from its create's answer until its delete begins, and never after its delete's answer; `total` is
- * what is listed. Throws a `Violation`.
+ * Checks all observed listings and the final stored one. An instance must be listed from the answer
+ * of its create until the start of its delete, and never after the delete's answer. `total` must
+ * equal the listed number. Throws a `Violation`.
  */
 export function checkListings({ calls }: Pick<History, 'calls'>, tables: ActorTables): void {
   const accounts = new Map<string, Map<string, Instance>>();

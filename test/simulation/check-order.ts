@@ -9,9 +9,9 @@ import {
 } from '#test/simulation/version-index';
 
 /**
- * Checks what callers were answered against itself and against real time: one version a call,
- * order as it was seen, reads that never go back, one content for one version, and nothing after a
- * deletion. Throws a `Violation`.
+ * Checks the answers against each other and against real time (linearizability): one version per
+ * write, observed order, monotonic reads, one content per version, and nothing after a deletion.
+ * Throws a `Violation`.
  */
 export function checkOrder(history: Pick<History, 'calls'>): void {
   const index = new VersionIndex(history);
@@ -47,7 +47,7 @@ function checkUnique(versioned: readonly Versioned[]): void {
   }
 }
 
-/** What had been answered before a call began bounds its version from below. */
+/** A call's version must not be below any version answered before it began. */
 function checkRealTime(versioned: readonly Versioned[]): void {
   const byEnd = versioned.toSorted((a, b) => a.call.endedMs - b.call.endedMs);
   const byBegin = versioned.toSorted((a, b) => a.call.invokedMs - b.call.invokedMs);
@@ -63,7 +63,7 @@ function checkRealTime(versioned: readonly Versioned[]): void {
   }
 }
 
-/** A write makes a newer version than all that was seen before it; a read may see the same again. */
+/** A write must create a newer version than all seen before; a read may repeat a version. */
 function checkFollows(later: Versioned, earlier: Versioned): void {
   const least = committed(later) ? earlier.version + 1 : earlier.version;
   if (later.version >= least) return;
@@ -99,7 +99,7 @@ function checkConditions(versioned: readonly Versioned[], index: VersionIndex): 
   }
 }
 
-/** An instance is there from its create's answer on, and gone from its delete's answer on. */
+/** An instance exists from its create's answer until its delete's answer. */
 function checkPresence(calls: readonly Call[]): void {
   const removes = calls.filter(({ requested }) => requested.kind === 'remove');
   const create = calls.find(({ requested }) => requested.kind === 'create');
@@ -121,7 +121,7 @@ function checkPresence(calls: readonly Call[]): void {
   }
 }
 
-/** A history holds every observation that had been acknowledged, once, and none that was trimmed. */
+/** A history read must contain every acknowledged observation once, and none that was trimmed. */
 function checkHistoryReads(calls: readonly Call[]): void {
   const trimmed = new TrimmedMarks(calls);
   const processed = calls.filter(

@@ -8,9 +8,9 @@ import { TrimmedMarks } from '#test/simulation/trimmed-marks';
 import { isAcknowledged, isWrite, VersionIndex, Violation } from '#test/simulation/version-index';
 
 /**
- * Checks what callers were answered against what the stores hold in the end, when every checkpoint has
- * been written: nothing acknowledged is lost, nothing refused is there, nothing is there twice, and
- * the history run again is the head. Throws a `Violation`.
+ * Compares the answers with the final stores after all checkpoints: nothing acknowledged is lost,
+ * nothing refused is stored, nothing is duplicated, and the replayed history gives the head. Throws
+ * a `Violation`.
  */
 export function checkStored(history: Pick<History, 'calls'>, tables: ActorTables): void {
   const index = new VersionIndex(history);
@@ -29,7 +29,7 @@ export function checkStored(history: Pick<History, 'calls'>, tables: ActorTables
   checkOrphans(history, index, tables);
 }
 
-/** Checks that nothing is left of an instance that a caller was answered to have deleted. */
+/** Checks that nothing is left of an instance after an acknowledged delete. */
 export function checkDeleted({ calls }: Pick<History, 'calls'>, tables: ActorTables): void {
   for (const call of calls) {
     if (call.requested.kind !== 'remove' || !isAcknowledged(call)) continue;
@@ -40,7 +40,7 @@ export function checkDeleted({ calls }: Pick<History, 'calls'>, tables: ActorTab
   }
 }
 
-/** An instance whose id no caller got was made by a create of unknown outcome, once. */
+/** An unknown instance must come from exactly one create of unknown outcome. */
 function checkOrphans(
   { calls }: Pick<History, 'calls'>,
   index: VersionIndex,
@@ -62,7 +62,7 @@ function checkOrphans(
   }
 }
 
-/** Every version was made by one call that happened or may have. */
+/** Every version must come from one call that took effect or may have. */
 function checkVersions(
   instance: string,
   calls: readonly Call[],
@@ -126,7 +126,7 @@ function checkLive(
   }
 }
 
-/** The name is the newest that was acknowledged, or one of unknown outcome. */
+/** The name must be the newest acknowledged one, or one of unknown outcome. */
 function checkName(
   instance: string,
   calls: readonly Call[],
@@ -161,7 +161,9 @@ function checkRows(instance: string, calls: readonly Call[], rows: readonly Hist
   for (const call of calls) checkObservations(instance, call, places, trimmed);
 }
 
-/** All of an acknowledged call's observations are there, and none of a refused or throttled one. */
+/**
+ * All observations of an acknowledged call must be stored, and none of a refused or throttled one.
+ */
 function checkObservations(
   instance: string,
   call: Call,
@@ -184,7 +186,7 @@ function checkObservations(
   }
 }
 
-/** Rows stand in the order of the versions that answered them. */
+/** Rows must follow the order of their answered versions. */
 function checkRowOrder(
   instance: string,
   calls: readonly Call[],
@@ -206,7 +208,7 @@ function checkRowOrder(
   }
 }
 
-/** The modes of the resets in their order, as far as callers were answered. */
+/** Reset modes in order, as far as acknowledged. */
 function resetsOf(calls: readonly Call[], index: VersionIndex, head: InstanceHead): ResetMode[] {
   const resets = calls.filter(({ requested }) => requested.kind === 'reset');
   const happened = resets.filter(isAcknowledged);
@@ -225,7 +227,7 @@ function resetsOf(calls: readonly Call[], index: VersionIndex, head: InstanceHea
     .map(({ requested }) => (requested.kind === 'reset' ? requested.mode : 'either'));
 }
 
-/** What callers were answered about the state after their last observation, by its mark. */
+/** Answered state after each call's last observation, by mark. */
 function answeredOf(calls: readonly Call[]): Map<string, string> {
   const answered = new Map<string, string>();
   for (const { requested, outcome, id } of calls) {

@@ -6,14 +6,11 @@ import { markOf, vitalsText } from '#test/simulation/history';
 import { ACCOUNT, INSTANCE, lived, reanswer } from '#test/simulation/honest-scene';
 import { chunksOf } from '#test/storage/instance-rows';
 
-/*
- * A history that is in order in every respect, and a hundred ways to be out of it: a check that
- * finds nothing wrong with a planted violation is worth nothing.
- */
+/* A valid history, and a hundred ways to corrupt it: proves that the checks detect violations. */
 
 const checks = suite('the checks of a simulated history');
 
-checks('find nothing in an honest one', () => {
+checks('accept a valid history', () => {
   assert.is(lived().store().violation(), 'nothing');
   const gone = lived();
   gone.remove();
@@ -30,13 +27,13 @@ checks('find two calls with one version', () => {
   assert.match(scene.store().violation(), /share version/);
 });
 
-checks('find a read that goes back', () => {
+checks('find a non-monotonic read', () => {
   const scene = lived();
   reanswer(scene.read(), { etag: etagOf(INSTANCE, 2), vitals: undefined });
   assert.match(scene.store().violation(), /was answered with version 2 after/);
 });
 
-checks('find a write that was ordered before what its caller had seen', () => {
+checks('find a write ordered before a version that its caller had seen', () => {
   const scene = lived();
   const first = scene.process();
   const second = scene.process();
@@ -52,19 +49,19 @@ checks('find two contents of one version', () => {
   assert.match(scene.store().violation(), /version \d+ was ".*" for call/);
 });
 
-checks('find a condition that was not kept', () => {
+checks('find a violated condition', () => {
   const scene = lived();
   Object.assign(scene.rename(), { ifMatch: etagOf(INSTANCE, 3) });
   assert.match(scene.store().violation(), /was bound to 3/);
 });
 
-checks('find an acknowledged observation that is lost', () => {
+checks('find a lost acknowledged observation', () => {
   const scene = lived();
   scene.rows.pop();
   assert.match(scene.store().violation(), /is lost|come to its state/);
 });
 
-checks('find a row that is missing though the head counts it', () => {
+checks('find a missing row that the head counts', () => {
   const scene = lived().store();
   const stored = scene.tables.head(INSTANCE);
   if (stored !== undefined) {
@@ -75,21 +72,21 @@ checks('find a row that is missing though the head counts it', () => {
   assert.match(scene.violation(), /rows are stored/);
 });
 
-checks('find an observation that is there twice', () => {
+checks('find a duplicate observation', () => {
   const scene = lived();
   const [first] = scene.rows;
   if (first !== undefined) scene.rows.push({ ...first, ordinal: scene.rows.length + 1 });
   assert.match(scene.store().violation(), /there twice/);
 });
 
-checks('find a refused observation that is there', () => {
+checks('find a stored refused observation', () => {
   const scene = lived();
   const call = scene.process();
   call.outcome = { kind: 'refused', code: 'service_unavailable', reason: undefined };
   assert.match(scene.store().violation(), /refused, and it is there|acknowledged and/);
 });
 
-checks('find a throttled observation that is there', () => {
+checks('find a stored throttled observation', () => {
   const scene = lived();
   const call = scene.process();
   scene.begin({ kind: 'rename' }, 0);
@@ -97,7 +94,7 @@ checks('find a throttled observation that is there', () => {
   assert.match(scene.store().violation(), /refused, and it is there/);
 });
 
-checks('find a state that the history does not come to', () => {
+checks('find a state that differs from its replayed history', () => {
   const scene = lived().store();
   const stored = scene.tables.head(INSTANCE);
   const model = stored?.model.slice() ?? new Float64Array(0);
@@ -106,13 +103,13 @@ checks('find a state that the history does not come to', () => {
   assert.match(scene.violation(), /does not come to its state/);
 });
 
-checks('find an answer whose state the history does not pass through', () => {
+checks('find an answered state missing in the history', () => {
   const scene = lived();
   reanswer(scene.process(), { vitals: vitalsText(9, 0.1, 'LOW') });
   assert.match(scene.store().violation(), /does not come to its state/);
 });
 
-checks('find a version that no call made, and one that was answered and is not stored', () => {
+checks('find a version without a call, and an answered version that is not stored', () => {
   const more = lived().store();
   const stored = more.tables.head(INSTANCE);
   if (stored !== undefined) more.tables.putHead(INSTANCE, { ...stored, version: 99 });
@@ -124,7 +121,7 @@ checks('find a version that no call made, and one that was answered and is not s
   assert.match(less.violation(), /after \d+ acknowledged/);
 });
 
-checks('find a name that was refused', () => {
+checks('find a refused name', () => {
   const scene = lived();
   const call = scene.rename();
   call.outcome = { kind: 'refused', code: 'conflict', reason: 'version_mismatch' };
@@ -132,7 +129,7 @@ checks('find a name that was refused', () => {
   assert.match(scene.store().violation(), /the name .* was refused/);
 });
 
-checks('find a history that lacks something, holds it twice, or counts wrongly', () => {
+checks('find a history with missing or duplicate entries, or a wrong count', () => {
   const lacking = lived();
   reanswer(lacking.readHistory(), { marks: [markOf(2, 0)], total: 1 });
   assert.match(lacking.store().violation(), /lacks call/);
@@ -145,7 +142,7 @@ checks('find a history that lacks something, holds it twice, or counts wrongly',
 });
 
 checks(
-  'find nothing in one that was trimmed, and what is shown or stored of it all the same',
+  'accept a trimmed history, and find trimmed observations that are still shown or stored',
   () => {
     const honest = lived();
     honest.trim(2);
@@ -167,7 +164,7 @@ checks(
   },
 );
 
-checks('find an instance that lives on after its delete, in any way', () => {
+checks('find any trace of an instance after its delete', () => {
   const answered = lived();
   answered.remove();
   answered.read();
@@ -184,7 +181,7 @@ checks('find an instance that lives on after its delete, in any way', () => {
   assert.match(back.violation(), new RegExp(`call ${id} deleted it`));
 });
 
-checks('find an instance that is deleted without a call', () => {
+checks('find a deletion without a call', () => {
   const scene = lived();
   const remove = scene.remove();
   remove.outcome = { kind: 'refused', code: 'conflict', reason: undefined };
@@ -192,14 +189,14 @@ checks('find an instance that is deleted without a call', () => {
   assert.match(scene.store().violation(), /no call has done that/);
 });
 
-checks('find an instance that was not found though it is there', () => {
+checks('find an existing instance reported as not found', () => {
   const scene = lived();
   const call = scene.refuse({ kind: 'read' });
   call.outcome = { kind: 'refused', code: 'not_found', reason: undefined };
   assert.match(scene.store().violation(), /did not find it/);
 });
 
-checks('find listings that lack an instance, show a deleted one, or count wrongly', () => {
+checks('find listings with missing or deleted instances, or wrong counts', () => {
   const lacking = lived();
   reanswer(lacking.list(), { listed: new Map(), total: 0 });
   assert.match(lacking.store().violation(), /lacks inst_/);
@@ -212,7 +209,7 @@ checks('find listings that lack an instance, show a deleted one, or count wrongl
   assert.match(wrong.store().violation(), /total is 2/);
 });
 
-checks('find stored listings that differ from what is there', () => {
+checks('find stored listings that differ from the instances', () => {
   const unlisted = lived().store();
   unlisted.tables.putLine(ACCOUNT, INSTANCE, 99, undefined);
   assert.match(unlisted.violation(), /not listed/);
@@ -224,7 +221,7 @@ checks('find stored listings that differ from what is there', () => {
   assert.match(misnamed.violation(), /listed as "n999"/);
 });
 
-checks('find an orphan that no call may have made', () => {
+checks('find an unknown instance without a possible create', () => {
   const scene = lived().store();
   const head = scene.tables.head(INSTANCE);
   if (head !== undefined) scene.tables.putHead('inst_00000000000000bb', { ...head, name: 'n77' });

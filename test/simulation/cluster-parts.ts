@@ -7,10 +7,10 @@ import type { SimulatedNetwork } from '#test/simulation/simulated-network';
 import type { SimulatedShards } from '#test/simulation/simulated-shards';
 import type { World } from '#test/simulation/world';
 
-/** The one cluster of a world, and the first part of its subjects. */
+/** Name of the simulated cluster, and the prefix of its subjects. */
 export const CLUSTER = { cluster: 'simulated', prefix: 'sim' } as const;
 
-/** What the nodes of a simulated cluster are built on. */
+/** Infrastructure of a simulated cluster's nodes. */
 export type ClusterParts = {
   readonly scenario: Scenario;
   readonly world: World;

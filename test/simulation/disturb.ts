@@ -7,7 +7,7 @@ type Separation = Extract<
   { kind: 'busDown' | 'busCut' | 'busDeaf' | 'netCut' | 'edgeCut' | 'edgeBusCut' | 'island' }
 >;
 
-/** Lets a disturbance happen to a cluster, and undoes it later. */
+/** Applies a disturbance to a cluster and reverts it later. */
 export function disturb(cluster: SimulatedCluster, what: Disturbance): void {
   const { world, store, replicas, nodes, edgeSlots } = cluster;
   world.note(`disturbance ${JSON.stringify(what)}`);
@@ -57,7 +57,7 @@ export function disturb(cluster: SimulatedCluster, what: Disturbance): void {
   }
 }
 
-/** Lets the nodes that come after one in their order seal its journal. */
+/** Makes the next nodes in order seal a node's journal. */
 function sealBy(
   cluster: SimulatedCluster,
   { node, afterMs }: Extract<Disturbance, { kind: 'falseAlarm' }>,

@@ -1,7 +1,7 @@
 import { REPLICAS } from '#test/simulation/replicas';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 
-/** Something that happens to a cluster from outside, and what undoes it. Durations in milliseconds. */
+/** An external disturbance and its reversal. Durations in milliseconds. */
 export type Disturbance =
   | { readonly kind: 'kill'; readonly node: number; readonly downMs: number }
   | { readonly kind: 'killEdge'; readonly edge: number; readonly downMs: number }
@@ -21,7 +21,7 @@ export type Disturbance =
   | { readonly kind: 'netCut'; readonly from: number; readonly to: number; readonly forMs: number }
   | { readonly kind: 'edgeCut'; readonly edge: number; readonly to: number; readonly forMs: number }
   | { readonly kind: 'edgeBusCut'; readonly edge: number; readonly forMs: number }
-  /** A node that edges and the store still reach, and no other node does; it may nod off meanwhile. */
+  /** A node reachable by edges and the store but by no other node; may also pause. */
   | {
       readonly kind: 'island';
       readonly node: number;
@@ -29,14 +29,14 @@ export type Disturbance =
       readonly napAfterMs: number;
       readonly napMs: number;
     }
-  /** Other nodes seal the journal of one that may be well, each after a while of its own. */
+  /** Other nodes seal the journal of a possibly healthy node, each after its own delay. */
   | { readonly kind: 'falseAlarm'; readonly node: number; readonly afterMs: readonly number[] }
   | { readonly kind: 'wallStep'; readonly node: number; readonly byMs: number };
 
-/** The sorts of disturbance. */
+/** Kinds of disturbance. */
 export type DisturbanceKind = Disturbance['kind'];
 
-/** All of them; a run has some. */
+/** All kinds; a run has some. */
 export const DISTURBANCES: readonly DisturbanceKind[] = [
   'kill',
   'kill',
@@ -59,7 +59,7 @@ export const DISTURBANCES: readonly DisturbanceKind[] = [
   'wallStep',
 ];
 
-/** Draws a disturbance of a sort for a cluster of that size. */
+/** Draws a random disturbance of a kind for a cluster of this size. */
 export function drawDisturbance(
   kind: DisturbanceKind,
   random: SeededRandom,

@@ -5,7 +5,7 @@ import { HostedShards } from '#shards/shards';
 import { replaceMethod } from '#test/simulation/replace-method';
 import { skipWaits } from '#test/simulation/replies';
 
-/** Gives a shard away with what is durable, while the rest of it is still on its way. */
+/** Flaw: hands a shard over with its durable records while others are pending. */
 export function handOffEarly(stack: DisposableStack): void {
   const isDurable = durableActivations(stack);
   replaceMethod(stack, Checkpointer, 'storeAll', (store, _checkpointer, wanted) => {
@@ -15,7 +15,7 @@ export function handOffEarly(stack: DisposableStack): void {
   skipWaits(stack, (log, offset) => isGivingAway() && offset === log.added);
 }
 
-/** Knows of each activation whether everything that it has committed is durable. */
+/** Tracks whether each activation's commits are all durable. */
 function durableActivations(stack: DisposableStack) {
   const logs = new WeakMap<object, CommitLog>();
   let lastLog: CommitLog | undefined;
@@ -31,7 +31,7 @@ function durableActivations(stack: DisposableStack) {
     logs.get(activation)?.isDurable(activation.offset) ?? true;
 }
 
-/** Knows whether a shard is being closed, and no tail recovered. */
+/** Tracks whether a shard is closing without recovery of a tail. */
 function handoffs(stack: DisposableStack): () => boolean {
   let closing = 0;
   let recovering = 0;

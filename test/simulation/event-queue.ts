@@ -1,15 +1,15 @@
-/** Something that will happen. */
+/** A scheduled task. */
 export type SimulatedEvent = { readonly atMs: number; readonly order: number; task: () => void };
 
 const nothing = (): void => undefined;
 
-/** What will happen, soonest first; at the same moment in the order in which it was arranged. */
+/** Queue of scheduled tasks by time; ties run in scheduling order. */
 export class EventQueue {
-  /** A binary heap. */
+  /** Binary heap. */
   readonly #heap: SimulatedEvent[] = [];
   #order = 0;
 
-  /** Arranges a task. */
+  /** Schedules a task. */
   add(atMs: number, task: () => void): SimulatedEvent {
     this.#order += 1;
     const event = { atMs, order: this.#order, task };
@@ -18,12 +18,12 @@ export class EventQueue {
     return event;
   }
 
-  /** Makes nothing of an event; it stays in the queue until its time. */
+  /** Cancels a task; its entry stays queued until its time. */
   cancel(event: SimulatedEvent): void {
     event.task = nothing;
   }
 
-  /** Takes the next event that has not been cancelled. */
+  /** Removes the next task that is not cancelled. */
   next(): SimulatedEvent | undefined {
     let event = this.#take();
     while (event?.task === nothing) event = this.#take();

@@ -1,7 +1,7 @@
 import { Fault } from '#errors/fault';
 import type { EngineAnswer, ObservationInput } from '#grpc/engine-messages';
 
-/** What a caller wanted, as far as the checks care. */
+/** Requested operation, as far as the checks need. */
 export type Requested =
   | {
       readonly kind: 'create';
@@ -15,30 +15,30 @@ export type Requested =
   | { readonly kind: 'read' }
   | { readonly kind: 'readHistory' }
   | { readonly kind: 'list' }
-  /** By an operator: the observations with these marks, and all before them, are to go. */
+  /** Operator's trim of observations up to these marks. */
   | { readonly kind: 'trim'; readonly marks: readonly string[] };
 
-/** What an answer said, as far as the checks care. */
+/** Content of an answer, as far as the checks need. */
 export type Seen = {
-  /** The ETag: it names the version that the answer rests on. */
+  /** ETag, which names the answered version. */
   readonly etag: string;
-  /** Whether the call changed something, as opposed to having been throttled. */
+  /** Whether the call was throttled and changed nothing. */
   readonly isThrottled: boolean;
   /** Cycle, energy and stress state after the call. */
   readonly vitals: string | undefined;
-  /** Marks of the observations of a history, newest first, and its `total`. */
+  /** Marks of a history's observations, newest first; `total`: its count. */
   readonly marks: readonly string[] | undefined;
   /** Ids and names of a listing. */
   readonly listed: ReadonlyMap<string, string> | undefined;
   readonly total: number | undefined;
 };
 
-/** How a call ended, over all tries of its caller. */
+/** Outcome of a call over all its attempts. */
 export type Outcome =
   | { readonly kind: 'answered'; readonly seen: Seen }
-  /** It has happened, and the answer cannot be given any more. */
+  /** Applied, but the answer can no longer be replayed. */
   | { readonly kind: 'superseded' }
-  /** A definite failure: it has not happened and never will. */
+  /** Definite failure: not applied, and never will be. */
   | { readonly kind: 'refused'; readonly code: string; readonly reason: string | undefined }
   | { readonly kind: 'unknown' };
 
@@ -49,29 +49,29 @@ export type Call = {
   readonly account: string;
   /** Empty for a list, and for a create until its instance is known. */
   instance: string;
-  /** The version that the call was bound to by `If-Match`, as its ETag. */
+  /** ETag of `If-Match`, if any. */
   readonly ifMatch: string | undefined;
   readonly invokedMs: number;
   endedMs: number;
   outcome: Outcome;
 };
 
-/** The mark that an observation carries in its context, so that its row in the history is known. */
+/** Mark in an observation's context that identifies its history row. */
 export function markOf(callId: number, index: number): string {
   return `${callId}.${index}`;
 }
 
-/** The name that a call gives its instance. */
+/** Name that a call gives its instance. */
 export function nameOf(callId: number): string {
   return `n${callId}`;
 }
 
-/** What callers did and what they were answered, in the order in which they began. */
+/** Calls and answers in order of their start. */
 export class History {
   readonly calls: Call[] = [];
   #lastId = 0;
 
-  /** Notes that a caller begins. Until its end the outcome is unknown. */
+  /** Adds a call. The outcome is unknown until its end. */
   begin(fields: Pick<Call, 'requested' | 'account' | 'instance' | 'ifMatch' | 'invokedMs'>): Call {
     this.#lastId += 1;
     const call: Call = {
@@ -84,13 +84,13 @@ export class History {
     return call;
   }
 
-  /** The id that the next call gets, for marks and names that must be known before. */
+  /** Id of the next call, for marks and names needed in advance. */
   get nextId(): number {
     return this.#lastId + 1;
   }
 }
 
-/** What an answer means. */
+/** Outcome of an answer. */
 export function outcomeOfAnswer(answer: EngineAnswer): Outcome {
   const { data, pagination } = JSON.parse(
     typeof answer.body === 'string' ? answer.body : Buffer.from(answer.body).toString(),
@@ -113,7 +113,7 @@ export function outcomeOfAnswer(answer: EngineAnswer): Outcome {
   return { kind: 'answered', seen };
 }
 
-/** What a refusal means. */
+/** Outcome of an error. */
 export function outcomeOfError(error: unknown): Outcome {
   if (!(error instanceof Fault)) throw error;
   if (error.reason === 'outcome_unknown') return { kind: 'superseded' };
@@ -121,7 +121,7 @@ export function outcomeOfError(error: unknown): Outcome {
   return { kind: 'refused', code: error.code, reason: error.reason };
 }
 
-/** Cycle, energy and stress state as one text, whichever answer they stand in. */
+/** Text of cycle, energy and stress state, equal for all kinds of answers. */
 export function vitalsText(cycle: number, energy: number, stress: string): string {
   return `${cycle} ${energy} ${stress}`;
 }

@@ -21,7 +21,7 @@ import {
 import { Violation } from '#test/simulation/version-index';
 import { chunksOf } from '#test/storage/instance-rows';
 
-/** The instance of a scene, and its account. */
+/** Instance and account of a scene. */
 export const INSTANCE = 'inst_00000000000000aa';
 export const ACCOUNT = 'acc1';
 const CREATE = { kind: 'create', modeStrengths: [0.3, 0.2, 0.5, 0, 0.1, 0, 0], energyLevel: 0.8 };
@@ -34,7 +34,7 @@ const NOTHING: Seen = {
   total: undefined,
 };
 
-/** An honest instance: every call is carried out at once, answered, and stored in the end. */
+/** A correct instance: applies every call at once, answers it, and stores everything at the end. */
 export class HonestScene {
   readonly history = new History();
   readonly tables = new ActorTables();
@@ -104,7 +104,7 @@ export class HonestScene {
     return this.#answer(call, { ...NOTHING, marks, total: marks.length });
   }
 
-  /** The oldest `count` observations are trimmed. */
+  /** Trims the oldest `count` observations. */
   trim(count: number): Call {
     const trimmed = this.rows.slice(0, count);
     const marks = trimmed.map(({ contextJson }) => JSON.parse(contextJson).mark);
@@ -127,7 +127,7 @@ export class HonestScene {
     return this.#answer(call, { ...NOTHING, listed, total: listed.size });
   }
 
-  /** A refusal of something that did not happen. */
+  /** Refuses a request without effect. */
   refuse(requested: Requested): Call {
     const call = this.#begin(requested);
     this.#answer(call, NOTHING);
@@ -135,13 +135,13 @@ export class HonestScene {
     return call;
   }
 
-  /** Begins a call, which ends only if something ends it. */
+  /** Begins a call without ending it. */
   begin(requested: Requested, invokedMs: number): Call {
     const fields = { requested, account: ACCOUNT, instance: INSTANCE, ifMatch: undefined };
     return this.history.begin({ ...fields, invokedMs });
   }
 
-  /** Writes the stores as they are in the end. */
+  /** Writes the final stores. */
   store(): this {
     if (this.head.deletedAtMs === undefined) this.head = this.#headNow();
     const { version, deletedAtMs, name } = this.head;
@@ -162,7 +162,7 @@ export class HonestScene {
     checkListings(this.history, this.tables);
   }
 
-  /** The one line that the checks find. */
+  /** Returns the violation that the checks find. */
   violation(): string {
     try {
       this.check();
@@ -228,7 +228,7 @@ export class HonestScene {
   }
 }
 
-/** An instance with a life behind it. */
+/** An instance with a history. */
 export function lived(): HonestScene {
   const scene = new HonestScene();
   scene.process();
@@ -242,7 +242,7 @@ export function lived(): HonestScene {
   return scene;
 }
 
-/** Changes what an answer said. */
+/** Changes an answer. */
 export function reanswer(call: Call, seen: Partial<Seen>): void {
   if (call.outcome.kind !== 'answered') throw new Error('it was not answered');
   call.outcome = { kind: 'answered', seen: { ...call.outcome.seen, ...seen } };

@@ -1,30 +1,30 @@
 import { encodeGroup, linesOf } from '#actor-runtime/record-codec';
 import type { Append, JournalSteps, NewestSlots } from '#storage/ports/journal';
 
-/** The calls that a process makes. Each may fail by itself, and be broken on purpose. */
+/** Storage calls of a process. Each may fail randomly, or be broken on purpose. */
 export type SimulatedSteps = JournalSteps & {
-  /** Whether a writer finds a seal: `hasSeal`, on fewer replicas than a quorum where that is broken. */
+  /** Whether a writer finds a seal: `hasSeal`, on fewer replicas than a quorum if broken. */
   readonly look: (incarnation: string, replicas?: number) => Promise<boolean>;
   readonly putSeal: (incarnation: string, replicas?: number) => Promise<void>;
 };
 
-/** Breaks the calls of one process. `decided` is to hear of ends that are decided in any other way. */
+/** Breaks the calls of one process. `decided` must be told about ends decided otherwise. */
 export type JournalFlaw = (
   steps: SimulatedSteps,
   decided: (incarnation: string, end: number) => void,
 ) => SimulatedSteps;
 
-/** No seal is ever put there; readers take a decided end for one. */
+/** Seals are never written; readers use the decided end instead. */
 export const noSeal: JournalFlaw = (steps) => ({
   ...steps,
   putSeal: async () => undefined,
   hasSeal: async (incarnation) => (await steps.readEntry(incarnation, 'serial'))?.end !== undefined,
 });
 
-/** A writer acknowledges what is written. */
+/** A writer acknowledges without checking for a seal. */
 export const noLook: JournalFlaw = (steps) => ({ ...steps, look: async () => false });
 
-/** A writer looks, and writes when it has the answer. */
+/** A writer checks for a seal before writing instead of after. */
 export const lookFirst: JournalFlaw = (steps) => {
   const found = new Set<string>();
   return {
@@ -37,7 +37,7 @@ export const lookFirst: JournalFlaw = (steps) => {
   };
 };
 
-/** A writer looks while it writes. */
+/** A writer checks for a seal concurrently with writing. */
 export const lookMeanwhile: JournalFlaw = (steps) => {
   const found = new Set<string>();
   return {
@@ -51,19 +51,19 @@ export const lookMeanwhile: JournalFlaw = (steps) => {
   };
 };
 
-/** A writer asks one replica. */
+/** A writer checks for a seal on one replica only. */
 export const lookAtOne: JournalFlaw = (steps) => ({
   ...steps,
   look: (incarnation) => steps.look(incarnation, 1),
 });
 
-/** A seal counts as put when one replica has it. */
+/** A seal counts as written on one replica. */
 export const sealAtOne: JournalFlaw = (steps) => ({
   ...steps,
   putSeal: (incarnation) => steps.putSeal(incarnation, 1),
 });
 
-/** A slot counts as written when the next one is. */
+/** A slot counts as written once the next one is. */
 export const outOfOrder: JournalFlaw = (steps) => {
   const passed = perJournal(() => new Passed());
   return {
@@ -78,8 +78,8 @@ export const outOfOrder: JournalFlaw = (steps) => {
 };
 
 /**
- * A group that comes while the one before it is tried again goes into that one's slot, where the
- * actors stand in order then, and leaves its own slot empty.
+ * A group that arrives during a retry is merged into the retried slot, sorted by actor, and its own
+ * slot stays empty.
  */
 export const composedAgain: JournalFlaw = (steps) => {
   const retriedOf = perJournal(() => new Map<number, Retried>());
@@ -115,7 +115,7 @@ export const composedAgain: JournalFlaw = (steps) => {
   };
 };
 
-/** A slot that is tried again, and the groups that wait to go with it. */
+/** A retried slot, and the groups merged into it. */
 type Retried = {
   readonly joined: {
     readonly lines: readonly string[];
@@ -123,7 +123,7 @@ type Retried = {
   }[];
 };
 
-/** Which slots are written, to those that wait for one or a later one. */
+/** Notifies waiters when a slot or a later one is written. */
 class Passed {
   #newest = -1;
   #waiting: { readonly slot: number; readonly resolve: () => void }[] = [];
@@ -141,7 +141,7 @@ class Passed {
   }
 }
 
-/** A state for each journal of a process. */
+/** Separate state for each journal of a process. */
 function perJournal<State>(make: () => State): (incarnation: string) => State {
   const states = new Map<string, State>();
   return (incarnation) => {
@@ -151,7 +151,7 @@ function perJournal<State>(make: () => State): (incarnation: string) => State {
   };
 }
 
-/** Each sealer goes by the end that it has found. */
+/** Each sealer uses the end that it found, without a decision. */
 export const endNotDecided: JournalFlaw = (steps, decided) => {
   const ends = new Map<string, number>();
   return {
@@ -168,7 +168,7 @@ export const endNotDecided: JournalFlaw = (steps, decided) => {
   };
 };
 
-/** A sealer reads the slots and then puts the seal there. */
+/** A sealer reads the slots before it writes the seal. */
 export const readFirst: JournalFlaw = (steps) => {
   const read = new Map<string, NewestSlots | undefined>();
   return {
@@ -185,7 +185,7 @@ export const readFirst: JournalFlaw = (steps) => {
   };
 };
 
-/** A sealer takes the slot after the newest for the end, whatever is missing below. */
+/** A sealer takes the slot after the newest as the end and ignores gaps. */
 export const gapsIgnored: JournalFlaw = (steps) => {
   const newest = new Map<string, number>();
   return {

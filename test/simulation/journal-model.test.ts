@@ -5,13 +5,13 @@ import * as flaws from '#test/simulation/journal-flaws';
 import { journalHistory } from '#test/simulation/journal-model';
 import { Violation } from '#test/simulation/version-index';
 
-/** Histories of the protocol as it is, and within which every flaw of it must show. */
+/** Histories per run; every flaw must be detected within this number. */
 const HISTORIES = 1_500;
 const HISTORIES_MAX = 3_000;
 
-const journals = suite('a journal that is sealed while it is written, on three replicas');
+const journals = suite('a journal sealed while it is written, on three replicas');
 
-journals('loses nothing that was acknowledged, and every node reads the same tail', async () => {
+journals('loses no acknowledged record, and every node reads the same tail', async () => {
   let acknowledged = 0;
   let fenced = 0;
   for (let seed = 1; seed <= HISTORIES; seed += 1) {

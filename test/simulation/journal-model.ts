@@ -15,20 +15,20 @@ import { SimulatedStore } from '#test/simulation/simulated-store';
 import { Violation } from '#test/simulation/version-index';
 import { World } from '#test/simulation/world';
 
-/** The one journal of a history. */
+/** Journal of a history. */
 const JOURNAL = 'journal';
 
-/** How many nodes seal it. */
+/** Maximum number of sealing nodes. */
 const SEALERS_MAX = 3;
 
-/** How long a history is, in milliseconds: a long one sees truncations. */
+/** Duration of a short history in milliseconds; only long ones have truncations. */
 const SHORT_MS = 600;
 const LONG_MS = 24_000;
 
-/** When a long one has its first truncation, in milliseconds. */
+/** Time range of a long history's first truncation, in milliseconds. */
 const TRUNCATION_MS = [9_900, 10_700] as const;
 
-/** How one history went. */
+/** Result of one history. */
 export type JournalHistory = {
   readonly acknowledged: number;
   readonly seals: number;
@@ -36,10 +36,10 @@ export type JournalHistory = {
 };
 
 /**
- * One journal alone: a writer that appends all the time, up to three nodes that seal it and read its
- * tail, and the replicas, with far more faults than clusters get. Writer, seals and tail reader are
- * the real ones. Rejects with a `Violation` when an acknowledged record is lost, two ends are gone
- * by, or two tails differ.
+ * Simulates one journal alone: a continuous writer, up to three nodes that seal it and read its
+ * tail, and replicas, with far more faults than in a cluster. Writer, sealers and tail reader are
+ * the real code. Rejects with a `Violation` if an acknowledged record is lost, two ends are used,
+ * or two tails differ.
  */
 export async function journalHistory(seed: number, flaw?: JournalFlaw): Promise<JournalHistory> {
   const world = new World(seed);
@@ -53,12 +53,12 @@ class History {
   readonly #replicas: Replicas;
   readonly #store: SimulatedStore;
   readonly #isLong: boolean;
-  /** Lines that any two replicas give, and those that were acknowledged and are needed yet. */
+  /** Acknowledged lines that must be readable from any two replicas. */
   readonly #standing = new Set<string>();
   readonly #needed = new Map<string, number>();
   readonly #tails: (readonly string[])[] = [];
   #acknowledged = 0;
-  /** Groups below are not needed any more. */
+  /** Groups below are truncated. */
   #low = 0;
   #isOver = false;
 
@@ -90,7 +90,7 @@ class History {
     return { acknowledged: this.#acknowledged, seals, isFenced };
   }
 
-  /** Far more faults than a cluster would get through; a long history must reach its truncation. */
+  /** Injects many faults; a long history must still reach its truncation. */
   #trouble(): void {
     const { random } = this.#world;
     const rate = (most: number): number => random.pick([0, 0.3, 1]) * most;
@@ -131,7 +131,7 @@ class History {
     };
   }
 
-  /** Appends a few groups side by side until fenced, or until all sealers are through. */
+  /** Appends groups concurrently until fenced, or until all sealers have finished. */
   async #write(process: SimulatedProcess, store: JournalStore): Promise<boolean> {
     const { clock, random } = process;
     const writer = new JournalWriter(JOURNAL, { store, clock, ...UNNOTICED_APPENDS });
@@ -150,7 +150,7 @@ class History {
   }
 
   async #append(writer: JournalWriter, group: number, random: SeededRandom): Promise<void> {
-    // Drawn, so that lines of later groups may stand before those of earlier ones.
+    // Random ids, so that lines of later groups may sort before earlier ones.
     const actorId = `inst_${random.whole(0, 99)}`;
     const fields = { actor: 'instance', actorId, version: group + 1, callId: 0, atMs: 0 };
     const line = encodeRecord({ ...fields, event: { group } });
@@ -188,7 +188,7 @@ class History {
     this.#compare(lines);
   }
 
-  /** Tails differ at most by what was truncated meanwhile. */
+  /** Tails may differ only by truncated lines. */
   #compare(lines: readonly string[]): void {
     for (const other of this.#tails) {
       const [shorter, longer] = lines.length < other.length ? [lines, other] : [other, lines];
@@ -203,7 +203,7 @@ class History {
   }
 }
 
-/** Tries until the store answers. */
+/** Retries until the store answers. */
 async function again<Answer>(
   process: SimulatedProcess,
   ask: () => Promise<Answer>,

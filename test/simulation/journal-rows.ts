@@ -1,37 +1,37 @@
 import type { Append } from '#storage/ports/journal';
 import type { Mutation, Resolve } from '#test/simulation/replica-partition';
 
-/** A row of the table of slots; without its bytes where read repair brought only the mark. */
+/** A row of the slot table; without bytes if read repair brought only the mark. */
 export type SlotRow = { readonly records: Uint8Array | undefined; readonly lowWaterMark: number };
 
-/** The columns of a row that a head needs. */
+/** Columns of a row needed by a head. */
 export const markOf = ({ lowWaterMark }: SlotRow): SlotRow => ({
   records: undefined,
   lowWaterMark,
 });
 
-/** A row of the table of seals. */
+/** A row of the seal table. */
 export type SealRow = true;
 
-/** A slot's timestamp, the same in every try. */
+/** Timestamp of a slot, equal for all attempts. */
 const timestampOf = (slot: number): number => slot + 1;
 
 /** Above the timestamps of all slots. */
 const ABOVE_EVERY_SLOT = Number.MAX_SAFE_INTEGER;
 
-/** The one seal that there is: every sealer puts the same. */
+/** The seal, equal for all sealers. */
 export const SEAL: Mutation<number, SealRow> = {
   cells: [{ key: 0, timestamp: 1, row: true }],
   deletions: [],
 };
 
-/** The mutation that empties a journal. */
+/** Mutation that empties a journal. */
 export const NO_SLOTS: Mutation<number, SlotRow> = {
   cells: [],
   deletions: [{ timestamp: ABOVE_EVERY_SLOT }],
 };
 
-/** The one mutation that an append is: a slot, and with it the truncation below. */
+/** Mutation of an append: a slot, and the truncation below. */
 export function slotMutation({
   slot,
   records,
@@ -45,7 +45,7 @@ export function slotMutation({
   };
 }
 
-/** Of two values of one cell and one timestamp the larger stands, column by column. */
+/** For equal timestamps of a cell, the larger value wins, column by column. */
 export const resolveSlots: Resolve<SlotRow> = (one, other) => {
   const records = largerOf(one.records, other.records);
   const lowWaterMark = Math.max(one.lowWaterMark, other.lowWaterMark);

@@ -3,41 +3,41 @@ import { resolveSlots, type SlotRow } from '#test/simulation/journal-rows';
 import type { Mutation } from '#test/simulation/replica-partition';
 import { Violation } from '#test/simulation/version-index';
 
-/** Hears of what becomes of journals, at the moment at which it does. */
+/** Listener for state changes of journals, called immediately. */
 export type JournalListener = {
   readonly begun: (incarnation: string, by: string) => void;
-  /** A process has asked for a seal, which may come at any time. */
+  /** A process requested a seal, which may arrive at any time. */
   readonly sealing: (incarnation: string, by: string) => void;
-  /** A slot and all before it can be read from any two replicas from now on. */
+  /** A slot and all before it became readable from any two replicas. */
   readonly appended: (incarnation: string, slot: number, lines: readonly string[]) => void;
-  /** Lines cannot be read any more that could, or will not be read: the journal ends before. */
+  /** Lines are no longer readable, or never will be: the journal ends before them. */
   readonly withdrawn: (incarnation: string, slot: number, lines: readonly string[]) => void;
-  /** A replica has deleted the slots below. */
+  /** A replica deleted the slots below. */
   readonly truncated: (incarnation: string, below: number) => void;
-  /** The end of a journal is decided. */
+  /** The end of a journal was decided. */
   readonly ended: (incarnation: string, by: string) => void;
   readonly fail: (violation: Violation) => void;
 };
 
-/** What any two replicas give of a slot, and the bytes where all that have it have the same. */
+/** Content of a slot readable from any two replicas; bytes if all copies agree. */
 type Standing = { readonly lines: readonly string[]; readonly bytes: Uint8Array | undefined };
 
-/** What is known of a journal. */
+/** State of a watched journal. */
 type Watched = {
-  /** By slot: also above a gap. */
+  /** By slot, including slots above a gap. */
   readonly standing: Map<number, Standing>;
-  /** The first slot that cannot be read from any two replicas. */
+  /** First slot that is not readable from every two replicas. */
   gap: number;
   low: number;
   end: number | undefined;
 };
 
-/** What each replica has of a slot. */
+/** Rows of a slot on each replica. */
 type RowsOf = (incarnation: string, slot: number) => readonly (SlotRow | undefined)[];
 
 /**
- * Watches the replicas of all journals from outside: which slots a sealer would find now, and
- * with which bytes. Fails where an end is decided twice, or past what can be read.
+ * Watches all journals' replicas from outside: which slots a sealer would find now, with which
+ * bytes. Fails if an end is decided twice, or beyond the readable slots.
  */
 export class JournalWatch {
   readonly #rowsOf: RowsOf;
@@ -49,7 +49,7 @@ export class JournalWatch {
     this.#listener = listener;
   }
 
-  /** A replica has taken a mutation in. */
+  /** A replica applied a mutation. */
   applied(incarnation: string, { cells, deletions }: Mutation<number, SlotRow>): void {
     const journal = this.#journal(incarnation);
     for (const { key } of cells) this.#look(incarnation, journal, key);
@@ -58,7 +58,7 @@ export class JournalWatch {
     if (below > journal.low) this.#truncate(incarnation, journal, below);
   }
 
-  /** A sealer goes by this end from now on. */
+  /** A sealer decided this end. */
   decided(incarnation: string, end: number, by: string): void {
     const journal = this.#journal(incarnation);
     if (journal.end !== undefined) {
@@ -120,7 +120,7 @@ export class JournalWatch {
   }
 }
 
-/** What every two replicas give together; undefined while two of them have no row. */
+/** Content readable from every two replicas; undefined if two replicas have no row. */
 function standingOf(rows: readonly (SlotRow | undefined)[]): Standing | undefined {
   const found = rows.flatMap((row) => row?.records ?? []);
   const [first] = found;

@@ -1,4 +1,4 @@
-/** An answer that comes later, and that its host does not take for one. */
+/** A delayed answer that its host does not recognize as a promise. */
 export class Later {
   readonly #answer: Promise<unknown>;
 

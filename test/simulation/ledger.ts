@@ -3,40 +3,40 @@ import type { AdmitCall, LimiterAnswer, LimiterClient, MeteredCall } from '#grpc
 import type { JournalRecord } from '#storage/ports/journal';
 import { Violation } from '#test/simulation/version-index';
 
-/** What an account's callers were granted and what engines did for it, in one month or window. */
+/** Granted and committed cycles of an account, by month and window. */
 export type Grants = {
-  /** Admitted requests, by the Unix second at which their window was to end. */
+  /** Admitted requests, by the Unix second of their window's end. */
   readonly windows: Map<number, number>;
-  /** Cycles that engines have committed, by the Unix second at which their month ends. */
+  /** Committed cycles, by the Unix second of their month's end. */
   readonly committed: Map<number, number>;
-  /** Committed cycles of calls that were tried in two months, and may be charged in either. */
+  /** Committed cycles of calls attempted in two months, which either may charge. */
   readonly committedInEither: number;
-  /** Cycles of calls that no limiter was seen to settle: they may stay reserved, and expire. */
+  /** Cycles of calls without an observed settlement: they may stay reserved and expire. */
   readonly unsettled: number;
 };
 
-/** One call, over all its tries. */
+/** One call over all its attempts. */
 type Metered = {
   readonly accountId: string;
   cycles: number;
-  /** Admissions that may have happened, and settlements that have. */
+  /** Possible admissions, and completed settlements. */
   admissions: number;
   settlements: number;
-  /** Whether an admission may come after its own settlement, because no caller waited for it. */
+  /** Whether an admission may arrive after its settlement, because no caller waited. */
   isUnsure: boolean;
-  /** The months of its grants. */
+  /** Months of its grants. */
   readonly months: Set<number>;
 };
 
-/** What one version of an instance committed, and the slots of journals that hold a copy of it. */
+/** Cycles committed by one version of an instance, and the journal slots with a copy. */
 type Committed = { readonly callId: number; readonly cycles: number; readonly places: Set<string> };
 
 /**
- * What a world's callers, edges and engines know of cycles and requests, to be held against what its
- * meters say. Fails at once when cycles are committed for a call that was not admitted.
+ * Cycles and requests as seen by callers, edges and engines, for comparison with meters. Fails at
+ * once if cycles are committed for a call without an admission.
  */
 export class Ledger {
-  /** Whether the plans are those of the scenario; requests are counted as long as they are. */
+  /** Whether the scenario's plans apply; requests are only counted then. */
   isLimited = true;
   readonly #fail: (violation: Violation) => void;
   readonly #calls = new Map<number, Metered>();
@@ -48,7 +48,7 @@ export class Ledger {
     this.#fail = fail;
   }
 
-  /** The limiter, heard by this ledger; `note` takes lines for the trace. */
+  /** Wraps a limiter client to record its calls; `note` receives trace lines. */
   hearing(limiter: LimiterClient, note: (text: string) => void): LimiterClient {
     return {
       ask: async (call) => {
@@ -68,7 +68,7 @@ export class Ledger {
     };
   }
 
-  /** These records of engines and limiters can be recovered from a slot of a journal. */
+  /** These records became recoverable from a journal slot. */
   appended(incarnation: string, slot: number, records: readonly JournalRecord[]): void {
     for (const { actor, actorId, version, callId, event } of records) {
       if (actor !== 'instance') continue;
@@ -85,19 +85,19 @@ export class Ledger {
     }
   }
 
-  /** These records will not be recovered from this slot: their journal has ended before it. */
+  /** These records will not be recovered from this slot: their journal ended before it. */
   withdrawn(incarnation: string, slot: number, records: readonly JournalRecord[]): void {
     for (const { actorId, version, callId } of records) {
       const key = `${actorId} ${version}`;
       const committed = this.#committed.get(key);
       if (committed?.callId !== callId) continue;
       committed.places.delete(`${incarnation} ${slot}`);
-      // Another node may have taken them over before.
+      // Another node may have taken them over already.
       if (committed.places.size === 0) this.#committed.delete(key);
     }
   }
 
-  /** Everything that is known of an account. */
+  /** All grants and commits of an account. */
   of(accountId: string): Grants {
     const committed = new Map<number, number>();
     let committedInEither = 0;
@@ -106,7 +106,7 @@ export class Ledger {
       const call = this.#calls.get(callId);
       if (call?.accountId !== accountId) continue;
       const [month = 0, ...others] = call.months;
-      // A try without an answer may have been admitted in the next month.
+      // An unanswered attempt may have been admitted in the next month.
       if (others.length > 0 || (call.isUnsure && month < newest)) committedInEither += cycles;
       if (others.length === 0) committed.set(month, (committed.get(month) ?? 0) + cycles);
     }
@@ -169,7 +169,7 @@ export class Ledger {
   }
 }
 
-/** Whether more than a request is at stake. */
+/** Whether the call costs cycles, not only a request. */
 function isOfCycles(call: MeteredCall): boolean {
   return call.kind === 'settle' || call.cycles > 0;
 }
@@ -179,12 +179,12 @@ function textOf(call: MeteredCall): string {
   return `${call.kind} ${cycles} of ${call.accountId} for call ${call.callId}`;
 }
 
-/** An admission that has reserved nothing. */
+/** Removes an admission that reserved nothing. */
 function withdraw({ cycles }: AdmitCall, metered: Metered): void {
   if (cycles > 0) metered.admissions -= 1;
 }
 
-/** How many observations a stored event of an instance holds. Source: `recordOfEvent`. */
+/** Number of observations in a stored instance event. Source: `recordOfEvent`. */
 function cyclesOf(event: unknown): number {
   const [, , , kind, , , observations] = event as readonly unknown[];
   return kind === 'observed' && Array.isArray(observations) ? observations.length : 0;

@@ -1,18 +1,16 @@
 import { parentPort } from 'node:worker_threads';
 import { type Simulated, SimulationFailure, simulate } from '#test/simulation/simulate';
 
-/*
- * As a thread of its own: looks at every seed that it is sent and answers with what it found.
- */
+/* Worker thread: runs each received seed and returns the result. */
 
-/** What became of a seed: its history's figures, or lines that say what went wrong. */
+/** Result of a seed: figures of its history, or failure lines. */
 export type Looked = {
   readonly seed: number;
   readonly result?: Simulated;
   readonly failure?: { readonly trace: readonly string[]; readonly lines: readonly string[] };
 };
 
-/** Runs the history that a seed names; each line of its trace goes to `hear`. */
+/** Runs the history of a seed; `hear` receives the trace lines. */
 export async function lookAtSeed(seed: number, hear?: (line: string) => void): Promise<Looked> {
   try {
     return { seed, result: await simulate(seed, hear === undefined ? {} : { hear }) };

@@ -5,12 +5,12 @@ import { Worker } from 'node:worker_threads';
 import { type Looked, lookAtSeed } from '#test/simulation/look-at-seed';
 
 /*
- * Runs simulated clusters: `--seed N` one of them, with its trace if `--trace` is given; otherwise
- * one after the other from `--from` on, in `--jobs` threads, for `--minutes`. Ends with status 1 at
- * the first failure, with `--keep` at the end.
+ * Runs simulated clusters. `--seed N` runs one, with its trace if `--trace` is given. Otherwise
+ * runs seeds from `--from` in `--jobs` threads for `--minutes`. Exit status 1 at the first failure,
+ * or at the end with `--keep`.
  */
 
-/** How often a long run says how far it is, in ms. */
+/** Interval between progress lines of a long run, in ms. */
 const PROGRESS_MS = 60_000;
 
 const { values } = parseArgs({

@@ -2,17 +2,17 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { simulateSeed } from '#test/simulation/simulate-seed';
 
-/** Seeds to try, as many as fit into `SECONDS`. The seeds below are in `simulation.test.ts`. */
+/** First seed; earlier ones are in `simulation.test.ts`. Runs as many as fit into `SECONDS`. */
 const FIRST_SEED = 49;
 const LAST_SEED = 300;
 const SECONDS = 90;
 
-/** Fewer seeds would prove little, even on a busy machine. */
+/** Minimum number of seeds, even on a busy machine. */
 const SEEDS_MIN = 40;
 
 const many = suite('many simulated clusters');
 
-many('keep every promise, whatever fails', async () => {
+many('keep every guarantee under all faults', async () => {
   const endMs = performance.now() + SECONDS * 1_000;
   let seed = FIRST_SEED;
   let acknowledged = 0;

@@ -9,10 +9,10 @@ import { patiently } from '#test/simulation/patiently';
 import type { SimulatedCluster } from '#test/simulation/simulated-cluster';
 import type { SimulatedEdge } from '#test/simulation/simulated-edge';
 
-/** Between two instances that are looked at, in milliseconds; a real run comes once a day. */
+/** Pause between two instances, in milliseconds; a real run starts once a day. */
 const PAUSE_MS = [100, 1_500] as const;
 
-/** What a trim answers beside what it is answered itself. */
+/** Empty fields of a trim's answer. */
 const NOTHING_SEEN = {
   etag: '',
   isThrottled: false,
@@ -22,12 +22,12 @@ const NOTHING_SEEN = {
   total: undefined,
 };
 
-/** What is to go of an instance. */
+/** Planned trim of an instance. */
 type Plan = { readonly floor: Floor; readonly marks: readonly string[] };
 
 /**
- * Has engines trim instances while callers use them, as `ctl retention apply` does, up to a row that is
- * drawn; until the load ends.
+ * Trims instances up to random rows while callers use them, like `ctl retention apply`, until the
+ * load ends.
  */
 export async function operate(cluster: SimulatedCluster, history: History): Promise<void> {
   const { world, scenario } = cluster;
@@ -46,7 +46,7 @@ export async function operate(cluster: SimulatedCluster, history: History): Prom
   }
 }
 
-/** What is to go; undefined: nothing, or the tables do not say it just now. */
+/** Plans a trim; undefined if there is nothing to trim or the tables are unavailable. */
 async function planned(
   { world }: SimulatedCluster,
   edge: SimulatedEdge,
@@ -109,6 +109,6 @@ async function asked(edge: SimulatedEdge, call: Call, floor: Floor): Promise<Out
     command: { kind: 'trim', ...floor },
   });
   const { data } = JSON.parse(Buffer.from(body).toString());
-  // Where it was not new it may have been another try of this call that did it.
+  // If not new, another attempt of this call may have done it.
   return data.is_new === true ? { kind: 'answered', seen: NOTHING_SEEN } : { kind: 'unknown' };
 }

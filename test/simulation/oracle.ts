@@ -3,16 +3,16 @@ import type { InstanceHead } from '#storage/ports/instances';
 import type { JournalRecord } from '#storage/ports/journal';
 import { Violation } from '#test/simulation/version-index';
 
-/** The heads that any reader finds at the least. */
+/** Minimum heads that any reader finds. */
 type Heads = { head(id: string): Pick<InstanceHead, 'version'> | undefined };
 
-/** What can be recovered of a journal: the versions of every actor, and the slots that hold them. */
+/** Recoverable content of a journal: versions of every actor with their slots. */
 type Tail = Map<string, Map<number, number>>;
 
 /**
- * Watches the stores from outside and knows at every moment whether everything ever answered could
- * still be recovered: stored in the head, or standing in the tail of the journal of the shard's
- * owner without a gap. So a fault is found where it happens and not where it is felt.
+ * Watches the stores from outside and checks at every moment that every answered version is
+ * recoverable: stored in the head, or in the gapless journal tail of the shard's owner. Detects a
+ * bug where it happens instead of where its effect shows.
  */
 export class Oracle {
   readonly #heads: Heads;
@@ -20,7 +20,7 @@ export class Oracle {
   readonly #fail: (violation: Violation) => void;
   readonly #owners = new Map<number, string>();
   readonly #tails = new Map<string, Tail>();
-  /** The highest version that anybody was answered with. */
+  /** Highest answered version of each instance. */
   readonly #answered = new Map<string, number>();
 
   constructor(heads: Heads, shardOf: (id: string) => number, fail: (violation: Violation) => void) {
@@ -29,14 +29,14 @@ export class Oracle {
     this.#fail = fail;
   }
 
-  /** A caller was answered with a version. */
+  /** A caller received a version. */
   answered(instance: string, version: number): void {
     if (version <= (this.#answered.get(instance) ?? 0)) return;
     this.#answered.set(instance, version);
     this.#look(instance, 'an answer');
   }
 
-  /** Records can be recovered from a journal. */
+  /** Records became recoverable from a journal. */
   appended(incarnation: string, slot: number, records: readonly JournalRecord[]): void {
     const actors = this.#tails.get(incarnation) ?? new Map();
     this.#tails.set(incarnation, actors);
@@ -48,7 +48,7 @@ export class Oracle {
     }
   }
 
-  /** Records cannot be recovered any more. */
+  /** Records are no longer recoverable. */
   withdrawn(incarnation: string, slot: number, records: readonly JournalRecord[]): void {
     for (const { actor, actorId, version } of records) {
       if (actor !== 'instance') continue;
@@ -58,7 +58,7 @@ export class Oracle {
     }
   }
 
-  /** Slots of a journal are deleted. */
+  /** Slots of a journal were deleted. */
   truncated(incarnation: string, below: number): void {
     const actors = this.#tails.get(incarnation) ?? new Map();
     for (const [instance, versions] of actors) {
@@ -74,7 +74,7 @@ export class Oracle {
     }
   }
 
-  /** A shard has another owner. */
+  /** A shard changed its owner. */
   changed({ shard, owner }: ShardRow): void {
     this.#owners.set(shard, owner);
     for (const instance of this.#answered.keys()) {
@@ -87,7 +87,7 @@ export class Oracle {
     this.#look(instance, 'a head');
   }
 
-  /** Looks at an instance if the journal is that of its shard's owner. */
+  /** Checks an instance if the journal belongs to its shard's owner. */
   #lookAt(instance: string, incarnation: string, when: string): void {
     if (this.#owners.get(this.#shardOf(instance)) === incarnation) this.#look(instance, when);
   }

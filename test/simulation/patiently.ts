@@ -2,10 +2,10 @@ import { Fault } from '#errors/fault';
 import type { SimulatedEdge } from '#test/simulation/simulated-edge';
 import type { World } from '#test/simulation/world';
 
-/** How long a caller waits for its edge, in milliseconds: longer than any call may take. */
+/** Caller's timeout for an edge in milliseconds, above the maximum duration of a call. */
 const PATIENCE_MS = 12_000;
 
-/** Waits for an edge that may die, or never answer. */
+/** Waits for an edge that may die or never answer. */
 export function patiently<Answer>(
   world: World,
   edge: SimulatedEdge,

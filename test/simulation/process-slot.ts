@@ -2,17 +2,17 @@ import type { NodeProcess } from '#test/simulation/simulated-node';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { World } from '#test/simulation/world';
 
-/** What a slot needs of its world. */
+/** Dependencies of a slot. */
 export type SlotPorts<Running> = {
   readonly world: World;
-  /** Makes the operating-system process for the next life. */
+  /** Creates the simulated process of the next life. */
   readonly processOf: (name: string) => SimulatedProcess;
   readonly start: (process: SimulatedProcess) => Running;
-  /** Hears whenever something is done to the process that may make others miss it. */
+  /** Called for every disturbance after which peers may suspect the process. */
   readonly onDisturbed: (name: string) => void;
 };
 
-/** A place in the cluster where one process after another lives. */
+/** A place in the cluster for consecutive processes. */
 export class ProcessSlot<Running extends NodeProcess = NodeProcess> {
   readonly name: string;
   readonly #ports: SlotPorts<Running>;
@@ -24,12 +24,12 @@ export class ProcessSlot<Running extends NodeProcess = NodeProcess> {
     this.#ports = ports;
   }
 
-  /** Who lives here now. */
+  /** Current process. */
   get running(): Running | undefined {
     return this.#running;
   }
 
-  /** Starts a process unless one runs. */
+  /** Starts a process unless one is running. */
   start(): void {
     if (this.#running !== undefined) return;
     const { processOf, start } = this.#ports;
@@ -50,7 +50,7 @@ export class ProcessSlot<Running extends NodeProcess = NodeProcess> {
     world.after(downMs, () => this.start());
   }
 
-  /** SIGTERM; when all is given up another process starts after `downMs`. */
+  /** SIGTERM; after a clean stop, another process starts after `downMs`. */
   restart(downMs: number): void {
     const running = this.#running;
     if (running === undefined || this.#isStopping) return;
@@ -63,7 +63,7 @@ export class ProcessSlot<Running extends NodeProcess = NodeProcess> {
     );
   }
 
-  /** The process stops for a while, or the machine under it does. */
+  /** Pauses the process, or suspends its machine. */
   pause(how: 'stop' | 'suspend', forMs: number): void {
     const process = this.#running?.process;
     if (process === undefined) return;
@@ -76,7 +76,7 @@ export class ProcessSlot<Running extends NodeProcess = NodeProcess> {
     });
   }
 
-  /** Lets the process leave in good order for good, when a restart that has begun is over. */
+  /** Stops the process cleanly and permanently, after any pending restart. */
   async stop(): Promise<void> {
     const { world } = this.#ports;
     while (this.#isStopping) await world.sleep(100);

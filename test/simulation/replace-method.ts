@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 
-/** The names of an owner's methods. */
+/** Method names of an owner. */
 type MethodOf<Owner> = {
   [Name in keyof Owner]: Owner[Name] extends (...args: never[]) => unknown ? Name : never;
 }[keyof Owner];
 
-/** What comes in the place of a method: it is given the method, the object and the arguments. */
+/** Replacement of a method; receives the original method, the object and the arguments. */
 type Substitute<Owner, Method> = Method extends (...args: infer Args) => infer Result
   ? (original: (...args: Args) => Result, self: Owner, ...args: Args) => Result
   : never;
 
-/** Puts another method in the place of one of a class, until the stack is disposed. */
+/** Replaces a method of a class until the stack is disposed. */
 export function replaceMethod<Owner extends object, Name extends MethodOf<Owner>>(
   stack: DisposableStack,
   { prototype }: { readonly prototype: Owner },
@@ -28,7 +28,7 @@ export function replaceMethod<Owner extends object, Name extends MethodOf<Owner>
   });
 }
 
-/** Puts another getter in the place of one of a class, until the stack is disposed. */
+/** Replaces a getter of a class until the stack is disposed. */
 export function replaceGetter<Owner extends object, Name extends keyof Owner & string>(
   stack: DisposableStack,
   { prototype }: { readonly prototype: Owner },

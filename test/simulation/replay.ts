@@ -7,17 +7,16 @@ import { type Requested, vitalsText } from '#test/simulation/history';
 
 const report = newReport();
 
-/** A reset that happened, or whose mode is not known. */
+/** A reset that happened; `either` if its mode is unknown. */
 export type ResetMode = 'initial' | 'default' | 'either';
 
-/** What callers were answered about the state after an observation, by its mark. */
+/** Answered state after an observation, by its mark. */
 export type AnsweredVitals = ReadonlyMap<string, string>;
 
 /**
- * Whether a stored history, run through the model again, comes to the stored state, and passes
- * through every state that callers were answered. `resets` are the modes between the generations; where
- * one is not known both are tried. Callers' timestamps lie before any creation or reset, so that no
- * interval is counted from one.
+ * Whether replaying a stored history gives the stored state and passes every answered state.
+ * `resets` are the modes between generations; both modes are tried if unknown. Callers' timestamps
+ * lie before any creation or reset, so that these do not affect intervals.
  */
 export function isReplayed(
   create: Extract<Requested, { kind: 'create' }>,
@@ -41,11 +40,11 @@ export function isReplayed(
     return mode !== 'initial' && replay(resetToDefault(state), generation + 1);
   };
   if (floor === undefined) return replay(createState(create), 0);
-  // Where resets of unknown mode lie before the floor it may have no state to start from.
+  // With resets of unknown mode before the floor, the floor may have no start state.
   return floor.state === undefined || replay(unpackedState(floor.state), first);
 }
 
-/** Runs rows; false when a state on the way is not the one that was answered. */
+/** Replays rows; false if a state differs from the answered one. */
 function runs(
   state: State,
   rows: readonly HistoryRow[],
@@ -63,7 +62,7 @@ function runs(
   return true;
 }
 
-/** Cycle, energy and stress state as answers show them. */
+/** Cycle, energy and stress state as in answers. */
 function vitalsIn(state: State): string {
   readReport(state, report);
   const { cycle, energy, stressLevel } = report.snapshot;

@@ -1,46 +1,46 @@
-/** What a partition's rows are ordered by. */
+/** Sort key of a partition's rows. */
 export type RowKey = number | string;
 
-/** A row and the timestamp that it was written with. */
+/** A row with its write timestamp. */
 export type Cell<Key extends RowKey, Row> = {
   readonly key: Key;
   readonly timestamp: number;
   readonly row: Row;
 };
 
-/** Keys from `from` to before `below`; without them there is no such bound. */
+/** Keys from `from` up to, not including, `below`; either bound may be absent. */
 export type KeyRange<Key extends RowKey> = {
   readonly from?: Key | undefined;
   readonly below?: Key | undefined;
 };
 
-/** Deletes what was or will be written in a range at its timestamp or below. */
+/** Deletes everything in a range with its timestamp or an earlier one, even if it arrives later. */
 export type Deletion<Key extends RowKey> = KeyRange<Key> & { readonly timestamp: number };
 
-/** Rows and deletions of one partition, which a replica has together or not at all. */
+/** Rows and deletions of one partition, applied atomically by a replica. */
 export type Mutation<Key extends RowKey, Row> = {
   readonly cells: readonly Cell<Key, Row>[];
   readonly deletions: readonly Deletion<Key>[];
 };
 
-/** What a read asks for: a range, or the newest rows. */
+/** Query: a range, or the newest rows. */
 export type Query<Key extends RowKey, Row = never> = KeyRange<Key> & {
   readonly newest?: number;
-  /** A row with the columns alone that are asked for; read repair gives a replica no others. */
+  /** Projects a row to the queried columns; read repair copies only these. */
   readonly columns?: (row: Row) => Row;
 };
 
-/** Of two rows with one timestamp the one that stands; `one` itself where it stands as it is. */
+/** Winner of two rows with equal timestamps; `one` itself if unchanged. */
 export type Resolve<Row> = (one: Row, other: Row) => Row;
 
 /**
- * One partition on one replica, as Cassandra keeps it: the highest timestamp wins, a deletion wins
- * over a row of its own timestamp, and the order in which mutations come changes nothing.
+ * One partition on one replica with Cassandra's rules: the highest timestamp wins, a deletion wins
+ * over a row of equal timestamp, and the order of mutations does not matter.
  */
 export class ReplicaPartition<Key extends RowKey, Row> {
   readonly #resolve: Resolve<Row>;
   readonly #cells = new Map<Key, Cell<Key, Row>>();
-  /** The keys of all cells, in order. */
+  /** Keys of all cells, in order. */
   #keys: Key[] = [];
   #deletions: Deletion<Key>[] = [];
 
@@ -48,18 +48,18 @@ export class ReplicaPartition<Key extends RowKey, Row> {
     this.#resolve = resolve;
   }
 
-  /** Takes a mutation in. */
+  /** Applies a mutation. */
   apply({ cells, deletions }: Mutation<Key, Row>): void {
     for (const deletion of deletions) this.#delete(deletion);
     for (const cell of cells) this.#put(cell);
   }
 
-  /** The row of a key, if there is one. */
+  /** Row of a key, if any. */
   row(key: Key): Row | undefined {
     return this.#cells.get(key)?.row;
   }
 
-  /** What stands and what is deleted where a query looks, and the range that this is all of. */
+  /** Rows and deletions in a query's range, and the range completely covered. */
   read(query: Query<Key, Row>): Mutation<Key, Row> & { readonly range: KeyRange<Key> } {
     const keys = this.#keysOf(query);
     const [first] = keys;
@@ -70,7 +70,7 @@ export class ReplicaPartition<Key extends RowKey, Row> {
     return { cells: cells.map((cell) => ({ ...cell, row: columns(cell.row) })), deletions, range };
   }
 
-  /** What of a mutation would change something here. */
+  /** Part of a mutation that would change this replica. */
   lacking({ cells, deletions }: Mutation<Key, Row>): Mutation<Key, Row> {
     return {
       cells: cells.filter((cell) => !this.#isDeleted(cell) && this.#standing(cell) !== undefined),
@@ -98,7 +98,7 @@ export class ReplicaPartition<Key extends RowKey, Row> {
     this.#cells.set(cell.key, standing);
   }
 
-  /** What stands after a cell has come; undefined when that is what stood before. */
+  /** New cell after a write; undefined if unchanged. */
   #standing(cell: Cell<Key, Row>): Cell<Key, Row> | undefined {
     const before = this.#cells.get(cell.key);
     if (before === undefined || before.timestamp < cell.timestamp) return cell;
@@ -128,7 +128,7 @@ export class ReplicaPartition<Key extends RowKey, Row> {
     );
   }
 
-  /** The place of the first key that is not below `key`. */
+  /** Index of the first key not below `key`. */
   #placeOf(key: Key): number {
     let low = 0;
     let high = this.#keys.length;
@@ -142,7 +142,7 @@ export class ReplicaPartition<Key extends RowKey, Row> {
   }
 }
 
-/** What replicas' answers to one query say together, as far as all of them speak of it. */
+/** Merges replicas' answers to one query, within the range covered by all. */
 export function merged<Key extends RowKey, Row>(
   parts: readonly ReturnType<ReplicaPartition<Key, Row>['read']>[],
   { newest, ...range }: Query<Key, Row>,
@@ -155,7 +155,7 @@ export function merged<Key extends RowKey, Row>(
   return { cells: newest === undefined ? cells : cells.slice(-newest), deletions };
 }
 
-/** Whether a deletion makes nothing of another. */
+/** Whether a deletion includes another. */
 function covers<Key extends RowKey>(inner: Deletion<Key>): (outer: Deletion<Key>) => boolean {
   return ({ from, below, timestamp }) =>
     timestamp >= inner.timestamp &&
@@ -163,7 +163,7 @@ function covers<Key extends RowKey>(inner: Deletion<Key>): (outer: Deletion<Key>
     (below === undefined || (inner.below !== undefined && inner.below <= below));
 }
 
-/** The part of a deletion that lies in a range. */
+/** Part of a deletion within a range. */
 function clipped<Key extends RowKey>(
   deletion: Deletion<Key>,
   range: KeyRange<Key>,

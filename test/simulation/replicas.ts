@@ -10,25 +10,25 @@ import {
 } from '#test/simulation/replica-partition';
 import type { World } from '#test/simulation/world';
 
-/** How many replicas keep each row, and how many of them are a quorum. */
+/** Number of replicas per row, and the quorum. */
 export const REPLICAS = 3;
 const QUORUM = 2;
 
-/** Probabilities, each per mutation or read and replica. */
+/** Probabilities per mutation or read, and replica. */
 export type ReplicaFaults = {
-  /** Has a mutation up to seconds later. */
+  /** Receives a mutation up to seconds late. */
   readonly late: number;
-  /** Has it much later: a hint that another replica kept. */
+  /** Receives a mutation much later, as a hint of another replica. */
   readonly hinted: number;
-  /** Has it again later. */
+  /** Receives a mutation twice. */
   readonly doubled: number;
-  /** Never has it, unless a read repairs it. */
+  /** Never receives a mutation, except by read repair. */
   readonly lost: number;
   /** Does not answer a read. */
   readonly mute: number;
 };
 
-/** Replicas that get everything at once. */
+/** Replicas without faults. */
 export const NO_REPLICA_FAULTS: ReplicaFaults = {
   late: 0,
   hinted: 0,
@@ -37,45 +37,45 @@ export const NO_REPLICA_FAULTS: ReplicaFaults = {
   mute: 0,
 };
 
-/** How long anything travels between two servers, in milliseconds. */
+/** Network latency between two servers, in milliseconds. */
 const TRAVEL_MS = [0.05, 0.6] as const;
 
-/** How late a late mutation is, a hint, and a double, in milliseconds. */
+/** Delays of late mutations, hints and duplicates, in milliseconds. */
 const LATE_MS = [1, 3_000] as const;
 const HINT_MS = [3_000, 90_000] as const;
 const DOUBLE_MS = [1, 12_000] as const;
 
-/** How long after its return a replica has what was kept for it, in milliseconds. */
+/** Delay until a returned replica receives its hints, in milliseconds. */
 const RETURN_MS = [0, 5_000] as const;
 
-/** When the server that was asked gives up; in half of the cases it says nothing at all. */
+/** Timeout of the coordinator in milliseconds; in half of the cases it never answers. */
 const GIVE_UP_MS = [5, 1_500] as const;
 
-/** Hears of everything that a replica takes in, when it has. */
+/** Called after a replica has applied a mutation. */
 export type AppliedListener<Key extends RowKey, Row> = (
   partition: string,
   mutation: Mutation<Key, Row>,
 ) => void;
 
-/** What is asked of how many replicas: a quorum unless something is broken on purpose. */
+/** A request's name and number of replicas; a quorum unless broken on purpose. */
 type Asked = { readonly name: string; readonly replicas?: number | undefined };
 
 /**
- * Three servers of a world that each have every row, or have it later, or not. A plain write is
- * answered when two of them have it; then, or without an answer, the third may get it at any time.
- * A read asks two, and what either lacks of both is written to it before the answer.
+ * Three simulated servers, which may each receive a row at once, late or never. A write is answered
+ * once two have it; the third may receive it at any time. A read asks two, and repairs both before
+ * the answer.
  */
 export class Replicas {
   readonly world: World;
   faults: ReplicaFaults = NO_REPLICA_FAULTS;
-  /** What comes for a replica that is away, once it is back. */
+  /** Pending changes for absent replicas. */
   readonly #away = new Map<number, (() => void)[]>();
 
   constructor(world: World) {
     this.world = world;
   }
 
-  /** Takes a replica away, or brings it back. */
+  /** Takes a replica down or up. */
   setAway(replica: number, isAway: boolean): void {
     const kept = this.#away.get(replica) ?? [];
     if (isAway) {
@@ -88,13 +88,13 @@ export class Replicas {
     }
   }
 
-  /** Every replica is there, and nothing new comes late. */
+  /** Brings every replica up and stops new delays. */
   heal(): void {
     this.faults = NO_REPLICA_FAULTS;
     for (const replica of [...this.#away.keys()]) this.setAway(replica, false);
   }
 
-  /** Replicas to ask, in the order of chance, without those away. */
+  /** Random available replicas. */
   #draw(count: number): number[] {
     const there = Array.from({ length: REPLICAS }, (_, replica) => replica).filter(
       (replica) => !this.#away.has(replica),
@@ -106,7 +106,7 @@ export class Replicas {
     return drawn;
   }
 
-  /** Lets a replica do something soon, later, or never. */
+  /** Runs an action on a replica at once, late or never. */
   #send(replica: number, name: string, apply: () => void): void {
     const { random } = this.world;
     const { late, hinted, lost, doubled } = this.faults;
@@ -125,13 +125,13 @@ export class Replicas {
     if (random.happens(doubled)) arriveIn(travelMs + random.between(...DOUBLE_MS));
   }
 
-  /** Lets every replica apply something, soon, late or never; fulfils when a quorum has. */
+  /** Applies a write on every replica at once, late or never; resolves at a quorum. */
   write(name: string, apply: (replica: number) => void, quorum = QUORUM): Promise<void> {
     const all = Array.from({ length: REPLICAS }, (_, replica) => replica);
     return this.#until(quorum, name, true, (done) => this.#sendAll(all, name, apply, done));
   }
 
-  /** Asks replicas that chance picks; fulfils when all of them have looked. */
+  /** Reads from random replicas; resolves when all have answered. */
   ask(name: string, look: (replica: number) => void, quorum = QUORUM): Promise<void> {
     const { random } = this.world;
     return this.#until(quorum, name, false, (done) => {
@@ -145,7 +145,7 @@ export class Replicas {
     });
   }
 
-  /** Lets replicas apply what a read found them without; fulfils when all have. */
+  /** Repairs replicas after a read; resolves when all have applied it. */
   async repair(
     name: string,
     replicas: readonly number[],
@@ -157,7 +157,7 @@ export class Replicas {
     );
   }
 
-  /** Sends to some replicas; `done` hears once of each that has applied it. */
+  /** Sends to some replicas; `done` is called once per applied replica. */
   #sendAll(
     replicas: readonly number[],
     name: string,
@@ -174,7 +174,7 @@ export class Replicas {
     }
   }
 
-  /** Fulfils when `count` calls of `done` have been made; rejects, or never settles, without. */
+  /** Resolves after `count` calls of `done`; otherwise rejects or never settles. */
   #until(count: number, name: string, isWrite: boolean, begin: (done: () => void) => void) {
     return new Promise<void>((resolve, reject) => {
       let left = count;
@@ -203,14 +203,14 @@ export class Replicas {
   }
 }
 
-/** One table on the replicas, partition by partition. */
+/** A table on the replicas, by partition. */
 export class ReplicatedTable<Key extends RowKey, Row> {
   readonly #replicas: Replicas;
   readonly #resolve: Resolve<Row>;
   readonly #onApplied: AppliedListener<Key, Row>;
   readonly #partitions = new Map<string, readonly ReplicaPartition<Key, Row>[]>();
 
-  /** `resolve` decides between two rows with one key and one timestamp. */
+  /** `resolve` decides between two rows with equal key and timestamp. */
   constructor(
     replicas: Replicas,
     resolve: Resolve<Row>,
@@ -221,13 +221,13 @@ export class ReplicatedTable<Key extends RowKey, Row> {
     this.#onApplied = onApplied;
   }
 
-  /** Writes plainly: fulfils when a quorum has it. */
+  /** Writes; resolves when a quorum has the mutation. */
   write(partition: string, mutation: Mutation<Key, Row>, asked: Asked): Promise<void> {
     const apply = (replica: number) => this.#apply(partition, replica, mutation);
     return this.#replicas.write(asked.name, apply, asked.replicas);
   }
 
-  /** The rows of a range, in order, which a quorum has when this is fulfilled. */
+  /** Rows of a range in order; a quorum has them when this resolves. */
   async read(
     partition: string,
     query: Query<Key, Row>,
@@ -248,7 +248,7 @@ export class ReplicatedTable<Key extends RowKey, Row> {
     return all.cells;
   }
 
-  /** What each replica has of a row, for those that watch from outside. */
+  /** Rows of a key on each replica, for outside watchers. */
   rowsOf(partition: string, key: Key): (Row | undefined)[] {
     const replicas = this.#partitions.get(partition) ?? [];
     return Array.from({ length: REPLICAS }, (_, replica) => replicas[replica]?.row(key));

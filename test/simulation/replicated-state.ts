@@ -1,11 +1,11 @@
 import { REPLICAS, type Replicas } from '#test/simulation/replicas';
 
-/** Takes from another state what a read asks for, where it is newer; whether there was any. */
+/** Merges newer queried parts of another state; returns whether there were any. */
 export type Merge<State> = (into: State, from: State) => boolean;
 
 /**
- * A state on every replica whose changes may come in any order, late and twice. Written and read as
- * tables are: two replicas make a quorum, and a read repairs the two that it asked.
+ * Replicated state whose changes commute and may arrive late or twice. Read and written like
+ * tables: two replicas are a quorum, and a read repairs both.
  */
 export class ReplicatedState<State> {
   readonly #replicas: Replicas;
@@ -18,12 +18,12 @@ export class ReplicatedState<State> {
     this.#states = Array.from({ length: REPLICAS }, make);
   }
 
-  /** The state of each replica, for those that watch from outside. */
+  /** State of each replica, for outside watchers. */
   get each(): readonly State[] {
     return this.#states;
   }
 
-  /** What any two replicas hold together, for each two of them. */
+  /** Merged state of each pair of replicas. */
   pairs(merge: Merge<State>): State[] {
     return this.#states.map((one, place) => {
       const other = this.#states[(place + 1) % REPLICAS];
@@ -31,12 +31,12 @@ export class ReplicatedState<State> {
     });
   }
 
-  /** Changes the state; fulfils when a quorum has the change. */
+  /** Changes the state; resolves when a quorum has the change. */
   write(name: string, change: (state: State) => void): Promise<void> {
     return this.#replicas.write(name, (replica) => change(this.#state(replica)));
   }
 
-  /** The answer of what two replicas have of what is asked for, which both have then. */
+  /** Reads the merged state of two replicas after repairing both. */
   async read<Answer>(
     name: string,
     merge: Merge<State>,

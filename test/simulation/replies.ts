@@ -2,10 +2,10 @@ import { CommitLog } from '#actor-runtime/commit-log';
 import { HostedTurn } from '#actor-runtime/hosted-turn';
 import { replaceMethod } from '#test/simulation/replace-method';
 
-/** A turn of whatever kind of actor. */
+/** A turn of any actor. */
 export type AnyTurn = HostedTurn<unknown, never, unknown, unknown>;
 
-/** Knows whether it is an answer that asks when something is durable. */
+/** Tracks whether a durability wait belongs to an answer. */
 function replies(stack: DisposableStack): { isReplying: () => boolean } {
   let isReply = false;
   replaceMethod(stack, HostedTurn, 'whenAnswerable', (when, _turn, offset) => {
@@ -19,7 +19,7 @@ function replies(stack: DisposableStack): { isReplying: () => boolean } {
   return { isReplying: () => isReply };
 }
 
-/** Lets everything but answers go on before an offset is durable, where `isSkipped` says so. */
+/** Flaw: skips durability waits, except those of answers, if `isSkipped`. */
 export function skipWaits(
   stack: DisposableStack,
   isSkipped: (log: CommitLog, offset: number) => boolean,

@@ -12,33 +12,35 @@ import { type NetworkFaults, NO_NETWORK_FAULTS } from '#test/simulation/simulate
 import { NO_STORE_FAULTS, type StoreFaults } from '#test/simulation/simulated-store';
 import { WORLD_START_MS } from '#test/simulation/world';
 
-/** What a seed stands for: a cluster, what is asked of it, and what goes wrong. Times in ms. */
+/** Scenario of a seed: cluster, load and faults. Times in ms. */
 export type Scenario = {
   readonly engines: number;
-  /** 0: nothing is limited or counted, and nothing asks. */
+  /** 0 disables limits and accounting. */
   readonly limiters: number;
   readonly edges: number;
   readonly shardCount: number;
-  /** What the plan of each account allows. */
+  /** Plan limits of each account. */
   readonly accounts: readonly Limits[];
   readonly instances: number;
   /** Callers per instance. */
   readonly callersMax: number;
   readonly thinkMsMax: number;
-  /** Share of the changes that have an `Idempotency-Key`. */
+  /** Share of changes with an `Idempotency-Key`. */
   readonly keyed: number;
   readonly loadMs: number;
-  /** Unix time at which it all begins, in milliseconds: in some runs a month ends under load. */
+  /** Start in Unix milliseconds; in some runs a month ends under load. */
   readonly startMs: number;
-  /** Idle actors leave memory after this age. */
+  /** Idle age at which actors are evicted. */
   readonly idleAgeMs: number;
-  /** Dirty actors are stored at this age. */
+  /** Age at which dirty actors are checkpointed. */
   readonly checkpointAgeMs: number;
-  /** Whether an operator trims what is there. */
+  /** Whether an operator trims histories. */
   readonly isTrimming: boolean;
-  /** Whether it is looked at when deletions are stored once all is calm, which takes as long. */
+  /**
+   * Whether the time until deletions are stored is checked after the faults, which takes as long.
+   */
   readonly isDeletionTimed: boolean;
-  /** How far wall clocks are from true time. */
+  /** Maximum skew of wall clocks. */
   readonly skewMsMax: number;
   readonly store: StoreFaults;
   readonly replicas: ReplicaFaults;
@@ -47,32 +49,32 @@ export type Scenario = {
   readonly disturbances: readonly { readonly atMs: number; readonly what: Disturbance }[];
 };
 
-/** What a runner may fix of a scenario; the rest is drawn. */
+/** Fixed parts of a scenario; the rest is random. */
 export type ScenarioRequest = {
   readonly loadMs?: number;
-  /** How many limiters there are. */
+  /** Number of limiters. */
   readonly limiters?: number;
   readonly checkpointAgeMs?: number;
   readonly keyed?: number;
-  /** How many accounts there are. */
+  /** Number of accounts. */
   readonly accounts?: number;
   readonly isDeletionTimed?: boolean;
   readonly isTrimming?: boolean;
-  /** Only these sorts of disturbance, and as many of them. */
+  /** Restricts the kinds and number of disturbances. */
   readonly only?: readonly DisturbanceKind[];
   readonly count?: number;
-  /** No faults of stores, bus or network besides the disturbances. */
+  /** Disables faults of stores, bus and network, except disturbances. */
   readonly isCalm?: boolean;
-  /** Faults of the store that are not drawn. */
+  /** Fixed store faults. */
   readonly store?: Partial<StoreFaults>;
-  /** Faults of the replicas that are not drawn. */
+  /** Fixed replica faults. */
   readonly replicas?: Partial<ReplicaFaults>;
 };
 
-/** A month that ends. */
+/** End of a month. */
 const MONTH_ENDS_MS = Date.UTC(2026, 1, 1);
 
-/** More than any run may use. */
+/** Limits above the needs of any run. */
 export const AMPLE: Limits = {
   requestsPerMinute: 1_000_000,
   cyclesPerMonth: 1_000_000,
@@ -114,11 +116,14 @@ export function drawScenario(random: SeededRandom, requested: ScenarioRequest = 
     keyed: requested.keyed ?? random.pick([0.2, 0.2, 0.8]),
   };
   const limited = limiters === 0 ? scenario : { ...scenario, ...drawLimits(random, scenario) };
-  // The last draw: it changes no other.
+  // Last draw, so that it changes no other.
   return { ...limited, isTrimming: requested.isTrimming ?? random.happens(0.3) };
 }
 
-/** In some runs a month ends under load, and all accounts but the first may have little. */
+/**
+ * Draws limits. In some runs a month ends under load, and all accounts but the first may have low
+ * limits.
+ */
 function drawLimits(
   random: SeededRandom,
   { accounts, loadMs }: Pick<Scenario, 'accounts' | 'loadMs'>,
@@ -140,7 +145,7 @@ function drawPlan(random: SeededRandom): Limits {
 }
 
 function drawFaults(random: SeededRandom, { isCalm, ...fixed }: ScenarioRequest) {
-  /** Half of the runs have none of a fault; the others from one in a thousand to a few in a hundred. */
+  /** Fault rates: 0 in half of the runs, otherwise from 0.1 % to a few percent. */
   const rate = (most: number): number =>
     random.happens(0.5) ? 0 : most * random.pick([0.05, 0.3, 1]);
   const store = {
@@ -163,7 +168,7 @@ function drawFaults(random: SeededRandom, { isCalm, ...fixed }: ScenarioRequest)
   };
 }
 
-/** In half of the runs every replica has everything at once. */
+/** In half of the runs replicas have no faults. */
 function drawReplicaFaults(random: SeededRandom): ReplicaFaults {
   if (random.happens(0.5)) return NO_REPLICA_FAULTS;
   const rate = (most: number): number => most * random.pick([0, 0.1, 0.4, 1]);

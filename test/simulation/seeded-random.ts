@@ -3,8 +3,8 @@ import { type Randomness, randomnessFrom } from '#stdlib/randomness';
 const UINT32_RANGE = 2 ** 32;
 
 /**
- * Chance that repeats itself: sfc32 (Doty-Humphrey, PractRand), seeded by splitmix32. Every draw of
- * a simulated world comes from one of these, so that a seed names a whole history.
+ * Deterministic random numbers: sfc32 (Doty-Humphrey, PractRand), seeded by splitmix32. A simulated
+ * world draws only from these, so that a seed determines the whole history.
  */
 export class SeededRandom {
   #a: number;
@@ -47,30 +47,30 @@ export class SeededRandom {
     return from + this.unit() * (to - from);
   }
 
-  /** A whole number, uniform in [from, to]. */
+  /** Uniform integer in [from, to]. */
   whole(from: number, to: number): number {
     return from + Math.floor(this.unit() * (to - from + 1));
   }
 
-  /** Whether something happens that does so with this probability. Draws nothing for 0. */
+  /** True with this probability. Draws nothing for 0. */
   happens(probability: number): boolean {
     return probability > 0 && this.unit() < probability;
   }
 
-  /** One of some. Throws for none. */
+  /** Random item. Throws if empty. */
   pick<Item>(items: readonly Item[]): Item {
     const picked = items[this.whole(0, items.length - 1)];
     if (picked === undefined) throw new Error('there is nothing to pick from');
     return picked;
   }
 
-  /** Another stream of chance, which later draws from this one do not change. */
+  /** Independent generator, unaffected by later draws from this one. */
   fork(): SeededRandom {
     return new SeededRandom(this.uint32());
   }
 }
 
-/** The randomness port of a simulated process. */
+/** Randomness port of a simulated process. */
 export function randomnessOf(random: SeededRandom): Randomness {
   const bytes = (count: number) => Uint8Array.from({ length: count }, () => random.uint32() >>> 24);
   return randomnessFrom(bytes);

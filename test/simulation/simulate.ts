@@ -15,33 +15,33 @@ import { Trace } from '#test/simulation/trace';
 import { EtagBook, isAcknowledged, isWrite, Violation } from '#test/simulation/version-index';
 import { World } from '#test/simulation/world';
 
-/** How long a write may be executed late at most, and what follows from it, in milliseconds. */
+/** Maximum delay of a late write, and derived bounds, in milliseconds. */
 const LATE_WRITES_MS = 16_000;
 
-/** How long a caller waits whose account may do no more, in milliseconds. */
+/** Pause of a caller whose account is exhausted, in milliseconds. */
 const LIMITED_MS = [200, 2_000] as const;
 
-/** How long after the last fault a deletion may take to be stored, in ms. Source: decision 200. */
+/** Maximum time from the last fault until a deletion is stored, in ms. Source: decision 200. */
 const DELETED_MS_MAX = 20_000;
 
-/** How long a process may be unsure when all is calm, in milliseconds: two calls to the store. */
+/** Maximum time of uncertainty of a process after the faults, in milliseconds: two store calls. */
 const SILENCE_MS_MAX = 4_000;
 
-/** Until processes that have just started know each other, in milliseconds: a few heartbeats. */
+/** Time until new processes know each other, in milliseconds: a few heartbeats. */
 const ACQUAINTED_MS = 5_000;
 
-/** How long all engines may take to leave one after the other, in milliseconds. */
+/** Maximum time for all engines to stop one by one, in milliseconds. */
 const LEAVING_MS_MAX = 180_000;
 
-/** Options of a run besides its seed. */
+/** Options of a run. */
 export type SimulationOptions = {
   readonly requested?: ScenarioRequest;
   readonly flaws?: Flaws;
-  /** Hears every line of the trace. */
+  /** Receives every trace line. */
   readonly hear?: (line: string) => void;
 };
 
-/** How a run went. */
+/** Result of a run. */
 export type Simulated = {
   readonly seed: number;
   readonly digest: string;
@@ -51,12 +51,12 @@ export type Simulated = {
   readonly acknowledged: number;
   readonly unknown: number;
   readonly refused: number;
-  /** From the last fault until every shard was served, in milliseconds. */
+  /** Time from the last fault until every shard was served, in milliseconds. */
   readonly servedAfterMs: number;
   readonly seals: number;
 };
 
-/** A run that found something: the seed that shows it again, and the last that happened. */
+/** A failed run: its seed for replay, and the last events. */
 export class SimulationFailure extends Error {
   override readonly name = 'SimulationFailure';
   readonly seed: number;
@@ -69,7 +69,7 @@ export class SimulationFailure extends Error {
   }
 }
 
-/** Runs the history that a seed names and checks it. Rejects with `SimulationFailure`. */
+/** Runs and checks the history of a seed. Rejects with `SimulationFailure`. */
 export async function simulate(seed: number, options: SimulationOptions = {}): Promise<Simulated> {
   const world = new World(seed, new Trace(options.hear));
   try {
@@ -93,7 +93,7 @@ async function runScenario(world: World, options: SimulationOptions): Promise<Si
   }
   const callers = load(history, cluster);
   const operator = scenario.isTrimming ? operate(cluster, history) : undefined;
-  // What they find is thrown where they are waited for, which is later.
+  // Their errors are thrown where they are awaited, later.
   for (const work of [callers, operator]) work?.catch(() => undefined);
   await world.sleep(scenario.loadMs);
   cluster.heal();
@@ -118,7 +118,7 @@ async function runScenario(world: World, options: SimulationOptions): Promise<Si
   return resultOf(world, history, cluster, servedAfterMs);
 }
 
-/** Callers on every instance, until the load ends; fulfils when all of their calls have. */
+/** Runs callers on every instance until the load ends; resolves after all their calls. */
 async function load(history: History, cluster: SimulatedCluster): Promise<void> {
   const { world, scenario } = cluster;
   const ear = new Ear(cluster, history);
@@ -153,15 +153,15 @@ async function load(history: History, cluster: SimulatedCluster): Promise<void> 
   await Promise.all(lives);
 }
 
-/** Whether the caller had better wait. */
+/** Whether the caller should pause. */
 function isLimited(outcome: Call['outcome']): boolean {
   if (outcome.kind !== 'refused') return false;
   return outcome.code === 'rate_limited' || outcome.code === 'quota_exceeded';
 }
 
-/** Hears of answers as callers get them. */
+/** Receives all answers of callers. */
 class Ear {
-  /** The newest ETag that an answer had of an instance. */
+  /** Newest ETag of each instance in an answer. */
   readonly etags = new Map<string, string>();
   readonly #book = new EtagBook();
   readonly #cluster: SimulatedCluster;
@@ -172,7 +172,7 @@ class Ear {
     this.#history = history;
   }
 
-  /** What callers need so that this hears of all their answers. */
+  /** Caller ports that report every answer here. */
   portsOfCallers(): CallerPorts {
     const { world, scenario } = this.#cluster;
     const edges = () => this.#cluster.edges;
@@ -180,7 +180,7 @@ class Ear {
     return { world, history: this.#history, edges, keyed: scenario.keyed, onEnded };
   }
 
-  /** Notifies the oracle which version a caller was answered with. */
+  /** Tells the oracle which version a caller received. */
   hear({ id, outcome, instance }: Call): void {
     if (outcome.kind === 'refused' && outcome.code === 'internal') {
       throw new Violation(`call ${id} on ${instance} was answered with internal`);
@@ -193,7 +193,7 @@ class Ear {
   }
 }
 
-/** Where nothing but the store stalled, no journal is sealed: a stall must not become a storm. */
+/** If only the store stalled, no journal may be sealed: a stall must not cascade. */
 function checkSeals(
   { disturbances, store, replicas, bus, network }: Scenario,
   cluster: SimulatedCluster,
@@ -206,7 +206,7 @@ function checkSeals(
   throw new Violation(`${seal.by} sealed ${seal.victim}, which was only waiting for the store`);
 }
 
-/** Reads everything once more, when all is calm. */
+/** Reads everything once more after the faults. */
 async function readAll(history: History, cluster: SimulatedCluster): Promise<void> {
   const { scenario } = cluster;
   const ports = new Ear(cluster, history).portsOfCallers();
@@ -233,8 +233,8 @@ async function readAll(history: History, cluster: SimulatedCluster): Promise<voi
 }
 
 /**
- * Tries as long as a process may still wait for a store that was silent when all else healed, and
- * longer where a seal may yet reach its node: then another one takes its shards over first.
+ * Retries while a process may still wait for a store that was silent during recovery, and longer
+ * while a seal may still reach its node, which requires a take-over first.
  */
 async function patiently(cluster: SimulatedCluster, tried: () => Promise<Call>): Promise<Call> {
   const { world } = cluster;
@@ -250,7 +250,7 @@ async function patiently(cluster: SimulatedCluster, tried: () => Promise<Call>):
 }
 
 async function leaveAll(world: World, cluster: SimulatedCluster): Promise<void> {
-  // One that has just started must have heard the others, or it has no node to give its shards to.
+  // A new process must have heard from others before it can hand over its shards.
   await world.sleep(ACQUAINTED_MS);
   const late = world.after(LEAVING_MS_MAX, () => {
     world.fail(new Violation(`the engines have not left after ${LEAVING_MS_MAX} ms`));

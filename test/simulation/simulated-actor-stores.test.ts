@@ -6,7 +6,7 @@ import { SimulatedStore } from '#test/simulation/simulated-store';
 import { World } from '#test/simulation/world';
 import { instanceStoreContract } from '#test/storage/instance-store-contract';
 
-/** A world's store of instances, whose time passes while it is asked. */
+/** An instance store of a world, in which time passes during calls. */
 async function open(): Promise<InstanceStore> {
   const world = new World(1);
   const nothing = (): void => undefined;

@@ -13,27 +13,27 @@ import { type Merge, ReplicatedState } from '#test/simulation/replicated-state';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { SimulatedStore } from '#test/simulation/simulated-store';
 
-/** Ways in which checkpoints can be written wrongly. */
+/** Flaws of checkpoints. */
 export type CheckpointFlaws = TableFlaws & {
-  /** The head is written before the rows it counts. */
+  /** Writes the head before the rows that it counts. */
   readonly isHeadFirst?: boolean;
-  /** The head is written before the chunks of the rows that it no longer has. */
+  /** Writes the head before the chunks of rows moved out of it. */
   readonly isChunkLast?: boolean;
-  /** A head is written without the rows that no chunk holds. */
+  /** Writes a head without the rows that no chunk holds. */
   readonly isRowsForgotten?: boolean;
-  /** A head is written without what says below which rows there are none. */
+  /** Writes a head without its trim floor. */
   readonly isFloorForgotten?: boolean;
-  /** All heads of a batch bear the highest of their versions as the stamp. */
+  /** Stamps all heads of a batch with their highest version. */
   readonly isBatchStamped?: boolean;
-  /** A checkpoint counts as stored as soon as it is sent. */
+  /** Counts a checkpoint as stored when sent. */
   readonly isUnconfirmed?: boolean;
-  /** Early answers count as stored as soon as they are sent. */
+  /** Counts early answers as stored when sent. */
   readonly isAnswerUnconfirmed?: boolean;
-  /** A head forgets the calls that it was stored with. */
+  /** Drops the call ids of a stored head. */
   readonly isCallsForgotten?: boolean;
 };
 
-/** The stores of instances and listings of a world, behind a store that fails. */
+/** Instance and listing stores of a world, with injected faults. */
 export class SimulatedActorStores {
   readonly #tables: ReplicatedState<ActorTables>;
   readonly #server: SimulatedStore;
@@ -55,18 +55,18 @@ export class SimulatedActorStores {
     this.#tables = new ReplicatedState(replicas, () => new ActorTables(flaws));
   }
 
-  /** The oldest head that any two replicas may give. */
+  /** Oldest head that any two replicas may return. */
   head(id: string): InstanceHead | undefined {
     const heads = this.#tables.each.map((tables) => tables.head(id));
     return heads.sort((one, other) => (other?.version ?? 0) - (one?.version ?? 0))[1];
   }
 
-  /** The tables as each two replicas hold them together. */
+  /** Merged tables of each pair of replicas. */
   get pairs(): ActorTables[] {
     return this.#tables.pairs((into, from) => into.mergeAll(from));
   }
 
-  /** The instances as one process sees them. */
+  /** Instance store of one process. */
   instancesOf(process: SimulatedProcess): InstanceStore {
     const readRows = <Answer>(
       id: string,
@@ -123,7 +123,7 @@ export class SimulatedActorStores {
     };
   }
 
-  /** The listings as one process sees them. */
+  /** Listing store of one process. */
   listingsOf(process: SimulatedProcess): ListingStore {
     const readLines = <Answer>(
       account: string,
@@ -164,7 +164,7 @@ export class SimulatedActorStores {
     return { ...head, recentCalls: [] };
   }
 
-  /** Rows, each confirmed, and only then all heads at once: as the real store's adapter. */
+  /** Rows first, each confirmed, then all heads at once, like the real adapter. */
   async #checkpoint(process: SimulatedProcess, checkpoints: readonly InstanceCheckpoint[]) {
     const names = checkpoints.map(({ instanceId, head }) => `${instanceId} v${head.version}`);
     const stamps = checkpoints.map(({ head }) => head.version);
@@ -198,7 +198,7 @@ export class SimulatedActorStores {
     return { ...head, newestHistory: none(historyCount), newestDrift: none(driftCount) };
   }
 
-  /** Answers, or the deletion of everything. */
+  /** Writes of answers, or of the deletion of all. */
   #answerWrites(
     process: SimulatedProcess,
     { instanceId: id, head, answers }: InstanceCheckpoint,
@@ -221,7 +221,7 @@ export class SimulatedActorStores {
     return this.#write(process, `answers of ${id} v${version}`, put);
   }
 
-  /** Chunks below the floor go, and those on both sides of it lose what lies below. */
+  /** Deletes chunks below the floor, and trims chunks that span it. */
   async #trim(
     process: SimulatedProcess,
     { instanceId: id, head, trimmedFrom }: InstanceCheckpoint,
@@ -239,7 +239,7 @@ export class SimulatedActorStores {
     await Promise.all(this.#chunkWrites(process, { instanceId: id, head, ...cut, answers: [] }));
   }
 
-  /** Chunks of either table one after the other. */
+  /** Writes chunks of either table in sequence. */
   #chunkWrites(
     process: SimulatedProcess,
     { instanceId: id, head, history, drift }: InstanceCheckpoint,

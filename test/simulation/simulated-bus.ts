@@ -2,22 +2,22 @@ import type { Bus, Listener } from '#bus/bus';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { World } from '#test/simulation/world';
 
-/** How long a message travels, in milliseconds. */
+/** Latency of a message, in milliseconds. */
 const TRAVEL_MS = { from: 0, to: 20 };
 
-/** How stale an announcement may be when it comes first, and how far its double is behind. */
+/** Maximum delay of an announcement, and of its duplicate. */
 const STALE_MS_MAX = 400;
 const DOUBLE_MS = { from: 20, to: 170 };
 
-/** Probabilities, each per message and receiver. */
+/** Probabilities per message and receiver. */
 export type BusFaults = {
   readonly lost: number;
-  /** Announcements that come late; every announcement may also come twice. */
+  /** Late announcements; every announcement may also be duplicated. */
   readonly late: number;
   readonly doubled: number;
 };
 
-/** A bus that works. */
+/** A bus without faults. */
 export const NO_BUS_FAULTS: BusFaults = { lost: 0, late: 0, doubled: 0 };
 
 type Subscription = {
@@ -27,14 +27,14 @@ type Subscription = {
   isOpen: boolean;
 };
 
-/** The message server of a world, with the ways to it. */
+/** Message server of a world with its connections. */
 export class SimulatedBus {
   readonly #world: World;
   faults: BusFaults = NO_BUS_FAULTS;
-  /** No process is connected. */
+  /** Whether all processes are disconnected. */
   isDown = false;
   readonly #cut = new Set<string>();
-  /** `from>to` of processes that do not hear each other. */
+  /** Pairs `from>to` without delivery. */
   readonly #deaf = new Set<string>();
   #subscriptions: Subscription[] = [];
 
@@ -42,19 +42,19 @@ export class SimulatedBus {
     this.#world = world;
   }
 
-  /** Separates a process from the server, or joins them again. */
+  /** Disconnects a process from the server, or reconnects it. */
   setCut(processName: string, isCut: boolean): void {
     if (isCut) this.#cut.add(processName);
     else this.#cut.delete(processName);
   }
 
-  /** Whether `to` hears nothing of what `from` says, as with servers that lost each other. */
+  /** Blocks delivery from `from` to `to`, as between partitioned servers. */
   setDeaf(from: string, to: string, isDeaf: boolean): void {
     if (isDeaf) this.#deaf.add(`${from}>${to}`);
     else this.#deaf.delete(`${from}>${to}`);
   }
 
-  /** Everybody hears everybody again. */
+  /** Removes all disconnections. */
   heal(): void {
     this.#cut.clear();
     this.#deaf.clear();
@@ -62,7 +62,7 @@ export class SimulatedBus {
     this.faults = NO_BUS_FAULTS;
   }
 
-  /** The bus as one process sees it. */
+  /** Bus port of one process. */
   portOf(process: SimulatedProcess): Bus {
     const bus = this;
     process.onDeath(() => {

@@ -23,16 +23,16 @@ import { NO_STORE_FAULTS, SimulatedStore } from '#test/simulation/simulated-stor
 import type { Violation } from '#test/simulation/version-index';
 import type { World } from '#test/simulation/world';
 
-/** What was sealed: whose journal, by whom, and what had been done to the victim lately. */
+/** A seal: the victim's journal, the sealing process, and recent disturbances of the victim. */
 export type Seal = {
   readonly incarnation: string;
   readonly victim: string;
   readonly by: string;
-  /** True time since the victim was last disturbed, in milliseconds; 0 while it is dead or paused. */
+  /** True time since the victim's last disturbance in milliseconds; 0 while dead or paused. */
   readonly calmMs: number;
 };
 
-/** A whole cluster in one world: its stores, bus and network, and the processes that come and go. */
+/** A simulated cluster in one world: stores, bus, network and processes. */
 export class SimulatedCluster {
   readonly world: World;
   readonly scenario: Scenario;
@@ -46,14 +46,14 @@ export class SimulatedCluster {
   readonly actors: SimulatedActorStores;
   readonly customers: SimulatedMeterStores;
   readonly oracle: Oracle;
-  /** Undefined where there are no limiters. */
+  /** Undefined without limiters. */
   readonly ledger: Ledger | undefined;
   readonly seals: Seal[] = [];
   readonly #engines: readonly ProcessSlot<SimulatedEngine>[];
   readonly #limiters: readonly ProcessSlot<SimulatedLimiter>[];
   readonly #edges: readonly ProcessSlot<SimulatedEdge>[];
   readonly #homes = new Map<string, string>();
-  /** Journals that some other process has asked to seal. */
+  /** Journals that another process has requested to seal. */
   readonly #doomed = new Set<string>();
   readonly #disturbedMs = new Map<string, number>();
 
@@ -65,7 +65,7 @@ export class SimulatedCluster {
     this.replicas = new Replicas(world);
     this.bus = new SimulatedBus(world);
     this.network = new SimulatedNetwork(world);
-    // Few buckets for few actors: several of them are dirty in one.
+    // Few buckets for few actors, so that several dirty actors share one.
     const bucketOf = (id: string) => shardOf(id, scenario.shardCount);
     this.actors = new SimulatedActorStores(
       this.store,
@@ -97,32 +97,32 @@ export class SimulatedCluster {
     this.#edges = this.#slots('e', edges, (process) => new SimulatedEdge(process, edgePorts));
   }
 
-  /** Engines and limiters, as disturbances number them. */
+  /** Engines and limiters, in the numbering of disturbances. */
   get nodes(): readonly ProcessSlot[] {
     return [...this.#engines, ...this.#limiters];
   }
 
-  /** The places of edges, as disturbances number them. */
+  /** Edge slots, in the numbering of disturbances. */
   get edgeSlots(): readonly ProcessSlot[] {
     return this.#edges;
   }
 
-  /** The limiters that run. */
+  /** Running limiters. */
   get limiters(): SimulatedLimiter[] {
     return this.#limiters.flatMap(({ running }) => running ?? []);
   }
 
-  /** The edges that callers can reach. */
+  /** Edges reachable by callers. */
   get edges(): SimulatedEdge[] {
     return this.#edges.flatMap(({ running }) => running ?? []);
   }
 
-  /** Starts every process that does not run. */
+  /** Starts every stopped process. */
   start(): void {
     for (const slot of [...this.#edges, ...this.nodes]) slot.start();
   }
 
-  /** Begins with the faults that the scenario has all the time. */
+  /** Activates the scenario's permanent faults. */
   trouble(): void {
     const { store, replicas, bus, network } = this.scenario;
     this.store.faults = store;
@@ -131,7 +131,7 @@ export class SimulatedCluster {
     this.network.faults = network;
   }
 
-  /** Ends every fault: what was paused goes on, what was down starts, everybody reaches everybody. */
+  /** Ends every fault: resumes paused processes, starts dead ones, reconnects all. */
   heal(): void {
     this.world.note('everything heals');
     this.store.faults = NO_STORE_FAULTS;
@@ -146,8 +146,8 @@ export class SimulatedCluster {
   }
 
   /**
-   * Lets everybody leave in good order, engines first, one after the other. Whether any of them may
-   * have left its tail to others, because a seal reached it late or it took too long.
+   * Stops all processes cleanly one by one, engines first. Returns whether any may have left its
+   * tail to others, because of a late seal or a timeout.
    */
   async stop(): Promise<boolean> {
     const leaving = this.#newest;
@@ -161,19 +161,19 @@ export class SimulatedCluster {
     return isDoomed || slowestMs >= LEAVE_MS_MAX;
   }
 
-  /** Whether a seal may yet reach the journal of a node that is well. */
+  /** Whether a pending seal may still reach the journal of a healthy node. */
   get isDoomed(): boolean {
     return this.#newest.some((incarnation) => this.#doomed.has(incarnation));
   }
 
-  /** The newest journal of each node. */
+  /** Newest journal of each node. */
   get #newest(): string[] {
     return [
       ...new Map([...this.#homes].map(([incarnation, home]) => [home, incarnation])).values(),
     ];
   }
 
-  /** Notes that something is done to a process that may make others miss it. */
+  /** Records a disturbance after which peers may suspect a process. */
   disturbed(name: string): void {
     this.#disturbedMs.set(name, this.world.nowMs);
   }

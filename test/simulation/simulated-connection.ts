@@ -8,11 +8,11 @@ import type { SimulatedNetwork } from '#test/simulation/simulated-network';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { Protocol } from '#test/simulation/simulated-protocol';
 
-/** How often a connection is asked for a sign of life, and the silence that ends it, in ms. */
+/** Interval of keep-alive pings, and the timeout that closes a silent connection, in ms. */
 const KEEPALIVE_MS = 1_000;
 const SILENCE_MS_MAX = 5_000;
 
-/** Waits between attempts to connect: full jitter below a growing ceiling, as the real ones. */
+/** Reconnection delays in ms: full jitter below a growing ceiling, like the real ones. */
 const BACKOFF_MS = { first: 50, most: 2_000 };
 
 type Pending<Call, Answer> = {
@@ -25,9 +25,9 @@ type Pending<Call, Answer> = {
 };
 
 /**
- * A stream to an address as a `FrameClient` has it: refuses at once while it is not connected,
- * loses what is in flight with the other side, notices a silent one by its silence, and comes back
- * by itself. An answer that comes after the caller's time is dropped.
+ * A stream to an address with the behavior of a `FrameClient`. Refuses at once while disconnected,
+ * loses calls in flight with the peer, detects a silent peer by timeout, and reconnects by itself.
+ * Drops answers after the caller's deadline.
  */
 export class SimulatedConnection<Call, Answer> implements AsyncDisposable {
   readonly #network: SimulatedNetwork;
@@ -54,23 +54,23 @@ export class SimulatedConnection<Call, Answer> implements AsyncDisposable {
     this.#connect();
   }
 
-  /** Whether the other side is connected, as far as is known. */
+  /** Whether the peer counts as connected. */
   get isOpen(): boolean {
     return this.#peer !== undefined;
   }
 
-  /** Fulfils when the other side is connected. */
+  /** Resolves when connected. */
   ready(): Promise<void> {
     if (this.isOpen) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** As a real connection's. */
+  /** Same contract as a real connection. */
   ask(call: Call, options?: { readonly timeoutMs: number }): Promise<Answer> {
     return this.#ask(call, options?.timeoutMs ?? Number.POSITIVE_INFINITY, undefined);
   }
 
-  /** As a real connection's: `recover` hears of a fault first. */
+  /** Same contract as a real connection: `recover` handles a fault first. */
   askOr(call: Call, recover: RecoverCall<Call, Answer>): Promise<Answer> {
     return this.#ask(call, Number.POSITIVE_INFINITY, recover);
   }
@@ -185,7 +185,7 @@ export class SimulatedConnection<Call, Answer> implements AsyncDisposable {
     this.#heardMs = this.#process.clock.monotonicMs();
     for (const resolve of this.#waiting.splice(0)) resolve();
     peer.process.onDeath(() => {
-      // The kernel of the dead one resets the connection.
+      // The dead process's kernel resets the connection.
       const travelMs = this.#network.travelMs(peer.process.name, this.#process.name);
       if (travelMs === undefined) return;
       this.#process.later(travelMs, () => this.#lost(peer));

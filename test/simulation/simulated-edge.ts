@@ -31,26 +31,26 @@ import {
   type SimulatedRequest,
 } from '#test/simulation/simulated-requests';
 
-/** Names the instances of keyed creates; the same on every edge. */
+/** Secret for ids of keyed creates, equal on all edges. */
 const SECRET = 'simulated';
 
-/** What an edge needs of its world. */
+/** Dependencies of an edge. */
 export type EdgePorts = {
   readonly bus: SimulatedBus;
   readonly network: SimulatedNetwork;
   readonly shardCount: number;
-  /** Hears of what limiters are asked; undefined where there are none and everybody is admitted. */
+  /** Records calls to limiters; undefined without limiters, when every call is admitted. */
   readonly ledger: Ledger | undefined;
 };
 
-/** One edge process: everything that the real one does with a request behind its HTTP server. */
+/** One edge process: the real edge's handling of requests, without its HTTP server. */
 export class SimulatedEdge implements NodeProcess {
   readonly process: SimulatedProcess;
-  /** Its way to the engines, past all limits. */
+  /** Engine calls without limits. */
   readonly calls: EngineCalls;
-  /** The same, for what no caller asks. */
+  /** Engine client for calls without a caller. */
   readonly engine: EngineClient;
-  /** Its way to the limiters. */
+  /** Client of the limiters. */
   readonly limiter: LimiterClient;
   readonly #ports: ServePorts;
 
@@ -98,7 +98,9 @@ export class SimulatedEdge implements NodeProcess {
     };
   }
 
-  /** Answers a request as the real edge does, from admission to settlement. Rejects with the refusal. */
+  /**
+   * Answers a request like the real edge, from admission to settlement. Rejects with the refusal.
+   */
   async answer(caller: Caller, request: SimulatedRequest): Promise<EdgeAnswer> {
     const exchange = { requestId: '', startedMs: 0, caller, isActive: false };
     const { reply, answer } = awaited();
@@ -109,7 +111,7 @@ export class SimulatedEdge implements NodeProcess {
   }
 
   async leave(): Promise<void> {
-    // What edges do with requests on their way is the HTTP server's.
+    // Draining requests in flight is the HTTP server's part.
   }
 
   #routing(service: ShardedService, { bus, shardCount }: EdgePorts) {
@@ -134,12 +136,12 @@ export class SimulatedEdge implements NodeProcess {
   }
 }
 
-/** Trails that take every line: what is simulated is not their store. */
+/** An audit trail that accepts every line: its store is not simulated. */
 const LASTING_TRAIL: LimiterClient = {
   ask: () => ({ verdict: 'answered', allowance: undefined, body: { place: '2026-01.1' } }),
 };
 
-/** Admits everybody, where only the engine is looked at. */
+/** Admits every call, for runs without limiters. */
 const UNLIMITED: LimiterClient = {
   ask: ({ kind }) => ({
     verdict: kind === 'admit' ? 'admitted' : 'settled',

@@ -7,13 +7,13 @@ import { Membership, type NodeProcess, nodeParts } from '#test/simulation/simula
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import { ENGINE_CALLS } from '#test/simulation/simulated-protocol';
 
-/** Chunks that an instance of a world fills a few times, at another place on every second node. */
+/** Small chunk bounds, which differ on every second node, so that instances fill some chunks. */
 const boundsOf = (name: string): ChunkBounds => {
   const [bytesMax, rowsMax] = [1_024, 3 + (Number(name.slice(1)) % 2)];
   return { history: { rowsMax, bytesMax }, drift: { rowsMax: 2, bytesMax } };
 };
 
-/** One engine process: the real engine node over the ports of its world. */
+/** One engine process: the real engine node on simulated ports. */
 export class SimulatedEngine implements NodeProcess {
   readonly process: SimulatedProcess;
   readonly #membership: Membership;

@@ -10,10 +10,10 @@ import { unchanging } from '#stdlib/files';
 import type { Logger } from '#telemetry/logger';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 
-/** Ids of calls without a key stay below 2^51, as the edge's do. */
+/** Upper part of call ids without a key, which stay below 2^51 like those of the edge. */
 const CALL_ID_PARTS = 2 ** 46;
 
-/** The ids of calls, begun where the world's chance says. */
+/** Call ids from the world's random numbers. */
 export class SimulatedCallIds extends CallIds {
   #last: number;
 
@@ -28,23 +28,23 @@ export class SimulatedCallIds extends CallIds {
   }
 }
 
-/** Who waits for an answer in the place of a socket. */
+/** Waiter for an answer in place of a socket. */
 type Waiting = {
   readonly resolve: (answer: EdgeAnswer) => void;
   readonly reject: (fault: Fault) => void;
 };
 
-/** An answer to wait for, and where the edge is to put it. */
+/** A reply object for the edge, and a promise of its answer. */
 export function awaited(): { reply: FastifyReply; answer: Promise<EdgeAnswer> } {
   const { promise, resolve, reject } = Promise.withResolvers<EdgeAnswer>();
   const waiting: Waiting = { resolve, reject };
   return { reply: waiting as unknown as FastifyReply, answer: promise };
 }
 
-/** Gives answers to who waits for them, and refusals with what HTTP does not say. */
+/** Passes answers to waiters, and refusals without the HTTP status. */
 export class AwaitedReply extends Reply {
   constructor(clock: Clock, metrics: AnswerMetrics) {
-    // Nothing of the real way out is used, and so nothing is logged.
+    // The real output is unused, so nothing is logged.
     super(
       clock,
       metrics,

@@ -25,15 +25,15 @@ import type { SimulatedStore } from '#test/simulation/simulated-store';
 type Entry = JournalEntry & { readonly endDecidedAtMs: number | undefined };
 
 /**
- * The journals of a world, behind a store that fails. Entries are one linearizable map: what a
- * conditional write left undecided (executed, but not acknowledged) is invisible to quorum reads
- * until something serial touches the entry again, as a Paxos round that was accepted and never
- * committed. Slots and seals are written plainly, to three replicas.
+ * Journals of a world with injected store faults. Entries are one linearizable map. An undecided
+ * conditional write (executed but not acknowledged) is invisible to quorum reads until the next
+ * serial operation on the entry, like an accepted but uncommitted Paxos round. Slots and seals are
+ * plain writes to three replicas.
  */
 export class SimulatedJournals {
   readonly #server: SimulatedStore;
   readonly #entries = new Map<string, Entry>();
-  /** What a quorum read sees of an entry where that is less than the truth. */
+  /** Value that a quorum read sees for an entry with an undecided write. */
   readonly #lagging = new Map<string, Entry | undefined>();
   readonly #slots: ReplicatedTable<number, SlotRow>;
   readonly #seals: ReplicatedTable<number, SealRow>;
@@ -58,7 +58,7 @@ export class SimulatedJournals {
     this.#seals = new ReplicatedTable<number, SealRow>(replicas, (one) => one);
   }
 
-  /** The journals as one process sees them. */
+  /** Journal port of one process. */
   portOf(process: SimulatedProcess): JournalStore {
     const steps = this.#stepsOf(process);
     const decided = (incarnation: string, end: number) =>
@@ -180,7 +180,7 @@ export class SimulatedJournals {
     return this.#server.call(process, { name, isWrite: false, execute: () => execute(name) });
   }
 
-  /** A conditional write of an entry. */
+  /** Conditional write of an entry. */
   #change<Answer>(
     process: SimulatedProcess,
     name: string,
@@ -193,7 +193,7 @@ export class SimulatedJournals {
       isWrite: true,
       execute: async () => {
         before = this.#entries.get(incarnation);
-        // A conditional write completes whatever was left undecided before it.
+        // A conditional write first completes any undecided one.
         this.#lagging.delete(incarnation);
         return execute();
       },

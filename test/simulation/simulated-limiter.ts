@@ -8,7 +8,7 @@ import { Membership, type NodeProcess, nodeParts } from '#test/simulation/simula
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import { memoryTrail } from '#test/support/memory-trail';
 
-/** One limiter process: the real limiter node, and so the real meters, over the ports of its world. */
+/** One limiter process: the real limiter node with real meters on simulated ports. */
 export class SimulatedLimiter implements NodeProcess {
   readonly process: SimulatedProcess;
   readonly #node: LimiterNode;
@@ -27,7 +27,7 @@ export class SimulatedLimiter implements NodeProcess {
       {
         limiter: {
           accounts,
-          // No one asks for months that are over.
+          // Past months are never read.
           meters: { ...meters, readMonths: async () => [] },
           audit: memoryTrail(clock),
           keyUses: memoryKeyUseStore(),
@@ -49,7 +49,7 @@ export class SimulatedLimiter implements NodeProcess {
     this.#membership = new Membership(process, node, (error) => world.fail(error));
   }
 
-  /** Administration of all accounts, as soon as it has joined. */
+  /** Account administration, once joined. */
   async admin(): Promise<AccountAdmin> {
     await this.#membership.joined;
     return this.#node.admin;

@@ -2,12 +2,12 @@ import type { EngineClient } from '#grpc/engine-messages';
 import type { LimiterClient } from '#grpc/limiter-messages';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 
-/** A process that takes calls. */
+/** A listening process. */
 export type SimulatedListener = {
   readonly process: SimulatedProcess;
-  /** What answers here; a process is of one service. */
+  /** Handler of calls; a process belongs to one service. */
   readonly engine?: EngineClient;
   readonly limiter?: LimiterClient;
-  /** The incarnation that answers now; undefined while there is none, and then nothing is said. */
+  /** Current incarnation; undefined without one, when calls get no answer. */
   readonly incarnation: () => string | undefined;
 };

@@ -9,9 +9,9 @@ import type { SimulatedStore } from '#test/simulation/simulated-store';
 
 type Meters = Map<string, MeterHead>;
 
-/** Accounts and meters of a world, behind a store that fails. */
+/** Accounts and meters of a world with injected store faults. */
 export class SimulatedMeterStores {
-  /** The accounts as they are. None of their keys expires, so no time passes here. */
+  /** True accounts. No key expires, so the clock is constant. */
   readonly accounts: AccountStore = memoryAccountStore({ wallMs: () => 0 });
   readonly #meters: ReplicatedState<Meters>;
   readonly #server: SimulatedStore;
@@ -23,14 +23,14 @@ export class SimulatedMeterStores {
     this.#bucketOf = bucketOf;
   }
 
-  /** The stored meters as each two replicas hold them together. */
+  /** Merged stored meters of each pair of replicas. */
   get meterPairs(): ReadonlyMap<string, MeterHead>[] {
     return this.#meters.pairs((into, from) => {
       return [...from].map(([id, head]) => put(into, id, head)).includes(true);
     });
   }
 
-  /** The meters as one process sees them. */
+  /** Meter store of one process. */
   metersOf(process: SimulatedProcess): MeterStore {
     return {
       bucketOf: this.#bucketOf,
@@ -52,7 +52,7 @@ export class SimulatedMeterStores {
     };
   }
 
-  /** The accounts as one process sees them. Only meters read them while things fail. */
+  /** Account store of one process. During faults only meters read it. */
   accountsOf(process: SimulatedProcess): AccountStore {
     const { accounts } = this;
     return {
@@ -67,7 +67,7 @@ export class SimulatedMeterStores {
   }
 }
 
-/** Stores a meter unless as high a version is there; whether it was stored. */
+/** Stores a meter unless a version as high is stored; returns whether it was stored. */
 function put(meters: Meters, id: string, head: MeterHead | undefined): boolean {
   if (head === undefined || head.version <= (meters.get(id)?.version ?? 0)) return false;
   meters.set(id, head);

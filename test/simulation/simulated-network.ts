@@ -3,31 +3,31 @@ import type { SimulatedListener } from '#test/simulation/simulated-listener';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { World } from '#test/simulation/world';
 
-/** How long a message travels between two processes, in milliseconds. */
+/** Latency of a message between two processes, in milliseconds. */
 const TRAVEL_MS = { from: 0.05, to: 1 };
 
-/** How long a slow one does. */
+/** Latency of a slow message, in milliseconds. */
 const SLOW_MS = { from: 5, to: 800 };
 
-/** Probabilities, each per message. */
+/** Probabilities per message. */
 export type NetworkFaults = { readonly lost: number; readonly slow: number };
 
-/** A network that works. */
+/** A network without faults. */
 export const NO_NETWORK_FAULTS: NetworkFaults = { lost: 0, slow: 0 };
 
-/** The network of a world: who listens where, and who does not reach whom. */
+/** Network of a world: listeners and partitions. */
 export class SimulatedNetwork {
   readonly world: World;
   faults: NetworkFaults = NO_NETWORK_FAULTS;
   readonly #listeners = new Map<string, SimulatedListener>();
-  /** `from>to` by process name. */
+  /** Blocked directions `from>to` by process name. */
   readonly #cut = new Set<string>();
 
   constructor(world: World) {
     this.world = world;
   }
 
-  /** Opens an address; it closes with its process and not before. */
+  /** Opens an address until its process ends. */
   listen(address: string, listener: SimulatedListener): void {
     this.#listeners.set(address, listener);
     listener.process.onDeath(() => {
@@ -35,29 +35,29 @@ export class SimulatedNetwork {
     });
   }
 
-  /** Who listens at an address. */
+  /** Listener at an address. */
   listenerAt(address: string): SimulatedListener | undefined {
     return this.#listeners.get(address);
   }
 
-  /** Messages from one process to another vanish, or pass again. */
+  /** Blocks or unblocks messages in one direction. */
   setCut(from: string, to: string, isCut: boolean): void {
     if (isCut) this.#cut.add(`${from}>${to}`);
     else this.#cut.delete(`${from}>${to}`);
   }
 
-  /** Whether messages between two processes vanish, one way or the other. */
+  /** Whether messages between two processes are blocked in either direction. */
   isCut(one: string, other: string): boolean {
     return this.#cut.has(`${one}>${other}`) || this.#cut.has(`${other}>${one}`);
   }
 
-  /** Everything passes again. */
+  /** Removes all blocks. */
   heal(): void {
     this.#cut.clear();
     this.faults = NO_NETWORK_FAULTS;
   }
 
-  /** How long the next message takes; undefined: it is lost. */
+  /** Latency of the next message; undefined if lost. */
   travelMs(from: string, to: string): number | undefined {
     const { random } = this.world;
     if (this.#cut.has(`${from}>${to}`) || random.happens(this.faults.lost)) return undefined;
@@ -65,7 +65,9 @@ export class SimulatedNetwork {
     return random.between(least, most);
   }
 
-  /** A fresh connect that finds out whether anybody is there, and if that is the aim who it is. */
+  /**
+   * Connects to find out whether a process is listening and, if that is the aim, its incarnation.
+   */
   probe(
     process: SimulatedProcess,
     address: string,
@@ -88,7 +90,7 @@ export class SimulatedNetwork {
       this.world.after(goMs, () => {
         const listener = this.#listeners.get(address);
         if (listener === undefined) return answer({ kind: 'refused' }, address);
-        // Its kernel answers, stopped or not.
+        // The kernel accepts connections even of a stopped process.
         if (aim === 'listener') return answer({ kind: 'listening' }, listener.process.name);
         listener.process.deliver(() => {
           const incarnation = listener.incarnation();

@@ -9,32 +9,32 @@ import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import { Violation } from '#test/simulation/version-index';
 import { noteLogger } from '#test/support/test-logger';
 
-/** How long a probe may take, in milliseconds. */
+/** Timeout of a probe, in milliseconds. */
 const PROBE_MS_MAX = 1_000;
 
-/** How long a node listens who else is there before it claims anything, in milliseconds. */
+/** Time in which a new node listens for others before it claims shards, in milliseconds. */
 const STARTUP_GRACE_MS = 1_500;
 
 /**
- * Bytes that idle actors may hold, enough for all of them here, and those of early rows: above what one
- * instance has of them, which the service's own bound is ten thousand times.
+ * Memory bounds: enough for all idle actors, and early rows slightly above one instance's (the real
+ * bound is ten thousand times that).
  */
 const ROOM = { memoryBytesMax: 64 * 1_024 * 1_024, earlyRowsBytesMax: 16 * 1_024 };
 
-/** What the processes of both services have in common. */
+/** Common part of processes of both services. */
 export type NodeProcess = {
   readonly process: SimulatedProcess;
-  /** SIGTERM: gives everything up, then is done. */
+  /** SIGTERM: hands everything over; resolves when done. */
   leave(): Promise<void>;
 };
 
-/** A node of either service, as far as its process joins and leaves with it. */
+/** Join and leave of a node of either service. */
 type Member = AsyncDisposable & { join(address: string): Promise<void> };
 
-/** One membership of a process: its node joins at once, and leaves when it has joined. */
+/** Membership of a process: joins at once, and leaves only after joining. */
 export class Membership {
   readonly #node: Member;
-  /** Fulfils when the node has joined. */
+  /** Resolves when the node has joined. */
   readonly joined: Promise<void>;
 
   constructor(process: SimulatedProcess, node: Member, onFailed: (error: unknown) => void) {
@@ -43,14 +43,14 @@ export class Membership {
     this.joined.catch(onFailed);
   }
 
-  /** Joins to the end, then leaves. */
+  /** Completes the join, then leaves. */
   async leave(): Promise<void> {
     await this.joined;
     await this.#node[Symbol.asyncDispose]();
   }
 }
 
-/** What a node of a service is made of, and the address at which it listens. */
+/** Parts of a service's node, and its address. */
 export function nodeParts<Service extends ShardedService>(
   service: Service,
   process: SimulatedProcess,
@@ -61,7 +61,7 @@ export function nodeParts<Service extends ShardedService>(
   return { address: addressOf(process), actorConfig: actorsOf(cluster), config, ports };
 }
 
-/** The place of a process in the cluster of its world. */
+/** Cluster configuration of a process. */
 function configOf(
   service: ShardedService,
   process: SimulatedProcess,
@@ -77,18 +77,18 @@ function configOf(
   };
 }
 
-/** The bounds of the actors of a process. */
+/** Actor bounds of a process. */
 function actorsOf({ scenario }: ClusterParts): ActorHostConfig {
   const { idleAgeMs, checkpointAgeMs } = scenario;
   return { ...ROOM, idleAgeMs, checkpointAgeMs };
 }
 
-/** Where a process listens. */
+/** Address of a process. */
 export function addressOf({ name }: SimulatedProcess): string {
   return `${name}:8100`;
 }
 
-/** What a node of either service needs of its world. */
+/** Ports of a node of either service. */
 function portsOf(process: SimulatedProcess, cluster: ClusterParts): ClusterNodePorts {
   const { world, network } = cluster;
   const { name, clock, randomness } = process;
@@ -102,7 +102,7 @@ function portsOf(process: SimulatedProcess, cluster: ClusterParts): ClusterNodeP
     probe: (address: string, aim: ProbeAim) => network.probe(process, address, aim, PROBE_MS_MAX),
     logger: noteLogger(note),
     onBug: (error: unknown) => {
-      // A store that gives no answer is no bug, though it is reported in the same way.
+      // A store without an answer is not a bug, though reported the same way.
       if (error instanceof Fault && error.code === 'service_unavailable') note(error.message);
       else world.fail(new Violation(`bug in ${name}: ${error}`, { cause: error }));
     },

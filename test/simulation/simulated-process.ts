@@ -2,18 +2,17 @@ import type { Clock } from '#stdlib/clock';
 import { randomnessOf, type SeededRandom } from '#test/simulation/seeded-random';
 import type { World } from '#test/simulation/world';
 
-/** Time between two late things that a woken process gets to see, in milliseconds. */
+/** Interval between delayed events after a resume, in milliseconds. */
 const WAKING_STEP_MS = 0.01;
 
-/** The shortest timer that Node makes, and how late a timer may be on a quiet machine. */
+/** Minimum timer of Node, and maximum lateness of a timer on a quiet machine. */
 const TIMER_MS_MIN = 1;
 const TIMER_LATE_MS_MAX = 0.3;
 
 /**
- * One operating-system process of the world. Everything that comes to it from outside (timers,
- * answers, messages, calls) comes through `deliver`: nothing reaches a dead one, and what reaches a
- * paused one waits until it is resumed. So a killed process is one to which nothing happens any
- * more; what it sent before stays sent.
+ * A simulated operating-system process. All external events (timers, answers, messages, calls)
+ * arrive through `deliver`. A dead process receives none; a paused one receives them after the
+ * resume. Messages sent before death remain sent.
  */
 export class SimulatedProcess {
   readonly name: string;
@@ -22,9 +21,9 @@ export class SimulatedProcess {
   #condition: 'running' | 'paused' | 'dead' = 'running';
   #waiting: (() => void)[] = [];
   readonly #onDeath = new Set<() => void>();
-  /** How far the wall clock is ahead of true time. */
+  /** Lead of the wall clock over true time. */
   #skewMs: number;
-  /** What monotonic time missed while the machine was suspended. */
+  /** Monotonic time missed while the machine was suspended. */
   #suspendedMs = 0;
   #suspendedAtMs: number | undefined;
 
@@ -43,19 +42,19 @@ export class SimulatedProcess {
     return this.#condition === 'paused';
   }
 
-  /** This process's clock: its wall clock may be wrong and may step, its rate is everybody's. */
+  /** Clock of this process: the wall clock may be wrong and may step, its rate is true. */
   readonly clock: Clock = {
     wallMs: () => Math.floor(this.world.wallMs() + this.#skewMs),
     monotonicMs: () => (this.#suspendedAtMs ?? this.world.nowMs) - this.#suspendedMs,
     after: (delayMs, task) => this.#timer(delayMs, task),
   };
 
-  /** This process's randomness port. */
+  /** Randomness port of this process. */
   get randomness() {
     return randomnessOf(this.random);
   }
 
-  /** Lets something happen to the process: now, when it is resumed, or never. */
+  /** Delivers an event: now, after a resume, or never. */
   deliver(task: () => void): void {
     if (this.#condition === 'running') task();
     else if (this.#condition === 'paused') this.#waiting.push(task);
@@ -66,13 +65,13 @@ export class SimulatedProcess {
     return this.world.after(delayMs, () => this.deliver(task));
   }
 
-  /** Hears of the process's end, which the process itself does not. */
+  /** Registers a listener for the end of the process. */
   onDeath(listener: () => void): Disposable {
     this.#onDeath.add(listener);
     return { [Symbol.dispose]: () => void this.#onDeath.delete(listener) };
   }
 
-  /** SIGKILL, or a clean exit: from here on nothing happens to it. */
+  /** SIGKILL or a clean exit: no event is delivered any more. */
   end(): void {
     if (this.#condition === 'dead') return;
     this.#condition = 'dead';
@@ -82,14 +81,14 @@ export class SimulatedProcess {
     for (const listener of listeners) listener();
   }
 
-  /** SIGSTOP, or with `suspend` the machine under it: then its monotonic clock stands too. */
+  /** SIGSTOP, or with `suspend` a suspended machine, whose monotonic clock also stops. */
   pause(kind: 'stop' | 'suspend'): void {
     if (this.#condition !== 'running') return;
     this.#condition = 'paused';
     if (kind === 'suspend') this.#suspendedAtMs = this.world.nowMs;
   }
 
-  /** SIGCONT: everything that waited happens now, late, in the order in which it came. */
+  /** SIGCONT: delivers all waiting events late, in order. */
   resume(): void {
     if (this.#condition !== 'paused') return;
     if (this.#suspendedAtMs !== undefined) {
@@ -102,7 +101,7 @@ export class SimulatedProcess {
     for (const [index, task] of dueTasks.entries()) this.later(index * WAKING_STEP_MS, task);
   }
 
-  /** Steps the wall clock, as an operator or NTP may. */
+  /** Steps the wall clock, like an operator or NTP. */
   stepWall(deltaMs: number): void {
     this.#skewMs += deltaMs;
   }

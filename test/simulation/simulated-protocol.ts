@@ -4,23 +4,23 @@ import type { LimiterAnswer, LimiterCall } from '#grpc/limiter-messages';
 import type { Clock } from '#stdlib/clock';
 import type { SimulatedListener } from '#test/simulation/simulated-listener';
 
-/** What the connections to one service have of their own. Source: `engineProtocol`, `limiterProtocol`. */
+/** Service-specific part of a connection. Source: `engineProtocol`, `limiterProtocol`. */
 export type Protocol<Call, Answer> = {
   readonly unavailable: 'engine_unavailable' | 'limiter_unavailable';
   readonly timedOut: 'deadline_exceeded' | 'limiter_unavailable';
-  /** How long a call may take, in milliseconds. */
+  /** Timeout of a call, in milliseconds. */
   readonly timeoutMsOf: (call: Call, clock: Clock) => number;
-  /** The call as the other side sees it: a deadline travels as time left, because clocks differ. */
+  /** The call as received: deadlines travel as remaining time, because clocks differ. */
   readonly arriving: (call: Call, clock: Clock, timeoutMs: number) => Call;
-  /** Who answers at a listener. */
+  /** Handler of a listener. */
   readonly serverOf: (
     listener: SimulatedListener,
   ) => { ask(call: Call): Answer | Promise<Answer> } | undefined;
-  /** The call in a line of the trace. */
+  /** Name of the call in the trace. */
   readonly nameOf: (call: Call) => string;
 };
 
-/** Calls to engines. */
+/** Protocol of engines. */
 export const ENGINE_CALLS: Protocol<EngineCall, EngineAnswer> = {
   unavailable: 'engine_unavailable',
   timedOut: 'deadline_exceeded',
@@ -31,7 +31,7 @@ export const ENGINE_CALLS: Protocol<EngineCall, EngineAnswer> = {
   nameOf: ({ command, instanceId }) => `${command.kind} of ${instanceId}`,
 };
 
-/** Calls to limiters. */
+/** Protocol of limiters. */
 export const LIMITER_CALLS: Protocol<LimiterCall, LimiterAnswer> = {
   unavailable: 'limiter_unavailable',
   timedOut: 'limiter_unavailable',

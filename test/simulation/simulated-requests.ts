@@ -5,18 +5,18 @@ import { ENDPOINTS } from '#edge/endpoints/all';
 import type { Endpoint } from '#edge/endpoints/endpoint';
 import type { EngineCommand } from '#grpc/engine-messages';
 
-/** What a caller sends. */
+/** A caller's request. */
 export type SimulatedRequest = {
   readonly command: EngineCommand;
-  /** The id in the path; empty for none. */
+  /** Id in the path; empty for none. */
   readonly instance: string;
-  /** Names the content, for its fingerprint. */
+  /** Text that stands for the content in its fingerprint. */
   readonly content: string;
   readonly key: string | undefined;
   readonly ifMatch: string | undefined;
 };
 
-/** Which endpoint asks the engine for what. */
+/** Endpoint of each engine command. */
 const NAMES: Partial<Record<EngineCommand['kind'], string>> = {
   create: 'createInstance',
   rename: 'updateInstance',
@@ -34,12 +34,12 @@ const endpoints = new Map<string, Endpoint>(
     endpoint.name,
     {
       ...endpoint,
-      // The command comes along as it is, in the place of body and query.
+      // The command itself replaces body and query.
       query: z.unknown(),
       compiledBody: undefined,
       cyclesOf: ({ query }) => cyclesOf(query as EngineCommand),
       handler: { kind: 'engine', command: ({ query }) => query as EngineCommand },
-      // Every caller here may use keys and conditions, and wants to know the version.
+      // Every caller may use keys and conditions, and receives the version.
       isKeyed: true,
       isGuarded: true,
       isTagged: true,
@@ -47,14 +47,14 @@ const endpoints = new Map<string, Endpoint>(
   ]),
 );
 
-/** The endpoint that a request is for. */
+/** Endpoint of a request. */
 export function endpointOf({ command }: SimulatedRequest): Endpoint {
   const found = endpoints.get(NAMES[command.kind] ?? '');
   assert(found !== undefined, `callers have no way to ask for ${command.kind}`);
   return found;
 }
 
-/** The request as far as the edge's own code looks at it behind its HTTP server. */
+/** The parts of a request that the edge's code reads behind its HTTP server. */
 export function httpRequestOf(request: SimulatedRequest): FastifyRequest {
   const { command, instance, content, key, ifMatch } = request;
   const seen = {

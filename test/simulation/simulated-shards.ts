@@ -3,26 +3,29 @@ import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { SimulatedStore } from '#test/simulation/simulated-store';
 import { memoryShardStore } from '#test/storage/memory-shard-store';
 
-/** Ways in which shards can change hands wrongly. */
+/** Flaws of shard changes. */
 export type ShardFlaws = {
-  /** A change looks at the owner only and not at the epoch. */
+  /** A change compares only the owner, not the epoch. */
   readonly isEpochIgnored?: boolean;
-  /** A change without an answer is taken as one that another node has won. */
+  /** A change without an answer counts as lost to another node. */
   readonly isSilenceLost?: boolean;
-  /** A change that is not applied is taken as lost, though it was one's own earlier try. */
+  /**
+   * A change that is not applied counts as lost, even if an earlier attempt of the same node
+   * applied.
+   */
   readonly isRefusalLost?: boolean;
 };
 
-/** Hears of every change that was applied, at the moment at which it was. */
+/** Called for every applied change, immediately. */
 export type ShardListener = (service: ShardedService, row: ShardRow, by: string) => void;
 
-/** The table of shard owners of a world, behind a store that fails. Bulk reads lag as quorum reads do. */
+/** Shard table of a world with injected store faults. Bulk reads lag like quorum reads. */
 export class SimulatedShards {
   readonly #server: SimulatedStore;
   readonly #truth = memoryShardStore();
   readonly #onChanged: ShardListener;
   readonly #flaws: ShardFlaws;
-  /** What a bulk read sees where that is less than the truth. */
+  /** Value that a bulk read sees for a row with an undecided change. */
   readonly #lagging = new Map<string, ShardRow | undefined>();
 
   constructor(server: SimulatedStore, onChanged: ShardListener, flaws: ShardFlaws = {}) {
@@ -31,12 +34,12 @@ export class SimulatedShards {
     this.#flaws = flaws;
   }
 
-  /** The table as it is, for checkers. */
+  /** True table, for checkers. */
   get truth(): ShardStore {
     return this.#truth;
   }
 
-  /** The table as one process sees it. */
+  /** Shard store of one process. */
   portOf(process: SimulatedProcess): ShardStore {
     const call = <Answer>(name: string, isWrite: boolean, execute: () => Promise<Answer>) =>
       this.#server.call(process, { name, isWrite, execute });
@@ -55,7 +58,7 @@ export class SimulatedShards {
     };
   }
 
-  /** The outcome as the process is answered it. */
+  /** Outcome of a change as reported to the process. */
   async #heard(change: ShardChange, changed: ReturnType<ShardStore['change']>) {
     const { from, owner } = change;
     const { isSilenceLost, isRefusalLost } = this.#flaws;
@@ -80,7 +83,7 @@ export class SimulatedShards {
     });
   }
 
-  /** The change as the store is asked for it. */
+  /** The change as sent to the store, with flaws. */
   #asWritten(change: ShardChange, before: ShardRow | undefined): ShardChange {
     const isSameOwner = before?.owner === change.from?.owner;
     return this.#flaws.isEpochIgnored && isSameOwner ? { ...change, from: before } : change;

@@ -2,30 +2,30 @@ import { Fault } from '#errors/fault';
 import type { SimulatedProcess } from '#test/simulation/simulated-process';
 import type { World } from '#test/simulation/world';
 
-/** Travel of a request or an answer between a process and the store, in milliseconds. */
+/** Latency between a process and the store, in milliseconds. */
 const TRAVEL_MS = { from: 0.1, to: 1.5 };
 
-/** How late a write may be executed that was answered with a time-out, in milliseconds. */
+/** Delay of a write executed after its timeout, in milliseconds. */
 const LATE_MS = { from: 20, to: 12_000 };
 
-/** Probabilities, each per call, of what may go wrong with a store. */
+/** Fault probabilities of a store, per call. */
 export type StoreFaults = {
-  /** Takes 20 to 3,000 ms longer, which may be more than the driver waits. */
+  /** Adds 20 to 3,000 ms, possibly beyond the driver's timeout. */
   readonly slow: number;
-  /** Executed, and the answer is a time-out or nothing. */
+  /** Executed, but answered with a timeout or not at all. */
   readonly answerLost: number;
-  /** Answered with a time-out, and executed seconds later, after anything. */
+  /** Answered with a timeout, and executed seconds later, after other calls. */
   readonly executedLate: number;
   /** Refused at once, not executed. */
   readonly refused: number;
-  /** Never executed and never answered. */
+  /** Neither executed nor answered. */
   readonly swallowed: number;
 };
 
-/** How long a driver waits for an answer, in milliseconds. */
+/** Driver's timeout, in milliseconds. */
 const TIMEOUT_MS = 2_000;
 
-/** A store that works. */
+/** A store without faults. */
 export const NO_STORE_FAULTS: StoreFaults = {
   slow: 0,
   answerLost: 0,
@@ -36,18 +36,18 @@ export const NO_STORE_FAULTS: StoreFaults = {
 
 type Fate = 'fine' | 'answerLost' | 'executedLate' | 'refused' | 'swallowed';
 
-/** One call: `execute` is the store's own work, done at one moment or never. */
+/** One call; `execute` is atomic or never happens. */
 export type StoreCall<Answer> = {
   readonly name: string;
   readonly isWrite: boolean;
   readonly execute: () => Promise<Answer>;
-  /** Hears when the answer has left the store, or that it never will. */
+  /** Called when the answer has left the store, or never will. */
   readonly onLeft?: (isAnswered: boolean) => void;
 };
 
 /**
- * The database server of a world and the way to it. Whatever has been sent may still be executed
- * when the sender has given up or is dead.
+ * Database server of a world, with its network. A sent call may be executed after its sender has
+ * given up or died.
  */
 export class SimulatedStore {
   readonly world: World;
@@ -59,18 +59,18 @@ export class SimulatedStore {
     this.world = world;
   }
 
-  /** Nothing is executed or answered for a while; what came meanwhile is executed afterwards. */
+  /** Stalls for a while; calls received meanwhile are executed afterwards. */
   stall(durationMs: number): void {
     this.#stalledUntilMs = Math.max(this.#stalledUntilMs, this.world.nowMs + durationMs);
   }
 
-  /** Separates a process from the store, or joins them again. */
+  /** Disconnects a process from the store, or reconnects it. */
   setCut(processName: string, isCut: boolean): void {
     if (isCut) this.#cut.add(processName);
     else this.#cut.delete(processName);
   }
 
-  /** Carries out a call of a process; its promise settles only if the process lives to see it. */
+  /** Makes a call for a process; the promise settles only while the process is alive. */
   call<Answer>(process: SimulatedProcess, call: StoreCall<Answer>): Promise<Answer> {
     return new Promise((resolve, reject) => {
       let isSettled = false;
@@ -105,7 +105,7 @@ export class SimulatedStore {
     const slowMs = random.happens(this.faults.slow) ? random.between(20, 3_000) : 0;
     const errorMs = random.happens(0.5) ? random.between(1, 1_500) : Number.NaN;
     const unknown = (): void => {
-      // No answer at all: the driver's own deadline speaks.
+      // Without an answer, the driver's timeout applies.
       if (!Number.isNaN(errorMs)) answer({ error: silence(call) }, errorMs);
     };
     const arrive = (): void => {

@@ -3,12 +3,12 @@ import * as assert from 'uvu/assert';
 import { simulate } from '#test/simulation/simulate';
 import { simulateSeed } from '#test/simulation/simulate-seed';
 
-/** The fixed set of seeds. `many-seeds.test.ts` and `make simulate MINUTES=…` try more. */
+/** Fixed set of seeds. `many-seeds.test.ts` and `make simulate MINUTES=…` run more. */
 const SEEDS = 48;
 
 const clusters = suite('simulated clusters');
 
-clusters('the same seed is the same history, another seed another', async () => {
+clusters('equal seeds give equal histories, other seeds other ones', async () => {
   const requested = { loadMs: 6_000 };
   const first = await simulate(7, { requested });
   const again = await simulate(7, { requested });
@@ -17,12 +17,12 @@ clusters('the same seed is the same history, another seed another', async () => 
   assert.is.not(other.digest, first.digest);
 });
 
-clusters('nothing in them looks at the clock or the chance of this machine', async () => {
+clusters('use neither the real clock nor real randomness', async () => {
   using _ = forbidden();
   await simulate(9, { requested: { loadMs: 6_000 } });
 });
 
-clusters('keep every promise, whatever fails', async () => {
+clusters('keep every guarantee under all faults', async () => {
   let acknowledged = 0;
   for (let seed = 1; seed <= SEEDS; seed += 1) acknowledged += await simulateSeed(seed);
   assert.ok(acknowledged > 0);
@@ -31,7 +31,7 @@ clusters('keep every promise, whatever fails', async () => {
 
 clusters.run();
 
-/** Makes the machine's own time and chance unusable until disposed. */
+/** Disables the machine's clock and randomness until disposed. */
 function forbidden(): Disposable {
   const stack = new DisposableStack();
   const forbid = (owner: object, name: string): void => {

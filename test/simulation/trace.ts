@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 
-/** Lines kept for the analysis of a failure. */
+/** Trailing lines kept for failure analysis. */
 const LAST_LINES_MAX = 300;
 
 /**
- * What happened, as text. The hash covers every line from the first, so that two runs with the same
- * hash were the same run; the lines themselves are kept only for the end, or given to `hear`.
+ * Trace of a run as text. The hash covers every line, so that equal hashes prove equal runs. Only
+ * the last lines are kept; `hear` receives all.
  */
 export class Trace {
   readonly #hash = createHash('sha256');
@@ -26,13 +26,13 @@ export class Trace {
     this.#hear?.(line);
   }
 
-  /** The last lines, oldest first. */
+  /** Last lines, oldest first. */
   get lastLines(): string[] {
     const newest = this.#count % LAST_LINES_MAX;
     return [...this.#last.slice(newest + 1), ...this.#last.slice(0, newest + 1)].filter(Boolean);
   }
 
-  /** Hex digest of everything so far. */
+  /** Hex digest of all lines so far. */
   get digest(): string {
     return this.#hash.copy().digest('hex');
   }

@@ -6,7 +6,7 @@ type Trim = Pick<Call, 'id' | 'invokedMs' | 'endedMs'> & {
   readonly isCertain: boolean;
 };
 
-/** Which observations of an instance were trimmed, or may have been. */
+/** Observations of an instance that were trimmed, or may have been. */
 export class TrimmedMarks {
   readonly #trims: readonly Trim[];
 
@@ -24,7 +24,7 @@ export class TrimmedMarks {
     return this.#trims.some(({ marks, invokedMs }) => invokedMs < atMs && marks.has(mark));
   }
 
-  /** Throws a `Violation` when something stands where it was trimmed before `sinceMs`. */
+  /** Throws a `Violation` if an observation trimmed before `sinceMs` is still present. */
   assertGone(what: string, found: ReadonlySet<string>, sinceMs = Number.POSITIVE_INFINITY): void {
     for (const { id, marks, isCertain, endedMs } of this.#trims) {
       if (!isCertain || endedMs >= sinceMs) continue;

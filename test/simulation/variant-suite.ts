@@ -3,10 +3,10 @@ import * as assert from 'uvu/assert';
 import { catchVariant } from '#test/simulation/catch-variant';
 import type { Variant } from '#test/simulation/variant';
 
-/** Seeds within which every variant must show. */
+/** Number of seeds within which every variant must be detected. */
 const SEEDS_MAX = 120;
 
-/** Tests that every variant is found out, and says by how many seeds and by what. */
+/** Tests that every variant is detected; reports the number of seeds and the finding. */
 export function testVariants(of: string, variants: readonly Variant[]): void {
   const tests = suite(`${of} that are broken on purpose`);
   for (const variant of variants) {

@@ -1,17 +1,17 @@
 import type { Flaws } from '#test/simulation/flaws';
 import type { ScenarioRequest } from '#test/simulation/scenario';
 
-/** The system with one thing deliberately broken. Source: architecture 7. */
+/** The system with one deliberate flaw. Source: architecture 7. */
 export type Variant = {
   readonly name: string;
   readonly flaws?: Flaws;
   /** Breaks the code itself until the stack is disposed. */
   readonly spoil?: (stack: DisposableStack) => void;
-  /** The runs that it shows in soonest. */
+  /** Scenario that detects the flaw soonest. */
   readonly requested: ScenarioRequest;
 };
 
-/** What is wrong with engines shows without limiters, and with checkpoints within a run, sooner. */
+/** Engine flaws show sooner without limiters and with checkpoints within a run. */
 const ENGINES = {
   limiters: 0,
   checkpointAgeMs: 20_000,
@@ -19,7 +19,7 @@ const ENGINES = {
   isTrimming: false,
 } as const;
 
-/** Processes end or stall, or cannot reach the store. */
+/** Processes end, stall, or lose the store. */
 export const CRASHES: ScenarioRequest = {
   ...ENGINES,
   only: ['kill', 'pause', 'storeCut'],
@@ -27,10 +27,10 @@ export const CRASHES: ScenarioRequest = {
   loadMs: 16_000,
 };
 
-/** Processes leave and come back in good order. */
+/** Processes stop cleanly and restart. */
 export const MOVES: ScenarioRequest = { ...ENGINES, only: ['restart'], count: 6, loadMs: 14_000 };
 
-/** Long enough for checkpoints by age and for what follows from them. */
+/** Long enough for checkpoints by age and their effects. */
 export const LONG: ScenarioRequest = {
   ...ENGINES,
   only: ['kill', 'restart', 'pause'],
@@ -38,7 +38,7 @@ export const LONG: ScenarioRequest = {
   loadMs: 45_000,
 };
 
-/** Processes end while the store fails a lot. */
+/** Processes end while the store fails often. */
 export const ROUGH: ScenarioRequest = {
   ...ENGINES,
   only: ['kill'],
@@ -47,7 +47,7 @@ export const ROUGH: ScenarioRequest = {
   store: { executedLate: 0.15, answerLost: 0.1, swallowed: 0.1 },
 };
 
-/** Nodes without their store, or without each other, and edges that hear nothing of it. */
+/** Nodes lose the store or each other, and edges hear nothing of it. */
 export const ISLANDS: ScenarioRequest = {
   ...ENGINES,
   only: ['storeCut', 'edgeBusCut', 'edgeBusCut', 'island'],
@@ -55,7 +55,7 @@ export const ISLANDS: ScenarioRequest = {
   loadMs: 40_000,
 };
 
-/** Nodes that only edges and the store reach, so that they are taken for unreachable. */
+/** Nodes reachable only by edges and the store, which others consider unreachable. */
 export const GONE: ScenarioRequest = {
   ...ENGINES,
   only: ['island', 'edgeBusCut'],
@@ -64,7 +64,7 @@ export const GONE: ScenarioRequest = {
   isCalm: true,
 };
 
-/** A shard that comes back to where it was: every 30 s at most. */
+/** A shard that returns to an earlier owner: at most every 30 s. */
 export const RETURNS: ScenarioRequest = {
   ...ENGINES,
   only: ['restart'],
@@ -72,7 +72,7 @@ export const RETURNS: ScenarioRequest = {
   loadMs: 75_000,
 };
 
-/** Nothing but the store stalls now and then. */
+/** Only occasional stalls of the store. */
 export const STALLS: ScenarioRequest = {
   ...ENGINES,
   only: ['storeStall'],

@@ -2,7 +2,7 @@ import * as flaws from '#test/simulation/journal-flaws';
 import type { ScenarioRequest } from '#test/simulation/scenario';
 import { CRASHES, type Variant } from '#test/simulation/variant';
 
-/** Journals that are sealed while they are written, on replicas of which each has something else. */
+/** Journals sealed while written, on diverging replicas. */
 const ALARMS: ScenarioRequest = {
   limiters: 0,
   checkpointAgeMs: 20_000,
@@ -14,14 +14,14 @@ const ALARMS: ScenarioRequest = {
   replicas: { late: 0.2, hinted: 0.05, lost: 0.05, doubled: 0.1, mute: 0 },
 };
 
-/** The same with replicas that have a seal much later than the others, and writers that do not wait. */
+/** As `ALARMS`, with replicas that receive seals much later, and writers that do not wait. */
 const HINTS: ScenarioRequest = {
   ...ALARMS,
   store: { ...ALARMS.store, slow: 0 },
   replicas: { late: 0.05, hinted: 0.25, lost: 0, doubled: 0, mute: 0 },
 };
 
-/** What can be wrong with writing, sealing and reading journals. */
+/** Flaws of writing, sealing and reading journals. */
 export const JOURNAL_VARIANTS: readonly Variant[] = [
   { name: 'no seal', flaws: { journals: flaws.noSeal }, requested: CRASHES },
   { name: 'no look', flaws: { journals: flaws.noLook }, requested: ALARMS },

@@ -6,7 +6,7 @@ import { MeterKind } from '#limiter/meter/kind';
 import { replaceMethod } from '#test/simulation/replace-method';
 import type { Variant } from '#test/simulation/variant';
 
-/** Gives the cycles of a call back that may have happened. */
+/** Flaw: refunds the cycles of a call with unknown outcome. */
 function refundUnknown(stack: DisposableStack): void {
   const admitted = new Map<number, { admission: Admission; call: AdmissionCall }>();
   replaceMethod(stack, Admission, 'admit', (admit, admission, call) => {
@@ -34,7 +34,7 @@ const LIMITERS = {
   isTrimming: false,
 } as const;
 
-/** What can be wrong with meters, and with what edges ask of them. */
+/** Flaws of meters and of the edges' limiter calls. */
 export const METER_VARIANTS: readonly Variant[] = [
   {
     name: 'refund of an unknown outcome',

@@ -14,17 +14,17 @@ import {
   type Variant,
 } from '#test/simulation/variant';
 
-/** A journal that has not grown in this many reads in a row counts as stalled, whatever is slow. */
+/** Equal reads in a row after which a journal counts as stalled, however slow the reads are. */
 const SAME_READS = 2;
 
-/** What can be wrong with sealing, taking over and handing over. */
+/** Flaws of sealing, take-over and hand-over. */
 export const SHARD_VARIANTS: readonly Variant[] = [
   {
     name: 'release before halt',
     requested: MOVES,
     spoil: (stack) =>
       replaceMethod(stack, HostedShards, 'closeShard', async (close, shards, ...args) => {
-        // The shard is given away while its doors are still open.
+        // The shard is handed over while it still accepts calls.
         close(...args).catch(() => undefined);
         const epoch = shards.open.get(args[0]) ?? 1;
         shards.openShard({ shard: args[0], epoch });

@@ -3,7 +3,7 @@ import type { ScenarioRequest } from '#test/simulation/scenario';
 import { NO_STORE_FAULTS } from '#test/simulation/simulated-store';
 import { LONG, MOVES, RETURNS, ROUGH, type Variant } from '#test/simulation/variant';
 
-/** Shards that come back to an owner while a change of that time is on its way, and little else. */
+/** Shards that return to an owner while an earlier change is still in flight, and little else. */
 const RESTLESS: ScenarioRequest = {
   ...MOVES,
   count: 30,
@@ -12,7 +12,7 @@ const RESTLESS: ScenarioRequest = {
   replicas: NO_REPLICA_FAULTS,
 };
 
-/** What can be wrong with the statements that reach the stores. */
+/** Flaws of store statements. */
 export const STORE_VARIANTS: readonly Variant[] = [
   {
     name: 'shard changes without epoch',

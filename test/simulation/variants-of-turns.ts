@@ -11,10 +11,10 @@ import { replaceMethod } from '#test/simulation/replace-method';
 import { type AnyTurn, skipWaits } from '#test/simulation/replies';
 import { CRASHES, ISLANDS, MOVES, ROUGH, type Variant } from '#test/simulation/variant';
 
-/** Calls that are remembered where only their number counts. */
+/** Maximum remembered calls, where only their number counts. */
 const REMEMBERED = 2;
 
-/** Lets answers go before what they rest on is durable: those of commits, or all others. */
+/** Flaw: sends answers before their records are durable, either those of commits or all others. */
 function hasty(stack: DisposableStack, isOfCommit: boolean): void {
   const committed = new WeakSet<object>();
   replaceMethod(stack, HostedTurn, 'commit', (commit, turn, event) => {
@@ -26,7 +26,7 @@ function hasty(stack: DisposableStack, isOfCommit: boolean): void {
   });
 }
 
-/** Lets early answers be written before their records are durable. */
+/** Flaw: writes early answers before their records are durable. */
 function storeAnswersEarly(stack: DisposableStack): void {
   let isStarting = false;
   replaceMethod(stack, EarlyWriter, 'startDue', (start, _writer, onWritten) => {
@@ -37,7 +37,7 @@ function storeAnswersEarly(stack: DisposableStack): void {
   skipWaits(stack, () => isStarting);
 }
 
-/** Lets flushes begin before the records are durable. */
+/** Flaw: begins flushes before the records are durable. */
 function flushEarly(stack: DisposableStack): void {
   let isFlushing = false;
   const flushing = <Result>(flush: () => Result): Result => {
@@ -60,7 +60,7 @@ function flushEarly(stack: DisposableStack): void {
   skipWaits(stack, () => isFlushing);
 }
 
-/** What can be wrong with turns, answers and what actors remember. */
+/** Flaws of turns, answers and actor memory. */
 export const TURN_VARIANTS: readonly Variant[] = [
   { name: 'reply before durable', requested: CRASHES, spoil: (stack) => hasty(stack, true) },
   {
@@ -130,7 +130,7 @@ export const TURN_VARIANTS: readonly Variant[] = [
           await (turn as AnyTurn).whenAnswerable(offsets.get(turn) ?? 0);
           return found;
         });
-        // Not a promise to the host, so that the actor goes on with others meanwhile.
+        // Not a promise for the host, so that the actor continues with other messages.
         return new Later(held) as unknown as typeof answer;
       });
     },

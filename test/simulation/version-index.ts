@@ -1,33 +1,33 @@
 import { etagOf } from '#engine/instance/etag';
 import type { Call, History } from '#test/simulation/history';
 
-/** A call whose answer named the version it rests on. */
+/** A call with the version in its answer. */
 export type Versioned = { readonly call: Call; readonly version: number };
 
-/** A check that failed: what it found, in one line, with the calls' ids. */
+/** A failed check: one line with the finding and the calls' ids. */
 export class Violation extends Error {
   override readonly name = 'Violation';
 }
 
-/** Versions to look at for an ETag beyond what the calls could have made. */
+/** Extra versions to search for an ETag, beyond the number of calls. */
 const SLACK = 8;
 
-/** Whether a call changes something when it is carried out. */
+/** Whether a call changes state if applied. */
 export function isWrite({ requested }: Call): boolean {
   return requested.kind !== 'read' && requested.kind !== 'readHistory' && requested.kind !== 'list';
 }
 
-/** Whether a call has changed something, as its answer says. */
+/** Whether the answer confirms that the call changed state. */
 export function isAcknowledged({ outcome }: Call): boolean {
   if (outcome.kind === 'answered') return !outcome.seen.isThrottled;
   return outcome.kind === 'superseded';
 }
 
-/** Which version an ETag names, found by making the ETags of all versions in turn. */
+/** Maps ETags to versions by computing the ETags of all versions. */
 export class EtagBook {
   readonly #versions = new Map<string, Map<string, number>>();
 
-  /** The version, if it is at most `most`. */
+  /** Version of an ETag, if at most `most`. */
   versionOf(instance: string, etag: string, most: number): number | undefined {
     const versions = this.#versions.get(instance) ?? new Map<string, number>();
     this.#versions.set(instance, versions);
@@ -38,7 +38,7 @@ export class EtagBook {
   }
 }
 
-/** What an instance's calls were and which versions they were answered with. */
+/** Calls of each instance with their answered versions. */
 export class VersionIndex {
   readonly #calls = new Map<string, Call[]>();
   readonly #etags = new EtagBook();
@@ -52,23 +52,23 @@ export class VersionIndex {
     }
   }
 
-  /** The instances that anybody has asked for. */
+  /** Instances in any call. */
   get instances(): readonly string[] {
     return [...this.#calls.keys()];
   }
 
-  /** The calls on an instance, in the order in which they began. */
+  /** Calls on an instance by start time. */
   of(instance: string): readonly Call[] {
     return this.#calls.get(instance) ?? [];
   }
 
-  /** The version that an answer names; undefined when it names none. */
+  /** Version in an answer; undefined without one. */
   versionOf({ outcome, instance, id }: Call): number | undefined {
     if (outcome.kind !== 'answered' || outcome.seen.etag === '') return undefined;
     return this.versionOfEtag(instance, outcome.seen.etag, id);
   }
 
-  /** The version that an ETag names. Throws a violation for one that never was. */
+  /** Version of an ETag. Throws a violation if it never existed. */
   versionOfEtag(instance: string, etag: string, callId: number): number {
     const writes = this.of(instance).filter(isWrite).length;
     const version = this.#etags.versionOf(instance, etag, writes + SLACK);

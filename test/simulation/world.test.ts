@@ -10,7 +10,7 @@ import { refusalOf } from '#test/support/settled';
 
 const time = suite('time in a simulated world');
 
-time('events come in the order of their times, promises settle in between', async () => {
+time('events run in time order, and promises settle in between', async () => {
   const world = new World(1);
   const seen: string[] = [];
   world.after(20, () => seen.push('b'));
@@ -24,7 +24,7 @@ time('events come in the order of their times, promises settle in between', asyn
   assert.is(world.nowMs, 30);
 });
 
-time('a cancelled event does not come', async () => {
+time('a cancelled event does not run', async () => {
   const world = new World(1);
   const cancelled = world.after(5, () => assert.unreachable());
   cancelled[Symbol.dispose]();
@@ -39,14 +39,14 @@ time('an error in an event ends the run', async () => {
   assert.match((await refusalOf(() => world.run(world.sleep(10)))).message, /broken/);
 });
 
-time('a world without a future is reported', async () => {
+time('a world without pending events is reported', async () => {
   const never = new World(1).run(new Promise(() => undefined));
   assert.match((await refusalOf(() => never)).message, /has halted/);
 });
 
 const processes = suite('a simulated process');
 
-processes('hears nothing after its end, and what it sent is done all the same', async () => {
+processes('receives nothing after its end, but its sent messages take effect', async () => {
   const world = new World(1);
   const store = new SimulatedStore(world);
   const shards = new SimulatedShards(store, () => undefined);
@@ -64,7 +64,7 @@ processes('hears nothing after its end, and what it sent is done all the same', 
   assert.is((await shards.truth.read('engine', 3))?.owner, 'n1');
 });
 
-processes('that is paused gets everything late, and its clocks show it', async () => {
+processes('receives events late after a pause, with matching clocks', async () => {
   const world = new World(1);
   const process = new SimulatedProcess(world, 'n1', 500);
   const times: number[] = [];
@@ -81,7 +81,7 @@ processes('that is paused gets everything late, and its clocks show it', async (
   assert.is(process.clock.wallMs() - Math.floor(world.wallMs()), 500);
 });
 
-processes('whose machine is suspended misses monotonic time and no wall time', async () => {
+processes('misses monotonic but no wall time while its machine is suspended', async () => {
   const world = new World(1);
   const process = new SimulatedProcess(world, 'n1');
   await world.run(world.sleep(1_000));
@@ -95,7 +95,7 @@ processes('whose machine is suspended misses monotonic time and no wall time', a
 
 const store = suite('a simulated store');
 
-store('executes a write late whose caller was answered a time-out', async () => {
+store('executes a write late after answering with a timeout', async () => {
   const world = new World(4);
   const server = new SimulatedStore(world);
   server.faults = { slow: 0, answerLost: 0, executedLate: 1, refused: 0, swallowed: 0 };
@@ -109,7 +109,7 @@ store('executes a write late whose caller was answered a time-out', async () => 
   assert.is((await shards.truth.read('engine', 0))?.owner, 'n1');
 });
 
-store('that stalls executes afterwards what came meanwhile', async () => {
+store('executes calls received during a stall afterwards', async () => {
   const world = new World(4);
   const server = new SimulatedStore(world);
   const shards = new SimulatedShards(server, () => undefined);
@@ -123,7 +123,7 @@ store('that stalls executes afterwards what came meanwhile', async () => {
   assert.is((await shards.truth.read('engine', 0))?.owner, 'n1');
 });
 
-store('keeps one process away and serves the others', async () => {
+store('disconnects one process and serves the others', async () => {
   const world = new World(4);
   const server = new SimulatedStore(world);
   server.setCut('n1', true);
@@ -136,9 +136,9 @@ store('keeps one process away and serves the others', async () => {
   assert.is(await memoryShardStore().fixCount('engine', 8), 8);
 });
 
-const chance = suite('seeded chance');
+const chance = suite('seeded random numbers');
 
-chance('repeats itself, is spread evenly, and differs from seed to seed', () => {
+chance('are repeatable and uniform, and differ between seeds', () => {
   const draws = (seed: number): number[] => {
     const random = new SeededRandom(seed);
     return Array.from({ length: 10_000 }, () => random.unit());

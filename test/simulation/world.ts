@@ -2,22 +2,22 @@ import { EventQueue } from '#test/simulation/event-queue';
 import { SeededRandom } from '#test/simulation/seeded-random';
 import { Trace } from '#test/simulation/trace';
 
-/** Unix time at which a world begins unless asked otherwise, in milliseconds. */
+/** Default start of a world, in Unix milliseconds. */
 export const WORLD_START_MS = Date.UTC(2026, 0, 15, 12);
 
-/** Times are whole ticks of about a microsecond: sums of them are exact, so that waits really end. */
+/** Times are whole ticks of about a microsecond, so that sums are exact and waits end on time. */
 const TICKS_PER_MS = 1_024;
 
 /**
- * One simulated world: true time, chance, and what will happen next. Nothing in it waits for the
- * machine: when an event has run and every promise that it settled has had its say, the next event
- * is due at once, however many virtual seconds later. Same seed, same history, byte for byte.
+ * A simulated world with true time, randomness and scheduled events. The world never waits for the
+ * machine: after an event and all its promises have settled, the next event runs at once, whatever
+ * its virtual time. The same seed gives the same history, byte for byte.
  */
 export class World {
   readonly seed: number;
   readonly random: SeededRandom;
   readonly trace: Trace;
-  /** Unix time at which it begins, in milliseconds. */
+  /** Start in Unix milliseconds. */
   startMs = WORLD_START_MS;
   readonly #events = new EventQueue();
   #nowMs = 0;
@@ -30,46 +30,46 @@ export class World {
     this.trace = trace;
   }
 
-  /** True time in milliseconds since the world began. */
+  /** True time since the start, in milliseconds. */
   get nowMs(): number {
     return this.#nowMs;
   }
 
-  /** How many events have run. */
+  /** Number of events run. */
   get eventCount(): number {
     return this.#eventCount;
   }
 
-  /** True time as Unix milliseconds: what a perfect clock would show. */
+  /** True time in Unix milliseconds: the value of a perfect clock. */
   wallMs(): number {
     return this.startMs + this.#nowMs;
   }
 
-  /** Runs `task` after `delayMs` of true time, unless disposed before. */
+  /** Runs `task` after `delayMs` of true time, unless disposed first. */
   after(delayMs: number, task: () => void): Disposable {
     const ticks = Math.ceil(Math.max(0, delayMs) * TICKS_PER_MS);
     const event = this.#events.add(this.#nowMs + ticks / TICKS_PER_MS, task);
     return { [Symbol.dispose]: () => this.#events.cancel(event) };
   }
 
-  /** Fulfils after `delayMs` of true time. */
+  /** Resolves after `delayMs` of true time. */
   sleep(delayMs: number): Promise<void> {
     return new Promise((resolve) => {
       this.after(delayMs, resolve);
     });
   }
 
-  /** Notes what happens, for the hash that proves a replay and for the analysis of a failure. */
+  /** Adds a trace line for the replay hash and for failure analysis. */
   note(text: string): void {
     this.trace.add(this.#nowMs, text);
   }
 
-  /** Ends the run with an error: the first one counts. */
+  /** Ends the run with an error; the first one counts. */
   fail(error: unknown): void {
     this.#failure ??= { error };
   }
 
-  /** Runs events until `until` fulfils. Rejects with what failed, or when nothing is left to happen. */
+  /** Runs events until `until` resolves. Rejects with the run's failure, or if no event is left. */
   async run<Result>(until: Promise<Result>): Promise<Result> {
     let settled: { readonly value: Result } | undefined;
     until.then(
@@ -104,9 +104,9 @@ export class World {
 }
 
 /**
- * Runs `step` when no microtask is left. Node empties the microtask queue whole before it looks at
- * the next tick, so a tick asked for from within a microtask comes after all of them, at a
- * hundredth of the price of a `setImmediate`.
+ * Runs `step` when no microtask is left. Node empties the microtask queue before the next tick, so
+ * a tick requested from a microtask runs after all of them, at a hundredth of the cost of
+ * `setImmediate`.
  */
 function afterMicrotasks(step: () => void): void {
   queueMicrotask(() => process.nextTick(step));
