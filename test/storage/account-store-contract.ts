@@ -14,12 +14,12 @@ const DAY_MS = 86_400_000;
 
 type Open = (clock: Pick<Clock, 'wallMs'>) => Promise<AccountStore>;
 
-/** Opens a store that has the accounts a and b. */
+/** Opens a store with the accounts a and b. */
 type WithAccount = (clock?: ManualClock) => Promise<AccountStore>;
 
 /**
- * The promises of the AccountStore port as suites to be run, for every adapter. `open` gives an
- * empty store, `suite` makes the suites: uvu's own, or one that skips.
+ * Contract tests of the AccountStore port for every adapter. `open` returns an empty store; `suite`
+ * is uvu's own or one that skips.
  */
 export function accountStoreContract(name: string, open: Open, suite = plainSuite): Test[] {
   return [accountsOf(name, open, suite), keysOf(name, open, suite)];
@@ -42,7 +42,7 @@ function creatingAccounts(accounts: Test, open: Open): void {
     assert.equal(await store.find('a'), { account: account('a'), keys: [] });
   });
 
-  accounts('that were never created are not found', async () => {
+  accounts('are not found if never created', async () => {
     const store = await open(new ManualClock(NOW_MS));
     assert.is(await store.find('a'), undefined);
   });
@@ -60,7 +60,7 @@ function creatingAccounts(accounts: Test, open: Open): void {
     assert.is(tries.filter(({ status }) => status === 'fulfilled').length, 1);
   });
 
-  accounts('are listed in the order of their ids, page by page', async () => {
+  accounts('are listed by id, page by page', async () => {
     const store = await open(new ManualClock(NOW_MS));
     for (const id of ['c', 'B', 'a', 'd']) await store.create(account(id));
     const first = await store.list({ afterId: undefined, limit: 2 });
@@ -73,7 +73,7 @@ function creatingAccounts(accounts: Test, open: Open): void {
 }
 
 function changingAccounts(accounts: Test, open: Open): void {
-  accounts('keep their new plan with its limits, and all the rest', async () => {
+  accounts('keep everything else when the plan and its limits change', async () => {
     const store = await open(new ManualClock(NOW_MS));
     await store.create(account('a'));
     const limits = { requestsPerMinute: 7, cyclesPerMonth: 8, instances: 1_000 };
@@ -82,7 +82,7 @@ function changingAccounts(accounts: Test, open: Open): void {
     assert.equal((await store.find('a'))?.account, expected);
   });
 
-  accounts('are suspended and resumed, as often as one likes', async () => {
+  accounts('can be suspended and resumed repeatedly', async () => {
     const store = await open(new ManualClock(NOW_MS));
     await store.create(account('a'));
     for (const status of ['suspended', 'suspended', 'active'] as const) {
@@ -91,7 +91,7 @@ function changingAccounts(accounts: Test, open: Open): void {
     }
   });
 
-  accounts('that do not exist cannot be changed', async () => {
+  accounts('cannot be changed if they do not exist', async () => {
     const store = await open(new ManualClock(NOW_MS));
     await refused('not_found', store.setPlan('a', { plan: 'free', limits: account('a').limits }));
     await refused('not_found', store.setModel('a', '1.0'));
@@ -101,7 +101,7 @@ function changingAccounts(accounts: Test, open: Open): void {
     await refused('not_found', revokeKey(store, 'a', 'key_1', 5));
   });
 
-  accounts('are copies: what a caller does to one changes nothing', async () => {
+  accounts('are copies: changes by a caller have no effect on the store', async () => {
     const store = await open(new ManualClock(NOW_MS));
     const mine = { ...account('a'), limits: { ...account('a').limits } };
     await store.create(mine);
@@ -116,12 +116,12 @@ function changingAccounts(accounts: Test, open: Open): void {
 }
 
 function changingPlans(accounts: Test, open: Open): void {
-  accounts('keep the plan that follows through every change but that of the plan', async () => {
+  accounts('keep the following plan through every change except that of the plan', async () => {
     const store = await open(new ManualClock(NOW_MS));
     await store.create(account('a'));
     const limits = { requestsPerMinute: 7, cyclesPerMonth: 8, instances: 9 };
     const present = { plan: 'pro', limits: { ...limits, instances: 10 } } as const;
-    // Past or not, the store keeps it as it is: its readers know what time it is.
+    // The store keeps past times too; readers compare them with their clock.
     const later = { plan: 'indie', limits, atMs: NOW_MS - 1 } as const;
     const planChange = { ...later, from: 'pro' } as const;
     const expected = { ...account('a'), ...present, planChange };
@@ -138,7 +138,7 @@ function changingPlans(accounts: Test, open: Open): void {
     assert.is((await store.find('a'))?.account.planChange, undefined);
   });
 
-  accounts('are created with the plan that follows', async () => {
+  accounts('are created with a following plan', async () => {
     const store = await open(new ManualClock(NOW_MS));
     const limits = { requestsPerMinute: 7, cyclesPerMonth: 8, instances: 9 };
     const planChange = { plan: 'free', limits, atMs: NOW_MS, from: 'indie' } as const;
@@ -149,7 +149,7 @@ function changingPlans(accounts: Test, open: Open): void {
 }
 
 function choosing(accounts: Test, open: Open): void {
-  accounts('choose a model and none again, and all the rest stays', async () => {
+  accounts('can set and remove a model, without other changes', async () => {
     const store = await open(new ManualClock(NOW_MS));
     await store.create(account('a'));
     for (const modelVersion of ['1.0', '1.0', '2.0']) {
@@ -164,7 +164,7 @@ function choosing(accounts: Test, open: Open): void {
     assert.is((await store.find('a'))?.account.modelVersion, undefined);
   });
 
-  accounts('have a retention of their own and none again, and all the rest stays', async () => {
+  accounts('can set and remove a retention, without other changes', async () => {
     const store = await open(new ManualClock(NOW_MS));
     await store.create(account('a'));
     for (const retention of [30, 30, 'none', 36_500] as const) {
@@ -207,21 +207,21 @@ function keepingKeys(keys: Test, withAccount: WithAccount): void {
     assert.equal((await store.find('b'))?.keys, []);
   });
 
-  keys('are all kept when several are added at the same time', async () => {
+  keys('are all kept when added concurrently', async () => {
     const store = await withAccount();
     await Promise.all(['1', '2', '3'].map((number) => addKey(store, 'a', key(number))));
     const ids = (await store.find('a'))?.keys.map(({ id }) => id) ?? [];
     assert.equal(ids.toSorted(), ['key_1', 'key_2', 'key_3']);
   });
 
-  keys('cannot be added with the digest of another one', async () => {
+  keys('cannot be added with the digest of another key', async () => {
     const store = await withAccount();
     await addKey(store, 'a', key('1'));
     await refused('conflict', addKey(store, 'a', { ...key('2'), digest: key('1').digest }));
     assert.equal((await store.find('a'))?.keys, [key('1')]);
   });
 
-  keys('stay in the list when they are revoked, with the first time', async () => {
+  keys('stay in the list when revoked, with the first time', async () => {
     const store = await withAccount();
     await addKey(store, 'a', key('1'));
     await addKey(store, 'a', key('2'));
@@ -233,7 +233,7 @@ function keepingKeys(keys: Test, withAccount: WithAccount): void {
 }
 
 function endingKeys(keys: Test, withAccount: WithAccount): void {
-  keys('are kept for 90 days after they expire, and are gone then', async () => {
+  keys('are kept for 90 days after expiry, then deleted', async () => {
     const clock = new ManualClock(NOW_MS);
     const store = await withAccount(clock);
     const expiring = { ...key('1'), expiresAtMs: NOW_MS + 5 };
@@ -253,7 +253,7 @@ function endingKeys(keys: Test, withAccount: WithAccount): void {
     assert.equal(await left(), ['key_0', 'key_2', 'key_3', 'key_5'], 'the newest is the last');
   });
 
-  keys('are revoked by one whose clock takes them for gone, too, and once', async () => {
+  keys('can be revoked once, even if a fast clock considers them deleted', async () => {
     const clock = new ManualClock(NOW_MS);
     const store = await withAccount(clock);
     await addKey(store, 'a', { ...key('1'), expiresAtMs: NOW_MS + DAY_MS });
@@ -266,14 +266,14 @@ function endingKeys(keys: Test, withAccount: WithAccount): void {
     assert.equal((await store.find('a'))?.keys, [revoked], 'not only there');
   });
 
-  keys('of another account are not there to be revoked', async () => {
+  keys('of another account cannot be revoked', async () => {
     const store = await withAccount();
     await addKey(store, 'a', key('1'));
     await refused('not_found', revokeKey(store, 'b', 'key_1', 5));
     await refused('not_found', revokeKey(store, 'a', 'key_2', 5));
   });
 
-  keys('are copies: what a caller does to one changes nothing', async () => {
+  keys('are copies: changes by a caller have no effect on the store', async () => {
     const store = await withAccount();
     const mine = { ...key('1') };
     await addKey(store, 'a', mine);

@@ -14,8 +14,8 @@ type Open = () => Promise<{ readonly store: AuditStore; readonly account: string
 const MONTH = '2026-11';
 
 /**
- * The promises of the AuditStore port as suites to be run, for every adapter. `open` gives a store and
- * an account that has no lines in it.
+ * Contract tests of the AuditStore port for every adapter. `open` returns a store and an account
+ * without lines.
  */
 export function auditStoreContract(name: string, open: Open, suite = plainSuite): Test {
   const lines = suite(`audit trails in ${name}`);
@@ -45,7 +45,7 @@ function comingBack(lines: Test, open: Open): void {
     assert.equal(await store.read(account, MONTH, 35_000_000_000_000, 2), all.slice(0, 2));
   });
 
-  lines('take nothing behind another head than theirs', async () => {
+  lines('are only appended to the current head', async () => {
     const { store, account } = await open();
     const start = chainStart(account, MONTH);
     const head = await appended(store, account, start, 1);
@@ -56,7 +56,7 @@ function comingBack(lines: Test, open: Open): void {
     assert.is((await store.read(account, MONTH, 10, 10)).length, 1);
   });
 
-  lines('of two writers at once take those of one', async () => {
+  lines('of two concurrent writers: only one succeeds', async () => {
     const { store, account } = await open();
     const start = chainStart(account, MONTH);
     const tries = ['a', 'b', 'c', 'd'].map((text) =>
@@ -69,7 +69,7 @@ function comingBack(lines: Test, open: Open): void {
 }
 
 function standingApart(lines: Test, open: Open): void {
-  lines('keep months and accounts apart', async () => {
+  lines('are separate per month and account', async () => {
     const { store, account } = await open();
     for (const month of ['2026-12', '2026-10', MONTH]) {
       await appended(store, account, chainStart(account, month), 1);
@@ -84,7 +84,7 @@ function standingApart(lines: Test, open: Open): void {
     assert.equal(await store.months(`${account}x`), ['2026-09']);
   });
 
-  lines('go on behind the border of a part', async () => {
+  lines('continue across the border of a part', async () => {
     const { store, account } = await open();
     let head = chainStart(account, MONTH);
     while (head.lines < AUDIT_PART_LINES) {
@@ -109,7 +109,7 @@ function textsOf(from: number, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `{"line":${from + index}}`);
 }
 
-/** The head behind `count` more lines. */
+/** Appends `count` lines and returns the new head. */
 async function appended(
   store: AuditStore,
   account: string,

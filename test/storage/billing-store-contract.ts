@@ -4,7 +4,7 @@ import type { BillingRecord, BillingStore } from '#storage/ports/billing';
 
 type Open = () => Promise<BillingStore>;
 
-/** A record with these customers and every field that a record may have. */
+/** A billing record with these customers and every optional field. */
 function recordWith(...customers: string[]): BillingRecord {
   const monthEndMs = 1_769_904_000_000;
   const terms = { plan: 'pro', status: 'active', periodEndsAtMs: monthEndMs } as const;
@@ -30,7 +30,7 @@ function recordWith(...customers: string[]): BillingRecord {
   };
 }
 
-/** The promises of the BillingStore port as a suite to be run, for every adapter. */
+/** Contract tests of the BillingStore port for every adapter. */
 export function billingStoreContract(name: string, open: Open, suite = plainSuite): Test {
   const billing = suite(`billing in ${name}`);
   records(billing, open);
@@ -39,13 +39,13 @@ export function billingStoreContract(name: string, open: Open, suite = plainSuit
 }
 
 function records(billing: Test, open: Open): void {
-  billing('of an account that never bought anything is not there', async () => {
+  billing('is absent for an account without purchases', async () => {
     const store = await open();
     assert.is(await store.find('a'), undefined);
     await store.erase('a');
   });
 
-  billing('is found as it was stored, by the account alone', async () => {
+  billing('is found by account, as stored', async () => {
     const store = await open();
     const record = recordWith('c1');
     assert.is(await store.put('a', 0, record), true);
@@ -53,7 +53,7 @@ function records(billing: Test, open: Open): void {
     assert.is(await store.find('b'), undefined);
   });
 
-  billing('changes only while nothing else has changed it', async () => {
+  billing('changes only if unchanged since its read (compare-and-set)', async () => {
     const store = await open();
     assert.is(await store.put('a', 1, recordWith('c1')), false, 'there is none of revision 1');
     await store.put('a', 0, recordWith('c1'));
@@ -63,13 +63,13 @@ function records(billing: Test, open: Open): void {
     assert.equal(await store.find('a'), { record: recordWith('c3', 'c1'), revision: 2 });
   });
 
-  billing('is changed once by those who try at the same time', async () => {
+  billing('changes once for concurrent attempts', async () => {
     const store = await open();
     const tries = ['c1', 'c2', 'c3'].map((id) => store.put('a', 0, recordWith(id)));
     assert.is((await Promise.all(tries)).filter(Boolean).length, 1);
   });
 
-  billing('is a copy: what its reader does to it changes nothing', async () => {
+  billing('is a copy: changes by a reader have no effect on the store', async () => {
     const store = await open();
     const mine = structuredClone(recordWith('c1'));
     await store.put('a', 0, mine);
@@ -80,7 +80,7 @@ function records(billing: Test, open: Open): void {
 }
 
 function customers(billing: Test, open: Open): void {
-  billing('knows the account of every customer, the first one if there are two', async () => {
+  billing('maps every customer to an account, the first of two', async () => {
     const store = await open();
     assert.is(await store.accountOf('c1'), undefined);
     await store.put('a', 0, recordWith('c1', 'c2'));
@@ -89,7 +89,7 @@ function customers(billing: Test, open: Open): void {
     assert.equal(owners, ['a', 'a', 'b']);
   });
 
-  billing('is gone with its customers once it is erased, and others stay', async () => {
+  billing('is deleted with its customers when erased, and others stay', async () => {
     const store = await open();
     await store.put('a', 0, recordWith('c1', 'c2'));
     await store.put('b', 0, recordWith('c2', 'c3'));

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { shardOf } from '#cluster/ring';
 import { bucketsOf } from '#storage/ports/instances';
 
-/** Computed once, in the first version. A change of any of them loses sight of what is stored. */
+/** Computed once with the first version. A change would make stored data unreachable. */
 const GOLDEN: readonly (readonly [id: string, of64: number, of256: number])[] = [
   ['', 11, 3083],
   ['inst_23be18a841221222', 568, 1592],
@@ -12,13 +12,13 @@ const GOLDEN: readonly (readonly [id: string, of64: number, of256: number])[] = 
 
 const bucket = suite('the bucket of an actor');
 
-bucket('is the same in every version', () => {
+bucket('is equal in every version', () => {
   for (const [id, of64, of256] of GOLDEN) {
     assert.equal([bucketsOf(64)(id), bucketsOf(256)(id)], [of64, of256], id);
   }
 });
 
-bucket('lies in one shard, and every shard has 16', () => {
+bucket('belongs to one shard, and every shard has 16', () => {
   for (const shardCount of [1, 7, 256]) {
     const shards = new Map<number, number>();
     const bucketOf = bucketsOf(shardCount);

@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000;
 const { address, suite } = cassandraOrSkip();
 const keyspace = keyspaceOfFile(address);
 
-/** A store of accounts that no test has created before; their ids begin with a text of its own. */
+/** A store with unused accounts, whose ids have a unique prefix. */
 async function open(clock: Pick<Clock, 'wallMs'>): Promise<ManagedAccounts> {
   const { store, prefix } = await keyspace.emptyStore((session) =>
     cassandraAccountStore(session, clock),
@@ -50,7 +50,7 @@ async function open(clock: Pick<Clock, 'wallMs'>): Promise<ManagedAccounts> {
   };
 }
 
-/** Bare rows of keys in a partition: position, id and the seconds that the server gives them. */
+/** Raw key rows of a partition: position, id and remaining TTL in seconds. */
 async function keyRows(accountId: string): Promise<(readonly [number, string, number | null])[]> {
   const query =
     'SELECT key_position, key_id, TTL(digest) AS ttl FROM accounts WHERE account_id = ?';
@@ -78,9 +78,9 @@ function key(id: string, expiresAtMs?: number): ApiKeyRecord {
   return expiresAtMs === undefined ? always : { ...always, expiresAtMs };
 }
 
-const rows = suite('the rows of keys in Cassandra');
+const rows = suite('key rows in Cassandra');
 
-rows('end by themselves 90 days after their keys expire, and not before', async () => {
+rows('expire 90 days after their keys, and not before', async () => {
   const nowMs = new ManualClock().wallMs();
   const { store, id } = await accountWithKeys(
     key('never'),
@@ -103,7 +103,7 @@ rows('end by themselves 90 days after their keys expire, and not before', async 
   assert.ok(Math.abs((revokedTtl ?? 0) - soon) < 60, `${revokedTtl} s after it is revoked`);
 });
 
-rows('without an end are passed over when their time has come', async () => {
+rows('without an expiry are ignored once their time has come', async () => {
   const nowMs = new ManualClock().wallMs();
   const far = nowMs + 25 * 365 * DAY_MS;
   const { store, clock, id } = await accountWithKeys(key('1', far), key('2'), key('3', far));
@@ -121,7 +121,7 @@ rows('without an end are passed over when their time has come', async () => {
   );
 });
 
-rows('outlast every change by a process whose clock is years ahead', async () => {
+rows('survive every change by a process whose clock is years ahead', async () => {
   const nowMs = new ManualClock().wallMs();
   const [first, second] = [key('1', nowMs + 30 * DAY_MS), key('2', nowMs + 5 * 365 * DAY_MS)];
   const { store, clock, id } = await accountWithKeys(first, second);
@@ -135,7 +135,7 @@ rows('outlast every change by a process whose clock is years ahead', async () =>
   assert.equal((await store.find(id))?.keys[0], first, 'it is found again');
 });
 
-/** What a program of release 1.0 sees as the scope of a key, and where the real one is. */
+/** Scope of a key as release 1.0 reads it, and the column of the real scope. */
 async function scopesOf(accountId: string, keyId: string) {
   const query = 'SELECT key_id, scope, limited_scope FROM accounts WHERE account_id = ?';
   const options = { kind: 'read', operation: 'test' } as const;
@@ -144,7 +144,7 @@ async function scopesOf(accountId: string, keyId: string) {
   return [row?.['scope'], row?.['limited_scope']];
 }
 
-rows('hide their scope from release 1.0 while a key may do less than it says', async () => {
+rows('hide the scope of a restricted key from release 1.0', async () => {
   const { store, id } = await accountWithKeys(key('1'));
   const put = (record: ApiKeyRecord) => addKey(store, id, record);
   assert.equal(await scopesOf(id, '1'), ['full', null]);
@@ -158,11 +158,11 @@ rows('hide their scope from release 1.0 while a key may do less than it says', a
   assert.equal(await scopesOf(id, '1'), ['limited', 'read']);
 });
 
-rows('are the same after release 1.0 has revoked their key', async () => {
+rows('keep all other values when release 1.0 revokes their key', async () => {
   const disabled = { ...key('1'), name: 'CI', networks: ['10.0.0.0/8'], disabledAtMs: 7 };
   const { store, id } = await accountWithKeys(disabled);
   const { session } = await keyspace.opened();
-  // What its PUT_KEY says of a key as it reads it.
+  // PUT_KEY of release 1.0 writes back the key as it reads it.
   const insert = `INSERT INTO accounts (account_id, key_position, key_id, digest, scope,
     key_created_at_ms, revoked_at_ms, expires_at_ms) VALUES (?, 0, ?, ?, 'limited', ?, ?, ?)
     USING TTL 0`;

@@ -7,7 +7,7 @@ import { cassandraOrSkip } from '#test/support/real-servers';
 const { address, suite } = cassandraOrSkip();
 const keyspace = keyspaceOfFile(address);
 
-/** A store of its own: its ids begin with a text that no other has. */
+/** A store whose ids have a unique prefix. */
 async function open(): Promise<BillingStore> {
   const { store, prefix } = await keyspace.emptyStore(cassandraBillingStore);
   const named = (record: BillingRecord, name: (id: string) => string): BillingRecord => ({

@@ -9,7 +9,7 @@ import { cassandraOrSkip } from '#test/support/real-servers';
 const { address, suite } = cassandraOrSkip();
 const keyspace = keyspaceOfFile(address);
 
-/** A store of instances that no test has stored before. */
+/** A store of unused instances. */
 async function open(): Promise<InstanceStore> {
   const { store, prefix } = await keyspace.emptyStore((session) =>
     cassandraInstanceStore(session, ONE_BUCKET),

@@ -28,12 +28,12 @@ function keyspaceOf() {
   return opened;
 }
 
-/** Small pages, so that what is read in many of them is tested without thousands of slots. */
+/** Small pages, to test paging without thousands of slots. */
 const PAGE_SLOTS = 32;
 
 const open = async () => cassandraJournalStore((await keyspaceOf()).session, PAGE_SLOTS);
 
-/** How long an append may take (cassandra-journal-store.ts), and what a busy machine adds. */
+/** Timeout of an append (cassandra-journal-store.ts), and extra time for a busy machine. */
 const APPEND_MS_MAX = 2_000;
 const SCHEDULING_MS_MAX = 1_500;
 
@@ -41,7 +41,7 @@ const contract = journalStoreContract({ name: 'Cassandra', open, runs: 25, suite
 
 const partition = suite('a journal as a partition of Cassandra');
 
-partition('refuses a group that no server would take, and nothing has happened', async () => {
+partition('rejects a group larger than any server accepts, without effect', async () => {
   const { store, incarnation } = await begun(open);
   const records = new Uint8Array(5 * 1_024 * 1_024);
   const fault = await faultOf(store.append(appendOf(incarnation, 0, records)));
@@ -50,7 +50,7 @@ partition('refuses a group that no server would take, and nothing has happened',
   assert.is((await store.readHead(incarnation, 'serial'))?.next, 0);
 });
 
-partition('takes only the part that is meant of a larger buffer', async () => {
+partition('stores only the given part of a larger buffer', async () => {
   const { store, incarnation } = await begun(open);
   const whole = new Uint8Array(randomBytes(64));
   const records = whole.subarray(10, 20);
@@ -59,7 +59,7 @@ partition('takes only the part that is meant of a larger buffer', async () => {
   assert.equal(await store.readSlots(incarnation, 0, 1), expected);
 });
 
-partition('without an entry has no head, whatever slots are there', async () => {
+partition('has no head without an entry, even with slots', async () => {
   const store = await open();
   const incarnation = newIncarnation();
   await store.append(appendOf(incarnation, 7));
@@ -68,7 +68,7 @@ partition('without an entry has no head, whatever slots are there', async () => 
   assert.equal(await store.seal(incarnation), { isApplied: false, head: undefined });
 });
 
-partition('whose sealer died before the end was decided is ended by the next', async () => {
+partition('is ended by the next sealer if the first died before deciding', async () => {
   const { session } = await keyspaceOf();
   const { store, incarnation } = await begun(open);
   await appendMany(store, incarnation, 3);
@@ -82,9 +82,9 @@ partition('whose sealer died before the end was decided is ended by the next', a
   assert.is((await store.readHead(incarnation, 'serial'))?.next, 3);
 });
 
-const lost = suite('a journal whose answers are lost');
+const lost = suite('a journal with lost answers');
 
-lost('says in time that the outcome is unknown, and the write may have happened', async () => {
+lost('reports an unknown outcome in time; the write may have happened', async () => {
   const { store, incarnation } = await begun(open);
   await using link = await openFaultyLink(address);
   await using session = await sessionIn(link.address, (await keyspaceOf()).name);
@@ -100,7 +100,7 @@ lost('says in time that the outcome is unknown, and the write may have happened'
   assert.is((await store.readHead(incarnation, 'serial'))?.next, 2);
 });
 
-lost('says so too when it knows of a refusal but not of the head', async () => {
+lost('reports it after a refusal with an unknown head too', async () => {
   const { incarnation } = await begun(open);
   const { session } = await keyspaceOf();
   const refusing = cassandraJournalStore(withoutReads(session));
@@ -109,7 +109,7 @@ lost('says so too when it knows of a refusal but not of the head', async () => {
   assert.ok(fault.isOutcomeUnknown);
 });
 
-lost('says so when the connection breaks under way', async () => {
+lost('reports it if the connection breaks during the call', async () => {
   const { incarnation } = await begun(open);
   await using link = await openFaultyLink(address);
   await using session = await sessionIn(link.address, (await keyspaceOf()).name);
@@ -139,7 +139,7 @@ async function faultOf(call: Promise<unknown>): Promise<Fault> {
   return error;
 }
 
-/** A session on which every read fails for want of a server. */
+/** A session whose reads all fail with "no server". */
 function withoutReads(session: CassandraSession): CassandraSession {
   const execute: CassandraSession['execute'] = async (query, params, options) => {
     if (options.kind === 'conditional') return session.execute(query, params, options);

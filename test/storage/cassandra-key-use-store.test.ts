@@ -7,7 +7,7 @@ import { cassandraOrSkip } from '#test/support/real-servers';
 const { address, suite } = cassandraOrSkip();
 const keyspace = keyspaceOfFile(address);
 
-/** A store in which no test has noted a use before. */
+/** A store without recorded uses. */
 async function open(): Promise<KeyUseStore> {
   const { store, prefix } = await keyspace.emptyStore(cassandraKeyUseStore);
   return {

@@ -7,10 +7,10 @@ import { cassandraOrSkip } from '#test/support/real-servers';
 const { address, suite } = cassandraOrSkip();
 const keyspace = keyspaceOfFile(address);
 
-/** Orders tried: each takes some ten writes and a read of 64 partitions. */
+/** Orders tested; each takes about ten writes and a read of 64 partitions. */
 const RUNS = 25;
 
-/** A store of accounts that no test has listed before. */
+/** A store of unused accounts. */
 async function open(): Promise<PagedListings> {
   const { store, prefix } = await keyspace.emptyStore(cassandraListingStore);
   return {

@@ -12,10 +12,10 @@ import { faultIn } from '#test/support/settled';
 const { address, suite } = cassandraOrSkip();
 const keyspace = keyspaceOfFile(address);
 
-/** Orders tried: each takes some five writes and reads. */
+/** Orders tested; each takes about five writes and reads. */
 const RUNS = 25;
 
-/** A store of meters that no test has stored before. */
+/** A store of unused meters. */
 async function open(): Promise<ErasableMeters> {
   const { store, prefix } = await keyspace.emptyStore((session) =>
     cassandraMeterStore(session, ONE_BUCKET),
@@ -32,7 +32,7 @@ async function open(): Promise<ErasableMeters> {
   };
 }
 
-const cut = suite('meters in Cassandra when it cannot be reached');
+const cut = suite('meters in Cassandra when it is unreachable');
 
 cut('are neither read nor stored: the service is unavailable', async () => {
   await using link = await openFaultyLink(address);

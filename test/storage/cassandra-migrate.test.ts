@@ -46,7 +46,7 @@ async function holdLock(session: CassandraSession, seconds: number): Promise<voi
 
 const text = suite('the text of a schema');
 
-text('is read into versions and statements, without what is said about them', () => {
+text('is parsed into versions and statements, without comments', () => {
   const versions = versionsIn(
     '-- all\n\n-- version 1\nCREATE A (\n  x int -- so\n);\nCREATE B;\n-- version 2\nALTER A;\n' +
       '-- version 3, for programs from 2\nALTER B;\n',
@@ -58,13 +58,13 @@ text('is read into versions and statements, without what is said about them', ()
   ]);
 });
 
-text('must have its versions in turn and its statements ended', () => {
+text('requires consecutive versions and terminated statements', () => {
   assert.throws(() => versionsIn('-- version 2\nCREATE A;\n'), /out of turn/);
   assert.throws(() => versionsIn('CREATE A;\n'), /before the first version/);
   assert.throws(() => versionsIn('-- version 1\nCREATE A\n'), /no end/);
 });
 
-text('can be run again from the start, whatever is there already', () => {
+text('can be run repeatedly on any state', () => {
   for (const { statements } of knownVersions()) {
     for (const statement of statements) assert.match(statement, /IF NOT EXISTS/);
   }
@@ -72,7 +72,7 @@ text('can be run again from the start, whatever is there already', () => {
 
 const migration = suite('a migration');
 
-migration('makes every table, and a second one changes nothing', async () => {
+migration('creates every table, and changes nothing when repeated', async () => {
   await using keyspace = await openEmptyKeyspace(address);
   const { session } = keyspace;
   assert.match(await messageOf(assertSchema(session)), /no tables yet.*run main\.ts migrate/);
@@ -87,7 +87,7 @@ migration('makes every table, and a second one changes nothing', async () => {
   assert.is(lines.length, newest + 1);
 });
 
-migration('goes on where one was ended', async () => {
+migration('continues after an interruption', async () => {
   await using keyspace = await openEmptyKeyspace(address);
   const { session } = keyspace;
   const [first] = knownVersions();
@@ -97,7 +97,7 @@ migration('goes on where one was ended', async () => {
   await assertSchema(session);
 });
 
-migration('applies what is new only, in its turn', async () => {
+migration('applies only new versions, in order', async () => {
   await using keyspace = await openEmptyKeyspace(address);
   const { session } = keyspace;
   const one = { version: 1, statements: ['CREATE TABLE one (a int PRIMARY KEY)'] };
@@ -108,10 +108,10 @@ migration('applies what is new only, in its turn', async () => {
   await session.execute('SELECT a, b FROM one', [], { kind: 'read', operation: 'test_read' });
 });
 
-migration('of several at once is done by one of them', async () => {
+migration('is done by one of several concurrent runs', async () => {
   await using keyspace = await openEmptyKeyspace(address);
   const lines: string[] = [];
-  // Not repeatable: it would fail if two ran it.
+  // Not repeatable: two runs would fail.
   const versions = [{ version: 1, statements: ['CREATE TABLE one (a int PRIMARY KEY)'] }];
   const ports = { ...MIGRATION, versions, print: (line: string) => void lines.push(line) };
   await Promise.all(
@@ -124,7 +124,7 @@ migration('of several at once is done by one of them', async () => {
   assert.equal(lines, ['schema version 1 applied', present, present]);
 });
 
-migration('waits for another one, and takes over when that one is dead', async () => {
+migration('waits for another run, and takes over if that one is dead', async () => {
   await using keyspace = await openEmptyKeyspace(address);
   const { session } = keyspace;
   await migrate(session, { ...MIGRATION, versions: [] });
@@ -134,7 +134,7 @@ migration('waits for another one, and takes over when that one is dead', async (
   assert.ok(performance.now() - startedMs > 1_000);
 });
 
-migration('refuses tables of a newer version, as does a process that starts', async () => {
+migration('rejects tables of a newer version, as does a starting process', async () => {
   await using keyspace = await openEmptyKeyspace(address);
   const { session } = keyspace;
   await migrate(session, { ...MIGRATION, versions: [] });
@@ -145,7 +145,7 @@ migration('refuses tables of a newer version, as does a process that starts', as
   assert.match(await messageOf(migrate(session, MIGRATION)), expected);
 });
 
-/** An empty keyspace after the migrations of several programs, the oldest first. */
+/** A keyspace after the migrations of several programs, oldest first. */
 async function migratedBy(...programs: (readonly SchemaVersion[])[]) {
   const keyspace = await openEmptyKeyspace(address);
   for (const versions of programs) await migrate(keyspace.session, { ...MIGRATION, versions });
@@ -156,7 +156,7 @@ const ONE = { version: 1, statements: ['CREATE TABLE one (a int PRIMARY KEY)'] }
 const ADDED = { version: 2, statements: ['ALTER TABLE one ADD b int'], programsFrom: 1 };
 const CHANGED = { version: 3, statements: ['DROP TABLE one'] };
 
-migration('that older programs bear lets them start, and their own changes nothing', async () => {
+migration('compatible with older programs lets them start without changes', async () => {
   await using keyspace = await migratedBy([ONE], [ONE, ADDED]);
   const { session } = keyspace;
   await assertSchema(session, [ONE]);
@@ -166,14 +166,14 @@ migration('that older programs bear lets them start, and their own changes nothi
   assert.equal(lines, ['schema version 2 is there already']);
 });
 
-migration('that older programs do not bear keeps them out, whatever came before it', async () => {
+migration('incompatible with older programs keeps them out, whatever preceded it', async () => {
   await using keyspace = await migratedBy([ONE, ADDED, CHANGED]);
   const expected = /the tables are of version 3, this program knows up to 2: run a newer one/;
   assert.match(await messageOf(assertSchema(keyspace.session, [ONE, ADDED])), expected);
   await assertSchema(keyspace.session, [ONE, ADDED, CHANGED]);
 });
 
-migration('goes on from tables that did not say which programs bear them', async () => {
+migration('continues from tables without compatibility information', async () => {
   await using keyspace = await migratedBy([ONE]);
   const { session } = keyspace;
   await changeSchema(session, 'ALTER TABLE schema_versions DROP programs_from');
@@ -184,7 +184,7 @@ migration('goes on from tables that did not say which programs bear them', async
 });
 
 migration(
-  'refuses tables from before the first release, as does a process that starts',
+  'rejects tables from before the first release, as does a process that is starting up',
   async () => {
     await using keyspace = await openEmptyKeyspace(address);
     const { session } = keyspace;
@@ -198,7 +198,7 @@ migration(
   },
 );
 
-migration('refuses names and numbers that a keyspace cannot have', async () => {
+migration('rejects invalid keyspace names and numbers', async () => {
   await using session = await sessionIn(address, undefined);
   const simple = { kind: 'simple', factor: 1 } as const;
   for (const name of ['', 'Upper', 'a b', "a'", 'a'.repeat(49)]) {
@@ -211,14 +211,14 @@ migration('refuses names and numbers that a keyspace cannot have', async () => {
 
 const settings = suite('the settings of a server');
 
-settings('are fine on the server of the tests but for the number of copies', async () => {
+settings('are correct on the test server except for the replication factor', async () => {
   await using keyspace = await openEmptyKeyspace(address);
   const problems = await serverProblems(keyspace.session, keyspace.name, DATA_CENTER);
   assert.is(problems.length, 1, problems.join('\n'));
   assert.match(problems[0] ?? '', /keeps 1 copies in data center datacenter1, not 3/);
 });
 
-settings('count the copies of the data center that is used', async () => {
+settings('include the replicas of the used data center', async () => {
   await using keyspace = await openEmptyKeyspace(address);
   const { session, name } = keyspace;
   const factors = { class: 'NetworkTopologyStrategy', [DATA_CENTER]: '3' };
@@ -229,7 +229,7 @@ settings('count the copies of the data center that is used', async () => {
   assert.match((await serverProblems(session, 'nowhere', DATA_CENTER))[0] ?? '', /not exist/);
 });
 
-settings('of tables are named when they were changed by hand', async () => {
+settings('are reported for tables changed by hand', async () => {
   await using keyspace = await openMigratedKeyspace(address);
   const { session, name } = keyspace;
   await changeSchema(session, "ALTER TABLE journal WITH read_repair = 'NONE'");
@@ -243,7 +243,7 @@ settings('of tables are named when they were changed by hand', async () => {
   assert.match(text, /\.heads: default_time_to_live is 60, not 0/);
 });
 
-settings('are named with their server when they are not safe', async () => {
+settings('are reported with their server if unsafe', async () => {
   const rows = [{ name: 'commitlog_sync', value: 'periodic' }];
   const session = {
     executeOnEach: async () => [

@@ -20,10 +20,10 @@ import { refusalOf } from '#test/support/settled';
 
 const { address, suite } = cassandraOrSkip();
 
-/** Longer than any reconnect here, in milliseconds. */
+/** Above any reconnection delay here, in milliseconds. */
 const PATIENCE_MS = 30_000;
 
-/** Several tries to connect, half a second apart. */
+/** Several connection attempts, half a second apart. */
 const SOME_TRIES_MS = 2_000;
 
 type Difference = Pick<SessionOptions, 'tls' | 'credentials'>;
@@ -73,13 +73,13 @@ for (const [what, useless] of [
   });
 }
 
-/** Whom a new Cassandra knows. */
+/** Default superuser of a new Cassandra. */
 const SUPERUSER = { username: 'cassandra', password: 'cassandra' };
 const [FIRST, NEXT] = ['the first password', 'the next password'];
 
-const password = suite('when the password at Cassandra changes');
+const password = suite('when the Cassandra password changes');
 
-password('the next connections show the new one, and those there are last', async () => {
+password('new connections use the new one, and existing ones stay', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-passwords-'));
   const credentials = unchanging(SUPERUSER);
   await using stack = new AsyncDisposableStack();

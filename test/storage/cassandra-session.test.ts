@@ -40,11 +40,11 @@ async function openWithTables(): Promise<MigratedKeyspace> {
 
 type Scene = {
   readonly link: FaultyLink;
-  /** Through the link. */
+  /** Session through the link. */
   readonly session: CassandraSession;
-  /** Past the link. */
+  /** Session without the link. */
   readonly direct: CassandraSession;
-  /** `operation errorType` of every statement sent through the link. */
+  /** `operation errorType` of every statement through the link. */
   readonly seen: string[];
 };
 
@@ -76,7 +76,7 @@ const refused = { code: 'internal', isOutcomeUnknown: false } as const;
 
 const silent = suite('a session whose server does not answer');
 
-silent('gives up in time, and what it wrote may have happened', async () => {
+silent('times out, with an unknown outcome for a write', async () => {
   await inScene(async ({ link, session, direct, seen }) => {
     link.silence();
     const startedMs = performance.now();
@@ -89,14 +89,14 @@ silent('gives up in time, and what it wrote may have happened', async () => {
   });
 });
 
-silent('says of a read that nothing has happened', async () => {
+silent('times out without effect for a read', async () => {
   await inScene(async ({ link, session }) => {
     link.silence();
     await assertFault(session.execute(READ, ['a'], read), notDone);
   });
 });
 
-silent('opens another connection when one stays silent', async () => {
+silent('opens another connection if one stays silent', async () => {
   await inScene(async ({ link, session }) => {
     const before = link.connections;
     link.silence();
@@ -110,7 +110,7 @@ silent('opens another connection when one stays silent', async () => {
 
 const broken = suite('a session whose connection breaks');
 
-broken('does not know of a change under way, and repeats none by itself', async () => {
+broken('reports an unknown outcome for a change in flight, and does not retry it', async () => {
   await inScene(async ({ link, session, seen }) => {
     link.silence();
     const pending = session.execute(INSERT_ONCE, ['a', 7n], { ...conditional, timeoutMs: 5_000 });
@@ -120,7 +120,7 @@ broken('does not know of a change under way, and repeats none by itself', async 
   });
 });
 
-broken('knows that a change was never sent while there is no connection', async () => {
+broken('reports no effect for a change while disconnected', async () => {
   await inScene(async ({ link, session }) => {
     link.setOpen(false);
     link.cut();
@@ -137,7 +137,7 @@ broken('works again soon after the server is back', async () => {
   await inScene(async ({ link, session }) => {
     link.setOpen(false);
     link.cut();
-    // Long enough for the first tries to connect again to fail.
+    // Long enough for the first reconnection attempts to fail.
     const downUntilMs = performance.now() + 1_500;
     while (performance.now() < downUntilMs) {
       await faultIn(session.execute(READ, ['a'], read));
@@ -153,7 +153,7 @@ broken('works again soon after the server is back', async () => {
 
 const definite = suite('a session whose server refuses');
 
-definite('says so: a broken statement, a wrong type, a table that is not there', async () => {
+definite('reports a broken statement, a wrong type and a missing table', async () => {
   await inScene(async ({ session, seen }) => {
     await assertFault(session.execute('INSERT INTO', [], write), refused);
     await assertFault(session.execute(WRITE, ['a', 'text'], write), refused);
@@ -162,7 +162,7 @@ definite('says so: a broken statement, a wrong type, a table that is not there',
   });
 });
 
-definite('says so: a batch to several partitions that is too large', async () => {
+definite('reports a batch to several partitions that is too large', async () => {
   await inScene(async ({ session, direct }) => {
     const query = 'INSERT INTO blobs (name, value) VALUES (?, ?) USING TIMESTAMP 5';
     const statements = ['a', 'b'].map((name) => ({ query, params: [name, Buffer.alloc(40_000)] }));
@@ -174,7 +174,7 @@ definite('says so: a batch to several partitions that is too large', async () =>
 
 const ends = suite('a session that is closed or was never open');
 
-ends('gives no answer any more', async () => {
+ends('no longer answers', async () => {
   await inScene(async ({ link }) => {
     const session = await sessionIn(link.address, undefined);
     await session[Symbol.asyncDispose]();
@@ -183,13 +183,13 @@ ends('gives no answer any more', async () => {
   });
 });
 
-ends('says where it looked when no server is there', async () => {
+ends('reports the addresses if no server answers', async () => {
   const fault = await faultIn(sessionIn('127.0.0.1:9', undefined));
   assert.is(fault.code, 'service_unavailable');
   assert.match(fault.message, /127\.0\.0\.1:9/);
 });
 
-ends('refuses a data center that no server is in, and a keyspace that is not there', async () => {
+ends('rejects an unknown data center and a missing keyspace', async () => {
   await using link = await openFaultyLink(address);
   const options = {
     contactPoints: [link.address],
@@ -202,13 +202,13 @@ ends('refuses a data center that no server is in, and a keyspace that is not the
   assert.match(String(strangeCenter.cause), /moon/);
   const noKeyspace = await faultIn(openSession({ ...options, keyspace: 'nowhere' }));
   assert.match(String(noKeyspace.cause), /nowhere/);
-  // Else the process that was refused would never end.
+  // An open connection would keep the rejected process alive.
   assert.is(await link.connectionsLeft(), 0);
 });
 
 const reading = suite('a session that reads many rows');
 
-reading('gives them page by page, each once', async () => {
+reading('returns each row once, page by page', async () => {
   await inScene(async ({ session }) => {
     const names = Array.from({ length: 25 }, (_, index) => `row ${index}`);
     for (const name of names) await session.execute(WRITE, [name, 1n], write);

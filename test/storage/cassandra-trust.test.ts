@@ -9,8 +9,8 @@ import { clientOf } from '#test/support/server-certificates';
 import { refusalOf } from '#test/support/settled';
 
 /*
- * The server of the tests speaks plain text and TLS on one port, shows the certificate of `store`,
- * which names 127.0.0.1 and store.internal, and asks who calls.
+ * The test server accepts plain text and TLS on one port, has the certificate of `store` with names
+ * 127.0.0.1 and store.internal, and requires client certificates.
  */
 const { address, suite } = cassandraOrSkip();
 
@@ -24,9 +24,9 @@ async function versionWith(tls: SessionTls): Promise<string> {
   return String(rows[0]?.['release_version']);
 }
 
-const trusted = suite('a Cassandra whose certificate is of our authority');
+const trusted = suite('a Cassandra with a certificate of our authority');
 
-trusted('answers, by its address or by the name that was given', async () => {
+trusted('answers by its address or by the given name', async () => {
   assert.match(await versionWith({ client: unchanging(member), serverName: undefined }), /^5\.0/);
   assert.match(
     await versionWith({ client: unchanging(member), serverName: 'store.internal' }),

@@ -18,7 +18,7 @@ import { cassandraOrSkip } from '#test/support/real-servers';
 
 const { address, suite } = cassandraOrSkip();
 
-/** What is left of 40 days, in seconds, soon after a write. */
+/** Remaining TTL soon after a write of 40 days, in seconds. */
 const FORTY_DAYS = [40 * 86_400 - 600, 40 * 86_400] as const;
 
 let opened: ReturnType<typeof openMigratedKeyspace> | undefined;
@@ -54,9 +54,9 @@ function full(version: number) {
   };
 }
 
-const stamps = suite('what is written of an actor');
+const stamps = suite('the rows written for an actor');
 
-stamps('bears its version as timestamp in every table and column', async () => {
+stamps('have its version as timestamp in every table and column', async () => {
   const { id, instances, listings, meters } = await storesOf();
   const chunks = { history: historyChunks(1, 70), drift: driftChunks(1, 70) };
   await storeOne(instances, id, { ...full(7), ...chunks });
@@ -87,7 +87,7 @@ stamps('bears its version as timestamp in every table and column', async () => {
   assert.equal(await stampsOf(meter, id), [6n]);
 });
 
-stamps('ends by itself only where it should: markers, removals and answers', async () => {
+stamps('have a TTL only for markers, removals and answers', async () => {
   const { id, instances, listings, meters } = await storesOf();
   await storeOne(instances, id, full(3));
   const head = 'SELECT TTL(state) AS ttl FROM heads WHERE bucket = 7 AND instance_id = ?';
@@ -107,7 +107,7 @@ stamps('ends by itself only where it should: markers, removals and answers', asy
   assertBetween((await rowsOf(listing, id))[0]?.['ttl'], ...FORTY_DAYS);
 });
 
-stamps('goes in one batch for each table, and the head last', async () => {
+stamps('go in one batch per table, with the head last', async () => {
   const { id, instances } = await storesOf();
   sent.length = 0;
   await storeOne(instances, id, { ...full(1), head: headAt(100), history: historyChunks(1, 100) });
@@ -115,7 +115,7 @@ stamps('goes in one batch for each table, and the head last', async () => {
   assert.is(sent.at(-1), 'head_write');
 });
 
-stamps('has no head when its rows could not be written', async () => {
+stamps('have no head if the others could not be written', async () => {
   const { id, session } = await storesOf();
   const failing = {
     execute: session.execute.bind(session),
@@ -127,9 +127,9 @@ stamps('has no head when its rows could not be written', async () => {
   assert.is(await instances.readHead(id), undefined);
 });
 
-const damage = suite('a stored value that was damaged');
+const damage = suite('a damaged stored value');
 
-damage('is refused by name: a head, a chunk, an answer, a meter', async () => {
+damage('is rejected by name: a head, a chunk, an answer, a meter', async () => {
   const { id, instances, meters, session } = await storesOf();
   await storeOne(instances, id, full(2));
   await meters.checkpoint([{ accountId: id, head: meterAt(2) }]);

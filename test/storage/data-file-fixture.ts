@@ -12,18 +12,18 @@ import type { scratchFiles } from '#test/storage/scratch-file';
 
 type ScratchFiles = Pick<ReturnType<typeof scratchFiles>, 'path'>;
 
-/** A table to put rows in. */
+/** A table for test rows. */
 export const FACTS = new CheckedTable({ name: 'cluster_facts', keys: ['fact'], others: ['value'] });
-/** Hears of no progress. */
+/** Ignores progress. */
 export const silent = () => undefined;
 
-/** Longer than a page, so that a file has many. */
+/** Long text, so that a file has many pages. */
 export const LONG = 'long text '.repeat(300);
 
-/** The file at a path as tools work on it. */
+/** Opens a file in the way of the tools. */
 export const dataFile = (path: string): DataFile => sqliteDataFile(path, systemClock);
 
-/** A file that is closed in good order and has that many rows, with this in each. */
+/** A cleanly closed file with `rows` rows of `text`. */
 export async function closedFile(files: ScratchFiles, rows: number, text = LONG): Promise<string> {
   const path = files.path();
   await using file = openServedFile({ file: path, clock: systemClock });
@@ -31,10 +31,10 @@ export async function closedFile(files: ScratchFiles, rows: number, text = LONG)
   return path;
 }
 
-/** Rows of one transaction: a busy machine writes them well within the deadline of a write. */
+/** Rows per transaction, written well within the deadline on a busy machine. */
 const ROWS_A_WRITE = 20_000;
 
-/** Puts `rows` rows with `text` into the table of facts. */
+/** Inserts `rows` rows with `text` into the table. */
 export async function putFacts(file: SqliteFile, rows: number, text: string): Promise<void> {
   for (let first = 0; first < rows; first += ROWS_A_WRITE) {
     const statements = Array.from({ length: Math.min(ROWS_A_WRITE, rows - first) }, (_, row) =>
@@ -44,7 +44,7 @@ export async function putFacts(file: SqliteFile, rows: number, text: string): Pr
   }
 }
 
-/** The different texts in a file that nothing serves. */
+/** Distinct texts in an idle file. */
 export function textsIn(path: string): string[] {
   const database = new DatabaseSync(path);
   const rows = database.prepare(
@@ -55,7 +55,7 @@ export function textsIn(path: string): string[] {
   return texts;
 }
 
-/** What the work rejects with. */
+/** Returns the rejection of `work`. */
 export async function rejection(work: () => Promise<unknown>): Promise<unknown> {
   return await work().then(
     () => assert.unreachable('it should reject'),
@@ -63,7 +63,7 @@ export async function rejection(work: () => Promise<unknown>): Promise<unknown> 
   );
 }
 
-/** The one line with which work on a file is refused. */
+/** Returns the one-line refusal of work on a file. */
 export async function refusal(work: () => Promise<unknown>): Promise<string> {
   const error = await rejection(work);
   assert.instance(error, UnusableFile, String(error));
@@ -71,7 +71,7 @@ export async function refusal(work: () => Promise<unknown>): Promise<string> {
   return (error as Error).message;
 }
 
-/** Changes a byte where a text stands for the first time. */
+/** Changes a byte at the first occurrence of a text. */
 export function damage(path: string, text: string): void {
   const bytes = readFileSync(path);
   const at = bytes.indexOf(text);

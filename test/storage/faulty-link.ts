@@ -1,23 +1,23 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** A link to a server that loses what a test wants lost. */
+/** A link to a server with injectable faults. */
 export type FaultyLink = AsyncDisposable & {
-  /** `host:port` to connect to instead of the server. */
+  /** `host:port` for clients. */
   readonly address: string;
-  /** From now on nothing that the server answers on connections open now comes through. */
+  /** Drops all further answers on existing connections. */
   silence(): void;
   /** Breaks every connection. */
   cut(): void;
-  /** Whether new connections are taken. */
+  /** Accepts or refuses new connections. */
   setOpen(isOpen: boolean): void;
-  /** Connections taken so far. */
+  /** Number of accepted connections. */
   readonly connections: number;
-  /** Connections still open once those that are closing have had a second. */
+  /** Number of connections still open after a second for closing. */
   connectionsLeft(): Promise<number>;
 };
 
-/** A link on loopback to the server at `target` (`host:port`). */
+/** Opens a loopback link to the server at `target` (`host:port`). */
 export async function openFaultyLink(target: string): Promise<FaultyLink> {
   const [host = '', port = ''] = target.split(':');
   const pairs = new Set<{ inner: Socket; outer: Socket }>();

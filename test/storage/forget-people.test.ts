@@ -7,7 +7,9 @@ import { ManualClock } from '#test/support/manual-clock';
 
 const clock = new ManualClock();
 
-/** Ada is in `a` and `b`, Bob in `a` alone; both have a session in each. */
+/**
+ * Ada is a member of `a` and `b`, Bob of `a` only; both have a session in each of their accounts.
+ */
 async function twoAccounts() {
   const stores = {
     users: memoryUserStore(),
@@ -46,9 +48,9 @@ async function twoAccounts() {
   return { stores, ada, bob };
 }
 
-const people = suite('the people of an account that is deleted');
+const people = suite('the people of a deleted account');
 
-people('go with their sessions in it, and altogether if they are in no other', async () => {
+people('lose its sessions, and are deleted without another account', async () => {
   const { stores, ada, bob } = await twoAccounts();
   assert.is(await forgetPeople(stores, 'a'), 1);
   assert.is(await stores.users.find(bob.id), undefined);
@@ -64,10 +66,10 @@ people('go with their sessions in it, and altogether if they are in no other', a
   assert.is(await forgetPeople(stores, 'a'), 0, 'and again nothing is left to do');
 });
 
-people('stay when they enter another account meanwhile', async () => {
+people('stay if they enter another account meanwhile', async () => {
   const { stores, bob } = await twoAccounts();
   const remove: typeof stores.users.remove = async (was) => {
-    // What `console/people/entry` does behind a membership.
+    // Write of `console/people/entry` after a membership.
     await stores.users.replace(was, was.user);
     return await stores.users.remove(was);
   };
@@ -75,7 +77,7 @@ people('stay when they enter another account meanwhile', async () => {
   assert.ok(await stores.users.find(bob.id));
 });
 
-people('are found again where a deletion was cut', async () => {
+people('are found again after an interrupted deletion', async () => {
   const { stores, bob } = await twoAccounts();
   const close = () => Promise.reject(new Error('cut here'));
   const members = { ...stores.members, close };

@@ -7,7 +7,7 @@ import { HEADS_MAX, type InstanceHead, type InstanceStore } from '#storage/ports
 import { checkpointAt, headAt, storeOne } from '#test/storage/instance-rows';
 import { refusalOf } from '#test/support/settled';
 
-/** A store that says what it is asked for, with buckets by the first letter. */
+/** A store that records its calls, with buckets by first letter. */
 async function gatheredScene(change: Partial<InstanceStore> = {}) {
   const memory = memoryInstanceStore();
   for (const id of ['a1', 'a2', 'b1']) await storeOne(memory, id, checkpointAt(1));
@@ -29,16 +29,16 @@ async function gatheredScene(change: Partial<InstanceStore> = {}) {
   return { store, asked, versionsOf };
 }
 
-const gathered = suite('heads that are read in one task');
+const gathered = suite('heads read in one event-loop turn');
 
-gathered('are one read for each bucket, and each comes to its reader', async () => {
+gathered('are read once per bucket, and each reaches its reader', async () => {
   const { asked, versionsOf } = await gatheredScene();
   const versions = await versionsOf(['a1', 'b1', 'a9', 'a2', 'a1']);
   assert.equal(versions, [1, 1, undefined, 1, 1]);
   assert.equal(asked, ['a1 a9 a2', 'b1']);
 });
 
-gathered('are read again by the next task', async () => {
+gathered('are read again in the next turn', async () => {
   const { store, asked } = await gatheredScene();
   assert.equal(await store.readHead('a1'), headAt(1));
   await storeOne(store, 'a1', checkpointAt(2));
@@ -46,7 +46,7 @@ gathered('are read again by the next task', async () => {
   assert.equal(asked, ['a1', 'a1']);
 });
 
-gathered('are no more in one read than the store takes', async () => {
+gathered('are at most as many per read as the store accepts', async () => {
   const { asked, versionsOf } = await gatheredScene();
   const ids = Array.from({ length: 2 * HEADS_MAX + 1 }, (_, i) => `a${i}`);
   await versionsOf(ids);
@@ -56,7 +56,7 @@ gathered('are no more in one read than the store takes', async () => {
   );
 });
 
-gathered('fail each for itself when one is damaged', async () => {
+gathered('fail individually if one is damaged', async () => {
   const damaged = new Error('the head of a2 does not match its checksum');
   const { store } = await gatheredScene({
     readHeads: async () =>
@@ -70,7 +70,7 @@ gathered('fail each for itself when one is damaged', async () => {
   assert.is(await bad, damaged);
 });
 
-gathered('fail all when the store gives no answer, and the next read is tried', async () => {
+gathered('all fail if the store gives no answer, and the next read is tried', async () => {
   const down = new Fault('service_unavailable', 'down');
   const { store, asked } = await gatheredScene({ readHeads: () => Promise.reject(down) });
   const refused = ['a1', 'a2'].map((id) => refusalOf(() => store.readHead(id)));

@@ -13,10 +13,10 @@ import {
 } from '#test/storage/instance-rows';
 import type { Open } from '#test/storage/instance-rows-contract';
 
-/** As many instances of one bucket as one call may name. */
+/** The maximum number of instances of one bucket per call. */
 const IDS = Array.from({ length: HEADS_MAX }, (_, index) => `inst_${index}`);
 
-/** The promises of the InstanceStore port about several instances in one call, as a suite to be run. */
+/** Contract tests of the InstanceStore port for several instances per call. */
 export function togetherOf(name: string, open: Open, suite: typeof plainSuite): Test {
   const together = suite(`instances of one bucket in ${name}`);
 
@@ -30,12 +30,12 @@ function allAt(version: number): InstanceCheckpoint[] {
 }
 
 function readTogether(together: Test, open: Open): void {
-  together('have the same bucket every time', async () => {
+  together('always have the same bucket', async () => {
     const store = await open();
     assert.is(new Set([...IDS, ...IDS].map((id) => store.bucketOf(id))).size, 1);
   });
 
-  together('are read in one call, those that are there', async () => {
+  together('are read in one call, if they exist', async () => {
     const store = await open();
     assert.equal(await store.readHeads([]), new Map());
     assert.equal(await store.readHeads(IDS), new Map());
@@ -66,7 +66,7 @@ function storedTogether(together: Test, open: Open): void {
     await store.checkpoint([]);
   });
 
-  together('have their highest versions, in whatever order a call names them', async () => {
+  together('have their highest versions, in any order within a call', async () => {
     const store = await open();
     await storeOne(store, 'inst_1', checkpointAt(9));
     const at = (instanceId: string, version: number) => ({
@@ -85,7 +85,7 @@ function storedTogether(together: Test, open: Open): void {
     assert.equal(await store.readHeads(IDS.slice(0, 3)), new Map(expected));
   });
 
-  together('are deleted beside others that live on', async () => {
+  together('are deleted without effect on others', async () => {
     const store = await open();
     const parts = { history: historyChunks(1, 2) };
     for (const id of ['inst_0', 'inst_1']) await storeOne(store, id, checkpointAt(2, parts));
@@ -105,7 +105,7 @@ function storedTogether(together: Test, open: Open): void {
     assert.equal(await store.readHistory('inst_1', 3, 3), historyRows(1, 3).reverse());
   });
 
-  together('are all stored or none, however early they are read', async () => {
+  together('are stored atomically, as seen by any reader', async () => {
     const store = await open();
     await store.checkpoint(allAt(1));
     for (let version = 2; version <= 6; version += 1) {

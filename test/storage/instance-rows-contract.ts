@@ -14,10 +14,10 @@ import {
   storeOne,
 } from '#test/storage/instance-rows';
 
-/** Gives an empty store. */
+/** Opens an empty store. */
 export type Open = () => Promise<InstanceStore>;
 
-/** The promises of the InstanceStore port about rows of history and drift, as a suite to be run. */
+/** Contract tests of the InstanceStore port for history and drift rows. */
 export function rowsOf(name: string, open: Open, suite: typeof plainSuite): Test {
   const rows = suite(`rows in ${name}`);
 
@@ -28,13 +28,13 @@ export function rowsOf(name: string, open: Open, suite: typeof plainSuite): Test
 }
 
 function comingBack(rows: Test, open: Open): void {
-  rows('of unknown instances are none', async () => {
+  rows('of unknown instances are empty', async () => {
     const store = await open();
     assert.equal(await store.readHistory('inst_a', 5, 5), []);
     assert.equal(await store.readDrift('inst_a', 5, 5), []);
   });
 
-  rows('come back with every field, by ordinal, newest first', async () => {
+  rows('are returned with every field, by ordinal, newest first', async () => {
     const store = await open();
     const parts = { history: historyChunks(1, 9), drift: driftChunks(1, 4) };
     await storeOne(store, 'inst_a', checkpointAt(9, parts));
@@ -45,14 +45,14 @@ function comingBack(rows: Test, open: Open): void {
     assert.equal(await store.readDrift('inst_a', 3, 2), driftRows(2, 3).reverse());
   });
 
-  rows('below the first are none', async () => {
+  rows('below the first are empty', async () => {
     const store = await open();
     await storeOne(store, 'inst_a', checkpointAt(3, { history: historyChunks(1, 3) }));
     assert.equal(await store.readHistory('inst_a', 0, 5), []);
     assert.equal(await store.readHistory('inst_a', 3, 0), []);
   });
 
-  rows('of many checkpoints make one history', async () => {
+  rows('of many checkpoints form one history', async () => {
     const store = await open();
     for (let last = 10; last <= 500; last += 10) {
       const parts = { history: historyChunks(last - 9, last), drift: driftChunks(last - 9, last) };
@@ -64,7 +64,7 @@ function comingBack(rows: Test, open: Open): void {
 }
 
 function writtenAgain(rows: Test, open: Open): void {
-  rows('stand once, however often and late their checkpoint is written', async () => {
+  rows('appear once, however often and late their checkpoint is written', async () => {
     const store = await open();
     const first = checkpointAt(2, { history: historyChunks(1, 2), drift: driftChunks(1, 2) });
     const second = checkpointAt(4, { history: historyChunks(3, 4), drift: driftChunks(3, 4) });
@@ -76,7 +76,7 @@ function writtenAgain(rows: Test, open: Open): void {
     assert.is((await store.readHead('inst_a'))?.version, 4);
   });
 
-  rows('of a try that failed are taken along by the next, and may still come late', async () => {
+  rows('of a failed attempt are included in the next, and may still arrive late', async () => {
     const store = await open();
     const first = checkpointAt(5, { history: historyChunks(1, 5), drift: driftChunks(1, 2) });
     const next = checkpointAt(8, { history: historyChunks(1, 8), drift: driftChunks(1, 4) });
@@ -88,7 +88,7 @@ function writtenAgain(rows: Test, open: Open): void {
     }
   });
 
-  rows('in chunks of other borders stand once, in whatever order they come', async () => {
+  rows('in chunks with other borders appear once, in any order of arrival', async () => {
     const cut = (length: number) => ({
       history: chunksOf(OBSERVATIONS, historyRows(1, 120), length),
       drift: chunksOf(DRIFT_EVENTS, driftRows(1, 120), length),
@@ -127,7 +127,7 @@ function writtenAgain(rows: Test, open: Open): void {
 }
 
 function standingApart(rows: Test, open: Open): void {
-  rows('may be as large as a context can be, many in one checkpoint', async () => {
+  rows('may have maximum contexts, many in one checkpoint', async () => {
     const store = await open();
     const contextJson = JSON.stringify({ text: '\u{1f600}'.repeat(2_000) });
     const history = historyRows(1, 200).map((row) => ({ ...row, contextJson }));
@@ -139,7 +139,7 @@ function standingApart(rows: Test, open: Open): void {
     assert.equal(await store.readHistory('inst_a', 200, 200), history.toReversed());
   });
 
-  rows('are there as soon as the head is that counts them', async () => {
+  rows('are readable as soon as the head that counts them is', async () => {
     const store = await open();
     await storeOne(store, 'inst_a', checkpointAt(1, { history: historyChunks(1, 1) }));
     const writing = storeOne(store, 'inst_a', checkpointAt(2, { history: historyChunks(2, 2) }));
@@ -149,7 +149,7 @@ function standingApart(rows: Test, open: Open): void {
     await writing;
   });
 
-  rows('are copies: lists that go in or come out may be changed', async () => {
+  rows('are copies: lists may be changed after a call', async () => {
     const store = await open();
     const history = historyChunks(1, 3);
     const drift = driftChunks(1, 3);

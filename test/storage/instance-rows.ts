@@ -12,7 +12,7 @@ import {
 } from '#storage/ports/instances';
 import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
 
-/** A head at a version; the model's energy distinguishes versions. */
+/** A head of this version; the model's energy identifies the version. */
 export function headAt(version: number, fields: Partial<InstanceHead> = {}): InstanceHead {
   const modeStrengths = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7];
   return {
@@ -42,12 +42,12 @@ export function headAt(version: number, fields: Partial<InstanceHead> = {}): Ins
   };
 }
 
-/** The marker that a deletion at `version` leaves. */
+/** Tombstone of a deletion at `version`. */
 export function markerAt(version: number): InstanceHead {
   return headAt(version, { name: '', description: '', deletedAtMs: 1_768_478_500_000 });
 }
 
-/** The history rows with ordinals `first` to `last`. */
+/** History rows with ordinals `first` to `last`. */
 export function historyRows(first: number, last: number): HistoryRow[] {
   return ordinals(first, last).map((ordinal) => ({
     ordinal,
@@ -61,7 +61,7 @@ export function historyRows(first: number, last: number): HistoryRow[] {
   }));
 }
 
-/** The drift rows with ordinals `first` to `last`. */
+/** Drift rows with ordinals `first` to `last`. */
 export function driftRows(first: number, last: number): DriftRow[] {
   return ordinals(first, last).map((ordinal) => ({
     ordinal,
@@ -75,7 +75,7 @@ export function driftRows(first: number, last: number): DriftRow[] {
   }));
 }
 
-/** Rows in chunks of at most `length`. */
+/** Splits rows into chunks of at most `length`. */
 export function chunksOf<Row extends { readonly ordinal: number }>(
   packing: { readonly pack: (row: Row) => PackedRows },
   rows: readonly Row[],
@@ -90,12 +90,12 @@ export function chunksOf<Row extends { readonly ordinal: number }>(
   return chunks;
 }
 
-/** The history rows with ordinals `first` to `last`, in chunks. */
+/** History rows with ordinals `first` to `last`, in chunks. */
 export function historyChunks(first: number, last: number): Chunk[] {
   return chunksOf(OBSERVATIONS, historyRows(first, last));
 }
 
-/** The drift rows with ordinals `first` to `last`, in chunks. */
+/** Drift rows with ordinals `first` to `last`, in chunks. */
 export function driftChunks(first: number, last: number): Chunk[] {
   return chunksOf(DRIFT_EVENTS, driftRows(first, last));
 }
@@ -117,10 +117,10 @@ function ordinals(first: number, last: number): number[] {
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => first + index);
 }
 
-/** Rows of a long history: more than any store keeps in one place. */
+/** Rows of a long history, beyond the size of one partition. */
 export const LONG = 9_000;
 
-/** A checkpoint, whatever its instance. */
+/** A checkpoint without its instance id. */
 export type OneCheckpoint = Omit<InstanceCheckpoint, 'instanceId'>;
 
 /** Stores the checkpoint of one instance. */
@@ -132,7 +132,7 @@ export async function storeOne(
   await store.checkpoint([{ instanceId, ...checkpoint }]);
 }
 
-/** A checkpoint at a version with nothing but its head. */
+/** A checkpoint of this version with only a head. */
 export function checkpointAt(version: number, parts: Partial<OneCheckpoint> = {}): OneCheckpoint {
   return { head: headAt(version), history: [], drift: [], answers: [], ...parts };
 }

@@ -15,12 +15,12 @@ import {
 import { type Open, rowsOf } from '#test/storage/instance-rows-contract';
 import { trimmingOf } from '#test/storage/instance-trim-contract';
 
-/** How long an answer is kept, in milliseconds. Source: decision 22. */
+/** Retention of an answer, in milliseconds. Source: decision 22. */
 const ANSWER_AGE_MS = 24 * 60 * 60 * 1_000;
 
 /**
- * The promises of the InstanceStore port as suites to be run, for every adapter. `open` gives an
- * empty store, `suite` makes the suites: uvu's own, or one that skips.
+ * Contract tests of the InstanceStore port for every adapter. `open` returns an empty store;
+ * `suite` is uvu's own or one that skips.
  */
 export function instanceStoreContract(name: string, open: Open, suite = plainSuite): Test[] {
   const parts = [headsOf, togetherOf, rowsOf, trimmingOf, answersOf, deletionOf];
@@ -35,7 +35,7 @@ function headsOf(name: string, open: Open, suite: typeof plainSuite): Test {
   return heads;
 }
 
-/** The rows of a chunk as a head has them in it. */
+/** Rows of a chunk in a head's format. */
 function newestOf([chunk]: readonly Chunk[]): NewestRows {
   return { after: (chunk?.first ?? 1) - 1, rows: chunk?.rows ?? '' };
 }
@@ -45,7 +45,7 @@ function holdingFields(heads: Test, open: Open): void {
     assert.is(await (await open()).readHead('inst_a'), undefined);
   });
 
-  heads('come back with every field, the model to the last bit', async () => {
+  heads('are returned with every field, the model bit by bit', async () => {
     const store = await open();
     const fields = { observedAtMs: 7, generation: 3, historyStart: 1, driftStart: 1, originMs: 5 };
     const rows = { newestHistory: newestOf(historyChunks(3, 9)), newestDrift: NO_ROWS };
@@ -57,7 +57,7 @@ function holdingFields(heads: Test, open: Open): void {
     assert.ok(found?.model.every((value, index) => Object.is(value, head.model[index])));
   });
 
-  heads('know the calls that may yet be retried, however many', async () => {
+  heads('include all calls that may still be retried', async () => {
     const store = await open();
     for (const [index, count] of [0, 1, 4_096].entries()) {
       const recentCalls = Array.from({ length: count }, (_, call) => ({
@@ -72,7 +72,7 @@ function holdingFields(heads: Test, open: Open): void {
   });
 
   heads(
-    'have their newest rows in them, every byte of them, and no reader of chunks finds them',
+    'include their newest rows, byte by byte, which readers of chunks therefore do not find',
     async () => {
       const store = await open();
       const rows = Array.from({ length: 6_144 }, (_, n) => String.fromCharCode(n % 256)).join('');
@@ -88,7 +88,7 @@ function holdingFields(heads: Test, open: Open): void {
     },
   );
 
-  heads('take texts of any length', async () => {
+  heads('accept texts of any length', async () => {
     const store = await open();
     const head = headAt(1, { name: '', description: '\u{1f600}é'.repeat(20_000) });
     await storeOne(store, 'inst_a', checkpointAt(1, { head }));
@@ -97,7 +97,7 @@ function holdingFields(heads: Test, open: Open): void {
 }
 
 function ordering(heads: Test, open: Open): void {
-  heads('of one instance are not those of another', async () => {
+  heads('are separate per instance', async () => {
     const store = await open();
     await storeOne(store, 'inst_a', checkpointAt(1));
     await storeOne(store, 'inst_b', checkpointAt(2));
@@ -105,7 +105,7 @@ function ordering(heads: Test, open: Open): void {
     assert.is((await store.readHead('inst_b'))?.version, 2);
   });
 
-  heads('are those of the highest version, in whatever order checkpoints come', async () => {
+  heads('have the highest version, in any order of checkpoints', async () => {
     for (const order of [
       [1, 2, 3],
       [3, 2, 1],
@@ -123,7 +123,7 @@ function answersOf(name: string, open: Open, suite: typeof plainSuite): Test {
   const answers = suite(`stored answers in ${name}`);
   const start = 1_768_478_400_000;
 
-  answers('are found by their key, with every field', async () => {
+  answers('are found by key, with every field', async () => {
     const store = await open();
     const rows = [answerRow('call:a', start), answerRow('create:a', start + 1)];
     await storeOne(store, 'inst_a', checkpointAt(2, { answers: rows }));
@@ -131,14 +131,14 @@ function answersOf(name: string, open: Open, suite: typeof plainSuite): Test {
     assert.equal(await store.findAnswer('inst_a', 'create:a', start), rows[1]);
   });
 
-  answers('of other keys and other instances are not found', async () => {
+  answers('are not found for other keys and instances', async () => {
     const store = await open();
     await storeOne(store, 'inst_a', checkpointAt(1, { answers: [answerRow('call:a', start)] }));
     assert.is(await store.findAnswer('inst_a', 'call:A', 0), undefined);
     assert.is(await store.findAnswer('inst_b', 'call:a', 0), undefined);
   });
 
-  answers('that are older than asked for are not found', async () => {
+  answers('are not found if older than requested', async () => {
     const store = await open();
     await storeOne(store, 'inst_a', checkpointAt(1, { answers: [answerRow('call:a', start)] }));
     assert.ok(await store.findAnswer('inst_a', 'call:a', start));
@@ -154,7 +154,7 @@ function answersOf(name: string, open: Open, suite: typeof plainSuite): Test {
     assert.ok(await store.findAnswer('inst_a', 'call:b', start));
   });
 
-  answers('of a key that was used again are the newer ones', async () => {
+  answers('of a reused key are the newer ones', async () => {
     const store = await open();
     const again = answerRow('call:a', start + ANSWER_AGE_MS + 1, { body: '{"data":2}' });
     await storeOne(store, 'inst_a', checkpointAt(1, { answers: [answerRow('call:a', start)] }));
@@ -163,9 +163,9 @@ function answersOf(name: string, open: Open, suite: typeof plainSuite): Test {
     assert.equal(await store.findAnswer('inst_a', 'call:a', start), again);
   });
 
-  answers('of a key that was used twice before they were stored are the newer ones', async () => {
+  answers('of a key used twice before a checkpoint are the newer ones', async () => {
     const store = await open();
-    // Several, so that it is not the order of their bytes that decides.
+    // Several keys, so that their byte order cannot decide.
     const keys = Array.from({ length: 12 }, (_, index) => `call:${index}`);
     const old = keys.map((key, index) => answerRow(key, start + 977 * index));
     const again = keys.map((key, index) => answerRow(key, start + ANSWER_AGE_MS + 1 + 313 * index));
@@ -179,7 +179,7 @@ function answersOf(name: string, open: Open, suite: typeof plainSuite): Test {
 }
 
 function storedAhead(answers: Test, open: Open, start: number): void {
-  answers('of several keys are found together, but not those missing or too old', async () => {
+  answers('of several keys are found together, without missing or old ones', async () => {
     const store = await open();
     const rows = ['a', 'b', 'c'].map((key, index) => answerRow(`call:${key}`, start + index));
     await storeOne(store, 'inst_a', checkpointAt(1, { answers: rows }));
@@ -190,7 +190,7 @@ function storedAhead(answers: Test, open: Open, start: number): void {
     assert.equal(await store.findAnswers('inst_b', keys, 0), []);
   });
 
-  answers('may be stored before the checkpoint that they belong to', async () => {
+  answers('may be stored before their checkpoint', async () => {
     const store = await open();
     const [a, b, c] = [1, 2, 3].map((n) => answerRow(`call:${n}`, start + n));
     assert.ok(a !== undefined && b !== undefined && c !== undefined);
@@ -220,7 +220,7 @@ function deletionOf(name: string, open: Open, suite: typeof plainSuite): Test {
       answers: [answerRow('call:a', 5)],
     });
 
-  deletion('leaves its marker and nothing else', async () => {
+  deletion('leaves only its tombstone', async () => {
     const store = await open();
     await storeOne(store, 'inst_a', full(3));
     await storeOne(store, 'inst_b', full(3));
@@ -230,7 +230,7 @@ function deletionOf(name: string, open: Open, suite: typeof plainSuite): Test {
     assert.is((await store.readHistory('inst_b', 3, 3)).length, 3);
   });
 
-  deletion('is not brought back by what comes late or twice', async () => {
+  deletion('is not reverted by late or repeated writes', async () => {
     const store = await open();
     const marker = checkpointAt(4, { head: markerAt(4) });
     await storeOne(store, 'inst_a', full(2));
@@ -241,7 +241,7 @@ function deletionOf(name: string, open: Open, suite: typeof plainSuite): Test {
     }
   });
 
-  deletion('takes the answers that were stored ahead, also those that come late', async () => {
+  deletion('deletes answers stored early, even if they arrive late', async () => {
     const store = await open();
     const ahead = { instanceId: 'inst_a', version: 3, answers: [answerRow('call:a', 5)] };
     await store.storeAnswers([ahead]);
@@ -252,7 +252,7 @@ function deletionOf(name: string, open: Open, suite: typeof plainSuite): Test {
     await assertEmpty(store);
   });
 
-  deletion('takes a long history with it', async () => {
+  deletion('deletes a long history', async () => {
     const store = await open();
     await storeOne(store, 'inst_a', checkpointAt(LONG, { history: historyChunks(1, LONG) }));
     const marker = checkpointAt(LONG + 1, { head: markerAt(LONG + 1) });
@@ -261,7 +261,7 @@ function deletionOf(name: string, open: Open, suite: typeof plainSuite): Test {
     assert.equal(await store.readHead('inst_a'), markerAt(LONG + 1));
   });
 
-  deletion('that was never stored alive is a marker all the same', async () => {
+  deletion('of an instance never stored before leaves a tombstone too', async () => {
     const store = await open();
     await storeOne(store, 'inst_a', checkpointAt(4, { head: markerAt(4) }));
     await storeOne(store, 'inst_a', full(3));

@@ -24,7 +24,7 @@ import {
 } from '#test/storage/instance-rows';
 import type { Open } from '#test/storage/instance-rows-contract';
 
-/** The promises of the InstanceStore port about a floor that moves, as a suite to be run. */
+/** Contract tests of the InstanceStore port for trimming. */
 export function trimmingOf(name: string, open: Open, suite: typeof plainSuite): Test {
   const trimming = suite(`trimmed rows in ${name}`);
 
@@ -33,19 +33,19 @@ export function trimmingOf(name: string, open: Open, suite: typeof plainSuite): 
   return trimming;
 }
 
-/** A floor with this number of rows below it, of instances as `headAt` has them. */
+/** A floor above these numbers of rows, for instances of `headAt`. */
 function floorAt(history: number, drift: number, fields: Partial<Floor> = {}): Floor {
   const state = packedState(headAt(history).model);
   return { history, drift, generation: 2, cycle: history, timestampMs: 5.5, state, ...fields };
 }
 
-/** A checkpoint whose head has another floor than the one before. */
+/** A checkpoint that moves the floor. */
 function trimmedAt(version: number, floor: Floor, from: RowCounts = NO_ROWS_TRIMMED) {
   const counts = { historyCount: LONG, driftCount: LONG };
   return checkpointAt(version, { head: headAt(version, { ...counts, floor }), trimmedFrom: from });
 }
 
-/** Everything of an instance whose `LONG` rows of both tables stand in chunks. */
+/** A store with an instance that has `LONG` rows in chunks of both tables. */
 async function long(open: Open, length?: number): Promise<InstanceStore> {
   const store = await open();
   const history = chunksOf(OBSERVATIONS, historyRows(1, LONG), length);
@@ -71,7 +71,7 @@ function goingAway(trimming: Test, open: Open): void {
     }
   });
 
-  trimming('those up to the floor are gone, all others are there, wherever it lies', async () => {
+  trimming('rows up to any floor are deleted, and all others stay', async () => {
     const floors = [
       [32, 32],
       [33, 31],
@@ -92,7 +92,7 @@ function goingAway(trimming: Test, open: Open): void {
     }
   });
 
-  trimming('those of one instance are not those of another', async () => {
+  trimming('rows of other instances stay', async () => {
     const store = await open();
     const parts = { history: historyChunks(1, 9), drift: driftChunks(1, 9) };
     await storeOne(store, 'inst_a', checkpointAt(9, parts));
@@ -113,7 +113,7 @@ function goingAway(trimming: Test, open: Open): void {
     assert.equal(await store.findAnswer('inst_a', 'call:a', 0), answers[0]);
   });
 
-  trimming('the head that says so is stored after they are gone', async () => {
+  trimming('the head with the new floor is stored after the deletion', async () => {
     const store = await long(open);
     const writing = storeOne(store, 'inst_a', trimmedAt(LONG + 1, floorAt(8_000, 8_000)));
     while ((await store.readHead('inst_a'))?.floor === undefined);
@@ -123,7 +123,7 @@ function goingAway(trimming: Test, open: Open): void {
 }
 
 function stayingAway(trimming: Test, open: Open): void {
-  trimming('the same checkpoint twice changes nothing, nor does one that comes late', async () => {
+  trimming('a repeated or late checkpoint changes nothing', async () => {
     const store = await open();
     const at = (version: number): OneCheckpoint =>
       checkpointAt(version, {
@@ -140,7 +140,7 @@ function stayingAway(trimming: Test, open: Open): void {
     }
   });
 
-  trimming('chunks of any borders that overlap lose the same rows', async () => {
+  trimming('overlapping chunks with any borders lose the same rows', async () => {
     for (const lengths of [
       [32, 20, 7],
       [1, 32, 20],
@@ -158,7 +158,7 @@ function stayingAway(trimming: Test, open: Open): void {
     }
   });
 
-  trimming('a deletion takes what is left', async () => {
+  trimming('a deletion removes the rest', async () => {
     const store = await long(open);
     await storeOne(store, 'inst_a', trimmedAt(LONG + 1, floorAt(100, 5_000)));
     await storeOne(store, 'inst_a', checkpointAt(LONG + 2, { head: markerAt(LONG + 2) }));

@@ -7,14 +7,14 @@ import { lineOf } from '#test/actor-runtime/journal-records';
 
 const GROUPS = 50;
 
-/** Records of the largest group. Source: architecture 3.1. */
+/** Maximum records of a group. Source: architecture 3.1. */
 const GROUP_RECORDS_MAX = 4_096;
 
-/** The promises of the Journal port as suites to be run. `open` gives a journal with one writer. */
+/** Contract tests of the Journal port. `open` returns a journal with one writer. */
 export function journalContract(name: string, open: () => Promise<Journal>): Test[] {
   const groups = suite(`groups in ${name}`);
 
-  groups('are durable at once or when a promise says so', async () => {
+  groups('are durable at once, or when a promise resolves', async () => {
     const journal = await open();
     for (const count of [1, 3, GROUP_RECORDS_MAX]) {
       const appended = journal.append(linesOf(count), 0);
@@ -23,13 +23,13 @@ export function journalContract(name: string, open: () => Promise<Journal>): Tes
     }
   });
 
-  groups('may be empty: an idle writer shows that it lives', async () => {
+  groups("may be empty, as an idle writer's sign of life", async () => {
     const journal = await open();
     assert.is(await journal.append([], 0), undefined);
     assert.is(await journal.append(linesOf(1), 0), undefined);
   });
 
-  groups('belong to the journal as they were: the list may be changed afterwards', async () => {
+  groups('are copied: the list may be changed afterwards', async () => {
     const journal = await open();
     const group = linesOf(3);
     const appended = journal.append(group, 0);
@@ -37,7 +37,7 @@ export function journalContract(name: string, open: () => Promise<Journal>): Tes
     assert.is(await appended, undefined);
   });
 
-  groups('let a commit log answer in the order of its records', async () => {
+  groups('let a commit log answer in record order', async () => {
     const log = new CommitLog(await open(), systemClock);
     const order: number[] = [];
     const waits = linesOf(GROUPS).map(async (line) => {

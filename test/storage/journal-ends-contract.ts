@@ -16,13 +16,16 @@ import {
   truncating,
 } from '#test/storage/journal-fixture';
 
-/** How far the store's clock may be from ours when it dates a seal. Milliseconds. */
+/** Maximum difference in milliseconds between the store's clock and ours in a seal's date. */
 const SEAL_DATE_ERROR_MS_MAX = 2_000;
 
-/** Appends that may get through before a seal does; without a bound a broken store would take all memory. */
+/**
+ * Maximum appends that may precede a concurrent seal, so that a broken store does not exhaust
+ * memory.
+ */
 const RACING_APPENDS_MAX = 1_000;
 
-/** The part of the contract that is about seals, rivals and emptying. */
+/** Contract tests for seals, concurrent sealers and emptying. */
 export function journalEnds(subject: Subject): Test[] {
   return [sealing(subject), racing(subject), emptying(subject)];
 }
@@ -30,7 +33,7 @@ export function journalEnds(subject: Subject): Test[] {
 function sealing({ name, open, suite }: Subject): Test {
   const sealing = suite(`sealing a journal in ${name}`);
 
-  sealing('happens once, and again does no harm', async () => {
+  sealing('happens once, and repeating it is harmless', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 2);
     const head = { address: ADDRESS, next: 2, lowWaterMark: 0, isSealed: true };
@@ -40,13 +43,13 @@ function sealing({ name, open, suite }: Subject): Test {
     assert.equal(await store.readHead(incarnation, 'quorum'), head);
   });
 
-  sealing('is seen by every look that begins later, and decides the end for good', async () => {
+  sealing('is seen by every later check, and fixes the end permanently', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 2);
     assert.not(await store.isSealed(incarnation));
     await store.seal(incarnation);
     assert.ok(await store.isSealed(incarnation));
-    // A write on its way comes all the same; it is beyond the end.
+    // A write in flight still arrives, beyond the end.
     for (const slot of [2, 3]) await store.append(appendOf(incarnation, slot));
     const head = { address: ADDRESS, next: 2, lowWaterMark: 0, isSealed: true };
     assert.equal(await store.seal(incarnation), { isApplied: false, head });
@@ -61,7 +64,7 @@ function sealing({ name, open, suite }: Subject): Test {
     assert.is((await store.readHead(incarnation, 'serial'))?.next, 20);
   });
 
-  sealing('takes no deleted slot for a gap', async () => {
+  sealing('does not count deleted slots as a gap', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 5);
     await store.append(truncating(appendOf(incarnation, 5), 4));
@@ -70,13 +73,13 @@ function sealing({ name, open, suite }: Subject): Test {
     assert.equal(await store.readHead(incarnation, 'serial'), head);
   });
 
-  sealing('of a journal without a slot ends it at 0', async () => {
+  sealing('of a journal without slots ends it at 0', async () => {
     const { store, incarnation } = await begun(open);
     assert.equal(await store.seal(incarnation), APPLIED);
     assert.is((await store.readHead(incarnation, 'serial'))?.next, 0);
   });
 
-  sealing('is listed with its date; a journal in use has none', async () => {
+  sealing('is listed with its date, unlike a journal in use', async () => {
     const { store, incarnation } = await begun(open);
     assert.equal(await listed(store, incarnation), { incarnation, sealedAtMs: undefined });
     await store.append(appendOf(incarnation, 0));
@@ -107,7 +110,7 @@ function racing({ name, open, suite }: Subject): Test {
     assert.ok((await store.readHead(incarnation, 'serial'))?.isSealed);
   });
 
-  racing('what was acknowledged before a seal is below its end, and stays', async () => {
+  racing('records acknowledged before a seal are below its end, and stay', async () => {
     const { store, incarnation } = await begun(open);
     const acknowledged = (async () => {
       for (let slot = 0; slot < RACING_APPENDS_MAX; slot += 1) {
@@ -132,7 +135,7 @@ function racing({ name, open, suite }: Subject): Test {
 function emptying({ name, open, suite }: Subject): Test {
   const emptying = suite(`emptying a journal in ${name}`);
 
-  emptying('does nothing to one that is not sealed', async () => {
+  emptying('has no effect on an unsealed journal', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 2);
     await store.empty(incarnation);
@@ -142,7 +145,7 @@ function emptying({ name, open, suite }: Subject): Test {
     assert.is((await store.readHead(incarnation, 'serial'))?.next, 3);
   });
 
-  emptying('takes a sealed one away with all its slots, and again does no harm', async () => {
+  emptying('deletes a sealed journal with all slots, and repeating it is harmless', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 3);
     await store.seal(incarnation);
@@ -155,7 +158,7 @@ function emptying({ name, open, suite }: Subject): Test {
     }
   });
 
-  emptying('leaves nothing that a late append or a late seal could revive', async () => {
+  emptying('leaves nothing that a late append or seal could revive', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 2);
     await store.seal(incarnation);
@@ -168,7 +171,7 @@ function emptying({ name, open, suite }: Subject): Test {
   });
 
   emptying(
-    'leaves the seal, so that a writer suspended for days acknowledges nothing',
+    'keeps the seal, so that a writer that was suspended for days acknowledges nothing',
     async () => {
       const { store, incarnation } = await begun(open);
       await store.seal(incarnation);
@@ -177,10 +180,10 @@ function emptying({ name, open, suite }: Subject): Test {
     },
   );
 
-  // No node does it, because an incarnation id is never used again; but a begin that timed out may
-  // come this late. It then stands for a journal that its owner knows nothing of and that the
-  // daily scan ends again.
-  emptying('lets a late begin make an entry, sealed and without slots', async () => {
+  // No node does this, because an incarnation id is never reused. But a timed-out begin may arrive
+  // this late. Its entry belongs to a journal unknown to its owner, and the daily scan ends it
+  // again.
+  emptying('lets a late begin create an entry, sealed and without slots', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 2);
     await store.seal(incarnation);

@@ -4,26 +4,26 @@ import * as assert from 'uvu/assert';
 import { Fault } from '#errors/fault';
 import type { Append, Conditional, JournalStore } from '#storage/ports/journal';
 
-/** What the contract is run on. */
+/** Store under contract test. */
 export type JournalSubject = {
   readonly name: string;
-  /** The store under test, the same one or a new one each time. */
+  /** Opens the store under test, the same or a new one. */
   readonly open: () => Promise<JournalStore>;
-  /** Random histories to try. */
+  /** Number of random histories. */
   readonly runs: number;
-  /** Whether it drops slots that come after the seal, which no one acknowledges. */
+  /** Whether the store drops slots written after the seal, which nobody acknowledges. */
   readonly isClosedBySeal?: boolean;
   /** uvu's `suite`, or one that skips. */
   readonly suite: typeof plainSuite;
 };
 
-/** Where the journals' writers say they are. */
+/** Address of the journals' writers. */
 export const ADDRESS = '127.0.0.1:8100';
 
-/** What a write answers that did what it was asked. */
+/** Answer of a successful conditional write. */
 export const APPLIED: Conditional = { isApplied: true };
 
-/** A journal that has just begun. */
+/** A new journal. */
 export async function begun(
   open: JournalSubject['open'],
 ): Promise<{ store: JournalStore; incarnation: string }> {
@@ -33,22 +33,22 @@ export async function begun(
   return { store, incarnation };
 }
 
-/** An id that no test has used. */
+/** An unused incarnation id. */
 export function newIncarnation(): string {
   return `node-${randomBytes(8).toString('hex')}`;
 }
 
-/** A few bytes that show which slot they were written for. */
+/** Some bytes that identify their slot. */
 export function recordsOf(slot: number): Uint8Array {
   return Uint8Array.of(slot % 256, 1, 2, 3);
 }
 
-/** An append that truncates nothing. */
+/** An append without truncation. */
 export function appendOf(incarnation: string, slot: number, records = recordsOf(slot)): Append {
   return { incarnation, slot, records, lowWaterMark: 0, deleteBelow: undefined };
 }
 
-/** An append that deletes the slots below its low-water mark. */
+/** An append that deletes slots below its low-water mark. */
 export function truncating(append: Append, lowWaterMark: number): Append {
   return { ...append, lowWaterMark, deleteBelow: lowWaterMark };
 }
@@ -64,24 +64,24 @@ export async function appendMany(
   }
 }
 
-/** Every slot that is there. */
+/** All slots of a journal. */
 export async function slotsOf(store: JournalStore, incarnation: string) {
   const slots = await store.readSlots(incarnation, 0, Number.MAX_SAFE_INTEGER);
   return slots.map(({ slot, records }) => ({ slot, records: new Uint8Array(records) }));
 }
 
-/** The numbers of slots alone. */
+/** Slot numbers. */
 export function slotNumbers(slots: readonly { slot: number }[]): number[] {
   return slots.map(({ slot }) => slot);
 }
 
-/** What the list says of one journal. */
+/** List entry of a journal. */
 export async function listed(store: JournalStore, incarnation: string) {
   const all = await store.list();
   return all.find((journal) => journal.incarnation === incarnation);
 }
 
-/** A store may give up under contention; then it must say that the outcome is unknown. */
+/** A store may give up under contention with an unknown outcome. */
 export async function outcomeOf(
   write: Promise<Conditional>,
 ): Promise<'applied' | 'refused' | 'unknown'> {

@@ -10,20 +10,20 @@ import {
 } from '#storage/ports/journal';
 import { recordsOf } from '#test/storage/journal-fixture';
 
-/** One thing that may be done to a journal. Appends say where they are, seen from the next slot. */
+/** A step on a journal. Appends are relative to the next slot. */
 export type JournalStep =
   | { readonly kind: 'begin'; readonly address: string }
   | {
       readonly kind: 'append';
-      /** 0: at the next slot; below: sent again; above: the slots between are still under way. */
+      /** 0: next slot; negative: a repeated append; positive: earlier slots are still in flight. */
       readonly offset: number;
-      /** How far below the slot the low-water mark comes to stand; undefined truncates nothing. */
+      /** Distance of the low-water mark below the slot; undefined for no truncation. */
       readonly keep: number | undefined;
     }
   | { readonly kind: 'seal' }
   | { readonly kind: 'empty' };
 
-/** Histories of one journal in which most appends are new and seals are rare. */
+/** Random histories of one journal: mostly new appends, few seals. */
 export function arbitrarySteps(): fc.Arbitrary<JournalStep[]> {
   const append = fc.record({
     kind: fc.constant('append' as const),
@@ -48,7 +48,7 @@ export function arbitrarySteps(): fc.Arbitrary<JournalStep[]> {
     .map(([first, rest]) => [first, ...rest]);
 }
 
-/** Does a step to a real journal; the answer of one that has any. */
+/** Runs a step on a real journal; returns its answer, if any. */
 export async function play(
   store: JournalStore,
   append: Append | undefined,
@@ -71,7 +71,7 @@ export async function play(
 
 type Row = JournalSlot & { readonly lowWaterMark: number };
 
-/** What the port promises, in the plainest way: one list of slots, a seal and an end. */
+/** Reference model of the port: a list of slots, a seal and an end. */
 export class JournalModel {
   #address: string | undefined;
   #end: number | undefined;
@@ -82,18 +82,18 @@ export class JournalModel {
   readonly #sent = new Map<number, Append>();
   readonly #isClosedBySeal: boolean;
 
-  /** `isClosedBySeal`: slots that come after the seal are dropped. */
+  /** `isClosedBySeal`: slots after the seal are dropped. */
   constructor(isClosedBySeal: boolean) {
     this.#isClosedBySeal = isClosedBySeal;
   }
 
-  /** The append that a step means, as a writer may send it: the same slot always the same. */
+  /** The append of a step, equal for equal slots. */
   appendOf(incarnation: string, { offset, keep }: JournalStep & { kind: 'append' }): Append {
     const missing = this.#firstUnsent();
     const wanted = Math.max(0, this.#newest + 1 + offset);
     const slot = Math.min(wanted, missing + SLOTS_UNDER_WAY_MAX - 1);
     const before = this.#markBefore(slot);
-    // A deletion goes with no slot that has others under way before it.
+    // A truncation requires all earlier slots to be written.
     const isTruncating = keep !== undefined && slot === missing && slot > this.#newest;
     const deleteBelow = isTruncating ? Math.max(before, slot - keep) : undefined;
     const lowWaterMark = deleteBelow ?? before;
@@ -103,7 +103,7 @@ export class JournalModel {
     return append;
   }
 
-  /** Does a step; the answer that the port promises for it. */
+  /** Runs a step; returns the promised answer. */
   play(step: JournalStep, append: Append | undefined): Conditional | undefined {
     switch (step.kind) {
       case 'begin':
@@ -133,7 +133,7 @@ export class JournalModel {
     return { address: this.#address, next, lowWaterMark, isSealed: this.#isSealed };
   }
 
-  /** The slots that are there, in ascending order. */
+  /** Slots in ascending order. */
   slots(): JournalSlot[] {
     return this.#rows.map(({ slot, records }) => ({ slot, records }));
   }
@@ -162,7 +162,7 @@ export class JournalModel {
     return slot;
   }
 
-  /** The mark that the newest slot below names. */
+  /** Low-water mark of the newest slot below. */
   #markBefore(slot: number): number {
     const below = [...this.#sent.keys()].filter((sent) => sent < slot);
     return this.#sent.get(Math.max(...below))?.lowWaterMark ?? 0;

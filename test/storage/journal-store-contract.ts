@@ -21,10 +21,10 @@ import {
 } from '#test/storage/journal-fixture';
 import { arbitrarySteps, JournalModel, play } from '#test/storage/journal-model';
 
-/** The largest group. Bytes. Source: architecture 3.1. */
+/** Maximum bytes of a group. Source: architecture 3.1. */
 const GROUP_BYTES_MAX = 512 * 1_024;
 
-/** The promises of the JournalStore port as suites to be run. */
+/** Contract tests of the JournalStore port. */
 export function journalStoreContract(subject: Subject): Test[] {
   return [
     beginning(subject),
@@ -39,7 +39,7 @@ export function journalStoreContract(subject: Subject): Test[] {
 function beginning({ name, open, suite }: Subject): Test {
   const beginning = suite(`beginning a journal in ${name}`);
 
-  beginning('puts a head in front of it: slot 0 is next, nothing is sealed', async () => {
+  beginning('creates a head: slot 0 is next, nothing is sealed', async () => {
     const store = await open();
     const incarnation = newIncarnation();
     assert.equal(await store.begin(incarnation, ADDRESS), APPLIED);
@@ -49,7 +49,7 @@ function beginning({ name, open, suite }: Subject): Test {
     assert.equal(await store.readSlots(incarnation, 0, 10), []);
   });
 
-  beginning('happens once: a second time is refused, and shown the first', async () => {
+  beginning('happens once: a repetition is refused with the first head', async () => {
     const { store, incarnation } = await begun(open);
     const again = await store.begin(incarnation, '127.0.0.1:9999');
     const head = { address: ADDRESS, next: 0, lowWaterMark: 0, isSealed: false };
@@ -57,7 +57,7 @@ function beginning({ name, open, suite }: Subject): Test {
     assert.equal(await store.readHead(incarnation, 'serial'), head);
   });
 
-  beginning('is refused too when the journal has slots or is sealed', async () => {
+  beginning('is also refused if the journal has slots or is sealed', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 3);
     await store.seal(incarnation);
@@ -66,7 +66,7 @@ function beginning({ name, open, suite }: Subject): Test {
     assert.equal(again, { isApplied: false, head });
   });
 
-  beginning('comes first: without it there is no head, nothing is sealed or listed', async () => {
+  beginning('comes first: before it there is no head, seal or list entry', async () => {
     const store = await open();
     const incarnation = newIncarnation();
     const refused: Conditional = { isApplied: false, head: undefined };
@@ -84,7 +84,7 @@ function beginning({ name, open, suite }: Subject): Test {
 function appending({ name, open, suite }: Subject): Test {
   const appending = suite(`appending to a journal in ${name}`);
 
-  appending('takes one slot after the other and keeps every byte', async () => {
+  appending('writes one slot after the other and keeps every byte', async () => {
     const { store, incarnation } = await begun(open);
     const groups = [randomBytes(100), new Uint8Array(0), Uint8Array.of(0, 255, 128)];
     for (const [slot, records] of groups.entries()) {
@@ -95,21 +95,21 @@ function appending({ name, open, suite }: Subject): Test {
     assert.is((await store.readHead(incarnation, 'serial'))?.next, 3);
   });
 
-  appending('takes a group of the largest size', async () => {
+  appending('accepts a group of maximum size', async () => {
     const { store, incarnation } = await begun(open);
     const records = new Uint8Array(randomBytes(GROUP_BYTES_MAX));
     await store.append(appendOf(incarnation, 0, records));
     assert.equal(await slotsOf(store, incarnation), [{ slot: 0, records }]);
   });
 
-  appending('takes slots side by side and in any order', async () => {
+  appending('accepts concurrent slots in any order', async () => {
     const { store, incarnation } = await begun(open);
     await Promise.all([2, 0, 3, 1].map((slot) => store.append(appendOf(incarnation, slot))));
     assert.equal(slotNumbers(await slotsOf(store, incarnation)), [0, 1, 2, 3]);
     assert.is((await store.readHead(incarnation, 'quorum'))?.next, 4);
   });
 
-  appending('a second time changes nothing, however late it comes', async () => {
+  appending('changes nothing when repeated, however late', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 3);
     const before = await slotsOf(store, incarnation);
@@ -118,7 +118,7 @@ function appending({ name, open, suite }: Subject): Test {
     assert.is((await store.readHead(incarnation, 'serial'))?.next, 3);
   });
 
-  appending('copies: neither the bytes given nor the bytes read are shared', async () => {
+  appending('copies: bytes are not shared with the caller', async () => {
     const { store, incarnation } = await begun(open);
     const records = Uint8Array.of(1, 2, 3);
     await store.append(appendOf(incarnation, 0, records));
@@ -129,7 +129,7 @@ function appending({ name, open, suite }: Subject): Test {
     assert.equal(await slotsOf(store, incarnation), expected);
   });
 
-  appending('to one journal leaves the others alone', async () => {
+  appending('leaves other journals unchanged', async () => {
     const { store, incarnation } = await begun(open);
     const other = newIncarnation();
     await store.begin(other, ADDRESS);
@@ -143,7 +143,7 @@ function appending({ name, open, suite }: Subject): Test {
 function truncations({ name, open, suite }: Subject): Test {
   const truncation = suite(`truncating a journal in ${name}`);
 
-  truncation('takes the slots below the low-water mark away and leaves the others', async () => {
+  truncation('deletes the slots below the low-water mark and keeps the others', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 5);
     await store.append(truncating(appendOf(incarnation, 5), 3));
@@ -152,7 +152,7 @@ function truncations({ name, open, suite }: Subject): Test {
     assert.equal(slotNumbers(await slotsOf(store, incarnation)), [3, 4, 5]);
   });
 
-  truncation('happens only where an append says so: the mark alone deletes nothing', async () => {
+  truncation('requires an explicit request: the mark alone deletes nothing', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 2);
     await store.append({ ...appendOf(incarnation, 2), lowWaterMark: 2 });
@@ -160,7 +160,7 @@ function truncations({ name, open, suite }: Subject): Test {
     assert.equal(slotNumbers(await slotsOf(store, incarnation)), [0, 1, 2]);
   });
 
-  truncation('is for good: what comes late below it stays away', async () => {
+  truncation('is permanent: late slots below it stay deleted', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 4);
     await store.append(truncating(appendOf(incarnation, 4), 4));
@@ -177,7 +177,7 @@ function truncations({ name, open, suite }: Subject): Test {
     assert.equal(await slotsOf(store, incarnation), [{ slot: 4, records }]);
   });
 
-  truncation('never passes the newest slot: that would be a bug of the writer', async () => {
+  truncation('never passes the newest slot, which would be a bug of the writer', async () => {
     const { store, incarnation } = await begun(open);
     const passing = store.append(truncating(appendOf(incarnation, 0), 1));
     const error = await passing.then(
@@ -194,7 +194,7 @@ function truncations({ name, open, suite }: Subject): Test {
 function readingSlots({ name, open, suite }: Subject): Test {
   const reading = suite(`reading slots in ${name}`);
 
-  reading('gives those from the first to before the second, in ascending order', async () => {
+  reading('returns a half-open range in ascending order', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 6);
     const read = async (from: number, to: number) =>
@@ -207,7 +207,7 @@ function readingSlots({ name, open, suite }: Subject): Test {
     assert.equal(await read(6, 9), []);
   });
 
-  reading('gives many of them, whole and in order', async () => {
+  reading('returns many slots completely and in order', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 150);
     const slots = await store.readSlots(incarnation, 1, 149);
@@ -223,7 +223,7 @@ function readingSlots({ name, open, suite }: Subject): Test {
 function histories({ name, open, suite, runs, isClosedBySeal = false }: Subject): Test {
   const histories = suite(`any history of a journal in ${name}`);
 
-  histories('answers and leaves what a plain model does', async () => {
+  histories('behaves like a plain model', async () => {
     const store = await open();
     const property = fc.asyncProperty(arbitrarySteps(), async (steps) => {
       const incarnation = newIncarnation();

@@ -20,7 +20,7 @@ const ACCOUNT: Account = {
   createdAtMs: 1,
 };
 
-/** Everything that a key can carry. */
+/** A key with all optional fields. */
 const FULL: ApiKeyRecord = {
   ...key('1'),
   scope: 'read',
@@ -32,7 +32,7 @@ const FULL: ApiKeyRecord = {
   replacedBy: 'key_2',
 };
 
-/** The promises of `changeKeys`; for the arguments see `accountStoreContract`. */
+/** Contract tests of `changeKeys`; for the arguments see `accountStoreContract`. */
 export function keyChangesContract(name: string, open: Open, suite = plainSuite): Test[] {
   const changes = suite(`a change of keys in ${name}`);
   keeping(changes, open);
@@ -41,7 +41,7 @@ export function keyChangesContract(name: string, open: Open, suite = plainSuite)
 }
 
 function keeping(changes: Test, open: Open): void {
-  changes('keeps all that a key can carry, and loses what it loses', async () => {
+  changes('keeps all fields of a key, and removes removed ones', async () => {
     const { store, put, keys } = await opened(open);
     await put(FULL);
     assert.equal(await keys(), [FULL]);
@@ -57,7 +57,7 @@ function keeping(changes: Test, open: Open): void {
     assert.equal((await keys())?.[1], key('2'));
   });
 
-  changes('replaces keys in their places and adds new ones behind them, at once', async () => {
+  changes('replaces keys in place and appends new ones atomically', async () => {
     const { put, keys } = await opened(open);
     await put(key('1'), key('2'));
     await put({ ...key('1'), name: 'first' }, key('3'), key('4'));
@@ -75,7 +75,7 @@ function keeping(changes: Test, open: Open): void {
     assert.equal(await keys(), [key('1')]);
   });
 
-  changes('reaches a key that this clock takes for gone, and adds behind it', async () => {
+  changes('reaches a key that this clock considers deleted, and appends after it', async () => {
     const { store, put, keys, clock } = await opened(open);
     const ending = { ...key('1'), expiresAtMs: clock.wallMs() + 1 };
     await put(ending);
@@ -92,14 +92,14 @@ function keeping(changes: Test, open: Open): void {
 }
 
 function deciding(changes: Test, open: Open): void {
-  changes('sees every key as it stands, oldest first, and answers what it decides', async () => {
+  changes('sees every current key, oldest first, and returns the decision', async () => {
     const { store, put } = await opened(open);
     await put(key('1'), { ...key('2'), revokedAtMs: 3 });
     const seen = await store.changeKeys('a', (there) => ({ put: [], answer: there }));
     assert.equal(seen, [key('1'), { ...key('2'), revokedAtMs: 3 }]);
   });
 
-  changes('decides again when another one came first, so that none is lost', async () => {
+  changes('decides again after a concurrent change, so that none is lost', async () => {
     const { store, keys } = await opened(open);
     const bounded = (id: string) =>
       store.changeKeys('a', (there) => ({
@@ -111,7 +111,7 @@ function deciding(changes: Test, open: Open): void {
     assert.is((await keys())?.length, 2);
   });
 
-  changes('changes nothing where the decision throws', async () => {
+  changes('changes nothing if the decision throws', async () => {
     const { store, put, keys } = await opened(open);
     await put(key('1'));
     const failed = await refusalOf(() =>
@@ -123,7 +123,7 @@ function deciding(changes: Test, open: Open): void {
     assert.equal(await keys(), [key('1')]);
   });
 
-  changes('is refused while the account is deleted, unless it puts nothing', async () => {
+  changes('is refused during the deletion of an account, unless it writes nothing', async () => {
     const { store, put } = await opened(open);
     await put(key('1'));
     await store.beginDeletion('a', 9);
@@ -132,7 +132,7 @@ function deciding(changes: Test, open: Open): void {
     assert.equal(seen, { ...key('1'), revokedAtMs: 9 });
   });
 
-  changes('gives and takes copies', async () => {
+  changes('copies its input and output', async () => {
     const { store, put, keys } = await opened(open);
     const mine = { ...key('1'), networks: ['10.0.0.0/8'] };
     await put(mine);

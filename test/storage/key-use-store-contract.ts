@@ -2,7 +2,7 @@ import { suite as plainSuite, type Test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { KeyUse, KeyUseStore } from '#storage/ports/accounts';
 
-/** The promises of the KeyUseStore port; for the arguments see `accountStoreContract`. */
+/** Contract tests of the KeyUseStore port; for the arguments see `accountStoreContract`. */
 export function keyUseStoreContract(
   name: string,
   open: () => Promise<KeyUseStore>,
@@ -10,7 +10,7 @@ export function keyUseStoreContract(
 ): Test {
   const uses = suite(`the last uses of keys in ${name}`);
 
-  uses('are found by account, one for each key', async () => {
+  uses('are found by account, one per key', async () => {
     const store = await open();
     assert.equal(await store.find('a'), []);
     await store.note('a', use('1', 5));
@@ -20,14 +20,14 @@ export function keyUseStoreContract(
     assert.equal(await store.find('b'), [use('1', 7)]);
   });
 
-  uses('keep what is not known of a caller as it is', async () => {
+  uses('keep unknown facts of a caller undefined', async () => {
     const store = await open();
     const bare = { ...use('1', 5), address: undefined, client: undefined };
     await store.note('a', bare);
     assert.equal(await store.find('a'), [bare]);
   });
 
-  uses('are those of the latest minute, whatever comes late or twice', async () => {
+  uses('are those of the latest minute, despite late and repeated writes', async () => {
     const store = await open();
     for (const minute of [29_000_005, 29_000_007, 29_000_007, 29_000_006]) {
       await store.note('a', { ...use('1', minute), client: `in ${minute}` });
@@ -49,7 +49,7 @@ export function keyUseStoreContract(
     );
   });
 
-  uses('are gone for good with their account', async () => {
+  uses('are permanently deleted with their account', async () => {
     const store = await open();
     await store.note('a', use('1', 5));
     await store.note('b', use('1', 5));

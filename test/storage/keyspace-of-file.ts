@@ -6,7 +6,7 @@ import {
   openMigratedKeyspace,
 } from '#test/storage/migrated-keyspace';
 
-/** A keyspace with all tables that the suites of one file share, made when it is first needed. */
+/** A keyspace with all tables for the suites of one file, created on first use. */
 export function keyspaceOfFile(address: string) {
   let opened: Promise<MigratedKeyspace> | undefined;
   const whenOpened = (): Promise<MigratedKeyspace> => {
@@ -15,14 +15,14 @@ export function keyspaceOfFile(address: string) {
   };
   return {
     opened: whenOpened,
-    /** A store in it, and a prefix: of ids that begin so the store has nothing yet. */
+    /** A store in the keyspace, and an unused id prefix. */
     async emptyStore<Store>(make: (session: CassandraSession) => Store) {
       return { store: make((await whenOpened()).session), prefix: newPrefix() };
     },
-    /** The suite to be run last: it takes the keyspace away. */
+    /** Final suite, which drops the keyspace. */
     closing(suite: typeof plainSuite): Test {
       const closing = suite('the keyspace of these suites');
-      closing('is taken away', async () => {
+      closing('is dropped', async () => {
         await (await opened)?.[Symbol.asyncDispose]();
       });
       return closing;

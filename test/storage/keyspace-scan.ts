@@ -1,9 +1,9 @@
 import type { CassandraSession } from '#storage/cassandra/session';
 
-/** A row of any table in which one of the texts stands. */
+/** A table row that contains one of the texts. */
 export type Trace = { readonly table: string; readonly found: string; readonly row: string };
 
-/** Looks through every row of every table of the session's keyspace, whatever the tables are. */
+/** Searches every row of every table in the session's keyspace. */
 export async function tracesOf(
   session: CassandraSession,
   keyspace: string,
@@ -18,7 +18,7 @@ export async function tracesOf(
   return traces;
 }
 
-/** Everything that stands in a keyspace, by table: each value as its bytes, or as it is written. */
+/** All values of a keyspace by table, as bytes or text. */
 export async function dumpOf(
   session: CassandraSession,
   keyspace: string,
@@ -51,7 +51,7 @@ function bytesOf(value: unknown): Buffer {
   return Buffer.from(String(value));
 }
 
-/** Changes one byte of an instance's head, or of the newest of its chunks of history. */
+/** Changes one byte of an instance's head, or of its newest history chunk. */
 export async function damage(
   session: CassandraSession,
   table: 'heads' | 'history',

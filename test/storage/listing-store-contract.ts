@@ -8,12 +8,12 @@ import { refusalOf } from '#test/support/settled';
 type Open = () => Promise<PagedListings>;
 type Change = { readonly kind: 'put' | 'remove'; readonly id: string; readonly version: number };
 
-/** Orders tried for each set of changes; an adapter with a network between may ask for fewer. */
+/** Orders tested per set of changes; adapters with a network may use fewer. */
 const RUNS = 200;
 
 /**
- * The promises of the ListingStore port as suites to be run, for every adapter. `open` gives an
- * empty store, `suite` makes the suites: uvu's own, or one that skips.
+ * Contract tests of the ListingStore port for every adapter. `open` returns an empty store; `suite`
+ * is uvu's own or one that skips.
  */
 export function listingStoreContract(
   name: string,
@@ -44,7 +44,7 @@ function loading(listing: Test, open: Open): void {
     assert.equal(sorted(await store.load('a')), rows);
   });
 
-  listing('comes page by page with every row, each time in the same order', async () => {
+  listing('is returned in pages with every row, always in the same order', async () => {
     const store = await open();
     const rows = Array.from({ length: 100 }, (_, index) => rowOf(`inst_${index}`, 1));
     for (const row of rows) await store.put('a', row);
@@ -65,7 +65,7 @@ function loading(listing: Test, open: Open): void {
     assert.equal(await store.listed('a'), [listed]);
   });
 
-  listing('for a directory is refused as soon as it takes more than it may', async () => {
+  listing('for a directory is refused as soon as it exceeds its memory limit', async () => {
     const store = await open();
     for (const id of ['inst_1', 'inst_2', 'inst_3']) await store.put('a', rowOf(id, 1));
     assert.is((await store.listed('a', 3 * listedBytes(rowOf('inst_1', 1)))).length, 3);
@@ -78,7 +78,7 @@ function loading(listing: Test, open: Open): void {
     );
   });
 
-  listing('of one account is not that of another', async () => {
+  listing('is separate per account', async () => {
     const store = await open();
     await store.put('a', rowOf('inst_1', 1));
     await store.put('b', rowOf('inst_1', 2));
@@ -89,13 +89,13 @@ function loading(listing: Test, open: Open): void {
 }
 
 function changing(listing: Test, open: Open): void {
-  listing('has one row for an instance, that of the highest version', async () => {
+  listing('has one row per instance, with the highest version', async () => {
     const store = await open();
     for (const version of [2, 5, 3, 5]) await store.put('a', rowOf('inst_1', version));
     assert.equal(await store.load('a'), [rowOf('inst_1', 5)]);
   });
 
-  listing('has no row that was removed, also when the put comes late', async () => {
+  listing('has no removed row, even if the put arrives late', async () => {
     const store = await open();
     await store.remove('a', 'inst_1', 5);
     for (const version of [1, 4]) await store.put('a', rowOf('inst_1', version));
@@ -110,7 +110,7 @@ function changing(listing: Test, open: Open): void {
     assert.equal(await store.load('a'), [rowOf('inst_1', 5)]);
   });
 
-  listing('has the row of one instance, until that is removed', async () => {
+  listing('has the row of one instance until its removal', async () => {
     const store = await open();
     assert.is(await store.find('a', 'inst_1'), undefined);
     for (const version of [2, 1]) await store.put('a', rowOf('inst_1', version));
@@ -120,7 +120,7 @@ function changing(listing: Test, open: Open): void {
     assert.is(await store.find('a', 'inst_1'), undefined);
   });
 
-  listing('is a copy: a list that was loaded may be changed', async () => {
+  listing('is a copy: a loaded list may be changed', async () => {
     const store = await open();
     await store.put('a', rowOf('inst_1', 1));
     (await store.load('a')).pop();
@@ -131,7 +131,7 @@ function changing(listing: Test, open: Open): void {
 function orderOf(name: string, open: Open, numRuns: number, suite: typeof plainSuite): Test {
   const order = suite(`changes of a listing in ${name}`);
 
-  order('come to the same in any order and any number of times', async () => {
+  order('give the same result in any order and number of repetitions', async () => {
     await fc.assert(
       fc.asyncProperty(fc.gen(), async (gen) => {
         const changes = gen(arbitraryChanges);
@@ -141,7 +141,7 @@ function orderOf(name: string, open: Open, numRuns: number, suite: typeof plainS
         const shuffled = gen(() => fc.shuffledSubarray(all, { minLength: all.length }));
         assert.equal(await loadedAfter(shuffled), expectedAfter(changes));
       }),
-      // A failing order is short enough as it is; shrinking one takes minutes.
+      // Without shrinking, which takes minutes and hardly shortens an order.
       { numRuns, endOnFailure: true },
     );
   });
@@ -158,7 +158,7 @@ function orderOf(name: string, open: Open, numRuns: number, suite: typeof plainS
   return order;
 }
 
-/** Changes of a few instances; an instance has one change per version. */
+/** Random changes of a few instances, one change per version. */
 function arbitraryChanges(): fc.Arbitrary<Change[]> {
   const change = fc.record({
     kind: fc.constantFrom('put' as const, 'remove' as const),
@@ -169,7 +169,7 @@ function arbitraryChanges(): fc.Arbitrary<Change[]> {
   return fc.uniqueArray(change, { selector, minLength: 1, maxLength: 12 });
 }
 
-/** What the highest version of every instance says. */
+/** Rows of the highest version of every instance. */
 function expectedAfter(changes: readonly Change[]): ListingRow[] {
   const last = new Map<string, Change>();
   for (const change of changes) {

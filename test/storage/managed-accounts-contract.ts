@@ -21,7 +21,7 @@ const ACCOUNT: Account = {
   createdAtMs: 1,
 };
 
-/** The promises of the ManagedAccounts port; for the arguments see `accountStoreContract`. */
+/** Contract tests of the ManagedAccounts port; for the arguments see `accountStoreContract`. */
 export function managedAccountsContract(name: string, open: Open, suite = plainSuite): Test[] {
   const deletion = suite(`the deletion of an account in ${name}`);
   beginning(deletion, open);
@@ -44,7 +44,7 @@ function remembering(deletion: Test, open: Open): void {
 }
 
 function beginning(deletion: Test, open: Open): void {
-  deletion('revokes every key when it begins, those first revoked keep their time', async () => {
+  deletion('revokes every key when it begins; earlier revocations keep their time', async () => {
     const store = await opened(open, ACCOUNT);
     for (const id of ['1', '2', '3']) await addKey(store, 'a', key(id));
     await revokeKey(store, 'a', 'key_2', 4);
@@ -62,7 +62,7 @@ function beginning(deletion: Test, open: Open): void {
     );
   });
 
-  deletion('revokes a key that this clock takes for gone', async () => {
+  deletion('revokes a key that this clock considers deleted', async () => {
     const clock = new ManualClock();
     const store = await open(clock);
     await store.create(ACCOUNT);
@@ -73,7 +73,7 @@ function beginning(deletion: Test, open: Open): void {
     assert.is((await store.find('a'))?.keys[0]?.revokedAtMs, 9);
   });
 
-  deletion('lets nothing be changed once it has begun', async () => {
+  deletion('blocks all changes once begun', async () => {
     const store = await opened(open, ACCOUNT);
     await store.beginDeletion('a', 9);
     await refused('conflict', store.setStatus('a', 'active'));
@@ -85,7 +85,7 @@ function beginning(deletion: Test, open: Open): void {
     assert.equal(await store.find('a'), { account: { ...ACCOUNT, status: 'deleting' }, keys: [] });
   });
 
-  deletion('of what never was is refused', async () => {
+  deletion('of an unknown account is refused', async () => {
     const store = await opened(open, ACCOUNT);
     await refused('not_found', store.beginDeletion('b', 9));
     await refused('not_found', store.endDeletion('b'));
@@ -99,7 +99,7 @@ function ending(deletion: Test, open: Open): void {
     assert.equal((await store.find('a'))?.account, ACCOUNT);
   });
 
-  deletion('leaves no account, and its id is taken for good', async () => {
+  deletion('leaves no account, and its id stays reserved', async () => {
     const store = await opened(open, ACCOUNT);
     await addKey(store, 'a', key('1'));
     await addKey(store, 'a', { ...key('2'), expiresAtMs: new ManualClock().wallMs() + 1_000 });
@@ -118,7 +118,7 @@ function ending(deletion: Test, open: Open): void {
     await refused('not_found', store.endImport(ACCOUNT));
   });
 
-  deletion('leaves a page of the listing as full as the accounts behind it make it', async () => {
+  deletion('leaves full pages in the listing', async () => {
     const store = await opened(open, ACCOUNT);
     for (const id of ['b', 'c', 'd']) await store.create({ ...ACCOUNT, id });
     await store.beginDeletion('a', 9);
@@ -132,7 +132,7 @@ function ending(deletion: Test, open: Open): void {
 }
 
 function importing(imported: Test, open: Open): void {
-  imported('takes keys, and neither a plan nor a status, until it is opened', async () => {
+  imported('accepts keys, but no plan or status, until opened', async () => {
     const store = await opened(open, { ...ACCOUNT, status: 'importing' });
     await addKey(store, 'a', key('1'));
     await refused('conflict', store.setStatus('a', 'active'));
@@ -144,7 +144,7 @@ function importing(imported: Test, open: Open): void {
     assert.is((await store.setStatus('a', 'active')).status, 'active');
   });
 
-  imported('is opened as the last of its tries has it', async () => {
+  imported('is opened in the state of the last attempt', async () => {
     const store = await opened(open, { ...ACCOUNT, status: 'importing' });
     const last: Account = { ...ACCOUNT, plan: 'free', modelVersion: '1.0' };
     await store.endImport(last);

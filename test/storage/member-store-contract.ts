@@ -6,7 +6,7 @@ import { faultIn } from '#test/support/settled';
 
 type Open = () => Promise<{ store: CopiedMembers; prefix: string }>;
 
-/** The promises of the MemberStore port as suites to be run, for every adapter. */
+/** Contract tests of the MemberStore port for every adapter. */
 export function memberStoreContract(name: string, open: Open, suite = plainSuite): Test[] {
   const links = suite(`links of accounts in ${name}`);
   const members = suite(`members of accounts in ${name}`);
@@ -18,7 +18,7 @@ export function memberStoreContract(name: string, open: Open, suite = plainSuite
   return [links, members];
 }
 
-/** An account `a`, and how to make links and members of it. */
+/** An account `a`, with functions that create links and members. */
 async function account(open: Open, ...roles: Role[]) {
   const { store, prefix } = await open();
   const accountId = `${prefix}a`;
@@ -45,7 +45,7 @@ async function account(open: Open, ...roles: Role[]) {
 
 function leaving(members: Test, open: Open): void {
   // Report 10: links that a removed or demoted owner had made let the person in again.
-  members('take links along when they leave or may invite no more', async () => {
+  members('delete their links when they leave or may no longer invite', async () => {
     const { store, prefix, accountId, invitation, user } = await account(open, 'owner', 'owner');
     const by = (id: string) => ({ createdBy: { kind: 'user', id } as const });
     await store.addLink({ ...invitation('theirs'), ...by(user(1)) });
@@ -67,7 +67,7 @@ function leaving(members: Test, open: Open): void {
 }
 
 function copying(members: Test, open: Open): void {
-  members('come from another store as a whole, once', async () => {
+  members('are imported from another store as a whole, once', async () => {
     const { store, prefix, accountId, invitation, setup, user } = await account(open);
     const member = (at: number, role: Role) => {
       return { accountId, userId: user(at), role, createdAtMs: at };
@@ -94,12 +94,12 @@ function copying(members: Test, open: Open): void {
 }
 
 function usingLinks(links: Test, open: Open): void {
-  links('of an account that nothing is known of are none', async () => {
+  links('of an unknown account are empty', async () => {
     const { store, accountId } = await account(open);
     assert.equal(await store.find(accountId), NO_PEOPLE);
   });
 
-  links('make one member, however many use one at once', async () => {
+  links('create one member despite concurrent use', async () => {
     const { store, accountId, invitation, enter, fulfilled, user } = await account(open, 'owner');
     await store.addLink(invitation('i', 'developer'));
     assert.is(await fulfilled(enter('i', 'u1'), enter('i', 'u2'), enter('i', 'u3')), 1);
@@ -112,7 +112,7 @@ function usingLinks(links: Test, open: Open): void {
     ]);
   });
 
-  links('are of no use when their time is over or they were taken back', async () => {
+  links('are invalid when expired or withdrawn', async () => {
     const { store, accountId, invitation, enter } = await account(open, 'owner');
     await store.addLink(invitation('old'));
     assert.is((await faultIn(enter('old', 'u1', 1_000))).reason, 'link_not_usable');
@@ -122,7 +122,7 @@ function usingLinks(links: Test, open: Open): void {
     assert.is((await faultIn(store.dropLink(accountId, 'old'))).code, 'not_found');
   });
 
-  links('of one address replace each other, and so do those that set up', async () => {
+  links('of one address replace each other, like set-up links', async () => {
     const { store, accountId, invitation, setup, enter } = await account(open);
     await store.addLink(setup('s1'));
     await store.addLink(setup('s2'));
@@ -135,20 +135,20 @@ function usingLinks(links: Test, open: Open): void {
     assert.is((await enter('s2', 'u1')).role, 'owner');
   });
 
-  links('that set up an account are of no use once it has a member', async () => {
+  links('that set up an account are invalid once it has a member', async () => {
     const { store, setup, enter } = await account(open, 'owner');
     await store.addLink(setup('late'));
     assert.is((await faultIn(enter('late', 'u9'))).reason, 'link_not_usable');
   });
 
-  links('make no one a member twice, and are left then', async () => {
+  links('create no duplicate member, and stay valid then', async () => {
     const { store, accountId, invitation, enter } = await account(open, 'owner');
     await store.addLink(invitation('i'));
     assert.is((await faultIn(enter('i', 'u0'))).reason, 'already_exists');
     assert.is((await store.find(accountId)).links.length, 1);
   });
 
-  links('are no more than an account may have', async () => {
+  links('are limited in number per account', async () => {
     const { store, invitation } = await account(open);
     for (let at = 0; at < LINKS_MAX; at += 1) await store.addLink(invitation(`i${at}`));
     assert.is((await faultIn(store.addLink(invitation('one more')))).code, 'conflict');
@@ -157,7 +157,7 @@ function usingLinks(links: Test, open: Open): void {
 }
 
 function changingMembers(members: Test, open: Open): void {
-  members('get another role, and leave', async () => {
+  members('can change their role, and leave', async () => {
     const { store, accountId, user } = await account(open, 'owner', 'viewer');
     assert.is((await store.setRole(accountId, user(1), 'billing')).role, 'billing');
     assert.is((await store.accountsOf(user(1)))[0]?.role, 'billing');
@@ -167,7 +167,7 @@ function changingMembers(members: Test, open: Open): void {
     assert.is((await faultIn(store.setRole(accountId, user(1), 'owner'))).code, 'not_found');
   });
 
-  members('keep one owner, whichever two leave or step down at once', async () => {
+  members('keep one owner when two leave or step down concurrently', async () => {
     const { store, accountId, user, fulfilled } = await account(open, 'owner', 'owner', 'viewer');
     const applied = await fulfilled(
       store.remove(accountId, user(0)),
@@ -182,7 +182,7 @@ function changingMembers(members: Test, open: Open): void {
   });
 
   members(
-    'lose the last owner where that is wanted, and get another by a set-up link',
+    'can lose the last owner if that is requested, and get another one by a set-up link',
     async () => {
       const { store, accountId, setup, invitation, enter, user } = await account(
         ...([open, 'owner', 'viewer'] as const),
@@ -198,7 +198,7 @@ function changingMembers(members: Test, open: Open): void {
     },
   );
 
-  members('are found from their user in every account, and in none that they left', async () => {
+  members('are found by user in every account, except those left', async () => {
     const { store, prefix, invitation, enter, user } = await account(open, 'owner', 'viewer');
     const other = { ...invitation('o', 'billing'), accountId: `${prefix}b` };
     await store.addLink(other);
@@ -213,7 +213,7 @@ function changingMembers(members: Test, open: Open): void {
 }
 
 function closing(members: Test, open: Open): void {
-  members('of a closed account are none, and none comes in', async () => {
+  members('of a closed account are empty, and none can enter', async () => {
     const { store, accountId, invitation, enter, user } = await account(open, 'owner', 'viewer');
     await store.addLink(invitation('i'));
     assert.equal((await store.close(accountId)).sort(), [user(0), user(1)]);

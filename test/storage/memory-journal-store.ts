@@ -14,8 +14,8 @@ import {
 type Entry = JournalEntry & { readonly endDecidedAtMs: number | undefined };
 
 /**
- * Journals in memory that keep every promise of the port: for simulated clusters and tests.
- * `clock` dates the ends. Records are copied on the way in and on the way out.
+ * In-memory JournalStore with all guarantees of the port, for simulations and tests. `clock` dates
+ * the ends. Records are copied on input and output.
  */
 export function memoryJournalStore(clock: Pick<Clock, 'wallMs'>): JournalStore {
   const entries = new Map<string, Entry>();
@@ -54,12 +54,12 @@ export function memoryJournalStore(clock: Pick<Clock, 'wallMs'>): JournalStore {
   });
 }
 
-/** The slots of one journal as a table keeps them: what was deleted once never comes back. */
+/** Slots of one journal in a table with permanent deletions. */
 class SlotTable {
   readonly #rows = new Map<number, { readonly records: Uint8Array; readonly low: number }>();
   #deletedBelow = 0;
 
-  /** Writes a slot; a second time, or late, it changes nothing. */
+  /** Writes a slot; repeated or late writes change nothing. */
   write({ slot, records, lowWaterMark, deleteBelow = 0 }: Append): void {
     assert(lowWaterMark <= slot, 'the newest slot of a journal is never deleted');
     assert(deleteBelow <= lowWaterMark, 'what is needed is never deleted');
@@ -69,20 +69,20 @@ class SlotTable {
     this.deleteBelow(deleteBelow);
   }
 
-  /** Deletes the slots below, those included that are written later. */
+  /** Deletes the slots below, including ones written later. */
   deleteBelow(slot: number): void {
     this.#deletedBelow = Math.max(this.#deletedBelow, slot);
     for (const present of this.#rows.keys()) if (present < slot) this.#rows.delete(present);
   }
 
-  /** The newest slot and the mark that it names. */
+  /** Newest slot and its low-water mark. */
   newest(): NewestSlot | undefined {
     const slot = Math.max(...this.#rows.keys());
     const row = this.#rows.get(slot);
     return row && { slot, lowWaterMark: row.low };
   }
 
-  /** The newest slots and the low-water mark that the newest names. */
+  /** Newest slots, and the low-water mark of the newest. */
   newestSlots(): NewestSlots | undefined {
     const newest = this.newest();
     if (newest === undefined) return undefined;
@@ -90,7 +90,7 @@ class SlotTable {
     return { ...newest, whole: this.read(from, newest.slot + 1).map(({ slot }) => slot) };
   }
 
-  /** The slots `from` to before `to`, in order. */
+  /** Slots in [`from`, `to`) in order. */
   read(from: number, to: number): JournalSlot[] {
     return [...this.#rows]
       .filter(([slot]) => slot >= from && slot < to)

@@ -6,9 +6,9 @@ import { journalContract } from '#test/storage/journal-contract';
 
 const contract = journalContract('memory', async () => memoryJournal());
 
-const memory = suite('a journal in memory');
+const memory = suite('an in-memory journal');
 
-memory('is as durable as it will get at once, so that no call waits', () => {
+memory('is immediately durable, so that no call waits', () => {
   assert.is(memoryJournal().append([lineOf()], 0), undefined);
 });
 

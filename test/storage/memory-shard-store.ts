@@ -1,6 +1,6 @@
 import type { ShardedService, ShardRow, ShardStore } from '#storage/ports/cluster';
 
-/** Shard rows in memory that keep every promise of the port: for simulated clusters and tests. */
+/** In-memory ShardStore with all guarantees of the port, for simulations and tests. */
 export function memoryShardStore(): ShardStore {
   const counts = new Map<ShardedService, number>();
   const rows = new Map<ShardedService, Map<number, ShardRow>>();

@@ -19,7 +19,7 @@ export async function storeMeter(
   await store.checkpoint([{ accountId, head }]);
 }
 
-/** A head at a version; its counts distinguish versions. */
+/** A head of this version; its counts identify the version. */
 export function meterAt(version: number, fields: Partial<MeterHead> = {}): MeterHead {
   return {
     version,
@@ -35,13 +35,13 @@ export function meterAt(version: number, fields: Partial<MeterHead> = {}): Meter
   };
 }
 
-/** A month that is over, with nothing but its cycles. */
+/** A finished month with only its cycles. */
 export function monthAt(month: number, cyclesUsed = 5): FinishedMonth {
   const keys = [{ prefix: 'aB3_-6zZ', cycles: 2, days: [0] }];
   return { endsAtMs: Date.UTC(2025, month, 1), cyclesUsed, days: [0, 3], keys };
 }
 
-/** As many open reservations, oldest first, each of its own call. */
+/** `count` open reservations, oldest first, of distinct calls. */
 export function reservations(count: number): StoredReservation[] {
   return Array.from({ length: count }, (_, index) => ({
     callId: 2 ** 53 - 1 - index,
@@ -78,9 +78,9 @@ function sumOf(keys: readonly KeyCycles[]): number {
   return keys.reduce((sum, { cycles }) => sum + cycles, 0);
 }
 
-/** Any record that makes sense, its numbers up to the largest that there are. */
+/** Any valid record, with numbers up to the maximum. */
 export function anyRecord(): fc.Arbitrary<MeterRecord> {
-  // Four of them may be added up.
+  // Limited so that the sum of four is exact.
   const cycles = fc.oneof(fc.nat(100), fc.integer({ min: 0, max: 2 ** 51 - 1 }));
   const reservation = fc.record({
     callId: fc.maxSafeNat(),

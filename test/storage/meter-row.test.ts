@@ -7,19 +7,19 @@ import { anyRecord, meterAt, reservations } from '#test/storage/meter-records';
 
 const row = suite('the row of a meter');
 
-row('comes back as the record that it was, also through JSON', () => {
+row('is decoded to the original record, also through JSON', () => {
   const property = fc.property(anyRecord(), (record) => {
     assert.equal(meterOfRow(JSON.parse(JSON.stringify(rowOfMeter(record)))), record);
   });
   fc.assert(property, { numRuns: 500 });
 });
 
-row('has nothing of the record but its own fields', () => {
+row("contains only the record's fields", () => {
   const { version: _, ...record } = meterAt(3, { reservations: reservations(2) });
   assert.equal(meterOfRow(rowOfMeter(meterAt(3, record))), record);
 });
 
-row('that was changed anywhere is refused, or is the row of another record', () => {
+row('is rejected or decodes to another record after any change', () => {
   const outcomes = { refused: 0, another: 0 };
   const property = fc.property(anyRecord(), fc.nat(), anyValue(), fc.nat(3), (record, ...how) => {
     const changed = changedRow(rowOfMeter(record), ...how);
@@ -33,11 +33,11 @@ row('that was changed anywhere is refused, or is the row of another record', () 
     }
   });
   fc.assert(property, { numRuns: 2_000 });
-  // Else it would say nothing of the one or the other.
+  // Ensure that both outcomes are tested.
   assert.ok(outcomes.refused > 100 && outcomes.another > 100, JSON.stringify(outcomes));
 });
 
-row('takes as many reservations as there may be, and is compact', () => {
+row('holds the maximum number of reservations, and is compact', () => {
   const record = meterAt(1, { reservations: reservations(STORED_RESERVATIONS_MAX) });
   const json = JSON.stringify(rowOfMeter(record));
   assert.ok(json.length < 40 * STORED_RESERVATIONS_MAX, `${json.length} characters`);
@@ -45,7 +45,7 @@ row('takes as many reservations as there may be, and is compact', () => {
   assert.ok(JSON.stringify(rowOfMeter(meterAt(1))).length < 80);
 });
 
-row('has the days of what was used, where they make sense', () => {
+row('has the days of usage, if valid', () => {
   const record = meterOfRow(rowOfMeter(meterAt(3)));
   for (const days of [[0], [30], [4, 0, 0, 30], [0, ...Array<number>(30).fill(7)]]) {
     assert.equal(meterOfRow([...rowOfMeter(record), { days }]), { ...record, days });
@@ -56,7 +56,7 @@ row('has the days of what was used, where they make sense', () => {
   }
 });
 
-row('has what each key used, where it makes sense', () => {
+row('has the usage of each key, if valid', () => {
   const record = meterOfRow(rowOfMeter(meterAt(3)));
   const sensible = [
     ['aB3_-6zZ', 20, 4, 7],
@@ -92,7 +92,7 @@ row('has what each key used, where it makes sense', () => {
   }
 });
 
-row('has months that are over, all of them or none', () => {
+row('has all finished months or none', () => {
   const record = meterOfRow(rowOfMeter(meterAt(3)));
   const month = [9, 30, [2, 4], [['aB3_-6zZ', 20, 4, 7]]];
   const finished = [
@@ -108,7 +108,7 @@ row('has months that are over, all of them or none', () => {
   }
 });
 
-row('says how much of its window was counted without a record, if that makes sense', () => {
+row('has the unrecorded count of its window, if valid', () => {
   const record = meterOfRow(rowOfMeter(meterAt(3, { windowWatermark: 50 })));
   const counted = { ...record, unrecorded: 50 };
   assert.equal(meterOfRow(JSON.parse(JSON.stringify(rowOfMeter(counted)))), counted);
@@ -117,14 +117,14 @@ row('says how much of its window was counted without a record, if that makes sen
   }
 });
 
-row('may have an object at its end, which only a later release understands', () => {
+row('may end with an object that only later releases understand', () => {
   const record = meterOfRow(rowOfMeter(meterAt(3, { reservations: reservations(2) })));
   const later = [...rowOfMeter(record), { later: [1, 2] }];
   assert.equal(meterOfRow(JSON.parse(JSON.stringify(later))), record);
   assert.throws(() => meterOfRow([...later, 5]), /number \d+ of the row is \[object Object\]/);
 });
 
-row('of calls without a key is what it was before there were tags', () => {
+row('of calls without a key is unchanged since before tags', () => {
   const before = [9_000, 7, 4, 1, 2, 8_000, 3, 11, 5, 2, 1, 0, 600, 12, 1, 0, 3, 1_000, 100];
   const record = meterOfRow(before);
   assert.equal(
@@ -137,7 +137,7 @@ row('of calls without a key is what it was before there were tags', () => {
   assert.equal(rowOfMeter(record), before);
 });
 
-const broken = suite('what is no row of a meter');
+const broken = suite('an invalid row of a meter');
 
 const [one, another] = reservations(2);
 const rows: [string, unknown, RegExp][] = [
@@ -159,7 +159,7 @@ for (const [circumstance, value, message] of rows) {
   });
 }
 
-const senseless = suite('a meter that makes no sense');
+const senseless = suite('an invalid meter');
 
 const records: [string, Partial<MeterRecord>, RegExp][] = [
   ['a negative month', { monthEndsAtMs: -1 }, /monthEndsAtMs is -1/],
@@ -200,7 +200,7 @@ for (const [circumstance, fields, message] of records) {
 
 for (const part of [row, broken, senseless]) part.run();
 
-/** The layout of rows, spelled out: it may not change without a new format. */
+/** Fixed row layout: a change requires a new format version. */
 function uncheckedRow(record: MeterRecord): number[] {
   let beforeMs = 0;
   const behind = record.reservations.flatMap((each) => {
@@ -220,7 +220,7 @@ function anyValue(): fc.Arbitrary<unknown> {
   return fc.oneof(...numbers, fc.constantFrom(null, undefined, '1', [], {}, 2 ** 53));
 }
 
-/** The object at the end of a row. */
+/** Object at the end of a row. */
 function additionIn(row: readonly unknown[]): Readonly<Record<string, unknown>> {
   const last = row.at(-1);
   return typeof last === 'object' && last !== null ? { ...last } : {};
@@ -233,7 +233,7 @@ function withoutAddition(row: readonly unknown[]): readonly unknown[] {
   return isAdded ? row.slice(0, -1) : row;
 }
 
-/** A row with one number replaced, added or taken out, or cut off there. */
+/** A row with one number replaced, inserted or removed, or truncated there. */
 function changedRow(whole: readonly unknown[], place: number, value: unknown, how: number) {
   const at = place % whole.length;
   const changed: unknown[] = [...whole];

@@ -6,12 +6,12 @@ import { meterAt, monthAt, reservations, storeMeter } from '#test/storage/meter-
 
 type Open = () => Promise<ErasableMeters>;
 
-/** Orders tried; an adapter with a network between may ask for fewer. */
+/** Orders tested; adapters with a network may use fewer. */
 const RUNS = 200;
 
 /**
- * The promises of the MeterStore port as a suite to be run, for every adapter. `open` gives an
- * empty store, `suite` makes the suite: uvu's own, or one that skips.
+ * Contract tests of the MeterStore port for every adapter. `open` returns an empty store; `suite`
+ * is uvu's own or one that skips.
  */
 export function meterStoreContract(
   name: string,
@@ -31,7 +31,7 @@ function comingBack(heads: Test, open: Open, numRuns: number): void {
     assert.is(await (await open()).readHead('a'), undefined);
   });
 
-  heads('come back with every field, each reservation in its place', async () => {
+  heads('are returned with every field, reservations in order', async () => {
     const store = await open();
     for (const [index, count] of [0, 1, 2_048].entries()) {
       const head = meterAt(index + 1, { reservations: reservations(count) });
@@ -40,7 +40,7 @@ function comingBack(heads: Test, open: Open, numRuns: number): void {
     }
   });
 
-  heads('may have counted nothing yet', async () => {
+  heads('may have no counts yet', async () => {
     const store = await open();
     const nothing = {
       monthWatermark: 0,
@@ -55,7 +55,7 @@ function comingBack(heads: Test, open: Open, numRuns: number): void {
   });
 
   heads(
-    'are those of the highest version, in whatever order and however often they come',
+    'have the highest version, whatever the order of the writes and the number of repetitions',
     async () => {
       const versions = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 8 });
       const property = fc.asyncProperty(versions, async (order) => {
@@ -75,7 +75,7 @@ function beingOver(heads: Test, open: Open): void {
   const headOf = (version: number, months: readonly number[], cycles?: number) =>
     meterAt(version, { finished: months.map((month) => monthAt(month, cycles)) });
 
-  heads('name months that are over, which are kept by themselves, the newest first', async () => {
+  heads('include finished months, which are stored separately, newest first', async () => {
     const store = await open();
     assert.equal(await store.readMonths('a'), []);
     await storeMeter(store, 'a', headOf(1, [3]));
@@ -86,7 +86,7 @@ function beingOver(heads: Test, open: Open): void {
     assert.equal(await store.readMonths('b'), [monthAt(9)]);
   });
 
-  heads('leave of a month what the highest version says, however often it comes', async () => {
+  heads('keep a month of the highest version, however often written', async () => {
     const store = await open();
     for (const [version, cycles] of [
       [4, 40],
@@ -99,7 +99,7 @@ function beingOver(heads: Test, open: Open): void {
     assert.equal(await store.readMonths('a'), [monthAt(3, 60)]);
   });
 
-  heads('leave the newest twelve months', async () => {
+  heads('keep the newest twelve months', async () => {
     const store = await open();
     for (let month = 0; month < 14; month += 1) {
       await storeMeter(store, 'a', headOf(month + 1, [month]));
@@ -108,7 +108,7 @@ function beingOver(heads: Test, open: Open): void {
     assert.equal(await store.readMonths('a'), newest);
   });
 
-  heads('that were erased take their months along, whatever is stored late', async () => {
+  heads('that were erased lose their months, despite late writes', async () => {
     const store = await open();
     await storeMeter(store, 'a', headOf(4, [3]));
     await store.erase('a');
@@ -118,7 +118,7 @@ function beingOver(heads: Test, open: Open): void {
 }
 
 function standingApart(heads: Test, open: Open): void {
-  heads('that were erased do not come back, whatever is stored late', async () => {
+  heads('that were erased stay erased, despite late writes', async () => {
     const store = await open();
     for (const id of ['a', 'b']) await storeMeter(store, id, meterAt(4));
     for (let times = 0; times < 2; times += 1) await store.erase('a');
@@ -128,14 +128,14 @@ function standingApart(heads: Test, open: Open): void {
     await store.erase('never stored');
   });
 
-  heads('of a closing have no reservations any more once there is a newer one', async () => {
+  heads('of a closing lose their reservations once a newer one is stored', async () => {
     const store = await open();
     const closing = meterAt(4, { reservations: reservations(3) });
     for (const head of [closing, meterAt(5), closing]) await storeMeter(store, 'a', head);
     assert.equal(await store.readHead('a'), meterAt(5));
   });
 
-  heads('of many accounts at once do not disturb one another', async () => {
+  heads('of many accounts are stored concurrently without interference', async () => {
     const store = await open();
     const accounts = Array.from({ length: 20 }, (_, index) => ({
       id: `a${index}`,
@@ -152,7 +152,7 @@ function standingApart(heads: Test, open: Open): void {
     );
   });
 
-  heads('of many accounts stored at once are each of its highest version', async () => {
+  heads('of many accounts stored in one call have their highest versions', async () => {
     const store = await open();
     const versions = [3, 1, 2];
     await storeMeter(store, 'a4', meterAt(9));
@@ -170,7 +170,7 @@ function standingApart(heads: Test, open: Open): void {
     }
   });
 
-  heads('are copies: what goes in or comes out may be changed', async () => {
+  heads('are copies: input and output may be changed', async () => {
     const store = await open();
     const head = { ...meterAt(2), reservations: reservations(2) };
     const spoil = (given: MeterHead | undefined) => {

@@ -9,17 +9,17 @@ import {
 } from '#storage/cassandra/session';
 import { changeSchema } from '#test/storage/scratch-keyspace';
 
-/** The data center that a single node with a simple snitch is in. */
+/** Data center of a single node with a simple snitch. */
 export const DATA_CENTER = 'datacenter1';
 
-/** What a migration needs here; it says nothing. */
+/** Ports of a migration, without output. */
 export const MIGRATION: MigrationPorts = {
   clock: systemClock,
   randomness: systemRandomness,
   print: () => {},
 };
 
-/** A keyspace of one's own, dropped when disposed, with a session in it. */
+/** A keyspace with a session, dropped when disposed. */
 export type MigratedKeyspace = AsyncDisposable & {
   readonly name: string;
   readonly session: CassandraSession;
@@ -27,10 +27,10 @@ export type MigratedKeyspace = AsyncDisposable & {
 
 let prefixes = 0;
 
-/** The bucket of all actors in tests that are not about buckets. */
+/** Single bucket for tests that do not test buckets. */
 export const ONE_BUCKET = () => 7;
 
-/** A session at `address` (`host:port`), in a keyspace or in none. */
+/** A session at `address` (`host:port`), in a keyspace or none. */
 export function sessionIn(
   address: string,
   keyspace: string | undefined,
@@ -40,7 +40,7 @@ export function sessionIn(
   return openSession({ ...where, clock: systemClock, observe });
 }
 
-/** Makes a keyspace without any table; `observe` hears of the statements sent to it. */
+/** Creates an empty keyspace; `observe` receives the sent statements. */
 export async function openEmptyKeyspace(
   address: string,
   observe?: ObserveStatement,
@@ -55,7 +55,7 @@ export async function openEmptyKeyspace(
   return { name, session, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-/** Makes a keyspace with all tables, as a migration leaves it. */
+/** Creates a keyspace with all tables by a migration. */
 export async function openMigratedKeyspace(
   address: string,
   observe?: ObserveStatement,
@@ -67,7 +67,7 @@ export async function openMigratedKeyspace(
   return keyspace;
 }
 
-/** A text that no other id in this file begins with: what is stored under it is a store of its own. */
+/** A unique id prefix, which isolates a test's data. */
 export function newPrefix(): string {
   prefixes += 1;
   return `p${prefixes}_`;

@@ -11,13 +11,13 @@ import {
   storeOne,
 } from '#test/storage/instance-rows';
 
-/** A store, and the prefix of ids of which it has nothing yet. */
+/** Opens a store with an unused id prefix. */
 type Open = () => Promise<{ readonly store: PagedInstances; readonly prefix: string }>;
 
-/** Ordinals in several places of a store, whatever its parts are. */
+/** Number of ordinals that spans several partitions. */
 const LONG = 9_000;
 
-/** The promises of the PagedInstances port, for every adapter. */
+/** Contract tests of the PagedInstances port for every adapter. */
 export function pagedInstancesContract(name: string, open: Open, suite = plainSuite): Test {
   const paged = suite(`instances as tools go through them in ${name}`);
   headsIn(paged, open);
@@ -27,7 +27,7 @@ export function pagedInstancesContract(name: string, open: Open, suite = plainSu
 }
 
 function headsIn(paged: Test, open: Open): void {
-  paged('come with every head of their bucket, each time in the same order', async () => {
+  paged('are returned with every head of their bucket, always in the same order', async () => {
     const { store, prefix } = await open();
     const ids = Array.from({ length: 2 * HEADS_MAX + 5 }, (_, index) => `${prefix}${index}`);
     for (const [index, id] of ids.entries()) {
@@ -46,7 +46,7 @@ function headsIn(paged: Test, open: Open): void {
     assert.equal([...(await headsOf(store, prefix)).keys()], [...found.keys()]);
   });
 
-  paged('come in pages that one read of heads takes', async () => {
+  paged('are returned in pages for one read of heads', async () => {
     const { store, prefix } = await open();
     for (let index = 0; index < HEADS_MAX + 1; index += 1) {
       await storeOne(store, `${prefix}${index}`, checkpointAt(1));
@@ -60,7 +60,7 @@ function headsIn(paged: Test, open: Open): void {
 }
 
 function answersIn(paged: Test, open: Open): void {
-  paged('come with every answer of those that are named, with or without a head', async () => {
+  paged('are returned with every answer of the named ones, with or without a head', async () => {
     const { store, prefix } = await open();
     const [one, other, third] = [`${prefix}a`, `${prefix}b`, `${prefix}c`];
     const rows = Array.from({ length: 30 }, (_, index) => answerRow(`process:${index}`, 5 + index));
@@ -77,7 +77,7 @@ function answersIn(paged: Test, open: Open): void {
     assert.equal(await answersOf(store, []), []);
   });
 
-  paged('of a deleted one come without any', async () => {
+  paged('are returned without answers if deleted', async () => {
     const { store, prefix } = await open();
     await storeOne(store, prefix, checkpointAt(2, { answers: [answerRow('process:2', 5)] }));
     await storeOne(store, prefix, checkpointAt(3, { head: markerAt(3) }));
@@ -86,7 +86,7 @@ function answersIn(paged: Test, open: Open): void {
 }
 
 function chunksIn(paged: Test, open: Open): void {
-  paged('come with their chunks as they are, the lowest first', async () => {
+  paged('are returned with their unchanged chunks, lowest first', async () => {
     const { store, prefix } = await open();
     const [history, drift] = [historyChunks(1, LONG), driftChunks(1, 100)];
     const head = headAt(LONG, { driftCount: 100 });

@@ -6,26 +6,26 @@ import { systemClock } from '#stdlib/clock';
 import type { SqliteFile } from '#storage/sqlite/file';
 import { openServedFile } from '#storage/sqlite/open-file';
 
-/** Takes every row out of tables: a store of its own for each part of a contract that opens many. */
+/** Empties tables, so that each part of a contract has an empty store. */
 export async function emptied(file: SqliteFile, ...tables: string[]): Promise<SqliteFile> {
   const statements = tables.map((table) => ({ sql: `DELETE FROM ${table}`, values: [] }));
   await file.write({ operation: 'emptied', statements });
   return file;
 }
 
-/** Files of a test in a folder of their own; `closing` is a suite that closes and removes them. */
+/** Files of a test in their own folder; suite `closing` closes and deletes them. */
 export function scratchFiles() {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-file-'));
   const opened: SqliteFile[] = [];
   let count = 0;
   return {
     folder,
-    /** A path at which there is no file yet. */
+    /** An unused path. */
     path(): string {
       count += 1;
       return join(folder, `${count}.db`);
     },
-    /** A new file, open. */
+    /** Opens a new file. */
     open(): SqliteFile {
       const file = openServedFile({ file: this.path(), clock: systemClock });
       opened.push(file);
@@ -33,7 +33,7 @@ export function scratchFiles() {
     },
     closing(): Test {
       const closing = plainSuite('the files of this test');
-      closing('are closed and removed', async () => {
+      closing('are closed and deleted', async () => {
         for (const file of opened) await file[Symbol.asyncDispose]();
         rmSync(folder, { recursive: true });
       });

@@ -11,22 +11,22 @@ const sealing = suite('the end of a sealed journal');
 
 const TO_120 = [113, 114, 115, 116, 117, 118, 119, 120];
 
-sealing('is after the newest slot when all before it are there', async () => {
+sealing('is after the newest slot if all earlier slots exist', async () => {
   assert.is(await endOf({ slot: 120, lowWaterMark: 4, whole: TO_120 }), 121);
 });
 
-sealing('is at rows that read repair made, whose bytes no server has', async () => {
+sealing('is at rows of read repair, whose bytes no server has', async () => {
   const whole = TO_120.filter((slot) => slot >= 114);
   assert.is(await endOf({ slot: 121, lowWaterMark: 4, whole }), 121);
   assert.is(await endOf({ slot: 122, lowWaterMark: 4, whole: whole.slice(1) }), 121);
   assert.is(await endOf({ slot: 0, lowWaterMark: 0, whole: [] }), 0);
 });
 
-sealing('is at the low-water mark when no slot from there on is there', async () => {
+sealing('is at the low-water mark if no slot from there on exists', async () => {
   assert.is(await endOf({ slot: 121, lowWaterMark: 121, whole: [120] }), 121);
 });
 
-sealing('is not decided when more is missing than a writer has under way', async () => {
+sealing('is undecided if more slots are missing than a writer has in flight', async () => {
   const gap = 120 - SLOTS_UNDER_WAY_MAX;
   const whole = TO_120.filter((slot) => slot !== gap);
   const outcome = await endOf({ slot: 120, lowWaterMark: 4, whole }).catch(String);
@@ -35,7 +35,7 @@ sealing('is not decided when more is missing than a writer has under way', async
 
 sealing.run();
 
-/** The end that is decided when the newest slots are these. */
+/** Decided end for these newest slots. */
 async function endOf(newest: NewestSlots): Promise<number | undefined> {
   let decided: number | undefined;
   const steps: SealSteps = {

@@ -9,7 +9,7 @@ import {
   type StatementOptions,
 } from '#storage/cassandra/session';
 
-/** A session whose driver only notes how it would send statements. */
+/** A session whose driver records how statements would be sent. */
 function notingSession() {
   const sent: (QueryOptions | undefined)[] = [];
   const note = async (options: QueryOptions | undefined) => {
@@ -26,7 +26,7 @@ function notingSession() {
   return { session: new CassandraSession(client, { clock: systemClock }), sent };
 }
 
-const slow = suite('a statement that a server has not answered for a tenth of a second');
+const slow = suite('a statement without an answer for a tenth of a second');
 
 for (const [kind, isRepeated] of [
   ['read', true],
@@ -40,7 +40,7 @@ for (const [kind, isRepeated] of [
     const options: StatementOptions = { kind, operation: 'test' };
     await session.execute('', [], options);
     await session.batch([], options);
-    // The driver sends nothing again that is not marked so.
+    // The driver only repeats idempotent statements.
     assert.equal(
       sent.map((each) => each?.isIdempotent),
       [isRepeated, isRepeated],
@@ -48,7 +48,7 @@ for (const [kind, isRepeated] of [
   });
 }
 
-/** What is heard of a statement that the driver answers with this account of its servers. */
+/** Events observed for an answer with these execution facts. */
 async function heardOf(info: Partial<types.ResultSet['info']>) {
   const heard: unknown[] = [];
   const client = Object.assign(
@@ -65,7 +65,7 @@ async function heardOf(info: Partial<types.ResultSet['info']>) {
 const timedOut = new errors.OperationTimedOutError('no answer');
 const busy = new errors.BusyConnectionError('127.0.0.1', 1, 1);
 
-slow('is counted, by why the first server was not enough', async () => {
+slow('is counted, by the reason why the first server failed', async () => {
   const servers = { '127.0.0.1': null, '127.0.0.2': null };
   assert.equal(await heardOf({ speculativeExecutions: 1, triedHosts: servers }), [
     ['test', 'slow'],
@@ -76,7 +76,7 @@ slow('is counted, by why the first server was not enough', async () => {
   ]);
 });
 
-slow('is not counted when the others were only skipped, or there is no other', async () => {
+slow('is not counted if other servers were only skipped, or absent', async () => {
   for (const triedHosts of [
     { '127.0.0.1': null },
     { '127.0.0.1': timedOut },
@@ -87,7 +87,7 @@ slow('is not counted when the others were only skipped, or there is no other', a
   }
 });
 
-slow('is sent once more and not a third time', () => {
+slow('is repeated once and not twice', () => {
   const plan = driverPolicies('datacenter1').speculativeExecution?.newPlan('', '');
   assert.equal([plan?.nextExecution(), plan?.nextExecution()], [100, -1]);
 });

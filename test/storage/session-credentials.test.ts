@@ -9,23 +9,23 @@ import { currentPassword, sslOptions } from '#storage/cassandra/driver';
 import { clientOf, pemOf } from '#test/support/server-certificates';
 import { settable } from '#test/support/settable';
 
-/** One connection of the driver, as its pools make them. */
+/** A connection of the driver, as created by its pools. */
 type Connection = { open(callback: (error: unknown) => void): void; close(): void };
 type ConnectionClass = new (endpoint: string, version: number, options: object) => Connection;
 const Connection: ConnectionClass = createRequire(import.meta.url)(
   'cassandra-driver/lib/connection.js',
 );
 
-/** What the driver makes of the options it was given, and hands to each of its connections. */
+/** Options that the driver passes to its connections. */
 function optionsOf(given: Partial<ClientOptions>): object {
   const place = { contactPoints: ['127.0.0.1'], localDataCenter: 'd' };
-  // A server that has ended the connection answers nothing; nor is it asked again later.
+  // Short timeout: a closed connection gives no answer. No heartbeat.
   const brief = { socketOptions: { readTimeout: 100 }, pooling: { heartBeatInterval: 0 } };
   const client = new Client({ ...place, ...brief, ...given });
   return (client as unknown as { options: object }).options;
 }
 
-/** A server that ends each connection after its handshake, and says who called. */
+/** A server that closes each connection after its handshake, and records the caller's identity. */
 async function listening() {
   const callers: string[] = [];
   const pem = { cert: pemOf('store', 'tls.crt'), key: pemOf('store', 'tls.key') };
@@ -41,7 +41,7 @@ async function listening() {
   return { address: `127.0.0.1:${port}`, callers, server };
 }
 
-/** Why a connection could not be opened: always, because the server is no Cassandra. */
+/** Error of a connection attempt, which always fails, because the server is not Cassandra. */
 async function failureAt(address: string, options: object): Promise<string> {
   const connection = new Connection(address, types.protocolVersion.v4, options);
   const { promise, resolve } = Promise.withResolvers<unknown>();
@@ -51,9 +51,9 @@ async function failureAt(address: string, options: object): Promise<string> {
   return String(error);
 }
 
-const connecting = suite('a connection of the driver of Cassandra');
+const connecting = suite('a connection of the Cassandra driver');
 
-connecting('shows and trusts what counts when it is made', async () => {
+connecting('uses the certificates that are current when it is created', async () => {
   const { address, callers, server } = await listening();
   const client = settable(clientOf('member'));
   const options = optionsOf({ sslOptions: sslOptions({ client, serverName: undefined }) });
@@ -69,7 +69,7 @@ connecting('shows and trusts what counts when it is made', async () => {
   server.close();
 });
 
-connecting('shows the password that counts when it is made', () => {
+connecting('uses the password that is current when it is created', () => {
   const credentials = settable({ username: 'engine', password: 'first' });
   const { authProvider } = optionsOf({ authProvider: currentPassword(credentials) }) as {
     authProvider: auth.AuthProvider;

@@ -4,7 +4,7 @@ import type { Session } from '#accounts/people';
 import type { SessionStore } from '#storage/ports/people';
 import { faultIn } from '#test/support/settled';
 
-/** The promises of the SessionStore port, for every adapter. `open` gives an empty store. */
+/** Contract tests of the SessionStore port for every adapter. `open` returns an empty store. */
 export function sessionStoreContract(
   name: string,
   open: () => Promise<{ store: SessionStore; prefix: string; nowMs: number }>,
@@ -25,7 +25,7 @@ export function sessionStoreContract(
     return { store, session, digestsNow };
   }
 
-  sessions('are found and listed as they were made', async () => {
+  sessions('are found and listed as created', async () => {
     const { store, session, digestsNow } = await withSessions('1', '2');
     assert.equal(await store.find(session('1').userId, '1'), session('1'));
     assert.equal(await digestsNow(), ['1', '2']);
@@ -34,7 +34,7 @@ export function sessionStoreContract(
     assert.is((await faultIn(store.create(session('1')))).code, 'conflict');
   });
 
-  sessions('remember when they were last seen', async () => {
+  sessions('record when they were last seen', async () => {
     const { store, session } = await withSessions('1');
     const seenMs = session('1').createdAtMs + 60_000;
     await store.touch(session('1'), seenMs);
@@ -42,7 +42,7 @@ export function sessionStoreContract(
     assert.equal(await store.find(session('1').userId, '1'), expected);
   });
 
-  sessions('that have ended stay ended, though a request has them in hand', async () => {
+  sessions('stay ended despite a concurrent request', async () => {
     const { store, session, digestsNow } = await withSessions('1', '2', '3');
     await store.end(session('1').userId, ['1', '3', 'unknown']);
     await store.touch(session('1'), session('1').createdAtMs + 60_000);
@@ -50,7 +50,7 @@ export function sessionStoreContract(
     assert.equal(await digestsNow(), ['2']);
   });
 
-  sessions('are renewed once, and the earlier value is worth nothing', async () => {
+  sessions('are renewed once, and the previous value becomes invalid', async () => {
     const { store, session, digestsNow } = await withSessions('1');
     const tries = await Promise.allSettled(
       ['2', '3', '4'].map((digest) => store.renew('1', session(digest))),

@@ -4,19 +4,19 @@ import * as assert from 'uvu/assert';
 import { Fault } from '#errors/fault';
 import type { ShardChange, ShardedService, ShardRow, ShardStore } from '#storage/ports/cluster';
 
-/** Shards of the cluster under test. */
+/** Number of shards of the cluster. */
 const SHARDS = 64;
 
-/** What the contract is run on. */
+/** Store under contract test. */
 export type ShardSubject = {
   readonly name: string;
-  /** A store of a cluster of which nothing is known yet. */
+  /** Opens a store of a new cluster. */
   readonly open: () => Promise<ShardStore>;
   /** uvu's `suite`, or one that skips. */
   readonly suite: typeof plainSuite;
 };
 
-/** The promises of the ShardStore port as suites to be run. */
+/** Contract tests of the ShardStore port. */
 export function shardStoreContract(subject: ShardSubject): Test[] {
   return [counting(subject), changing(subject), racing(subject)];
 }
@@ -24,7 +24,7 @@ export function shardStoreContract(subject: ShardSubject): Test[] {
 function counting({ name, open, suite }: ShardSubject): Test {
   const counting = suite(`the number of shards in ${name}`);
 
-  counting('is what the first asks for, for good', async () => {
+  counting('is permanently that of the first request', async () => {
     const store = await open();
     assert.is(await store.fixCount('engine', 256), 256);
     assert.is(await store.fixCluster('first'), 'first');
@@ -33,14 +33,14 @@ function counting({ name, open, suite }: ShardSubject): Test {
     assert.is(await store.fixCount('engine', 256), 256);
   });
 
-  counting('is one for each service', async () => {
+  counting('is one per service', async () => {
     const store = await open();
     assert.is(await store.fixCount('engine', 256), 256);
     assert.is(await store.fixCount('limiter', 32), 32);
     assert.is(await store.fixCount('engine', 32), 256);
   });
 
-  counting('is unknown before a node has asked for one', async () => {
+  counting('is undefined before the first request', async () => {
     const store = await open();
     assert.is(await store.countOf('engine'), undefined);
     await store.fixCount('limiter', 32);
@@ -50,7 +50,7 @@ function counting({ name, open, suite }: ShardSubject): Test {
     assert.equal([await store.countOf('engine'), await store.countOf('limiter')], [256, 32]);
   });
 
-  counting('is the same for all who ask at once', async () => {
+  counting('is equal for concurrent requests', async () => {
     const store = await open();
     const wanted = [16, 32, 48, 64];
     const asked = await Promise.allSettled(wanted.map((count) => store.fixCount('engine', count)));
@@ -73,7 +73,7 @@ function changing({ name, open, suite }: ShardSubject): Test {
 }
 
 function takingTurns(changing: Test, open: ShardSubject['open']): void {
-  changing('begins with epoch 1 when it has never had an owner', async () => {
+  changing('starts with epoch 1 for the first owner', async () => {
     const store = await open();
     assert.is(await store.read('engine', 5), undefined);
     const row = { shard: 5, owner: 'node-a', epoch: 1 };
@@ -81,7 +81,7 @@ function takingTurns(changing: Test, open: ShardSubject['open']): void {
     assert.equal(await store.read('engine', 5), row);
   });
 
-  changing('raises the epoch by one each time, whichever node owns it next', async () => {
+  changing('increments the epoch with every owner', async () => {
     const store = await open();
     let row: ShardRow | undefined;
     for (const [index, owner] of ['node-a', 'node-b', 'node-b', 'node-a'].entries()) {
@@ -93,7 +93,7 @@ function takingTurns(changing: Test, open: ShardSubject['open']): void {
     assert.equal(await store.read('engine', 5), row);
   });
 
-  changing('is refused when the row is another, and shown that row', async () => {
+  changing('is refused if the row differs, and returns the row', async () => {
     const store = await open();
     await store.change(changeOf(5, undefined, 'node-a'));
     const first = { shard: 5, owner: 'node-a', epoch: 1 };
@@ -113,7 +113,7 @@ function takingTurns(changing: Test, open: ShardSubject['open']): void {
     assert.equal(await store.read('engine', 5), row);
   });
 
-  changing('is refused when there is no row to change', async () => {
+  changing('is refused without a row', async () => {
     const store = await open();
     const belief = { shard: 9, owner: 'node-a', epoch: 1 };
     const refused = await store.change(changeOf(9, belief, 'node-b'));
@@ -123,7 +123,7 @@ function takingTurns(changing: Test, open: ShardSubject['open']): void {
 }
 
 function standingApart(changing: Test, open: ShardSubject['open']): void {
-  changing('a second time shows the writer its own row at the next epoch', async () => {
+  changing("returns the writer's own row at the next epoch when repeated", async () => {
     const store = await open();
     const change = changeOf(5, undefined, 'node-a');
     await store.change(change);
@@ -131,7 +131,7 @@ function standingApart(changing: Test, open: ShardSubject['open']): void {
     assert.equal(await store.change(change), { isApplied: false, row });
   });
 
-  changing('leaves other shards and the other service alone', async () => {
+  changing('leaves other shards and the other service unchanged', async () => {
     const store = await open();
     await store.change(changeOf(5, undefined, 'node-a'));
     await store.change(changeOf(63, undefined, 'node-b'));
@@ -146,7 +146,7 @@ function standingApart(changing: Test, open: ShardSubject['open']): void {
     assert.is(await store.read('limiter', 63), undefined);
   });
 
-  changing('shows in what is loaded, every shard once', async () => {
+  changing('appears in a load, with every shard once', async () => {
     const store = await open();
     assert.equal(await store.load('engine', SHARDS), []);
     const expected: ShardRow[] = [];
@@ -203,7 +203,7 @@ function byShard(rows: readonly ShardRow[]): ShardRow[] {
   return rows.toSorted((a, b) => a.shard - b.shard);
 }
 
-/** A store may give up under contention; then it must say that the outcome is unknown. */
+/** A store may give up under contention with an unknown outcome. */
 function isUnknown(error: unknown): boolean {
   return error instanceof Fault && error.isOutcomeUnknown;
 }

@@ -35,7 +35,7 @@ const USER = someUser('ada@b.c');
 const LIMITS = { requestsPerMinute: 1, cyclesPerMonth: 2, instances: 3 };
 const TIMES = { createdAtMs: 10, expiresAtMs: 20 };
 
-/** Of each table: what puts one row in, its columns that may be damaged, and what reads it. */
+/** Per table: writes one row, lists its columns to damage, and reads the row. */
 type Case = {
   readonly table: string;
   readonly columns: readonly string[];
@@ -162,14 +162,14 @@ function peopleCases(): Case[] {
   ];
 }
 
-/** The least damage that each kind of value can take; JSON stays JSON. */
+/** Smallest damage of each kind of value; JSON stays valid. */
 const DAMAGED: Readonly<Record<string, (column: string) => string>> = {
   INTEGER: (column) => `coalesce(${column}, 0) + 1`,
   TEXT: (column) => `coalesce(${column}, '') || ' '`,
   BLOB: () => `zeroblob(40)`,
 };
 
-const damaged = suite('a row of a file that the disk has changed');
+const damaged = suite('a row changed by the disk');
 
 for (const { table, columns, others = [], write, reads } of CASES) {
   damaged(`is not served from ${table}`, async () => {

@@ -28,19 +28,19 @@ import { scratchFiles } from '#test/storage/scratch-file';
 
 const files = scratchFiles();
 
-/** Rows whose checksums, of 2^31 on average, come to more than 2^48 together. */
+/** Number of rows whose checksums (average 2^31) sum to more than 2^48. */
 const MANY = 200_000;
 
-/** An empty file for a backup. */
+/** Path of an empty backup file. */
 function emptyFile(): string {
   const path = files.path();
   writeFileSync(path, '', { mode: 0o600 });
   return path;
 }
 
-const copied = suite('a backup of a file that is written to all the time');
+const copied = suite('a backup of a file under continuous writes');
 
-copied('ends, and holds what was there at one moment', async () => {
+copied('ends, and holds the state of one moment', async () => {
   const path = files.path();
   await using file = openServedFile({ file: path, clock: systemClock });
   await putFacts(file, 10_000, LONG);
@@ -69,7 +69,7 @@ copied('ends, and holds what was there at one moment', async () => {
   assert.is(statSync(target).mode & 0o777, 0o600);
 });
 
-copied('ends where its user ends it, between two portions', async () => {
+copied('can be cancelled between two portions', async () => {
   const path = await closedFile(files, 2_000);
   const stop = new Error('stop');
   const error = await rejection(() =>
@@ -80,25 +80,25 @@ copied('ends where its user ends it, between two portions', async () => {
   assert.is(error, stop);
 });
 
-copied('is refused for a row that the disk has changed', async () => {
+copied('is refused for a row changed by the disk', async () => {
   const path = await closedFile(files, 3, 'a value like no other');
   damage(path, 'a value like no other');
   const line = await refusal(() => dataFile(path).backup(emptyFile(), silent));
   assert.match(line, /is damaged: the row fact \d of cluster_facts does not match its checksum/);
 });
 
-copied('takes a part with more rows than sums of 48 bits hold checksums of', async () => {
+copied('accepts a part whose checksums exceed 48 bits', async () => {
   const path = await closedFile(files, MANY, 'x');
   const contents = await dataFile(path).backup(emptyFile(), silent);
   assert.is(contents.bytes, statSync(path).size);
 });
 
-copied('is refused for a row that is missing', async () => {
+copied('is refused for a missing row', async () => {
   const path = await closedFile(files, 3);
   const database = openConnection(path);
   const sql = "SELECT sql FROM sqlite_schema WHERE name = 'cluster_facts_deleted'";
   const trigger = String(database.prepare(sql).get()?.['sql']);
-  // As if it had never been there: what is kept of the rows does not hear of it.
+  // Removes the row without updating the checksum.
   database.exec('DROP TRIGGER cluster_facts_deleted');
   database.exec("DELETE FROM cluster_facts WHERE fact = 'fact 1'");
   database.exec(trigger);
@@ -107,10 +107,10 @@ copied('is refused for a row that is missing', async () => {
   assert.match(line, /is damaged: rows of cluster_facts are missing/);
 });
 
-copied('is refused for a page that the disk has changed', async () => {
+copied('is refused for a page changed by the disk', async () => {
   const path = await closedFile(files, 500);
   const bytes = readFileSync(path);
-  // The kind of each page but the first: nothing is a page any more.
+  // Damages the type byte of each page except the first.
   for (let at = 4_096; at < bytes.length; at += 4_096) bytes[at] = 0xff;
   writeFileSync(path, bytes);
   assert.match(
@@ -121,7 +121,7 @@ copied('is refused for a page that the disk has changed', async () => {
 
 const restored = suite('a restore');
 
-restored('puts the backup in the place of the file, which it keeps', async () => {
+restored('replaces the file with the backup and keeps the old file', async () => {
   const [path, backup] = [await closedFile(files, 3, 'newer'), await closedFile(files, 3, 'older')];
   await using opened = await dataFile(path).openBackup(backup, silent);
   assert.ok(opened.replaces);
@@ -133,7 +133,7 @@ restored('puts the backup in the place of the file, which it keeps', async () =>
   assert.equal(textsIn(backup), ['older'], 'the backup stays');
 });
 
-restored('needs no file before it, and leaves nothing else behind', async () => {
+restored('needs no existing file, and leaves nothing else behind', async () => {
   const backup = await closedFile(files, 3, 'older');
   const path = join(files.folder, 'new', 'identity-engine.db');
   {
@@ -147,7 +147,7 @@ restored('needs no file before it, and leaves nothing else behind', async () => 
   assert.is(statSync(join(files.folder, 'new')).mode & 0o777, 0o700);
 });
 
-restored('takes a file that a crash has left, with its WAL', async () => {
+restored('accepts a file after a crash, with its WAL', async () => {
   const served = files.path();
   const backup = files.path();
   await using file = openServedFile({ file: served, clock: systemClock });
@@ -159,7 +159,7 @@ restored('takes a file that a crash has left, with its WAL', async () => {
   assert.equal(textsIn(path), ['in the WAL']);
 });
 
-restored('keeps what a crash has left of the file', async () => {
+restored("keeps the old file's WAL after a crash", async () => {
   const served = files.path();
   const path = files.path();
   await using file = openServedFile({ file: served, clock: systemClock });
@@ -171,7 +171,7 @@ restored('keeps what a crash has left of the file', async () => {
   assert.equal(textsIn(kept ?? ''), ['in the WAL']);
 });
 
-restored('keeps what SQLite cannot open', async () => {
+restored('keeps a file that SQLite cannot open', async () => {
   const path = files.path();
   writeFileSync(path, 'no file of SQLite');
   writeFileSync(`${path}-wal`, 'what was beside it');
@@ -221,7 +221,7 @@ for (const [what, spoil, expected] of UNSOUND) {
   });
 }
 
-restored('is refused for the file itself, and for one that is not there', async () => {
+restored('is refused for the file itself, and for a missing file', async () => {
   const path = await closedFile(files, 1);
   assert.match(await refusal(() => dataFile(path).openBackup(path, silent)), /is the file itself/);
   const none = files.path();
@@ -239,7 +239,7 @@ function change(path: string, sql: string): void {
   database.close();
 }
 
-const foreign = suite('a backup with an object that this program does not make');
+const foreign = suite('a backup with a foreign schema object');
 
 for (const [statement, named] of [
   ['CREATE TRIGGER t AFTER INSERT ON heads BEGIN DELETE FROM accounts; END', 'trigger t'],

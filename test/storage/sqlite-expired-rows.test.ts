@@ -12,9 +12,9 @@ const HOUR_MS = 60 * 60 * 1_000;
 const NOW_MS = Date.UTC(2026, 10, 25);
 
 const files = scratchFiles();
-const expired = suite('rows of a file that are over');
+const expired = suite('expired rows of a file');
 
-expired('are removals of listings after 40 days; what is listed stays', async () => {
+expired('include listing removals after 40 days, but not listed instances', async () => {
   const database = files.open();
   const clock = new ManualClock(NOW_MS);
   const listings = sqliteListingStore(database, clock);
@@ -28,7 +28,7 @@ expired('are removals of listings after 40 days; what is listed stays', async ()
   assert.is((await listings.load('a')).length, 1);
 });
 
-expired('are sessions of twelve hours, which are passed over before', async () => {
+expired('include sessions after twelve hours, which are ignored before', async () => {
   const database = files.open();
   const clock = new ManualClock(NOW_MS);
   const sessions = sqliteSessionStore(database, clock);
@@ -49,7 +49,7 @@ expired('are sessions of twelve hours, which are passed over before', async () =
   assert.is(await countOf(database, 'console_sessions'), 1);
 });
 
-expired('are markers of deleted instances, as many as there are', async () => {
+expired('include tombstones of deleted instances, however many', async () => {
   const database = files.open();
   await insertMany(
     database,
@@ -66,7 +66,7 @@ expired('are markers of deleted instances, as many as there are', async () => {
   assert.equal(rows, [[501, 2_499]]);
 });
 
-expired('are answers of 25 hours, the oldest first, as many as there are', async () => {
+expired('include answers after 25 hours, oldest first, however many', async () => {
   const database = files.open();
   await insertMany(
     database,
@@ -79,7 +79,7 @@ expired('are answers of 25 hours, the oldest first, as many as there are', async
   assert.is(await countOf(database, 'answers'), 200);
 });
 
-expired('are found by an index, wherever they lie in a table', async () => {
+expired('are found by an index anywhere in a table', async () => {
   const database = files.open();
   for (const [table, column] of [
     ['heads', 'expires_at_ms'],
@@ -104,7 +104,7 @@ async function countOf(database: SqliteFile, table: string): Promise<number> {
   return Number(row?.[0]);
 }
 
-/** Runs a statement that reads the numbers from 1 to `count` from `numbers`. */
+/** Runs a statement that reads the numbers 1 to `count` from `numbers`. */
 async function insertMany(database: SqliteFile, count: number, insert: string): Promise<void> {
   const numbers = `WITH RECURSIVE numbers(n) AS
     (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})`;

@@ -29,14 +29,14 @@ import { scratchFiles } from '#test/storage/scratch-file';
 const files = scratchFiles();
 const served = (file: string) => openServedFile({ file, clock: systemClock });
 
-/** A new place with copies of a file and what lies beside it, as a crash would leave them. */
+/** A new folder with copies of a file and its companions, as after a crash. */
 function copyOf(path: string, ...ends: string[]): string {
   const target = files.path();
   for (const end of ends) copyFileSync(`${path}${end}`, `${target}${end}`);
   return target;
 }
 
-const place = suite('a file that is not at its path any more');
+const place = suite('a file that is no longer at its path');
 
 for (const end of ['', '-wal']) {
   for (const [how, act] of [
@@ -68,12 +68,12 @@ for (const end of ['', '-wal']) {
 }
 
 // Report 26: the first long read after a move removed the WAL, with acknowledged data.
-place('is not opened again, so that its WAL stays, and is when it is back', async () => {
+place('is not reopened, which keeps its WAL, until it is back', async () => {
   const path = files.path();
   await using file = served(path);
   await putFacts(file, 1, 'acknowledged');
   const wal = readFileSync(`${path}-wal`);
-  // SQLite makes a file where none is, and removes the WAL of an empty file.
+  // SQLite creates a missing file, and deletes the WAL of an empty one.
   for (const act of [renamed, replace]) {
     act(path);
     const isMissing = !existsSync(path);
@@ -89,7 +89,7 @@ place('is not opened again, so that its WAL stays, and is when it is back', asyn
   await putFacts(file, 1, 'back');
 });
 
-/** A read of the thread that is opened by the first long read. */
+/** A read on the reader thread, which the first long read opens. */
 const COUNT = {
   ...{ operation: 'count', isLong: true, values: [] },
   sql: "SELECT count(*) AS rows FROM cluster_facts WHERE fact LIKE 'fact %'",
@@ -108,7 +108,7 @@ function replace(path: string): void {
 }
 
 // Report 26: the WAL of the former file was written into the file that took its place.
-place('is not opened beside the WAL of the file whose place it took', async () => {
+place('is not opened with the WAL of the file that it replaced', async () => {
   const path = await closedFile(files, 3, 'former');
   const other = await closedFile(files, 3, 'other');
   let wal: Buffer;
@@ -129,10 +129,10 @@ place('is not opened beside the WAL of the file whose place it took', async () =
   assert.equal(textsIn(path), ['other']);
 });
 
-const marked = suite('a file that is open');
+const marked = suite('an open file');
 
 // Report 28: the copy of an open file, without its WAL, began as an empty service.
-marked('is refused as a copy without its WAL, and names the way out', async () => {
+marked('is refused as a copy without its WAL, with the way out', async () => {
   const path = files.path();
   await using file = served(path);
   await putFacts(file, 3, 'kept');
@@ -143,12 +143,12 @@ marked('is refused as a copy without its WAL, and names the way out', async () =
   assert.match(await refusal(tool), /-wal is not beside it/);
   const target = files.path();
   assert.match(await refusal(() => dataFile(target).openBackup(copy, silent)), /-wal is not/);
-  // The way out for whom nothing else is left.
+  // The last resort: accept the copy explicitly.
   await using backup = await dataFile(target).openBackup(copy, silent, true);
   await backup.place();
 });
 
-marked('is taken as a copy with its WAL, also after a tool has taken the WAL in', async () => {
+marked('is accepted as a copy with its WAL, even after a tool checkpointed the WAL', async () => {
   const path = files.path();
   await using file = served(path);
   await putFacts(file, 3, 'kept');
@@ -163,7 +163,7 @@ marked('is taken as a copy with its WAL, also after a tool has taken the WAL in'
   }
 });
 
-marked('has no mark after its end, in a backup and after a vacuum', async () => {
+marked('has no mark after a clean close, in a backup and after a vacuum', async () => {
   const path = files.path();
   const backup = files.path();
   {
@@ -183,7 +183,7 @@ marked('has no mark after its end, in a backup and after a vacuum', async () => 
 const names = suite('a file with a second name');
 
 // Report 6: two processes served one file by two names, and acknowledged data disappeared.
-names('is refused in one line that has the other name', async () => {
+names('is refused with one line that has the other name', async () => {
   const path = await closedFile(files, 1);
   const other = files.path();
   linkSync(path, other);
@@ -203,7 +203,7 @@ const MOUNTS = `1 0 8:1 / / rw - ext4 /dev/sda1 rw
 4 2 8:2 / /srv/local rw - xfs /dev/sdb1 rw
 `;
 
-names('is refused where it is mounted as a single file', async () => {
+names('is refused if mounted as a single file', async () => {
   const path = await closedFile(files, 1);
   const mounts = `${MOUNTS}5 1 8:1 /y.db ${path} rw - ext4 /dev/sda1 rw\n`;
   const message = await refusal(async () => assertOneName(path, mounts));
@@ -212,7 +212,7 @@ names('is refused where it is mounted as a single file', async () => {
 });
 
 // Report 30: network file systems were not recognised.
-names('is refused on a network file system, and taken on a disk below it', async () => {
+names('is refused on a network file system, and accepted on a disk below it', async () => {
   const path = await closedFile(files, 1);
   const mounts = `${MOUNTS}5 1 0:7 / ${files.folder} rw - nfs4 server:/x rw\n`;
   assert.match(
@@ -229,10 +229,10 @@ const PAGE_BYTES = 4_096;
 const damaged = suite('a file with a damaged page');
 
 // Report 27: the start ended with "internal error", or became ready without a shard.
-damaged('is found by the check at the start, with file, result code and next step', async () => {
+damaged('is detected by the check at the start, with file, result code and next step', async () => {
   const path = await closedFile(files, 2_000);
   const bytes = readFileSync(path);
-  // In the middle are rows; a start reads the first pages itself.
+  // The middle has rows; the start itself reads the first pages.
   const middle = Math.floor(bytes.length / PAGE_BYTES / 2);
   for (let page = middle; page < middle + 20; page += 1) {
     bytes.fill(0xff, page * PAGE_BYTES, page * PAGE_BYTES + 64);
@@ -243,7 +243,7 @@ damaged('is found by the check at the start, with file, result code and next ste
   assert.match(message, /\.db: SQLITE_CORRUPT: .*restore the newest backup/);
 });
 
-damaged('has a row in the runbook for each result code of SQLite', () => {
+damaged('has a runbook entry for each SQLite result code', () => {
   const runbook = readFileSync('docs/runbook.md', 'utf8');
   for (const name of RESULT_NAMES) assert.match(runbook, `\`${name}\``);
 });

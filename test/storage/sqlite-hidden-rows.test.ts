@@ -18,15 +18,15 @@ import { ONE_BUCKET } from '#test/storage/migrated-keyspace';
 import { scratchFiles } from '#test/storage/scratch-file';
 import { refusalOf } from '#test/support/settled';
 
-/* What a changed bit in a key or in a page does: the row is there no more for who looks for it. */
+/* Tests a flipped bit in a key or in a page, which hides a row from look-ups. */
 
 const files = scratchFiles();
 
 type Case = {
   readonly table: string;
-  /** Puts one row in. */
+  /** Writes one row. */
   readonly write: (file: SqliteFile) => Promise<unknown>;
-  /** Looks for it, and answers what is taken for the truth. */
+  /** Looks the row up; returns the result. */
   readonly read: (file: SqliteFile) => Promise<unknown>;
   /** SQL that changes its key. */
   readonly key: string;
@@ -84,7 +84,7 @@ const CASES: readonly Case[] = [
   },
 ];
 
-/** Changes a file as a disk does: no trigger hears of it. */
+/** Changes a file like a disk error, without triggers. */
 function damage(path: string, table: string, sql: string): void {
   const database = new DatabaseSync(path);
   const names = ['inserted', 'updated', 'deleted'].map((what) => `${table}_${what}`);
@@ -126,7 +126,7 @@ for (const { table, write, read, key } of CASES) {
   });
 }
 
-hidden('of answers is missed where its key has changed, and not where it never was', async () => {
+hidden('of answers is detected if its key changed, but not if it never existed', async () => {
   const path = files.path();
   const answerOf = (file: SqliteFile, key: string) =>
     sqliteInstanceStore(file, ONE_BUCKET).findAnswer('inst_a', key, 0);

@@ -11,10 +11,7 @@ import { addKey } from '#test/storage/stored-keys';
 import { someUser } from '#test/storage/user-store-contract';
 import { ManualClock } from '#test/support/manual-clock';
 
-/*
- * What stands in the files of users: a field that is called otherwise is one that they have lost.
- * Fields are only added.
- */
+/* Field names in users' files: a renamed field would be lost. Fields may only be added. */
 
 const LIMITS = { requestsPerMinute: 1, cyclesPerMonth: 2, instances: 3 };
 
@@ -28,7 +25,7 @@ async function stored(table: string): Promise<unknown> {
   return rows.map(([state]) => state);
 }
 
-json('of an account has its fields and those of its keys by these names', async () => {
+json('of an account has these field names, including its keys', async () => {
   const accounts = sqliteAccountStore(database, new ManualClock());
   const account: Account = {
     ...{ id: 'a', name: 'A', plan: 'pro', status: 'active', limits: LIMITS },
@@ -56,7 +53,7 @@ json('of an account has its fields and those of its keys by these names', async 
   assert.equal(await stored('accounts'), [null], 'nothing but the id is left');
 });
 
-json('of a user has its fields by these names', async () => {
+json('of a user has these field names', async () => {
   const users = sqliteUserStore(database);
   const secondFactor = { state: 'active', sealedSecret: 's', lastStep: 7 } as const;
   const lists = { recoveryDigests: ['r'], deviceDigests: ['d'] };
@@ -68,7 +65,7 @@ json('of a user has its fields by these names', async () => {
   ]);
 });
 
-json('of the people of an account has members and links by these names', async () => {
+json('of the people of an account has members and links with these names', async () => {
   const members = sqliteMemberStore(database);
   const link = { accountId: 'a', createdAtMs: 1, expiresAtMs: 99 };
   const invitation: EntryLink = {
@@ -86,7 +83,7 @@ json('of the people of an account has members and links by these names', async (
   ]);
 });
 
-json('of a session has its fields by these names', async () => {
+json('of a session has these field names', async () => {
   const sessions = sqliteSessionStore(database, new ManualClock());
   const session: Session = {
     ...{ digest: 'd', userId: 'usr_1', accountId: 'a', authenticatedBy: 'password+totp' },
@@ -101,7 +98,7 @@ json('of a session has its fields by these names', async () => {
   ]);
 });
 
-json('of billing has customers and subscriptions by these names', async () => {
+json('of billing has customers and subscriptions with these names', async () => {
   const record: BillingRecord = {
     customers: [{ id: 'c', atMs: 1 }],
     subscriptions: [

@@ -33,7 +33,7 @@ const files = scratchFiles();
 
 const vacuumed = suite('a vacuum');
 
-vacuumed('gives back the room of what was deleted', async () => {
+vacuumed('frees the space of deleted rows', async () => {
   const path = await closedFile(files, 2_000);
   {
     await using file = openServedFile({ file: path, clock: systemClock });
@@ -55,7 +55,7 @@ vacuumed('gives back the room of what was deleted', async () => {
 });
 
 // Report 29: a vacuum and a restore by root left a file that the user of the service could not open.
-vacuumed('and a restore keep the owner and the mode of the file', async () => {
+vacuumed("and a restore keep the file's owner and mode", async () => {
   const isRoot = process.getuid?.() === 0;
   const path = await closedFile(files, 10);
   chmodSync(path, 0o640);
@@ -73,7 +73,7 @@ vacuumed('and a restore keep the owner and the mode of the file', async () => {
   assert.equal(seen(), [before.uid, before.gid, before.mode]);
 });
 
-vacuumed('by root leaves nothing beside a new file that only root opens', async () => {
+vacuumed('by root leaves only a new file that only root can open', async () => {
   if (process.getuid?.() !== 0) return;
   const folder = mkdtempSync(join(tmpdir(), 'sqlite-owner-'));
   try {
@@ -91,7 +91,7 @@ vacuumed('by root leaves nothing beside a new file that only root opens', async 
   }
 });
 
-vacuumed('is refused while the file is served, and for a damaged one, which stays', async () => {
+vacuumed('is refused while the file is served, and for a damaged file, which stays', async () => {
   const path = files.path();
   {
     await using file = openServedFile({ file: path, clock: systemClock });

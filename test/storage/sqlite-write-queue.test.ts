@@ -4,13 +4,13 @@ import * as assert from 'uvu/assert';
 import type { Transaction } from '#storage/sqlite/database';
 import { WriteQueue } from '#storage/sqlite/thread';
 
-/** SQLite's code for a file that may not grow. */
+/** SQLite's result code for a full disk. */
 const FULL = 13;
 const CONSTRAINT = 19;
 
 type Outcome = { readonly isKept: boolean } | { readonly code: number };
 
-/** A queue on an empty table, with a note of every statement that SQLite runs and of every outcome. */
+/** A queue on an empty table, with a log of SQLite's statements and of all outcomes. */
 function scene() {
   const database = new DatabaseSync(':memory:');
   database.exec('CREATE TABLE rows (id INTEGER PRIMARY KEY, bytes BLOB)');
@@ -40,9 +40,9 @@ function insert(id: number, bytes = 1, changes?: number): Transaction['statement
   return changes === undefined ? { sql, values } : { sql, values, changes };
 }
 
-const together = suite('transactions of a file that wait');
+const together = suite('waiting transactions of a file');
 
-together('are written in one: those of the journals first, each in its order', () => {
+together('are written as one: journal transactions first, each kind in order', () => {
   const { database, queue, outcomes, push } = scene();
   const seen: number[] = [];
   database.function('seen', (id) => seen.push(Number(id)));
@@ -64,7 +64,7 @@ together('are written in one: those of the journals first, each in its order', (
   assert.ok(queue.isEmpty);
 });
 
-together('stand or fall each by itself, all of its statements or none', () => {
+together('succeed or fail individually, each atomically', () => {
   const { queue, outcomes, push, ids } = scene();
   push('first', { statements: [insert(1)] });
   push('taken', { statements: [insert(2), insert(1, 1, 1)] });
@@ -79,7 +79,7 @@ together('stand or fall each by itself, all of its statements or none', () => {
   assert.equal(outcomes.get('last'), { isKept: true });
 });
 
-together('beyond a few hundred KiB go later, so that the journals wait for little', () => {
+together('beyond a few hundred KiB are written later, so that journals do not wait', () => {
   const { queue, outcomes, push } = scene();
   push('large', { statements: [insert(1, 300_000)] });
   push('next', { statements: [insert(2)] });
@@ -90,7 +90,7 @@ together('beyond a few hundred KiB go later, so that the journals wait for littl
   assert.equal([...outcomes.keys()], ['large', 'journal', 'next']);
 });
 
-together('are all refused when the file cannot grow, and nothing of them is kept', () => {
+together('all fail if the file cannot grow, and nothing is kept', () => {
   const { database, queue, outcomes, push, ids } = scene();
   database.exec('PRAGMA max_page_count = 3');
   push('small', { statements: [insert(1)], lane: 'journal' });

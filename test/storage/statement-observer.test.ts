@@ -6,7 +6,7 @@ import { Dependency } from '#telemetry/dependency';
 import { createMetrics } from '#telemetry/metrics';
 import { SILENT } from '#test/support/test-logger';
 
-/** The lines of a scrape that say how often a second server answered. */
+/** Metric lines of answers by a second server. */
 async function secondServers(metrics: ReturnType<typeof createMetrics>): Promise<string[]> {
   const { text } = await metrics.scrape();
   return text.split('\n').filter((line) => line.startsWith('db_client_second_server_total{'));
@@ -14,7 +14,7 @@ async function secondServers(metrics: ReturnType<typeof createMetrics>): Promise
 
 const observed = suite('when statements are observed');
 
-observed('second servers are counted from 0 on, so that the first of them is a rise', async () => {
+observed('answers of second servers are counted from 0, so the first is an increase', async () => {
   const metrics = createMetrics();
   const observe = statementObserver(
     metrics,

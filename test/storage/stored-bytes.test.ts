@@ -24,10 +24,13 @@ import {
 } from '#test/storage/instance-rows';
 import { meterAt, reservations } from '#test/storage/meter-records';
 
-/** What Cassandra refuses in a batch of several partitions is 50 KiB; ours stay below this. */
+/**
+ * Maximum size of our batches in bytes. Cassandra refuses batches of several partitions above 50
+ * KiB.
+ */
 const BATCH_BYTES_MAX = 64 * 1_024;
 
-/** Rows as a head has them in it. */
+/** Rows in a head's format. */
 const newest = ([chunk]: readonly Chunk[]) => ({
   after: (chunk?.first ?? 1) - 1,
   rows: chunk?.rows ?? '',
@@ -37,7 +40,7 @@ const report = newReport();
 
 const bytes = suite('a stored value');
 
-bytes('comes back as it was: heads, markers, rows, answers and meters', () => {
+bytes('is decoded unchanged: heads, markers, rows, answers and meters', () => {
   for (const head of [headAt(3), markerAt(9), headAt(1, { model: new Float64Array(0) })]) {
     assert.equal(decodeHead('inst_1', encodeHead(head)), head);
   }
@@ -57,7 +60,7 @@ bytes('comes back as it was: heads, markers, rows, answers and meters', () => {
   }
 });
 
-bytes('keeps numbers to the last bit and texts to the last character', () => {
+bytes('keeps every bit of numbers and every character of texts', () => {
   const double = fc.double({ noNaN: true });
   const property = fc.property(
     fc.record({
@@ -86,7 +89,7 @@ const double = fc.oneof(
 const time = fc.oneof(fc.maxSafeNat(), fc.double({ noNaN: true }), fc.constant(-0));
 const place = { ordinal: fc.constant(7), generation: fc.maxSafeNat(), cycle: fc.maxSafeNat() };
 
-bytes('of packed observations are every number to the last bit and every character', () => {
+bytes('of packed observations keeps every bit and character', () => {
   const row = fc.record({
     ...place,
     mode: fc.nat(6),
@@ -104,7 +107,7 @@ bytes('of packed observations are every number to the last bit and every charact
   );
 });
 
-bytes('of packed drift events are too, whatever their texts are', () => {
+bytes('of packed drift events keeps every bit and character', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 100 }),
     fc.constantFrom(...driftTexts()),
@@ -127,7 +130,7 @@ bytes('of packed drift events are too, whatever their texts are', () => {
   );
 });
 
-bytes('with a flag that only a later release knows is refused by name', () => {
+bytes('with a flag of a later release is rejected by name', () => {
   const unknown = /flags that this program does not know: /;
   const head = encodeHead(headAt(3)).subarray(0, -4);
   head[1] = (head[1] ?? 0) | 8;
@@ -142,7 +145,7 @@ bytes('with a flag that only a later release knows is refused by name', () => {
   assert.throws(() => unpacked(DRIFT_EVENTS, 'i', flagged(drift?.rows, 4), 1, 1), unknown);
 });
 
-bytes('of packed rows that are not as many as they should be are refused by name', () => {
+bytes('of packed rows with a wrong count is rejected by name', () => {
   const [chunk = { first: 1, last: 0, rows: '' }] = historyChunks(3, 9);
   const read = (rows: string, last: number) => unpacked(OBSERVATIONS, 'inst_1', rows, 3, last);
   assertCorrupt(() => read(chunk.rows, 10), /^observations 3 to 10 of inst_1 are 7 rows/);
@@ -150,7 +153,7 @@ bytes('of packed rows that are not as many as they should be are refused by name
   assertCorrupt(() => read('', 3), /^observations 3 to 3 of inst_1 are 0 rows/);
 });
 
-bytes('of a drift event as the engine makes it takes less than half', () => {
+bytes('of a drift event of the engine takes less than half its size', () => {
   readReport(createState({ modeStrengths: [1, 0, 0, 0, 0, 0, 0], energyLevel: 1 }), report);
   const row = { ...driftRows(1, 1)[0], deviationJson: deviationJson(report) } as DriftRow;
   const packed = DRIFT_EVENTS.pack(row);
@@ -163,7 +166,7 @@ bytes('of a head is compact: its doubles and little more', () => {
   assert.ok(encodeHead(head).length < 8 * head.model.length + 200);
 });
 
-bytes('that was damaged in any byte is refused by name', () => {
+bytes('with any damaged byte is rejected by name', () => {
   const whole = encodeHead(headAt(3));
   for (let at = 0; at < whole.length; at += 1) {
     const damaged = Buffer.from(whole);
@@ -178,7 +181,7 @@ bytes('that was damaged in any byte is refused by name', () => {
   }
 });
 
-bytes('that is whole but makes no sense as a meter is refused by name', () => {
+bytes('that is intact but an invalid meter is rejected by name', () => {
   for (const json of ['[0,1,2', '{}', '[0,1,2,0,0,0,0]']) {
     const whole = new ByteWriter().begin(1).number(7).text(json).end();
     assertCorrupt(() => decodeMeter('a', whole), /^the meter of a cannot be read/);
@@ -187,7 +190,7 @@ bytes('that is whole but makes no sense as a meter is refused by name', () => {
   assertCorrupt(() => decodeMeter('a', longer), /^the meter of a has 1 bytes too many/);
 });
 
-bytes('that is too short, missing or of another format is refused by name', () => {
+bytes('that is too short, missing or of another format is rejected by name', () => {
   const whole = encodeHead(headAt(3));
   assertCorrupt(() => decodeHead('inst_1', whole.subarray(0, 100)), /^the head of inst_1 does not/);
   assertCorrupt(
@@ -202,7 +205,7 @@ bytes('that is too short, missing or of another format is refused by name', () =
 
 const batches = suite('rows of a checkpoint');
 
-batches('go in batches of one partition, in order, below the bound', () => {
+batches('go in ordered batches per partition, below the bound', () => {
   const arbitrary = fc.array(
     fc.record({ partition: fc.nat(2), valueBytes: fc.integer({ min: 50, max: 20_000 }) }),
     { maxLength: 200 },
@@ -226,7 +229,7 @@ batches('go in batches of one partition, in order, below the bound', () => {
   fc.assert(property, { numRuns: 100 });
 });
 
-batches('of a usual size are one batch', () => {
+batches('of typical size are one batch', () => {
   const statement = { query: '', params: [] };
   const write = { partition: 3, statement, valueBytes: 250 };
   assert.is([...batchesOf(Array.from({ length: 100 }, () => write))].length, 1);
@@ -253,12 +256,12 @@ buckets('are covered once, newest first, each in its own bucket', () => {
 
 for (const part of [bytes, batches, buckets]) part.run();
 
-/** Whether rows are alike, with 0 and -0 told apart. */
+/** Whether rows are equal, distinguishing 0 from -0. */
 function sameRows(found: readonly object[], expected: readonly object[]): boolean {
   return isDeepStrictEqual(found, expected);
 }
 
-/** Texts that drift events have in them. */
+/** Texts in drift events. */
 function driftTexts(): string[] {
   readReport(createState({ modeStrengths: [0, 0, 0, 0, 0, 0, 0], energyLevel: 1 }), report);
   const json = deviationJson(report);

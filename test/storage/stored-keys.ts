@@ -4,12 +4,12 @@ import type { AccountStore } from '#storage/ports/accounts';
 
 type Keys = Pick<AccountStore, 'changeKeys'>;
 
-/** Puts a key into a store, whatever is there. */
+/** Adds a key unconditionally. */
 export async function addKey(store: Keys, accountId: string, key: ApiKeyRecord): Promise<void> {
   await store.changeKeys(accountId, () => ({ put: [key], answer: undefined }));
 }
 
-/** Revokes a key in a store, of which no limiter hears. */
+/** Revokes a key in a store without telling a limiter. */
 export async function revokeKey(
   store: Keys,
   accountId: string,

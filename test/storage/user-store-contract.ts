@@ -4,7 +4,7 @@ import type { User } from '#accounts/people';
 import type { PagedUsers } from '#storage/ports/people';
 import { faultIn } from '#test/support/settled';
 
-/** A user of the tests, whom no other test has. */
+/** A unique user. */
 export function someUser(email: string, more: Partial<User> = {}): User {
   const id = `usr_${Buffer.from(email).toString('hex').padEnd(16, '0').slice(-16)}`;
   return {
@@ -16,7 +16,7 @@ export function someUser(email: string, more: Partial<User> = {}): User {
 
 type Open = () => Promise<{ store: PagedUsers; prefix: string }>;
 
-/** The promises of the UserStore port, for every adapter. `open` gives an empty store. */
+/** Contract tests of the UserStore port for every adapter. `open` returns an empty store. */
 export function userStoreContract(name: string, open: Open, suite = plainSuite): Test {
   const users = suite(`users in ${name}`);
   findingUsers(users, open);
@@ -25,7 +25,7 @@ export function userStoreContract(name: string, open: Open, suite = plainSuite):
 }
 
 function findingUsers(users: Test, open: Open): void {
-  users('are found by id and by email as they were created', async () => {
+  users('are found by id and by email, as created', async () => {
     const { store, prefix } = await open();
     const secondFactor = { state: 'active', sealedSecret: 's', lastStep: 7 } as const;
     const lists = { recoveryDigests: ['a', 'b'], deviceDigests: ['c'] };
@@ -36,7 +36,7 @@ function findingUsers(users: Test, open: Open): void {
     assert.equal(await store.findByEmail(user.email), stored);
   });
 
-  users('come page by page, each once', async () => {
+  users('are listed in pages, each once', async () => {
     const { store, prefix } = await open();
     const created = ['a', 'b', 'c'].map((name) => someUser(`${prefix}${name}@b.c`));
     for (const user of created) await store.create(user);
@@ -48,13 +48,13 @@ function findingUsers(users: Test, open: Open): void {
     );
   });
 
-  users('that were never created are not found', async () => {
+  users('are not found if never created', async () => {
     const { store, prefix } = await open();
     assert.is(await store.find('usr_0000000000000000'), undefined);
     assert.is(await store.findByEmail(`${prefix}a@b.c`), undefined);
   });
 
-  users('have an email that no other one has, however many try at once', async () => {
+  users('have a unique email despite concurrent attempts', async () => {
     const { store, prefix } = await open();
     const email = `${prefix}a@b.c`;
     const ids = ['usr_1111111111111111', 'usr_2222222222222222', 'usr_3333333333333333'];
@@ -71,7 +71,7 @@ function findingUsers(users: Test, open: Open): void {
 }
 
 function changingUsers(users: Test, open: Open): void {
-  users('are changed only as they were read, once for all who try at once', async () => {
+  users('change only if unchanged since their read, once for concurrent attempts', async () => {
     const { store, prefix } = await open();
     const stored = await store.create(someUser(`${prefix}a@b.c`));
     const named = (text: string) => store.replace(stored, { ...stored.user, name: text });
@@ -83,7 +83,7 @@ function changingUsers(users: Test, open: Open): void {
     assert.is((await store.replace(now, { ...now.user, name: '5' })).user.name, '5');
   });
 
-  users('lose what is taken away from them', async () => {
+  users('lose removed fields', async () => {
     const { store, prefix } = await open();
     const secondFactor = { state: 'pending', sealedSecret: 's', lastStep: 0 } as const;
     const stored = await store.create(someUser(`${prefix}a@b.c`, { secondFactor }));
@@ -92,7 +92,7 @@ function changingUsers(users: Test, open: Open): void {
     assert.equal((await store.find(stored.user.id))?.user, without);
   });
 
-  users('are removed only as they were read, and leave their email to others', async () => {
+  users('are removed only if unchanged since their read, and free their email', async () => {
     const { store, prefix } = await open();
     const email = `${prefix}a@b.c`;
     const first = await store.create(someUser(email));

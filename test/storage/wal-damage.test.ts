@@ -11,7 +11,7 @@ const PAGE_BYTES = 4_096;
 const HEADER_BYTES = 32;
 const FRAME_BYTES = 24 + PAGE_BYTES;
 
-/** A WAL of 40 commits over the rest of an earlier one, as the process that is killed leaves it. */
+/** A WAL with 40 commits over the rest of an earlier WAL, as left by a killed process. */
 function leftWal(): Buffer {
   const folder = mkdtempSync(join(tmpdir(), 'wal-damage-'));
   const file = join(folder, 'a.db');
@@ -20,7 +20,7 @@ function leftWal(): Buffer {
   database.exec('CREATE TABLE rows (id INTEGER PRIMARY KEY, text TEXT)');
   const insert = database.prepare('INSERT INTO rows (text) VALUES (?)');
   for (let left = 60; left > 0; left -= 1) insert.run('first'.repeat(300));
-  // The next commit begins at the start of the file again.
+  // The next commit starts at the beginning of the WAL.
   database.exec('PRAGMA wal_checkpoint(RESTART)');
   for (let left = 40; left > 0; left -= 1) insert.run('second'.repeat(300));
   const wal = readFileSync(`${file}-wal`);
@@ -44,14 +44,14 @@ function flipped(place: number, bit: number): Buffer {
   return changed;
 }
 
-const whole = suite('a WAL that a crash has left');
+const whole = suite('a WAL after a crash');
 
-whole('is not damaged, with what an earlier one has left behind it', () => {
+whole('is intact with the rest of an earlier one behind it', () => {
   assert.ok(own < frames, 'nothing of the earlier one is left');
   assert.is(isWalDamaged(wal), false);
 });
 
-whole('is not damaged when it was cut off anywhere', () => {
+whole('is intact if truncated anywhere', () => {
   const chance = new Chance(1);
   for (let left = 200; left > 0; left -= 1) {
     const length = chance.below(wal.length);
@@ -59,7 +59,7 @@ whole('is not damaged when it was cut off anywhere', () => {
   }
 });
 
-whole('is not damaged when frames of its last commit are not on the disk', () => {
+whole('is intact if frames of its last commit are missing', () => {
   const lastButOne = commits.at(-2) ?? 0;
   for (let frame = lastButOne + 1; frame < own; frame += 1) {
     const torn = Buffer.from(wal);
@@ -68,14 +68,14 @@ whole('is not damaged when frames of its last commit are not on the disk', () =>
   }
 });
 
-const damaged = suite('a WAL of which the disk has changed a bit');
+const damaged = suite('a WAL with a bit changed by the disk');
 
-damaged('is known by it wherever a commit follows, and otherwise looks as after a crash', () => {
+damaged('is detected if a commit follows, and otherwise looks like a crash', () => {
   const chance = new Chance(2);
   const lastButOne = commits.at(-2) ?? 0;
   for (let left = 600; left > 0; left -= 1) {
     const frame = chance.below(own);
-    // Whether the last commit but one is seen depends on the byte.
+    // Whether the change in the second-to-last commit is detected depends on the byte.
     if (frame === lastButOne) continue;
     const place = at(frame) + chance.below(left % 2 === 0 ? 24 : FRAME_BYTES);
     const isFound = isWalDamaged(flipped(place, chance.below(8)));
@@ -83,7 +83,7 @@ damaged('is known by it wherever a commit follows, and otherwise looks as after 
   }
 });
 
-damaged('is known by it in its header too', () => {
+damaged('is detected in its header too', () => {
   for (const place of [0, 12, 16, 20, 24, 31]) {
     assert.ok(isWalDamaged(flipped(place, 3)), `${place}`);
   }
