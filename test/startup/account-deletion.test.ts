@@ -13,15 +13,13 @@ import { createInstance, observationAt, process } from '#test/support/scene';
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
-/**
- * Within which no table has anything of the account, in seconds: in a cluster as configured here.
- */
+/** Seconds until no table has data of the account, with the settings of this cluster. */
 const GONE_S = 80;
 
-/** After how many idle seconds actors are stored and leave journals. The least there is. */
+/** Idle seconds until actors are stored and leave journals: the minimum setting. */
 const IDLE_S = '30';
 
-/** Within which every limiter knows that a key is revoked, by the announcement. */
+/** Time until every limiter has heard of a revoked key, in milliseconds. */
 const ANNOUNCED_MS = 3_000;
 
 const INSTANCES = 40;
@@ -33,7 +31,7 @@ let session: CassandraSession;
 let leaving: Caller;
 const ids: string[] = [];
 
-const deletion = suite('an account that is deleted in a cluster of processes');
+const deletion = suite('an account deleted in a cluster of processes');
 
 deletion.before(async () => {
   const variables = {
@@ -67,20 +65,20 @@ function traces(): Promise<Trace[]> {
   return tracesOf(session, cluster.keyspace, own);
 }
 
-/** Where the id of the account may stand for good, and those of its instances for 40 days. */
+/** Whether a trace is permitted: the account's id permanently, instance ids for 40 days. */
 function isAllowed({ table, found }: Trace): boolean {
   if (ids.includes(found)) return ['heads', 'listings'].includes(table);
   const isAccount = found === leaving.accountId;
-  // That it is closed to people stays, too, so that no late link lets anyone in.
+  // The mark that the account is closed to people also stays, so that no late link admits anyone.
   const ofAccount = ['accounts', 'account_ids', 'account_people', 'heads', 'listings'];
   return isAccount && ofAccount.includes(table);
 }
 
-deletion('is shut out at once, and nothing but ids is left of it in time', async () => {
+deletion('is refused at once, and in time only ids remain', async () => {
   const before = new Set((await traces()).map(({ table }) => table));
   for (const table of ['accounts', 'listings', 'journal']) assert.ok(before.has(table), table);
   const argv = ['accounts', 'delete', leaving.accountId, '--yes'];
-  // The two minutes that it waits for calls under way, and why, are test/ctl/delete-command.
+  // test/ctl/delete-command tests the two minutes of waiting for calls in flight.
   const run = runScript('test/support/hasty-ctl.ts', argv, cluster.variables);
   await run.says(/every key is revoked/);
   const untilMs = performance.now() + ANNOUNCED_MS;
@@ -99,7 +97,7 @@ deletion('is shut out at once, and nothing but ids is left of it in time', async
   assert.is(named.length, 0, [...new Set(named)].slice(0, 20).join(', '));
 });
 
-deletion('leaves the others as they are, and its id taken', async () => {
+deletion('leaves other accounts unchanged, and its id reserved', async () => {
   const { body } = await cluster.caller.send('GET', '/instances');
   assert.is(body.data.length, 1);
   const again = runMain(

@@ -14,13 +14,13 @@ const { address: nats } = natsOrSkip();
 
 const INSTANCES = 300;
 
-/** Observations of the first instance: more than its head takes. */
+/** Observations of the first instance: more than its head holds. */
 const OBSERVATIONS = 100;
 
-/** After how many idle seconds instances are stored and leave memory. The least there is. */
+/** Idle seconds until instances are stored and evicted: the minimum setting. */
 const IDLE_S = 30;
 
-/** In which time every limiter knows of a change, in seconds. */
+/** Seconds until every limiter knows a change. */
 const KNOWN_S = 30;
 
 const READS = ['', '/history?limit=100', '/drift?limit=100', '/snapshot', '/contract'];
@@ -31,7 +31,7 @@ let to: OwnCluster;
 let caller: Caller;
 const ids: string[] = [];
 
-const move = suite('an account that moves to another cluster');
+const move = suite('an account moved to another cluster');
 
 move.before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'account-move-'));
@@ -64,7 +64,7 @@ async function ctl(cluster: OwnCluster, ...argv: string[]) {
   return { code, out: run.stdout(), err: run.stderr() };
 }
 
-/** Until the caller's key is known, and then what its first call is answered. */
+/** Waits until the caller's key is known, then checks the answer of the first call. */
 async function admitted(moved: Caller): Promise<void> {
   for (let waitedS = 0; waitedS < KNOWN_S; waitedS += 1) {
     if ((await moved.send('GET', '/instances')).status === 200) return;
@@ -73,7 +73,7 @@ async function admitted(moved: Caller): Promise<void> {
   throw new Error('the key is not known');
 }
 
-move('is exported, cut in the middle of its import, and answers as before', async () => {
+move('answers as before after an export and an interrupted import', async () => {
   const path = fileOf('moved.ndjson');
   const exported = await ctl(from, 'export', caller.accountId, '--file', path);
   assert.is(exported.code, 0, exported.err);
@@ -105,7 +105,7 @@ move('is exported, cut in the middle of its import, and answers as before', asyn
   assert.match(verified.out, /100 observations .* come to the head, bit for bit/);
 });
 
-move('goes on in its new place, and is not imported twice', async () => {
+move('continues in its new cluster, and is not imported twice', async () => {
   const moved = callerOf(to.service(), caller.accountId, caller.key);
   const [first = ''] = ids;
   const answer = await process(moved, first, observationAt(2 * OBSERVATIONS));
@@ -115,7 +115,7 @@ move('goes on in its new place, and is not imported twice', async () => {
   assert.match(again.err, /is here already \(active\): nothing has been imported$/m);
 });
 
-move('can be exported to standard output, the same but for its first line', async () => {
+move('exports to standard output with only the first line different', async () => {
   const { code, out, err } = await ctl(from, 'export', caller.accountId);
   assert.is(code, 0, err);
   const lines = out.trimEnd().split('\n');

@@ -6,15 +6,15 @@ import * as assert from 'uvu/assert';
 import { adminTokenFile } from '#test/support/admin-token';
 import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
 
-/** A home for processes of a test's own, until disposed. */
+/** A temporary home folder, until disposed. */
 function ownHome() {
   const home = mkdtempSync(join(tmpdir(), 'identity-engine-home-'));
   return { home, [Symbol.dispose]: () => rmSync(home, { recursive: true }) };
 }
 
-/** A process whose user has this home, with no token given. */
+/** Runs a process with this home folder and without a given token. */
 function runAt(home: string, argv: readonly string[], more: Record<string, string> = {}) {
-  // Nothing else is kept in this home folder.
+  // Keep this home folder free of caches.
   const own = { HOME: home, NODE_DISABLE_COMPILE_CACHE: '1' };
   return runMain(argv, { ...own, SERVICE_ADMIN_TOKEN_FILE: undefined, ...more });
 }
@@ -44,7 +44,7 @@ tokens('is found by ctl of the same user, with several on one machine', async ()
   );
 });
 
-tokens('is closed to ctl of another user, who learns what to do', async () => {
+tokens('refuses ctl of another user and explains what to do', async () => {
   using own = ownHome();
   using other = ownHome();
   const run = runAt(own.home, ['limiter']);
@@ -59,7 +59,7 @@ tokens('is closed to ctl of another user, who learns what to do', async () => {
   await end(run);
 });
 
-tokens('asks for the token in the file that both are given', async () => {
+tokens('requires the token from the file given to both', async () => {
   using own = ownHome();
   const run = runMain(['limiter']);
   await run.says(/ready/);
@@ -79,7 +79,7 @@ tokens('asks for the token in the file that both are given', async () => {
   await end(run);
 });
 
-tokens('is not opened without the token that was given', async () => {
+tokens('is refused without the given token', async () => {
   const file = `${adminTokenFile()}.gone`;
   for (const part of ['limiter', 'standalone']) {
     const run = runMain([part], { SERVICE_ADMIN_TOKEN_FILE: file });
@@ -88,7 +88,7 @@ tokens('is not opened without the token that was given', async () => {
   }
 });
 
-tokens('leaves a line in the log for every change, at any level', async () => {
+tokens('logs every change at any log level', async () => {
   const run = runMain(['limiter'], { SERVICE_LOG_LEVEL: 'error' });
   await run.says(/ready/);
   const url = { SERVICE_ADMIN_URL: addressIn(run, 'admin') };

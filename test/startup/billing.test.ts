@@ -36,7 +36,7 @@ const ACCOUNT: Account = {
   createdAtMs: 1,
 };
 
-/** The desk of a process with these variables, on memory. */
+/** Starts a billing desk with these variables, in memory. */
 async function deskOf(variables: Record<string, string>, clock = new ManualClock()) {
   const logger = createLogger('silent', TEST_ORIGIN);
   const credentials = new CredentialFiles({ clock, logger, metrics: createMetrics() });
@@ -63,13 +63,13 @@ async function notified({ desk, clock }: Awaited<ReturnType<typeof deskOf>>, sec
 
 const start = suite('billing at the start of a process');
 
-start('is off unless a provider is named', async () => {
+start('is off without a named provider', async () => {
   using scene = await deskOf({});
   const refused = await faultIn(notified(scene, 'whsec_of_this_test'));
   assert.is(refused.code, 'billing_provider_not_configured');
 });
 
-start('is the provider that is named, with the secrets that are given', async () => {
+start('uses the named provider with the given secrets', async () => {
   for (const SERVICE_BILLING_PROVIDER of ['stripe', 'local']) {
     using scene = await deskOf({ ...STRIPE, SERVICE_BILLING_PROVIDER });
     assert.is(await notified(scene, 'whsec_of_this_test'), 'ignored');
@@ -78,7 +78,7 @@ start('is the provider that is named, with the secrets that are given', async ()
   }
 });
 
-start('ends with one line about what a provider lacks', async () => {
+start('exits with one line about missing provider settings', async () => {
   for (const name of Object.keys(STRIPE).slice(1)) {
     const { [name as keyof typeof STRIPE]: _, ...rest } = STRIPE;
     const refusal = await refusalOf(() => deskOf(rest));
@@ -89,7 +89,7 @@ start('ends with one line about what a provider lacks', async () => {
   assert.match(local.message, /^SERVICE_BILLING_WEBHOOK_SECRET: [^\n]* needs it$/);
 });
 
-start('ends with one line about a value that is none, which quotes no secret', async () => {
+start('exits with one line about an invalid value, without quoting secrets', async () => {
   for (const [name, value] of [
     ['SERVICE_BILLING_PROVIDER', 'paypal'],
     ['SERVICE_BILLING_API_KEY', 'pk_test_public'],
@@ -111,9 +111,9 @@ start('ends with one line about a value that is none, which quotes no secret', a
   }
 });
 
-const rotated = suite('secrets of billing in files');
+const rotated = suite('billing secrets in files');
 
-rotated('are read again while the process runs', async () => {
+rotated('are reloaded while the process runs', async () => {
   const path = join(folder, 'webhook');
   writeFileSync(path, 'whsec_of_the_first_time\n');
   const { SERVICE_BILLING_WEBHOOK_SECRET: _, ...rest } = STRIPE;
@@ -123,7 +123,7 @@ rotated('are read again while the process runs', async () => {
   const deadlineMs = performance.now() + 20_000;
   for (;;) {
     scene.clock.advance(2_000);
-    // Reading a file is no task of the clock.
+    // File reads do not depend on the fake clock.
     await new Promise((resolve) => setTimeout(resolve, 10));
     const outcome = await notified(scene, 'whsec_of_the_second_time').catch(() => 'refused');
     if (outcome === 'ignored') break;

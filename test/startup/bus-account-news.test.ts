@@ -17,7 +17,7 @@ const { address, suite: natsSuite } = natsOrSkip();
 const ADA = 'AdaAda012345';
 const BOB = 'BobBob012345';
 
-/** Within so long a change must be known everywhere, in milliseconds (architecture 4). */
+/** Maximum time until a change is known everywhere, in milliseconds (architecture 4). */
 const EVERYWHERE_MS = 1_000;
 
 const onBug = (error: unknown): void => {
@@ -27,7 +27,7 @@ const onBug = (error: unknown): void => {
 const openNats = (name: string): Promise<Bus> =>
   openNatsBus({ servers: [address], name, clock: systemClock, onBug, logger: SILENT });
 
-/** Subjects of this test alone: the server is shared. */
+/** Subject prefix of this test, because the server is shared. */
 const ownPrefix = (): string => `news.${process.pid}.${Date.now().toString(36)}`;
 
 function hearing(news: AccountNews): string[] {
@@ -36,15 +36,15 @@ function hearing(news: AccountNews): string[] {
   return heard;
 }
 
-/** A bus of this process alone, and what makes it hand out what was published. */
+/** A bus within this process, and a function that delivers published messages. */
 function openAlone(): { bus: Bus; deliver(): void } {
   const clock = new ManualClock();
   return { bus: inProcessBus({ clock, onBug }), deliver: () => clock.advance(0) };
 }
 
-const alone = suite('news within one process');
+const alone = suite('account news within one process');
 
-alone('is heard by the process that announced it, until disposed', () => {
+alone('reaches the announcing process until disposed', () => {
   const { bus, deliver } = openAlone();
   const news = busAccountNews({ bus, prefix: 'p', cluster: 'c' });
   const heard = hearing(news);
@@ -59,7 +59,7 @@ alone('is heard by the process that announced it, until disposed', () => {
   assert.equal(forAWhile, [ADA]);
 });
 
-alone('is not what other clusters say, even if their names are alike', async () => {
+alone('excludes other clusters, even with similar names', async () => {
   const { bus, deliver } = openAlone();
   const heard = hearing(busAccountNews({ bus, prefix: 'p', cluster: 'ours' }));
   for (const cluster of ['hers', 'our', 'ours ', 'ours2', '']) {
@@ -71,7 +71,7 @@ alone('is not what other clusters say, even if their names are alike', async () 
   assert.equal(heard, [BOB]);
 });
 
-alone('is not what strangers say', () => {
+alone('excludes unsigned messages', () => {
   const { bus, deliver } = openAlone();
   const heard = hearing(busAccountNews({ bus, prefix: 'p', cluster: 'ours' }));
   const say = (message: Uint8Array | string) =>
@@ -90,7 +90,7 @@ alone('is not what strangers say', () => {
 
 const between = natsSuite('news over NATS');
 
-between('is heard within a second, here and by another process', async () => {
+between('arrives within a second, here and in another process', async () => {
   await using here = await openNats('here');
   await using there = await openNats('there');
   const place = { prefix: ownPrefix(), cluster: 'c' };

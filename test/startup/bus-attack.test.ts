@@ -23,16 +23,16 @@ import { SILENT } from '#test/support/test-logger';
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
-/** The largest epoch that a message can hold: nothing that is true beats it. */
+/** Maximum epoch of a message, which no real epoch exceeds. */
 const UNBEATABLE = Number.MAX_SAFE_INTEGER;
 
-/** A client that publishes on NATS without knowing the cluster's secret, and where it waits for callers. */
+/** A NATS client without the cluster's secret, with listeners for connections. */
 type Attacker = AsyncDisposable & {
   readonly bus: Bus;
-  /** `host:port`, and the path of a socket. */
+  /** `host:port`; `socket`: path of a Unix socket. */
   readonly address: string;
   readonly path: string;
-  /** Connections to either. */
+  /** Number of connections to either. */
   connections(): number;
 };
 
@@ -82,7 +82,7 @@ async function openAttacker(): Promise<Attacker> {
   };
 }
 
-/** The next heartbeat of a service as it stands on the wire, and what it says. */
+/** Captures the next heartbeat of a service, raw and decoded. */
 async function overheard(service: 'engine' | 'limiter') {
   const { promise, resolve } = Promise.withResolvers<Uint8Array>();
   using _heard = attacker.bus.subscribe(heartbeatSubject(cluster.keyspace, service), resolve);
@@ -91,7 +91,7 @@ async function overheard(service: 'engine' | 'limiter') {
   return { raw, heartbeat: JSON.parse(text.slice(text.indexOf('{'))) as Heartbeat };
 }
 
-/** Says the same again and again for longer than two heartbeats. */
+/** Repeats messages for longer than two heartbeats. */
 async function insist(service: 'engine' | 'limiter', messages: readonly Uint8Array[]) {
   for (let count = 0; count < 12; count += 1) {
     const subject = heartbeatSubject(cluster.keyspace, service);
@@ -130,7 +130,7 @@ for (const service of ['limiter', 'engine'] as const) {
   });
 }
 
-attacked('no process believes that a node leaves, nor what a node said before', async () => {
+attacked('no process believes a false leave or a replayed message', async () => {
   const { raw, heartbeat } = await overheard('engine');
   const owned = async () => {
     const runs = [...cluster.engines.values()];
@@ -145,7 +145,7 @@ attacked('no process believes that a node leaves, nor what a node said before', 
   await assertServed();
 });
 
-attacked('everybody counts what it dropped, and says so once in a while', async () => {
+attacked('every process counts dropped messages, and logs them now and then', async () => {
   const { edge, engines, limiters } = cluster;
   for (const run of [edge, ...engines.values(), ...limiters.values()]) {
     assert.ok((await cluster.metric(run, 'bus_dropped_total{reason="unsigned"}')) >= 12);

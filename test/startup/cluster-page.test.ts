@@ -11,7 +11,7 @@ import { createInstance, observationAt, process } from '#test/support/scene';
 const { address: cassandra, suite: onServers } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
-/** Within which a cluster on a busy machine has come to what it should be, in seconds. */
+/** Maximum time until a cluster is healthy on a busy machine, in seconds. */
 const WELL_S_MAX = 60;
 
 async function reportAt(adminUrl: string): Promise<ClusterReport> {
@@ -23,7 +23,7 @@ async function reportAt(adminUrl: string): Promise<ClusterReport> {
 
 type Services = { readonly engine: ServiceReport; readonly limiter: ServiceReport };
 
-/** Asks as the page does until both services are known and it is so. */
+/** Polls the report until both services are known and the condition holds. */
 async function until(adminUrl: string, isSo: (report: Services) => boolean): Promise<Services> {
   let report = await reportAt(adminUrl);
   for (let waitedS = 0; waitedS < WELL_S_MAX; waitedS += 1) {
@@ -52,7 +52,7 @@ real.before(async () => {
 real.after(async () => await cluster?.[Symbol.asyncDispose]());
 
 real(
-  'is the same from any limiter: nodes, shards, journals, and what each node holds',
+  'is the same from any limiter: nodes, shards, journals, and the actors of each node',
   async () => {
     const id = await createInstance(cluster.caller, { name: 'Ada' });
     await process(cluster.caller, id, observationAt(0));
@@ -87,7 +87,7 @@ real(
   },
 );
 
-real('names a killed engine and the shards that it owned, until another has them', async () => {
+real('names a killed engine and its shards until another takes over', async () => {
   const { adminUrl } = cluster.service('l1');
   await until(adminUrl, ({ engine }) => isWell(engine));
   const before = await until(adminUrl, ({ engine }) => engine.nodes.length === 2);
@@ -104,7 +104,7 @@ real('names a killed engine and the shards that it owned, until another has them
   );
 });
 
-real('is not for a caller with an API key', async () => {
+real('refuses callers with an API key', async () => {
   const headers = { authorization: `Bearer ${cluster.caller.key}` };
   const { adminUrl, api } = cluster.service('l1');
   assert.is((await fetch(`${adminUrl}/cluster/report`, { headers })).status, 401);
@@ -115,7 +115,7 @@ real('is not for a caller with an API key', async () => {
   }
 });
 
-const memory = suite('the report of a process on memory');
+const memory = suite('the report of an in-memory process');
 
 for (const part of ['standalone', 'limiter']) {
   memory(`says of ${part} that it is no cluster`, async () => {

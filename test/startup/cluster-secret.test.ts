@@ -13,10 +13,10 @@ import { createInstance, observationAt, process } from '#test/support/scene';
 const { address: cassandra } = cassandraOrSkip();
 const { address: nats, suite } = natsOrSkip();
 
-/** Longer than a change takes to count on a busy machine, in milliseconds. */
+/** Maximum time until a change is effective on a busy machine, in milliseconds. */
 const PATIENCE_MS = 30_000;
 
-/** Two heartbeats of every node, in milliseconds. */
+/** Two heartbeat intervals, in milliseconds. */
 const HEARD_MS = 2_000;
 
 const [OLD, NEW] = ['the old secret of this test', 'the new secret of this test'];
@@ -24,9 +24,9 @@ const PARTS = ['edge', 'engine', 'limiter'] as const;
 type Part = (typeof PARTS)[number];
 const LOADED = 'credential_loaded_timestamp_seconds{use="cluster_secret"}';
 
-const changing = suite('a cluster whose secret changes while it runs');
+const changing = suite('a cluster whose secret is rotated at run time');
 
-changing('loses no message and no call, and starts with the new secret alone', async () => {
+changing('loses no message or call, and starts with the new secret alone', async () => {
   if (cassandra === '') return;
   await using keyspace = await openMigratedKeyspace(cassandra);
   const folder = mkdtempSync(join(tmpdir(), 'cluster-secret-'));
@@ -54,7 +54,7 @@ changing('loses no message and no call, and starts with the new secret alone', a
   };
   const loadedAt = (part: Part) => Promise.all(runsOf[part].map((run) => metric(run, LOADED)));
   const steps = [[OLD, NEW], [NEW, OLD], [NEW]];
-  // One part after the other, so that those of one step hear those of the next.
+  // Sequentially, so that processes in different steps still understand each other.
   for (const [part, lines] of steps.flatMap((step) => PARTS.map((each) => [each, step] as const))) {
     const before = await loadedAt(part);
     write(part, lines);
@@ -69,7 +69,7 @@ changing('loses no message and no call, and starts with the new secret alone', a
     await call();
   }
   for (const run of runs) assert.is(await metric(run, 'bus_dropped_total'), 0, run.stderr());
-  // One that has never known the old secret is heard, and has its share.
+  // A process that never knew the old secret is accepted and gets its share.
   const late = await cluster.startEngine('c');
   const nodes = runMain(['ctl', 'nodes', '--json'], cluster.variables);
   assert.is(await nodes.ended, 0, nodes.stderr());

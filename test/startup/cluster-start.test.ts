@@ -16,13 +16,13 @@ import { SILENT } from '#test/support/test-logger';
 const cassandra = cassandraOrSkip();
 const nats = natsOrSkip();
 
-/** A port that no process listens on. */
+/** A port without a listener. */
 const UNUSED = '127.0.0.1:9';
 
-/** What all processes of a cluster share. */
+/** Cluster secret of all processes. */
 const SECRET = 'the secret of this test';
 
-/** What points a process at a keyspace on the real server. */
+/** Variables of a process on a keyspace of the real server. */
 function on(keyspace: string, more: Record<string, string> = {}): Record<string, string> {
   return {
     SERVICE_STORAGE: 'cassandra',
@@ -35,7 +35,7 @@ function on(keyspace: string, more: Record<string, string> = {}): Record<string,
   };
 }
 
-/** Asserts that a start ends with exit code 1 and one line, and answers the line. */
+/** Asserts that a start ends with exit code 1 and one line; returns the line. */
 async function complaintOf(argv: string[], variables: Record<string, string>): Promise<string> {
   const run = runMain(argv, variables);
   assert.is(await run.ended, 1, run.stdout() + run.stderr());
@@ -46,7 +46,7 @@ async function complaintOf(argv: string[], variables: Record<string, string>): P
 
 const unreachable = plainSuite('when a server cannot be reached at start');
 
-unreachable('Cassandra is named with its address and the reason', async () => {
+unreachable('an unreachable Cassandra is reported with address and reason', async () => {
   const place = { SERVICE_CASSANDRA_CONTACT_POINTS: UNUSED };
   for (const argv of [['standalone'], ['limiter'], ['migrate']]) {
     const line = await complaintOf(argv, { ...on('nowhere'), ...place });
@@ -56,24 +56,24 @@ unreachable('Cassandra is named with its address and the reason', async () => {
 
 const half = cassandra.suite('when Cassandra is only half set up');
 
-half('a keyspace that does not exist is named', async () => {
+half('a missing keyspace is named', async () => {
   const line = await complaintOf(['standalone'], on('no_such_keyspace'));
   assert.match(line, /no_such_keyspace/);
 });
 
-half('tables that do not exist are asked for with the command that makes them', async () => {
+half('missing tables are reported with the command that creates them', async () => {
   await using keyspace = await openEmptyKeyspace(cassandra.address);
   const line = await complaintOf(['standalone'], on(keyspace.name));
   assert.match(line, /^configuration: there are no tables yet.*main\.ts migrate$/);
 });
 
-half('a data center of another name is refused with its name', async () => {
+half('a data center with another name is rejected by name', async () => {
   await using keyspace = await openMigratedKeyspace(cassandra.address);
   const place = on(keyspace.name, { SERVICE_CASSANDRA_DATACENTER: 'elsewhere' });
   assert.match(await complaintOf(['standalone'], place), /elsewhere/);
 });
 
-/** One keyspace for all that need no more than tables: making them takes longest. */
+/** One keyspace for all tests that only need tables, because creating tables is slow. */
 const tables = () => {
   opened ??= openMigratedKeyspace(cassandra.address);
   return opened;
@@ -82,7 +82,7 @@ let opened: ReturnType<typeof openMigratedKeyspace> | undefined;
 
 const wrong = cassandra.suite('when a process does not fit its cluster');
 
-wrong('another number of shards is refused: it stands for good', async () => {
+wrong('another number of shards is rejected, because it is permanent', async () => {
   await using keyspace = await openMigratedKeyspace(cassandra.address);
   const run = runMain(['standalone'], on(keyspace.name));
   await run.says(/Ctrl-C/);
@@ -92,7 +92,7 @@ wrong('another number of shards is refused: it stands for good', async () => {
   assert.match(line, /^configuration: SERVICE_SHARDS: .* 8 shards, not 16$/);
 });
 
-wrong('tables of a newer program are refused', async () => {
+wrong('tables of a newer version are rejected', async () => {
   await using keyspace = await openMigratedKeyspace(cassandra.address);
   const future = `INSERT INTO schema_versions (component, version) VALUES ('tables', 999)`;
   const options = { kind: 'conditional', operation: 'test' } as const;
@@ -102,7 +102,7 @@ wrong('tables of a newer program are refused', async () => {
   }
 });
 
-wrong('in production one copy of everything is refused, in development warned of', async () => {
+wrong('a single replica is rejected in production and warned about in development', async () => {
   const keyspace = await tables();
   const production = on(keyspace.name, {
     SERVICE_ENVIRONMENT: 'production',
@@ -120,7 +120,7 @@ wrong('in production one copy of everything is refused, in development warned of
 });
 
 wrong(
-  'a Cassandra whose certificate has another name is refused, one with ours is used',
+  'a Cassandra certificate with another name is rejected, and one with our name accepted',
   async () => {
     const keyspace = await tables();
     const tls = { SERVICE_CASSANDRA_TLS_FOLDER: 'test/grpc/certificates/member' };
@@ -135,7 +135,7 @@ wrong(
   },
 );
 
-wrong('so is a name without certificates', async () => {
+wrong('a TLS name without certificates is rejected', async () => {
   const line = await complaintOf(
     ['standalone'],
     on('nowhere', { SERVICE_CASSANDRA_TLS_NAME: 'store.internal' }),
@@ -143,7 +143,7 @@ wrong('so is a name without certificates', async () => {
   assert.match(line, /^configuration: SERVICE_CASSANDRA_TLS_NAME .*TLS folder$/);
 });
 
-wrong('a NATS of another authority is refused, and so is a wrong password', async () => {
+wrong('a NATS of another authority and a wrong password are rejected', async () => {
   const keyspace = await tables();
   await using server = await ownNats(`${ENCRYPTED}${NAMED}`);
   const variables = (holder: Holder, password: string) =>
@@ -163,7 +163,7 @@ wrong('a NATS of another authority is refused, and so is a wrong password', asyn
   assert.is(await run.ended, 0, run.stderr());
 });
 
-wrong('user and password at NATS go together', async () => {
+wrong('NATS user and password require each other', async () => {
   const place = { SERVICE_NATS_URL: nats.address, SERVICE_NATS_USERNAME: AGENT.username };
   const line = await complaintOf(['edge'], {
     ...place,
@@ -172,13 +172,13 @@ wrong('user and password at NATS go together', async () => {
   assert.match(line, /^configuration: SERVICE_NATS_USERNAME and SERVICE_NATS_PASSWORD go together/);
 });
 
-wrong('an engine on Cassandra without NATS is refused', async () => {
+wrong('an engine on Cassandra without NATS is rejected', async () => {
   const keyspace = await tables();
   const line = await complaintOf(['engine'], on(keyspace.name));
   assert.match(line, /^configuration: SERVICE_NATS_URL: /);
 });
 
-wrong('a process on NATS without the cluster’s secret is refused', async () => {
+wrong('a process on NATS without the cluster’s secret is rejected', async () => {
   const keyspace = await tables();
   const { SERVICE_CLUSTER_SECRET: _, ...without } = on(keyspace.name);
   for (const argv of [['engine'], ['limiter'], ['edge']]) {
@@ -189,7 +189,7 @@ wrong('a process on NATS without the cluster’s secret is refused', async () =>
   assert.match(ctl, /SERVICE_CLUSTER_SECRET|has ever owned a shard/);
 });
 
-wrong('NATS is named when it cannot be reached', async () => {
+wrong('an unreachable NATS is named', async () => {
   const keyspace = await tables();
   const line = await complaintOf(
     ['engine'],
@@ -219,7 +219,7 @@ strangers('it is ignored, and the log says what to do', async () => {
     ...{ cluster: 'other', service: 'engine', node: 'x', incarnation: 'x1', address: UNUSED },
     ...{ startedAtMs: 1, isLeaving: false, viewHash: '', shards: [], shardCount: 8 },
   };
-  // As strangers do, it goes on: a single message may get lost.
+  // Repeat, like a real stranger: a single message may be lost.
   const speak = () => bus.publish(heartbeatSubject(prefix, 'engine'), encodeHeartbeat(stranger));
   using _speaking = every(systemClock, 500, speak);
   await run.says(/"cluster":"other".*another cluster speaks/);

@@ -6,19 +6,19 @@ import { createInstance, observationAt } from '#test/support/scene';
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
-/** Instances that are observed all the time: several in every engine. */
+/** Instances observed continuously: several in every engine. */
 const INSTANCES = 12;
 
-/** What happened to the observations of one instance while something was done to the cluster. */
+/** Results of an instance's observations during a change of the cluster. */
 type Observed = { acknowledged: number; readonly refusals: string[] };
 
 let cluster: OwnCluster;
 let ids: string[] = [];
-/** Seconds after the first observation of every instance; never the same twice. */
+/** Seconds since the first observation of every instance; increases with each call. */
 let seconds = 0;
 const acknowledged = new Map<string, number>();
 
-const running = suite('when an engine of a cluster comes or goes under load');
+const running = suite('when an engine of a cluster joins or leaves under load');
 
 running.before(async () => {
   cluster = await startOwnCluster({ cassandra, nats }, ['a', 'b']);
@@ -29,7 +29,7 @@ running.after(async () => {
   await cluster[Symbol.asyncDispose]();
 });
 
-/** Observes every instance, one call at a time, until `change` has been made and a little longer. */
+/** Observes every instance, one call at a time, until shortly after `change`. */
 async function under(change: () => Promise<void>): Promise<Observed> {
   const observed: Observed = { acknowledged: 0, refusals: [] };
   const state = { isOver: false };
@@ -57,11 +57,11 @@ async function under(change: () => Promise<void>): Promise<Observed> {
   return observed;
 }
 
-/** Waits until an engine owns that many shards. */
+/** Waits until an engine owns enough shards. */
 async function owned(name: string, isEnough: (count: number) => boolean): Promise<void> {
   const run = cluster.engines.get(name);
   if (run === undefined) throw new Error(`there is no engine ${name}`);
-  // A shard that has just moved rests for 30 s.
+  // A moved shard rests for 30 s.
   for (let tries = 0; tries < 600; tries += 1) {
     if (isEnough(await cluster.metric(run, 'shards_owned'))) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -69,7 +69,7 @@ async function owned(name: string, isEnough: (count: number) => boolean): Promis
   throw new Error(`${name} does not own what it should`);
 }
 
-running('kill -9: no call fails, nothing is lost, nothing is doubled', async () => {
+running('kill -9: no call fails, and nothing is lost or doubled', async () => {
   await owned('a', (count) => count > 0);
   await owned('b', (count) => count > 0);
   const observed = await under(async () => {
@@ -92,7 +92,7 @@ running('another engine joins: it gets its share, and no call fails', async () =
   assert.ok(observed.acknowledged > INSTANCES);
 });
 
-running('SIGTERM: it gives everything away first, and no call fails', async () => {
+running('SIGTERM: it hands everything over first, and no call fails', async () => {
   const observed = await under(async () => {
     const leaving = cluster.engines.get('a');
     leaving?.child.kill('SIGTERM');
@@ -104,7 +104,7 @@ running('SIGTERM: it gives everything away first, and no call fails', async () =
   cluster.engines.delete('a');
 });
 
-running('the histories hold exactly what was acknowledged', async () => {
+running('the histories hold exactly the acknowledged observations', async () => {
   for (const id of ids) {
     const answer = await cluster.caller.send('GET', `/instances/${id}/history?limit=1`);
     assert.is(answer.body.pagination.total, acknowledged.get(id));

@@ -6,7 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { runMain } from '#test/support/process-run';
 
-const cache = suite('what Node compiles of the service');
+const cache = suite("Node's compile cache of the service");
 
 let home = '';
 
@@ -18,7 +18,7 @@ cache.after(async () => {
   await rm(home, { recursive: true });
 });
 
-/** Of a command that only says how it is used. */
+/** Runs a command that only prints its usage. */
 async function helpWith(variables: Record<string, string | undefined>): Promise<string> {
   const own = { NODE_COMPILE_CACHE: undefined, NODE_DISABLE_COMPILE_CACHE: undefined };
   const run = runMain(['ctl', '--help'], { ...own, ...variables });
@@ -27,7 +27,7 @@ async function helpWith(variables: Record<string, string | undefined>): Promise<
   return run.stdout();
 }
 
-cache('is kept in the home folder of the user for the next start', async () => {
+cache("is in the user's home folder for the next start", async () => {
   const first = await helpWith({ HOME: home });
   const kept = await readdir(join(home, '.cache/identity-engine/node'), { recursive: true });
   assert.ok(kept.length > 20, `${kept}`);
@@ -45,7 +45,7 @@ for (const [what, nowhere] of [
   });
 }
 
-cache('is kept where the environment says', async () => {
+cache('is in the folder set by the environment', async () => {
   const elsewhere = join(home, 'elsewhere');
   await helpWith({ HOME: '/dev/null', NODE_COMPILE_CACHE: elsewhere });
   assert.ok((await readdir(elsewhere)).length > 0);

@@ -18,7 +18,7 @@ const nats = natsOrSkip();
 const OWNER = { email: 'ada@example.com', password: PASSWORD, name: 'Ada' };
 const OBSERVATION = { mode_target: 'ORDER', signal_strength: 0.7 };
 
-/** A day with an instance, as pages spend it. */
+/** Uses an instance through the console's pages. */
 async function useInstances(browser: Browser): Promise<string> {
   const created = await browser.expect(201, 'POST', '/instances', { name: 'Iris' });
   const id = String(created.data['id']);
@@ -38,9 +38,9 @@ async function useInstances(browser: Browser): Promise<string> {
   return id;
 }
 
-const beside = suite('instances at a console beside a standalone service');
+const beside = suite('instances in the console of a standalone service');
 
-beside('are used by a member, and are those of the API', async () => {
+beside('are usable by a member, and equal those of the API', async () => {
   const run = runMain(['standalone'], { SERVICE_LOCAL_ACCOUNT: 'true' });
   await run.says(/Ctrl-C/);
   const [, link = '', origin = ''] =
@@ -62,7 +62,7 @@ beside('are used by a member, and are those of the API', async () => {
 
 const apart = cassandra.suite('instances at a console of a cluster with certificates');
 
-apart('are used by a member, whom the console alone may have admitted', async () => {
+apart('are usable by a member admitted by the console alone', async () => {
   await using keyspace = await openMigratedKeyspace(cassandra.address);
   const variablesOf = (part: string) => ({
     SERVICE_TLS_FOLDER: join('test/grpc/certificates', part),

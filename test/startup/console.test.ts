@@ -16,10 +16,10 @@ const nats = natsOrSkip();
 
 const OWNER = { email: 'ada@example.com', password: PASSWORD, name: 'Ada' };
 
-const beside = suite('a console beside a standalone service');
+const beside = suite('the console of a standalone service');
 
 beside(
-  'is entered by the link that is printed, and its cookies are nothing to the API',
+  'is entered through the printed link, and its cookies do not authorize the API',
   async () => {
     const run = runMain(['standalone'], { SERVICE_LOCAL_ACCOUNT: 'true' });
     await run.says(/Ctrl-C/);
@@ -51,7 +51,7 @@ beside(
   },
 );
 
-beside('is not there where it is not wanted', async () => {
+beside('is absent if disabled', async () => {
   const run = runMain(['standalone'], { SERVICE_CONSOLE_ENABLED: 'false' });
   await run.says(/Ctrl-C/);
   run.child.kill('SIGTERM');
@@ -59,7 +59,7 @@ beside('is not there where it is not wanted', async () => {
   assert.not.match(run.stdout(), /Console/);
 });
 
-const wrong = suite('a console that could not be used safely');
+const wrong = suite('a console that would be unsafe');
 
 for (const [what, part, variables, text] of [
   [
@@ -93,7 +93,7 @@ for (const [what, part, variables, text] of [
 
 const lasting = cassandra.suite('a console of its own, on Cassandra');
 
-lasting('has users, sessions and second factors that outlive it', async () => {
+lasting('has durable users, sessions and second factors', async () => {
   await using keyspace = await openMigratedKeyspace(cassandra.address);
   const accounts = cassandraAccountStore(keyspace.session, systemClock);
   const limits = { requestsPerMinute: 10, cyclesPerMonth: 10_000, instances: 1_000 };

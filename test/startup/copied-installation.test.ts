@@ -12,18 +12,18 @@ import { type Service, startStandalone } from '#test/support/service';
 
 const { address, suite } = cassandraOrSkip();
 
-/** How often a copy is killed before it may come to its end. */
+/** Number of kills before a copy may finish. */
 const KILLS = 8;
 
-/** Within which time a copy is killed, in milliseconds: it takes about that long. */
+/** Maximum time until a kill of the copy, in milliseconds: about its full duration. */
 const KILLED_MS_MAX = 4_000;
 
 const SHARDS = { SERVICE_SHARDS: '8', SERVICE_LIMITER_TIMEOUT_MS: '5000' };
 
-/** The call that is made again, wherever its instance is. */
+/** A repeated call with a key, on the instance's current installation. */
 const KEYED = { headers: { 'Idempotency-Key': 'the same for ever' }, json: observationAt(900) };
 
-const moved = suite('an installation that goes from one file to a cluster and back');
+const moved = suite('an installation copied from a file to a cluster and back');
 
 const started: Service[] = [];
 let keyspace: MigratedKeyspace;
@@ -31,7 +31,7 @@ let folder = '';
 let file = '';
 let key = '';
 let accountId = '';
-/** What callers were answered last. */
+/** Last answers to the callers. */
 let answers: readonly string[] = [];
 
 moved.before(async () => {
@@ -58,14 +58,14 @@ const onCassandra = () => ({
   SERVICE_CLUSTER_SECRET_FILE: join(folder, 'secret'),
 });
 
-/** Starts one that ends with the suite at the latest. */
+/** Starts a service, stopped at the end of the suite. */
 async function startOn(variables: Record<string, string>): Promise<Service> {
   const service = await startStandalone(variables);
   started.push(service);
   return service;
 }
 
-/** Ends a service: in good order, or at once. */
+/** Stops a service cleanly or by kill. */
 async function end(service: Service, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   const child = service.processes.get('standalone');
   const ended = new Promise((resolve) => child?.once('exit', resolve));
@@ -73,7 +73,7 @@ async function end(service: Service, signal: 'SIGTERM' | 'SIGKILL'): Promise<voi
   await ended;
 }
 
-/** Runs `ctl copy`; `killedAfterMs`: it is killed then. */
+/** Runs `ctl copy`, and kills it after `killedAfterMs`. */
 async function copy(argv: readonly string[], killedAfterMs?: number) {
   const { SERVICE_CLUSTER_SECRET_FILE: secret, ...variables } = onCassandra();
   const isBack = argv.includes('cassandra') && argv[1] === 'cassandra';
@@ -89,8 +89,8 @@ async function copy(argv: readonly string[], killedAfterMs?: number) {
 }
 
 /**
- * Everything that a caller reads of its instances, the listing first. It is asked for last: until an
- * instance is in memory, it shows what is stored.
+ * Reads everything about a caller's instances, listing first. Until an instance is in memory, the
+ * listing shows stored data.
  */
 async function read(caller: Caller): Promise<readonly string[]> {
   const list = async () => await caller.send('GET', '/instances?limit=100');
@@ -103,7 +103,7 @@ async function read(caller: Caller): Promise<readonly string[]> {
   return [(await list()).text, ...texts];
 }
 
-/** The texts themselves would fill pages. */
+/** Compares without printing, because the texts are long. */
 function assertSame(found: readonly string[], expected: readonly string[]): void {
   const different = expected.findIndex((text, index) => text !== found[index]);
   assert.is(different, -1, `${found[different]} is not ${expected[different]}`);
@@ -117,7 +117,7 @@ async function observe(caller: Caller, id: string, from: number, count: number):
   }
 }
 
-moved('is in a file whose process is killed', async () => {
+moved('starts in a file whose process is killed', async () => {
   const ids: string[] = [];
   {
     const service = await startOn(onFile(file));
@@ -141,7 +141,7 @@ moved('is in a file whose process is killed', async () => {
   await end(service, 'SIGKILL');
 });
 
-moved('is copied, however often the copy is killed', async () => {
+moved('is copied despite repeated kills', async () => {
   const secret = ['--secret-file', join(folder, 'secret')];
   const argv = ['--from', `sqlite:${file}`, '--to', 'cassandra'];
   const outcomes: unknown[] = [];
@@ -157,7 +157,7 @@ moved('is copied, however often the copy is killed', async () => {
   assert.is(statSync(join(folder, 'secret')).mode & 0o777, 0o600);
 });
 
-moved('answers on the cluster as it did, a call that is made again too', async () => {
+moved('gives the same answers on the cluster, also to a repeated call', async () => {
   const service = await startOn(onCassandra());
   const caller = callerOf(service, accountId, key);
   assertSame(await read(caller), answers);
@@ -169,13 +169,13 @@ moved('answers on the cluster as it did, a call that is made again too', async (
   await end(service, 'SIGTERM');
 });
 
-moved('is not copied again over what has been served since', async () => {
+moved('is not copied again over newer data', async () => {
   const { code, err } = await copy(['--from', `sqlite:${file}`, '--to', 'cassandra']);
   assert.is(code, 1);
   assert.match(err, /^ctl: cassandra:\w+ has been served, or its source has, since the copy began/);
 });
 
-moved('goes back into another file, with the secret of the cluster', async () => {
+moved('returns to another file, with the secret of the cluster', async () => {
   const back = join(folder, 'second.db');
   const { code, err } = await copy(['--from', 'cassandra', '--to', `sqlite:${back}`]);
   assert.is(code, 0, err);

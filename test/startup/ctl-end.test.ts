@@ -8,7 +8,7 @@ import { runMain, testVariables } from '#test/support/process-run';
 const ending = suite('main.ts ctl');
 
 // Report 32: `ctl nodes` printed its error and never ended while a server hung.
-ending('ends with 1 at its deadline while Cassandra takes connections and is silent', async () => {
+ending('exits with 1 at its deadline if Cassandra connects but does not answer', async () => {
   const silent = createServer((socket) => {
     socket.resume().on('error', () => undefined);
   }).listen(0, '127.0.0.1');
@@ -25,7 +25,7 @@ ending('ends with 1 at its deadline while Cassandra takes connections and is sil
 
 // Report 32: output that could not be written ended `ctl` with a stack trace.
 ending(
-  'ends with 1 and one line when its output has no room, and silently without a reader',
+  'exits with 1 and one line if its output has no room, and silently without a reader',
   async () => {
     const env = testVariables();
     const full = spawn(

@@ -15,7 +15,7 @@ const place = suite('a service whose file');
 
 // Report 26: every call was answered 200, and readiness stayed green, for a file that was moved away.
 place(
-  'is moved away answers 503, is not ready, and says what to do; back, it goes on',
+  'is moved away answers 503, is not ready, and says what to do; back, it continues',
   async () => {
     await using service = await startStandalone(onFile(path));
     const caller = await newDocumentedCaller(service);
@@ -34,7 +34,7 @@ place(
     assert.match(service.log(), /no change is answered; put it back, with its -wal/);
     renameSync(`${path}.moved`, path);
     await soon('readiness', async () => (await ready()).status === 200);
-    // What was under way is found in the file, or its outcome stays unknown.
+    // A call in flight is either in the file or has an unknown outcome.
     assert.ok([200, 503].includes(await underWay));
     let second = 3;
     await soon('an answer', async () => (await observe(second++)) === 200);
@@ -44,7 +44,7 @@ place(
 // Report 27: the start ended with "internal error" and named neither file nor cause.
 place('has a damaged page does not start, and says so in one line', async () => {
   const bytes = readFileSync(path);
-  // The first table of the schema has its first page there.
+  // First page of the schema's first table.
   bytes.fill(0xff, 4_096, 8_192);
   writeFileSync(path, bytes);
   rmSync(`${path}-wal`, { force: true });

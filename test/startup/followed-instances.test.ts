@@ -8,18 +8,18 @@ import { createInstance, observationAt } from '#test/support/scene';
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
-/** Instances that are followed: several in every engine. */
+/** Followed instances: several in every engine. */
 const INSTANCES = 8;
 
-/** Time between two observations of one instance, in milliseconds. */
+/** Interval between two observations of an instance, in milliseconds. */
 const PACE_MS = 1_000;
 
-/** One instance with a stream that stays open from its first observation on. */
+/** An instance with a stream that is open from the first observation on. */
 type Followed = {
   readonly id: string;
   readonly reader: EventReader;
   readonly events: StreamEvent[];
-  /** Fulfils when the stream has ended. */
+  /** Resolves when the stream has ended. */
   readonly reading: Promise<unknown>;
   acknowledged: number;
   readonly refusals: string[];
@@ -28,7 +28,7 @@ type Followed = {
 let cluster: OwnCluster;
 const followed: Followed[] = [];
 
-const following = suite('streams of events while engines come and go');
+const following = suite('event streams while engines join and leave');
 
 const open = (id: string) =>
   EventReader.open(cluster.service().api, cluster.caller, `/instances/${id}/events`);
@@ -38,7 +38,7 @@ following.before(async () => {
   const ids = await Promise.all(
     Array.from({ length: INSTANCES }, () => createInstance(cluster.caller)),
   );
-  // Who is admitted less than a second after news of the account is sent away once more.
+  // A caller admitted less than a second after a change of its account is disconnected once more.
   for (let isOver = false; !isOver; ) {
     using hasty = await open(ids[0] ?? '');
     isOver = !(await hasty.endsWithin(1_500));
@@ -55,7 +55,7 @@ following.after(async () => {
   await cluster[Symbol.asyncDispose]();
 });
 
-/** Observes every instance once a second until `change` has been made, and a little longer. */
+/** Observes every instance once a second until shortly after `change`. */
 async function under(change: () => Promise<void>): Promise<void> {
   const state = { isOver: false };
   const callers = followed.map(async (instance) => {
@@ -73,7 +73,7 @@ async function under(change: () => Promise<void>): Promise<void> {
   await Promise.all(callers);
 }
 
-/** Waits until an engine owns as many shards as wanted. */
+/** Waits until an engine owns the expected number of shards. */
 async function owned(name: string, isEnough: (count: number) => boolean): Promise<void> {
   const run = cluster.engines.get(name);
   if (run === undefined) throw new Error(`there is no engine ${name}`);
@@ -87,7 +87,7 @@ async function owned(name: string, isEnough: (count: number) => boolean): Promis
 const idsOf = (events: readonly StreamEvent[]) =>
   events.filter(({ event }) => event === 'cycle').map(({ id }) => id);
 
-/** Every acknowledged cycle has arrived once, in order, on the stream that was opened first. */
+/** Asserts that every acknowledged cycle arrived once, in order, on the first stream. */
 async function assertAllArrived(): Promise<void> {
   for (const { id, events, acknowledged, refusals } of followed) {
     assert.equal(refusals, [], id);
@@ -115,7 +115,7 @@ following('kill -9 of the owner: every acknowledged cycle arrives once', async (
   await assertAllArrived();
 });
 
-following('shards that move to a new engine: the same', async () => {
+following('shards move to a new engine: every acknowledged cycle arrives once', async () => {
   await under(async () => {
     await cluster.startEngine('c');
     await owned('c', (count) => count === 8);
@@ -123,7 +123,7 @@ following('shards that move to a new engine: the same', async () => {
   await assertAllArrived();
 });
 
-following('an engine that leaves is not held up, and nothing is lost', async () => {
+following('an engine that leaves is not delayed, and nothing is lost', async () => {
   await under(async () => {
     const leaving = cluster.engines.get('a');
     const startedMs = performance.now();
@@ -137,7 +137,7 @@ following('an engine that leaves is not held up, and nothing is lost', async () 
   await assertAllArrived();
 });
 
-following('an edge that leaves ends them at once, and says when to come back', async () => {
+following('an edge that leaves closes them at once with a reconnection delay', async () => {
   const startedMs = performance.now();
   cluster.edge.child.kill('SIGTERM');
   for (const { reading, events } of followed) {

@@ -10,9 +10,7 @@ import { newDocumentedCaller, observationAt, type SceneCaller } from '#test/supp
 import { type Service, startStandalone } from '#test/support/service';
 import { soon } from '#test/support/soon';
 
-/*
- * A disk of 160 MiB that others fill: a file system in memory, which only root may mount.
- */
+/* Size in MiB of a small in-memory file system, which only root may mount, filled by the test. */
 
 const DISK_MIB = 160;
 
@@ -29,7 +27,7 @@ const file = join(folder, 'identity-engine.db');
 const VARIABLES = { SERVICE_STORAGE: 'sqlite', SERVICE_SQLITE_FILE: file, SERVICE_SHARDS: '8' };
 
 function fill(name: string, mebibytes: number): void {
-  // What does not fit is left out: the disk is full then.
+  // The copy stops when the disk is full.
   spawnSync('dd', ['if=/dev/zero', `of=${join(folder, name)}`, 'bs=1M', `count=${mebibytes}`]);
 }
 
@@ -48,7 +46,7 @@ async function served(use: (service: Service, caller: SceneCaller, id: string) =
 
 const run = isMounted ? disk : disk.skip;
 
-run('that is nearly full refuses changes and answers reads, until there is room', async () => {
+run('refuses changes and answers reads when nearly full, until there is room', async () => {
   await served(async (_, caller, id) => {
     assert.is((await observed(caller, id, 0)).status, 200);
     await soon('the reserve', () => existsSync(`${file}-reserve`));
@@ -71,7 +69,7 @@ run('that is nearly full refuses changes and answers reads, until there is room'
   });
 });
 
-run('that others fill gives up what was reserved, and nothing acknowledged is lost', async () => {
+run('frees the reserve when full, and nothing acknowledged is lost', async () => {
   let cycles = 0;
   let path = '';
   let key = '';
@@ -80,7 +78,7 @@ run('that others fill gives up what was reserved, and nothing acknowledged is lo
     key = caller.key;
     await soon('the reserve', () => existsSync(`${file}-reserve`));
     fill('others', DISK_MIB);
-    // Each makes an account until SQLite finds no room, and the reserve goes.
+    // Creates accounts until SQLite runs out of space and the reserve is freed.
     await soon('a write without room', async () => {
       const name = 'x'.repeat(100);
       const made = admin(service, 'POST', '/accounts', { name, plan: 'free' });

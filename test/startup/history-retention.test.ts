@@ -14,19 +14,19 @@ const { address: nats } = natsOrSkip();
 
 const DAY_MS = 86_400_000;
 
-/** Days that the plan keeps history. */
+/** Retention of the plan's history, in days. */
 const DAYS = 30;
 
-/** After how many idle seconds instances are stored and leave memory. The least there is. */
+/** Idle seconds until instances are stored and evicted: the minimum setting. */
 const IDLE_S = 30;
 
 /**
- * Within which nothing older is in any table, in seconds, where an engine fails in between: it is
- * taken over, the tables are cleared in 20 s, and journals forget what is stored.
+ * Seconds until no table has older rows despite an engine failure: take-over, trimming within 20 s,
+ * and truncation of journals.
  */
 const GONE_S = 155;
 
-/** Of one observation each, besides those with many. */
+/** Number of instances with one observation each, besides those with many. */
 const SMALL = 60;
 
 const OLD = 'a-context-to-forget';
@@ -42,7 +42,7 @@ let quiet = '';
 let kept = '';
 const small: string[] = [];
 
-const retention = suite('history that is older than its account keeps it');
+const retention = suite("history beyond its account's retention");
 
 retention.before(async () => {
   const variables = {
@@ -74,7 +74,7 @@ retention.after(async () => {
   await cluster?.[Symbol.asyncDispose]();
 });
 
-/** Observes on a day in the past, with a text in the context. */
+/** Observes at a past day, with a text in the context. */
 async function observe(caller: Caller, id: string, daysAgo: number, text: string, count: number) {
   const startMs = Date.now() - daysAgo * DAY_MS;
   const observations = Array.from({ length: count }, (_, n) => ({
@@ -94,13 +94,13 @@ async function ctl(...argv: string[]) {
   return { code, out: run.stdout(), err: run.stderr() };
 }
 
-/** What `ctl accounts retention` asks of the admin port. */
+/** Sets the retention through the admin port, like `ctl accounts retention`. */
 async function keeps({ accountId }: Caller, retention_days: number | 'none'): Promise<void> {
   const path = `/accounts/${accountId}/retention`;
   await admin(cluster.service(), 'PUT', path, { retention_days });
 }
 
-/** The observations that callers are shown, newest first. */
+/** Observations shown to callers, newest first. */
 async function shown(caller: Caller, id: string): Promise<string[]> {
   const answer = await caller.send('GET', `/instances/${id}/history?limit=1000`);
   assert.is(answer.status, 200, answer.text);
@@ -109,19 +109,19 @@ async function shown(caller: Caller, id: string): Promise<string[]> {
   return data.map((row: { context: { text: string } }) => row.context.text);
 }
 
-/** The tables in which a text still stands. */
+/** Tables that still contain a text. */
 async function tablesWith(text: string): Promise<string[]> {
   const traces = await tracesOf(session, cluster.keyspace, [text]);
   return [...new Set(traces.map(({ table }) => table))].sort();
 }
 
 retention(
-  'is not shown any more, whatever fails, and is gone from every table in time',
+  'is hidden at once despite failures, and deleted from every table within the time limit',
   async () => {
     assert.equal(await tablesWith(OLD), ['heads', 'history']);
     const before = await forgetting.send('GET', `/instances/${long}/drift?limit=1000`);
     await keeps(keeping, 'none');
-    // What a run that is cut has done is done, and the next does the rest.
+    // An interrupted run keeps its work, and the next run does the rest.
     const cut = runMain(['ctl', 'retention', 'apply'], cluster.variables);
     await sleep(1_500);
     cut.child.kill('SIGKILL');
@@ -147,7 +147,7 @@ retention(
 );
 
 retention(
-  'leaves everything that is younger, or of an account that keeps it for ever',
+  'excludes everything younger, and everything of an account with unlimited retention',
   async () => {
     assert.equal(await tablesWith(YOUNG), ['heads', 'history']);
     assert.equal(await tablesWith(KEPT), ['heads', 'history']);
@@ -156,7 +156,7 @@ retention(
   },
 );
 
-retention('what is left of an instance comes to its head, and it goes on', async () => {
+retention('the remaining rows give the head, and the instance continues', async () => {
   const verified = await ctl('verify', long);
   assert.is(verified.code, 0, verified.out + verified.err);
   assert.match(verified.out, /80 observations .* bit for bit; older ones were trimmed/);
@@ -165,7 +165,7 @@ retention('what is left of an instance comes to its head, and it goes on', async
   assert.equal([page.body.pagination.total, page.body.data[0].cycle], [1, 6]);
 });
 
-retention('is looked for again with nothing to do, and as the account says', async () => {
+retention("is trimmed again without effect, and by the account's setting", async () => {
   const again = await ctl('retention', 'apply', '--json');
   assert.is(again.code, 0, again.err);
   const { trimmed, looked_at } = JSON.parse(again.out);

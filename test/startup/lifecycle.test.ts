@@ -8,14 +8,14 @@ import { metricValues } from '#test/support/metric-values';
 import { type ProcessRun, runMain } from '#test/support/process-run';
 import { type Service, startProcesses, startStandalone } from '#test/support/service';
 
-/** How long a stop may take when nothing slow is under way, in milliseconds. */
+/** Maximum duration of a stop without slow calls in flight, in milliseconds. */
 const STOP_MS_MAX = 5_000;
 
 const until = async (isSo: () => Promise<boolean>): Promise<void> => {
   while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** Sends a signal and answers the exit code and how long it took. */
+/** Sends a signal; returns the exit code and the duration. */
 async function stopped(service: Service, name: string, signal: 'SIGTERM' | 'SIGINT') {
   const child = service.processes.get(name);
   assert.ok(child, name);
@@ -25,7 +25,7 @@ async function stopped(service: Service, name: string, signal: 'SIGTERM' | 'SIGI
   return { code: await ended, tookMs: performance.now() - startedMs };
 }
 
-const stop = suite('when a process is requested to stop');
+const stop = suite('when a process is asked to stop');
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   stop(
@@ -42,7 +42,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
         .log()
         .split('\n')
         .filter((line) => line !== '');
-      // Making the caller was a change of an account, which is always announced.
+      // Creating the caller changed an account, which is always logged.
       const expected = new Set(['starting', 'ready', 'account administration']);
       for (const line of lines) assert.ok(expected.has(JSON.parse(line).msg), line);
       idle.destroy();
@@ -50,7 +50,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   );
 }
 
-stop('each of three processes ends with 0 within 5 s, in whatever order', async () => {
+stop('each of three processes exits with 0 within 5 s, in any order', async () => {
   for (const order of [
     ['edge', 'limiter', 'engine'],
     ['engine', 'limiter', 'edge'],
@@ -66,7 +66,7 @@ stop('each of three processes ends with 0 within 5 s, in whatever order', async 
   }
 });
 
-stop('what is under way is answered first', async () => {
+stop('calls in flight are answered first', async () => {
   const service = await startStandalone();
   const caller = await newCaller(service);
   const body = JSON.stringify({ name: 'Ada' });
@@ -82,7 +82,7 @@ stop('what is under way is answered first', async () => {
   const unfinished = async () => (await metricValues(service)).get('edge_unfinished_bodies') ?? 0;
   await until(async () => (await unfinished()) === 1);
   const ending = stopped(service, 'standalone', 'SIGTERM');
-  // Probes are answered while it closes, and say that it is not ready.
+  // Probes are answered while closing, with "not ready".
   const ready = new URL('/health/ready', service.metricsUrl);
   await until(async () => (await fetch(ready)).status === 503);
   socket.write(body.slice(5));
@@ -106,9 +106,9 @@ stop('a second signal ends it at once', async () => {
   socket.destroy();
 });
 
-const welcome = suite('when a standalone with a local account starts');
+const welcome = suite('when a standalone service with a local account starts');
 
-welcome('the curl that it prints works as pasted, as often as one likes', async () => {
+welcome('the printed curl command works as pasted, repeatedly', async () => {
   const run = runMain(['standalone'], {
     SERVICE_LOCAL_ACCOUNT: 'true',
     SERVICE_DOCS_ENABLED: 'true',
@@ -128,7 +128,7 @@ welcome('the curl that it prints works as pasted, as often as one likes', async 
 });
 
 welcome(
-  'without one it prints neither a key nor what needs one, nor docs that are off',
+  'without an account it prints neither a key nor commands that need it, nor disabled docs',
   async () => {
     const run = runMain(['standalone']);
     await run.says(/Ctrl-C/);
@@ -145,7 +145,7 @@ ports.before(async () => {
 });
 ports.after(async () => service[Symbol.asyncDispose]());
 
-ports('its operators’ port says that it lives and is ready', async () => {
+ports('its operators’ port reports liveness and readiness', async () => {
   const origin = new URL(service.metricsUrl).origin;
   for (const [path, status, text] of [
     ['/health/live', 200, 'live\n'],
@@ -163,7 +163,7 @@ ports('its operators’ port says that it lives and is ready', async () => {
   assert.match(scrape.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);
 });
 
-ports('the API’s port knows no metrics, no health, no docs, no admin', async () => {
+ports('the API’s port has no metrics, health, docs or admin routes', async () => {
   const { key } = await newCaller(service);
   const headers = { authorization: `Bearer ${key}` };
   const outside = [
@@ -185,7 +185,7 @@ ports('the API’s port knows no metrics, no health, no docs, no admin', async (
   }
 });
 
-ports('the API’s port speaks no gRPC', async () => {
+ports('the API’s port does not speak gRPC', async () => {
   for (const path of ['/identity_engine.v1.Engine/Ask', '/grpc.health.v1.Health/Check']) {
     const headers = { 'content-type': 'application/grpc', te: 'trailers' };
     const response = await fetch(`${service.origin}${path}`, { method: 'POST', headers, body: '' });
@@ -209,7 +209,7 @@ async function openedAt(origin: string): Promise<Socket> {
   return socket;
 }
 
-/** Everything that comes until the other side closes. */
+/** Reads until the peer closes. */
 async function textOf(socket: Socket): Promise<string> {
   let text = '';
   for await (const chunk of socket) text += chunk;

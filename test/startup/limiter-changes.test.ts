@@ -8,18 +8,18 @@ const { address: nats } = natsOrSkip();
 
 const LIMITERS = ['a', 'b'];
 
-/** How soon a change holds everywhere. Source: architecture 4. */
+/** Maximum time until a change is effective everywhere. Source: architecture 4. */
 const CHANGE_MS = 1_000;
 
-/** Accounts in use while a limiter leaves: more than one in most shards of each. */
+/** Accounts in use while a limiter leaves: more than one in most shards. */
 const ACCOUNTS = 24;
 
-/** 50 calls a second, whatever the answers take. Milliseconds. */
+/** Interval of calls in milliseconds: 50 per second, independent of answers. */
 const PERIOD_MS = 20;
 
 /**
- * Of some 250 calls, how many may be refused on a machine that is busy with other tests: none is on
- * one that is not, which the rolling restart of the chaos run measures.
+ * Maximum refusals among 250 calls on a busy machine. On a quiet machine there are none; the chaos
+ * run's rolling restart tests that.
  */
 const REFUSED_MAX = 100;
 
@@ -91,7 +91,7 @@ for (const name of LIMITERS) {
       while ((await sureAnswer(someone)).status !== 429);
       const refusedUnasked = () => cluster.metric(cluster.edge, 'edge_refused_unasked_total');
       const before = await refusedUnasked();
-      // An account that is new has changed a moment ago: for a second nothing is remembered of it.
+      // For a second after a change of an account, the edge caches nothing about it.
       while ((await refusedUnasked()) === before)
         assert.is((await sureAnswer(someone)).status, 429);
       const limits = { requests_per_minute: 1_000, cycles_per_month: 1_000 };
@@ -105,7 +105,7 @@ for (const name of LIMITERS) {
 }
 
 changes(
-  'when and from where a key was used is listed at any limiter, some seconds later',
+  'the last use of a key, with time and address, is visible at any limiter after some seconds',
   async () => {
     const someone = await newCaller(cluster.service());
     const keys = `/accounts/${someone.accountId}/keys`;
@@ -126,7 +126,7 @@ changes(
   },
 );
 
-changes('one ended by SIGTERM gives its accounts to the other, with exact counts', async () => {
+changes('a limiter stopped by SIGTERM hands its accounts over, with exact counts', async () => {
   const make = async () => ({ caller: await newCaller(cluster.service()), served: 0, unsure: 0 });
   const accounts = await Promise.all(Array.from({ length: ACCOUNTS }, make));
   const pending: Promise<number>[] = [];
@@ -158,7 +158,7 @@ changes.run();
 
 type Counted = { readonly caller: Caller; served: number; unsure: number };
 
-/** One call, which is counted; answers how long it took. */
+/** Makes one counted call; returns its duration. */
 async function counted(account: Counted): Promise<number> {
   const startedMs = performance.now();
   const { status, text } = await account.caller.send('GET', '/personas');
@@ -170,7 +170,7 @@ async function counted(account: Counted): Promise<number> {
   return performance.now() - startedMs;
 }
 
-/** The first answer of a limiter that was sure: a busy one is not always within 100 ms. */
+/** First certain answer of a limiter; a busy one may exceed 100 ms. */
 async function sureAnswer(someone: Caller): Promise<Answer> {
   for (;;) {
     const answer = await someone.send('GET', '/personas');
@@ -178,14 +178,14 @@ async function sureAnswer(someone: Caller): Promise<Answer> {
   }
 }
 
-/** Within a second every answer has this status, and keeps it. */
+/** Asserts that within a second every answer has this status and keeps it. */
 async function holds(someone: Caller, status: number): Promise<void> {
   const { tookMs } = await watched(someone, (answer) => answer.status === status);
   assert.ok(tookMs < CHANGE_MS, `${status} after ${tookMs} ms`);
   for (let sent = 0; sent < 3; sent += 1) assert.is((await sureAnswer(someone)).status, status);
 }
 
-/** Calls until an answer is as expected; how long that took. */
+/** Calls until an answer is as expected; returns the duration. */
 async function watched(someone: Caller, isExpected: (answer: Answer) => boolean) {
   const startedMs = performance.now();
   for (;;) {

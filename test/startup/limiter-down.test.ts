@@ -11,27 +11,27 @@ const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
 /**
- * What half of the refusals stay below on a machine that is busy with other tests: 100 ms are the
- * limiter's, and 50 would do for the edge on a quiet one, where the chaos run measures it.
+ * Maximum median time of a refusal on a busy machine, in milliseconds. On a quiet machine 100 ms
+ * for the limiter and 50 for the edge would suffice; the chaos run measures that.
  */
 const PROMPT_MS = 400;
 
-/** What every one does on a machine that is busy with other tests. */
+/** Maximum time of any refusal on a busy machine. */
 const BUSY_MS = 1_000;
 
-/** How soon all is well after the last fault. */
+/** Maximum recovery time after the last fault. */
 const RECOVERY_MS_MAX = 10_000;
 
-/** The ways of the limiters to Cassandra, and of all processes to NATS. */
+/** Links from limiters to Cassandra, and from all processes to NATS. */
 let toCassandra: FaultyLink;
 let toNats: FaultyLink;
 let cluster: OwnCluster;
 let someone: Caller;
 let id: string;
-/** Seconds after the first observation; never the same twice. */
+/** Seconds since the first observation; increases with each call. */
 let seconds = 0;
 
-const down = suite('with limiters, or what they stand on, away');
+const down = suite('when limiters or their stores are down');
 
 down.before(async () => {
   toCassandra = await openFaultyLink(cassandra);
@@ -62,7 +62,7 @@ down('NATS: calls are served', async () => {
 });
 
 down(
-  'Cassandra: every call is 503 once leases are over, and what was used stays used',
+  'Cassandra: every call is 503 once the leases have expired, and recorded usage is kept',
   async () => {
     const before = await retried(observe);
     away(toCassandra);
@@ -82,7 +82,7 @@ down(
   },
 );
 
-down('one stopped, its accounts are 503 in time, and the others are not', async () => {
+down('one stopped: its accounts get 503 in time, others are served', async () => {
   const owner = await ownerOf(cluster, someone.accountId);
   const another = await accountOfAnother(owner);
   limiter(owner).child.kill('SIGSTOP');
@@ -92,7 +92,7 @@ down('one stopped, its accounts are 503 in time, and the others are not', async 
   await retried(observe);
 });
 
-down('all killed, every call is 503 in time, and no engine hears of it', async () => {
+down('all killed: every call is 503 in time, and no engine is called', async () => {
   const before = await observe();
   for (const { child, ended } of cluster.limiters.values()) {
     child.kill('SIGKILL');
@@ -105,7 +105,7 @@ down('all killed, every call is 503 in time, and no engine hears of it', async (
   assert.is(limitOf(answer, 'monthly'), before, 'the last that is known');
 });
 
-down('and started again, calls are served and what was used stays used', async () => {
+down('restarted: calls are served, and usage is kept', async () => {
   const before = limitOf(await someone.send('GET', '/personas'), 'monthly');
   await Promise.all([...cluster.limiters.keys()].map(cluster.startLimiter));
   const startedMs = performance.now();
@@ -117,7 +117,7 @@ down('and started again, calls are served and what was used stays used', async (
 
 down.run();
 
-/** Sends calls of all kinds, and asserts that each is refused in time without the engine's knowledge. */
+/** Sends calls of all kinds and asserts that each is refused in time without an engine call. */
 async function assertClosed(what: string): Promise<void> {
   const before = await countsNow();
   const tookMs: number[] = [];
@@ -138,7 +138,7 @@ async function assertClosed(what: string): Promise<void> {
   assert.is(after.failedClosed, before.failedClosed + 20);
 }
 
-/** Waits until the edge shows that NATS can, or cannot, be spoken to. */
+/** Waits until the edge reports NATS as connected or disconnected. */
 async function untilConnected(wanted: 0 | 1): Promise<void> {
   await retried(async () => {
     assert.is(await cluster.metric(cluster.edge, 'bus_connected'), wanted);
@@ -163,14 +163,14 @@ function sendObservation() {
   return someone.send('POST', `/instances/${id}/process`, { json: observationAt(seconds) });
 }
 
-/** Cycles left after an observation, which must succeed. */
+/** Makes a successful observation; returns the remaining cycles. */
 async function observe(): Promise<number> {
   const answer = await sendObservation();
   assert.is(answer.status, 200, answer.text);
   return limitOf(answer, 'monthly');
 }
 
-/** What `action` gives as soon as it does not throw. */
+/** Retries `action` until it does not throw. */
 async function retried<Value>(action: () => Promise<Value>): Promise<Value> {
   const endMs = performance.now() + RECOVERY_MS_MAX;
   for (;;) {
@@ -189,7 +189,7 @@ async function accountOfAnother(owner: string): Promise<Caller> {
   }
 }
 
-/** Cuts every connection through the link, and takes no other. */
+/** Cuts every connection of the link and refuses new ones. */
 function away(link: FaultyLink): void {
   link.setOpen(false);
   link.cut();

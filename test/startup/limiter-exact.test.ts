@@ -16,7 +16,7 @@ import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
-/** The short form of what `make chaos ARGS="--only quota"` does. */
+/** Short form of `make chaos ARGS="--only quota"`. */
 const DEMAND: QuotaDemand = {
   quota: 3_000,
   clients: 10,
@@ -38,7 +38,7 @@ exact.after(async () => {
   await cluster[Symbol.asyncDispose]();
 });
 
-exact('of 1,000 calls at once on an account with 60 a minute exactly 60 succeed', async () => {
+exact('exactly 60 of 1,000 concurrent calls succeed on an account with 60 per minute', async () => {
   const someone = await loadedAccount({ requestsPerMinute: 60 });
   const statuses = await many(someone, 1_000);
   assert.equal(
@@ -50,7 +50,7 @@ exact('of 1,000 calls at once on an account with 60 a minute exactly 60 succeed'
   );
 });
 
-exact('of 1,000 in four seconds, with its limiter killed meanwhile, at most 60', async () => {
+exact('at most 60 of 1,000 calls in 4 s succeed despite a kill of the limiter', async () => {
   const someone = await loadedAccount({ requestsPerMinute: 60 });
   const owner = await ownerOf(cluster, someone.accountId);
   const { isReached, hear } = countdown(20);
@@ -73,7 +73,7 @@ exact('of 1,000 in four seconds, with its limiter killed meanwhile, at most 60',
   await cluster.startLimiter(owner);
 });
 
-exact('with its limiter killed three times a quota is used, and never exceeded', async () => {
+exact('a quota is used up but never exceeded despite three kills of the limiter', async () => {
   const { accountId, key } = await newCaller(cluster.service(), { cyclesPerMonth: DEMAND.quota });
   const engine = cluster.engines.get('engine');
   if (engine === undefined) throw new Error('there is an engine');
@@ -101,14 +101,16 @@ exact('with its limiter killed three times a quota is used, and never exceeded',
 
 exact.run();
 
-/** An account whose meter is in memory at its limiter. */
+/** An account whose meter is in its limiter's memory. */
 async function loadedAccount(plan: { requestsPerMinute: number }): Promise<Caller> {
   const someone = await newCaller(cluster.service(), plan);
   await ownerOf(cluster, someone.accountId);
   return someone;
 }
 
-/** `count` calls at once, or spread over a time, whatever the answers take: their statuses. */
+/**
+ * Makes `count` calls at once or spread over a time, independent of answers; returns the statuses.
+ */
 function many(someone: Caller, count: number, overMs = 0, hear?: (status: number) => void) {
   const calls = Array.from({ length: count }, async (_, n) => {
     await pause((n * overMs) / count);
@@ -124,7 +126,7 @@ function tallyOf(statuses: readonly number[]): Map<number, number> {
   return new Map([...groups].map(([status, all]) => [status, all.length]));
 }
 
-/** Fulfils when `count` calls have succeeded. */
+/** Resolves after `count` successful calls. */
 function countdown(count: number) {
   const { promise, resolve } = Promise.withResolvers<void>();
   let left = count;

@@ -21,7 +21,7 @@ const KEY = /svc_sk_[0-9A-Za-z]{50}/g;
 
 const local = suite('a service that runs locally');
 
-local('prints a key of an enterprise account with ample limits', async () => {
+local('prints a key of an enterprise account with high limits', async () => {
   const { child, lines } = await start('standalone', { SERVICE_LOCAL_ACCOUNT: 'true' }, /Ctrl-C/);
   const text = lines.join('\n');
   const key = /svc_sk_[0-9A-Za-z]{50}/.exec(text)?.[0];
@@ -39,7 +39,7 @@ local('prints a key of an enterprise account with ample limits', async () => {
 
 const lasting = cassandra.suite('a local account on Cassandra');
 
-/** A service on these tables, with or without the account. */
+/** Starts a service on these tables, with or without the account. */
 async function startOn(keyspace: string): Promise<ProcessRun> {
   const run = runMain(['standalone'], {
     SERVICE_STORAGE: 'cassandra',
@@ -58,7 +58,7 @@ async function end(run: ProcessRun): Promise<void> {
   assert.is(await run.ended, 0, run.stderr());
 }
 
-lasting('is made by the first start and found by later ones, with its key', async () => {
+lasting('has an account created by the first start and found by later ones', async () => {
   await using keyspace = await openMigratedKeyspace(cassandra.address);
   const first = await startOn(keyspace.name);
   await end(first);
@@ -83,7 +83,7 @@ lasting('is made by the first start and found by later ones, with its key', asyn
   assert.is((await store.find(LOCAL_ACCOUNT_ID))?.keys.length, 1);
 });
 
-lasting('is made once by starts at the same time', async () => {
+lasting('creates one account despite concurrent starts', async () => {
   await using keyspace = await openMigratedKeyspace(cassandra.address);
   const store = cassandraAccountStore(keyspace.session, systemClock);
   const admin = accountAdmin({

@@ -33,7 +33,7 @@ lines('begins with release and effective configuration, without secrets', async 
 });
 
 // Report 34: A process that did not start wrote text between the JSON lines of a collector.
-lines('is JSON in production also where the process does not start', async () => {
+lines('is JSON in production even if the process does not start', async () => {
   const run = runMain(['standalone'], { SERVICE_ENVIRONMENT: 'production' });
   assert.is(await run.ended, 1);
   const [line, ...others] = run.stderr().trimEnd().split('\n');
@@ -44,7 +44,7 @@ lines('is JSON in production also where the process does not start', async () =>
 });
 
 // Report 34: Node.js printed warnings as text between JSON lines.
-lines('has warnings of the runtime as lines', () => {
+lines('has runtime warnings as lines', () => {
   const before = process.listeners('warning');
   const noted: string[] = [];
   beginLog(

@@ -8,7 +8,7 @@ import { metricValues } from '#test/support/metric-values';
 import { testVariables } from '#test/support/process-run';
 import { soon } from '#test/support/soon';
 
-/** Ways in which the standard streams of a process take nothing, in words of a shell. */
+/** Ways in which standard streams accept nothing, in shell syntax. */
 const STREAMS: Readonly<
   Record<string, { redirect: string; stdio: StdioOptions; lostMin: number }>
 > = {
@@ -44,7 +44,7 @@ for (const [name, { redirect, stdio, lostMin }] of Object.entries(STREAMS)) {
       assert.is(child.exitCode, null, 'the process has ended');
       return answer?.status === 200;
     });
-    // Administration of accounts is logged always.
+    // Account administration is always logged.
     const made = await fetch(`http://127.0.0.1:${adminPort}/accounts`, {
       method: 'POST',
       headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },

@@ -3,10 +3,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
 
-/** Another address of this machine, which nothing listens on that asked for 127.0.0.1. */
+/** Another loopback address, on which a listener on 127.0.0.1 is not reachable. */
 const ELSEWHERE = '127.0.0.2';
 
-/** The host part of an address that a process said it listens on. */
+/** Host of an address logged by a process. */
 const hostOf = (run: ProcessRun): string => new URL(addressIn(run, 'metrics')).hostname;
 
 async function end(run: ProcessRun): Promise<void> {
@@ -16,14 +16,14 @@ async function end(run: ProcessRun): Promise<void> {
 
 const metrics = suite('the port of metrics and probes');
 
-metrics('stays on loopback when the API listens elsewhere', async () => {
+metrics('stays on loopback if the API listens elsewhere', async () => {
   const run = runMain(['engine'], { SERVICE_HOST: ELSEWHERE });
   await run.says(/ready/);
   assert.is(hostOf(run), '127.0.0.1');
   await end(run);
 });
 
-metrics('listens where SERVICE_METRICS_HOST says', async () => {
+metrics('listens on SERVICE_METRICS_HOST', async () => {
   const run = runMain(['engine'], { SERVICE_METRICS_HOST: ELSEWHERE });
   await run.says(/ready/);
   assert.is(hostOf(run), ELSEWHERE);
@@ -33,7 +33,7 @@ metrics('listens where SERVICE_METRICS_HOST says', async () => {
 });
 
 metrics('is opened to the network by the image on purpose', () => {
-  // An operator of the image scrapes and probes it from outside of the container.
+  // Operators scrape and probe the image from outside the container.
   assert.match(readFileSync('deploy/Containerfile', 'utf8'), /SERVICE_METRICS_HOST=0\.0\.0\.0/);
 });
 

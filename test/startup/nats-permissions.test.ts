@@ -27,15 +27,18 @@ import { noteLogger } from '#test/support/test-logger';
 const { address: cassandra } = cassandraOrSkip();
 const { suite } = natsOrSkip();
 
-/** Within a second a change is heard; without its announcement it takes 30. On a busy machine, ms. */
+/**
+ * Timeout in ms on a busy machine. An announced change is heard within a second, otherwise within
+ * 30.
+ */
 const HEARD_MS_MAX = 10_000;
 
 const ROLES = ['engine', 'limiter', 'edge', 'console', 'ctl'] as const;
 
-/** A client without a name, as the start's own look is; it may say and hear nothing. */
+/** Permissions of an anonymous client, such as the start's own check: no publish, no subscribe. */
 const NONE = 'permissions { publish: { deny: ">" }, subscribe: { deny: ">" } }';
 
-/** What the document says that an operator sets, for this prefix. */
+/** NATS settings from the document, for this prefix. */
 function documentedSettings(prefix: string): string {
   const [, settings = ''] =
     /```\n(authorization \{\n[\s\S]*?\n\})\n```/.exec(readFileSync('docs/cluster.md', 'utf8')) ??
@@ -54,7 +57,7 @@ let keyspace: MigratedKeyspace;
 let nats: OwnNats;
 let cluster: Cluster;
 
-const permitted = suite('under the permissions of NATS that docs/cluster.md names');
+const permitted = suite('with the NATS permissions in docs/cluster.md');
 
 permitted.before(async () => {
   if (cassandra === '') return;
@@ -85,7 +88,7 @@ permitted('a cluster serves, hears its nodes and takes over from a dead one', as
   for (const run of all()) assert.not.match(run.stderr(), /NATS: .*(refuses|not heard|not sent)/);
 });
 
-/** What serves by `ctl nodes`, as kind, name and release. */
+/** Serving processes by `ctl nodes`, as kind, name and release. */
 async function servingNodes(...options: readonly string[]): Promise<readonly string[]> {
   const variables = { ...cluster.variables, ...userOf('ctl') };
   const run = runMain(['ctl', 'nodes', '--json', ...options], variables);
@@ -114,7 +117,7 @@ permitted('ctl hears every node, and the edge', async () => {
   );
 });
 
-permitted('a console reaches the nodes, and every process hears what it changes', async () => {
+permitted('a console reaches the nodes, and every process hears its changes', async () => {
   if (cassandra === '') return;
   const run = runMain(['console'], { ...cluster.variables, ...userOf('console') });
   await run.says(/console is ready/);
@@ -144,7 +147,7 @@ permitted('a console reaches the nodes, and every process hears what it changes'
   assert.not.match(run.stderr(), /NATS: .*(refuses|not heard|not sent)/);
 });
 
-permitted('no role publishes what is another’s to say', async () => {
+permitted('no role may publish for another', async () => {
   if (cassandra === '') return;
   const prefix = keyspace.name;
   const [heartbeat, shard] = [heartbeatSubject, announcementSubject];

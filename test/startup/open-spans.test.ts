@@ -8,16 +8,16 @@ import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
 import { createInstance, observationAt } from '#test/support/scene';
 import type { Service } from '#test/support/service';
 
-/** Everything is recorded, for a collector that is not there. */
+/** Records all traces, for an absent collector. */
 const TRACED = { SERVICE_OTLP_ENDPOINT: 'http://127.0.0.1:9', SERVICE_TRACE_RATIO: '1' };
 
-/** How many calls of a kind there are at once. */
+/** Concurrent calls of each kind. */
 const AT_ONCE = 20;
 
-/** How long a call may be under way after its caller has gone, in milliseconds: its deadline, twice. */
+/** Maximum time of a call after its caller has left, in milliseconds: twice its deadline. */
 const ENDED_MS_MAX = 20_000;
 
-const traced = suite('of the spans of a service whose requests are all recorded');
+const traced = suite('the spans of a service that records every request');
 
 let limiter: ProcessRun;
 let engine: ProcessRun;
@@ -50,7 +50,7 @@ traced.after(async () => {
   }
 });
 
-/** Fulfils when each of the processes has no span open. */
+/** Resolves when no process has an open span. */
 async function noneOpen(runs: readonly ProcessRun[]): Promise<void> {
   const untilMs = performance.now() + ENDED_MS_MAX;
   for (const run of runs) {
@@ -68,7 +68,7 @@ const observed = (id: string) => {
   return caller.send('POST', `/instances/${id}/process`, { json: observationAt(seconds) });
 };
 
-/** A request whose caller goes when it has sent this much of it, and has got no answer. */
+/** Sends a share of a request and disconnects without an answer. */
 async function leaves(share: number): Promise<void> {
   const body = JSON.stringify(observationAt(0));
   const request = [
@@ -88,7 +88,7 @@ async function leaves(share: number): Promise<void> {
   socket.destroy();
 }
 
-traced('all end that belong to calls, refused and broken ones too', async () => {
+traced('all end for calls, including refused and failed ones', async () => {
   await Promise.all(ids.map(observed));
   const refused = await Promise.all([
     caller.send('GET', '/instances/inst_0000000000000000'),
@@ -105,14 +105,14 @@ traced('all end that belong to calls, refused and broken ones too', async () => 
   await noneOpen([edge, engine, limiter]);
 });
 
-traced('all end whose callers go before they have an answer', async () => {
+traced('all end for callers that disconnect early', async () => {
   for (const share of [0.5, 0.95, 1]) {
     await Promise.all(Array.from({ length: AT_ONCE }, () => leaves(share)));
   }
   await noneOpen([edge, engine, limiter]);
 });
 
-traced('all end whose engine is killed meanwhile', async () => {
+traced('all end if the engine is killed meanwhile', async () => {
   const calls = ids.map(async (id) => {
     let status = 200;
     while (status === 200) status = (await observed(id)).status;

@@ -11,7 +11,7 @@ import {
 } from '#test/support/scene';
 import { startProcesses } from '#test/support/service';
 
-/** How long the edge may take to say that it is not sure; the limiter has 300 ms here. */
+/** Maximum time until the edge reports uncertainty; the limiter's timeout is 300 ms here. */
 const PROMPT_MS = 2_000;
 
 const service = await startProcesses({ SERVICE_LIMITER_TIMEOUT_MS: '300' });
@@ -30,7 +30,7 @@ async function exitOf(name: string): Promise<void> {
   if (child?.exitCode === null && child.signalCode === null) await once(child, 'exit');
 }
 
-/** Asserts the numbers of a counted call that used `cycles`. */
+/** Asserts the counts of a call that used `cycles`. */
 function assertNext(answer: Answer, previous: Answer, cycles: number): void {
   assert.is(limitOf(answer, 'limit'), limitOf(previous, 'limit'));
   assert.is(limitOf(answer, 'reset'), limitOf(previous, 'reset'));
@@ -40,7 +40,7 @@ function assertNext(answer: Answer, previous: Answer, cycles: number): void {
 
 const limiter = suite('while the limiter does not answer');
 
-limiter('a call is 503 in time, with the last known numbers and remaining 0', async () => {
+limiter('a call is 503 in time, with the last known limits and remaining 0', async () => {
   const someone = await account();
   const before = await someone.send('GET', '/personas');
   const stranger = await newCaller(service);
@@ -62,7 +62,7 @@ limiter('a call is 503 in time, with the last known numbers and remaining 0', as
   assert.is(unknown.headers.get('ratelimit'), null);
 });
 
-limiter('and then does again, calls are 200', async () => {
+limiter('calls are 200 once it answers again', async () => {
   const someone = await account();
   const deadlineMs = performance.now() + 5_000;
   while ((await someone.send('GET', '/personas')).status !== 200) {
@@ -72,7 +72,7 @@ limiter('and then does again, calls are 200', async () => {
 
 const engine = suite('when the engine dies');
 
-engine('with a call in its hands, the call is 503 and its cycle counts as used, once', async () => {
+engine('during a call, the call is 503 and its cycle counts as used once', async () => {
   const someone = await account();
   const id = await createInstance(someone);
   const before = await someone.send('GET', '/personas');
@@ -81,7 +81,7 @@ engine('with a call in its hands, the call is 503 and its cycle counts as used, 
   const pending = someone.send('POST', `/instances/${id}/process`, sent);
   const usage = `/accounts/${someone.accountId}/usage`;
   while ((await admin(service, 'GET', usage)).cycles_reserved === 0);
-  // One more call through the edge: by then the first one has left it.
+  // Another call through the edge proves that the first one has left it.
   await someone.send('GET', '/personas');
   signal('engine', 'SIGKILL');
   const answer = await pending;
@@ -94,7 +94,7 @@ engine('with a call in its hands, the call is 503 and its cycle counts as used, 
   assert.is(limitOf(retried, 'monthly'), limitOf(answer, 'monthly'), 'the same reservation');
 });
 
-engine('calls after that are 503 at once and their cycles are given back', async () => {
+engine('later calls are 503 at once and their cycles are refunded', async () => {
   const someone = await account();
   const before = await someone.send('GET', '/personas');
   const unknown = '/instances/inst_0123456789abcdef';
@@ -117,7 +117,7 @@ engine('calls after that are 503 at once and their cycles are given back', async
   }
 });
 
-engine('whatever needs no engine is 200', async () => {
+engine('calls without the engine are 200', async () => {
   const someone = await account();
   for (const path of ['/personas', '/personas/persona_leader', '/test/questions']) {
     assert.is((await someone.send('GET', path)).status, 200);
@@ -126,7 +126,7 @@ engine('whatever needs no engine is 200', async () => {
 
 const dead = suite('when the limiter is gone');
 
-dead('everything is 503 in time, whatever it was: it fails closed', async () => {
+dead('every call is 503 in time: the edge fails closed', async () => {
   const someone = await account();
   const before = await someone.send('GET', '/personas');
   signal('limiter', 'SIGKILL');
@@ -145,7 +145,7 @@ dead('everything is 503 in time, whatever it was: it fails closed', async () => 
   }
 });
 
-dead('a caller without a key is 401 as ever', async () => {
+dead('a caller without a key is still 401', async () => {
   assertRefused(await send(service, 'GET', '/personas'), 401, 'unauthorized');
 });
 

@@ -24,7 +24,7 @@ const timesOf = async (id: string): Promise<number[]> => {
 const keyed = (key: string, json: object, path = '/instances') =>
   caller.send('POST', path, { json, headers: { 'idempotency-key': key } });
 
-/** Time passes in steps, between which everything runs that hangs on what fell due. */
+/** Step of the fake clock; all due work runs between steps. */
 const STEP_MS = 600_000;
 
 async function pass(ms: number, moved = clock): Promise<void> {
@@ -34,7 +34,7 @@ async function pass(ms: number, moved = clock): Promise<void> {
   }
 }
 
-const minute = suite('a minute of requests');
+const minute = suite('a minute window of requests');
 
 minute('starts with the first request, ends 60 s later, and never moves its end', async () => {
   const someone = await newDocumentedCaller(service, { requestsPerMinute: 2 });
@@ -54,7 +54,7 @@ minute('starts with the first request, ends 60 s later, and never moves its end'
   assert.is(limitOf(next, 'reset'), Math.ceil((clock.wallMs() + 60_000) / 1_000));
 });
 
-minute('begins again only with the next request', async () => {
+minute('begins again with the next request', async () => {
   const someone = await newDocumentedCaller(service, { requestsPerMinute: 5 });
   await someone.send('GET', '/personas');
   await pass(150_000);
@@ -76,7 +76,7 @@ observed('is throttled for a second, to the millisecond', async () => {
   assert.is((await processed(id)).body.data.snapshot.cycle, 2);
 });
 
-observed('goes on when the clock has stepped back: one second after the previous one', async () => {
+observed('follows one second after the previous one if the clock stepped back', async () => {
   const id = await createInstance(caller);
   await process(caller, id, SEEN);
   const [firstMs = 0] = await timesOf(id);
@@ -88,7 +88,7 @@ observed('goes on when the clock has stepped back: one second after the previous
   clock.stepWall(2 * HOUR_MS);
 });
 
-observed('goes on when the clock has stepped back and the instance had left memory', async () => {
+observed('follows the previous one after a clock step and an eviction', async () => {
   const id = await createInstance(caller);
   await process(caller, id, SEEN);
   const [firstMs = 0] = await timesOf(id);
@@ -100,7 +100,7 @@ observed('goes on when the clock has stepped back and the instance had left memo
 });
 
 observed(
-  'a batch of them ends now where there is room, else starts after the previous',
+  'in a batch ends now if there is room, and otherwise starts after the previous observation',
   async () => {
     const id = await createInstance(caller);
     await process(caller, id, SEEN);
@@ -121,7 +121,7 @@ observed(
   },
 );
 
-observed('may carry a time up to 300 s ahead, and not a millisecond more', async () => {
+observed('may be up to 300 s ahead, to the millisecond', async () => {
   const id = await createInstance(caller);
   const at = (ms: number) => ({ ...SEEN, timestamp: new Date(clock.wallMs() + ms).toISOString() });
   const path = `/instances/${id}/process`;
@@ -133,7 +133,7 @@ observed('may carry a time up to 300 s ahead, and not a millisecond more', async
 
 const updated = suite('the time of the last change');
 
-updated('is the same in every answer, and moves with every committed change alone', async () => {
+updated('is equal in every answer, and changes only with a committed change', async () => {
   const id = await createInstance(caller);
   const path = `/instances/${id}`;
   const createdMs = clock.wallMs();
@@ -160,10 +160,10 @@ updated('is the same in every answer, and moves with every committed change alon
   }
 });
 
-const away = suite('an instance that no call has used for a while');
+const away = suite('an instance without recent calls');
 const KEY = 'a key to remember';
 
-away('answers everything as before and goes on', async () => {
+away('answers as before and continues', async () => {
   const config = { mode_strengths: { perception: 0.85, order: 0.75 } };
   const id = await createInstance(caller, { initial_config: config });
   for (let i = 0; i < 30; i += 1) {
@@ -188,7 +188,7 @@ away('answers everything as before and goes on', async () => {
   assert.is(listed.find((row: { id: string }) => row.id === id).cycle_count, 31);
 });
 
-away('replays the answer to a key for 24 hours, and then takes the call as new', async () => {
+away('replays the answer to a key for 24 hours, then treats the call as new', async () => {
   const made = await keyed(KEY, { name: 'k' });
   const id = made.body.data.id;
   const path = `/instances/${id}/process`;
@@ -223,7 +223,7 @@ away('replays the answer to a key for 24 hours, and then takes the call as new',
   assert.is((await keyed('unreachable', { name: 'g' })).status, 201);
 });
 
-away('or that never left memory keeps an answer for 24 hours as well', async () => {
+away('that was never evicted also keeps an answer for 24 hours', async () => {
   const made = await keyed('short', { name: 's' });
   clock.stepWall(24 * HOUR_MS);
   assert.is((await keyed('short', { name: 's' })).text, made.text);
@@ -231,7 +231,7 @@ away('or that never left memory keeps an answer for 24 hours as well', async () 
   assert.is.not((await keyed('short', { name: 's' })).text, made.text);
 });
 
-away('and is deleted then is not created again by its key: 409', async () => {
+away('that is then deleted is not recreated by its key: 409', async () => {
   const key = 'a key of one deleted';
   const made = await keyed(key, { name: 'k' });
   await pass(10 * 60_000);
@@ -244,7 +244,7 @@ away('and is deleted then is not created again by its key: 409', async () => {
 
 const month = suite('a month of cycles');
 
-month('ends with the calendar’s month in UTC, and the next one begins whole', async () => {
+month('ends with the calendar month in UTC, and the next starts with the full quota', async () => {
   const late = await startClocked(Date.UTC(2026, 1, 28, 23, 59, 50));
   const poor = await newDocumentedCaller(late.service, { cyclesPerMonth: 1 });
   const id = await createInstance(poor);

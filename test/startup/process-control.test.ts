@@ -15,7 +15,7 @@ import { noteLogger, TEST_ORIGIN } from '#test/support/test-logger';
 const control = suite('a running process');
 
 // Report 38: Log level, profile and configuration needed a restart or the inspector.
-control('gives ctl its configuration and takes another log level', async () => {
+control('shows ctl its configuration and accepts another log level', async () => {
   const run = runMain(['engine'], {
     SERVICE_LOG_LEVEL: 'warn',
     SERVICE_CONTROL_PORT: '0',
@@ -40,7 +40,7 @@ control('gives ctl its configuration and takes another log level', async () => {
   assert.is(await run.ended, 0, run.stderr());
 });
 
-control('writes a CPU profile that only its user can read, one at a time', async () => {
+control('writes one CPU profile at a time, readable by its user only', async () => {
   const clock = new ManualClock();
   const logger = createLogger('silent', TEST_ORIGIN);
   const own = new ProcessControl({ logger, clock, origin: TEST_ORIGIN, configuration: {} });
@@ -62,7 +62,7 @@ control('writes a CPU profile that only its user can read, one at a time', async
 });
 
 // Report 38: SIGUSR1 opened the inspector of a process in production.
-control('in production ignores SIGUSR1 but for a line', async () => {
+control('in production ignores SIGUSR1 except for a log line', async () => {
   const lines: string[] = [];
   const before = process.listeners('SIGUSR1');
   const warned = process.listeners('warning');

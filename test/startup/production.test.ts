@@ -5,7 +5,7 @@ import { readConfig } from '#config';
 import { productionFaults, type Role } from '#startup/production';
 import { runMain } from '#test/support/process-run';
 
-/** Twice 64 bits, drawn once for this test. */
+/** A random secret of 128 bits for this test. */
 const SECRET = '9f2c71d04be8a35617c0d9e2f48ab365';
 
 const STORES = {
@@ -22,7 +22,7 @@ const BUS = {
 };
 const WIRE = { SERVICE_TLS_FOLDER: '/certificates/own', SERVICE_CLUSTER_SECRET: SECRET };
 
-/** What each role must be given, and no less. */
+/** Minimum variables of each role. */
 const FIT: Record<Role, Record<string, string>> = {
   standalone: { ...STORES, SERVICE_CLUSTER_SECRET: SECRET },
   edge: { ...BUS, ...WIRE },
@@ -40,13 +40,13 @@ const FIT: Record<Role, Record<string, string>> = {
 
 const ROLES = ['standalone', 'edge', 'engine', 'limiter', 'console', 'migrate', 'ctl'] as const;
 
-/** The variables that are named as wrong, first mentions in order. */
+/** Variables reported as wrong, in order of first mention. */
 function wrongOf(role: Role, variables: Record<string, string | undefined>, shows = false) {
   const faults = productionFaults(readConfig(variables), role, { showsCertificate: () => shows });
   return faults.map((fault) => /^SERVICE_[A-Z_]+/.exec(fault)?.[0]);
 }
 
-const fit = suite('a configuration that is fit for production');
+const fit = suite('a configuration fit for production');
 
 for (const role of ROLES) {
   fit(`is taken by ${role}`, () => {
@@ -55,7 +55,7 @@ for (const role of ROLES) {
 }
 
 // Report 14: overlays trusted 10.0.0.0/8 as proxies, so any pod could claim any client address.
-fit('trusts wide networks as proxies only where they are named a second time', () => {
+fit('trusts wide networks as proxies only if confirmed by a second variable', () => {
   for (const [proxies, wide, wrong] of [
     ['192.0.2.7,10.1.2.0/24,2001:db8::/64', '', false],
     ['10.0.0.0/8', '', true],
@@ -76,14 +76,14 @@ fit('trusts wide networks as proxies only where they are named a second time', (
   }
 });
 
-fit('may show certificates instead of passwords', () => {
+fit('may use certificates instead of passwords', () => {
   const { SERVICE_CASSANDRA_PASSWORD: _, SERVICE_NATS_USERNAME: __, ...shown } = FIT.engine;
   assert.equal(wrongOf('engine', shown, true), []);
   const missing = ['SERVICE_CASSANDRA_USERNAME', 'SERVICE_NATS_USERNAME'];
   assert.equal(wrongOf('engine', shown, false), missing);
 });
 
-fit('may have plain text between processes of one machine', () => {
+fit('may use plain text between processes of one machine', () => {
   const { SERVICE_TLS_FOLDER: _, ...edge } = FIT.edge;
   assert.equal(wrongOf('edge', { ...edge, SERVICE_NATS_URL: 'nats://127.0.0.1:4222' }), []);
   const { SERVICE_TLS_FOLDER: __, SERVICE_NATS_URL: ___, ...engine } = FIT.engine;
@@ -92,7 +92,7 @@ fit('may have plain text between processes of one machine', () => {
   }
 });
 
-fit('may have two secrets while one takes the place of the other', () => {
+fit('may have two secrets during a rotation', () => {
   const both = `${SECRET},${SECRET.split('').reverse().join('')}`;
   assert.equal(wrongOf('edge', { ...FIT.edge, SERVICE_CLUSTER_SECRET: both }), []);
   const half = `${SECRET},for-this-machine-only`;
@@ -100,7 +100,7 @@ fit('may have two secrets while one takes the place of the other', () => {
   assert.equal(weak, ['SERVICE_CLUSTER_SECRET']);
 });
 
-const unfit = suite('what production refuses');
+const unfit = suite('production rejects');
 
 for (const [what, roles, changed, expected] of [
   ['memory', ['standalone', 'engine', 'limiter'], { SERVICE_STORAGE: 'memory' }, 'SERVICE_STORAGE'],
@@ -187,7 +187,7 @@ for (const [secret, why] of [
   });
 }
 
-unfit('every secret that stands in this repository', () => {
+unfit('every secret in this repository', () => {
   const files = globSync(
     '{README.md,docs/**/*.md,deploy/**/*,bench/**/*.ts,loadtest/**/*,test/**/*.ts}',
   );
@@ -203,9 +203,9 @@ unfit('every secret that stands in this repository', () => {
   }
 });
 
-const started = suite('a process that production refuses');
+const started = suite('a process that production rejects');
 
-/** Everything at once, as a sample or a development machine has it. */
+/** Several sample or development settings at once. */
 const CARELESS = {
   SERVICE_ENVIRONMENT: 'production',
   SERVICE_STORAGE: 'memory',

@@ -11,19 +11,19 @@ import { onFile, type Service, startStandalone } from '#test/support/service';
 import { soon } from '#test/support/soon';
 
 /*
- * A file that can be read and not written any more while it is served, as on a disk that the kernel has
- * made read-only. Here the file is made immutable, which holds for open files too and can be undone; only
- * root may, on ext4 and some others.
+ * A served file becomes read-only, as on a disk that the kernel has remounted read-only. The test
+ * makes the file immutable, which also affects open files and can be undone. Requires root, and
+ * ext4 or a similar file system.
  */
 
-/** Requests a minute and cycles a month of the account. */
+/** Requests per minute and cycles per month of the account. */
 const PLAN = 400;
 const CYCLES = 1_000;
 
-/** Of the requests, reads that are granted without a record. */
+/** Share of requests available for reads without a record. */
 const SHARE = PLAN * UNRECORDED_SHARE;
 
-/** Above what a watermark of a few requests a second allows ahead of need. */
+/** Maximum requests granted ahead by a watermark at a few requests per second. */
 const AHEAD_MAX = 60;
 
 const root = mkdtempSync(join(tmpdir(), 'identity-engine-immutable-'));
@@ -33,7 +33,7 @@ process.once('exit', () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-/** A file in a folder of its own, and what makes it read-only and writable. */
+/** A file in its own folder, with functions that make it read-only and writable. */
 function newFile() {
   folders += 1;
   const folder = join(root, `${folders}`);
@@ -60,7 +60,7 @@ function mayForbid(): boolean {
   }
 }
 
-/** What came of the requests of one account. */
+/** Counts the answers to one account's requests. */
 class Requests {
   granted = 0;
   readonly #caller: Caller;
@@ -81,7 +81,7 @@ class Requests {
     return (await this.send('POST', `/instances/${id}/process`, sent)).status;
   }
 
-  /** Reads n times; answers how many were answered. */
+  /** Reads n times; returns the number of answers. */
   async read(id: string, times: number): Promise<number> {
     const before = this.granted;
     for (let at = 0; at < times; at += 1) {
@@ -94,8 +94,8 @@ class Requests {
 }
 
 /**
- * An instance that was observed, and one whose observation is under way, when nothing can be written any
- * more.
+ * Creates an observed instance, and one with an observation in flight when writes become
+ * impossible.
  */
 async function newHeldUp(service: Service, caller: SceneCaller, forbid: () => void) {
   const requests = new Requests(caller);
@@ -104,7 +104,7 @@ async function newHeldUp(service: Service, caller: SceneCaller, forbid: () => vo
   assert.is(await requests.observe(id, 0), 200);
   forbid();
   const underWay = requests.observe(other, 0).catch(() => 0);
-  // The journals of the engine and of the limiter.
+  // Journals of engine and limiter.
   await soon('a notice', () => service.log().split('nothing is changed until').length === 3);
   const startedMs = performance.now();
   assert.is((await requests.send('GET', `/instances/${other}/snapshot`)).status, 503);
@@ -113,11 +113,11 @@ async function newHeldUp(service: Service, caller: SceneCaller, forbid: () => vo
   return { requests, id, underWay };
 }
 
-const immutable = suite('a file that can only be read, while it is served');
+const immutable = suite('a file that becomes read-only while it is served');
 const run = mayForbid() ? immutable : immutable.skip;
 if (run === immutable.skip) console.log('skipped because no file can be made immutable: root may');
 
-run('answers reads and refuses changes, and is written again as soon as it can be', async () => {
+run('answers reads and refuses changes, and is written again once possible', async () => {
   const { variables, forbid, allow } = newFile();
   await using service = await startStandalone(variables);
   const caller = await newDocumentedCaller(service, {
@@ -127,7 +127,7 @@ run('answers reads and refuses changes, and is written again as soon as it can b
   const { requests, id, underWay } = await newHeldUp(service, caller, forbid);
   assert.is(await requests.read(id, SHARE / 2), SHARE / 2);
   const answered = await requests.read(id, SHARE + AHEAD_MAX);
-  // One was counted for the read that was refused.
+  // One request was counted for the refused read.
   assert.ok(answered >= SHARE / 2 - 1 && answered < SHARE / 2 + AHEAD_MAX, `${answered} reads`);
   allow();
   await soon('room', async () => (await requests.observe(id, 100)) === 200);
@@ -139,7 +139,7 @@ run('answers reads and refuses changes, and is written again as soon as it can b
   assert.match(service.log(), /the journal is written again/);
 });
 
-run('never makes the plan larger, when its process is killed', async () => {
+run('never enlarges the plan if its process is killed', async () => {
   const { variables, forbid, allow } = newFile();
   const first = await startStandalone(variables);
   const caller = await newDocumentedCaller(first, { requestsPerMinute: PLAN });
@@ -157,7 +157,7 @@ run('never makes the plan larger, when its process is killed', async () => {
   assert.ok(after.granted >= PLAN - 2 * SHARE - AHEAD_MAX, both);
 });
 
-run('costs nothing at the next start, when its process ended in good order', async () => {
+run('costs nothing at the next start after a clean stop', async () => {
   const { variables } = newFile();
   const first = await startStandalone(variables);
   const { accountId, key } = await newDocumentedCaller(first, { requestsPerMinute: PLAN });

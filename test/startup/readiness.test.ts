@@ -11,7 +11,7 @@ import { systemClock } from '#stdlib/clock';
 import { runMain } from '#test/support/process-run';
 import { noteLogger } from '#test/support/test-logger';
 
-/** What the readiness probe at this address answers. */
+/** Status and body of a readiness probe. */
 async function asked(address: string): Promise<readonly [number, string]> {
   const response = await fetch(`${address}/health/ready`);
   return [response.status, await response.text()];
@@ -19,7 +19,7 @@ async function asked(address: string): Promise<readonly [number, string]> {
 
 const unready = suite('a process that is not ready');
 
-unready('says in its probe what it waits for, and that it closes', async () => {
+unready('reports in its probe what it waits for, and that it is closing', async () => {
   const config = readConfig({ SERVICE_METRICS_PORT: '0' });
   await using foundation = await openFoundation(config, 'edge');
   await using operators = await serveOperators(config, foundation);
@@ -41,7 +41,7 @@ unready('says in its probe what it waits for, and that it closes', async () => {
 });
 
 // Report 33: Readiness of an edge said "ready" without a word while its bus was away.
-unready('or is degraded says since when which dependency does not answer', async () => {
+unready('or is degraded reports since when a dependency has been down', async () => {
   const config = readConfig({ SERVICE_METRICS_PORT: '0', SERVICE_LOG_LEVEL: 'silent' });
   await using foundation = await openFoundation(config, 'edge');
   await using operators = await serveOperators(config, foundation);
@@ -56,7 +56,7 @@ unready('or is degraded says since when which dependency does not answer', async
 });
 
 // Report 35: A drained node logged nothing, and its readiness probe did not show the drain.
-unready('or is drained says since when and by whom, and logs it once', async () => {
+unready('or is drained reports since when and by whom, and logs it once', async () => {
   const config = readConfig({ SERVICE_METRICS_PORT: '0', SERVICE_LOG_LEVEL: 'silent' });
   await using foundation = await openFoundation(config, 'engine');
   await using operators = await serveOperators(config, foundation);
@@ -79,7 +79,7 @@ unready('or is drained says since when and by whom, and logs it once', async () 
   assert.match(text, /^ready\nleaving since \S+Z: drained by ada\?@example\.com, /);
 });
 
-unready('no longer waits for what has failed', async () => {
+unready('stops waiting for a failed dependency', async () => {
   const waits = new Waits();
   const failed = waits.during(() => 'one', Promise.reject(new Error('refused'))).catch(() => 'no');
   assert.equal(waits.lines, ['waiting for one']);
@@ -88,7 +88,7 @@ unready('no longer waits for what has failed', async () => {
 });
 
 // Report 36: No metric, option or command showed the release of a process.
-unready('or ready shows its release and role as a metric', async () => {
+unready('or ready has a metric of its release and role', async () => {
   const config = readConfig({ SERVICE_METRICS_PORT: '0', SERVICE_LOG_LEVEL: 'silent' });
   await using foundation = await openFoundation(config, 'edge');
   await using operators = await serveOperators(config, foundation);
@@ -96,7 +96,7 @@ unready('or ready shows its release and role as a metric', async () => {
   assert.match(text, /^identity_engine_build_info\{version="\d+\.\d+\.\d+",role="edge"\} 1$/m);
 });
 
-unready('is an edge without its engine and limiter, which it names', async () => {
+unready('is an edge without engine and limiter, and names both', async () => {
   const [metrics, engine, limiter] = [await freePort(), await freePort(), await freePort()];
   const run = runMain(['edge'], {
     SERVICE_METRICS_PORT: `${metrics}`,

@@ -15,22 +15,22 @@ import type { Service } from '#test/support/service';
 import { refusalOf } from '#test/support/settled';
 import { soon } from '#test/support/soon';
 
-/** Longer than a change takes to count on a busy machine, in milliseconds. */
+/** Maximum time until a change is effective on a busy machine, in milliseconds. */
 const PATIENCE_MS = 30_000;
 
-/** How long a process may live: a change takes seconds each, more on a busy machine. Milliseconds. */
+/** Maximum lifetime of a process in milliseconds: each change takes seconds. */
 const RUN_MS_MAX = 180_000;
 
 const SECRET = 'the secret of this test';
 
-/** A folder of certificates that processes watch, each file put there at once. */
+/** A certificate folder watched by processes; files are replaced atomically. */
 function newFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'rotated-processes-'));
   const put = (file: string, text: string) => {
     writeFileSync(join(folder, 'new'), text);
     cpSync(join(folder, 'new'), join(folder, file));
   };
-  /** What `shown` is signed with; all of `trusted` are believed. */
+  /** Writes the certificate of `shown` and the authorities of `trusted`. */
   const show = (shown: Holder, ...trusted: readonly Holder[]) => {
     put('ca.crt', trusted.map((holder) => pemOf(holder, 'ca.crt')).join(''));
     put('tls.crt', pemOf(shown, 'tls.crt'));
@@ -60,7 +60,7 @@ async function startAll(folder: string, secretFile: string) {
   return { engine, limiter, edge, service: service as Service };
 }
 
-/** The value of a series of a process. */
+/** Value of a metric series of a process. */
 async function valueAt(run: ProcessRun, series: string): Promise<number> {
   const values = await metricValues({ metricsUrl: addressIn(run, 'metrics') });
   return values.get(series) ?? Number.NaN;
@@ -72,7 +72,7 @@ const until = (what: string, isSo: () => Promise<boolean>) =>
 const LOADED = 'credential_loaded_timestamp_seconds';
 const FAILURES = 'credential_reload_failures_total';
 
-/** Does `change`, and fulfils when each process has taken it. */
+/** Makes a change; resolves when each process has loaded it. */
 async function taken(runs: readonly ProcessRun[], use: string, change: () => void): Promise<void> {
   const series = `${LOADED}{use="${use}"}`;
   const before = await Promise.all(runs.map((run) => valueAt(run, series)));
@@ -83,7 +83,7 @@ async function taken(runs: readonly ProcessRun[], use: string, change: () => voi
   });
 }
 
-/** Asks over a new connection, with the certificates of `holder`. */
+/** Calls over a new connection with the certificates of `holder`. */
 function ask(run: ProcessRun, holder: Holder): Promise<string> {
   const read = (file: Parameters<typeof pemOf>[1]) => Buffer.from(pemOf(holder, file));
   const shown = { authority: read('ca.crt'), certificate: read('tls.crt'), key: read('tls.key') };
@@ -96,9 +96,9 @@ async function endAll(runs: readonly ProcessRun[]): Promise<void> {
   for (const run of runs) assert.is(await run.ended, 0, run.stderr());
 }
 
-const rotated = suite('edge, engine and limiter whose files change while they run');
+const rotated = suite('edge, engine and limiter with certificates rotated at run time');
 
-rotated('go over to another authority without an end and without an error', async () => {
+rotated('change to another authority without a restart or an error', async () => {
   using files = newFolder();
   const { folder, show } = files;
   const { engine, limiter, edge, service } = await startAll(folder, files.secretFile);
@@ -123,7 +123,7 @@ rotated('go over to another authority without an end and without an error', asyn
   }
   assert.ok(await ask(engine, 'stranger'));
   await refusalOf(() => ask(engine, 'member'));
-  // An engine that starts with the new files is found, by an edge that began with the old ones.
+  // An edge with the old files connects to an engine started with the new ones.
   const address = addressIn(engine, 'grpc');
   await endAll([engine]);
   const next = runMain(['engine'], { SERVICE_TLS_FOLDER: folder, SERVICE_ENGINE_LISTEN: address });
@@ -137,7 +137,7 @@ rotated('go over to another authority without an end and without an error', asyn
   await endAll([edge, limiter, next]);
 });
 
-rotated('keep what they have when the pair is broken, and say so once', async () => {
+rotated('keep their certificates if the new pair is broken, and log it once', async () => {
   using files = newFolder();
   const { folder, put } = files;
   const engine = runMain(['engine'], { SERVICE_TLS_FOLDER: folder });
@@ -162,7 +162,7 @@ rotated('keep what they have when the pair is broken, and say so once', async ()
   await endAll([engine]);
 });
 
-rotated('answer a keyed create again under the next secret', async () => {
+rotated('replay a keyed create under the next secret', async () => {
   using files = newFolder();
   const { folder, secretFile } = files;
   const { engine, limiter, edge, service } = await startAll(folder, secretFile);

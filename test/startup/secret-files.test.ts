@@ -15,11 +15,11 @@ const VARIABLES = [
   'SERVICE_OTLP_HEADERS',
   'SERVICE_BILLING_WEBHOOK_SECRET',
 ] as const;
-/** Those of which there may be two. */
+/** Secrets that may have two values. */
 const PAIRS: readonly string[] = ['SERVICE_CLUSTER_SECRET', 'SERVICE_BILLING_WEBHOOK_SECRET'];
 const SECRET = 'a=secret of a test in a file';
 
-/** A file with this content, or that which `make` puts at its path. */
+/** A file with this content, or made by `make` at its path. */
 function fileOf(content: string | Uint8Array | ((path: string) => void)): string {
   const path = join(mkdtempSync(join(folder, 'of-')), 'secret');
   if (typeof content === 'function') content(path);
@@ -39,12 +39,12 @@ function complaintAbout(variables: Record<string, string>): string {
 
 const file = suite('when a secret is in a file');
 
-file('every password and secret may be', () => {
+file('every password and secret is accepted', () => {
   const secrets = describeVariables()
     .map(({ name }) => name)
     .filter((name) => /(SECRET|PASSWORD|HEADERS)$/.test(name));
   assert.equal(secrets.sort(), [...VARIABLES].sort());
-  // The key at Stripe is one too, and has a form of its own.
+  // The Stripe key is included, with its own format.
   assert.ok('SERVICE_BILLING_API_KEY' in SECRET_LINES_MAX);
   for (const { name } of describeVariables()) assert.not.match(name, /_TOKEN$/);
 });
@@ -58,23 +58,23 @@ for (const variable of VARIABLES) {
   });
 }
 
-file('what else is white in it belongs to it', () => {
+file('other white space belongs to the secret', () => {
   const config = readConfig({ SERVICE_NATS_PASSWORD_FILE: fileOf(' with blanks  \n') });
   assert.is(config.SERVICE_NATS_PASSWORD, ' with blanks  ');
 });
 
-file('it may be reached by a link, as those of an orchestrator are', () => {
+file('the file may be a symbolic link, as with orchestrators', () => {
   const link = fileOf((path) => symlinkSync(fileOf(SECRET), path));
   assert.equal(readConfig({ SERVICE_CLUSTER_SECRET_FILE: link }).SERVICE_CLUSTER_SECRET, [SECRET]);
 });
 
-file('two cluster secrets may be in it, with a comma between', () => {
+file('it may hold two cluster secrets, separated by a comma', () => {
   const path = fileOf('the old one of two secrets,the new one of two secrets\n');
   const { SERVICE_CLUSTER_SECRET: secrets } = readConfig({ SERVICE_CLUSTER_SECRET_FILE: path });
   assert.equal(secrets, ['the old one of two secrets', 'the new one of two secrets']);
 });
 
-file('two cluster secrets may be in it, on two lines', () => {
+file('it may hold two cluster secrets on two lines', () => {
   for (const end of ['\n', '\r\n']) {
     const path = fileOf(`the new one of two secrets${end}the old one of two secrets${end}`);
     const { SERVICE_CLUSTER_SECRET: secrets } = readConfig({ SERVICE_CLUSTER_SECRET_FILE: path });
@@ -82,7 +82,7 @@ file('two cluster secrets may be in it, on two lines', () => {
   }
 });
 
-const useless = suite('when the file of a secret is of no use');
+const useless = suite('when the file of a secret is unusable');
 
 const USELESS = [
   ['missing', () => undefined, 'cannot be read (ENOENT)'],
@@ -129,7 +129,7 @@ for (const [what, content, why] of [
   });
 }
 
-useless('one that this user may not read is refused by name', () => {
+useless('an unreadable file is rejected by name', () => {
   // Root may read everything.
   if (process.getuid?.() === 0) return;
   const path = fileOf(SECRET);
@@ -138,18 +138,18 @@ useless('one that this user may not read is refused by name', () => {
   assert.is(message, `SERVICE_NATS_PASSWORD_FILE: ${path} cannot be read (EACCES)`);
 });
 
-useless('a value that the variable may not have is refused with the file, and not shown', () => {
+useless('an invalid value is rejected with the file name, without the value', () => {
   const path = fileOf('hush\n');
   const message = complaintAbout({ SERVICE_CLUSTER_SECRET_FILE: path });
   assert.is(message, `SERVICE_CLUSTER_SECRET_FILE: ${path}: must have at least 16 characters`);
 });
 
-useless('a file beside the variable itself is refused: one of them would not be meant', () => {
+useless('a file and the variable itself are rejected together', () => {
   const variables = { SERVICE_NATS_PASSWORD: 'one', SERVICE_NATS_PASSWORD_FILE: fileOf('other') };
   assert.match(complaintAbout(variables), /^SERVICE_NATS_PASSWORD_FILE: SERVICE_NATS_PASSWORD is /);
 });
 
-useless('an empty name of a file is refused', () => {
+useless('an empty file name is rejected', () => {
   const message = complaintAbout({ SERVICE_CLUSTER_SECRET_FILE: '' });
   assert.match(message, /^SERVICE_CLUSTER_SECRET_FILE: /);
 });

@@ -19,10 +19,10 @@ const { address, suite } = cassandraOrSkip();
 
 const CLUSTER_SECRET = 'the secret of the cluster of this scan';
 
-/** How long the process may live, in milliseconds. */
+/** Maximum lifetime of the process, in milliseconds. */
 const RUN_MS_MAX = 180_000;
 
-/** Every secret that anyone has seen, by what it is. */
+/** All known secrets with descriptions. */
 class Secrets {
   readonly all = new Map<string, string | Buffer>();
 
@@ -32,7 +32,7 @@ class Secrets {
     return value.toString();
   }
 
-  /** A value that has its secret behind a name: the name may be written, the rest may not. */
+  /** Adds a value with a public prefix: only the rest is secret. */
   noteEnd(what: string, value: string): string {
     this.note(what, value.split('.').at(-1));
     return value;
@@ -43,7 +43,7 @@ class Secrets {
   }
 }
 
-/** A collector that keeps every byte it is sent. */
+/** A collector that keeps all received bytes. */
 async function collector() {
   const bodies: Buffer[] = [];
   const server = createServer(async (request, response) => {
@@ -65,7 +65,7 @@ async function collector() {
   };
 }
 
-/** What people do at the console: each step with the secrets that it has. */
+/** Actions at the console, with the secrets of each step. */
 async function actAtConsole(secrets: Secrets, origin: string, setUp: string) {
   const owner = new Browser(origin, { origin, from: '127.0.0.1' });
   secrets.note('the owner’s password', PASSWORD);
@@ -87,7 +87,7 @@ async function actAtConsole(secrets: Secrets, origin: string, setUp: string) {
     email: 'ada@example.com',
     password: secrets.note('a wrong password', 'a wrong password of the owner'),
   });
-  // The email is another one: this network is slowed down for that of the owner.
+  // Another email, because sign-ins for the owner's are slowed down for this network.
   await owner.send('POST', '/sign-in', `{"email":"x@example.com","password":"${PASSWORD}"`);
   let state = '';
   for (let tries = 0; state === '' && tries < 20; tries += 1) {
@@ -110,10 +110,10 @@ async function actAtConsole(secrets: Secrets, origin: string, setUp: string) {
   return { owner, member };
 }
 
-/** Keys that are made, replaced and used, rightly and wrongly. */
+/** Creates, rotates and uses keys, rightly and wrongly. */
 async function actWithKeys(secrets: Secrets, owner: Browser, api: string): Promise<string> {
   const noteKey = (what: string, key: string) => {
-    // The account's id in front of it is no secret.
+    // The account id at its start is not secret.
     secrets.note(what, key.slice('svc_sk_'.length + 12));
     return key;
   };
@@ -140,7 +140,7 @@ async function actWithKeys(secrets: Secrets, owner: Browser, api: string): Promi
   const unknown = `${second.slice(0, -1)}${second.endsWith('0') ? '1' : '0'}`;
   noteKey('a key that is none', unknown);
   assert.is((await call(unknown, 'GET', '/instances')).status, 401);
-  // In the wrong places: in an address, a body, a name, and at the console.
+  // Keys in wrong places: in an address, a body, a name, and at the console.
   await call(second, 'GET', `/instances?key=${second}`);
   await call(second, 'POST', '/instances', { name: 'Ada', api_key: second });
   await owner.send('GET', '/me', undefined, { authorization: `Bearer ${second}` });
@@ -150,7 +150,7 @@ async function actWithKeys(secrets: Secrets, owner: Browser, api: string): Promi
 }
 
 async function notify(secrets: Secrets, api: string, admin: string): Promise<void> {
-  // What is agreed is not bought: the account goes back to what can be.
+  // Replace the agreed plan by one that can be bought.
   const plan = await fetch(`${admin}/accounts/localAccount/plan`, {
     ...{ method: 'PUT', body: JSON.stringify({ plan: 'free' }) },
     headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
@@ -172,7 +172,7 @@ async function notify(secrets: Secrets, api: string, admin: string): Promise<voi
   }
 }
 
-/** Everything that a run has left for others to read, but the terminal that started it. */
+/** All output of a run that others may read, except its starting terminal. */
 async function writtenBy(run: ProcessRun, owner: Browser, key: string, api: string) {
   const [, metricsAt = ''] = /Metrics {2}(\S+)/.exec(run.stdout()) ?? [];
   const metrics = await (await fetch(metricsAt)).text();
@@ -190,7 +190,7 @@ async function writtenBy(run: ProcessRun, owner: Browser, key: string, api: stri
   ]);
 }
 
-/** A service with everything that there is, which ends with the test. */
+/** Starts a service with all features, until the end of the test. */
 async function startService(keyspace: string, collecting: string) {
   const run = runMain(
     ['standalone'],
@@ -220,7 +220,7 @@ async function startService(keyspace: string, collecting: string) {
   };
 }
 
-const scan = suite('a scan of all that a service has written');
+const scan = suite('a scan of everything that a service has written');
 
 scan('finds no key, password, session, code, link or secret in any form', async () => {
   await using keyspace = await openMigratedKeyspace(address);
@@ -247,7 +247,7 @@ scan('finds no key, password, session, code, link or secret in any form', async 
   assert.equal(findsIn(written, secrets), []);
 });
 
-/** A scan of nothing finds nothing. */
+/** Asserts that the scan covered real output. */
 function assertLookedAt(written: ReadonlyMap<string, Buffer>, { all }: Secrets): void {
   for (const where of ['the metrics', 'the audit trail', 'the log', 'the traces']) {
     const bytes = written.get(where)?.length ?? 0;
@@ -266,7 +266,7 @@ function assertLookedAt(written: ReadonlyMap<string, Buffer>, { all }: Secrets):
   assert.ok(all.size > 25, `${all.size}`);
 }
 
-/** Where which secret stands, in whichever form. */
+/** Secrets found in the output in any form, with their places. */
 function findsIn(written: ReadonlyMap<string, Buffer>, { all }: Secrets): string[] {
   const finds = new Set<string>();
   for (const [what, value] of all) {

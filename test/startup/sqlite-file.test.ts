@@ -22,13 +22,13 @@ import { onFile } from '#test/support/service';
 const root = mkdtempSync(join(tmpdir(), 'identity-engine-file-'));
 let folders = 0;
 
-/** A path for a file in a folder that is not there. */
+/** Path of a file in a missing folder. */
 function newPath(): string {
   folders += 1;
   return join(root, `${folders}`, 'identity-engine.db');
 }
 
-/** The same in a folder that is. */
+/** Path of a file in an existing folder. */
 function pathInFolder(): string {
   const path = newPath();
   mkdirSync(dirname(path));
@@ -40,7 +40,7 @@ const variablesOf = (path: string) => ({
   SERVICE_LOCAL_ACCOUNT: 'true',
 });
 
-/** A service on a file, when it serves. */
+/** Starts a service on a file; resolves when ready. */
 async function startOn(path: string): Promise<ProcessRun> {
   const run = runMain(['standalone'], variablesOf(path));
   await run.says(/Ctrl-C/);
@@ -52,7 +52,7 @@ async function end(run: ProcessRun): Promise<void> {
   assert.is(await run.ended, 0, run.stderr());
 }
 
-/** Ends as a machine without power does, as far as this process can see. */
+/** Kills a process with SIGKILL, like a power loss. */
 async function kill(run: ProcessRun): Promise<void> {
   run.child.kill('SIGKILL');
   assert.is(await run.ended, 'SIGKILL');
@@ -60,7 +60,7 @@ async function kill(run: ProcessRun): Promise<void> {
 
 const keyOf = (run: ProcessRun) => /svc_sk_[0-9A-Za-z]{50}/.exec(run.stdout())?.[0] ?? '';
 
-/** Calls the API of a service and answers the data of its answer. */
+/** Calls the API and returns the answer's data. */
 async function ask(run: ProcessRun, key: string, path: string, body?: object) {
   const api = /API +(http:\S+)/.exec(run.stdout())?.[1];
   const answer = await fetch(`${api}${path}`, {
@@ -108,12 +108,12 @@ for (const [how, stop] of [
   });
 }
 
-lasting('and all beside it are for its user alone', async () => {
+lasting('and all files beside it are private to its user', async () => {
   const path = newPath();
   const run = await startOn(path);
   const mode = (name: string) => (statSync(name).mode & 0o777).toString(8);
   assert.is(mode(dirname(path)), '700');
-  // The reserve of the disk comes a second later.
+  // The disk reserve appears a second later.
   while (!readdirSync(dirname(path)).includes(`${basename(path)}-reserve`)) await sleep(50);
   const names = readdirSync(dirname(path));
   for (const beside of ['-wal', '-shm', '-owner']) {
@@ -123,7 +123,7 @@ lasting('and all beside it are for its user alone', async () => {
   await kill(run);
 });
 
-lasting('is the only one: a second process names it and ends', async () => {
+lasting('locks its file: a second process names it and exits', async () => {
   const path = newPath();
   const first = await startOn(path);
   const line = await complaintOf(path);
@@ -133,7 +133,7 @@ lasting('is the only one: a second process names it and ends', async () => {
   await end(await startOn(path));
 });
 
-/** The one line with which a process does not start on a file. */
+/** The error line of a process that does not start on a file. */
 async function complaintOf(path: string): Promise<string> {
   const run = runMain(['standalone'], variablesOf(path));
   assert.is(await run.ended, 1, run.stderr());
@@ -147,14 +147,14 @@ async function complaintOf(path: string): Promise<string> {
 
 const unusable = suite('a file that cannot be served');
 
-/** The file of a service that has ended, for something to happen to it. */
+/** File of a stopped service, for the test to damage. */
 async function madeFile(): Promise<string> {
   const path = newPath();
   await end(await startOn(path));
   return path;
 }
 
-unusable('of another program ends it with one line, and stays as it is', async () => {
+unusable('of another program is rejected with one line and unchanged', async () => {
   const path = pathInFolder();
   change(path, 'CREATE TABLE another (a)');
   const bytes = readFileSync(path);
@@ -162,7 +162,7 @@ unusable('of another program ends it with one line, and stays as it is', async (
   assert.ok(bytes.equals(readFileSync(path)));
 });
 
-unusable('that is none of SQLite ends it with one line, and stays as it is', async () => {
+unusable('that is not SQLite is rejected with one line and unchanged', async () => {
   for (const text of ['short', 'long text '.repeat(1_000)]) {
     const path = pathInFolder();
     writeFileSync(path, text);
@@ -171,13 +171,13 @@ unusable('that is none of SQLite ends it with one line, and stays as it is', asy
   }
 });
 
-unusable('that is cut off ends it with one line', async () => {
+unusable('that is truncated is rejected with one line', async () => {
   const path = await madeFile();
   truncateSync(path, statSync(path).size - 5_000);
   assert.match(await complaintOf(path), /is cut off: \d+ of \d+ bytes are there$/);
 });
 
-unusable('that was emptied ends it with one line, and what lies beside it stays', async () => {
+unusable('that was emptied is rejected with one line, and neighboring files stay', async () => {
   const path = newPath();
   await kill(await startOn(path));
   const wal = readFileSync(`${path}-wal`);
@@ -192,13 +192,13 @@ unusable('that was emptied ends it with one line, and what lies beside it stays'
   await end(await startOn(path));
 });
 
-unusable('of a newer version ends it with one line', async () => {
+unusable('of a newer version is rejected with one line', async () => {
   const path = await madeFile();
   change(path, 'PRAGMA user_version = 99');
   assert.match(await complaintOf(path), /tables of version 99; .* a newer one wrote it$/);
 });
 
-unusable('that is a folder, or in what is none, ends it with one line', async () => {
+unusable('that is a folder, or below a file, is rejected with one line', async () => {
   const path = pathInFolder();
   mkdirSync(path);
   assert.match(await complaintOf(path), /cannot be used: EISDIR/);
@@ -207,10 +207,10 @@ unusable('that is a folder, or in what is none, ends it with one line', async ()
   assert.match(await complaintOf(join(file, 'identity-engine.db')), /cannot be used: E\w+/);
 });
 
-/** What takes from root that it may write everywhere. */
+/** Removes root's permission to write everywhere. */
 const AS_USER = ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] as const;
 
-/** The one line with which a process that may write only where its user may does not start on a file. */
+/** The error line of a process with normal write permissions that does not start on a file. */
 async function complaintOfUser(path: string): Promise<string> {
   if (process.getuid?.() !== 0) return await complaintOf(path);
   const [program, ...args] = [...AS_USER, process.execPath, 'services/main.ts', 'standalone'];
@@ -227,7 +227,7 @@ async function complaintOfUser(path: string): Promise<string> {
   return complaint.trimEnd();
 }
 
-unusable('in a folder that is not writable, or read-only, ends it with one line', async () => {
+unusable('in a read-only folder, or itself read-only, is rejected with one line', async () => {
   const readOnly = await madeFile();
   chmodSync(readOnly, 0o400);
   assert.match(await complaintOfUser(readOnly), /cannot be used: EACCES/);

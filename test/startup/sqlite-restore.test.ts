@@ -10,15 +10,15 @@ const folder = mkdtempSync(join(tmpdir(), 'identity-engine-restore-'));
 const path = join(folder, 'identity-engine.db');
 const ON_FILE = onFile(path);
 
-/** Instances that are observed at once, and observations of each in a batch. */
+/** Instances observed concurrently, and observations per batch. */
 const INSTANCES = 8;
 const BATCH = 10;
 
-/** More cycles than the test can use before its backup, and fewer than after it as well. */
+/** Quota above the usage before the backup, but below the total usage. */
 const CYCLES = 400;
 
 async function startService(): Promise<ProcessRun> {
-  // A busy machine needs longer for all that is asked of it.
+  // Long timeout for a busy machine.
   const run = runMain(['standalone'], ON_FILE, 180_000);
   await run.says(/Ctrl-C/);
   return run;
@@ -32,14 +32,14 @@ async function ctl(service: ProcessRun | undefined, ...argv: string[]) {
   return { code: await run.ended, out: run.stdout(), err: run.stderr() };
 }
 
-/** What `ctl` prints for machines. */
+/** Machine-readable output of `ctl`. */
 async function said(service: ProcessRun | undefined, ...argv: string[]) {
   const { code, out, err } = await ctl(service, ...argv, '--json');
   assert.is(code, 0, err);
   return JSON.parse(out);
 }
 
-/** Callers of a service, with one key. */
+/** Callers of a service with one key. */
 function callers(run: ProcessRun, key: string) {
   const api = /API +(http:\S+)/.exec(run.stdout())?.[1];
   const send = async (to: string, body?: object, idempotencyKey?: string) => {
@@ -63,7 +63,9 @@ function callers(run: ProcessRun, key: string) {
 
 type Callers = ReturnType<typeof callers>;
 
-/** Ten observations, each more than a second after the one before; `from` is how many there were. */
+/**
+ * Ten observations, each more than a second after the previous one; `from`: number of earlier ones.
+ */
 function batch(from: number) {
   const startMs = Date.UTC(2025, 5, 2);
   return {
@@ -75,13 +77,13 @@ function batch(from: number) {
   };
 }
 
-/** The call of the test that has an `Idempotency-Key`. */
+/** The call with an `Idempotency-Key`. */
 function keyedCall({ send }: Callers, id: string) {
   const body = { mode_target: 'ORDER', signal_strength: 0.4, timestamp: '2025-01-01T00:00:00Z' };
   return send(`/instances/${id}/process`, body, 'before the backup');
 }
 
-/** A service with an account, its key and its instances. */
+/** A service with an account, a key and instances. */
 async function peopled() {
   const run = await startService();
   const limits = ['--requests-per-minute', '1000000', '--cycles-per-month', `${CYCLES}`];
@@ -99,13 +101,13 @@ async function peopled() {
 }
 
 /**
- * A service that is backed up while it is called, and called until nothing is left of the month; then it
- * is killed. Answers what was acknowledged when.
+ * Backs a service up under load, continues until the month is exhausted, and kills it. Returns the
+ * acknowledged calls with their times.
  */
 async function killedAfterBackup(backup: string) {
   const { run, key, ids, all } = await peopled();
   const acknowledged = new Map(ids.map((id) => [id, 0]));
-  /** A batch to each at once; false: one was refused. */
+  /** Sends a batch to each instance; returns false if one was refused. */
   const observeAll = async () => {
     const answers = await Promise.all(
       ids.map(async (id) => {
@@ -135,10 +137,10 @@ async function killedAfterBackup(backup: string) {
   return { key, ids, first, keyed, before, after: acknowledged };
 }
 
-const restored = suite('a file that was restored');
+const restored = suite('a restored file');
 
 restored(
-  'has what was acknowledged before its backup, and no account more than its plan',
+  'has everything acknowledged before its backup, and no account above its plan',
   async () => {
     const backup = join(folder, 'backup.db');
     const { key, ids, first, keyed, before, after } = await killedAfterBackup(backup);
@@ -173,7 +175,7 @@ restored(
   },
 );
 
-/** The cycles that instances have used. */
+/** Cycles used by instances. */
 async function cyclesOf({ send }: Callers, ids: readonly string[]): Promise<number> {
   const found = await Promise.all(ids.map((id) => send(`/instances/${id}`)));
   return found.reduce((sum, { data }) => sum + data.cycle_count, 0);

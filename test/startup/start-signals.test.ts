@@ -6,13 +6,16 @@ import * as assert from 'uvu/assert';
 import { testVariables } from '#test/support/process-run';
 import { soon } from '#test/support/soon';
 
-/** Makes a program process 1 of a name space, as in a container; only root may. */
+/** Runs a program as process 1 of a PID namespace, as in a container; requires root. */
 const AS_PROCESS_1 = ['--pid', '--fork', '--kill-child'];
 
 const hasNamespace = spawnSync('unshare', [...AS_PROCESS_1, 'true']).status === 0;
 if (!hasNamespace) console.log('skipped because no process name space could be made: root may');
 
-/** Says when the executable loads what it runs: its first lines have run, and little else. */
+/**
+ * Module hook that reports when the executable loads its main program: only its first lines have
+ * run.
+ */
 const HOOK = `import { registerHooks } from 'node:module';
 import { writeSync } from 'node:fs';
 registerHooks({ load(url, context, next) {
@@ -20,7 +23,7 @@ registerHooks({ load(url, context, next) {
   return next(url, context);
 } });`;
 
-/** Sends a signal to process 1 while it loads; its exit code, or the signal that ended it. */
+/** Sends a signal to process 1 while it loads; returns its exit code or ending signal. */
 async function endedWhileLoading(args: readonly string[], name: NodeJS.Signals) {
   const program = [process.execPath, 'services/main.ts', ...args];
   const child = spawn('unshare', [...AS_PROCESS_1, ...program], {
@@ -53,7 +56,7 @@ for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
   });
 }
 
-run('a command that gets SIGTERM while it starts ends as shells report it', async () => {
+run('a command that gets SIGTERM during its start exits as shells report it', async () => {
   assert.is(await endedWhileLoading(['ctl', 'nodes'], 'SIGTERM'), 128 + 15);
 });
 

@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type ProcessRun, runMain } from '#test/support/process-run';
 
-/** Asserts that a run ended with one line on standard error, and answers the line. */
+/** Asserts that a run ended with one line on standard error; returns the line. */
 async function complaintOf(run: ProcessRun, code = 1): Promise<string> {
   assert.is(await run.ended, code, run.stderr());
   assert.is(run.stdout(), '');
@@ -13,7 +13,7 @@ async function complaintOf(run: ProcessRun, code = 1): Promise<string> {
   return lines[0] ?? '';
 }
 
-/** Takes a port until disposed. */
+/** Occupies a port until disposed. */
 async function takenPort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -21,7 +21,7 @@ async function takenPort() {
   return { port, [Symbol.asyncDispose]: async () => void server.close() };
 }
 
-const taken = suite('when a port is taken');
+const taken = suite('when a port is in use');
 
 for (const [part, variableOf] of [
   ['standalone', (port: number) => ({ SERVICE_PORT: `${port}` })],
@@ -75,14 +75,14 @@ for (const [name, value, why] of [
 }
 
 // Report 37: a misspelt variable was refused without the name that was meant.
-variable('a misspelt name is refused with the name that is like it', async () => {
+variable('a misspelt name is rejected with the similar valid name', async () => {
   const unlike = await complaintOf(runMain(['standalone'], { SERVICE_WHATEVER_ELSE: '1' }));
   assert.is(unlike, 'configuration: SERVICE_WHATEVER_ELSE: no such variable');
   const like = await complaintOf(runMain(['ctl', 'nodes'], { SERVICE_PROT: '8000' }));
   assert.match(like, /^configuration: SERVICE_PROT: .* \(did you mean SERVICE_PORT\?\)$/);
 });
 
-variable('an address that is not of this machine ends it with one line', async () => {
+variable('an address of another machine is rejected with one line', async () => {
   const line = await complaintOf(runMain(['standalone'], { SERVICE_HOST: '192.0.2.1' }));
   assert.match(line, /^SERVICE_HOST: 192\.0\.2\.1 is not an address of this machine/);
 });
@@ -108,7 +108,7 @@ for (const [name, value, storage] of [
   });
 }
 
-const part = suite('when it is not said what to run');
+const part = suite('when no part is named');
 
 for (const argv of [[], ['sandalone'], ['standalone', '--port=1'], ['toString'], ['--help']]) {
   part(`"main.ts ${argv.join(' ')}" prints the usage and ends with 2`, async () => {
@@ -137,7 +137,7 @@ const SECRET = { SERVICE_CLUSTER_SECRET: 'the secret of this test' };
 
 const waiting = suite('when an edge finds no engine');
 
-/** Ports that nothing listens on: those of servers that have just closed. */
+/** An address without a listener, whose server has just closed. */
 async function silentAddress(): Promise<string> {
   await using gone = await takenPort();
   return `127.0.0.1:${gone.port}`;
@@ -145,7 +145,7 @@ async function silentAddress(): Promise<string> {
 
 const waitsOf = (run: ProcessRun) => run.log().filter(({ msg }) => msg.startsWith('waiting'));
 
-waiting('it says what it waits for', async () => {
+waiting('it logs what it waits for', async () => {
   const [engine, limiter] = [await silentAddress(), await silentAddress()];
   const addresses = {
     ...SECRET,
@@ -160,7 +160,7 @@ waiting('it says what it waits for', async () => {
   assert.is(run.stdout(), '');
 });
 
-waiting('it says only what is missing, and starts when that has come', async () => {
+waiting('it logs only what is missing, and starts once that is available', async () => {
   const limiter = runMain(['limiter']);
   await limiter.says(/ready/);
   const limiterAddress = /grpc ([^,\s]+)/.exec(limiter.stdout())?.[1] ?? '';
@@ -180,7 +180,7 @@ waiting('it says only what is missing, and starts when that has come', async () 
   }
 });
 
-waiting('it does not start without the secret that all edges share', async () => {
+waiting('it does not start without the common secret of all edges', async () => {
   const run = runMain(['edge']);
   assert.is(await run.ended, 1);
   assert.match(run.stderr(), /^configuration: SERVICE_CLUSTER_SECRET: .+\n$/);

@@ -10,19 +10,19 @@ import { createInstance, observationAt } from '#test/support/scene';
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
-/** Within which a deletion must have reached every table, in seconds, and what the test waits more. */
+/** Maximum seconds until a deletion has reached every table, and extra waiting time of the test. */
 const DELETION_S = 20;
 const SLACK_S = 10;
 
-/** After how many idle seconds instances are stored and leave memory. The least there is. */
+/** Idle seconds until instances are stored and evicted: the minimum setting. */
 const IDLE_S = 30;
 
-/** The metric that says how many are in memory. */
+/** Metric of instances in memory. */
 const ACTIVE = 'identity_actors_active{actor="instance"';
 
 const LIMITED = { limiters: ['limiter'] };
 
-/** Observations of an instance: more than its head takes. */
+/** Observations of an instance: more than its head holds. */
 const OBSERVATIONS = 40;
 
 let cluster: OwnCluster;
@@ -33,10 +33,10 @@ const ids: Record<'deleted' | 'headless' | 'chunkless' | 'whole', string> = {
   chunkless: '',
   whole: '',
 };
-/** What only the deleted instance's caller has ever written, each in another field. */
+/** Texts written only by the deleted instance's caller, each in another field. */
 const TEXTS = ['a-name-to-forget', 'a-description-to-forget', 'a-context-to-forget'];
 
-const stored = suite('instances whose every row is stored');
+const stored = suite('instances with every row stored');
 
 stored.before(async () => {
   const variablesOf = () => ({ SERVICE_ACTOR_IDLE_S: String(IDLE_S) });
@@ -58,7 +58,7 @@ stored.after(async () => {
   await cluster?.[Symbol.asyncDispose]();
 });
 
-/** Observes an instance, each with a context, every tenth call with a key. */
+/** Observes an instance with contexts; every tenth call has a key. */
 async function observe(id: string): Promise<void> {
   for (let seconds = 0; seconds < 2 * OBSERVATIONS; seconds += 2) {
     const headers = seconds % 20 === 0 ? { 'idempotency-key': `key-${id}-${seconds}` } : {};
@@ -76,8 +76,8 @@ async function observe(id: string): Promise<void> {
   }
 }
 
-/** Waits until no instance is in memory, and so everything is stored. */
-/** Waits until as many are in memory, which an engine counts once a second. */
+/** Waits until no instance is in memory, so that everything is stored. */
+/** Waits until this number is in memory; an engine counts once a second. */
 async function active(
   isEnough: (count: number) => boolean,
   otherwise: string,
@@ -99,8 +99,8 @@ function read(id: string, part = '') {
 }
 
 /**
- * Whether only the marker, the removed line of the listing, and the audit trail, which keeps that it was
- * made and deleted, name the instance.
+ * Whether only permitted traces name the instance: tombstone, removed listing entry, and audit
+ * trail.
  */
 function isForgotten(found: readonly Trace[]): boolean {
   return found.every(
@@ -108,7 +108,7 @@ function isForgotten(found: readonly Trace[]): boolean {
   );
 }
 
-stored('a deletion leaves nothing of it in any table but its marker, in time', async () => {
+stored('a deletion in time leaves only the tombstone in the tables', async () => {
   const before = new Set((await traces()).map(({ table }) => table));
   for (const table of ['heads', 'history', 'answers', 'listings']) {
     assert.ok(before.has(table), `the scan finds nothing in ${table}`);
@@ -120,14 +120,14 @@ stored('a deletion leaves nothing of it in any table but its marker, in time', a
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     found = await traces();
   }
-  // The journal's rows count as well: its low-water mark is past them by then.
+  // Journal rows count too: the low-water mark has passed them by then.
   const left = found.map((trace) => `${trace.found} in ${trace.table}`);
   assert.ok(isForgotten(found), left.slice(0, 20).join(', '));
   assert.is((await read(ids.whole, '/history?limit=100')).body.data.length, OBSERVATIONS);
 });
 
 stored(
-  'a head that is damaged is 500 with its reason in the log, and others are served',
+  'a damaged head is answered 500 with the reason in the log, and other instances are served',
   async () => {
     await damage(session, 'heads', ids.headless);
     const answer = await read(ids.headless);
@@ -141,20 +141,20 @@ stored(
   },
 );
 
-stored('a chunk that is damaged is 500 where it is read, and nowhere else', async () => {
+stored('a damaged chunk is 500 where it is read, and nowhere else', async () => {
   await damage(session, 'history', ids.chunkless);
   const answer = await read(ids.chunkless, '/history?limit=100');
   assert.equal([answer.status, answer.body.error], [500, 'internal']);
   const text = `the chunk of observations up to \\d+ of ${ids.chunkless} does not match`;
   await engine().says(new RegExp(text));
   assert.is((await read(ids.chunkless)).status, 200);
-  // The newest are in the head.
+  // The newest rows are in the head.
   assert.is((await read(ids.chunkless, '/history?limit=3')).body.data.length, 3);
   assert.is((await read(ids.whole, '/history?limit=100')).body.data.length, OBSERVATIONS);
   assert.match(await verified(ids.chunkless), new RegExp(text));
 });
 
-stored('what is whole is verified', async () => {
+stored('intact instances are verified', async () => {
   assert.match(await verified(ids.whole), /40 observations .* come to the head, bit for bit/);
 });
 
@@ -166,7 +166,7 @@ function engine(): ProcessRun {
   return run;
 }
 
-/** What `ctl verify` says. */
+/** Output of `ctl verify`. */
 async function verified(id: string): Promise<string> {
   const run = runMain(['ctl', 'verify', id], cluster.variables);
   await run.ended;

@@ -15,7 +15,7 @@ import { refusalOf } from '#test/support/settled';
 const CERTIFICATES = 'test/grpc/certificates';
 const MEMBER = join(CERTIFICATES, 'member');
 
-/** A folder with these files of those processes, until disposed. */
+/** A folder with these certificate files, until disposed. */
 function folderOf(files: Record<string, string>) {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-tls-'));
   for (const [file, from] of Object.entries(files)) {
@@ -24,7 +24,7 @@ function folderOf(files: Record<string, string>) {
   return { folder, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
 }
 
-/** Asserts that a folder of these files ends a process with one line that names its variable. */
+/** Asserts that a process with these files ends with one line that names the variable. */
 async function assertRefused(
   role: string,
   variable: string,
@@ -47,7 +47,7 @@ const OURS = allOf('member');
 const { 'tls.key': _, ...KEYLESS } = OURS;
 const { 'ca.crt': __, ...UNTRUSTING } = KEYLESS;
 
-const unusable = suite('certificates that are of no use');
+const unusable = suite('unusable certificates');
 
 for (const [what, files, complaint] of [
   ['without a key', KEYLESS, /tls\.key cannot/],
@@ -90,14 +90,14 @@ for (const [what, files, complaint] of [
 
 const served = suite('edge, engine and limiter with certificates');
 
-served('serve as without', async () => {
+served('serve as without certificates', async () => {
   await using service = await startProcesses({ SERVICE_TLS_FOLDER: MEMBER });
   const caller = await newCaller(service);
   const id = await createInstance(caller);
   assert.is((await process(caller, id, observationAt(0))).snapshot.cycle, 1);
 });
 
-served('serve with a certificate of their role each', async () => {
+served('serve with a certificate per role', async () => {
   const as = (role: string) => ({ SERVICE_TLS_FOLDER: join(CERTIFICATES, role) });
   const engine = runMain(['engine'], as('engine'));
   const limiter = runMain(['limiter'], as('limiter'));
@@ -120,7 +120,7 @@ served('serve with a certificate of their role each', async () => {
   }
 });
 
-served('refuse, count and log what a role may not ask', async () => {
+served('refuse, count and log calls that a role may not make', async () => {
   const engine = runMain(['engine'], { SERVICE_TLS_FOLDER: join(CERTIFICATES, 'engine') });
   await engine.says(/ready/);
   const file = (name: string) => readFileSync(join(CERTIFICATES, 'edge', name));
@@ -142,7 +142,7 @@ served('refuse, count and log what a role may not ask', async () => {
   assert.is(await engine.ended, 0, engine.stderr());
 });
 
-served('let no client in that shows none', async () => {
+served('refuse a client without a certificate', async () => {
   const engine = runMain(['engine'], { SERVICE_TLS_FOLDER: MEMBER });
   await engine.says(/ready/);
   const address = addressIn(engine, 'grpc');
@@ -162,7 +162,7 @@ served('let no client in that shows none', async () => {
 
 for (const each of [unusable, served]) each.run();
 
-/** All that a process has. */
+/** All certificate files of a process. */
 function allOf(who: string): Record<string, string> {
   const files = ['ca.crt', 'tls.crt', 'tls.key'];
   return Object.fromEntries(files.map((file) => [file, `${who}/${file}`]));

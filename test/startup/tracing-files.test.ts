@@ -5,12 +5,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { runMain } from '#test/support/process-run';
 
-/** A port of loopback at which nothing listens. */
+/** A loopback port without a listener. */
 const SERVICE_OTLP_ENDPOINT = 'https://127.0.0.1:9';
 
 const PREFIX = 'OTEL_EXPORTER_OTLP';
 
-const unreadable = suite('a file of certificates for the collector that cannot be read');
+const unreadable = suite('an unreadable certificate file for the collector');
 
 for (const [what, paths, complaint] of [
   ['is not there', { CERTIFICATE: 'no.pem' }, 'CERTIFICATE: no.pem cannot be read (ENOENT)'],
@@ -31,7 +31,7 @@ for (const [what, paths, complaint] of [
   });
 }
 
-/** Starts a process with these variables, and ends it when it serves. */
+/** Starts a process with these variables and stops it once ready. */
 async function startsWith(variables: Record<string, string>): Promise<void> {
   const run = runMain(['standalone'], variables);
   await run.says(/Admin +http\S+ /);
@@ -39,13 +39,13 @@ async function startsWith(variables: Record<string, string>): Promise<void> {
   assert.is(await run.ended, 0);
 }
 
-unreadable('is of no interest where no collector is named', async () => {
+unreadable('is ignored without a collector', async () => {
   await startsWith({ [`${PREFIX}_CERTIFICATE`]: 'no.pem' });
 });
 
-const readable = suite('files of certificates for the collector');
+const readable = suite('certificate files for the collector');
 
-readable('are taken where they can be read, and a blank name is none', async () => {
+readable('are used if readable, and a blank name means none', async () => {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-authority-'));
   const file = join(folder.path, 'ca.pem');
   writeFileSync(file, 'an authority');

@@ -11,13 +11,13 @@ import { runMain } from '#test/support/process-run';
 import { createInstance, observationAt } from '#test/support/scene';
 import type { Service } from '#test/support/service';
 
-/** Says on standard error what a process loads of the tracer; prom-client itself needs the API. */
+/** Logs the tracer modules that a process loads; prom-client itself needs the API. */
 const WATCHED = `--import "data:text/javascript,import{registerHooks}from'node:module';registerHooks({load(url,context,next){if(url.includes('@opentelemetry/sdk'))console.error('loaded',url);return next(url,context)}})"`;
 
-/** A port of loopback at which nothing listens. */
+/** A loopback port without a listener. */
 const NOWHERE = 'http://127.0.0.1:9';
 
-/** One observation through a process with these variables. */
+/** Makes one observation with a process with these variables. */
 async function observedWith(variables: Record<string, string>) {
   const run = runMain(['standalone'], { NODE_OPTIONS: WATCHED, ...variables });
   await run.says(/Admin +http\S+ /);
@@ -59,9 +59,9 @@ for (const [name, variables] of [
   });
 }
 
-const away = suite('with a collector that is away');
+const away = suite('with an absent collector');
 
-away('requests are answered as usual, their trace is named, and the process ends', async () => {
+away('requests are answered as usual with a trace id, and the process exits', async () => {
   const { answer, tookMs, code, log } = await observedWith({
     SERVICE_OTLP_ENDPOINT: NOWHERE,
     SERVICE_TRACE_RATIO: '1',
@@ -73,12 +73,12 @@ away('requests are answered as usual, their trace is named, and the process ends
   assert.match(log, /loaded \S*@opentelemetry/);
 });
 
-const asked = suite('with a collector that asks who calls');
+const asked = suite('with a collector that authenticates its callers');
 
-/** What a collector has heard: address and headers of the first message, and its body. */
+/** Content of a collector's first message: address, headers and body. */
 type Heard = { readonly said: readonly unknown[]; readonly body: string };
 
-/** A collector that answers what it has read, so that a process that has ended was heard. */
+/** A collector that answers after reading, so that a stopped process's messages arrived. */
 async function openCollector() {
   let first: Heard | undefined;
   const collector = createServer(async (request, response) => {
@@ -100,7 +100,7 @@ async function openCollector() {
   };
 }
 
-asked('it hears what the file of headers says', async () => {
+asked('it receives the headers of the configured file', async () => {
   using collector = await openCollector();
   using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-headers-'));
   const file = join(folder.path, 'headers');
@@ -114,7 +114,7 @@ asked('it hears what the file of headers says', async () => {
 });
 
 // Report 31: the service ignored the variables that operators set for every program.
-asked('it hears what the variables of OpenTelemetry say', async () => {
+asked('it receives the settings of the OpenTelemetry variables', async () => {
   using collector = await openCollector();
   await observedWith({
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.address,
@@ -131,7 +131,7 @@ asked('it hears what the variables of OpenTelemetry say', async () => {
   assert.not.match(body, 'identity-standalone');
 });
 
-asked('it hears nothing where the sampler of OpenTelemetry records nothing', async () => {
+asked('it receives nothing if the OpenTelemetry sampler records nothing', async () => {
   using collector = await openCollector();
   const { answer } = await observedWith({
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.address}/somewhere`,
@@ -142,7 +142,7 @@ asked('it hears nothing where the sampler of OpenTelemetry records nothing', asy
   assert.is(collector.heard(), undefined);
 });
 
-const wrong = suite('when tracing is configured wrongly');
+const wrong = suite('when tracing is misconfigured');
 
 for (const [name, value] of [
   ['SERVICE_OTLP_ENDPOINT', ''],

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { runMain } from '#test/support/process-run';
 
-/** Bugs that a signal sets free in a real process: what Node loads before it. */
+/** Preloaded modules with bugs that a signal triggers in a real process. */
 const BUGS = {
   'an error that nothing caught': [
     'uncaughtException',

@@ -5,7 +5,7 @@ import { ConfigError, describeVariables, readConfig } from '#config';
 
 const variables = suite('the variables');
 
-variables('all have a meaning, and none is a secret with a default', () => {
+variables('all have descriptions, and no secret has a default', () => {
   for (const { name, fallback, meaning } of describeVariables()) {
     assert.match(name, /^(?:SERVICE|OTEL)_[A-Z_]+$/);
     assert.match(meaning, /^[A-Za-z`/].*\.$/, name);
@@ -13,7 +13,7 @@ variables('all have a meaning, and none is a secret with a default', () => {
   }
 });
 
-variables('left out mean their defaults', () => {
+variables('have their defaults if unset', () => {
   const config = readConfig({ PATH: '/bin' });
   for (const { name, fallback } of describeVariables()) {
     const value = config[name as keyof typeof config];
@@ -21,7 +21,7 @@ variables('left out mean their defaults', () => {
   }
 });
 
-variables('that are set are taken as typed', () => {
+variables('have their typed values if set', () => {
   const config = readConfig({
     SERVICE_PORT: '65535',
     SERVICE_DOCS_ENABLED: 'true',
@@ -34,7 +34,7 @@ variables('that are set are taken as typed', () => {
   assert.is(config.SERVICE_ENGINE_ADDRESS, '[::1]:8100');
 });
 
-variables('of retention take every plan that there is, and as many days as an account', () => {
+variables('of retention accept every existing plan, and the same days as an account', () => {
   for (const plan of Object.keys(INSTANCES_OF)) {
     for (const days of [1, RETENTION_DAYS_MAX]) {
       const config = readConfig({ SERVICE_RETENTION_DAYS: `${plan}=${days}` });

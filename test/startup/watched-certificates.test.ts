@@ -14,13 +14,13 @@ import { TEST_ORIGIN } from '#test/support/test-logger';
 const CERTIFICATES = 'test/grpc/certificates';
 const root = mkdtempSync(join(tmpdir(), 'rotated-'));
 
-/** When the certificates of the tests expire, and their authorities. Source: make.sh there. */
+/** Expiry of the test certificates and their authorities. Source: make.sh there. */
 const END_S = Date.UTC(2124, 0, 1) / 1_000;
 const EXPIRED_END_S = Date.UTC(2024, 0, 2) / 1_000;
 
 const pem = (from: string): string => readFileSync(join(CERTIFICATES, from), 'utf8');
 
-/** A folder with the files of a holder, and what a process would watch it with. */
+/** A folder with a holder's files, and a watch on it. */
 function newScene(holder = 'member') {
   const folder = mkdtempSync(join(root, 'of-'));
   const take = (file: string, from: string) => cpSync(join(CERTIFICATES, from), join(folder, file));
@@ -48,9 +48,9 @@ const engine = (folder: string) => readConfig({ SERVICE_TLS_FOLDER: folder });
 const END = 'tls_certificate_expiry_timestamp_seconds';
 const FAILURES = 'credential_reload_failures_total';
 
-const reloaded = suite('certificates that are renewed while the process runs');
+const reloaded = suite('certificates renewed while the process runs');
 
-reloaded('are used, with what they and their authorities end at shown', async () => {
+reloaded('are loaded, and metrics show their expiry and that of their authorities', async () => {
   const { folder, takeAll, clock, credentials, lines, seriesOf } = newScene();
   const tls = wireTlsOf(engine(folder), { credentials, clock }, 'engine');
   assert.is(String(tls?.current.certificate), pem('member/tls.crt'));
@@ -68,7 +68,7 @@ reloaded('are used, with what they and their authorities end at shown', async ()
   );
 });
 
-reloaded('may trust two authorities, of which the first end is shown', async () => {
+reloaded('may trust two authorities, and metrics show the earlier expiry', async () => {
   const { folder, put, clock, credentials, seriesOf } = newScene();
   const tls = wireTlsOf(engine(folder), { credentials, clock }, 'engine');
   put('ca.crt', pem('stranger/ca.crt') + pem('member/ca.crt') + pem('expired/tls.crt'));
@@ -122,7 +122,7 @@ for (const [what, change, why] of [
   });
 }
 
-reloaded('are of use when the certificate comes some looks before its key', async () => {
+reloaded('are loaded if the key arrives some polls after the certificate', async () => {
   const { folder, take, clock, credentials, lines } = newScene();
   const tls = wireTlsOf(engine(folder), { credentials, clock }, 'engine');
   take('tls.crt', 'engine/tls.crt');
@@ -136,7 +136,7 @@ reloaded('are of use when the certificate comes some looks before its key', asyn
   );
 });
 
-const clients = suite('certificates that are shown to a store');
+const clients = suite('client certificates for a store');
 
 clients('are renewed likewise', async () => {
   const { folder, takeAll, clock, credentials, seriesOf } = newScene();
@@ -150,7 +150,7 @@ clients('are renewed likewise', async () => {
   assert.equal(await seriesOf(END), ends);
 });
 
-clients('are missing if they are taken away, but not if there never were any', async () => {
+clients('are reported missing if removed, but not if never present', async () => {
   const { folder, clock, credentials, lines, seriesOf } = newScene();
   const config = readConfig({ SERVICE_NATS_TLS_FOLDER: folder });
   const tls = clientTlsOf(config, 'SERVICE_NATS_TLS_FOLDER', { credentials, clock });
@@ -174,7 +174,7 @@ const secrets = suite('a secret that changes while the process runs');
 
 const [OLD, NEW] = ['8c9f0e5d27b146a3f0d1c2b3a4958677', '1b7e6d5c4f3a29180716253443526170'];
 
-secrets('is used, and only if a start would take it', async () => {
+secrets('is loaded only if it would be accepted at start', async () => {
   const { folder, put, clock, credentials, lines, seriesOf } = newScene();
   put('secret', `${OLD}\n`);
   const config = readConfig({ SERVICE_CLUSTER_SECRET_FILE: join(folder, 'secret') });
@@ -204,7 +204,7 @@ secrets('is used, and only if a start would take it', async () => {
   }
 });
 
-secrets('that can be guessed is refused in production', async () => {
+secrets('that can be guessed is rejected in production', async () => {
   const { folder, put, clock, credentials, lines } = newScene('edge');
   const path = join(folder, 'secret');
   put('secret', `${OLD}\n`);
@@ -220,7 +220,7 @@ secrets('that can be guessed is refused in production', async () => {
   assert.match(lines[0]?.why ?? '', /^SERVICE_CLUSTER_SECRET_FILE: .+ can be guessed/);
 });
 
-secrets('that is a password goes with its user', async () => {
+secrets('that is a password belongs to its user', async () => {
   const { folder, put, clock, credentials } = newScene();
   put('password', 'first one\n');
   const config = readConfig({
@@ -235,7 +235,7 @@ secrets('that is a password goes with its user', async () => {
   assert.equal(shown?.current, { username: 'engine', password: 'second one' });
 });
 
-secrets('that is no file stays as it is', () => {
+secrets('that is not in a file stays unchanged', () => {
   const { credentials } = newScene();
   const config = readConfig({ SERVICE_CLUSTER_SECRET: `${OLD},${NEW}` });
   const reading = { credentials, service: 'engine' };
