@@ -28,7 +28,7 @@ type Rule = {
   readonly ports: readonly Port[];
 };
 
-/** A NetworkPolicy, as far as tests look at it. */
+/** Tested fields of a NetworkPolicy. */
 export type Policy = {
   readonly podSelector: Selector;
   readonly policyTypes: readonly string[];
@@ -36,7 +36,7 @@ export type Policy = {
   readonly egress?: readonly Rule[];
 };
 
-/** A pod of the service, as the policies of the stores see one. */
+/** A pod of the service, as selected by the stores' policies. */
 const ofService = (component: string) => ({
   namespace: { 'kubernetes.io/metadata.name': 'identity-engine' },
   pod: {
@@ -45,7 +45,7 @@ const ofService = (component: string) => ({
   },
 });
 
-/** Pods of other namespaces that arrows name. */
+/** Pods of other namespaces in allowed connections. */
 const ELSEWHERE: Readonly<Record<string, { readonly namespace: Labels; readonly pod: Labels }>> = {
   edge: ofService('edge'),
   engine: ofService('engine'),
@@ -74,15 +74,15 @@ const ELSEWHERE: Readonly<Record<string, { readonly namespace: Labels; readonly 
   },
 };
 
-/** Addresses that no pod has. The one of the cache is fixed by the documentation of Kubernetes. */
+/** Addresses without a pod. Kubernetes' documentation fixes the cache's address. */
 const ADDRESSES: Readonly<Record<string, string>> = { '169.254.20.10/32': 'names of the host' };
 
-/** The other end of a rule's way, by selectors that would let in all: they name nothing. */
+/** Missing selectors, which match everything. */
 const ALL: Selector = {};
 
 /**
- * All that the policies of an overlay let pods do, as `a -> b:port/protocol`, in one direction. Throws
- * for what a policy can say that is not understood here, because it would open more than is seen.
+ * All connections that an overlay's policies allow in one direction, as `a -> b:port/protocol`.
+ * Throws for unsupported parts of a policy, which might allow more.
  */
 export function allowedArrows(
   manifests: readonly Manifest[],
@@ -95,7 +95,7 @@ export function allowedArrows(
     direction === 'ingress' ? (['from', 'Ingress'] as const) : (['to', 'Egress'] as const);
   const policies = ofKind(manifests, 'NetworkPolicy').map(({ spec }) => spec as unknown as Policy);
   const arrows = policies
-    // Rules of a type that a policy does not name have no effect.
+    // Rules of a type outside `policyTypes` have no effect.
     .filter(({ policyTypes }) => policyTypes.includes(type))
     .flatMap((policy) => {
       const own = pods.filter(({ labels }) => selects(policy.podSelector, labels));
@@ -119,7 +119,7 @@ export function allowedArrows(
   return [...new Set(arrows.map(textOf))].toSorted();
 }
 
-/** Whom a peer means, by the names of arrows. */
+/** Names of the pods that a peer selects. */
 function namesOf(
   peer: Peer,
   pods: readonly { readonly name: string; readonly labels: Labels }[],

@@ -1,28 +1,28 @@
 import { CALLERS } from '#grpc/tls';
 import { SERVING } from '#test/kubernetes/manifest';
 
-/** Who may open connections to whom: all that the network between pods lets through. */
+/** An allowed network connection between pods. */
 export type Arrow = {
   readonly from: string;
   readonly to: string;
   readonly port: number;
-  /** TCP unless given. */
+  /** Default TCP. */
   readonly protocol?: 'TCP' | 'UDP';
 };
 
 const GRPC = { engine: 8_100, limiter: 8_200 } as const;
 const METRICS = 9_464;
 
-/** The arrows of the architecture. What is not here, a policy must not allow. */
+/** Connections of the architecture; policies must allow no others. */
 export const ARROWS: readonly Arrow[] = [
   { from: 'balancer', to: 'edge', port: 8_000 },
   { from: 'balancer', to: 'console', port: 8_002 },
   { from: 'edge', to: 'limiter', port: GRPC.limiter },
   { from: 'edge', to: 'engine', port: GRPC.engine },
-  // Engines keep each other's listings, and look whether a silent one is dead; limiters likewise.
+  // Engines keep each other's listings and probe silent peers; limiters likewise.
   { from: 'engine', to: 'engine', port: GRPC.engine },
   { from: 'limiter', to: 'limiter', port: GRPC.limiter },
-  // The console does for members what an edge does for keys.
+  // The console calls the limiter for members as an edge does for keys.
   { from: 'console', to: 'limiter', port: GRPC.limiter },
   { from: 'console', to: 'engine', port: GRPC.engine },
   { from: 'ctl', to: 'engine', port: GRPC.engine },
@@ -40,15 +40,15 @@ export const ARROWS: readonly Arrow[] = [
   ...SERVING.map((to) => ({ from: 'prometheus', to, port: METRICS })),
 ];
 
-/** Who answers for names in a cluster: CoreDNS, a cache on each host, or OpenShift's own. */
+/** DNS servers in a cluster: CoreDNS, a cache on each host, or OpenShift's own. */
 export const NAMES: readonly Omit<Arrow, 'from'>[] = [
   { to: 'names', port: 53 },
   { to: 'names of the host', port: 53 },
-  // Behind the Service's port 53: policies see where a connection really goes.
+  // Behind the Service's port 53: policies apply to the pod's port.
   { to: 'names of OpenShift', port: 5_353 },
 ].flatMap((arrow) => [arrow, { ...arrow, protocol: 'UDP' as const }]);
 
-/** Between processes of the service: what mutual TLS lets a role call, as arrows. */
+/** Connections that mutual TLS allows between the service's roles. */
 export function arrowsOfRoles(): readonly Arrow[] {
   const arrows = Object.entries(CALLERS).flatMap(([method, callers]) => {
     const service = /\.(Engine|Limiter|Admin)\//.exec(method)?.[1];
@@ -66,7 +66,7 @@ export function arrowsOfRoles(): readonly Arrow[] {
                 { from, to: 'limiter', port: GRPC.limiter },
               ];
         default:
-          // Health is for operators' tools.
+          // The health service is for operators' tools.
           return [];
       }
     });
@@ -74,7 +74,7 @@ export function arrowsOfRoles(): readonly Arrow[] {
   return [...new Map(arrows.map((arrow) => [textOf(arrow), arrow])).values()];
 }
 
-/** An arrow as one reads it. */
+/** Text form of a connection. */
 export function textOf({ from, to, port, protocol = 'TCP' }: Arrow): string {
   return `${from} -> ${to}:${port}/${protocol}`;
 }

@@ -8,22 +8,22 @@ import type { KubernetesPrograms } from '#deploy/local/kubernetes-install';
 import { type LocalServer, type ServerCommand, startServer } from '#deploy/local/local-server';
 import { type Answer, runCommand } from '#test/kubernetes/run-command';
 
-/** Starting takes some three seconds; the rest is a busy machine. Milliseconds. */
+/** Maximum start time in milliseconds; usually three seconds. */
 const READY_MS_MAX = 90_000;
 
-/** Who asks; it is known on this machine only, and the server ends with the test. */
+/** Token of the administrator, valid on this machine until the test ends. */
 const TOKEN = 'administrator';
 
-/** A Kubernetes without containers on loopback, until it is disposed. */
+/** A Kubernetes control plane without containers on loopback, until disposed. */
 export type ControlPlane = AsyncDisposable & {
   readonly kubeconfig: string;
-  /** Runs kubectl against it. */
+  /** Runs kubectl against this control plane. */
   kubectl(args: readonly string[], input?: string): Promise<Answer>;
 };
 
 /**
- * Starts etcd, an API server with its admission, controllers, scheduler and the kubelet of nodes that do
- * not exist, on free ports of loopback, with everything in `folder`.
+ * Starts etcd, an API server with admission, controllers, scheduler, and simulated kubelets, on
+ * free loopback ports with all data in `folder`.
  */
 export async function startControlPlane(
   programs: KubernetesPrograms,
@@ -145,7 +145,7 @@ function apiServerArguments(place: {
   ];
 }
 
-/** Rejects while no process listens at the port. */
+/** Rejects if no process listens on the port. */
 function reached(port = 0): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
@@ -156,7 +156,7 @@ function reached(port = 0): Promise<void> {
   });
 }
 
-/** Rejects while the API server says that it is not ready. Its certificate is of its own making. */
+/** Rejects until the API server is ready. Its certificate is self-signed. */
 function readyAt(port = 0): Promise<void> {
   const headers = { authorization: `Bearer ${TOKEN}` };
   const options = { host: '127.0.0.1', port, path: '/readyz', headers, rejectUnauthorized: false };

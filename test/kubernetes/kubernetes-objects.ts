@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ControlPlane } from '#test/kubernetes/control-plane';
 
-/** A pod that is there, as far as tests look at it. */
+/** Tested fields of a pod. */
 type Pod = {
   readonly metadata: {
     readonly name: string;
@@ -17,11 +17,11 @@ type Pod = {
   };
 };
 
-/** How long controllers may take for what has no wait of its own, in milliseconds. */
+/** Timeout of controllers in milliseconds. */
 const WAIT_MS_MAX = 60_000;
 const LOOK_MS = 250;
 
-/** What a test does with the objects of a cluster. */
+/** Operations on a cluster's objects. */
 export class KubernetesObjects {
   readonly #plane: ControlPlane;
 
@@ -29,7 +29,7 @@ export class KubernetesObjects {
     this.#plane = plane;
   }
 
-  /** Runs kubectl and answers what it wrote; rejects with what it complained of. */
+  /** Runs kubectl and returns its output; rejects with its error. */
   async kubectl(args: readonly string[], input?: string): Promise<string> {
     const { isOk, out, err } = await this.#plane.kubectl(args, input);
     if (!isOk) throw new Error(`kubectl ${args.join(' ')}: ${err}`);
@@ -41,7 +41,7 @@ export class KubernetesObjects {
     return await this.kubectl(['apply', ...args]);
   }
 
-  /** Applies manifests, each of whose fields must be known, and answers the warnings. */
+  /** Applies manifests with strict field validation and returns the warnings. */
   async apply(manifests: string): Promise<string> {
     const args = ['apply', '--validate=strict', '--filename', '-'];
     const { isOk, err } = await this.#plane.kubectl(args, manifests);
@@ -49,7 +49,7 @@ export class KubernetesObjects {
     return err;
   }
 
-  /** A node that does not exist. */
+  /** Adds a simulated node. */
   async addNode(number: number, zone: string): Promise<void> {
     const name = `node-${number}`;
     const size = { cpu: '64', memory: '512Gi', pods: '110' };
@@ -65,7 +65,7 @@ export class KubernetesObjects {
     );
   }
 
-  /** A volume for the one claim of the local overlay. */
+  /** Adds a volume for the claim of the local overlay. */
   async addVolume(): Promise<void> {
     const spec = {
       capacity: { storage: '5Gi' },
@@ -76,7 +76,7 @@ export class KubernetesObjects {
     await this.kubectl(['create', '--filename', '-'], JSON.stringify(volume));
   }
 
-  /** The pods of a component that are not about to go, by name. */
+  /** Pods of a component that are not terminating, by name. */
   async pods(namespace: string, component: string): Promise<readonly Pod[]> {
     const selector = `app.kubernetes.io/component=${component}`;
     const args = ['-n', namespace, 'get', 'pods', '--selector', selector, '--output', 'json'];
@@ -84,14 +84,14 @@ export class KubernetesObjects {
     return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   }
 
-  /** Says of a pod that it is ready or not, as its kubelet would. */
+  /** Sets a pod's readiness, like its kubelet. */
   async setReady(namespace: string, name: string, status: 'True' | 'False'): Promise<void> {
     const patch = JSON.stringify({ status: { conditions: [{ type: 'Ready', status }] } });
     const what = ['patch', 'pod', name, '--subresource=status', '--patch', patch];
     await this.kubectl(['-n', namespace, ...what]);
   }
 
-  /** Waits until something is so. */
+  /** Polls until the condition is met. */
   async until(what: string, isSo: () => Promise<boolean>): Promise<void> {
     const endMs = performance.now() + WAIT_MS_MAX;
     while (!(await isSo())) {

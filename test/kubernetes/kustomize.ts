@@ -18,14 +18,14 @@ const { program, lack } = await installedKustomize(printNothing).then(
   },
 );
 
-/** uvu's `suite`, or one that skips its tests where kustomize cannot be had. */
+/** uvu's `suite`, or one with skipped tests if kustomize is not available. */
 export const suite = suiteUnless(lack);
 
-/** Every overlay as it would be applied; empty lists without kustomize. */
+/** Every rendered overlay; empty without kustomize. */
 export const OVERLAY_MANIFESTS: readonly (readonly [Overlay, readonly Manifest[]])[] = OVERLAYS.map(
   (overlay) => [overlay, program === undefined ? [] : rendered(program, overlay)],
 );
 
-/** Production with every component that no overlay has; empty without kustomize. */
+/** Production with every optional component; empty without kustomize. */
 export const WITH_EVERY_COMPONENT: readonly Manifest[] =
   program === undefined ? [] : renderedWithEveryComponent(program);

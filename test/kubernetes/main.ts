@@ -22,17 +22,17 @@ import {
 import { runCommand } from '#test/kubernetes/run-command';
 
 /*
- * Applies every overlay to a real API server with its controllers and its scheduler, on nodes that do
- * not exist: pods are admitted, scheduled and replaced as anywhere, and run nothing.
+ * Applies every overlay to a real API server with controllers and scheduler, on simulated nodes:
+ * pods are admitted, scheduled and replaced, but run nothing.
  * Usage: node test/kubernetes/main.ts
  */
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
-/** Kinds whose schemas are not Kubernetes' own: the API server has their definitions. */
+/** Custom resource kinds, whose definitions the API server has. */
 const CUSTOM_KINDS = 'Certificate,Issuer,PodMonitor,PrometheusRule';
 
-/** How long a rolling update of three pods may take, 30 s between them. */
+/** Timeout of a rolling update of three pods, 30 s apart. */
 const ROLLOUT = '--timeout=300s';
 
 const print = (line: string): void => console.log(line);
@@ -51,7 +51,7 @@ const overlays = OVERLAYS.map((overlay) => {
 });
 const production = overlays.at(-1)?.namespace ?? '';
 
-/** As `kubectl apply` reads several. */
+/** Concatenates manifests for `kubectl apply`. */
 const textOf = (...manifests: readonly object[]): string => {
   return manifests.map((each) => stringify(each)).join('---\n');
 };
@@ -81,9 +81,9 @@ for (const release of KUBERNETES_RELEASES) {
 
 const cluster = suite('a real API server');
 
-cluster('has the definitions of the operators, and nodes in three zones', async () => {
+cluster("has the operators' definitions, and nodes in three zones", async () => {
   for (const file of readdirSync(programs.definitions)) {
-    // Larger than an annotation may be.
+    // Server-side: too large for the annotation of client-side apply.
     await objects.applied(['--server-side', '--filename', join(programs.definitions, file)]);
   }
   await objects.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s']);
@@ -114,7 +114,7 @@ for (const { overlay, manifests, namespace } of overlays) {
       };
       const { console: ofConsole, ...others } = await keys();
       assert.ok(ofConsole);
-      // As a release without consoles has left it.
+      // State left by a release without consoles.
       const patch = '[{"op":"remove","path":"/data/console"}]';
       const lacking = ['patch', 'secret', 'nats-passwords', '--type', 'json', '--patch', patch];
       await objects.kubectl(['-n', namespace, ...lacking]);
@@ -124,7 +124,7 @@ for (const { overlay, manifests, namespace } of overlays) {
       assert.match(Buffer.from(added ?? '', 'base64').toString(), /^n[0-9a-f]{64}$/);
       assert.equal(kept, others);
       const warnings = await objects.apply(textOf(...manifests));
-      // Pod Security only warns about what makes pods.
+      // Pod Security only warns about workload objects.
       assert.is(warnings, '');
     },
   );
@@ -161,7 +161,7 @@ for (const { overlay, manifests, namespace } of overlays) {
   });
 }
 
-cluster('has the stores of production in its own words', async () => {
+cluster('accepts the stores of production', async () => {
   const options = ['--dry-run=server', '--validate=strict'];
   await objects.applied(['-f', 'deploy/kubernetes/stores/namespace.yaml']);
   await objects.applied([...options, '-f', 'deploy/kubernetes/stores/certificates.yaml']);
@@ -185,14 +185,14 @@ for (const { overlay, manifests, namespace } of overlays) {
   });
 }
 
-cluster('puts the three engines of production onto three hosts', async () => {
+cluster("schedules production's three engines on three hosts", async () => {
   const engines = await objects.pods(production, 'engine');
   assert.is(new Set(engines.map(({ spec }) => spec.nodeName)).size, 3);
 });
 
 const drain = suite('a drain of production');
 
-drain('waits for an engine that is not ready, and then goes on', async () => {
+drain('waits for an unready engine, then continues', async () => {
   const [first, second] = await objects.pods(production, 'engine');
   assert.ok(first && second);
   await objects.setReady(production, first.metadata.name, 'False');
@@ -217,7 +217,7 @@ drain('waits for an engine that is not ready, and then goes on', async () => {
   await objects.kubectl(['uncordon', node]);
 });
 
-const update = suite('an update of the image of production');
+const update = suite('an image update of production');
 
 for (const name of ['engine', 'limiter']) {
   update(`replaces one ${name} after the other, 30 s apart`, async () => {
@@ -268,7 +268,7 @@ for (const name of ['edge', 'console']) {
   });
 }
 
-update('takes every component that no overlay has, once the finished job is deleted', async () => {
+update('accepts every optional component, once the finished job is deleted', async () => {
   await objects.kubectl(['-n', production, 'delete', 'job', 'migrate']);
   const manifests = textOf(...renderedWithEveryComponent(kustomize));
   const args = ['apply', '--dry-run=server', '--validate=strict', '--filename', '-'];
@@ -280,14 +280,14 @@ update.after(async () => await plane[Symbol.asyncDispose]());
 
 for (const each of [schemas, cluster, drain, update]) each.run();
 
-/** The pod template of a workload, with an empty folder for each volume that it claims. */
+/** Pod template of a workload, with an empty folder per claimed volume. */
 function withClaims({ template, volumeClaimTemplates = [] }: Manifest['spec']): PodTemplate {
   const claims = volumeClaimTemplates.map(({ metadata: { name } }) => ({ name, emptyDir: {} }));
   const volumes = [...(template.spec.volumes ?? []), ...claims];
   return { ...template, spec: { ...template.spec, volumes } };
 }
 
-/** A pod as a workload would make it. */
+/** A pod as its workload would create it. */
 function podOf(name: string, namespace: string, { metadata, spec }: PodTemplate): object {
   const named = { ...metadata, name: `${name}-tried`, namespace };
   return { apiVersion: 'v1', kind: 'Pod', metadata: named, spec };

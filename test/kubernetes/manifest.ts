@@ -67,7 +67,7 @@ export type PodTemplate = {
   };
 };
 
-/** A manifest, as far as tests look at it; which fields it has, its kind says. */
+/** Tested fields of a manifest; the kind determines the fields. */
 export type Manifest = {
   readonly apiVersion: string;
   readonly kind: string;
@@ -92,18 +92,18 @@ export type Manifest = {
   };
 };
 
-/** The components that serve: all but `migrate` and `ctl`. */
+/** Serving components: all except `migrate` and `ctl`. */
 export const SERVING: readonly string[] = ['edge', 'engine', 'limiter', 'console'];
 
-/** What has a pod template. */
+/** Kinds with a pod template. */
 export const WORKLOADS = ['Deployment', 'StatefulSet', 'Job'];
 
-/** An overlay as `kubectl apply -k` would apply it. */
+/** An overlay as rendered by `kubectl apply -k`. */
 export function rendered(kustomize: string, overlay: Overlay): readonly Manifest[] {
   return renderedFolder(kustomize, `deploy/kubernetes/overlays/${overlay}`);
 }
 
-/** Production with every component that no overlay has. */
+/** Production with every optional component. */
 export function renderedWithEveryComponent(kustomize: string): readonly Manifest[] {
   return renderedFolder(kustomize, 'test/kubernetes/every-component');
 }
@@ -114,23 +114,23 @@ function renderedFolder(kustomize: string, folder: string): readonly Manifest[] 
   return manifestsIn(text);
 }
 
-/** The manifests of a text with several documents. */
+/** Manifests of a multi-document text. */
 export function manifestsIn(text: string): readonly Manifest[] {
   return parseAllDocuments(text).map((document) => document.toJS() as Manifest);
 }
 
-/** Those of one kind. */
+/** Manifests of the given kinds. */
 export function ofKind(manifests: readonly Manifest[], ...kinds: readonly string[]): Manifest[] {
   return manifests.filter(({ kind }) => kinds.includes(kind));
 }
 
-/** What a CronJob makes when it is time. */
+/** Job that a CronJob creates. */
 export function jobOf({ metadata, spec }: Manifest): Manifest {
   const { jobTemplate } = spec as unknown as { readonly jobTemplate: Pick<Manifest, 'spec'> };
   return { apiVersion: 'batch/v1', kind: 'Job', metadata, spec: jobTemplate.spec };
 }
 
-/** Whether a selector, or a Service's plain labels, choose something with these labels. */
+/** Whether a selector, or a Service's plain labels, match these labels. */
 export function selects(selector: Selector, labels: Labels): boolean {
   const { matchLabels = {}, matchExpressions = [] } = selector;
   return (
@@ -152,26 +152,26 @@ function holds({ operator, values = [] }: MatchExpression, label: string | undef
   }
 }
 
-/** The container of the service in a pod; throws for a pod of something else. */
+/** The service's container in a pod; throws for other pods. */
 export function serviceContainer({ spec }: PodTemplate): Container {
   const found = spec.containers.find(({ name }) => name === 'service');
   if (found === undefined) throw new Error('the pod has no container of the service');
   return found;
 }
 
-/** The workloads of the service itself: its stores have containers of another name. */
+/** Workloads of the service, without the stores' workloads. */
 export function ownWorkloads(manifests: readonly Manifest[]): readonly Manifest[] {
   return ofKind(manifests, ...WORKLOADS).filter(({ spec }) =>
     spec.template.spec.containers.some(({ name }) => name === 'service'),
   );
 }
 
-/** What a workload is in the service: its component. */
+/** Component label of a workload. */
 export function componentOf({ metadata }: Manifest): string {
   return metadata.labels?.['app.kubernetes.io/component'] ?? '';
 }
 
-/** Every variable that Kubernetes sets for the container, as far as its value is known before it runs. */
+/** Variables that Kubernetes sets for the container, where the value is known statically. */
 export function variablesOf(
   { env = [], envFrom = [] }: Container,
   manifests: readonly Manifest[],
@@ -188,7 +188,7 @@ export function variablesOf(
   return Object.assign({}, ...maps, Object.fromEntries(own));
 }
 
-/** What the fields of a pod look like. */
+/** Sample values of pod fields. */
 const FIELDS: Readonly<Record<string, string>> = {
   'metadata.name': 'engine-0',
   'status.podIP': '10.0.0.1',

@@ -16,15 +16,15 @@ import {
 
 const TRACES = 'deploy/kubernetes/components/traces';
 
-const roles = suite('the arrows of the architecture');
+const roles = suite('the allowed connections of the architecture');
 
-roles('between processes are those that mutual TLS lets through', () => {
+roles('between processes equal those of mutual TLS', () => {
   const services = ['engine', 'limiter'];
   const between = ARROWS.filter(({ to, port }) => services.includes(to) && port !== 9_464);
   assert.equal(between.map(textOf).toSorted(), arrowsOfRoles().map(textOf).toSorted());
 });
 
-roles('lead to a collector where the component of traces is added', () => {
+roles('include a collector if the tracing component is added', () => {
   const read = (file: string) => parse(readFileSync(`${TRACES}/${file}`, 'utf8'));
   const [{ literals }] = read('kustomization.yaml').configMapGenerator;
   const settings = literals.map((pair: string) => pair.split('='));
@@ -41,9 +41,9 @@ roles('lead to a collector where the component of traces is added', () => {
 
 roles.run();
 
-const reading = suite('what a policy lets through');
+const reading = suite('the connections allowed by a policy');
 
-/** Of one pod `edge`, the arrows in that a rule of its policy means. */
+/** Incoming connections that a rule of the policy of pod `edge` allows. */
 function arrowsIn(rule: object, more: object = {}): string[] {
   const labels = { 'app.kubernetes.io/component': 'edge' };
   const template = { metadata: { labels }, spec: { containers: [] } };
@@ -56,12 +56,12 @@ function arrowsIn(rule: object, more: object = {}): string[] {
 
 const from = [{ podSelector: {} }];
 
-reading('is of the protocol that it names, and TCP if it names none', () => {
+reading('have the named protocol, TCP by default', () => {
   const ports = [{ port: 1 }, { port: 2, protocol: 'UDP' }];
   assert.equal(arrowsIn({ from, ports }), ['edge -> edge:1/TCP', 'edge -> edge:2/UDP']);
 });
 
-reading('is nothing in a direction that it does not rule', () => {
+reading('are none in a direction outside its types', () => {
   assert.equal(arrowsIn({ from, ports: [{ port: 1 }] }, { policyTypes: ['Egress'] }), []);
 });
 
@@ -101,7 +101,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
   const wanted = (isHere: (name: string) => boolean, side: 'from' | 'to') =>
     ARROWS.filter((arrow) => isHere(arrow[side])).map(textOf);
 
-  policies('is closed for every pod, in both directions, where no policy opens it', () => {
+  policies('denies all traffic of every pod by default, in both directions', () => {
     const closing = ofKind(manifests, 'NetworkPolicy')
       .map(({ spec }) => spec as unknown as Policy)
       .filter(({ podSelector }) => Object.keys(podSelector).length === 0)
@@ -112,14 +112,14 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     );
   });
 
-  policies('lets exactly the arrows of the architecture in', () => {
+  policies("allows exactly the architecture's incoming connections", () => {
     assert.equal(
       allowedArrows(manifests, 'ingress'),
       wanted((name) => here.includes(name), 'to').toSorted(),
     );
   });
 
-  policies('lets exactly the arrows of the architecture out, and questions for names', () => {
+  policies("allows exactly the architecture's outgoing connections, and DNS", () => {
     const names = here.flatMap((from) => NAMES.map((arrow) => textOf({ from, ...arrow })));
     const arrows = wanted((name) => here.includes(name), 'from');
     assert.equal(allowedArrows(manifests, 'egress'), [...arrows, ...names].toSorted());

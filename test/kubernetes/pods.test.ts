@@ -22,11 +22,11 @@ import {
   variablesOf,
 } from '#test/kubernetes/manifest';
 
-/** What of a container's memory V8's old space may take, so that the rest fits beside it. */
+/** Minimum share of memory for V8's old space, and maximum share, so that the rest fits. */
 const HEAP_SHARE_MIN = 0.6;
 const HEAP_SHARE_MAX = 0.75;
 
-/** What idle actors may take of the heap, and how many kinds of them a process has. */
+/** Maximum share of the heap for idle actors, and kinds of actors per process. */
 const ACTORS_SHARE_MAX = 0.7;
 const KINDS: Readonly<Record<string, number>> = { engine: 2, limiter: 1 };
 
@@ -36,7 +36,7 @@ const image = stagesOf(readFileSync('deploy/Containerfile', 'utf8')).at(-1);
 assert.ok(image);
 const { variables: IMAGE_VARIABLES } = startOf(image);
 
-/** The Secrets and their keys that `make-secrets.sh` makes. */
+/** Secrets and keys created by `make-secrets.sh`. */
 const SECRETS = new Map(
   [
     ...readFileSync('deploy/kubernetes/make-secrets.sh', 'utf8').matchAll(
@@ -53,7 +53,7 @@ const mebibytes = (text = ''): number => {
   return Number(number) * (unit === 'G' ? 1_024 : 1);
 };
 
-/** What a file of a pod is: a key of a Secret, or of a ConfigMap. */
+/** Source of a file in a pod: a key of a Secret or ConfigMap. */
 function fileIn({ spec }: PodTemplate, path: string): { source: string; key: string } | undefined {
   const mounts = spec.containers.flatMap(({ volumeMounts = [] }) => volumeMounts);
   const mount = mounts.find(({ mountPath }) => mountPath === dirname(path));
@@ -66,7 +66,7 @@ function fileIn({ spec }: PodTemplate, path: string): { source: string; key: str
   return key === undefined ? undefined : { source, key };
 }
 
-/** The environment of the pod's process, with a file of this machine for each that it mounts. */
+/** Environment of the pod's process, with a local file for each mounted one. */
 function environmentOf(workload: Manifest, manifests: readonly Manifest[]) {
   const { template } = workload.spec;
   const environment = { ...IMAGE_VARIABLES, ...variablesOf(serviceContainer(template), manifests) };
@@ -90,7 +90,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     const serves = SERVING.includes(component);
     const pod = suite(`a pod of ${component} in the overlay ${overlay}`);
 
-    pod('runs a part that there is', () => {
+    pod('runs an existing role', () => {
       if (component === 'ctl') return assert.equal(container.command?.slice(0, 1), ['node']);
       assert.is(container.command, undefined);
       assert.equal(container.args, [component]);
@@ -99,7 +99,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     });
 
     pod(
-      'gives its process only variables that it knows, and nothing that production refuses',
+      'gives its process only variables that it knows, and nothing that production rejects',
       () => {
         const config = readConfig(environmentOf(workload, manifests));
         const environment = overlay === 'local' ? 'development' : 'production';
@@ -112,7 +112,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     );
 
     pod(
-      'has a volume for each mount, a mount for each volume, and certificates where it looks',
+      'has a volume for each mount, a mount for each volume, and certificates at configured paths',
       () => {
         const mounts = (container.volumeMounts ?? []).map(({ name }) => name);
         const volumes = (template.spec.volumes ?? []).map(({ name }) => name);
@@ -132,7 +132,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
       },
     );
 
-    pod('keeps its secrets from other users, and gets none that it does not need', () => {
+    pod('protects its secrets from other users, and receives only the required ones', () => {
       for (const { secret, name } of template.spec.volumes ?? []) {
         if (secret !== undefined) assert.is(secret.defaultMode, 0o440, name);
       }
@@ -149,7 +149,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
       assert.is(template.spec.automountServiceAccountToken, false);
     });
 
-    pod('opens the ports that its process listens on', () => {
+    pod('opens the ports on which its process listens', () => {
       if (!serves) return assert.is(container.ports, undefined);
       const config = readConfig(environmentOf(workload, manifests));
       const own = {
@@ -169,12 +169,12 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
       );
     });
 
-    pod('takes no refused connection for the end of another one', () => {
+    pod('does not treat a refused connection as a dead peer', () => {
       assert.is(readConfig(environmentOf(workload, manifests)).SERVICE_NODE_DIRECT, false);
     });
 
     if (serves) {
-      pod('is asked at paths that are served, and no probe asks another process', async () => {
+      pod('is probed at existing paths of its own process', async () => {
         const unready = { names: [], isReady: () => false, notes: () => [] };
         const options = { host: '127.0.0.1', port: 0, metrics: createMetrics(), ...unready };
         await using server = await serveOps(options);
@@ -187,7 +187,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
         assert.is(await asked(container.readinessProbe), 503, 'what is not ready says so');
       });
 
-      pod('has the time that it takes to leave', () => {
+      pod('has enough time for a clean stop', () => {
         const { terminationGracePeriodSeconds: grace = 30 } = template.spec;
         const waitS = container.lifecycle?.preStop.sleep.seconds ?? 0;
         assert.ok(waitS >= 5, `${waitS} s`);
@@ -195,7 +195,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
       });
     }
 
-    pod('has a heap that its memory holds, with room for what is beside it', () => {
+    pod('has a heap that fits its memory, with room for the rest', () => {
       const { NODE_OPTIONS = '' } = environmentOf(workload, manifests);
       const heap = Number(/^--max-old-space-size=(\d+)$/.exec(NODE_OPTIONS)?.[1]);
       const memory = mebibytes(container.resources.limits['memory']);
@@ -213,7 +213,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
 
 const certificates = suite('the certificates of the processes');
 
-certificates('name each role and nothing else, and are signed by an authority of their own', () => {
+certificates('name exactly one role each, and have their own authority', () => {
   const file = 'deploy/kubernetes/components/tls/certificates.yaml';
   assert.ok(existsSync(file));
   const made = ofKind(manifestsIn(readFileSync(file, 'utf8')), 'Certificate').map(({ spec }) => {

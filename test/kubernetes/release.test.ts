@@ -5,16 +5,16 @@ import { type Manifest, type Selector, selects } from '#test/kubernetes/manifest
 
 const LABEL = 'app.kubernetes.io/component';
 
-/** The section of the document that says how a release is brought to a cluster. */
+/** Section of the document about deploying a release. */
 const [, section = ''] =
   /\n## A new release\n([\s\S]*?)\n## /.exec(readFileSync('docs/kubernetes.md', 'utf8')) ?? [];
 
-/** The selectors of that section, in their order, with what is waited for after each. */
+/** Selectors of the section in order, with the rollouts awaited after each. */
 const steps = [
   ...section.matchAll(/^apply (?:'(.+?)'|(\S+))(?: && kubectl rollout status (\S+))?(?: &&)?$/gm),
 ];
 
-/** The selector that kubectl makes of this text. */
+/** Parses a kubectl selector. */
 function selectorOf(text: string): Selector {
   const [, key = '', list = ''] = /^(\S+) notin \((.*)\)$/.exec(text) ?? [];
   if (key !== '') {
@@ -33,19 +33,19 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     return manifests.filter(({ metadata }) => selects(selector, metadata.labels ?? {}));
   });
 
-  release('applies every object, each in one step', () => {
+  release('applies every object in exactly one step', () => {
     const applied = chosen.flat().map(nameOf);
     assert.equal(applied.toSorted(), manifests.map(nameOf).toSorted());
   });
 
-  release('begins with the settings and the tables, before all that serves', () => {
+  release('begins with settings and tables, before all serving pods', () => {
     const [first = []] = chosen;
     assert.ok(first.some(({ kind }) => kind === 'ConfigMap'));
     assert.ok(first.map(nameOf).includes('Job migrate'));
     assert.not.ok(first.some(({ metadata }) => metadata.labels?.['identity-engine/serves']));
   });
 
-  release('goes on with limiters, engines, edges and consoles, and waits for each', () => {
+  release('continues with limiters, engines, edges and consoles, and waits for each', () => {
     const nodes = ['StatefulSet limiter', 'StatefulSet engine'];
     const wanted = [...nodes, 'Deployment edge', 'Deployment console'];
     const [, ...serving] = chosen;

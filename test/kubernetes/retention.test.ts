@@ -3,10 +3,10 @@ import { COMMANDS } from '#ctl/ctl';
 import { OVERLAY_MANIFESTS, suite } from '#test/kubernetes/kustomize';
 import { jobOf, ofKind, type PodTemplate } from '#test/kubernetes/manifest';
 
-/** A CronJob, as far as tests look at it. */
+/** Tested fields of a CronJob. */
 type CronJob = { readonly schedule: string; readonly concurrencyPolicy: string };
 
-/** What it makes. */
+/** Its job template. */
 type Job = { readonly activeDeadlineSeconds: number; readonly template: PodTemplate };
 
 const DAY_S = 86_400;
@@ -19,7 +19,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     return jobOf(found).spec as unknown as Job;
   };
 
-  daily('is applied once a day, one run at a time, by a command that there is', () => {
+  daily('runs daily, one run at a time, with an existing command', () => {
     assert.is(others.length, 0);
     const { activeDeadlineSeconds, template } = job();
     assert.ok(found);
@@ -34,7 +34,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     assert.equal(command?.args, []);
   });
 
-  daily('runs in a pod as that of ctl, with its files, variables, confinement and size', () => {
+  daily("runs in a pod like ctl's, with its files, variables, restrictions and size", () => {
     const { metadata, spec } = job().template;
     const [ctl] = ofKind(manifests, 'Deployment').filter(({ metadata }) => metadata.name === 'ctl');
     assert.ok(ctl);

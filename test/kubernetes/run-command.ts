@@ -1,29 +1,28 @@
 import { spawn } from 'node:child_process';
 
-/** Longer than any wait that a test names to kubectl itself: one that hangs ends. Milliseconds. */
+/** Timeout in milliseconds, above every wait passed to kubectl. */
 const RUN_MS_MAX = 360_000;
 
-/** How a command ended and what it wrote. */
+/** Exit status and output of a command. */
 export type Answer = { readonly isOk: boolean; readonly out: string; readonly err: string };
 
-/** What a command is given. */
+/** Inputs of a command. */
 export type Given = {
   readonly input?: string;
-  /** Added to this process's own environment. */
+  /** Additional environment variables. */
   readonly env?: Readonly<Record<string, string>>;
   readonly msMax?: number;
 };
 
 /**
- * Runs a program to its end. One that takes longer than it may is ended with all that it has started,
- * and is one that failed.
+ * Runs a program to its end. After the timeout, kills it with its children and reports a failure.
  */
 export async function runCommand(
   program: string,
   args: readonly string[],
   { input = '', env = {}, msMax = RUN_MS_MAX }: Given = {},
 ): Promise<Answer> {
-  // A group of its own: a shell that is ended leaves what it runs, which keeps its output open.
+  // Own process group: children of a killed shell would keep its output open.
   const child = spawn(program, [...args], { env: { ...process.env, ...env }, detached: true });
   const written = { out: '', err: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => (written.out += text));
@@ -51,6 +50,6 @@ function endGroup(leader: number | undefined): void {
   try {
     process.kill(-leader, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // The process group has already ended.
   }
 }

@@ -19,10 +19,10 @@ const NATS_SETTINGS = 'deploy/kubernetes/overlays/local/nats.conf';
 const READY_MS_MAX = 20_000;
 const ANSWER_MS_MAX = 2_000;
 
-/** A cluster that has no secrets, and shows what is created in it. */
+/** Fake kubectl for a cluster without secrets; prints created objects. */
 const KUBECTL = '#!/bin/sh\ncase "$*" in *" get "*) exit 1 ;; *) echo ---; cat ;; esac\n';
 
-/** A cluster with the secrets of a release that had no console, which shows what is changed in them. */
+/** Fake kubectl for a cluster with the secrets of a release without a console; prints changes. */
 const KUBECTL_OF_BEFORE = `#!/bin/sh
 case "$*" in
   *" get "*data.console*) ;;
@@ -32,10 +32,12 @@ case "$*" in
 esac
 `;
 
-/** Hexadecimal as it may come by chance, that NATS would take for a number. */
+/** Random hexadecimal text that NATS would parse as a number. */
 const NUMBERS = ['3e55', '12345678', '0'];
 
-/** What the script makes in a cluster without secrets; random numbers are `random` where it is given. */
+/**
+ * Secrets created by the script in a cluster without secrets. `random` replaces the random numbers.
+ */
 async function madeSecrets(random?: string): Promise<Readonly<Record<string, Secret>>> {
   const made = ofKind(manifestsIn(await scriptOutput(KUBECTL, random)), 'Secret');
   return Object.fromEntries(
@@ -46,7 +48,7 @@ async function madeSecrets(random?: string): Promise<Readonly<Record<string, Sec
   );
 }
 
-/** What the script prints where `kubectl` is this program. */
+/** Output of the script with this program as `kubectl`. */
 async function scriptOutput(kubectl: string, random?: string): Promise<string> {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-secrets-'));
   const program = (name: string, text: string): void => {
@@ -66,7 +68,7 @@ type Secret = Readonly<Record<string, unknown>>;
 
 const secrets = plainSuite('the secrets that the script makes');
 
-secrets('are random, each another one, and strings for YAML', async () => {
+secrets('are random, distinct, and YAML strings', async () => {
   const made = await madeSecrets();
   assert.equal(Object.keys(made), ['cluster-secret', 'nats-passwords', 'cassandra-password']);
   const values = Object.values(made).flatMap((secret) => Object.values(secret));
@@ -74,7 +76,7 @@ secrets('are random, each another one, and strings for YAML', async () => {
   for (const value of values) assert.match(String(value), /^n?[0-9a-f]{64}$/);
 });
 
-secrets('have passwords of NATS that begin as no number does', async () => {
+secrets('have NATS passwords that do not begin like a number', async () => {
   for (const random of [undefined, ...NUMBERS]) {
     const { 'nats-passwords': passwords = {} } = await madeSecrets(random);
     assert.equal(Object.keys(passwords), ['edge', 'engine', 'limiter', 'console', 'ctl']);
@@ -82,14 +84,14 @@ secrets('have passwords of NATS that begin as no number does', async () => {
   }
 });
 
-secrets('are strings in the manifest, whatever they look like', async () => {
+secrets('are strings in the manifest, whatever their value', async () => {
   for (const random of NUMBERS) {
     const values = Object.values(await madeSecrets(random)).flatMap((each) => Object.values(each));
     for (const value of values) assert.type(value, 'string');
   }
 });
 
-secrets('get a key that they lack, and keep those that are there', async () => {
+secrets('gain a missing key and keep existing ones', async () => {
   const out = await scriptOutput(KUBECTL_OF_BEFORE);
   const changes = out.split('\n').filter((line) => !/^secret\/\S+ is there$|^$/.test(line));
   const [what = '', , value = '', ...others] = changes;
@@ -101,7 +103,7 @@ secrets('get a key that they lack, and keep those that are there', async () => {
 secrets.run();
 
 const { suite } = natsOrSkip();
-const nats = suite('NATS of the local overlay, with passwords from its environment');
+const nats = suite('NATS of the local overlay, with passwords from the environment');
 
 for (const random of NUMBERS) {
   nats(`starts and knows each role when chance has made ${random}`, async () => {
@@ -133,7 +135,7 @@ for (const random of NUMBERS) {
   });
 }
 
-/** What the server answers to a ping of this user. */
+/** Server's answer to a ping of this user. */
 async function answerTo(port: number, user: string, pass: unknown): Promise<string> {
   const socket = connect({ host: '127.0.0.1', port });
   const signal = AbortSignal.timeout(ANSWER_MS_MAX);

@@ -22,9 +22,9 @@ type Scaler = {
   }[];
 };
 
-const components = suite('the components that no overlay has');
+const components = suite('the optional components');
 
-components('scale edges by what the edge measures of itself, besides the processor', () => {
+components('scale edges by their own metrics besides CPU', () => {
   const [scaler] = ofKind(WITH_EVERY_COMPONENT, 'HorizontalPodAutoscaler');
   assert.ok(scaler);
   const { metrics } = scaler.spec as unknown as Scaler;
@@ -35,7 +35,7 @@ components('scale edges by what the edge measures of itself, besides the process
   assert.ok('edge_inflight' in METRICS);
 });
 
-components('label what the chart of Prometheus selects by the name of its release', () => {
+components("have the labels that Prometheus' chart selects by release name", () => {
   const watched = ofKind(WITH_EVERY_COMPONENT, 'PodMonitor', 'PrometheusRule');
   assert.equal(
     watched.map(({ kind, metadata }) => [kind, metadata.labels?.['release']]),
@@ -43,7 +43,7 @@ components('label what the chart of Prometheus selects by the name of its releas
   );
 });
 
-components('let processes reach a collector', () => {
+components('allow connections to a collector', () => {
   const policies = ofKind(WITH_EVERY_COMPONENT, 'NetworkPolicy').map((each) => each.metadata.name);
   assert.ok(policies.includes('to-collector'));
 });
@@ -62,7 +62,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
   };
 
   parts(
-    'are an edge, an engine, a limiter, a console, ctl and a migration, in one namespace',
+    'are an edge, an engine, a limiter, a console, ctl and a migration in one namespace',
     () => {
       const own = ownWorkloads(manifests).map((each) => `${each.kind} ${componentOf(each)}`);
       const wanted = SERVING.map((name) =>
@@ -77,7 +77,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     },
   );
 
-  parts('are chosen by their own selectors, and each by one workload only', () => {
+  parts('match their own selectors, and each belongs to one workload only', () => {
     for (const { kind, metadata, spec } of workloads) {
       if (kind === 'Job') continue;
       const names = chosen(spec.selector ?? {}).map((each) => each.metadata.name);
@@ -85,7 +85,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     }
   });
 
-  parts('are each reached by the Service of their name, at a port that their container has', () => {
+  parts('are reached by the Service of their name, at a container port', () => {
     const services = ofKind(manifests, 'Service');
     assert.ok(services.length >= SERVING.length);
     for (const { metadata, spec } of services) {
@@ -139,7 +139,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     });
   }
 
-  parts('have consoles as many as is said, each at the address that links lead to', () => {
+  parts('have the configured number of consoles, each at the public address', () => {
     const { spec } = one('Deployment', 'console');
     assert.ok((spec.replicas ?? 0) >= (overlay === 'local' ? 1 : 2));
     const { SERVICE_CONSOLE_ORIGIN: origin = '' } = variablesOf(
@@ -151,11 +151,11 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     assert.match(origin, overlay === 'local' ? /^http:\/\/127\.0\.0\.1:/ : /^https:/);
   });
 
-  parts('scale edges by what every cluster measures', () => {
+  parts('scale edges by metrics of every cluster', () => {
     const scaler = one('HorizontalPodAutoscaler', 'edge').spec as unknown as Scaler;
     const target = one(scaler.scaleTargetRef.kind, scaler.scaleTargetRef.name);
     assert.is(target.spec.replicas, undefined, 'applying it must not undo what was scaled');
-    // A metric that cannot be had keeps the autoscaler from scaling down.
+    // An unavailable metric prevents the autoscaler from scaling down.
     assert.equal(
       scaler.metrics.map(({ type, resource }) => [type, resource?.name]),
       [['Resource', 'cpu']],
@@ -163,7 +163,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
   });
 
   if (overlay !== 'local') {
-    parts('are scraped, those that serve, where they serve their metrics', () => {
+    parts('are scraped at their metrics port if they serve', () => {
       const { spec } = one('PodMonitor', 'identity-engine');
       const monitor = spec as unknown as {
         jobLabel: string;

@@ -9,7 +9,7 @@ import { type Labels, type Manifest, manifestsIn, OVERLAYS } from '#test/kuberne
 const FOLDER = 'deploy/kubernetes';
 const policies = manifestsIn(readFileSync(`${FOLDER}/stores/network-policies.yaml`, 'utf8'));
 
-/** The pods that the operator and the chart make, by the labels that they give them. */
+/** Pods of the operator and the chart, by their labels. */
 const PODS: Readonly<Record<string, Labels>> = {
   nats: { 'app.kubernetes.io/name': 'nats' },
   cassandra: { 'cassandra.datastax.com/cluster': 'cassandra' },
@@ -23,7 +23,7 @@ const pods = Object.entries(PODS).map(([name, labels]) => ({
   spec: { template: { metadata: { labels }, spec: { containers: [] } } },
 })) satisfies Manifest[];
 
-/** What the stores need besides the arrows of the architecture, as their own documents say. */
+/** Additional connections of the stores, from their own documents. */
 const OF_THEIR_OWN: readonly Arrow[] = [
   { from: 'nats', to: 'nats', port: 6_222 },
   { from: 'cassandra', to: 'cassandra', port: 7_000 },
@@ -37,14 +37,14 @@ const OF_THEIR_OWN: readonly Arrow[] = [
   { from: 'prometheus', to: 'cassandra', port: 9_103 },
 ];
 
-const network = suite('the network of the stores of production');
+const network = suite("the network of production's stores");
 
-network('is closed to every pod where no policy opens it', () => {
+network('denies all traffic of every pod by default', () => {
   const [first] = policies;
   assert.equal(first?.spec, { podSelector: {}, policyTypes: ['Ingress'] });
 });
 
-network('lets the service in by the arrows of the architecture, and what runs the stores', () => {
+network("admits the service by the architecture's connections, and the stores' operators", () => {
   const toStores = ARROWS.filter(({ to }) => ['nats', 'cassandra'].includes(to));
   assert.equal(
     allowedArrows([...pods, ...policies], 'ingress'),
@@ -52,7 +52,7 @@ network('lets the service in by the arrows of the architecture, and what runs th
   );
 });
 
-network('knows the service by the namespaces of its overlays, and is in that of the stores', () => {
+network('identifies the service by its namespaces, and belongs to that of the stores', () => {
   const inProduction = OVERLAYS.filter((overlay) => overlay !== 'local').map(
     (overlay) =>
       parse(readFileSync(`${FOLDER}/overlays/${overlay}/kustomization.yaml`, 'utf8')).namespace,

@@ -10,7 +10,7 @@ const STORES = 'deploy/kubernetes/stores';
 const LOCAL = 'deploy/kubernetes/overlays/local';
 const read = (path: string) => readFileSync(path, 'utf8');
 
-/** What the component of operated stores gives every process. */
+/** Variables that the component of managed stores sets for every process. */
 const given = Object.fromEntries(
   (
     parse(read('deploy/kubernetes/components/operated-stores/kustomization.yaml')) as {
@@ -24,7 +24,7 @@ type User = {
   readonly permissions: { readonly publish: unknown; readonly subscribe: readonly string[] };
 };
 
-/** Users and permissions of a configuration of NATS, as its own syntax has them. */
+/** Users and permissions in a NATS configuration. */
 function usersIn(conf: string): readonly User[] {
   return [...conf.matchAll(/user: (\w+), password: \$\w+([\s\S]*?)\n {6}}/g)].map(
     ([, user = '', text = '']) => {
@@ -40,7 +40,7 @@ function usersIn(conf: string): readonly User[] {
   );
 }
 
-/** The same server as the compose file has it. */
+/** The same server in the compose file. */
 function composed(name: string) {
   const container = composeFile().services[name];
   assert.ok(container, name);
@@ -51,7 +51,7 @@ const cassandra = suite('Cassandra of production');
 const { spec } = parse(read(`${STORES}/cassandra.yaml`), { merge: true });
 const [dataCenter] = spec.cassandra.datacenters;
 
-cassandra('has the settings without which no process starts there', () => {
+cassandra('has the settings required by every process', () => {
   for (const [name, { value }] of Object.entries(NEEDED_SETTINGS)) {
     assert.is(dataCenter.config.cassandraYaml[name], value, name);
   }
@@ -60,7 +60,7 @@ cassandra('has the settings without which no process starts there', () => {
   assert.is(dataCenter.racks.length, SAFE_REPLICATION);
 });
 
-cassandra('is where every process looks for it, under the name in its certificates', () => {
+cassandra('is at the configured address, with that name in its certificates', () => {
   const config = readConfig(given);
   assert.is(config.SERVICE_CASSANDRA_DATACENTER, dataCenter.metadata.name);
   assert.is(config.SERVICE_CASSANDRA_REPLICATION_FACTOR, SAFE_REPLICATION);
@@ -70,7 +70,7 @@ cassandra('is where every process looks for it, under the name in its certificat
   assert.ok(namesIn('cassandra').includes(config.SERVICE_CASSANDRA_TLS_NAME ?? ''));
 });
 
-cassandra('asks for passwords, and encrypts what leaves a node', () => {
+cassandra('requires passwords, and encrypts traffic between nodes', () => {
   const settings = dataCenter.config.cassandraYaml;
   assert.is(spec.auth, true);
   assert.is(settings.authenticator, 'PasswordAuthenticator');
@@ -78,7 +78,7 @@ cassandra('asks for passwords, and encrypts what leaves a node', () => {
   assert.equal(settings.server_encryption_options, { internode_encryption: 'all' });
 });
 
-cassandra('of the local overlay is that of the compose file', () => {
+cassandra('of the local overlay equals that of the compose file', () => {
   const { image, environment } = composed('cassandra');
   const [server] = parseAllDocuments(read(`${LOCAL}/cassandra.yaml`)).map((each) => each.toJS());
   const [container] = server.spec.template.spec.containers;
@@ -87,7 +87,7 @@ cassandra('of the local overlay is that of the compose file', () => {
   assert.equal(Object.fromEntries(variables), environment);
 });
 
-/** The names of a certificate of the stores. */
+/** Names in a store's certificate. */
 function namesIn(certificate: string): readonly string[] {
   const all = parseAllDocuments(read(`${STORES}/certificates.yaml`)).map((each) => each.toJS());
   return all.find(({ kind, metadata }) => kind === 'Certificate' && metadata.name === certificate)
@@ -97,7 +97,7 @@ function namesIn(certificate: string): readonly string[] {
 const nats = suite('NATS of production');
 const values = parse(read(`${STORES}/nats-values.yaml`));
 
-nats('grants each role what the document of the cluster says, and no more', () => {
+nats("grants each role exactly the permissions in the cluster's document", () => {
   const documented = usersIn(read('docs/cluster.md'));
   const users = documented.map(({ user }) => user).toSorted();
   assert.equal(users, ['console', 'ctl', 'edge', 'engine', 'limiter']);
@@ -108,7 +108,7 @@ nats('grants each role what the document of the cluster says, and no more', () =
   assert.equal(usersIn(read(`${LOCAL}/nats.conf`)), documented);
 });
 
-nats('is where every process looks for it, and speaks TLS from the first byte', () => {
+nats('is at the configured address, with TLS from the first byte', () => {
   const config = readConfig(given);
   const [url = ''] = config.SERVICE_NATS_URL ?? [];
   assert.ok(namesIn('nats').includes(new URL(url).hostname));
@@ -117,7 +117,7 @@ nats('is where every process looks for it, and speaks TLS from the first byte', 
   assert.ok(values.config.cluster.replicas >= 3);
 });
 
-nats('of the local overlay is that of the compose file', () => {
+nats('of the local overlay equals that of the compose file', () => {
   const { image } = composed('nats');
   const [server] = parseAllDocuments(read(`${LOCAL}/nats.yaml`)).map((each) => each.toJS());
   assert.is(server.spec.template.spec.containers[0].image, image);

@@ -2,18 +2,18 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What a proxy does to an answer before it passes it on. */
+/** Alters an answer in the proxy. */
 export type Alter = (answer: {
   readonly path: string;
-  /** The number of this answer, from 1. */
+  /** Number of this answer, from 1. */
   readonly number: number;
   readonly headers: Record<string, string | string[] | undefined>;
 }) => Altered | undefined;
 
-/** What becomes of it; `isCut`: its connection ends instead. */
+/** Altered answer; `isCut` closes the connection instead. */
 type Altered = { readonly status?: number; readonly delayMs?: number; readonly isCut?: boolean };
 
-/** A proxy in front of a service, which alters its answers; disposing it ends it. */
+/** Starts a proxy that alters a service's answers. */
 export async function alteringProxy(origin: string, alter: Alter) {
   let number = 0;
   const server = createServer((incoming, outgoing) => {

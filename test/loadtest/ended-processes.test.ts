@@ -14,7 +14,7 @@ import { textSummary } from '#loadtest/text-summary';
 import { verdictOf } from '#loadtest/verdict';
 import { goodFigures, usualScope } from '#test/loadtest/run-figures';
 
-/** What runs: `a=1 b=2`. */
+/** Running processes, such as `a=1 b=2`. */
 function pids(text: string): Map<string, number> {
   const pairs = text.split(' ').map((pair) => pair.split('='));
   return new Map(pairs.map(([name = '', pid]) => [name, Number(pid)]));
@@ -42,7 +42,7 @@ for (const [what, looks, killed, ended] of [
   });
 }
 
-/** Stands for k6: kills the process KILLED, if any, and ends when AWAITED has ended too. */
+/** Fake k6: kills the process KILLED, if set, and ends after AWAITED has ended. */
 const K6 = `#!/bin/sh
 echo 'load: begins'
 if [ -n "$KILLED" ]; then kill -9 "$KILLED"; fi
@@ -55,7 +55,7 @@ echo 'load: ends'
 
 type Ends = { readonly killed?: string; readonly awaited?: string };
 
-/** A load of this profile on three processes that stand for engines, of which some end meanwhile. */
+/** Sends a load of this profile while some of three fake engines end. */
 async function sentLoad(name: ProfileName, { killed = '', awaited = '' }: Ends) {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-ended-'));
   const cluster = clusterPlan({ folder: folder.path, ports: 26_000 });
@@ -85,9 +85,9 @@ async function sentLoad(name: ProfileName, { killed = '', awaited = '' }: Ends) 
   return { ...sent, pidOf };
 }
 
-const ended = suite('a process of the cluster that ends during a load');
+const ended = suite('a cluster process that ends during a load');
 
-ended('makes a soak void, however good its figures are, and its page names it', async () => {
+ended('voids a soak run despite good figures, and is named in the report', async () => {
   const { faults, pidOf } = await sentLoad('soak', { killed: 'engine2' });
   const named = `engine2 (process ${pidOf('engine2')})`;
   assert.equal(faults, [`${named} ended during the run`]);
@@ -99,12 +99,12 @@ ended('makes a soak void, however good its figures are, and its page names it', 
   assert.ok(text.includes(`**Void:** ${named} ended during the run.`), text);
 });
 
-ended('is no fault where none does', async () => {
+ended('is not reported if none ends', async () => {
   assert.equal((await sentLoad('soak', {})).faults, []);
 });
 
 ended(
-  'is none where it is the engine that `failover` kills, and one where another does',
+  'is expected for the engine that `failover` kills, and is a fault for any other engine',
   async () => {
     const alone = await sentLoad('failover', { awaited: 'engine1' });
     assert.equal(alone.faults, []);

@@ -2,8 +2,8 @@ import { suite as plainSuite } from 'uvu';
 import { installedK6 } from '#deploy/local/k6-install';
 
 /**
- * uvu's `suite` for tests that run k6; where it cannot be had its tests count as skipped. Throws on CI,
- * where nothing may be skipped. Fetching it takes minutes, so that CI does it before the tests.
+ * uvu's `suite` for tests with k6; skips the tests if k6 is not available. Throws on CI, where no
+ * test may be skipped. Fetching k6 takes minutes, so CI fetches it before the tests.
  */
 export async function k6OrSkip(name: string) {
   const real = plainSuite(name);

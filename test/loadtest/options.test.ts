@@ -8,7 +8,7 @@ const REMOTE = { BASE_URL: 'http://127.0.0.1:8000', API_KEY: 'svc_sk_x' };
 
 const options = suite('the variables of make load');
 
-options('are read with the units that they are given in', () => {
+options('are parsed with their units', () => {
   const { perS, seconds, address } = readOptions({
     ...REMOTE,
     ...{ PROFILE: 'average', RATE: '12.5', DURATION: '2m', BASE_URL: 'http://127.0.0.1:8000/v1/' },
@@ -57,9 +57,9 @@ const PRO = {
   ...{ cyclesLeft: 500_000, instancesMax: 100_000 },
 };
 
-const fit = suite('a run with nothing but a key');
+const fit = suite('a run with only a key');
 
-fit('keeps its fastest minute below the plan of the key, and says so', () => {
+fit("keeps its fastest minute below the key's plan, and notes it", () => {
   for (const name of ['average', 'stress', 'spike'] as const) {
     const { demand, notes } = fitToPlan({ name, perS: 100, seconds: 60 }, PRO);
     assert.ok(peakOf(demand) * 60 + 2 * instancesOf(demand) <= 300, `${name}: ${demand.perS}`);
@@ -67,7 +67,7 @@ fit('keeps its fastest minute below the plan of the key, and says so', () => {
   }
 });
 
-fit('keeps its cycles below what is left of the month, and says so', () => {
+fit('keeps its cycles below the remaining month, and notes it', () => {
   const { demand, notes } = fitToPlan(
     { name: 'average', perS: 1, seconds: 3_600 },
     {
@@ -79,12 +79,12 @@ fit('keeps its cycles below what is left of the month, and says so', () => {
   assert.match(notes.join('\n'), /^DURATION lowered .* 1000 cycles are left/);
 });
 
-fit('is as it was asked for where the plan is large enough', () => {
+fit('is unchanged if the plan is large enough', () => {
   const wanted = { name: 'smoke', perS: 1, seconds: 15 } as const;
   assert.equal(fitToPlan(wanted, PRO), { demand: wanted, notes: [] });
 });
 
-fit('is refused where the plan bears nothing of it', () => {
+fit('is refused if the plan allows nothing', () => {
   const free = { ...PRO, name: 'free', requestsPerMinute: 2 };
   assert.throws(
     () => fitToPlan({ name: 'spike', perS: 50, seconds: 60 }, free),
@@ -92,13 +92,13 @@ fit('is refused where the plan bears nothing of it', () => {
   );
 });
 
-fit('is refused to try a limit that it does not reach', () => {
+fit('is refused if it cannot reach the limit that it tests', () => {
   const wanted = { name: 'limiter', perS: 5, seconds: 60 } as const;
   assert.throws(() => fitToPlan(wanted, PRO), /admits 300 requests a minute, more than RATE=5/);
   assert.is(fitToPlan({ ...wanted, perS: 6 }, PRO).demand.perS, 6);
 });
 
-fit('has plans of its own for the limiter: half of what is offered', () => {
+fit('has its own plans for the limiter: half of the offered load', () => {
   const plans = limiterPlans({ name: 'limiter', perS: 40, seconds: 130 });
   assert.equal(plans, { requestsPerMinute: 600, cyclesPerMonth: 1_300 });
   const short = limiterPlans({ name: 'limiter', perS: 40, seconds: 10 });

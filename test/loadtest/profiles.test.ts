@@ -17,7 +17,7 @@ const usual = (name: ProfileName) => ({ name, ...PROFILES[name] });
 
 const profiles = suite('every profile');
 
-profiles('is one of the nine that are asked for', () => {
+profiles('is one of the nine documented ones', () => {
   const wanted = 'smoke average stress spike soak breakpoint failover limiter hot-instance';
   assert.equal(NAMES, wanted.split(' '));
 });
@@ -47,13 +47,13 @@ for (const name of NAMES) {
   });
 }
 
-profiles('goes to five times its rate in a spike', () => {
+profiles('multiplies its rate by five in a spike', () => {
   assert.is(peakOf({ name: 'spike', perS: 10, seconds: 60 }), 50);
 });
 
 const mix = suite('the mix');
 
-mix('has of every hundred calls as many of each kind as it says', () => {
+mix('has the stated share of each kind in every hundred calls', () => {
   const counts = new Map<string, number>();
   for (let n = 300; n < 400; n += 1) counts.set(kindOf(n), (counts.get(kindOf(n)) ?? 0) + 1);
   assert.equal(
@@ -64,7 +64,7 @@ mix('has of every hundred calls as many of each kind as it says', () => {
   );
 });
 
-mix('visits every instance once a round', () => {
+mix('visits every instance once per round', () => {
   for (const count of [1, 10, 200]) {
     for (const round of [0, 1, 7]) {
       const visits = Array.from({ length: count }, (_, n) => visitOf(round * count + n, count));
@@ -83,7 +83,7 @@ mix('gives an instance different calls in turn', () => {
   assert.is(kinds.size, Object.keys(MIX).length);
 });
 
-mix('leaves a batch room between two visits of an instance', () => {
+mix('leaves time for a batch between two visits of an instance', () => {
   const { body } = requestOf('batch', 'inst_0', { n: 0, instance: 0, second: 1_000 });
   const { observations } = JSON.parse(body ?? '');
   const times = observations.map(({ timestamp }: { timestamp: string }) => Date.parse(timestamp));
@@ -91,7 +91,7 @@ mix('leaves a batch room between two visits of an instance', () => {
   assert.ok(times.at(-1) + 1_000 <= (1_000 + STEP_S) * 1_000);
 });
 
-mix('stays inside the bounds of an observation', () => {
+mix('stays within the bounds of an observation', () => {
   for (let n = 0; n < 500; n += 1) {
     const { signal_strength, confidence } = observationOf(n, n % 37, n);
     assert.ok(signal_strength >= 0 && signal_strength <= 1 && confidence <= 1);

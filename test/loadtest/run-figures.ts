@@ -9,7 +9,7 @@ import {
 import { figuresOf, type SloScope, slosOf } from '#loadtest/slo';
 import type { Measured, Metrics } from '#loadtest/verdict';
 
-/** The usual run of a profile, with a small plan where it needs one. */
+/** The default run of a profile, with a small plan if required. */
 export function usualScope(name: ProfileName): SloScope {
   const { perS, seconds, load } = PROFILES[name];
   const demand: Demand = { name, perS, seconds };
@@ -17,7 +17,7 @@ export function usualScope(name: ProfileName): SloScope {
   return { name, phases: phasesOf(demand), limits: load === 'limits' ? small : undefined };
 }
 
-/** What k6 would say of a run in which everything went well. */
+/** k6's figures of a successful run. */
 export function goodFigures(scope: SloScope): Record<string, Measured> {
   const names = new Set([...slosOf(scope).map(({ metric }) => metric), ...figuresOf(scope)]);
   const figures = Object.fromEntries([...names].map((name) => [name, goodFigure(name)]));
@@ -40,7 +40,7 @@ function sent(phase: Phase): [string, Measured] {
   return [`http_reqs{scenario:${phase.name}}`, counter(requestsOf(phase))];
 }
 
-/** A minute of ten requests that was used up: each number of remaining ones once. */
+/** An exhausted minute of ten requests: each remaining count once. */
 function minute(window: number): Metrics {
   return {
     [`limiter_admitted{window:${window}}`]: counter(10),
@@ -49,18 +49,18 @@ function minute(window: number): Metrics {
   };
 }
 
-/** A counter of k6 that stands at `count`. */
+/** A k6 counter with value `count`. */
 export function counter(count: number): Measured {
   return { type: 'counter', values: { count, rate: 1 } };
 }
 
-/** Latencies of 100 calls, whose 99th percentile is this. */
+/** A k6 trend of 100 calls with this 99th percentile. */
 export function trend(p99Ms: number, count = 100): Measured {
   const statistics = { 'p(50)': 5, 'p(95)': 10, 'p(99)': p99Ms, max: p99Ms };
   return { type: 'trend', values: { count, ...statistics } };
 }
 
-/** A rate of a thousand answers. */
+/** A k6 rate. */
 export function rate(passes: number, fails: number): Measured {
   return { type: 'rate', values: { rate: passes / (passes + fails), passes, fails } };
 }

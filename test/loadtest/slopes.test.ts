@@ -7,7 +7,7 @@ import { goodFigures, usualScope } from '#test/loadtest/run-figures';
 
 const HOUR_S = 3_600;
 
-/** Readings every 10 s; the value is a function of the part of the load that is over. */
+/** Readings every 10 s; `valueAt` receives the elapsed share of the load. */
 function readings(valueAt: (part: number) => number | undefined, seconds = HOUR_S): Reading[] {
   return Array.from({ length: seconds / 10 + 1 }, (_, i) => {
     const value = valueAt((i * 10) / seconds);
@@ -16,7 +16,7 @@ function readings(valueAt: (part: number) => number | undefined, seconds = HOUR_
   });
 }
 
-const slopes = suite('what must not grow under a load that stays the same');
+const slopes = suite('the growth of a value under a constant load');
 
 for (const [what, valueAt, outcome] of [
   ['stays', () => 100, 'kept'],
@@ -41,7 +41,7 @@ for (const [what, valueAt, outcome] of [
   });
 }
 
-slopes('is judged where a reading is missing now and then, or far too low', () => {
+slopes('is judged despite missing or outlying readings', () => {
   const odd = (part: number) => {
     const nth = Math.round(part * 360);
     if (nth % 50 === 7) return undefined;
@@ -53,12 +53,12 @@ slopes('is judged where a reading is missing now and then, or far too low', () =
   );
 });
 
-slopes('says how much it is in an hour', () => {
+slopes('is stated per hour', () => {
   const [slope] = slopesOf(readings((part) => 100 + 30 * part, 2 * HOUR_S));
   assert.ok(Math.abs((slope?.perHour ?? 0) - 15) < 0.01, `${slope?.perHour}`);
 });
 
-slopes('is judged after half an hour, whose last reading comes some seconds before its end', () => {
+slopes('is judged after half an hour, with the last reading seconds before its end', () => {
   const most = readings(() => 100, 1_800).slice(0, -1);
   assert.equal(
     slopesOf(most).map(({ outcome }) => outcome),
@@ -66,7 +66,7 @@ slopes('is judged after half an hour, whose last reading comes some seconds befo
   );
 });
 
-slopes('is judged after an hour and a half where it comes in steps', () => {
+slopes('is judged after an hour and a half if stepped', () => {
   const stepped = (seconds: number) =>
     readings((part) => 100 + 50 * part, seconds).map(({ second, values }) => {
       return { second, values: new Map(), stepped: values };
@@ -103,7 +103,7 @@ for (const [what, isThere] of [
   });
 }
 
-slopes('breaks the verdict of a soak, and its page says which', () => {
+slopes('breaks the verdict of a soak, and is named in its report', () => {
   const scope = usualScope('soak');
   const metrics = goodFigures(scope);
   const growing = readings((part) => 100 + 50 * part);

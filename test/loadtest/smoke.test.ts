@@ -13,18 +13,18 @@ import { runToEnd } from '#test/runner/program';
 import { newCaller } from '#test/support/caller';
 import { type Service, startStandalone } from '#test/support/service';
 
-/** Few requests of real k6 to a real service: whether the whole way works, no figures to compare. */
+/** A few requests of real k6 to a real service: an end-to-end test without objectives. */
 const SHORT = { PROFILE: 'smoke', RATE: '20', DURATION: '4' };
 
-/** So much that a smoke is not lowered. */
+/** Limits high enough for an unreduced smoke run. */
 const AMPLE = { requestsPerMinute: 1_000_000, cyclesPerMonth: 1_000_000 };
 
 type Ran = { readonly code: number | null; readonly text: string; readonly folder: string };
 
-/** Runs `make load`'s program with these variables, its results in a folder of its own. */
+/** Runs the program of `make load` with these variables and its own results folder. */
 async function loaded(variables: Record<string, string>): Promise<Ran & Disposable> {
   const results = mkdtempSync(join(tmpdir(), 'identity-engine-load-'));
-  // A cluster of this machine must not be found by what a test leaves out.
+  // Hide a cluster of this machine from the test.
   const apart = { CLUSTER_FOLDER: join(results, 'no-cluster'), RESULTS: results };
   const { code, text } = await runToEnd(process.execPath, ['loadtest/main.ts'], {
     ...apart,
@@ -35,19 +35,19 @@ async function loaded(variables: Record<string, string>): Promise<Ran & Disposab
   return { code, text, folder: join(results, name), [Symbol.dispose]: dispose };
 }
 
-/** A key for a short run, and where to. */
+/** A key and address for a short run. */
 async function remote(service: Service, plan = AMPLE) {
   const { key } = await newCaller(service, plan);
   return { ...SHORT, BASE_URL: service.api, API_KEY: key };
 }
 
-/** What of a run is not kept, as its summary says. */
+/** Broken objectives in the summary of a run. */
 const complaintsIn = ({ text }: Ran): string[] =>
   text.split('\n').filter((line) => line.startsWith('|') && line.includes('**'));
 
 const smoke = await k6OrSkip('a smoke test by real k6');
 
-smoke('keeps every objective of a service in good order, and leaves its results', async () => {
+smoke('meets every objective of a healthy service, and writes results', async () => {
   await using service = await startStandalone();
   using ran = await loaded(await remote(service));
   assert.is(ran.code, 0, ran.text);
@@ -62,7 +62,7 @@ smoke('keeps every objective of a service in good order, and leaves its results'
   assert.not.match(ran.text + summary, /svc_sk_/);
 });
 
-smoke('writes what it measures to Prometheus meanwhile', async () => {
+smoke('writes its metrics to Prometheus meanwhile', async () => {
   await using service = await startStandalone();
   const bytes: number[] = [];
   const receiver = createServer((incoming, outgoing) => {
@@ -118,7 +118,7 @@ for (const [what, alter, complaint] of [
   });
 }
 
-smoke('of a spike, by k6 alone, does not bear that a call has no answer at all', async () => {
+smoke('of a spike, run by k6 alone, fails if a call has no answer', async () => {
   await using service = await startStandalone();
   const { BASE_URL: _, ...variables } = await remote(service);
   const alter: Alter = ({ path, number }) =>
@@ -135,10 +135,10 @@ smoke('of a spike, by k6 alone, does not bear that a call has no answer at all',
   assert.ok(broken.test(text), text);
 });
 
-smoke('is void when requests could not be started in time', async () => {
+smoke('is void if requests could not be started in time', async () => {
   await using service = await startStandalone();
   const variables = await remote(service);
-  // Three seconds' worth of requests may be under way: after that there is no one to send the next.
+  // Three seconds of requests may be in flight; then no virtual user is free.
   const alter: Alter = ({ path }) => (isProcess(path) ? { delayMs: 6_000 } : undefined);
   await using proxy = await alteringProxy(service.origin, alter);
   using ran = await loaded({ ...variables, BASE_URL: proxy.origin, DURATION: '6' });
@@ -147,12 +147,12 @@ smoke('is void when requests could not be started in time', async () => {
   assert.match(ran.text, /\*\*Void:\*\* \d+ requests could not be started in time/);
 });
 
-smoke('of the limiter admits as many as the plan of the key, and no more', async () => {
+smoke('of the limiter admits exactly the plan of the key', async () => {
   await using service = await startStandalone();
   const variables = await remote(service, { ...AMPLE, requestsPerMinute: 60 });
   using ran = await loaded({ ...variables, PROFILE: 'limiter', RATE: '10', DURATION: '10' });
   assert.is(ran.code, 0, ran.text);
-  // The driver's own look at the plan is one of the sixty.
+  // The driver's own plan look-up counts as one of sixty.
   assert.match(ran.text, /never more than 60 requests in minute 1 \| <= 60 \| 59 \| kept/);
 });
 
@@ -177,14 +177,14 @@ for (const [what, variables, complaint] of [
   });
 }
 
-smoke('ends with status 2 and one line for an address where nothing is', async () => {
+smoke('ends with status 2 and one line for an unreachable address', async () => {
   const variables = { ...SHORT, BASE_URL: `http://127.0.0.1:${await freePort()}` };
   using ran = await loaded({ ...variables, API_KEY: 'svc_sk_x' });
   assert.is(ran.code, 2);
   assert.match(ran.text.trimEnd(), /^load: nothing answers at http:\S+: ECONNREFUSED$/);
 });
 
-smoke('ends with status 2 and one line for a wrong key, and where no Prometheus is', async () => {
+smoke('ends with status 2 and one line for a wrong key, or without Prometheus', async () => {
   await using service = await startStandalone();
   const variables = await remote(service);
   const wrong = variables.API_KEY.replace(/.$/, (last) => (last === '0' ? '1' : '0'));

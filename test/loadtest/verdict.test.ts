@@ -9,13 +9,13 @@ import { counter, goodFigures, rate, trend, usualScope } from '#test/loadtest/ru
 const NAMES = Object.keys(PROFILES) as ProfileName[];
 const OWN = { hasOwnAccounts: true };
 
-/** The verdict on a good run but for these figures. */
+/** Verdict on a good run with these changed figures. */
 function judged(name: ProfileName, spoilt: Metrics = {}): Verdict {
   const scope = usualScope(name);
   return verdictOf(scope, { ...goodFigures(scope), ...spoilt }, OWN);
 }
 
-/** What is not kept, in the words of the summary. */
+/** Broken objectives in the words of the summary. */
 function complaints({ judgements, balances }: Verdict): string[] {
   const objectives = judgements.map(({ slo, outcome }) => ({ text: slo.text, outcome }));
   const all = [...objectives, ...balances];
@@ -24,7 +24,7 @@ function complaints({ judgements, balances }: Verdict): string[] {
     .map((one) => `${one.outcome}: ${one.text}`);
 }
 
-const good = suite('the figures of a run in which everything went well');
+const good = suite('the figures of a successful run');
 
 for (const name of NAMES) {
   good(`keep every objective of ${name}`, () => {
@@ -34,7 +34,7 @@ for (const name of NAMES) {
   });
 }
 
-const spoilt = suite('one spoilt figure');
+const spoilt = suite('one changed figure');
 
 const steady = `http_req_duration{expected_response:true,name:${PROCESS_ROUTE},scenario:steady}`;
 
@@ -68,7 +68,7 @@ for (const [what, name, metrics, complaint] of [
   });
 }
 
-spoilt('breaks a run when it is missing, whichever it is', () => {
+spoilt('breaks a run if missing, whichever it is', () => {
   for (const name of NAMES) {
     const scope = usualScope(name);
     for (const { metric, isKeptUnmeasured } of slosOf(scope)) {
@@ -82,14 +82,14 @@ spoilt('breaks a run when it is missing, whichever it is', () => {
   }
 });
 
-spoilt('breaks a run when nothing fed it, though k6 then says 0', () => {
+spoilt('breaks a run if never fed, although k6 reports 0', () => {
   assert.equal(complaints(judged('average', { [steady]: trend(0, 0) })), [
     'unmeasured: 99 % of process calls take less than 50 ms, steady (100/s)',
   ]);
   assert.is(judged('smoke', { available: rate(0, 0) }).outcome, 'broken');
 });
 
-const counts = suite('what was answered, stored and charged');
+const counts = suite('answered, stored and charged cycles');
 
 for (const [what, metrics, outcome] of [
   ['a cycle less is stored', { cycles_stored: counter(269) }, 'broken'],
@@ -112,13 +112,13 @@ for (const [what, metrics, outcome] of [
   });
 }
 
-counts('are not compared with what is charged to an account that others use', () => {
+counts('are not compared with the charges of an account with other users', () => {
   const scope = usualScope('average');
   const figures = { ...goodFigures(scope), cycles_charged: counter(500) };
   assert.is(verdictOf(scope, figures, { hasOwnAccounts: false }).outcome, 'kept');
 });
 
-counts('show a minute that admitted fewer than the plan, and a number given twice', () => {
+counts('reveal a minute that admitted fewer than the plan, or a repeated count', () => {
   const fewer = judged('limiter', { 'limiter_admitted{window:0}': counter(9) });
   assert.match(complaints(fewer).join('\n'), /requests admitted in minute 1/);
   const twice = judged('limiter', { 'limiter_remaining{window:0}': counter(46) });
@@ -127,7 +127,7 @@ counts('show a minute that admitted fewer than the plan, and a number given twic
 
 const voided = suite('a run');
 
-voided('is void when an iteration was dropped, however good its figures are', () => {
+voided('is void after a dropped iteration, despite good figures', () => {
   for (const name of NAMES.filter((one) => one !== 'breakpoint')) {
     const verdict = judged(name, { dropped_iterations: counter(1) });
     assert.is(verdict.outcome, 'void', name);
@@ -135,7 +135,7 @@ voided('is void when an iteration was dropped, however good its figures are', ()
   }
 });
 
-voided('is void when k6 sent fewer than it should have, and dropped none', () => {
+voided('is void if k6 sent too few requests without dropping any', () => {
   const verdict = judged('average', { 'http_reqs{scenario:steady}': counter(26_000) });
   assert.is(verdict.outcome, 'void');
   assert.equal(verdict.voidBecause, ['26000 of 27000 requests of phase steady were sent']);
@@ -143,7 +143,7 @@ voided('is void when k6 sent fewer than it should have, and dropped none', () =>
   assert.is(some.outcome, 'kept');
 });
 
-voided('is void when nothing was sent, or k6 failed', () => {
+voided('is void if nothing was sent, or k6 failed', () => {
   assert.is(judged('smoke', { iterations: counter(0) }).outcome, 'void');
   const scope = usualScope('smoke');
   const faults = ['k6 ended with 107'];
@@ -178,7 +178,7 @@ for (const [what, metrics, held, outcome] of [
 
 const summary = suite('the summary');
 
-summary('says what was seen of each objective, and never rounds up', () => {
+summary('shows the result of each objective, and never rounds up', () => {
   const scope = usualScope('average');
   const metrics = { ...goodFigures(scope), available: rate(99_899, 101) };
   const text = textSummary({ scope, metrics, verdict: verdictOf(scope, metrics, OWN) });
@@ -190,7 +190,7 @@ summary('says what was seen of each objective, and never rounds up', () => {
   assert.match(text, /\| cycles answered are the cycles stored \| 270 \| 270 \| kept \|/);
 });
 
-summary('says why a run is void before anything else', () => {
+summary('starts with the reasons of a void run', () => {
   const scope = usualScope('average');
   const metrics = { ...goodFigures(scope), dropped_iterations: counter(7) };
   const text = textSummary({ scope, metrics, verdict: verdictOf(scope, metrics, OWN) });

@@ -8,20 +8,20 @@ import { killGroup } from '#test/runner/program';
 import { type RunServers, startRunServers } from '#test/runner/servers';
 
 /*
- * Runs each hand-made bug of `test/mutation/bugs` against the test files that reach its lines, the
- * quickest first, until one fails. The result is one line of JSON for each bug.
+ * Runs each hand-made bug of `test/mutation/bugs` against the test files that reach its lines,
+ * fastest first, until one fails. Writes one line of JSON for each bug.
  *
- * The bug is written into a checkout (`--checkout`; as many test files run at a time as there are
- * checkouts), so that services, workers and browsers that a test starts have the bug too.
+ * The bug is written into a checkout (`--checkout`), so that services, workers and browsers of a
+ * test have the bug too. The number of checkouts is the number of concurrent test files.
  *
- * `make check` notices none of these bugs: they keep types, formatting and lint rules.
+ * `make check` detects none of these bugs: they keep types, formatting and lint rules.
  *
  * Usage: node test/mutation/bugs.ts --map coverage-map.jsonl --out results.jsonl
  *          --checkout FOLDER [--checkout FOLDER] [--minutes n] [--part test]
  *          [--before results.jsonl] [id …]
  *
- * `--part test` tries only files of `make test`. `--before` names an earlier result: the file that
- * noticed a bug then runs first, and bugs that no file noticed are left out.
+ * `--part test` uses only files of `make test`. `--before` names an earlier result: the file that
+ * detected a bug then runs first, and undetected bugs are skipped.
  */
 
 /** A line of the coverage map: one run of a test file and the lines that it reached by source file. */
@@ -38,14 +38,14 @@ type Result = {
   readonly by: string | undefined;
   readonly topology?: Topology;
   readonly seconds: number;
-  /** How many test files ran, and how many reach the bug. */
+  /** Number of test files that ran, and that reach the bug. */
   readonly ran: number;
   readonly reach: number;
 };
 
 const FAILED = '✘';
 
-/** A test file may take this much longer than without the bug. */
+/** Maximum run time of a test file, as a multiple of its time without the bug. */
 const SLOWNESS_MAX = 4;
 const START_MS = 30_000;
 
@@ -131,7 +131,7 @@ async function tryBug(
     const env = { ...(await variablesOf(job)), TEST_TOPOLOGY: topology };
     const isPassing = () => passes(checkout, file, env, msMax);
     if (await isPassing()) continue;
-    // Only a file that passes without the bug has noticed the bug.
+    // A file counts only if it passes without the bug.
     writeFileSync(path, source);
     const isSound = await isPassing();
     writeFileSync(path, buggy);
@@ -141,7 +141,7 @@ async function tryBug(
   return result(undefined);
 }
 
-/** Tests that reach a bug: those of the same room, quick ones and specific ones come first. */
+/** Tests that reach a bug: tests of the same service folder, fast and specific tests first. */
 function reachingTests(bug: Bug, source: string): Reach[] {
   const first = source.slice(0, source.indexOf(bug.was)).split('\n').length;
   const last = first + bug.was.split('\n').length - 1;
@@ -161,7 +161,7 @@ function reachingTests(bug: Bug, source: string): Reach[] {
 }
 
 function isReached({ file, lines }: Reach, bug: Bug, first: number, last: number): boolean {
-  // Code that runs in a browser or in Python is not in the map: every test of it counts.
+  // Browser and Python code is not in the map: every such test counts.
   if (bug.file.startsWith('clients/python/')) return /test\/clients\/(python|crash)/.test(file);
   if (bug.file.startsWith('clients/typescript/')) {
     return /^clients\/typescript\/|test\/clients\/(?!python)/.test(file);

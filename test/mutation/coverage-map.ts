@@ -8,12 +8,12 @@ import { runToEnd } from '#test/runner/program';
 import { startRunServers } from '#test/runner/servers';
 
 /*
- * Writes the coverage map: for each run of a test file one line of JSON with the lines of the product
- * that the run reaches. Prints the line coverage of all runs together. Takes an hour for all files.
+ * Writes the coverage map: one line of JSON per run of a test file, with the reached lines of the
+ * product. Prints the line coverage of all runs. Takes an hour for all files.
  * Usage: node test/mutation/coverage-map.ts [--out FILE] [part of a path …]
  */
 
-/** Files at the same time. */
+/** Concurrent test files. */
 const PLACES = 2;
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
@@ -51,7 +51,7 @@ async function mapFile(
   const startedMs = performance.now();
   const { code, text } = await runToEnd(process.execPath, [file], {
     ...variables,
-    // Code from a cache would be counted by whole functions only.
+    // Cached code would only be counted by whole functions.
     ...{ TEST_TOPOLOGY: topology, NODE_V8_COVERAGE: folder, NODE_DISABLE_COMPILE_CACHE: '1' },
   });
   const seconds = (performance.now() - startedMs) / 1_000;

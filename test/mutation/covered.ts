@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import type { Mutant } from '#test/mutation/mutant';
 import { runTestFile } from '#test/mutation/test-process';
 
-/** A test file, what it took, and what it reaches of the files that are to be mutated. */
+/** A test file with its duration and the reached parts of the mutated files. */
 export type TestFile = {
   readonly file: string;
   readonly ms: number;
@@ -15,17 +15,17 @@ export type TestFile = {
 type Range = { readonly startOffset: number; readonly endOffset: number; readonly count: number };
 type Script = { readonly url: string; readonly functions: readonly { readonly ranges: Range[] }[] };
 
-/** No test file takes so long with nothing changed. */
+/** Maximum time of an unmutated test file. */
 const UNCHANGED = { cpuSeconds: 240, wallMs: 240_000 };
 
 /**
- * Runs a test file with nothing changed. What it reaches is what V8 counted: Node takes types off by
- * blanks, so offsets in what ran are offsets in the source.
+ * Runs a test file without mutation. Reached code is what V8 counted. Node.js replaces types by
+ * blanks, so offsets equal those of the source.
  */
 export async function observe(file: string): Promise<TestFile> {
   const folder = mkdtempSync(join(tmpdir(), 'coverage-'));
   try {
-    // Code from a cache would be counted by whole functions only.
+    // Cached code would only be counted by whole functions.
     await run(file, { NODE_V8_COVERAGE: folder, NODE_DISABLE_COMPILE_CACHE: '1' });
     const startedMs = performance.now();
     await run(file, {});
@@ -50,7 +50,7 @@ function scriptsOf(report: string): Script[] {
   return result.filter(({ url }) => url.includes('/services/'));
 }
 
-/** The innermost range around a place says whether it ran: ranges lie one in another. */
+/** Whether a place ran, by the innermost enclosing range; ranges are nested. */
 function isReached({ functions }: Script, place: number): boolean {
   const around = functions
     .flatMap(({ ranges }) => ranges)

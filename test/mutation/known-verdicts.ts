@@ -5,14 +5,14 @@ import { type Mutant, nameOf } from '#test/mutation/mutant';
 import { testsOf } from '#test/mutation/tests-of';
 import type { Verdict } from '#test/mutation/try-mutant';
 
-/** What an earlier run found, for as long as what it depended on is the same. */
+/** Cache of earlier verdicts. */
 const FILE = '.cache/mutation.json';
 
 type Entry = { readonly verdict: Verdict; readonly source: string; readonly tests: string };
 
 /**
- * The verdicts of earlier runs. One that a test noticed holds while the mutated file and that test
- * stand as they did; one that none did while all its tests do. What they import is not looked at.
+ * Verdicts of earlier runs. A detected mutant stays valid while the mutated file and the detecting
+ * test are unchanged; an undetected one while all its tests are. Imports are not considered.
  */
 export class KnownVerdicts {
   readonly #entries: Map<string, Entry>;
@@ -22,7 +22,7 @@ export class KnownVerdicts {
     this.#entries = new Map(isFresh ? [] : entriesOf(FILE));
   }
 
-  /** The verdict on a mutant, if it is known. */
+  /** Verdict on a mutant, if cached. */
   get(mutant: Mutant): Verdict | undefined {
     const entry = this.#entries.get(keyOf(mutant));
     if (entry === undefined || entry.source !== this.#hashOf([mutant.file])) return undefined;
@@ -34,7 +34,7 @@ export class KnownVerdicts {
     this.#entries.set(keyOf(mutant), { verdict, source, tests: this.#testsOf(mutant, verdict) });
   }
 
-  /** Keeps them for the next run. */
+  /** Saves the verdicts for the next run. */
   save(): void {
     mkdirSync(dirname(FILE), { recursive: true });
     writeFileSync(FILE, JSON.stringify([...this.#entries]));
@@ -56,7 +56,7 @@ export class KnownVerdicts {
   }
 }
 
-/** Two mutants of one line may read the same where a line is cut; their places differ. */
+/** Two mutants of one line may have the same shortened text; their places differ. */
 function keyOf(mutant: Mutant): string {
   return [nameOf(mutant), mutant.start, mutant.end, mutant.replacement].join('\n');
 }

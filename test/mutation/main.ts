@@ -9,15 +9,15 @@ import { filesBelow, testsOf } from '#test/mutation/tests-of';
 import { tryMutant, type Verdict } from '#test/mutation/try-mutant';
 
 /*
- * Mutation testing: changes the code in one small place at a time and runs the tests that reach it.
- * What no test notices is listed with its place and its change; what is judged to be no change of
- * what the code does (`equivalent/`) is not tried.
- * Usage: node test/mutation/main.ts [folder, file or file:line …] [--every n] [--fresh] [--workers n]
- * `--every n` tries each n-th mutant of a file only, for a first look.
- * Verdicts of earlier runs are used again unless `--fresh`; see `known-verdicts.ts`.
+ * Mutation testing: changes one small part of the code at a time and runs the tests that reach it.
+ * Lists undetected changes with their places. Skips mutants judged equivalent (`equivalent/`).
+ * Usage: node test/mutation/main.ts [folder, file or file:line …] [--every n] [--fresh] [--workers
+ * n]
+ * `--every n` tries every nth mutant of a file, for a first look. Earlier verdicts are reused
+ * unless `--fresh`; see `known-verdicts.ts`.
  */
 
-/** The lowest priority: other work on this machine goes first. */
+/** Lowest process priority. */
 const PRIORITY = 19;
 const WORKERS = 2;
 
@@ -78,7 +78,7 @@ async function tryFile(file: string): Promise<void> {
   }
 }
 
-/** The test files of a file, fastest first. */
+/** Test files that reach a file, fastest first. */
 async function testsReaching(file: string): Promise<TestFile[]> {
   const tests: TestFile[] = [];
   for (const test of testsOf(file)) {
@@ -92,7 +92,7 @@ async function testsReaching(file: string): Promise<TestFile[]> {
 async function tryAll(mutants: readonly Mutant[], tests: readonly TestFile[]): Promise<void> {
   const waiting = [...mutants];
   const noticed = new Map<string, number>();
-  // What noticed most of this file's mutants will notice most of the others.
+  // Prefer tests that detected many mutants of this file.
   const worth = ({ file, ms }: TestFile) => (noticed.get(file) ?? 0) / ms;
   const work = async (): Promise<void> => {
     for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {

@@ -1,4 +1,4 @@
-/** A part of a source that is replaced by another text; offsets as in a string. */
+/** A replacement in a source text, with string offsets. */
 export type Edit = {
   readonly operator: string;
   readonly start: number;
@@ -6,23 +6,23 @@ export type Edit = {
   readonly replacement: string;
 };
 
-/** One small change of one file, which the tests should notice. */
+/** A small change of one file, which a test should detect. */
 export type Mutant = Edit & {
   readonly file: string;
-  /** The innermost named function around it, with its class; '' at the top of the module. */
+  /** Innermost enclosing named function with its class; '' at module level. */
   readonly within: string;
   readonly line: number;
-  /** The lines it stands in, before and after, in one line each. */
+  /** Changed lines before and after, each joined into one line. */
   readonly was: string;
   readonly becomes: string;
 };
 
-/** The text of a file with one edit made. */
+/** Applies an edit to a source text. */
 export function edited(source: string, { start, end, replacement }: Edit): string {
   return source.slice(0, start) + replacement + source.slice(end);
 }
 
-/** What names a mutant for as long as its function and its lines stay as they are. */
+/** Name of a mutant, stable while its function and lines are unchanged. */
 export function nameOf({ file, within, was, becomes }: Mutant): string {
   return [file, within, was, becomes].join('\n');
 }

@@ -3,16 +3,16 @@ import { type Node, parseSync, visitorKeys } from 'oxc-parser';
 import { type Edit, edited, type Mutant } from '#test/mutation/mutant';
 import { editsOf } from '#test/mutation/operators';
 
-/** Characters of a line that are shown. */
+/** Maximum shown characters of a line. */
 const SHOWN_MAX = 160;
 
-/** What is read by people or by the type checker only, or checks the code itself. */
+/** Code that is not mutated: logging and assertions. */
 const LEFT_ALONE = /^(assert(\.\w+)?|(.*\.)?(log|logger|#log|#logger)(\.\w+)?\??\.\w+)$/;
 
-/** Errors are distinguished by their kind; their texts are for people. */
+/** Error classes whose messages are not mutated, because they are for people. */
 const ERRORS = /^(Error|TypeError|RangeError|AggregateError)$/;
 
-/** All mutants of a file, in the order of its text. */
+/** All mutants of a file, in source order. */
 export function mutantsOf(file: string, source = readFileSync(file, 'utf8')): Mutant[] {
   const { program, errors } = parseSync(file, source);
   if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`);
@@ -27,7 +27,7 @@ export function mutantsOf(file: string, source = readFileSync(file, 'utf8')): Mu
   return mutants.toSorted((one, other) => one.start - other.start || one.end - other.end);
 }
 
-/** What stands there already is no change: `() => undefined` has nothing to be emptied of. */
+/** Whether an edit changes the text: `() => undefined` is already empty. */
 function isChange({ start, end, replacement }: Edit, source: string): boolean {
   return source.slice(start, end) !== replacement;
 }
@@ -77,7 +77,7 @@ function calleeOf(node: Node): string {
   return `${calleeOf(node.object)}.${calleeOf(node.property)}`;
 }
 
-/** The name a node gives to what stands in it; '' of most. */
+/** Name that a node gives to its contents; '' for most nodes. */
 function nameOf(node: Node): string {
   switch (node.type) {
     case 'FunctionDeclaration':

@@ -34,7 +34,7 @@ for (const [source, changes] of [
   });
 }
 
-mutants('leave alone what only people or the type checker read', () => {
+mutants('leave out code for people or for the type checker', () => {
   const types = "type A = 'a' | 'b'; interface B { c: 1 } import { d } from 'e';";
   assert.equal(changesOf(`${types} let f: A = g as A;`), []);
   assert.equal(changesOf("assert(a < b, 'why'); this.#log.warn({ a: 1 }, 'text');"), []);
@@ -42,7 +42,7 @@ mutants('leave alone what only people or the type checker read', () => {
   assert.equal(changesOf("const text = 'for people';"), []);
 });
 
-mutants('begin at the object of a chain, which is reached also when there is none', () => {
+mutants('begin at the object of a chain, which is also reached if undefined', () => {
   for (const [source, becomes] of [
     ['f(a?.b);', 'f(a.b);'],
     ['f(a?.[b]);', 'f(a[b]);'],
@@ -54,11 +54,11 @@ mutants('begin at the object of a chain, which is reached also when there is non
   }
 });
 
-mutants('are none where what is put in stands already', () => {
+mutants('exclude replacements equal to the source', () => {
   assert.equal(changesOf('const nothing = () => undefined;'), []);
 });
 
-mutants('name the function they are in, and the line before and after', () => {
+mutants('have their function, and the line before and after', () => {
   const [mutant] = mutantsOf(
     'some.ts',
     'class A {\n  static #b(c: number) {\n    d(-c);\n  }\n}',
@@ -70,9 +70,9 @@ mutants('name the function they are in, and the line before and after', () => {
 
 mutants.run();
 
-const judged = suite('what is judged to be no change');
+const judged = suite('an equivalent mutant');
 
-judged('is a mutant of the code as it stands, with a reason', () => {
+judged('is a mutant of the current code, with a reason', () => {
   for (const { reason, mutants: wanted } of judgements()) {
     assert.ok(reason.length > 20, `"${reason}" is no reason`);
     for (const mutant of wanted) {

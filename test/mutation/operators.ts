@@ -4,7 +4,7 @@ import type { Edit } from '#test/mutation/mutant';
 type NodeOf<Type extends Node['type']> = Node & { readonly type: Type };
 type Operator<Type extends Node['type']> = (node: NodeOf<Type>, source: string) => Edit[];
 
-/** What another operator is put in the place of; `undefined` says that it has no counterpart. */
+/** Replacements of operators; `undefined` for operators without one. */
 const SWAPPED: Readonly<Record<string, readonly string[]>> = {
   '+': ['-'],
   '-': ['+'],
@@ -41,7 +41,7 @@ const SWAPPED: Readonly<Record<string, readonly string[]>> = {
   '--': ['++'],
 };
 
-/** Methods that are mistaken for each other; '' takes the call off what it is called on. */
+/** Methods swapped for each other; '' removes the call. */
 const METHODS: Readonly<Record<string, string>> = {
   min: 'max',
   max: 'min',
@@ -62,7 +62,7 @@ const METHODS: Readonly<Record<string, string>> = {
 
 const COMPARISONS = /^([<>]=?|[=!]==)$/;
 
-/** The changes that can be made to a node itself; those of its parts are theirs. */
+/** Edits of a node itself, without its children. */
 export function editsOf(node: Node, source: string): Edit[] {
   const operator = OPERATORS[node.type] as Operator<Node['type']> | undefined;
   return operator === undefined ? [] : operator(node as NodeOf<Node['type']>, source);
@@ -100,7 +100,7 @@ const OPERATORS: { [Type in Node['type']]?: Operator<Type> } = {
   ExpressionStatement: (node) => (isEffect(node.expression) ? [edit('statement', node, ';')] : []),
   Literal: (node) => {
     if (typeof node.value === 'boolean') return [edit('literal', node, `${!node.value}`)];
-    // What holds a blank is a text for people, and what is empty has nothing to lose.
+    // Strings with blanks are texts for people, and empty strings cannot be emptied.
     if (typeof node.value !== 'string' || !/^\S+$/.test(node.value)) return [];
     return [edit('literal', node, "''")];
   },
@@ -125,7 +125,7 @@ function textOf({ start, end }: Node, source: string): string {
   return source.slice(start, end);
 }
 
-/** The operator stands alone between its two sides, but for blanks and brackets. */
+/** Edits that replace the operator between two operands. */
 function swaps(
   node: { readonly left: Node; readonly right: Node; readonly operator: string },
   whole: Node,
@@ -139,12 +139,12 @@ function swaps(
   const kind = COMPARISONS.test(operator) ? 'comparison' : 'operator';
   return (SWAPPED[operator] ?? []).map((swapped) => {
     const text = before + swapped + after;
-    // `a && b ?? c` is no JavaScript.
+    // `a && b ?? c` is not valid JavaScript.
     return edit(kind, whole, operator === '??' ? `(${text})` : text);
   });
 }
 
-/** `position + 1` is also tried as `position`. */
+/** Replaces `position + 1` by `position`. */
 function withoutLiteral(node: NodeOf<'BinaryExpression'>, source: string): Edit[] {
   const isStep = node.operator === '+' || node.operator === '-';
   const isNumber = node.right.type === 'Literal' && typeof node.right.value === 'number';
@@ -156,7 +156,7 @@ function conditions(test: Node): Edit[] {
   return [edit('condition', test, 'true'), edit('condition', test, 'false')];
 }
 
-/** A loop that never ends says nothing that one that never begins does not say sooner. */
+/** Disables a loop. Endless loops are not tried, because a skipped loop fails sooner. */
 function never(test: Node): Edit[] {
   return test.type === 'Literal' ? [] : [edit('condition', test, 'false')];
 }
@@ -186,7 +186,7 @@ function chainedCall({ callee }: NodeOf<'CallExpression'>, source: string): Edit
   return [unchained(callee, source.indexOf('?.', callee.end), '', source)];
 }
 
-/** From the object on: where that is undefined, what follows it does not count as reached. */
+/** Starts at the object: if it is undefined, the rest is not reached. */
 function unchained(object: Node, from: number, dot: string, source: string): Edit {
   const replacement = source.slice(object.start, from) + dot;
   return { operator: 'chain', start: object.start, end: from + 2, replacement };
@@ -198,7 +198,7 @@ function isText(node: Node): boolean {
   );
 }
 
-/** What is either true or false by its form. */
+/** Whether an expression is boolean by its form. */
 function isPredicate(node: Node | null): node is Node {
   if (node === null) return false;
   if (node.type === 'LogicalExpression') return node.operator !== '??' && isPredicate(node.right);

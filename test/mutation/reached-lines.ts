@@ -13,12 +13,12 @@ type Report = {
   }[];
 };
 
-/** Own code of the product: not generated, and not run in a browser. */
+/** Product code: not generated and not run in a browser. */
 const PRODUCT = /^services\/(?!infrastructure\/grpc\/gen\/|programs\/console\/pages\/).*\.ts$/;
 
 /**
- * Adds the lines of the product that the processes of a run reached, from the folder of
- * NODE_V8_COVERAGE. Node replaces types by blanks, so offsets in the code are offsets in the source.
+ * Adds the product lines reached by a run's processes, from the folder of NODE_V8_COVERAGE. Node.js
+ * replaces types by blanks, so offsets equal those of the source.
  */
 export function addReachedLines(folder: string, reached: Lines): void {
   for (const name of readdirSync(folder)) {
@@ -37,14 +37,14 @@ export function addReachedLines(folder: string, reached: Lines): void {
   }
 }
 
-/** Lines of a file that are in ranges with a count above 0. An inner range comes after its outer one. */
+/** Lines of a file within ranges of a count above 0. Inner ranges follow their outer range. */
 function linesRun(file: string, ranges: readonly Range[]): number[] {
   const starts = lineStarts(file);
   const isRun = new Array<boolean>(starts.length - 1).fill(false);
   for (const { startOffset, endOffset, count } of ranges) {
     const first = starts.findIndex((start) => start >= startOffset);
     if (first < 0) continue;
-    // A function runs its own first line, although the line begins before the function.
+    // A function reaches its first line, although the line begins before it.
     if (count > 0 && first > 0 && (starts[first] ?? 0) > startOffset) isRun[first - 1] = true;
     for (
       let line = first;
@@ -59,7 +59,7 @@ function linesRun(file: string, ranges: readonly Range[]): number[] {
 
 const known = new Map<string, number[]>();
 
-/** Offset of each line's first character, and of the end of the file. */
+/** Offset of each line, and of the end of the file. */
 function lineStarts(file: string): number[] {
   const made = known.get(file) ?? [0];
   if (!known.has(file)) {

@@ -1,12 +1,12 @@
 import { registerHooks } from 'node:module';
 
 /*
- * Goes before everything else in a process under mutation testing, and in those that it starts
- * (`NODE_OPTIONS`): serves one file with one part replaced, and gives property tests one seed, so
- * that a mutant meets the same cases in every run.
+ * Preloaded into a process under mutation testing and its children (`NODE_OPTIONS`). Serves one
+ * file with one replacement, and fixes the seed of property tests, so that a mutant meets the same
+ * cases in every run.
  */
 
-/** `MUTANT` of the environment: what is replaced where, or nothing. */
+/** Replacement in the environment variable `MUTANT`, if any. */
 type Served = { url: string; start: number; end: number; replacement: string };
 
 const SEED = 16;

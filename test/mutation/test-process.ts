@@ -5,24 +5,24 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { killGroup } from '#test/runner/program';
 
-/** How a test file ended: `stopped` is one that would not end, or took far more than it should. */
+/** Result of a test file; `stopped` if it exceeded its time. */
 export type Ending = 'passed' | 'failed' | 'stopped';
 
-/** What a test file may take before it counts as one that never ends. */
+/** Time limits of a test file. */
 export type Allowance = { readonly cpuSeconds: number; readonly wallMs: number };
 
-/** What uvu writes for a test that failed, as soon as it has. */
+/** uvu's marker of a failed test. */
 const FAILED = '✘';
 
-/** A mutant may fill memory for ever. */
+/** Maximum heap in MB, because a mutant may allocate endlessly. */
 const HEAP_MB_MAX = 768;
 
 const HOOK = pathToFileURL('test/mutation/serve-mutant.ts').href;
 
-/** Compiled code of what stays the same, which is half of what a start takes. */
+/** Compile cache, which halves the start time. */
 const CODE = mkdtempSync(join(tmpdir(), 'mutation-'));
 
-/** The process groups that run now: none of them may outlive this process. */
+/** Running process groups, killed when this process exits. */
 const groups = new Set<number>();
 process.on('exit', () => {
   for (const group of groups) killGroup(group);
@@ -30,8 +30,8 @@ process.on('exit', () => {
 });
 
 /**
- * Runs a test file in a process group of its own, which ends with the first test that fails. CPU time
- * is bounded apart from time on the clock, so that a busy machine does not look like a loop.
+ * Runs a test file in its own process group until the first failure. CPU time has a separate limit,
+ * so that a busy machine does not look like an endless loop.
  */
 export function runTestFile(
   file: string,

@@ -1,6 +1,6 @@
 import { globSync } from 'node:fs';
 
-/** The files that `make mutation` changes, and the test files that should notice. */
+/** Folders that `make mutation` mutates, with the test files that should detect changes. */
 const TESTS: Readonly<Record<string, readonly string[]>> = {
   'services/domain/identity/': ['test/identity/*.test.ts', 'test/engine/report-json.test.ts'],
   'services/actor-system/actor-runtime/': ['test/actor-runtime/*.test.ts'],
@@ -13,7 +13,7 @@ const TESTS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Own files below a path that can be mutated; all of them below ''. */
+/** Product files below a path that can be mutated; '' for all. */
 export function filesBelow(path: string): string[] {
   return Object.keys(TESTS)
     .flatMap((place) => globSync(place.endsWith('/') ? `${place}*.ts` : place))
@@ -21,10 +21,10 @@ export function filesBelow(path: string): string[] {
     .sort();
 }
 
-/** Whole loads and measurements take seconds each, and say little about which line is wrong. */
+/** Slow load and measurement tests, which say little about the wrong line. */
 const LEFT_OUT = /\/(lossy-link|many-accounts|memory|month-under-load)\.test\.ts$/;
 
-/** The test files that should notice a change of a file. */
+/** Test files that should detect a change of a file. */
 export function testsOf(file: string): string[] {
   const [, patterns = []] = Object.entries(TESTS).find(([place]) => file.startsWith(place)) ?? [];
   return globSync([...patterns])

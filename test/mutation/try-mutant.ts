@@ -3,17 +3,19 @@ import type { TestFile } from '#test/mutation/covered';
 import type { Mutant } from '#test/mutation/mutant';
 import { runTestFile } from '#test/mutation/test-process';
 
-/** What came of a mutant: `unreached` is one whose place no test runs. */
+/** Result of a mutant; `unreached` if no test runs its code. */
 export type Verdict =
   | { readonly kind: 'killed' | 'stopped'; readonly by: string }
   | { readonly kind: 'survived' | 'unreached' };
 
-/** A mutant may take this many times what the code takes, and so much more for a busy machine. */
+/**
+ * Maximum time of a mutant as a multiple of the unmutated time, plus a constant for a busy machine.
+ */
 const SLOWNESS_MAX = 4;
 const START_CPU_SECONDS = 3;
 const START_MS = 20_000;
 
-/** Runs the tests that reach a mutant, in their order, until one notices it. */
+/** Runs the tests that reach a mutant, in order, until one detects it. */
 export async function tryMutant(mutant: Mutant, tests: readonly TestFile[]): Promise<Verdict> {
   const reaching = tests.filter(({ reaches }) => reaches(mutant));
   if (reaching.length === 0) return { kind: 'unreached' };

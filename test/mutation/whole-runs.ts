@@ -5,15 +5,16 @@ import { parseArgs } from 'node:util';
 import { type Bug, handMadeBugs, linesOf, withBug } from '#test/mutation/bug';
 
 /*
- * Confirms results of `bugs.ts` with whole runs of `make test`. The program picks bugs at random,
- * writes a group of noticed bugs of different source files into a checkout, and runs all tests. The
- * test file that noticed each bug alone must fail. All unnoticed bugs go into one run of their own.
+ * Confirms results of `bugs.ts` with complete runs of `make test`. Chooses detected bugs at random,
+ * writes a group from different source files into a checkout, and runs all tests. The test file
+ * that detected each bug alone must fail. All undetected bugs share one run.
  *
- * Usage: node test/mutation/whole-runs.ts --checkout FOLDER --results results.jsonl --out runs.jsonl
+ * Usage: node test/mutation/whole-runs.ts --checkout FOLDER --results results.jsonl --out
+ * runs.jsonl
  *          [--seed n] [--count 30]
  */
 
-/** Noticed bugs of one whole run. */
+/** Number of detected bugs per run. */
 const GROUP_BUGS = 5;
 const MINSTD_MODULUS = 2 ** 31 - 1;
 const OUTPUT_BYTES_MAX = 64 * 1_024 * 1_024;

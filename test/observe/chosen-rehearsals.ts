@@ -1,12 +1,12 @@
 import type { ClusterPlan } from '#deploy/local/cluster-plan';
 import type { Rehearsal } from '#test/observe/rehearsal';
 
-/** What is rehearsed, and in a line each what is not, though it was wanted. */
+/** Chosen rehearsals, and one line for each rehearsal left out. */
 export type Choice = { readonly chosen: readonly Rehearsal[]; readonly left: readonly string[] };
 
 /**
- * The rehearsals that raise one of the alerts in `only`, names between commas (undefined: all of them), and
- * that this cluster can have. Throws for an alert that none of them raises.
+ * Rehearsals for the alerts in `only`, separated by commas (undefined for all), if this cluster
+ * supports them. Throws for an alert without a rehearsal.
  */
 export function chosenRehearsals(
   rehearsals: readonly Rehearsal[],

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { paused, type Rehearsal } from '#test/observe/rehearsal';
 import type { WatchedCluster } from '#test/observe/watched-cluster';
 
-/** The alerts about the consoles. */
+/** Rehearsals of console alerts. */
 export const CONSOLE_REHEARSALS: readonly Rehearsal[] = [
   {
     alerts: ['NoConsole'],
@@ -16,10 +16,10 @@ export const CONSOLE_REHEARSALS: readonly Rehearsal[] = [
   },
 ];
 
-/** How often a guesser tries, in milliseconds: a hundred tries in ten seconds, and on. */
+/** Interval between guesses in milliseconds: a hundred in ten seconds. */
 const GUESS_EVERY_MS = 100;
 
-/** How long a console may take to refuse a password, in milliseconds. */
+/** Timeout of a refused password, in milliseconds. */
 const GUESS_MS_MAX = 5_000;
 
 async function guessPasswords({ plan }: WatchedCluster): Promise<() => Promise<void>> {

@@ -1,19 +1,19 @@
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Instances that are observed in turn: each rarely enough for the minimum cycle interval. */
+/** Number of instances observed in turn, enough for the minimum cycle interval. */
 const INSTANCES = 60;
 
-/** How long an answer is waited for, in milliseconds. */
+/** Timeout of an answer, in milliseconds. */
 const ANSWER_MS_MAX = 15_000;
 
-/** Where a cluster answers, and the key of an ample account. */
+/** Address of a cluster, and the key of an account with unreachable limits. */
 export type Target = { readonly address: string; readonly key: string };
 
-/** What a call came to: its status, 0 where there was none, and the body's `data`. */
+/** Result of a call: status (0 without an answer), and `data` of the body. */
 type Called = { readonly status: number; readonly data: { readonly id?: string } | undefined };
 
-/** Ordinary calls at a steady rate, each begun when it is due whatever became of the others. */
+/** Normal calls at a steady rate (open model). */
 export class LightLoad implements AsyncDisposable {
   readonly #target: Target;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 });
@@ -26,7 +26,7 @@ export class LightLoad implements AsyncDisposable {
     this.#target = target;
   }
 
-  /** Makes instances and begins to call them, `perSecond` times a second. */
+  /** Creates instances and starts calling them, `perSecond` times per second. */
   async begin(perSecond: number): Promise<void> {
     while (this.#ids.length < INSTANCES) {
       const { data } = await this.call('POST', '/instances', { name: `calm${this.#ids.length}` });
@@ -35,12 +35,12 @@ export class LightLoad implements AsyncDisposable {
     this.#running = this.#run(1_000 / perSecond);
   }
 
-  /** How many calls ended with each status. */
+  /** Number of calls per status. */
   get statuses(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.#statuses);
   }
 
-  /** One call; an answer that does not come has the status 0. */
+  /** Makes a call; status 0 without an answer. */
   call(method: string, path: string, body?: object, headers = {}): Promise<Called> {
     const { promise, resolve } = Promise.withResolvers<Called>();
     const text = body === undefined ? undefined : JSON.stringify(body);
@@ -84,7 +84,7 @@ export class LightLoad implements AsyncDisposable {
     }
   }
 
-  /** The mix of an agent's day: mostly observations. */
+  /** A typical mix of calls, mostly observations. */
   #one(number: number): Promise<Called> {
     const id = this.#ids[number % INSTANCES] ?? '';
     switch (number % 20) {

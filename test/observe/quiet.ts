@@ -4,14 +4,14 @@ import { LightLoad } from '#test/observe/light-load';
 import { watchedCluster } from '#test/observe/watched-cluster';
 
 /*
- * Light load on the local cluster for some minutes, in which no alert may fire.
+ * Light load on the local cluster for some minutes, during which no alert may fire.
  * Usage: node test/observe/quiet.ts [--minutes 15]  (after make cluster and make observe)
  */
 
-/** How often Alertmanager is asked, in milliseconds. */
+/** Polling interval of Alertmanager, in milliseconds. */
 const ASK_EVERY_MS = 5_000;
 
-/** Calls a second: about what a laptop bears beside everything else. */
+/** Calls per second, within the capacity of a laptop. */
 const CALLS_PER_SECOND = 40;
 
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: '15' } } });

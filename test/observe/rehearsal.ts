@@ -1,18 +1,18 @@
 import type { LightLoad } from '#test/observe/light-load';
 import type { WatchedCluster } from '#test/observe/watched-cluster';
 
-/** A fault, and the alerts that it must raise. */
+/** A fault, and the expected alerts. */
 export type Rehearsal = {
   readonly alerts: readonly string[];
-  /** What is done, in a few words. */
+  /** Short description of the fault. */
   readonly fault: string;
-  /** How many Cassandra nodes the cluster must have; any number unless given. */
+  /** Required number of Cassandra nodes; default any. */
   readonly cassandraNodes?: number;
-  /** Does it, and fulfils with what undoes it. */
+  /** Injects the fault; resolves to a function that removes it. */
   readonly provoke: (cluster: WatchedCluster, load: LightLoad) => Promise<() => Promise<void>>;
 };
 
-/** Pauses processes; what is returned resumes them. */
+/** Pauses processes; returns a function that resumes them. */
 export function paused(cluster: WatchedCluster, names: readonly string[]): () => Promise<void> {
   for (const name of names) cluster.signal(name, 'SIGSTOP');
   return async () => {

@@ -14,21 +14,21 @@ import { paused, type Rehearsal } from '#test/observe/rehearsal';
 import type { WatchedCluster } from '#test/observe/watched-cluster';
 import { SILENT } from '#test/support/test-logger';
 
-/** How long a node must pause to be fenced: 5 s without progress, and some. Milliseconds. */
+/** Pause of a node that leads to fencing in milliseconds: more than 5 s without progress. */
 const FENCING_PAUSE_MS = 15_000;
 
-/** A process killed is started again after 2 s, and must be scraped before it is killed again. Ms. */
+/** Interval between kills in ms: restart after 2 s, and a scrape. */
 const BETWEEN_KILLS_MS = 15_000;
 
-/** A Cassandra that pulses alternates between pausing and working, in milliseconds. */
+/** Pause and work times of a pulsed Cassandra, in milliseconds. */
 const PULSE_MS = { pause: 700, work: 30 } as const;
 
-/** Where engines and limiters listen for heartbeats. */
+/** Heartbeat subjects of engines and limiters. */
 const STRANGE_SUBJECTS = (['engine', 'limiter'] as const).map((service) =>
   heartbeatSubject('identity-engine', service),
 );
 
-/** Every alert that can be provoked on a local cluster, the ones that leave the least behind first. */
+/** All rehearsals on a local cluster; those with the fewest after-effects first. */
 export const REHEARSALS: readonly Rehearsal[] = [
   {
     alerts: ['BusDisconnected'],
@@ -86,12 +86,12 @@ export const REHEARSALS: readonly Rehearsal[] = [
     fault: 'all limiters are paused',
     provoke: async (cluster) => paused(cluster, cluster.namesOf('limiter')),
   },
-  // Before those that slow all nodes down, which raises it too.
+  // Before faults that slow all nodes, which raise this alert too.
   {
     alerts: ['StoreServerSlow'],
     fault: 'one of three Cassandra nodes works in short pulses',
     cassandraNodes: 3,
-    // Paused for good it would be taken for dead, and asked no more.
+    // A permanently paused node would count as dead and receive no requests.
     provoke: async (cluster) => pulsed(cluster, cluster.namesOf('cassandra').slice(0, 1)),
   },
   {
@@ -104,7 +104,7 @@ export const REHEARSALS: readonly Rehearsal[] = [
     fault: 'Cassandra is paused',
     provoke: async (cluster) => paused(cluster, cluster.namesOf('cassandra')),
   },
-  // Last: its requests, all of which go well, would hide for an hour those that fail.
+  // Last: its many successful requests would hide failures for an hour.
   {
     alerts: ['EventLoopBusy'],
     fault: 'an edge gets as many requests as it can answer',
@@ -112,7 +112,7 @@ export const REHEARSALS: readonly Rehearsal[] = [
   },
 ];
 
-/** The alerts that no fault on this machine raises within minutes, and why: promtool proves those. */
+/** Alerts that no fault raises within minutes, with reasons; promtool tests these. */
 export const NOT_REHEARSED: Readonly<Record<string, string>> = {
   AvailabilityBurnsSteadily: 'its windows are six hours and half an hour',
   AvailabilityBurnsSlowly: 'its windows are three days and six hours',
@@ -154,7 +154,7 @@ async function publishAsStranger({ plan }: WatchedCluster): Promise<() => Promis
   return async () => await bus[Symbol.asyncDispose]();
 }
 
-/** Kills the first limiter; what its accounts have lost shows when the next one counts them. */
+/** Kills the first limiter; its lost cycles show when the next limiter counts them. */
 async function killLimiter(cluster: WatchedCluster, load: LightLoad): Promise<() => Promise<void>> {
   const limits = { requests_per_minute: 1_000, cycles_per_month: 10_000 };
   const names = Array.from({ length: 8 }, (_, number) => `small${number}`);
@@ -188,13 +188,16 @@ function keyed(apiKey: string | undefined) {
   return { authorization: `Bearer ${apiKey}` };
 }
 
-/** How many requests are sent at once on each connection of a flood. */
+/** Requests per write on each connection of a flood. */
 const PIPELINED = 10;
 
-/** Connections of a flood. */
+/** Number of connections of a flood. */
 const FLOODING = 24;
 
-/** Large batches whose last observation is wrong: much to read and to check, and no cycle. */
+/**
+ * Floods an edge with large batches whose last observation is invalid: expensive to validate,
+ * without a cycle.
+ */
 async function floodEdge({ plan, target }: WatchedCluster): Promise<() => Promise<void>> {
   const port = plan.processes.find(({ name }) => name === 'edge1')?.port ?? 0;
   const observation = { mode_target: 'ORDER', signal_strength: 0.5 };
@@ -214,14 +217,14 @@ async function floodEdge({ plan, target }: WatchedCluster): Promise<() => Promis
     if (isOver) return;
     const socket = connect(port, '127.0.0.1');
     sockets.add(socket);
-    // The edge ends a connection now and then; another takes its place.
+    // The edge closes connections now and then; each is replaced.
     socket.on('error', () => undefined);
     socket.on('close', () => {
       sockets.delete(socket);
       open();
     });
     let left = PIPELINED;
-    // What might be the beginning of a status line, one character short of it.
+    // Possible beginning of a status line at the end of a chunk.
     let tail = '';
     socket.on('data', (bytes: Buffer) => {
       const text = tail + bytes.toString('latin1');
@@ -240,7 +243,10 @@ async function floodEdge({ plan, target }: WatchedCluster): Promise<() => Promis
   };
 }
 
-/** A keyed call looks its key up during its turn, so those behind it wait as long as Cassandra does. */
+/**
+ * Pulses Cassandra. A call with a key looks the key up during its turn, so calls behind it wait for
+ * Cassandra.
+ */
 async function pulseCassandra(
   cluster: WatchedCluster,
   load: LightLoad,
@@ -262,7 +268,7 @@ async function pulseCassandra(
   };
 }
 
-/** Lets processes work in short pulses, all at the same moments; what is returned ends that. */
+/** Makes processes work in short simultaneous pulses; returns a function that ends this. */
 function pulsed(cluster: WatchedCluster, names: readonly string[]): () => Promise<void> {
   let isOver = false;
   const pulses = async (): Promise<void> => {

@@ -7,17 +7,18 @@ import { REHEARSALS } from '#test/observe/rehearsals';
 import { type WatchedCluster, watchedCluster } from '#test/observe/watched-cluster';
 
 /*
- * Provokes one fault after the other on the local cluster and shows how soon Alertmanager has the alerts
- * that belong to it. Ends with 1 when one took longer than two minutes, or none was provoked.
- * Usage: node test/observe/rehearse.ts [--only FailsClosed,StoreFails]
- * after make cluster and make observe; what takes make cluster CASSANDRA=3 is left out on one node.
+ * Rehearses alerts: injects one fault after the other into the local cluster and shows the time
+ * until Alertmanager has the expected alerts. Exit status 1 if an alert took longer than two
+ * minutes, or none was provoked.
+ * Usage: node test/observe/rehearse.ts [--only FailsClosed,StoreFails], after make cluster and make
+ * observe. Faults that need make cluster CASSANDRA=3 are skipped on one node.
  */
 
-/** How long an alert may take from the fault to Alertmanager. Source: the issue of this service. Ms. */
+/** Maximum time from fault to Alertmanager, in ms. Source: the project's targets. */
 const SEEN_MS_MAX = 120_000;
 const ASK_EVERY_MS = 500;
 
-/** How long the cluster may need until calls go well again. Milliseconds. */
+/** Maximum time until calls succeed again, in milliseconds. */
 const SERVED_MS_MAX = 90_000;
 
 const CALLS_PER_SECOND = 40;
@@ -64,7 +65,7 @@ async function rehearse({ alerts, fault, provoke }: Rehearsal, load: LightLoad):
   return alerts.map((alert) => ({ alert, fault, seenMs: found.get(alert) }));
 }
 
-/** Until ten calls in a row have gone well and every shard has an owner. */
+/** Resolves when ten calls in a row succeeded and every shard has an owner. */
 async function untilServed({ query }: WatchedCluster, load: LightLoad): Promise<void> {
   const endMs = performance.now() + SERVED_MS_MAX;
   for (let good = 0; good < 10; ) {

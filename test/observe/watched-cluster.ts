@@ -8,20 +8,20 @@ import { clusterFolder } from '#deploy/local/state-folder';
 import { observePlan } from '#deploy/observe/observe-plan';
 import type { Target } from '#test/observe/light-load';
 
-/** How long Prometheus and Alertmanager may take to answer, in milliseconds. */
+/** Timeout of Prometheus and Alertmanager, in milliseconds. */
 const ANSWER_MS_MAX = 10_000;
 
-/** The cluster of `make cluster` under the eyes of `make observe`. */
+/** The cluster of `make cluster`, monitored by `make observe`. */
 export type WatchedCluster = {
   readonly plan: ClusterPlan;
   readonly target: Target;
-  /** Names of the alerts that Alertmanager shows now. */
+  /** Names of the alerts currently in Alertmanager. */
   firing(): Promise<string[]>;
-  /** The value of each series that an expression gives now. */
+  /** Current values of the series of an expression. */
   query(expr: string): Promise<QueryResult[]>;
-  /** Sends a signal to a process of the cluster, by its name. */
+  /** Sends a signal to a process by name. */
   signal(name: string, signal: NodeJS.Signals): void;
-  /** The names of all processes whose names begin so: `engine`. */
+  /** Names of all processes with this prefix, such as `engine`. */
   namesOf(kind: string): string[];
 };
 
@@ -31,7 +31,7 @@ type QueryResult = {
   readonly value: readonly [at: number, value: string];
 };
 
-/** The cluster that runs on this machine. Throws when none does. */
+/** The running cluster of this machine. Throws if there is none. */
 export function watchedCluster(): WatchedCluster {
   const folder = clusterFolder();
   const record = readCluster(folder);

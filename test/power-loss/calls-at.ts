@@ -1,8 +1,8 @@
 import type { Call } from '#test/chaos/call-log';
 
 /**
- * What callers knew at a moment (monotonic milliseconds of their process): what was answered later is of
- * unknown outcome, and what began later was never sent.
+ * The log as callers knew it at a time (monotonic milliseconds of their process): calls answered
+ * later have unknown outcome, calls begun later were never sent.
  */
 export function callsAt(calls: readonly Call[], atMs: number): Call[] {
   return calls
@@ -11,7 +11,7 @@ export function callsAt(calls: readonly Call[], atMs: number): Call[] {
 }
 
 function unanswered(call: Call): Call {
-  // The answer to a create is what names its instance.
+  // A create's instance is only known from its answer.
   const instance = call.requested.kind === 'create' ? '' : call.instance;
   const outcome = { kind: 'unknown', why: 'under way' } as const;
   return { ...call, instance, endMs: Number.POSITIVE_INFINITY, outcome };

@@ -15,29 +15,29 @@ import { type Facts, REFUSED, readFacts, untruths } from '#test/power-loss/store
 
 const PAGE_BYTES = 4_096;
 
-/** Where most of what SQLite itself reads of a page stands: its header and the places of its cells. */
+/** Start of a page that SQLite itself reads: header and cell offsets. */
 const PAGE_HEAD_BYTES = 150;
 
-/** Flips of each page: `FLIPS=6` for a longer run. */
+/** Flips per page; `FLIPS=6` for a longer run. */
 const FLIPS = Number(process.env['FLIPS'] ?? 1);
 
-/** Where a page of SQLite says how many cells it has; with fewer, its last rows are hidden. */
+/** Offset of a page's cell count; a smaller count hides the last rows. */
 const CELL_COUNT_BYTE = 4;
 
-/** That rows of these tables are hidden, only their reader notices. */
+/** Tables whose hidden rows only their reader can detect. */
 const ROW_TABLES = ['history', 'drift'];
 
-/** Files that are read at once. */
+/** Files checked concurrently. */
 const AT_ONCE = 2;
 
 /**
- * A row of the index of answers that has changed hides its answer: a caller who sends that call again
- * within the day has it done again (decision 274).
+ * A changed index row of an answer hides the answer, so that a repeated call within the day is
+ * processed again (decision 274).
  */
 const HIDDEN = /^answer /;
 
-const flipped = suite('a file of which one byte of a page has changed');
-const lost = suite('a WAL of which a byte has changed before its last commit');
+const flipped = suite('a file with one changed byte in a page');
+const lost = suite('a WAL with a changed byte before its last commit');
 
 let place = '';
 let loaded: LoadedFile;
@@ -53,7 +53,7 @@ lost.after(async () => {
   await rm(place, { recursive: true, force: true });
 });
 
-/** What the stores in a file say of everything that was put there. */
+/** Facts that the stores read from a file. */
 async function factsIn(file: string): Promise<Facts> {
   const config = readConfig({ ...fileVariables(file), SERVICE_LOG_LEVEL: 'silent' });
   await using stores = await openStores(config, foundationOf(config, 'power-loss'));
@@ -80,14 +80,14 @@ async function lookAt(bytes: Buffer, what: string, seen: Seen): Promise<void> {
   await rm(folder, { recursive: true });
 }
 
-/** The pages of a table that have rows, counted from 0. */
+/** Pages of a table with rows, from 0. */
 function pagesOf(file: string, table: string): number[] {
   using database = new DatabaseSync(file, { readOnly: true });
   const pages = database.prepare('SELECT pageno FROM dbstat WHERE name = ? AND ncell > 0');
   return pages.all(table).map(({ pageno }) => Number(pageno) - 1);
 }
 
-flipped('gives what was stored, or refuses to read it', async () => {
+flipped('returns the stored values, or refuses the read', async () => {
   assert.ok(stored.size > 50 && ![...stored.values()].includes(REFUSED), 'nothing is stored');
   const bytes = await readFile(loaded.file);
   const chance = new Chance(7);
@@ -123,7 +123,7 @@ flipped('gives what was stored, or refuses to read it', async () => {
   for (const line of seen.unopened) assert.match(line, /^SERVICE_SQLITE_FILE: [^\n]+$/, line);
 });
 
-flipped('is no file to read when pages are missing at its end', async () => {
+flipped('is refused if pages are missing at its end', async () => {
   const bytes = await readFile(loaded.file);
   const seen: Seen = { untrue: [], refused: 0, harmless: 0, unopened: [] };
   const lengths = [1, 50, 100, 4_095, 4_096, 8_192, bytes.length / 2, bytes.length - 1];
@@ -134,7 +134,7 @@ flipped('is no file to read when pages are missing at its end', async () => {
   assert.is(seen.unopened.length, lengths.length, JSON.stringify(seen));
 });
 
-/** Starts the service on a file; what it says when it ends by itself. */
+/** Starts the service on a file and returns its last line. */
 async function refusalOf(file: string): Promise<string> {
   await using life = (await ServiceOnFile.on(file)).start();
   await life.ready.catch(() => undefined);
@@ -142,7 +142,7 @@ async function refusalOf(file: string): Promise<string> {
   return life.run.stderr();
 }
 
-lost('is refused in one line', async () => {
+lost('is refused with one line', async () => {
   const killed = await loadedFile(join(place, 'killed'), 'kill');
   const wal = await readFile(`${killed.file}-wal`);
   const chance = new Chance(9);

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 
-/** What a recorded process did to a file, in the order of the effects. Times are monotonic nanoseconds. */
+/** A recorded change of a file, in the order of effects. Times are monotonic nanoseconds. */
 export type DiskRecord = { readonly ns: bigint; readonly pid: number } & (
   | {
       readonly kind: 'opened';
@@ -21,7 +21,7 @@ export type DiskRecord = { readonly ns: bigint; readonly pid: number } & (
   | { readonly kind: 'renamed'; readonly from: string; readonly to: string }
 );
 
-/** The kinds by their number in test/power-loss/disk-recorder.c. */
+/** Record kinds by their number in test/power-loss/disk-recorder.c. */
 const KINDS = [
   undefined,
   ...(['opened', 'closed', 'written', 'truncated', 'sync_begun', 'sync_ended'] as const),
@@ -33,8 +33,8 @@ const IS_FOLDER = 1;
 const IS_EMPTIED = 2;
 
 /**
- * Reads a log of the recorder, record by record; a process that was killed may have left its last one
- * incomplete. Throws when a file was changed in a way that the recorder does not see.
+ * Reads a recorder's log. The last record of a killed process may be incomplete. Throws if a file
+ * was changed in a way that the recorder cannot see.
  */
 export async function readDiskLog(file: string): Promise<DiskRecord[]> {
   const log = await readFile(file);

@@ -15,23 +15,25 @@ import { suiteUnless } from '#test/support/real-servers';
 
 const WRITER = 'test/power-loss/small-writer.ts';
 
-/** Transactions of a life of the writer; two lives, so that the second recovers the first. */
+/**
+ * Transactions per life of the writer; there are two lives, so that the second recovers the first.
+ */
 const TRANSACTIONS = 200;
 
-/** Images of one run. */
+/** Images per run. */
 const CUTS = 150;
 
-/** What a writer's commits wait for, and when it had committed what. */
+/** Result of a writer: records, and commit times. */
 type Written = {
   readonly records: readonly DiskRecord[];
   readonly folder: string;
-  /** Each transaction with the nanoseconds at which its writer knew that it is committed. */
+  /** Committed transactions, with the time in nanoseconds at which the writer knew. */
   readonly committed: readonly { readonly number: number; readonly ns: bigint }[];
 };
 
 const suite = suiteUnless(preloadLack());
-const seen = suite('what the recorder of writes saw of a SQLite file');
-const survived = suite('what a disk may hold of a SQLite file after power loss');
+const seen = suite('the recorded writes of a SQLite file');
+const survived = suite('the possible contents of a SQLite file after power loss');
 
 let place = '';
 let library = '';
@@ -66,7 +68,7 @@ async function written(name: string, synchronous: string): Promise<Written> {
   return { records: await readDiskLog(log), folder, committed };
 }
 
-/** What is wrong with the images of a run at random moments, the worst of each among them. */
+/** Problems of a run's images at random times, including the worst case of each. */
 async function problemsOf({ records, committed }: Written, seed: number): Promise<string[]> {
   const chance = new Chance(seed);
   const disk = new RecordedDisk();
@@ -93,7 +95,7 @@ async function problemsOf({ records, committed }: Written, seed: number): Promis
   return problems;
 }
 
-seen('comes to the files that are there, byte for byte', async () => {
+seen('reproduce the actual files byte for byte', async () => {
   const disk = new RecordedDisk();
   for (const record of safe.records) disk.take(record);
   const names = (await readdir(safe.folder)).filter((name) => !name.endsWith('-shm')).sort();
@@ -107,23 +109,23 @@ seen('comes to the files that are there, byte for byte', async () => {
   }
 });
 
-seen('has every kind of change in it', () => {
+seen('contain every kind of change', () => {
   const kinds = new Set(safe.records.map(({ kind }) => kind));
   for (const kind of ['opened', 'written', 'truncated', 'sync_begun', 'sync_ended'] as const) {
     assert.ok(kinds.has(kind), kind);
   }
 });
 
-survived('is every committed transaction, and no half of one', async () => {
+survived('include every committed transaction, and no partial one', async () => {
   assert.equal(await problemsOf(safe, 1), []);
 });
 
-survived('is too little when the writer does not wait for its disk', async () => {
+survived('lack transactions if the writer does not sync', async () => {
   const problems = await problemsOf(await written('hasty', 'OFF'), 2);
   assert.ok(problems.length > CUTS / 10, `${problems.length} images of ${CUTS}`);
 });
 
-survived('is too little when the log is synced at checkpoints only', async () => {
+survived('lack transactions if the log is only synced at checkpoints', async () => {
   const problems = await problemsOf(await written('lazy', 'NORMAL'), 3);
   assert.ok(problems.length > CUTS / 10, `${problems.length} images of ${CUTS}`);
   assert.ok(

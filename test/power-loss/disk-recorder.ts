@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises';
 
-/** The environment of a process whose changes of the files in `folder` are appended to `log`. */
+/** Environment of a process whose changes to files in `folder` are recorded in `log`. */
 export async function recordingVariables(
   library: string,
   folder: string,

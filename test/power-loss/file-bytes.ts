@@ -1,14 +1,14 @@
-/** A change of a file's bytes or of its length. */
+/** A change of a file's bytes or length. */
 export type Change =
   | { readonly kind: 'write'; readonly at: number; readonly bytes: Buffer }
   | { readonly kind: 'truncate'; readonly length: number };
 
-/** The bytes of a file; a gap that a change leaves reads as zeros. */
+/** Bytes of a file; gaps read as zeros. */
 export class FileBytes {
   #room = Buffer.alloc(4_096);
   length = 0;
 
-  /** Makes a change. */
+  /** Applies a change. */
   apply(change: Change): void {
     const before = this.length;
     this.length = lengthAfter(before, change);
@@ -17,7 +17,7 @@ export class FileBytes {
     else if (change.length < before) this.#room.fill(0, change.length, before);
   }
 
-  /** A copy, filled with zeros up to `length` if that is more. */
+  /** A copy, padded with zeros to at least `length`. */
   copy(length = this.length): Buffer {
     const copied = Buffer.alloc(Math.max(length, this.length));
     this.#room.copy(copied, 0, 0, this.length);
@@ -32,7 +32,7 @@ export class FileBytes {
   }
 }
 
-/** How long a file of this length is after a change. */
+/** Length of a file after a change. */
 export function lengthAfter(length: number, change: Change): number {
   return change.kind === 'truncate'
     ? change.length

@@ -2,16 +2,16 @@ import { createInterface } from 'node:readline';
 import { fileVariables } from '#test/power-loss/service-on-file';
 import { type ProcessRun, runScript } from '#test/support/process-run';
 
-/** How long a server of files lives at most, in milliseconds. */
+/** Maximum lifetime of a file server, in milliseconds. */
 const SERVER_MS_MAX = 3_600_000;
 
-/** How long one opening or closing may take, in milliseconds. */
+/** Timeout for opening or closing a file, in milliseconds. */
 const STEP_MS_MAX = 60_000;
 
-/** Where a service is reached: its API without the path, and its admin port. */
+/** Addresses of a service: API without path, and admin port. */
 export type Addresses = { readonly origin: string; readonly adminUrl: string };
 
-/** The service on one file after the other, in a process of its own. One at a time. */
+/** Runs the service on one file after the other, in a separate process. */
 export class FileServer implements AsyncDisposable {
   readonly #run: ProcessRun;
   readonly #lines: AsyncIterator<string>;
@@ -25,8 +25,8 @@ export class FileServer implements AsyncDisposable {
   }
 
   /**
-   * Serves a file while `use` runs, and stops in good order. Rejects with the line that a start leaves
-   * that fails.
+   * Serves a file while `use` runs, then stops cleanly. Rejects with the error line of a failed
+   * start.
    */
   async during<Result>(
     file: string,
@@ -47,7 +47,7 @@ export class FileServer implements AsyncDisposable {
     await this.#run.ended;
   }
 
-  /** What the process writes until it has done what a line says. */
+  /** Output of the process until it has executed a line. */
   async #answerTo(line: string): Promise<string> {
     this.#run.child.stdin?.write(`${line}\n`);
     const cut = setTimeout(() => this.#run.child.kill('SIGKILL'), STEP_MS_MAX);

@@ -11,38 +11,38 @@ import { RecordedDisk } from '#test/power-loss/recorded-disk';
 import { FILE_NAME, type RecordedRun } from '#test/power-loss/recorded-run';
 import { checkSurvivor } from '#test/power-loss/survivor-check';
 
-/** Which images of a run are made. */
+/** Selection of a run's images. */
 export type Cuts = {
   readonly count: number;
   readonly seed: number;
-  /** How much later callers ask for what they were answered; 0 unless a test lies. Milliseconds. */
+  /** Delay until callers expect their answers, in milliseconds; 0 unless a test falsifies it. */
   readonly lateMs?: number;
-  /** After how long no further image is made, in milliseconds. */
+  /** Time after which no further image is created, in milliseconds. */
   readonly msMax?: number;
 };
 
-/** What the images of a run came to. */
+/** Result of checking a run's images. */
 export type ImagesResult = {
   readonly images: number;
-  /** Observations that were found in all of them, and heads that follow from their rows. */
+  /** Observations found in all images, and heads verified against their rows. */
   readonly observations: number;
   readonly verified: number;
-  /** One line for each thing that is wrong, with the moment of its image. */
+  /** One line per problem, with the time of its image. */
   readonly findings: readonly string[];
 };
 
-/** Images that are checked at once: a start waits as much as it works. */
+/** Images checked concurrently, because a start mostly waits. */
 const AT_ONCE = 2;
 
-/** Images of one round. */
+/** Images per round. */
 const ROUND = 20;
 
-/** Every third image holds nothing but what was synced. */
+/** Every third image contains only synced data. */
 const WORST_EVERY = 3;
 
 /**
- * Makes images of what the disk of a recorded run may hold after power loss at random moments, every
- * second one that of an acknowledgement, and checks each against what callers knew by then.
+ * Creates images of a recorded run's disk after power loss at random times and checks each against
+ * the callers' knowledge at that time. Every second time is that of an acknowledgement.
  */
 export async function checkImages(
   place: string,
@@ -76,7 +76,7 @@ export async function checkImages(
     free.push(server);
     await rm(folder, { recursive: true });
   };
-  // Each round goes through the whole run: what there is no time for is of no part of it.
+  // Each round covers the whole run, so that a timeout omits no part.
   for (let left = count; left > 0; left -= ROUND) {
     const recorded = new RecordedImages(run, chance);
     const moments = momentsOf(run, chance, Math.min(left, ROUND));
@@ -85,7 +85,7 @@ export async function checkImages(
   return result;
 }
 
-/** The images of a run, for moments in their order. */
+/** Images of a run, for ascending times. */
 class RecordedImages {
   readonly #run: RecordedRun;
   readonly #chance: Chance;
@@ -97,7 +97,7 @@ class RecordedImages {
     this.#chance = chance;
   }
 
-  /** What the disk may hold after power loss at a moment (monotonic milliseconds). */
+  /** A possible disk state after power loss at a time (monotonic milliseconds). */
   at(number: number, atMs: number) {
     const { records, offsetNs } = this.#run;
     const atNs = offsetNs + BigInt(Math.round(atMs * 1e6));
@@ -111,7 +111,7 @@ class RecordedImages {
   }
 }
 
-/** Half of them at any moment of the run, half when a caller had just been answered a change. */
+/** Half of the times are random, half directly follow an acknowledged change. */
 function momentsOf(run: RecordedRun, chance: Chance, count: number): number[] {
   const { fromMs, toMs, calls } = run;
   const answered = calls.filter(

@@ -8,7 +8,7 @@ import { RecordedDisk } from '#test/power-loss/recorded-disk';
 import { type RecordedRun, recordRun } from '#test/power-loss/recorded-run';
 import { suiteUnless } from '#test/support/real-servers';
 
-/** Light: other tests run beside it. The third account's quota is used up. */
+/** Light load, because other tests run in parallel. The third account exhausts its quota. */
 const LOAD = {
   seed: 1,
   callsPerSecond: 60,
@@ -18,7 +18,7 @@ const LOAD = {
   syncUs: 2_000,
 } as const;
 
-/** Images of the run: as many as there is time for on a busy machine, in milliseconds. */
+/** Maximum number of images, and their time limit on a busy machine, in milliseconds. */
 const IMAGES = 100;
 const IMAGES_MIN = 15;
 const CHECK_MS_MAX = 60_000;
@@ -38,7 +38,7 @@ lost.after(async () => {
   await rm(place, { recursive: true, force: true });
 });
 
-lost('what was recorded comes to the files that are there, byte for byte', async () => {
+lost('the recorded writes reproduce the actual files byte for byte', async () => {
   const disk = new RecordedDisk();
   for (const record of run.records) disk.take(record);
   const { contents } = disk;
@@ -46,12 +46,12 @@ lost('what was recorded comes to the files that are there, byte for byte', async
   for (const [path, bytes] of contents) assert.ok(bytes.equals(await readFile(path)), path);
 });
 
-lost('everything that was answered by then is there once, and nothing above a plan', async () => {
+lost('everything acknowledged by then is stored once, within plans', async () => {
   result = await checkImages(place, run, { count: IMAGES, seed: 2, msMax: CHECK_MS_MAX });
   assert.equal(result.findings, []);
 });
 
-lost('it happened while there was much to lose', () => {
+lost('it happened with unsynced data', () => {
   const limited = run.accounts.find(({ quota }) => quota === LOAD.quotas[2]);
   const refused = run.calls.filter(
     ({ accountId, outcome }) => accountId === limited?.accountId && outcome.kind === 'refused',
@@ -63,7 +63,7 @@ lost('it happened while there was much to lose', () => {
   assert.ok(verified > 20 * images, `${verified} heads were run again`);
 });
 
-lost('an answer that is not on the disk is noticed', async () => {
+lost('an acknowledged change missing on disk is detected', async () => {
   const { findings } = await checkImages(place, run, { count: 4, seed: 3, lateMs: 700 });
   assert.ok(findings.length > 0, 'nothing was noticed');
 });

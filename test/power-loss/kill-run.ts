@@ -12,55 +12,55 @@ import { type LimitedAccount, limitedAccounts } from '#test/power-loss/limited-a
 import { type Life, ServiceOnFile } from '#test/power-loss/service-on-file';
 import { checkSurvivor, type SurvivorResult } from '#test/power-loss/survivor-check';
 
-/** How often the service on one file is killed, and under what. */
+/** Number of kills of the service on one file, and the load. */
 export type KillPlan = {
-  /** Gets the file, and copies of what each kill has left. */
+  /** Folder for the file and the copies after each kill. */
   readonly place: string;
   readonly seed: number;
   readonly kills: number;
-  /** After how long it is killed no more, in milliseconds; absent: until that often. */
+  /** Time limit for kills in milliseconds; without it, all kills run. */
   readonly msMax?: number;
   readonly callsPerSecond: number;
   readonly instances: number;
-  /** Cycles a month of each account; undefined: more than it uses. */
+  /** Cycles per month of each account; undefined for unlimited. */
   readonly quotas: readonly (number | undefined)[];
   readonly print: Print;
 };
 
-/** What the kills of one file came to. */
+/** Result of the kills on one file. */
 export type KillsResult = {
   readonly kills: number;
-  /** Of these in the start of the service, before it served. */
+  /** Number of kills before readiness. */
   readonly inStart: number;
-  /** Heads that were found to follow from their rows, in all copies. */
+  /** Heads verified against their rows, in all copies. */
   readonly verified: number;
-  /** From a start after a kill until it served, in milliseconds. */
+  /** Time from a start after a kill to readiness, in milliseconds. */
   readonly readyMs: readonly number[];
-  /** The account of all calls, after the last life was stopped in good order. */
+  /** Check of all calls, after the last clean stop. */
   readonly last: SurvivorResult;
-  /** One line for each thing that was wrong with a copy. */
+  /** One line per problem of a copy. */
   readonly findings: readonly string[];
 };
 
-/** How long a life lasts at most once it serves, and a start that is killed, in milliseconds. */
+/** Maximum duration of a life after readiness, and of a killed start, in milliseconds. */
 const SERVED_MS_MAX = 700;
 const START_MS_MAX = 900;
 
-/** The share of kills that come before the service serves. */
+/** Share of kills before readiness. */
 const IN_START = 0.15;
 
-/** After a kill, until callers have read what the dead process had answered. Milliseconds. */
+/** Time after a kill until callers have read the last answers, in milliseconds. */
 const ANSWERS_READ_MS = 30;
 
 const FILE_NAME = 'identity.db';
 
-/** What no start needs: 32 MiB that only hold room. */
+/** Reserve file of 32 MiB, which a copy does not need. */
 const LEFT_OUT = /-reserve$/;
 
 /**
- * Kills (-9) the service on one file again and again at random moments under a load that goes on,
- * starts it again at once, and checks a copy of what each kill has left against what callers knew by
- * then; at the end the file itself against all that they were answered.
+ * Kills (-9) the service on one file repeatedly at random times under load and restarts it at once.
+ * Checks a copy of the file after each kill against the callers' knowledge at that time, and the
+ * final file against all answers.
  */
 export async function runKills(plan: KillPlan): Promise<KillsResult> {
   const data = join(plan.place, 'data');
@@ -88,7 +88,7 @@ export async function runKills(plan: KillPlan): Promise<KillsResult> {
     const { copy, atMs } = await killed.copyOf(data);
     life = service.start();
     ending = killed.end(life, chance, isLast);
-    // The copy is checked while the next life is already under load.
+    // The check runs while the next life is already under load.
     await killed.check(copy, atMs);
   }
   await ending;
@@ -104,7 +104,7 @@ export async function runKills(plan: KillPlan): Promise<KillsResult> {
   return { kills, inStart, verified, readyMs, last, findings };
 }
 
-/** What kills have left, and what was wrong with it. */
+/** Copies after kills, and their problems. */
 class KilledLives {
   readonly #plan: KillPlan;
   readonly #server: FileServer;
@@ -128,7 +128,7 @@ class KilledLives {
     this.#accounts = accounts;
   }
 
-  /** Kills a life at random: while it starts, or while it serves; the last one only gets ready. */
+  /** Kills a life at a random time during start or service; the last life only becomes ready. */
   async end(life: Life, chance: Chance, isLast: boolean): Promise<void> {
     const startedMs = performance.now();
     if (!isLast && chance.happens(IN_START)) {
@@ -143,7 +143,7 @@ class KilledLives {
     await life.kill();
   }
 
-  /** Copies the files that a kill has left, with the moment until when callers could know of them. */
+  /** Copies the files after a kill. Returns the copy and the time of the callers' knowledge. */
   async copyOf(data: string): Promise<{ readonly copy: string; readonly atMs: number }> {
     await sleep(ANSWERS_READ_MS);
     const atMs = performance.now();
@@ -154,7 +154,7 @@ class KilledLives {
     return { copy, atMs };
   }
 
-  /** Checks a copy and removes it. */
+  /** Checks a copy and deletes it. */
   async check(copy: string, atMs: number): Promise<void> {
     const kill = this.kills;
     const calls = callsAt(this.#log.calls, atMs);

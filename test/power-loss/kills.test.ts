@@ -6,7 +6,10 @@ import * as assert from 'uvu/assert';
 import { printNothing } from '#deploy/local/progress';
 import { type KillsResult, runKills } from '#test/power-loss/kill-run';
 
-/** Light: other tests run beside it. The third account's quota is used up; `make power-loss` does more. */
+/**
+ * Light load, because other tests run in parallel. The third account exhausts its quota. `make
+ * power-loss` does more.
+ */
 const LOAD = {
   seed: 1,
   kills: 25,
@@ -16,10 +19,10 @@ const LOAD = {
   quotas: [undefined, undefined, 150],
 } as const;
 
-/** On a busy machine there is no time for more. */
+/** Minimum number of kills on a busy machine. */
 const KILLS_MIN = 5;
 
-const killed = suite('when the process that serves a file is killed again and again');
+const killed = suite('when the process of a file is killed repeatedly');
 
 let place = '';
 let result: KillsResult;
@@ -33,20 +36,20 @@ killed.after(async () => {
   await rm(place, { recursive: true, force: true });
 });
 
-killed('each kill leaves everything that was answered before it, once', () => {
+killed('each kill leaves every acknowledged change exactly once', () => {
   assert.equal(result.findings, []);
   assert.ok(result.kills >= KILLS_MIN, `${result.kills} kills`);
   assert.ok(result.verified > result.kills * LOAD.instances * 0.5, `${result.verified} heads`);
 });
 
-killed('in the end the file holds what callers were answered, and nothing else', () => {
+killed("at the end the file matches the callers' answers exactly", () => {
   const { findings, observations, calls } = result.last;
   assert.equal(findings.lines, []);
   assert.ok(observations > 100, `only ${observations} observations`);
   assert.ok(calls.acknowledged > 200, `only ${calls.acknowledged} calls were acknowledged`);
 });
 
-killed('it serves again after each', () => {
+killed('it serves again after each kill', () => {
   assert.ok(result.readyMs.length > result.kills / 3, `${result.readyMs.length} starts`);
 });
 

@@ -2,10 +2,10 @@ import { type NewAccount, newAccount } from '#deploy/local/new-account';
 import { LIMITS } from '#test/chaos/chaos-run';
 import { adminTokenFile } from '#test/support/admin-token';
 
-/** An account of a test: how many cycles its month has, and when (monotonic ms) its making was answered. */
+/** A test account with its monthly quota, and the time (monotonic ms) of its creation. */
 export type LimitedAccount = NewAccount & { readonly quota: number; readonly madeMs: number };
 
-/** Makes an account for each of these quotas; undefined: more than any test uses. */
+/** Creates an account per quota; undefined for unlimited. */
 export async function limitedAccounts(
   adminUrl: string,
   quotas: readonly (number | undefined)[],

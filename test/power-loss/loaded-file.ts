@@ -8,17 +8,17 @@ import { Load } from '#test/chaos/load';
 import { type LimitedAccount, limitedAccounts } from '#test/power-loss/limited-accounts';
 import { ServiceOnFile } from '#test/power-loss/service-on-file';
 
-/** What a service has kept in a file, and what its callers were answered. */
+/** A file with data of a service, and the callers' log. */
 export type LoadedFile = {
   readonly file: string;
   readonly calls: readonly Call[];
   readonly accounts: readonly LimitedAccount[];
 };
 
-/** How a small file is filled. */
+/** Size of a small file. */
 const SIZE = { accounts: 2, instances: 12, callsPerSecond: 120, seconds: 4, seed: 5 };
 
-/** Has a service fill a small file in `folder`, and end: in good order, or by kill -9. */
+/** Fills a small file in `folder` by a service, which ends cleanly or by kill -9. */
 export async function loadedFile(folder: string, end: 'stop' | 'kill'): Promise<LoadedFile> {
   await mkdir(folder);
   const file = join(folder, 'identity.db');

@@ -1,21 +1,24 @@
 import type { Chance } from '#test/chaos/chance';
 
-/** How much of what was not synced has come to the disk all the same. */
+/** Luck of unsynced data in a power loss. */
 export type Luck = {
-  /** The share of sectors with their newest content, and of the others the share without any change. */
+  /**
+   * Share of sectors with their newest content; `unchanged`: share of the others without any
+   * change.
+   */
   readonly newest: number;
   readonly unchanged: number;
-  /** Sectors that come to the disk together, 1 or more. */
+  /** Number of sectors written together, 1 or more. */
   readonly together: number;
 };
 
-/** Nothing but what was synced is on the disk. */
+/** Only synced data is on the disk. */
 export const WORST_LUCK: Luck = { newest: 0, unchanged: 1, together: 1 };
 
-/** Everything is on the disk, as after kill -9. */
+/** All data is on the disk, as after kill -9. */
 const BEST = 1;
 
-/** Any luck, the worst and the best among them. */
+/** Random luck, including the worst and the best. */
 export function drawnLuck(chance: Chance): Luck {
   return {
     newest: chance.pick([0, 0.5, 0.9, 0.99, BEST]) ?? 0,
@@ -24,7 +27,7 @@ export function drawnLuck(chance: Chance): Luck {
   };
 }
 
-/** How many of the changes of a place have come to the disk: the first ones. */
+/** Number of changes that reached the disk, from the first on. */
 export function cameThrough(changes: number, { newest, unchanged }: Luck, chance: Chance): number {
   if (chance.happens(newest)) return changes;
   return chance.happens(unchanged) ? 0 : chance.below(changes + 1);

@@ -9,19 +9,19 @@ import { recordRun } from '#test/power-loss/recorded-run';
 import { findingsOf, type PowerLossResult, reportText } from '#test/power-loss/report';
 
 /*
- * Kills the service on an SQLite file under load, and takes the power from its disk, again and again, and
- * proves from what is left that nothing was lost, doubled or given above a plan. A whole run writes
- * docs/power-loss.md. Ends with status 1 when a check finds anything.
+ * Power-loss test: kills the service on a SQLite file under load, and simulates power losses of its
+ * disk. Proves from the remaining data that nothing was lost, doubled or granted above a plan. A
+ * complete run writes docs/power-loss.md. Exit status 1 if a check has findings.
  * Usage: node test/power-loss/main.ts [--cuts 200] [--images 300] [--seed 1]
  */
 
 const CUTS = 200;
 const IMAGES = 300;
 
-/** Kills of one file: with every call the check of a copy takes longer. */
+/** Kills per file: each check takes longer with more calls. */
 const CUTS_PER_FILE = 50;
 
-/** Recorded runs; the syncs of each second one are slow. */
+/** Number of recorded runs; every second one has slow syncs. */
 const RUNS = 3;
 const SLOW_SYNC_US = 4_000;
 
@@ -58,7 +58,7 @@ async function run(): Promise<number> {
   const result: PowerLossResult = { images: [], kills: [] };
   const write = async (): Promise<void> => {
     const text = reportText(result, (performance.now() - startedMs) / 1_000);
-    // Each part as soon as it is known: the next one may fail.
+    // Write after each part, in case the next one fails.
     await writeFile(isWhole ? 'docs/power-loss.md' : join(place, 'power-loss.md'), text);
     console.log(`\n${text}`);
   };

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { programPath } from '#deploy/local/program-path';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
-/** What a library that is loaded before libc needs of this machine and does not find; undefined: nothing. */
+/** Missing requirement for a preloaded library; undefined if complete. */
 export function preloadLack(): string | undefined {
   if (process.platform !== 'linux') return 'a library loaded before libc needs Linux';
   return programPath('gcc') === undefined
@@ -10,10 +10,10 @@ export function preloadLack(): string | undefined {
     : undefined;
 }
 
-/** Compiling takes less than a second, in milliseconds. */
+/** Compile timeout in milliseconds; usually below a second. */
 const COMPILE_MS_MAX = 60_000;
 
-/** Compiles a library for `LD_PRELOAD` into `folder`; answers its file. */
+/** Compiles a library for `LD_PRELOAD` into `folder`; returns its path. */
 export async function compilePreload(
   folder: string,
   name: 'disk-recorder' | 'wall-clock',

@@ -3,33 +3,33 @@ import type { DiskRecord } from '#test/power-loss/disk-log';
 import { cameThrough, type Luck } from '#test/power-loss/luck';
 import { RecordedFile } from '#test/power-loss/recorded-file';
 
-/** Which file each of these names stands for from now on, all at once; undefined: none. */
+/** An atomic change of file names; undefined removes a name. */
 type Naming = readonly (readonly [path: string, file: RecordedFile | undefined])[];
 
-/** What a handle of a process stands for; a folder has no bytes. */
+/** File of a process's handle; undefined for a folder. */
 type Handle = { readonly file: RecordedFile | undefined };
 
-/** SQLite's index of its log in shared memory: not durable, made again by who opens first. */
+/** SQLite's shared-memory index of the WAL: not durable, recreated by the first connection. */
 const SHARED_MEMORY = /-shm$/;
 
-/** Holds room on a disk, and nothing that is ever read: an image has none, as a disk that was full. */
+/** Reserved disk space that is never read; an image omits it, like a full disk. */
 const RESERVE = /-reserve$/;
 
 /**
- * A folder as its disk holds it, from what a recorder saw: which bytes and names are durable, and which
- * may be. Begins empty, and takes records in their order.
+ * Durable and possible contents of a folder on disk, from recorded changes. Starts empty and takes
+ * records in order.
  */
 export class RecordedDisk {
   readonly #names = new Map<string, RecordedFile>();
   readonly #durableNames = new Map<string, RecordedFile>();
-  /** Names that were given or taken away since the folder was synced, in their order. */
+  /** Name changes since the last sync of the folder, in order. */
   readonly #namings: Naming[] = [];
   #namingsSynced = 0;
   readonly #handles = new Map<string, Handle>();
-  /** Where syncs that have not returned began, by handle; of one handle the first to return is the oldest. */
+  /** Start positions of pending syncs by handle; the oldest sync of a handle returns first. */
   readonly #begun = new Map<string, number[]>();
 
-  /** Notes what a process has done. */
+  /** Applies a record. */
   take(record: DiskRecord): void {
     switch (record.kind) {
       case 'opened': {
@@ -72,15 +72,15 @@ export class RecordedDisk {
     }
   }
 
-  /** Every file as the processes themselves see it, by its path. */
+  /** Current files as seen by processes, by path. */
   get contents(): Map<string, Buffer> {
     return new Map([...this.#lasting(this.#names)].map(([path, file]) => [path, file.content]));
   }
 
-  /** What a disk may hold after power loss now: the bytes of each file, by its path. */
+  /** A possible disk state after power loss now: file contents by path. */
   survivors(chance: Chance, luck: Luck): Map<string, Buffer> {
     const names = new Map(this.#durableNames);
-    // Names are metadata: file systems keep the order of their changes.
+    // File systems keep the order of metadata changes.
     const kept = cameThrough(this.#namings.length, luck, chance);
     for (const naming of this.#namings.slice(0, kept)) applyTo(names, naming);
     const files = [...this.#lasting(names)].filter(([path]) => !RESERVE.test(path));
@@ -121,7 +121,7 @@ export class RecordedDisk {
   }
 }
 
-/** A handle is the process's own. */
+/** Handle number, qualified by process. */
 function keyOf({ pid, handle }: { readonly pid: number; readonly handle: number }): string {
   return `${pid}:${handle}`;
 }

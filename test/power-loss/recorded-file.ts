@@ -2,34 +2,34 @@ import type { Chance } from '#test/chaos/chance';
 import { type Change, FileBytes, lengthAfter } from '#test/power-loss/file-bytes';
 import { cameThrough, type Luck } from '#test/power-loss/luck';
 
-/** What a disk writes in one piece. Source: decision 274. */
+/** Bytes that a disk writes atomically. Source: decision 274. */
 const SECTOR_BYTES = 512;
 
-/** The content of a file: what a sync has made durable, and every change since. */
+/** Content of a file: synced data and later changes. */
 export class RecordedFile {
   readonly #durable = new FileBytes();
   readonly #since: Change[] = [];
-  /** Changes that are durable. */
+  /** Number of durable changes. */
   #synced = 0;
 
-  /** Notes a change. */
+  /** Adds a change. */
   change(change: Change): void {
     this.#since.push(change);
   }
 
-  /** Where a sync begins: what was changed before is durable when it has returned. */
+  /** Start position of a sync: earlier changes are durable when the sync returns. */
   get place(): number {
     return this.#synced + this.#since.length;
   }
 
-  /** A sync that began at `place` has returned. */
+  /** Completes a sync that started at `place`. */
   sync(place: number): void {
     const count = Math.max(0, place - this.#synced);
     for (const change of this.#since.splice(0, count)) this.#durable.apply(change);
     this.#synced += count;
   }
 
-  /** What the process itself reads. */
+  /** Content as seen by the process. */
   get content(): Buffer {
     const bytes = new FileBytes();
     bytes.apply({ kind: 'write', at: 0, bytes: this.#durable.copy() });
@@ -38,8 +38,8 @@ export class RecordedFile {
   }
 
   /**
-   * What a disk may hold of it after power loss: all that was synced; of each group of sectors the
-   * content before or after any change since, and a length that the file had since.
+   * A possible content after power loss: all synced data. Each group of sectors has the content
+   * before or after any later change, and the length is one since the sync.
    */
   survivor(chance: Chance, luck: Luck): Buffer {
     const lengths = [this.#durable.length];
@@ -52,7 +52,7 @@ export class RecordedFile {
   }
 }
 
-/** Which of the changes of each group of sectors have come to the disk: the first ones. */
+/** Number of changes of each sector group that reached the disk, from the first on. */
 class SectorGroups {
   readonly #chance: Chance;
   readonly #luck: Luck;
@@ -66,14 +66,16 @@ class SectorGroups {
     this.#bytes = SECTOR_BYTES * luck.together;
   }
 
-  /** Counts a change for every group that it touches; all are counted before one is applied. */
+  /**
+   * Counts a change in each group that it touches; all changes are counted before any is applied.
+   */
   count(change: Change, end: number): void {
     for (const [group] of this.#pieces(change, end)) {
       this.#changes.set(group, (this.#changes.get(group) ?? 0) + 1);
     }
   }
 
-  /** Makes a change where it has come to the disk. */
+  /** Applies a change to the groups where it reached the disk. */
   apply(change: Change, whole: Buffer): void {
     for (const [group, from, to] of this.#pieces(change, whole.length)) {
       const left = this.#left.get(group) ?? this.#drawn(group);
@@ -88,7 +90,7 @@ class SectorGroups {
     return cameThrough(this.#changes.get(group) ?? 0, this.#luck, this.#chance);
   }
 
-  /** The groups that a change touches, with the bytes of each that it changes. */
+  /** Groups touched by a change, with the byte ranges. */
   *#pieces(change: Change, end: number): Generator<[group: number, from: number, to: number]> {
     const start = change.kind === 'write' ? change.at : change.length;
     const stop = change.kind === 'write' ? change.at + change.bytes.length : end;

@@ -10,42 +10,42 @@ import { recordingVariables } from '#test/power-loss/disk-recorder';
 import { type LimitedAccount, limitedAccounts } from '#test/power-loss/limited-accounts';
 import { ServiceOnFile } from '#test/power-loss/service-on-file';
 
-/** How much is put on a recorded service. */
+/** Load on a recorded service. */
 export type RecordedLoad = {
   readonly seed: number;
   readonly callsPerSecond: number;
   readonly instances: number;
-  /** Cycles a month of each account; undefined: more than it uses. */
+  /** Cycles per month of each account; undefined for unlimited. */
   readonly quotas: readonly (number | undefined)[];
-  /** Seconds of each of its three lives. */
+  /** Duration of each of the three lives, in seconds. */
   readonly lifeS: number;
-  /** How much longer a sync takes than this disk needs, in microseconds. */
+  /** Additional duration of a sync, in microseconds. */
   readonly syncUs: number;
 };
 
-/** What a service did to its disk, and what its callers were answered meanwhile. */
+/** Disk writes of a service, and the callers' log. */
 export type RecordedRun = {
   readonly records: readonly DiskRecord[];
   readonly calls: readonly Call[];
   readonly accounts: readonly LimitedAccount[];
-  /** The folder of its file, as the last life has left it. */
+  /** Folder of the file after the last life. */
   readonly folder: string;
-  /** From its first start to the end of its last life, in monotonic milliseconds of the callers. */
+  /** From the first start to the end of the last life, in the callers' monotonic milliseconds. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** What makes of such milliseconds the nanoseconds of the records. */
+  /** Offset from these milliseconds to the nanoseconds of the records. */
   readonly offsetNs: bigint;
 };
 
-/** The name of the file in its folder. */
+/** Base name of the file. */
 export const FILE_NAME = 'identity.db';
 
-/** Actors that leave memory are stored: more is written than by checkpoints alone. Least that may be set. */
+/** Minimum memory settings: evicted actors are stored, which adds writes. */
 const SMALL_MEMORY = { SERVICE_ACTOR_MEMORY_MIB: '1', SERVICE_ACTOR_IDLE_S: '30' };
 
 /**
- * Runs the service on a new file under load while everything that it does to its disk is recorded: a
- * life that ends by kill -9, one that is stopped in good order under load, and one that ends by kill -9.
+ * Records the disk writes of a service on a new file under load, over three lives: one killed with
+ * -9, one stopped cleanly under load, one killed with -9.
  */
 export async function recordRun(
   place: string,

@@ -3,19 +3,19 @@ import { checkoutCommit } from '#deploy/local/checkout-commit';
 import type { ImagesResult } from '#test/power-loss/image-check';
 import type { KillsResult } from '#test/power-loss/kill-run';
 
-/** Read before a report is written, which would be a change of the checkout. */
+/** Read before writing the report, which changes the checkout. */
 const COMMIT = checkoutCommit();
 
-/** Result of a whole run. */
+/** Result of a complete run. */
 export type PowerLossResult = {
   readonly images: (ImagesResult & { readonly syncUs: number; readonly calls: number })[];
   readonly kills: KillsResult[];
 };
 
-/** Findings that the report lists. */
+/** Maximum findings in the report. */
 const LISTED_MAX = 50;
 
-/** Everything that is wrong, a line each. */
+/** All findings, one line each. */
 export function findingsOf({ images, kills }: PowerLossResult): string[] {
   return [
     ...images.flatMap((run) => run.findings),
@@ -23,7 +23,7 @@ export function findingsOf({ images, kills }: PowerLossResult): string[] {
   ];
 }
 
-/** The report of a run so far, in Markdown. */
+/** Report of a run so far, in Markdown. */
 export function reportText(result: PowerLossResult, seconds: number): string {
   const { images, kills } = result;
   const findings = findingsOf(result);

@@ -3,9 +3,9 @@ import { readConfig } from '#config';
 import { openStandalone } from '#startup/standalone';
 
 /*
- * The service on one file after the other, in one process: what a start costs of modules is paid once.
- * Each line of standard input is a file to be served until the next line; the answer is the welcome of
- * `standalone`, then "opened", "closed", or "failed: <why>".
+ * Runs the service on one file after the other in one process, to load modules only once. Each
+ * input line is a file to serve until the next line. Output: the welcome of `standalone`, then
+ * "opened", "closed", or "failed: <why>".
  */
 
 const say = (text: string) => process.stdout.write(`${text}\n`);

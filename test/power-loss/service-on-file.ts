@@ -2,10 +2,10 @@ import { freePort } from '#deploy/local/free-port';
 import { type ProcessRun, runMain } from '#test/support/process-run';
 import { onFile } from '#test/support/service';
 
-/** No life of the service in these tests is longer, in milliseconds. */
+/** Maximum life of the service in these tests, in milliseconds. */
 const LIFE_MS_MAX = 900_000;
 
-/** What makes a service keep its data in a file. */
+/** Variables of a service on a file. */
 export function fileVariables(file: string): Record<string, string> {
   return {
     ...onFile(file),
@@ -14,20 +14,20 @@ export function fileVariables(file: string): Record<string, string> {
   };
 }
 
-/** A life of the service on a file; disposing it ends it at once. */
+/** A life of the service on a file; disposing kills it. */
 export type Life = AsyncDisposable & {
   readonly run: ProcessRun;
-  /** Fulfils when it serves; rejects when it ends before. */
+  /** Resolves when ready; rejects if the process ends first. */
   readonly ready: Promise<void>;
-  /** Of its admin port, once it serves. */
+  /** URL of the admin port, once ready. */
   readonly adminUrl: () => string;
-  /** Ends it at once, and fulfils when it has ended. */
+  /** Kills the process; resolves when it has ended. */
   readonly kill: () => Promise<void>;
-  /** Ends it in good order; rejects when that fails. */
+  /** Stops cleanly; rejects on failure. */
   readonly stop: () => Promise<void>;
 };
 
-/** A service on a file, in as many lives as a test wants; callers find all of them at one address. */
+/** A service on a file with several lives at one address. */
 export class ServiceOnFile {
   readonly origin: string;
   readonly #variables: Record<string, string>;
@@ -37,16 +37,16 @@ export class ServiceOnFile {
     this.#variables = { ...variables, SERVICE_PORT: `${port}` };
   }
 
-  /** A service that has not been started; `variables` are added to those of the file. */
+  /** A stopped service; `variables` extend those of the file. */
   static async on(file: string, variables: Record<string, string> = {}): Promise<ServiceOnFile> {
     return new ServiceOnFile(await freePort(), { ...fileVariables(file), ...variables });
   }
 
-  /** Starts its next life. */
+  /** Starts the next life. */
   start(): Life {
     const run = runMain(['standalone'], this.#variables, LIFE_MS_MAX);
     const ready = run.says(/Ctrl-C/);
-    // Looked at by those who wait for it.
+    // Callers await the rejection.
     ready.catch(() => undefined);
     const kill = async () => {
       run.child.kill('SIGKILL');

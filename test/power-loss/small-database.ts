@@ -1,12 +1,12 @@
 import { DatabaseSync } from 'node:sqlite';
 import { Chance } from '#test/chaos/chance';
 
-/** Keys of the database; several transactions change each. */
+/** Number of keys; several transactions change each. */
 const KEYS = 120;
 const CHANGES_MAX = 6;
 const VALUE_MAX = 3_000;
 
-/** What a transaction changes: the same whenever it is asked. */
+/** Changes of a transaction; deterministic. */
 export function changesOf(number: number): { readonly key: number; readonly isKept: boolean }[] {
   const chance = new Chance(number);
   return Array.from({ length: 1 + chance.below(CHANGES_MAX) }, () => ({
@@ -15,15 +15,15 @@ export function changesOf(number: number): { readonly key: number; readonly isKe
   }));
 }
 
-/** The value that a transaction gives a key. */
+/** Value of a key written by a transaction. */
 export function keptValue(key: number, number: number): string {
   const chance = new Chance(key * 1_000_003 + number);
   return `${number}.${key}.`.repeat(1 + chance.below(VALUE_MAX / 8));
 }
 
 /**
- * The last transaction of a database that holds exactly what its transactions have done, one after the
- * other; throws when it holds anything else. 0: it holds nothing.
+ * Number of the last transaction, if the database holds exactly the effects of all transactions up
+ * to it; 0 for an empty database. Throws otherwise.
  */
 export function lastTransactionOf(file: string): number {
   using database = new DatabaseSync(file);

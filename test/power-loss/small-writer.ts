@@ -2,17 +2,17 @@ import { DatabaseSync } from 'node:sqlite';
 import { changesOf, keptValue } from '#test/power-loss/small-database';
 
 /*
- * Commits numbered transactions to a SQLite file in WAL mode and prints, after each, its number and the
- * monotonic time in nanoseconds. Usage: node small-writer.ts <file> <first> <count> <synchronous>.
- * Ends without closing the file, as a killed process does.
+ * Commits numbered transactions to a SQLite file in WAL mode. Prints each number with the monotonic
+ * time in nanoseconds. Ends without closing the file, like a killed process.
+ * Usage: node small-writer.ts <file> <first> <count> <synchronous>
  */
 
 const [file = '', first = '1', count = '0', synchronous = 'FULL'] = process.argv.slice(2);
 
-/** Pages of the log that a checkpoint moves: few, so that both files are written all the time. */
+/** WAL pages per checkpoint: few, so that both files are written continuously. */
 const CHECKPOINT_PAGES = 40;
 
-/** Transactions after which the log is emptied. */
+/** Transactions between truncations of the WAL. */
 const EMPTIED_EVERY = 90;
 
 const database = new DatabaseSync(file);

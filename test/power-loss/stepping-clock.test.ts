@@ -19,16 +19,16 @@ const LOAD = { seed: 3, callsPerSecond: 80, instances: 40, quotas: [undefined, 1
 
 const HOUR_MS = 3_600_000;
 
-/** Of more than a hundred that are sent on each clock, on a busy machine. */
+/** Minimum changes per clock setting on a busy machine; more than a hundred are sent. */
 const CHANGES_MIN = 20;
 
-/** A step over the end of a month charges another month: these go to the other side of now then. */
+/** Steps across a month's end would charge another month; reverse their direction then. */
 const SIGN = monthOf(Date.now()) === monthOf(Date.now() + 3 * HOUR_MS) ? 1 : -1;
 
-/** Where the clock is put one after the other: on, back by more than an hour, on by two, and back. */
+/** Successive clock offsets: forward, back by more than an hour, forward by two, and back. */
 const STEPS_MS = [2, 0.5, 2.5, 0].map((hours) => SIGN * hours * HOUR_MS);
 
-/** How long the service runs on each clock; Node keeps the text of a `Date` for a second. */
+/** Duration at each offset; Node caches the text of a `Date` for a second. */
 const SERVED_MS = 1_500;
 
 const stepped = suiteUnless(preloadLack())('when the wall clock of a service on a file steps');
@@ -37,7 +37,7 @@ let place = '';
 let clock: WallClock;
 let life: Life;
 const seenMs: number[] = [];
-/** How many changes had been answered at the end of each. */
+/** Number of acknowledged changes at the end of each offset. */
 const answered: number[] = [];
 let result: SurvivorResult;
 
@@ -51,7 +51,7 @@ function answeredChanges({ calls }: CallLog): number {
   ).length;
 }
 
-/** How far ahead of this process the service is, in milliseconds, by the `Date` of its answers. */
+/** Lead of the service's clock in milliseconds, from the `Date` header of its answers. */
 async function aheadOf(origin: string): Promise<number> {
   const { headers } = await fetch(`${origin}/v1/personas`);
   return Date.parse(headers.get('date') ?? '') - Date.now();
@@ -73,7 +73,7 @@ stepped.before(async () => {
   await load.prepare(LOAD.instances);
   const running = load.run(LOAD.callsPerSecond);
   for (const [place, aheadMs] of STEPS_MS.entries()) {
-    // Each second step is one between two lives, of which a crash has ended the first.
+    // Every second step happens between two lives, after a crash.
     const isBetween = place % 2 === 1;
     if (isBetween) await life.kill();
     clock.put(aheadMs);
@@ -93,19 +93,19 @@ stepped.after(async () => {
   await rm(place, { recursive: true, force: true });
 });
 
-stepped('it goes by the new time', () => {
+stepped('it uses the new time', () => {
   for (const [place, aheadMs] of STEPS_MS.entries()) {
     assert.ok(Math.abs((seenMs[place] ?? 0) - aheadMs) < 10_000, `${seenMs} for ${STEPS_MS}`);
   }
 });
 
-stepped('nothing that was answered is lost, doubled or above a plan', () => {
+stepped('no acknowledged change is lost, doubled or above a plan', () => {
   assert.equal(result.findings.lines, []);
   assert.ok(result.observations > 100, `only ${result.observations} observations`);
   assert.ok(result.verified > LOAD.instances / 2, `${result.verified} heads`);
 });
 
-stepped('changes are answered on every clock', () => {
+stepped('changes are acknowledged at every offset', () => {
   for (const [place, count] of answered.entries()) {
     const before = answered[place - 1] ?? 0;
     assert.ok(count - before >= CHANGES_MIN, `${answered} changes`);

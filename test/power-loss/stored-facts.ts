@@ -6,19 +6,19 @@ import type { Call } from '#test/chaos/call-log';
 
 type Stores = Awaited<ReturnType<typeof openStores>>;
 
-/** Rows of one page, as the API has them at most. */
+/** Rows per page: the API's maximum. */
 const PAGE_ROWS = 1_000;
 
-/** Whose data is read. */
+/** Accounts and calls whose data is read. */
 export type Known = { readonly accounts: readonly string[]; readonly calls: readonly Call[] };
 
-/** What a read gave, in short, or `REFUSED`. */
+/** Short results of reads, or `REFUSED`. */
 export type Facts = ReadonlyMap<string, string>;
 
-/** The store said that it cannot read this. */
+/** The store refused the read. */
 export const REFUSED = 'refused';
 
-/** Reads everything that the stores hold of these accounts and calls, one fact after the other. */
+/** Reads everything in the stores about these accounts and calls. */
 export async function readFacts(stores: Stores, { accounts, calls }: Known): Promise<Facts> {
   const facts = new Map<string, string>();
   const note = async (name: string, read: () => Promise<unknown>): Promise<void> => {
@@ -48,14 +48,14 @@ export async function readFacts(stores: Stores, { accounts, calls }: Known): Pro
   return facts;
 }
 
-/** What of a file is read as something that was never stored there. */
+/** Facts of a file that differ from the stored ones. */
 export function untruths(found: Facts, stored: Facts): string[] {
   return [...stored]
     .filter(([name, value]) => found.get(name) !== value && found.get(name) !== REFUSED)
     .map(([name]) => name);
 }
 
-/** Rows as the engine answers them. */
+/** Rows as the engine returns them. */
 async function rowsOf(
   { instances }: Stores,
   id: string,
@@ -73,7 +73,7 @@ async function rowsOf(
   }
 }
 
-/** Stores give no order here. */
+/** Sorted, because stores have no order here. */
 function sorted(rows: readonly object[]): string[] {
   return rows.map((row) => JSON.stringify(row, plain)).sort();
 }

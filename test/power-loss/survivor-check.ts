@@ -15,20 +15,20 @@ import type { LimitedAccount } from '#test/power-loss/limited-accounts';
 import { fileVariables } from '#test/power-loss/service-on-file';
 import { adminTokenFile } from '#test/support/admin-token';
 
-/** What is held against a file: what callers knew when the process or the machine went. */
+/** Expected content of a file: the callers' knowledge at the crash. */
 export type Claim = {
   readonly file: string;
   readonly calls: readonly Call[];
   readonly accounts: readonly LimitedAccount[];
 };
 
-/** What a check came to; `verified` heads follow from their rows, bit for bit. */
+/** Result of a check; `verified` counts heads verified bit by bit against their rows. */
 export type SurvivorResult = CheckResult & { readonly verified: number };
 
 /**
- * Starts the service on a file that a crash has left, asks it for every instance, stops it in good order,
- * and checks from its stores that they hold what callers were answered, that every head follows from its history (`ctl verify`), and
- * that no account was given more than its plan.
+ * Checks a file after a crash. Starts the service on it, reads every instance, and stops cleanly.
+ * Then checks that the stores match the callers' answers, that every head follows from its history
+ * (`ctl verify`), and that no account exceeded its plan.
  */
 export async function checkSurvivor(
   server: FileServer,
@@ -54,7 +54,7 @@ export async function checkSurvivor(
   return { ...check, verified };
 }
 
-/** The instances whose creation was answered that the service does not show, and what it says. */
+/** Acknowledged instances that the service does not return, with its answers. */
 async function unreadable(
   origin: string,
   calls: readonly Call[],
@@ -78,7 +78,7 @@ async function unreadable(
   return refused;
 }
 
-/** How little of a quota is used, and by whom, is no matter here. */
+/** Ignores lower bounds and refusals of a quota. */
 const ANY_USE = {
   clients: 0,
   cyclesWanted: 0,
@@ -88,7 +88,7 @@ const ANY_USE = {
   shareMin: 0,
 };
 
-/** What `ctl verify` does, of every instance that a caller knows. */
+/** Runs `ctl verify` on every instance known to a caller. */
 async function verifyAll(
   instances: InstanceStore,
   calls: readonly Call[],

@@ -2,9 +2,9 @@ import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { compilePreload } from '#test/power-loss/preloaded-library';
 
-/** The wall clock of processes, which a test steps while they run. */
+/** Wall clock of processes that a test steps while they run. */
 export class WallClock {
-  /** What a process on this clock has in its environment. */
+  /** Environment variables of a process with this clock. */
   readonly variables: Record<string, string>;
   readonly #file: string;
 
@@ -14,17 +14,17 @@ export class WallClock {
     writeFileSync(file, Buffer.alloc(8));
   }
 
-  /** A clock that is the machine's until it is stepped; its files are in `folder`. */
+  /** A clock equal to the machine's until stepped; its files are in `folder`. */
   static async in(folder: string): Promise<WallClock> {
     return new WallClock(await compilePreload(folder, 'wall-clock'), join(folder, 'wall-clock'));
   }
 
-  /** Puts it a number of milliseconds ahead of the machine's clock; below 0: behind it. */
+  /** Sets the lead over the machine's clock in milliseconds; may be negative. */
   put(aheadMs: number): void {
     const bytes = Buffer.alloc(8);
     bytes.writeBigInt64LE(BigInt(aheadMs) * 1_000_000n);
     const file = openSync(this.#file, 'r+');
-    // One write of eight bytes: a process never sees half of a step.
+    // A single write of eight bytes is atomic for readers.
     writeSync(file, bytes);
     closeSync(file);
   }

@@ -21,15 +21,15 @@ import { DRIFT_EVENTS, OBSERVATIONS, type RowReading, unpacked } from '#storage/
 import { thrownBy } from '#test/grpc/codec-crossing';
 import { SOURCING } from '#test/release/sample-instances';
 
-/** What identifies stored bytes besides themselves, as the store has it in their key. */
+/** Store key of stored bytes, needed to decode them. */
 export type FixtureKey = Readonly<Record<string, string | number>>;
 
-/** The secret that the messages of a fixture are signed with. */
+/** Secret that signs a fixture's messages. */
 export const FIXTURE_SECRET = 'the secret of a fixture of a release';
 
 type Read = (bytes: Buffer, key: FixtureKey) => unknown;
 
-/** How this program reads what a release wrote, by kind; `key` is what stands beside the bytes. */
+/** Decoders by kind; `key` is the store key of the bytes. */
 export const FIXTURE_KINDS: Readonly<Record<string, Read>> = {
   journal: (bytes) => linesOf(bytes).map(decodeRecord).map(readEvent),
   heads(bytes, key) {
@@ -56,7 +56,7 @@ export const FIXTURE_KINDS: Readonly<Record<string, Read>> = {
   admin: (bytes, key) => ADMIN[text(key, 'message')]?.decode(bytes),
 };
 
-/** The messages of the admin service by name. */
+/** Admin messages by name. */
 const ADMIN: Readonly<
   Record<string, { decode(bytes: Uint8Array): unknown; encode(message: never): BinaryWriter }>
 > = {
@@ -68,7 +68,7 @@ const ADMIN: Readonly<
   UsageReply: admin.UsageReply,
 };
 
-/** A value as JSON has it: bytes in base64, vectors as lists, nothing that is undefined. */
+/** Converts a value to JSON: base64 for bytes, lists for vectors, no undefined fields. */
 export function plainJson(value: unknown): unknown {
   const json = JSON.stringify(value, function plain(this: Record<string, unknown>, name, one) {
     const original = this[name];

@@ -15,8 +15,8 @@ import { replayed, sampleInstances } from '#test/release/sample-instances';
 import { sampleMeters } from '#test/release/sample-meters';
 
 /**
- * Where what is read now lacks something that was read then, or has it otherwise; undefined: nowhere.
- * More than was read then is no loss: a later version may know more.
+ * Path at which `now` lacks or changes a value of `then`; undefined if none. Additional values are
+ * allowed, because later versions may know more.
  */
 function lossIn(then: unknown, now: unknown, path = ''): string | undefined {
   if (typeof then !== 'object' || then === null) {
@@ -34,13 +34,13 @@ function lossIn(then: unknown, now: unknown, path = ''): string | undefined {
   return undefined;
 }
 
-/** The bytes of a kind, written now. */
+/** Current bytes of a kind. */
 const bytesOf = (kind: string) =>
   presentFixtures()[kind]?.map(({ bytes }) => Buffer.from(bytes)) ?? [];
 
-const writing = suite('what this program writes for a release');
+const writing = suite('the fixtures of the current program');
 
-writing('has entries of every kind, in less than 200 kB', () => {
+writing('cover every kind in less than 200 kB', () => {
   const written = presentFixtures();
   assert.equal(Object.keys(written).sort(), Object.keys(FIXTURE_KINDS).sort());
   for (const [kind, entries] of Object.entries(written)) assert.ok(entries.length > 0, kind);
@@ -50,11 +50,11 @@ writing('has entries of every kind, in less than 200 kB', () => {
   assert.ok(JSON.stringify(plainJson([written, read]), undefined, 1).length < 200_000);
 });
 
-writing('is the same each time', () => {
+writing('are deterministic', () => {
   assert.equal(plainJson(presentFixtures()), plainJson(presentFixtures()));
 });
 
-writing('is read as what it was made of', () => {
+writing('decode to their original values', () => {
   const read = (kind: string) =>
     bytesOf(kind).flatMap((bytes) => FIXTURE_KINDS[kind]?.(bytes, {}) as object[]);
   const callsIn = (kind: string) => read(kind).map((one) => Reflect.get(one, 'call'));
@@ -82,7 +82,7 @@ for (const version of fixtureVersions()) {
     });
   }
 
-  reading('as a journal leads to the same heads, to the last bit', () => {
+  reading('replay a journal to the same heads, bit by bit', () => {
     const all = fixturesOf(version);
     const lines = (all.get('journal') ?? []).flatMap(({ bytes }) =>
       linesOf(Buffer.from(bytes, 'base64')),
@@ -107,7 +107,7 @@ for (const version of fixtureVersions()) {
     }
   });
 
-  reading('on the wire has only been added to since', () => {
+  reading('only extend earlier wire messages', () => {
     const args = ['breaking', 'proto', '--against', `${FIXTURES}/${version}/proto`];
     const { status, stdout, stderr } = spawnSync('node_modules/.bin/buf', args, {
       encoding: 'utf8',
@@ -115,7 +115,7 @@ for (const version of fixtureVersions()) {
     assert.is(status, 0, `${stdout}${stderr}`);
   });
 
-  reading('as a schema is the beginning of the present one', () => {
+  reading('only extend earlier schemas', () => {
     const released = versionsIn(readFileSync(`${FIXTURES}/${version}/schema.cql`, 'utf8'));
     assert.equal(knownVersions().slice(0, released.length), released);
   });

@@ -26,18 +26,20 @@ import { sampleExportLines } from '#test/release/sample-export';
 import { sampleInstances } from '#test/release/sample-instances';
 import { recordOfMeter, sampleMeters } from '#test/release/sample-meters';
 
-/** Bytes that this program writes, and what identifies them besides. */
+/** Bytes written by this program, with their store key. */
 export type Written = { readonly key: FixtureKey; readonly bytes: Uint8Array };
 
-/** Records of one group of the fixture's journal. */
+/** Records per group of the fixture's journal. */
 const GROUP_RECORDS = 16;
 
 const TIMEOUT_MS = 1_234;
 
-/** What stands before the 32 bytes of an Ed25519 key in PKCS 8 (RFC 8410). */
+/** PKCS 8 prefix of a 32-byte Ed25519 key (RFC 8410). */
 const ED25519_PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** By kind, everything that this program writes for others or for later; always the same bytes. */
+/**
+ * Everything that this program writes for other nodes or later versions, by kind. Deterministic.
+ */
 export function presentFixtures(): Readonly<Record<string, readonly Written[]>> {
   return { ...stored(), ...captured(), admin: administration(), bus: announced() };
 }
@@ -93,7 +95,7 @@ function captured(): Record<string, readonly Written[]> {
   };
 }
 
-/** Frames as a client sends them. */
+/** Frames sent by a client. */
 function requestFrames<Call extends { traceparent?: string }, Request extends WireRequest>(
   protocol: Pick<FrameProtocol<Call, never, Request, never>, 'request' | 'requestOf'>,
   calls: readonly Call[],
@@ -103,7 +105,7 @@ function requestFrames<Call extends { traceparent?: string }, Request extends Wi
   );
 }
 
-/** Frames as a server sends them: the answers, then every kind of refusal. */
+/** Frames sent by a server: answers, then every kind of refusal. */
 function replyFrames<Answer, WireAnswer>(
   protocol: {
     readonly reply: {
@@ -181,7 +183,7 @@ function administration(): Written[] {
   }));
 }
 
-/** What is said over the bus, sealed by a process whose key never changes. */
+/** Bus messages, sealed with a fixed key. */
 function announced(): Written[] {
   const sender = fixedSender();
   const incarnation = `${sender.name.slice(0, 16)}0011`;
@@ -217,7 +219,7 @@ function announced(): Written[] {
   });
 }
 
-/** A key of no process: the same signatures each time. */
+/** A fixed key, for deterministic signatures. */
 function fixedSender(): SenderKey {
   const key = Buffer.concat([ED25519_PKCS8, Buffer.alloc(32, 7)]);
   const privateKey = createPrivateKey({ key, format: 'der', type: 'pkcs8' });

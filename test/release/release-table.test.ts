@@ -8,7 +8,7 @@ const rows = releases();
 
 const table = suite('the releases in RELEASES.md');
 
-table('are read with version and commit, the newest first', () => {
+table('are parsed with version and commit, newest first', () => {
   const commits = ['ab', 'cd'].map((digits) => digits.repeat(20));
   const text = `| 1.1.0 | \`${commits[0]}\` | 2026-12-24 |\n| 1.0.0 | ${commits[1]} | 2026-11-24 |\n`;
   assert.equal(releases(`| Version | Commit | Date |\n|---|---|---|\n${text}`), [
@@ -17,7 +17,7 @@ table('are read with version and commit, the newest first', () => {
   ]);
 });
 
-table('have left fixtures, each of them', () => {
+table('all have fixtures', () => {
   const versions = fixtureVersions();
   const without = rows.filter(({ version }) => !versions.includes(version));
   assert.equal(without, []);
@@ -26,7 +26,7 @@ table('have left fixtures, each of them', () => {
 const history = suiteUnless(rows.length === 0 ? undefined : historyLack());
 const commits = history('the commits in RELEASES.md');
 
-commits('are those that the present one comes from, and have that version', () => {
+commits('are ancestors of the current commit, and have their version', () => {
   for (const { version, commit } of rows) {
     assert.ok(isInHistory(commit), `${commit} of ${version} is in no history of this commit`);
     assert.is(versionOf(commit), version);

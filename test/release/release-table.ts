@@ -6,7 +6,7 @@ export type Release = { readonly version: string; readonly commit: string };
 
 const ROWS = /^\| (?<version>\d+\.\d+\.\d+) \| `?(?<commit>[0-9a-f]{40})`? \|/gm;
 
-/** The releases of the table, the newest first. */
+/** Releases of the table, newest first. */
 export function releases(table = readFileSync('RELEASES.md', 'utf8')): Release[] {
   return [...table.matchAll(ROWS)].map(({ groups }) => ({
     version: groups?.['version'] ?? '',
@@ -14,7 +14,10 @@ export function releases(table = readFileSync('RELEASES.md', 'utf8')): Release[]
   }));
 }
 
-/** Why a commit of a release may be missing here through no fault of the table; undefined if it may not. */
+/**
+ * Reason why a release commit may be missing here, such as a shallow clone; undefined if it must
+ * exist.
+ */
 export function historyLack(folder = '.'): string | undefined {
   const asked = ['-C', folder, 'rev-parse', '--is-shallow-repository'];
   const { stdout } = spawnSync('git', asked, { encoding: 'utf8' });
@@ -24,17 +27,17 @@ export function historyLack(folder = '.'): string | undefined {
     : 'there is no git history here';
 }
 
-/** Whether git knows the commit. */
+/** Whether git has the commit. */
 export function isKnown(commit: string, folder = '.'): boolean {
   return spawnSync('git', ['-C', folder, 'cat-file', '-e', `${commit}^{commit}`]).status === 0;
 }
 
-/** Whether the present commit comes from that one. */
+/** Whether the commit is an ancestor of the current one. */
 export function isInHistory(commit: string): boolean {
   return spawnSync('git', ['merge-base', '--is-ancestor', commit, 'HEAD']).status === 0;
 }
 
-/** The version in `package.json` of a commit. */
+/** Version in a commit's `package.json`. */
 export function versionOf(commit: string): string {
   const asked = ['show', `${commit}:package.json`];
   return JSON.parse(spawnSync('git', asked, { encoding: 'utf8' }).stdout).version;

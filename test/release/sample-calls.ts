@@ -70,7 +70,7 @@ const COMMANDS: readonly EngineCommand[] = [
   { kind: 'reservePlace', instancesMax: 1_000 },
 ];
 
-/** Every command, one of them with all that may travel beside it. */
+/** Every command, one with all optional fields. */
 export function sampleEngineCalls(): readonly EngineCall[] {
   const calls = COMMANDS.map((command, index) => {
     const isOfNone = command.kind === 'list' || command.kind === 'readSummaries';
@@ -88,7 +88,7 @@ export function sampleEngineCalls(): readonly EngineCall[] {
   return [...calls, ...calls.slice(4, 5).map((call) => ({ ...call, ...full }))];
 }
 
-/** What engines answer. */
+/** Every kind of engine answer. */
 export function sampleEngineAnswers(): readonly EngineAnswer[] {
   const body = Buffer.from('{"data":{"id":"inst_00000000000000aa"}}');
   const plain = { body, etag: '"snap_0000000000000001"', throttledRetryAfterS: 0 };
@@ -99,7 +99,7 @@ export function sampleEngineAnswers(): readonly EngineAnswer[] {
   ];
 }
 
-/** Every question to a limiter. */
+/** Every kind of limiter call. */
 export function sampleLimiterCalls(): readonly LimiterCall[] {
   const name = { accountId: ACCOUNT_ID, callId: 2 ** 51 + 1, callTag: 2 ** 50 + 3 };
   const admit = { kind: 'admit', ...name, keyDigest: 'x'.repeat(43), cycles: 20 } as const;
@@ -117,7 +117,7 @@ const VERDICTS: readonly Verdict[] = [
   ...(['rate_limited', 'quota_exceeded', 'address_not_allowed'] as const),
 ];
 
-/** Every verdict of a limiter. */
+/** Every kind of limiter answer. */
 export function sampleLimiterAnswers(): readonly LimiterAnswer[] {
   const allowance = {
     requestsPerMinute: 300,
@@ -140,7 +140,7 @@ export function sampleLimiterAnswers(): readonly LimiterAnswer[] {
   ];
 }
 
-/** Refusals with all that may travel with one. */
+/** Refusals with all optional fields. */
 export function sampleFaults(): readonly Fault[] {
   const owner = { incarnation: 'engine-1.00', address: '10.0.0.7:8100', epoch: 7 };
   return [

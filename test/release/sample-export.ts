@@ -6,7 +6,7 @@ import type { Chunk } from '#storage/ports/instances';
 import { DRIFT_EVENTS, OBSERVATIONS, type RowReading } from '#storage/ports/rows';
 import { sampleInstances } from '#test/release/sample-instances';
 
-/** Rows of each table that are among the samples: few, because one of drift is long. */
+/** Sample rows per table: few, because a drift row is long. */
 const ROWS = 1;
 
 const ACCOUNT: Account = {
@@ -28,7 +28,7 @@ const KEY: ApiKeyRecord = {
   expiresAtMs: 9,
 };
 
-/** All that a key can carry since 1.1.0. */
+/** A key with all fields of 1.1.0. */
 const FULL_KEY: ApiKeyRecord = {
   ...KEY,
   name: 'Zoë’s laptop',
@@ -38,7 +38,7 @@ const FULL_KEY: ApiKeyRecord = {
   replacedBy: 'key_0000000000000002',
 };
 
-/** Lines of an export of every kind, with and without what may be absent. */
+/** Export lines of every kind, with and without optional fields. */
 export function sampleExportLines(): readonly string[] {
   const { revokedAtMs: _, expiresAtMs: __, ...endless } = KEY;
   const { modelVersion: ___, ...unchosen } = ACCOUNT;
@@ -58,7 +58,7 @@ export function sampleExportLines(): readonly string[] {
   ];
 }
 
-/** The newest of the rows in the last chunk. */
+/** Newest row of the last chunk. */
 function rowsIn<Row extends { readonly ordinal: number }>(
   reading: RowReading<Row>,
   instanceId: string,

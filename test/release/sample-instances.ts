@@ -8,15 +8,17 @@ import { type InstanceCheckpoint, packedState } from '#storage/ports/instances';
 import type { JournalRecord } from '#storage/ports/journal';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** When the lives of the samples begin, Unix milliseconds. */
+/** Start of the sample lives, in Unix milliseconds. */
 const START_MS = Date.UTC(2026, 0, 15, 12);
 
-/** Pushes away from home: enough for drift events, and for more rows than a head has in it. */
+/**
+ * Observations away from home: enough for drift events, and for rows beyond the head's capacity.
+ */
 const PUSHES = 54;
 
 const ACCOUNT_ID = 'Acc0unt00001';
 
-/** Below which the eventful one has no rows: its first ones. */
+/** Trim floor of the eventful sample: rows below are deleted. */
 const FLOOR = {
   history: 10,
   drift: 0,
@@ -28,14 +30,14 @@ const FLOOR = {
 
 const none = async (): Promise<void> => undefined;
 
-/** How a program runs the events of instances. */
+/** Event sourcing of instances. */
 export const SOURCING = new InstanceSourcing({
   store: memoryInstanceStore(),
   directory: { put: none, remove: none, reserve: none },
   model: { models: MODELS, steps: new StepTimer(new ManualClock(), () => undefined) },
 });
 
-/** An instance from its first event to its checkpoint. */
+/** An instance with its events and checkpoint. */
 export type SampleInstance = {
   readonly instanceId: string;
   readonly records: readonly JournalRecord[];
@@ -107,7 +109,7 @@ function sampleOf(
   return { instanceId, records, checkpoint };
 }
 
-/** The state that records lead to, from nothing. */
+/** State after replaying records from the start. */
 export function replayed(instanceId: string, records: readonly JournalRecord[]): InstanceState {
   return records.reduce(
     (state, { event, version }) =>
@@ -116,7 +118,7 @@ export function replayed(instanceId: string, records: readonly JournalRecord[]):
   );
 }
 
-/** One with a past, one that is fresh, and one that was deleted. */
+/** An instance with history, a fresh one and a deleted one. */
 export function sampleInstances(): readonly SampleInstance[] {
   const fresh = created({ name: 'Cy', description: '', modeStrengths: Array(7).fill(0) });
   return [

@@ -14,7 +14,7 @@ const RESERVATIONS: readonly StoredReservation[] = [
   expiresAtMs: AT_MS + 1_000 * index,
 }));
 
-/** A meter that raised its watermarks, and one that was closed with reservations open. */
+/** A meter with raised watermarks, and a closed meter with open reservations. */
 export function sampleMeters(): readonly { accountId: string; head: MeterHead }[] {
   const head = {
     version: 3,
@@ -33,7 +33,7 @@ export function sampleMeters(): readonly { accountId: string; head: MeterHead }[
   ];
 }
 
-/** What the journal has of a meter. */
+/** Journal record of a meter. */
 export function recordOfMeter(accountId: string, { version, ...record }: MeterHead): JournalRecord {
   const event = rowOfMeter(record);
   return { actor: 'meter', actorId: accountId, version, callId: 0, atMs: AT_MS, event };

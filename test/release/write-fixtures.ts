@@ -4,8 +4,8 @@ import { FIXTURE_KINDS, plainJson } from '#test/release/fixture-kinds';
 import { presentFixtures } from '#test/release/present-fixtures';
 
 /*
- * Writes what this program writes for others, and for later, to test/fixtures/<version>: every later
- * version must read it. Run once for a release; a folder that is there is never written again.
+ * Writes the release fixtures to test/fixtures/<version>: every later version must read them. Run
+ * once per release; an existing folder is never overwritten.
  */
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));

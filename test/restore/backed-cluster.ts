@@ -5,17 +5,17 @@ import { lastLine } from '#deploy/local/run-program';
 import { runMigrate } from '#deploy/local/service-process';
 import { type BackedNodes, openBackedNodes, type Place } from '#test/restore/backed-nodes';
 
-/** A cluster of one of each on Cassandra nodes whose commit logs are archived. */
+/** A minimal cluster on Cassandra nodes with archived commit logs. */
 export type BackedCluster = AsyncDisposable & {
   readonly cluster: LocalCluster;
   readonly nodes: BackedNodes;
-  /** When its processes began to start. */
+  /** Start time of the first process. */
   readonly beganMs: number;
-  /** Kills every process at once, Cassandra too, and fulfils when all are gone for good. */
+  /** Kills every process including Cassandra; resolves when all have ended. */
   readonly killAll: () => Promise<void>;
 };
 
-/** Starts it; with `restores`, on what lies in its folders, replaying the segments there. */
+/** Starts the cluster. With `restores`, on the data in its folders, with commit log replay. */
 export async function openBackedCluster(
   place: Place,
   life: number,
@@ -26,11 +26,11 @@ export async function openBackedCluster(
   let isKilled = false;
   await using opening = new AsyncDisposableStack();
   const nodes = opening.use(await openBackedNodes(place, life, restores));
-  // What it says of processes that are killed on purpose is of no use.
+  // Ignore messages about processes killed on purpose.
   const said = (line: string) => void (isKilled || print(line));
   const size = { engines: 1, limiters: 1, edges: 1, consoles: 0, shards: 16 };
   const options = { ...size, folder: join(folder, 'cluster'), ports, cassandra: nodes.address };
-  // A cluster that is given a Cassandra takes it for one node.
+  // The plan assumes a single node for a given Cassandra address.
   const copies = { SERVICE_CASSANDRA_REPLICATION_FACTOR: `${place.nodes}` };
   const { isOk, output } = await runMigrate({ ...clusterPlan(options).shared, ...copies });
   if (!isOk) throw new Error(`no tables: ${lastLine(output)}`);

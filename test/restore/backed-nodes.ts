@@ -9,43 +9,46 @@ import { runNodetool } from '#deploy/local/nodetool';
 import type { Print } from '#deploy/local/progress';
 import { lastLine, runProgram } from '#deploy/local/run-program';
 
-/** Enough for this load, in MiB. */
+/** Heap in MiB, enough for this load. */
 const HEAP_MB = 512;
 
-/** So small that a short load closes some, and large enough for the mutations of Cassandra's start. */
+/**
+ * Small segments, so that a short load closes some; large enough for Cassandra's own mutations at
+ * start.
+ */
 const SEGMENTS = { commitlog_segment_size: '2MiB' };
 
 const SCRIPT_MS_MAX = 60_000;
 
-/** Longer than Cassandra tries a write for (`write_request_timeout`, 2 s). Milliseconds. */
+/** Wait in milliseconds, above Cassandra's `write_request_timeout` of 2 s. */
 const QUIET_MS = 5_000;
 
-/** Offsets into the block of ports: those that a cluster of its own Cassandra would have there. */
+/** Port offsets of CQL and storage, as in a cluster with its own Cassandra. */
 const [CQL, STORAGE] = [3, 4];
 
-/** Where everything of a rehearsal is. */
+/** Folder and ports of a rehearsal. */
 export type Place = {
   readonly folder: string;
   readonly ports: number;
-  /** Cassandra nodes, each with a copy of everything. */
+  /** Number of Cassandra nodes, all full replicas. */
   readonly nodes: 1 | 3;
   readonly print: Print;
 };
 
-/** Cassandra nodes whose commit logs are archived. */
+/** Cassandra nodes with archived commit logs. */
 export type BackedNodes = AsyncDisposable & {
-  /** Of the first. */
+  /** Address of the first node. */
   readonly address: string;
-  /** Takes a snapshot of every table of every node, and keeps it. */
+  /** Takes and keeps a snapshot of every table on every node. */
   readonly snapshot: (name: string) => Promise<void>;
-  /** Makes a moment to restore to. Fulfils with its name at each node, in their order. */
+  /** Marks a restore point. Resolves to its name on each node, in order. */
   readonly mark: () => Promise<string[]>;
   readonly kill: () => void;
-  /** Fulfils when all are gone. */
+  /** Resolves when all nodes have ended. */
   readonly ended: () => Promise<unknown>;
 };
 
-/** The folders of a node. `life` counts restores: each begins a state and an archive of its own. */
+/** Folders of a node. `life` counts restores: each has its own data and archive. */
 export function foldersOf({ folder }: Pick<Place, 'folder'>, life: number, node: number) {
   const server = join(folder, `cassandra${node}-${life}`);
   return {
@@ -58,7 +61,7 @@ export function foldersOf({ folder }: Pick<Place, 'folder'>, life: number, node:
   };
 }
 
-/** The numbers of the nodes: 1 and on. */
+/** Node numbers, from 1. */
 export function numbersOf({ nodes }: Pick<Place, 'nodes'>): number[] {
   return Array.from({ length: nodes }, (_, index) => index + 1);
 }
@@ -69,7 +72,7 @@ type Node = {
   readonly folders: ReturnType<typeof foldersOf>;
 };
 
-/** Starts them; with `restores`, on what lies in their folders, replaying the segments there. */
+/** Starts the nodes. With `restores`, on the data in their folders, with commit log replay. */
 export async function openBackedNodes(
   place: Place,
   life: number,
@@ -77,7 +80,7 @@ export async function openBackedNodes(
 ): Promise<BackedNodes> {
   await using opening = new AsyncDisposableStack();
   const nodes: Node[] = [];
-  // One after the other: each finds those before it.
+  // Sequentially: each node joins the earlier ones.
   for (const number of numbersOf(place)) {
     const folders = foldersOf(place, life, number);
     const jmxPort = await freePort();
@@ -108,7 +111,7 @@ export async function openBackedNodes(
     },
     async mark() {
       if (nodes.length === 1) return markAll();
-      // Nothing may be written between the first mark and the last.
+      // No write may happen between the first mark and the last.
       const startedMs = performance.now();
       await onAll('disablebinary');
       await sleep(QUIET_MS);
@@ -158,7 +161,7 @@ function hostOf(number: number): string {
   return `127.0.0.${number}`;
 }
 
-/** Runs a script of `deploy/backup`, as an operator does. Rejects with its last line. */
+/** Runs a script of `deploy/backup` like an operator. Rejects with its last line. */
 export async function runScript(name: string, ...args: readonly string[]): Promise<string> {
   const script = join('deploy/backup', name);
   const { isOk, output } = await runProgram({

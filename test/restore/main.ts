@@ -7,8 +7,8 @@ import { sumOf } from '#test/restore/recorded-load';
 import { type Rehearsal, rehearse } from '#test/restore/rehearsal';
 
 /*
- * `make restore-rehearsal`: backup and restore to a moment, with the scripts of `deploy/backup`, a real
- * Cassandra and a real service. Ends with status 1 when something is not as docs/backup.md says.
+ * `make restore-rehearsal`: backup and point-in-time restore with the scripts of `deploy/backup`, a
+ * real Cassandra and a real service. Exit status 1 if a result differs from docs/backup.md.
  * Usage: node test/restore/main.ts [--cassandra 3]
  */
 

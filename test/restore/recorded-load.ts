@@ -1,24 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EdgeCaller } from '#test/chaos/edge-caller';
 
-/** An instance that one caller observes, one call after the other. */
+/** An instance observed sequentially by one caller. */
 export type Recorded = {
   readonly id: string;
-  /** Observations that were sent, and those of them that were answered with 200. */
+  /** Number of sent observations; `answered`: number with status 200. */
   sent: number;
   acknowledged: number;
 };
 
-/** The counts of all instances at one time. */
+/** Counts of all instances at one time. */
 export type Counts = ReadonlyMap<string, Omit<Recorded, 'id'>>;
 
-/** How long a caller waits that was refused, in milliseconds. */
+/** Pause of a refused caller, in milliseconds. */
 const REFUSED_MS = 200;
 
-/** When the first observation of each instance was made; the next are a second apart. */
+/** Timestamp of each instance's first observation; later ones follow 1 s apart. */
 const FIRST_MS = Date.parse('2026-06-01T00:00:00Z');
 
-/** The instances of an account, and what is known of them. */
+/** Instances of an account with their known counts. */
 export class RecordedLoad {
   readonly #apiKey: string;
   readonly #instances: Recorded[] = [];
@@ -35,12 +35,12 @@ export class RecordedLoad {
     return this.#instances;
   }
 
-  /** Goes on with another cluster. */
+  /** Continues with another cluster. */
   moveTo(caller: EdgeCaller): void {
     this.#caller = caller;
   }
 
-  /** Makes an instance. Rejects unless it is answered with 201. */
+  /** Creates an instance. Rejects unless the status is 201. */
   async create(): Promise<Recorded> {
     const { status, data } = await this.#ask('POST', '/instances', { name: 'restored' });
     if (status !== 201) throw new Error(`a create was answered ${status}`);
@@ -49,7 +49,7 @@ export class RecordedLoad {
     return instance;
   }
 
-  /** Begins to observe all, with as many calls in flight as there are workers. */
+  /** Starts observing all instances; each worker has one call in flight. */
   start(workers: number): void {
     this.#isRunning = true;
     const shares = Array.from({ length: workers }, (_, worker) =>
@@ -58,30 +58,30 @@ export class RecordedLoad {
     this.#workers = Promise.all(shares.map((share) => this.#work(share)));
   }
 
-  /** Fulfils when no call of the workers is under way any more. */
+  /** Stops the workers; resolves when no call is in flight. */
   async stop(): Promise<void> {
     this.#isRunning = false;
     await this.#workers;
   }
 
-  /** What is known now. */
+  /** Current counts. */
   counts(): Counts {
     return new Map(
       this.#instances.map(({ id, sent, acknowledged }) => [id, { sent, acknowledged }]),
     );
   }
 
-  /** Observes an instance once more. Fulfils with status and cycle; status 0 where no answer came. */
+  /** Observes an instance once. Resolves to status and cycle; status 0 without an answer. */
   async observe(instance: Recorded, idempotencyKey?: string) {
     const second = instance.sent;
-    // Before the answer: what is under way at the mark may be there.
+    // Count before the answer: a call in flight at the mark may be applied.
     instance.sent += 1;
     const answer = await this.observeAt(instance.id, second, idempotencyKey);
     if (answer.status === 200) instance.acknowledged += 1;
     return answer;
   }
 
-  /** Observes an instance as `observe` did at that second, with the same key and body. */
+  /** Repeats the observation of a second, with the same key and body. */
   async observeAt(id: string, second: number, idempotencyKey?: string) {
     const timestamp = new Date(FIRST_MS + second * 1_000).toISOString();
     const body = { mode_target: 'ORDER', signal_strength: (second % 10) / 10, timestamp };
@@ -90,7 +90,7 @@ export class RecordedLoad {
     return { status, cycle: data?.snapshot?.cycle };
   }
 
-  /** How many cycles an instance has, by the API. Rejects when it is not there. */
+  /** Cycle count of an instance from the API. Rejects if missing. */
   async cyclesOf({ id }: Recorded): Promise<number> {
     const { status, data } = await this.#ask('GET', `/instances/${id}`);
     if (status !== 200) throw new Error(`${id} was answered ${status}`);
@@ -102,7 +102,7 @@ export class RecordedLoad {
       for (const instance of share) {
         if (!this.#isRunning) return;
         const { status } = await this.observe(instance);
-        // Cassandra is away while several nodes make their marks.
+        // Cassandra is unavailable while several nodes make their marks.
         if (status === 503) await sleep(REFUSED_MS);
         else if (status !== 200) return;
       }
@@ -118,14 +118,14 @@ export class RecordedLoad {
   }
 }
 
-/** What is read of an answer. */
+/** Parsed parts of an answer. */
 type Data = {
   readonly id?: string;
   readonly cycle_count?: number;
   readonly snapshot?: { readonly cycle: number };
 };
 
-/** The sums of all instances. */
+/** Sums over all instances. */
 export function sumOf(counts: Counts): Omit<Recorded, 'id'> {
   const all = [...counts.values()];
   return {

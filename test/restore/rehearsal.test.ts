@@ -8,12 +8,14 @@ import { printNothing } from '#deploy/local/progress';
 import { type Rehearsal, rehearse } from '#test/restore/rehearsal';
 import { cassandraOrSkip } from '#test/support/real-servers';
 
-/* A small `make restore-rehearsal`, with a Cassandra and a NATS of its own: the first test
- * is the run, the others look at its figures. */
+/*
+ * A small `make restore-rehearsal` with its own Cassandra and NATS. The first test runs it, the
+ * others check its result.
+ */
 
 const { suite } = cassandraOrSkip();
 
-// These Cassandras live for seconds, so they need not compile well, only soon.
+// These Cassandra nodes live for seconds: prefer a fast start over optimized code.
 process.env['JAVA_TOOL_OPTIONS'] = '-XX:TieredStopAtLevel=1';
 
 const SIZE = {
@@ -26,7 +28,7 @@ const SIZE = {
 const folder = mkdtempSync(join(tmpdir(), 'identity-engine-restore-'));
 let run: Rehearsal;
 
-const restored = suite('a cluster that was killed and restored to a moment');
+const restored = suite('a cluster killed and restored to a point in time');
 
 restored.after(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -35,23 +37,23 @@ restored('serves again', async () => {
   run = await rehearse({ folder, ports, nodes: 1, print: printNothing }, SIZE);
 });
 
-restored('has what was acknowledged before it, nothing of later, and logs no error', () => {
+restored('has everything acknowledged before it, nothing later, and no logged error', () => {
   assert.equal(run.findings.lines, []);
 });
 
-restored('has it from the log too, and the moment was before the crash', () => {
+restored('has log entries too, and the point in time precedes the crash', () => {
   const { observations, written, segments } = run;
   assert.ok(segments.archived > 0 && segments.marked > 0, JSON.stringify(segments));
   assert.ok(written.atSnapshot < observations, `${observations} after ${written.atSnapshot}`);
   assert.ok(observations < written.acknowledged, `${observations} of ${written.acknowledged}`);
 });
 
-restored('has every instance as its history makes it', () => {
+restored('has heads that follow from their histories', () => {
   const { busy, bound } = run.written;
   assert.is(run.verified, busy.instances.length + bound.instances.length);
 });
 
-restored('grants the rest of a quota and no more', () => {
+restored('grants exactly the rest of a quota', () => {
   assert.ok(run.granted > 0);
   assert.ok(run.stored <= SIZE.quota, `${run.stored} stored`);
 });

@@ -9,36 +9,36 @@ import { type Recorded, RecordedLoad, sumOf } from '#test/restore/recorded-load'
 import { type Looked, lookAt } from '#test/restore/restored-cluster';
 import type { Written } from '#test/restore/written';
 
-/** How much a rehearsal does. */
+/** Size of a rehearsal. */
 export type Size = {
   readonly instances: number;
   readonly workers: number;
-  /** Seconds of load before the snapshot, from there to the moment, and from there to the crash. */
+  /** Seconds of load before the snapshot, then until the mark, then until the crash. */
   readonly seconds: { readonly first: number; readonly second: number; readonly third: number };
-  /** Cycles a month of the account whose quota is used up after the restore. */
+  /** Monthly cycles of the account that exhausts its quota after the restore. */
   readonly quota: number;
 };
 
-/** What a rehearsal came to. */
+/** Result of a rehearsal. */
 export type Rehearsal = Looked & {
   readonly written: Written;
-  /** From the start of Cassandra to the first answer. */
+  /** Seconds from Cassandra's start to the first answer. */
   readonly seconds: number;
-  /** Segments that the first node replayed: from the archive, and copied by the mark. */
+  /** Segments replayed by the first node: archived ones, and ones copied by the mark. */
   readonly segments: { readonly archived: number; readonly marked: number };
 };
 
 const SNAPSHOT = 'rehearsal';
 
-/** How long calls may be refused once a mark is made. Milliseconds. */
+/** Maximum time of refusals after a mark, in milliseconds. */
 const SERVED_MS_MAX = 60_000;
 
-/** How long the load may need to fill a segment of the log, on a busy machine. Milliseconds. */
+/** Maximum time to fill a log segment on a busy machine, in milliseconds. */
 const SEGMENT_MS_MAX = 60_000;
 
 /**
- * Writes, takes a snapshot, writes on, marks a moment under load, writes on, kills every process, restores
- * to the moment, and uses up a quota. Rejects when a part of it cannot be done.
+ * Rehearsal: writes, takes a snapshot, writes, marks a restore point under load, writes, kills
+ * every process, restores to the mark, and exhausts a quota. Rejects if a step fails.
  */
 export async function rehearse(place: Place, size: Size): Promise<Rehearsal> {
   const first = await openBackedCluster(place, 1, false);
@@ -87,7 +87,7 @@ async function writeAndMark(backed: BackedCluster, size: Size, place: Place): Pr
   return { marks, atSnapshot, before, after, acknowledged, ...accounts, keyed, spare };
 }
 
-/** Until a restore needs the archive too. */
+/** Waits until a restore would need the archive too. */
 async function untilArchived(archive: string): Promise<void> {
   const endMs = performance.now() + SEGMENT_MS_MAX;
   while ((await segmentsIn(archive)) === 0) {
@@ -101,7 +101,7 @@ async function segmentsIn(folder: string): Promise<number> {
   return names.filter((name) => name.startsWith('CommitLog-')).length;
 }
 
-/** Observes it that often; what is refused while a mark is made is tried again. */
+/** Observes an instance `times` times; retries refusals during a mark. */
 async function observeTimes(load: RecordedLoad, instance: Recorded, times: number): Promise<void> {
   const endMs = performance.now() + SERVED_MS_MAX;
   for (let done = 0; done < times; ) {
@@ -113,7 +113,7 @@ async function observeTimes(load: RecordedLoad, instance: Recorded, times: numbe
   }
 }
 
-/** Puts the snapshots where the data of the next life is, and the segments to replay beside them. */
+/** Copies the snapshots into the next data folder, and the segments for replay beside them. */
 async function putBack(place: Place, marks: readonly string[]): Promise<Rehearsal['segments']> {
   for (const node of numbersOf(place)) {
     const { archive, snapshots } = foldersOf(place, 1, node);

@@ -10,25 +10,27 @@ import type { BackedCluster } from '#test/restore/backed-cluster';
 import { errorLines } from '#test/restore/error-lines';
 import type { Written } from '#test/restore/written';
 
-/** What a restored cluster has. */
+/** Result of checking a restored cluster. */
 export type Looked = {
   readonly findings: Findings;
-  /** Observations that are there, and instances that were run again and came to their heads. */
+  /** Number of stored observations, and of instances whose replay gives their head. */
   readonly observations: number;
   readonly verified: number;
-  /** Of the account with a quota: charged after the restore, granted after it, and stored in all. */
+  /**
+   * Account with a quota: cycles charged after the restore, granted after it, and stored in total.
+   */
   readonly charged: number;
   readonly granted: number;
   readonly stored: number;
 };
 
-/** Instances that `ctl verify` itself is run on; the others are verified as it does. */
+/** Instances checked by `ctl verify` itself; the others by the same code. */
 const SAMPLE = 5;
 
 const CTL_MS_MAX = 60_000;
 const READS_IN_FLIGHT = 8;
 
-/** Compares a restored cluster with what its callers know, and uses up the quota that is left. */
+/** Compares a restored cluster with the callers' knowledge, then exhausts the rest of the quota. */
 export async function lookAt(
   backed: BackedCluster,
   written: Written,
@@ -50,7 +52,9 @@ export async function lookAt(
   return { findings, observations, verified, charged, ...quota };
 }
 
-/** What was acknowledged before the mark began is there, and nothing that was sent after it was made. */
+/**
+ * Checks that observations acknowledged before the mark are stored, and that none sent after it is.
+ */
 async function lookAtCounts(written: Written, findings: Findings): Promise<number> {
   const { busy, before, after } = written;
   let sum = 0;
@@ -65,7 +69,7 @@ async function lookAtCounts(written: Written, findings: Findings): Promise<numbe
   return sum;
 }
 
-/** A key from before the moment is known, one from after it is not. */
+/** Checks that an idempotency key from before the mark is known, and one from after it is not. */
 async function lookAtKeys({ bound, spare, keyed }: Written, findings: Findings): Promise<void> {
   const early = await bound.observeAt(spare.id, keyed.early.at, 'early');
   if (early.cycle !== keyed.early.cycle || (await bound.cyclesOf(spare)) !== 1) {
@@ -77,7 +81,7 @@ async function lookAtKeys({ bound, spare, keyed }: Written, findings: Findings):
   }
 }
 
-/** Observes until the quota is used up: what is stored in both lives must not exceed it. */
+/** Observes until the quota is exhausted; both lives together must not exceed it. */
 async function useUp(written: Written, charged: number, findings: Findings) {
   const { bound, quota, chargedBefore } = written;
   const [counted] = bound.instances;

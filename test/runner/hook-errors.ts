@@ -1,8 +1,8 @@
 import { registerHooks } from 'node:module';
 
 /*
- * Lets a suite report an error of its hooks. uvu swallows the error, because the `finally` block of its
- * runner returns. Imported before the first test file of a process.
+ * Makes a suite report errors of its hooks. uvu swallows these errors, because the `finally` block
+ * of its runner returns. Imported before the first test file of a process.
  */
 
 const HOOKS_END = '\t} finally {\n\t\tstate.__test__';

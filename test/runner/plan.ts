@@ -199,8 +199,8 @@ export const MAY_SKIP: readonly { readonly lack: RegExp; readonly files: readonl
 ];
 
 /**
- * Minutes that the files of a folder of `make test`, or of a further part, may take together on two
- * cores. About half as much again as the last run took.
+ * Time budget in minutes, on two cores, for the files of a folder of `make test` or of a further
+ * part. About 1.5 times the last run.
  */
 export const BUDGETS: Readonly<Record<string, number>> = {
   browsers: 10,

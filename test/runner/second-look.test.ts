@@ -7,7 +7,7 @@ type Run = { readonly file: string; readonly failed: number; readonly text: stri
 const runOf = (file: string, failed: number, text = ''): Run => ({ file, failed, text });
 const good = runOf('good', 0);
 
-/** Looks again, and gives the files that were run; they pass if they are named so. */
+/** Runs a second look and returns the files that ran; a file passes if its name says so. */
 async function look(runs: readonly Run[]) {
   const asked: string[] = [];
   const unsteady = await lookAgain(runs, async ({ file }) => {
@@ -19,28 +19,28 @@ async function look(runs: readonly Run[]) {
 
 const second = suite('a second look');
 
-second('is not taken at what passed', async () => {
+second('does not repeat passed files', async () => {
   assert.equal(await look([good]), { unsteady: [], asked: [] });
 });
 
-second('lets pass, and names, what passes alone', async () => {
+second('passes and lists files that pass alone', async () => {
   const { unsteady, asked } = await look([good, runOf('busy', 1), good]);
   assert.equal(asked, ['busy']);
   assert.equal(unsteady, [runOf('busy', 1)]);
 });
 
-second('leaves failed what fails again', async () => {
+second('keeps files failed that fail again', async () => {
   const { unsteady, asked } = await look([runOf('broken', 1), runOf('busy', 1)]);
   assert.equal(asked, ['broken', 'busy']);
   assert.equal(unsteady, [runOf('busy', 1)]);
 });
 
-second('is not taken at a property that was shown to be false', async () => {
+second('does not repeat a property with a counterexample', async () => {
   const failure = runOf('busy', 1, 'Error: Property failed after 3 tests { seed: 7 }');
   assert.equal(await look([failure]), { unsteady: [], asked: [] });
 });
 
-second('is taken at three files, and not when more failed', async () => {
+second('repeats up to three failed files, and none if more failed', async () => {
   const failures = ['busy 1', 'busy 2', 'busy 3', 'busy 4'].map((file) => runOf(file, 1));
   assert.is((await look(failures.slice(1))).unsteady.length, 3);
   assert.equal((await look(failures)).asked, []);

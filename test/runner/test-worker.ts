@@ -5,7 +5,10 @@ import type { Job, Outcome } from '#test/runner/job';
 import { FILE_MS_MAX, killGroup, runToEnd, type Variables } from '#test/runner/program';
 import type { WorkerAnswer, WorkerRequest } from '#test/runner/worker';
 
-/** A worker with more resident memory than this is replaced, in bytes: files leave modules behind. */
+/**
+ * Maximum resident memory of a worker before it is replaced, in bytes, because modules of earlier
+ * files stay loaded.
+ */
 const WORKER_BYTES_MAX = 1_400 * 1_024 * 1_024;
 
 /** Compiled code of the product and of the tests, shared by all runs of this user. */
@@ -35,7 +38,10 @@ export class TestWorker {
     this.#variables = { ...COMPILED, FORCE_COLOR: '0', ...variables };
   }
 
-  /** Runs a file in the shared process. The outcome of a file that ends or hangs it is `failed`. */
+  /**
+   * Runs a file in the shared process. If the file ends or hangs the process, the outcome is
+   * `failed`.
+   */
   async run(
     { file, topology }: Job,
     variables: Readonly<Record<string, string>>,
@@ -67,14 +73,14 @@ export class TestWorker {
     return { ...outcome, text };
   }
 
-  /** Runs a file in a process of its own. */
+  /** Runs a file in its own process. */
   async runAlone({ file, topology }: Job, variables: Variables): Promise<Outcome> {
     const all = { ...this.#variables, ...variables, TEST_TOPOLOGY: topology };
     const { code, text } = await runToEnd(process.execPath, ['--import', HOOK_ERRORS, file], all);
     return { ...countsIn(text, code), text };
   }
 
-  /** Lets the shared process end, as after its last file. */
+  /** Stops the shared process after its last file. */
   async stop(): Promise<void> {
     const child = this.#child;
     this.#child = undefined;
@@ -103,7 +109,7 @@ export class TestWorker {
   }
 }
 
-/** A file fails too when it ran no test or when its process ended badly after its tests. */
+/** Parses the counts. A file also fails if it ran no test or if its process ended badly. */
 function countsIn(text: string, code: number | null): Omit<Outcome, 'text'> {
   const [, total, passed, skipped] = COUNTS.exec(text)?.map(Number) ?? [];
   if (total === undefined || passed === undefined || skipped === undefined) {

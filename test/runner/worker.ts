@@ -7,16 +7,16 @@ import '#test/runner/hook-errors';
 import { keptEnvironment } from '#test/support/kept-environment';
 
 /*
- * A long-lived process that runs one test file after the other, as the parent asks by messages. Files
- * share what they import, so each is compiled and loaded once in a process.
+ * A long-lived process that runs test files one after the other, as requested by its parent's
+ * messages. Files share imports, so each module is compiled and loaded once per process.
  *
  * uvu queues suites here instead of running them (`UVU_DEFER`). After each file the worker restores
- * the environment and the working directory, and fails a file that left timers, sockets, servers or
- * processes open. Such a file spoils its worker: the parent ends it, so that nothing goes on beside the
- * next file. An error that no test caught fails the file and spoils the worker too.
+ * environment and working directory. A file that left timers, sockets, servers or processes open
+ * fails and spoils its worker. The parent ends a spoiled worker, so that leftovers cannot disturb
+ * the next file. An uncaught error also fails the file and spoils the worker.
  */
 
-/** Request of the parent: one file, and the variables that it finds in its environment. */
+/** Request of the parent: a test file and its environment variables. */
 export type WorkerRequest = {
   readonly file: string;
   readonly topology: Topology;
@@ -35,13 +35,16 @@ export type WorkerAnswer = {
   readonly memoryBytes: number;
 };
 
-/** Result of a suite in uvu's queue: errors as text or `true`, tests passed, skipped and in all. */
+/**
+ * Result of a suite in uvu's queue: errors as text or `true`, then the numbers of passed, skipped
+ * and all tests.
+ */
 type SuiteResult = readonly [string | true, number, number, number];
 
-/** Time for sockets and timers to close after the last test of a file, in milliseconds: drivers need some. */
+/** Maximum time for sockets and timers to close after a file's last test, in milliseconds. */
 const CLOSE_MS_MAX = 30_000;
 
-/** Pause between two looks at what is open, in milliseconds. */
+/** Polling interval of open resources, in milliseconds. */
 const CLOSE_LOOK_MS = 10;
 
 const queue: (() => Promise<SuiteResult>)[] = [];
@@ -57,8 +60,8 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 
 /**
- * Time of one property with the search for a small counterexample, in milliseconds. Without a limit the
- * search may go on until the file is ended, and nobody sees which property failed.
+ * Time limit of one property with shrinking, in milliseconds. Without a limit, the file could be
+ * killed during shrinking, before it reports the failed property.
  */
 const PROPERTY_MS_MAX = 120_000;
 
@@ -69,7 +72,7 @@ for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   process.on(event, (error: unknown) => {
     output.push(`\n${event} in ${running}: ${inspect(error)}\n`);
     answer({ passed: 0, failed: 1, skipped: 0 }, true);
-    // The answer leaves before the process does.
+    // Send the answer before the process exits.
     setImmediate(() => process.exit(1));
   });
 }
@@ -98,7 +101,7 @@ async function runFile({ file, topology, variables }: WorkerRequest): Promise<vo
 async function runSuites(file: string, topology: Topology) {
   const counts = { passed: 0, failed: 0, skipped: 0 };
   try {
-    // A second topology evaluates the file again; modules that it imports are shared.
+    // A second topology evaluates the file again; its imported modules are shared.
     const query = topology === 'memory' ? '' : `?${topology}`;
     await import(`${pathToFileURL(file).href}${query}`);
     for (let run = queue.shift(); run !== undefined; run = queue.shift()) {
@@ -130,13 +133,13 @@ function answer(
   process.send?.({ ...counts, text, isSpoiled, memoryBytes } satisfies WorkerAnswer);
 }
 
-/** How many resources of each kind keep the event loop alive. */
+/** Number of resources of each kind that keep the event loop alive. */
 function openResources(): Map<string, number> {
   const kinds = Map.groupBy(process.getActiveResourcesInfo(), (kind) => kind);
   return new Map([...kinds].map(([kind, all]) => [kind, all.length]));
 }
 
-/** Kinds of resources that are still open beside `before`, once there was time to close them. */
+/** Kinds of resources opened since `before` that did not close in time. */
 async function leftOpen(before: ReadonlyMap<string, number>): Promise<string[]> {
   const extra = (): string[] =>
     [...openResources()].flatMap(([kind, count]) => {
@@ -146,7 +149,7 @@ async function leftOpen(before: ReadonlyMap<string, number>): Promise<string[]> 
   const untilMs = performance.now() + CLOSE_MS_MAX;
   let left = extra();
   while (left.length > 0 && performance.now() < untilMs) {
-    // The timer of this pause has ended before the next look, so it does not count.
+    // The timer of this pause is over at the next look, so it does not count.
     await sleep(CLOSE_LOOK_MS);
     left = extra();
   }

@@ -9,7 +9,7 @@ const UNMIX_2 = 0x7ed1b41d;
 
 const mixing = suite('when 32 bits are mixed');
 
-mixing('the results are those of MurmurHash3', () => {
+mixing('the results equal those of MurmurHash3', () => {
   const known: [number, number][] = [
     [0, 0],
     [1, 0x514e28b7],
@@ -18,7 +18,7 @@ mixing('the results are those of MurmurHash3', () => {
   for (const [bits, mixed] of known) assert.is(mixBits(bits) >>> 0, mixed);
 });
 
-mixing('they lead back to the bits: no two inputs share one', () => {
+mixing('the mapping is invertible: no two inputs collide', () => {
   const unmixed = (mixed: number): number => {
     let bits = mixed ^ (mixed >>> 16);
     bits = Math.imul(bits, UNMIX_2);

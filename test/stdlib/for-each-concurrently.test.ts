@@ -3,9 +3,9 @@ import * as assert from 'uvu/assert';
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 
-const many = suite('something done with many items');
+const many = suite('concurrent work on many items');
 
-many('is done with each once, in their order, a number at once', async () => {
+many('processes each item once, in order, with bounded concurrency', async () => {
   const begun: number[] = [];
   let underWay = 0;
   let most = 0;
@@ -19,7 +19,7 @@ many('is done with each once, in their order, a number at once', async () => {
   assert.equal([begun, most], [[1, 2, 3, 4, 5, 6, 7], 3]);
 });
 
-many('ends at once when there are none, and with the first refusal', async () => {
+many('ends at once for no items, and with the first rejection', async () => {
   await forEachConcurrently([], 3, () => Promise.reject(new Error('never')));
   const refusal = await refusalOf(() =>
     forEachConcurrently([1, 2], 1, (item) =>

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { dialTargetOf } from '#grpc/channel';
 import { isHostPort, readHostPort } from '#stdlib/network';
 
-const address = suite('an address that may be connected to');
+const address = suite('an address for connections');
 
 for (const [text, host, port] of [
   ['127.0.0.1:8100', '127.0.0.1', 8_100],
@@ -40,7 +40,7 @@ for (const text of [
   address(`is not ${JSON.stringify(text.slice(0, 40))}`, () => assert.not(isHostPort(text)));
 }
 
-address('has no more in it than a host and a port', () => {
+address('consists of host and port only', () => {
   fc.assert(
     fc.property(fc.string({ maxLength: 40 }), (text) => {
       if (isHostPort(text)) assert.match(text, /^[\w.:[\]-]+:\d{1,5}$/);
@@ -48,13 +48,13 @@ address('has no more in it than a host and a port', () => {
   );
 });
 
-const dialled = suite('what gRPC connects to');
+const dialled = suite('an address for gRPC');
 
-dialled('has its scheme named: a host called unix is no path', () => {
+dialled('has an explicit scheme: a host called unix is not a path', () => {
   assert.is(dialTargetOf('unix:8100'), 'dns:unix:8100');
 });
 
-dialled('is nothing that is not host:port', () => {
+dialled('is rejected unless host:port', () => {
   assert.throws(() => dialTargetOf('unix:/run/x.sock'), /host:port/);
 });
 

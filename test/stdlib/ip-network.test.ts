@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { addressText, contains, networkText, readAddress, readNetwork } from '#stdlib/network';
 
-/** Whether a network has an address. */
+/** Whether a network contains an address. */
 function has(network: string, text: string): boolean {
   const [cidr, address] = [readNetwork(network), readAddress(text)];
   if (cidr === undefined || address === undefined) throw new Error(`${network} ${text}`);
@@ -11,7 +11,7 @@ function has(network: string, text: string): boolean {
 
 const networks = suite('a network in CIDR notation');
 
-networks('has one text, however it is written', () => {
+networks('has one normal form', () => {
   const written = [
     ['10.1.2.3/8', '10.0.0.0/8'],
     ['192.0.2.7', '192.0.2.7/32'],
@@ -27,7 +27,7 @@ networks('has one text, however it is written', () => {
   }
 });
 
-networks('is nothing else, nor all addresses there are', () => {
+networks('is rejected in any other notation, and as a range of all addresses', () => {
   const wrong = [
     '',
     '10.0.0.0/33',
@@ -43,7 +43,7 @@ networks('is nothing else, nor all addresses there are', () => {
   }
 });
 
-networks('has the addresses that begin with its bits', () => {
+networks('contains the addresses with its prefix', () => {
   assert.ok(has('10.0.0.0/8', '10.255.0.1'));
   assert.not.ok(has('10.0.0.0/8', '11.0.0.0'));
   assert.ok(has('192.0.2.128/25', '192.0.2.255'));
@@ -54,7 +54,7 @@ networks('has the addresses that begin with its bits', () => {
   assert.not.ok(has('2001:db8::/33', '2001:db8:8000::1'));
 });
 
-networks('has an IPv4 address that is written as IPv6, or with its port', () => {
+networks('contains an IPv4 address in IPv6 notation, or with a port', () => {
   assert.ok(has('10.0.0.0/8', '::ffff:10.1.2.3'));
   assert.ok(has('10.0.0.0/8', '::FFFF:a01:203'));
   assert.ok(has('::ffff:10.0.0.0/104', '10.1.2.3'));
@@ -63,12 +63,12 @@ networks('has an IPv4 address that is written as IPv6, or with its port', () => 
   assert.not.ok(has('10.0.0.0/8', '::10.1.2.3'), 'which is another address');
 });
 
-networks('of IPv6 has no address of IPv4', () => {
+networks('of IPv6 contains no IPv4 address', () => {
   for (const wide of ['::/1', '::/64', '::ffff:0:0/96']) assert.not.ok(has(wide, '10.1.2.3'), wide);
   assert.ok(has('::/1', '2001:db8::1'));
 });
 
-networks('is not needed to write an address in one way', () => {
+networks('is not needed to normalize an address', () => {
   for (const [given = '', text] of [
     ['::FFFF:192.0.2.1', '192.0.2.1'],
     ['2001:0DB8::0001', '2001:db8::1'],

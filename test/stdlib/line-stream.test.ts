@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { LineStream } from '#telemetry/logger';
 
-/** A stream whose disk takes `room` bytes more. */
+/** A stream on a disk with `room` free bytes. */
 function onDisk(room: number) {
   const disk = { room, text: '' };
   const stream = new LineStream((bytes) => {
@@ -18,7 +18,7 @@ function onDisk(room: number) {
 const lines = suite('a stream of lines');
 
 // Report 23: a line that a full disk did not take ended the process.
-lines('drops and counts lines while the disk is full, and goes on when there is room', () => {
+lines('drops and counts lines while the disk is full, and continues when there is room', () => {
   const { disk, stream } = onDisk(0);
   stream.write('one\n');
   stream.write('two\nthree\n');
@@ -29,7 +29,7 @@ lines('drops and counts lines while the disk is full, and goes on when there is 
   assert.equal([disk.text, stream.lost], ['four\n', 3]);
 });
 
-lines('a line that was cut off does not swallow the next one', () => {
+lines('does not lose the next line after a truncated one', () => {
   const { disk, stream } = onDisk(2);
   stream.write('first\n');
   disk.room = 100;
@@ -38,7 +38,7 @@ lines('a line that was cut off does not swallow the next one', () => {
   assert.equal([disk.text, stream.lost], ['fi\nsecond\nthird\n', 1]);
 });
 
-lines('a full pipe is waited for a moment, and not for each line of an outage', () => {
+lines('waits a moment for a full pipe, but not for each line of an outage', () => {
   let tries = 0;
   const stream = new LineStream(() => {
     tries += 1;

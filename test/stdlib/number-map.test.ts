@@ -4,7 +4,10 @@ import * as assert from 'uvu/assert';
 import { NumberMap } from '#stdlib/number-map';
 import { collectYoung, liveHeapBytes } from '#test/support/garbage';
 
-/** Keys as call ids are: in a row, in a row far up, of one half only, all with the same lower half. */
+/**
+ * Keys like call ids: consecutive, consecutive at high values, in one half only, or with equal
+ * lower halves.
+ */
 const KEYS = fc.oneof(
   fc.nat(30),
   fc.nat(30).map((n) => 2 ** 51 + n),
@@ -12,22 +15,22 @@ const KEYS = fc.oneof(
   fc.nat(30).map((n) => n * 2 ** 32),
 );
 
-/** What comes and goes while few are there at a time. */
+/** Number of insertions and deletions with few entries at a time. */
 const CHURN = 300_000;
 const UNDER_WAY = 30;
 
-/** What may be left of it after a small collection, in bytes; of a `Map` 33 MB are. */
+/** Maximum bytes left after a minor collection; a `Map` leaves 33 MB. */
 const LEFT_BYTES_MAX = 4_000_000;
 
-/** Keys that lie anywhere, so that some have their places in each other's way. */
+/** Scattered keys with colliding slots. */
 const SCATTERED = Array.from({ length: 64 }, (_, n) => Math.imul(n + 1, 0x2545_f491) >>> 0);
 
-/** As many as make sure that a search that does not end near where it begins takes minutes for all of them. */
+/** Number of keys for which searches far from the home slot would take minutes. */
 const CROWD = 100_000;
 
 const numbers = suite('values by number');
 
-numbers('are those that a Map would have, whatever comes and goes', () => {
+numbers('match those of a Map after any operations', () => {
   const step = fc.record({ key: KEYS, isSet: fc.boolean() });
   fc.assert(
     fc.property(fc.array(step, { minLength: 1, maxLength: 300, size: 'max' }), (steps) => {
@@ -50,8 +53,8 @@ numbers('are those that a Map would have, whatever comes and goes', () => {
   );
 });
 
-numbers('are found past what was deleted from among them', () => {
-  // Half full, runs of places that are taken are long, and a deletion must close its gap in each.
+numbers('are found past deleted entries', () => {
+  // At half load, runs of occupied slots are long, and a deletion must close its gap in each.
   const steps = fc.array(fc.constantFrom(...SCATTERED), { minLength: 200, maxLength: 400 });
   fc.assert(
     fc.property(steps, (keys) => {
@@ -103,10 +106,10 @@ numbers('are none at first', () => {
   assert.equal(map.values(), []);
 });
 
-numbers('go with the next small collection when they are forgotten', () => {
+numbers('are freed by the next minor collection after deletion', () => {
   const map = new NumberMap<object>();
   map.set(0, {});
-  // Only what has grown old can hold on to what is young.
+  // Only an old-generation object can retain a young one.
   const before = liveHeapBytes();
   for (let key = 1; key < CHURN; key += 1) {
     map.set(key, { key, text: `${key}` });

@@ -8,7 +8,7 @@ import { LookClock } from '#test/support/look-clock';
 
 const folder = mkdtempSync(join(tmpdir(), 'watched-'));
 
-/** Two files that belong together: of use if they say the same. */
+/** Two related files, usable if their contents agree. */
 function newScene() {
   const place = mkdtempSync(join(folder, 'of-'));
   const [lock, key] = [join(place, 'lock'), join(place, 'key')] as const;
@@ -36,7 +36,7 @@ function newScene() {
   return { place, lock, key, write, writeBoth, clock, refused, parsed, files };
 }
 
-const watched = suite('files that are watched');
+const watched = suite('watched files');
 
 watched('are read at once', () => {
   const { files, parsed } = newScene();
@@ -44,7 +44,7 @@ watched('are read at once', () => {
   assert.equal(parsed, ['first first']);
 });
 
-watched('are of use once two looks have found the same', async () => {
+watched('are usable once two polls agree', async () => {
   const { files, clock, writeBoth, refused } = newScene();
   const heard: string[] = [];
   using _ = files.onChange((value) => heard.push(value));
@@ -59,10 +59,10 @@ watched('are of use once two looks have found the same', async () => {
   assert.equal(refused, []);
 });
 
-watched('are not parsed again while they are the same', async () => {
+watched('are not parsed again while unchanged', async () => {
   const { clock, parsed, writeBoth } = newScene();
   await clock.looks();
-  // Written again, and newer for the file system.
+  // Same content with a newer modification time.
   writeBoth('first');
   await clock.looks();
   assert.equal(parsed, ['first first']);
@@ -79,7 +79,7 @@ watched('are never parsed half-written', async () => {
   assert.equal(refused, []);
 });
 
-watched('that change at every look wait until they do not', async () => {
+watched('wait while they change at every poll', async () => {
   const { files, clock, writeBoth } = newScene();
   for (const text of ['second', 'third', 'fourth']) {
     writeBoth(text);
@@ -90,7 +90,7 @@ watched('that change at every look wait until they do not', async () => {
   assert.is(files.current, 'fourth');
 });
 
-watched('are found behind links that an orchestrator swaps', async () => {
+watched('are followed through symbolic links swapped by an orchestrator', async () => {
   const place = mkdtempSync(join(folder, 'mounted-'));
   for (const [version, text] of Object.entries({ '..1': 'first', '..2': 'second' })) {
     mkdirSync(join(place, version));
@@ -109,7 +109,7 @@ watched('are found behind links that an orchestrator swaps', async () => {
   assert.is(files.current, 'second');
 });
 
-watched('are left alone when their watch is over', async () => {
+watched('are ignored after the watch ends', async () => {
   const { files, clock, writeBoth } = newScene();
   files.onChange(() => assert.unreachable());
   writeBoth('second');
@@ -119,7 +119,7 @@ watched('are left alone when their watch is over', async () => {
   assert.is(files.current, 'first');
 });
 
-watched('are no news for those who no longer listen', async () => {
+watched('do not notify removed listeners', async () => {
   const { files, clock, writeBoth } = newScene();
   files.onChange(() => assert.unreachable())[Symbol.dispose]();
   writeBoth('second');
@@ -127,9 +127,9 @@ watched('are no news for those who no longer listen', async () => {
   assert.is(files.current, 'second');
 });
 
-const refusing = suite('when changed files are of no use');
+const refusing = suite('when changed files are unusable');
 
-refusing('the value stays, every look is counted, and the first of them is news', async () => {
+refusing('the value stays, every poll is counted, and the first is reported', async () => {
   const { files, clock, write, refused, lock, key } = newScene();
   write('lock', 'second');
   await clock.look();
@@ -141,7 +141,7 @@ refusing('the value stays, every look is counted, and the first of them is news'
   assert.is(files.current, 'first');
 });
 
-refusing('others that are of no use are news', async () => {
+refusing('another unusable version is reported', async () => {
   const { clock, write, refused, lock, key } = newScene();
   const why = `${key} is not of ${lock}`;
   for (const text of ['second', 'third']) {
@@ -151,7 +151,7 @@ refusing('others that are of no use are news', async () => {
   assert.equal(refused, [`news: ${why}`, `news: ${why}`]);
 });
 
-refusing('mended ones are used', async () => {
+refusing('repaired files are used', async () => {
   const { files, clock, write, refused } = newScene();
   write('lock', 'second');
   await clock.looks();
@@ -162,7 +162,7 @@ refusing('mended ones are used', async () => {
   assert.is(files.refusal, undefined);
 });
 
-refusing('those that were used before end it, without a change', async () => {
+refusing('restoring the previous files ends it without a change', async () => {
   const { files, clock, write, refused } = newScene();
   files.onChange(() => assert.unreachable());
   write('lock', 'second');
@@ -177,7 +177,7 @@ refusing('those that were used before end it, without a change', async () => {
   assert.is(refused.length, 2);
 });
 
-refusing('one that is missing is named', async () => {
+refusing('a missing file is named', async () => {
   const { files, clock, lock, refused, writeBoth } = newScene();
   rmSync(lock);
   await clock.looks();
@@ -188,7 +188,7 @@ refusing('one that is missing is named', async () => {
   assert.is(files.current, 'second');
 });
 
-refusing('what time alone makes useful is used then', async () => {
+refusing('files that become valid with time are then used', async () => {
   const path = join(mkdtempSync(join(folder, 'time-')), 'secret');
   writeFileSync(path, '0');
   const clock = new LookClock();
@@ -209,7 +209,7 @@ refusing('what time alone makes useful is used then', async () => {
   assert.is(refusals, 2);
 });
 
-refusing('files of no use at the start are refused at once', () => {
+refusing('files unusable at the start are rejected at once', () => {
   const path = join(folder, 'nowhere');
   const parse = () => {
     throw new Error('of no use');
@@ -219,9 +219,9 @@ refusing('files of no use at the start are refused at once', () => {
   assert.throws(() => new WatchedFiles({ paths: [path], clock, parse, onRefused }), 'of no use');
 });
 
-const derived = suite('what is derived from a watched file');
+const derived = suite('a value derived from a watched file');
 
-derived('is made once for each value, and again for the next', async () => {
+derived('is computed once per version of the file', async () => {
   const { files, clock, writeBoth } = newScene();
   let made = 0;
   const upper = derivedFrom(files, (text) => {

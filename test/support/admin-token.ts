@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** What the admin ports of this test process ask for, so that nothing is left in anybody's home. */
+/** Admin token of this test process, so that tests write nothing to a home folder. */
 export const ADMIN_TOKEN = 'the-token-of-the-admin-ports-of-all-tests';
 
 let file: string | undefined;
 
-/** A file with that token, for processes that a test starts; it goes with this process. */
+/** A file with the token for child processes; deleted on exit. */
 export function adminTokenFile(): string {
   if (file !== undefined) return file;
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-token-'));

@@ -1,7 +1,7 @@
 import { MODE_TARGETS } from '#identity/modes';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 
-/** What happens next in an agent's day. */
+/** An event in an agent's day. */
 export type Moment =
   | {
       readonly kind: 'observed';
@@ -9,22 +9,22 @@ export type Moment =
       readonly signal_strength: number;
       readonly confidence: number;
       readonly context: object;
-      /** Seconds since the day began. */
+      /** Seconds since the start of the day. */
       readonly atS: number;
     }
-  /** The same again half a second later: a loop that turned too fast. */
+  /** Repeats the last observation half a second later, like a loop that runs too fast. */
   | { readonly kind: 'hasty' }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' };
 
-/** Whose day it is. */
+/** Persona of the agent. */
 export const AGENT = 'persona_guardian';
 
-/** The agent's loop turns too fast once in this many observations. */
+/** One in this many observations is repeated too fast. */
 const HASTY_EVERY = 25;
 
 const STRESS = 6;
 
-/** Mulberry32: the day is the same at every run. */
+/** Seeded random numbers (mulberry32): the day is equal in every run. */
 function dice(seed: number): () => number {
   let state = seed;
   return () => {
@@ -35,7 +35,7 @@ function dice(seed: number): () => number {
   };
 }
 
-/** Profile of the agent in mode order. */
+/** Home of the agent in mode order. */
 export function agentHome(): readonly number[] {
   const profile = PERSONA_PROFILES.find(({ id }) => id === AGENT);
   if (profile === undefined) throw new Error(`${AGENT} is a persona`);
@@ -43,8 +43,8 @@ export function agentHome(): readonly number[] {
 }
 
 /**
- * A day of some 450 observations: a morning in character, an episode of stress, recovery, a lasting
- * shift, an attack on the identity, a collapse, a night, and two resets with life after each.
+ * A day of about 450 observations: a typical morning, stress, recovery, a sustained shift, an
+ * attack on the identity, a collapse, a night, and two resets, each followed by observations.
  */
 export function agentDay(): Moment[] {
   const day = new Day();
@@ -82,7 +82,7 @@ class Day {
     if (this.moments.length % HASTY_EVERY === 0) this.moments.push({ kind: 'hasty' });
   }
 
-  /** Readings around the home, on any mode. */
+  /** Observations near the home, in any mode. */
   inCharacter(count: number): void {
     for (let i = 0; i < count; i += 1) {
       const mode = Math.floor(this.#random() * 7);
@@ -92,7 +92,7 @@ class Day {
     }
   }
 
-  /** Company, calm and rest. */
+  /** Observations of connection and rest. */
   recover(count: number): void {
     for (let i = 0; i < count; i += 1) {
       const mode = [4, 5, 2][i % 3] ?? 4;
@@ -100,7 +100,7 @@ class Day {
     }
   }
 
-  /** The opposite of the home, with full confidence and in haste. */
+  /** Observations opposite to the home, with full confidence in quick succession. */
   attack(count: number): void {
     for (let i = 0; i < count; i += 1) {
       const mode = i % 6;

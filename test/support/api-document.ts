@@ -6,12 +6,12 @@ import { ENDPOINTS } from '#edge/endpoints/all';
 import type { Answer, Caller } from '#test/support/caller';
 
 /**
- * The API document of this release, against which every answer that a test sees is checked. The
- * published document is open for later releases, and would accept an undocumented field.
+ * API document of this release, without tolerance for later releases: undocumented fields fail.
+ * Every answer in a test is checked against it.
  */
 const document = JSON.parse(JSON.stringify(openApiDocument([])));
 
-/** Headers that only HTTP itself gives a meaning to; all others must be documented. */
+/** Standard HTTP headers; all others must be documented. */
 const PLAIN_HEADERS = new Set([
   'cache-control',
   'connection',
@@ -37,8 +37,9 @@ const patterns = ENDPOINTS.map(({ method, path }) => ({
 const compiled = new Map<string, ValidateFunction>();
 
 /**
- * Asserts that an answer is what the API document promises for this method, path and status: body
- * and headers by their schemas, no undocumented header, and what every answer under `/v1` carries.
+ * Asserts that an answer matches the API document for this method, path and status: body and
+ * headers match their schemas, no header is undocumented, and the common headers of `/v1` are
+ * present.
  */
 export function assertDocumented(method: string, template: string, answer: Answer): void {
   assertCommon(answer);
@@ -55,12 +56,12 @@ export function assertDocumented(method: string, template: string, answer: Answe
   assert.ok(validate(answer.body), `${where}: ${ajv.errorsText(validate.errors)}\n${answer.text}`);
 }
 
-/** The path of the API document for a path under `/v1`; undefined: it is in none. */
+/** Path template of the API document for a path under `/v1`; undefined if none. */
 export function templateOf(method: string, path: string): string | undefined {
   return patterns.find((row) => row.method === method && row.pattern.test(path))?.template;
 }
 
-/** The same caller, with every answer checked against the API document. */
+/** Wraps a caller so that every answer is checked against the API document. */
 export function documented(caller: Caller): Caller {
   return {
     ...caller,
@@ -74,7 +75,7 @@ export function documented(caller: Caller): Caller {
   };
 }
 
-/** Asserts that an answer is a refusal in the envelope, wherever it came from. */
+/** Asserts that an answer is a refusal in the envelope. */
 export function assertRefusalShape(answer: Answer): void {
   assertCommon(answer);
   assert.ok(answer.status >= 400);
@@ -82,7 +83,7 @@ export function assertRefusalShape(answer: Answer): void {
   assert.ok(validate(answer.body), `${ajv.errorsText(validate.errors)}\n${answer.text}`);
 }
 
-/** What every answer under `/v1` carries: limiter-headers, attacks (ASVS 4.1.1). */
+/** Common headers of every answer under `/v1`: limiter-headers, attacks (ASVS 4.1.1). */
 function assertCommon({ headers, status, text, body }: Answer): void {
   for (const name of ['limit', 'remaining', 'reset'].map((part) => `x-ratelimit-${part}`)) {
     assert.match(headers.get(name) ?? 'missing', WHOLE, name);
@@ -116,7 +117,7 @@ function pointer(parts: readonly string[]): string {
   return `#/${parts.map((part) => encodeURIComponent(part.replaceAll('/', '~1'))).join('/')}`;
 }
 
-/** Where a pointer leads once references are followed, and what stands there. */
+/** Resolves references at a JSON pointer; returns the final pointer and value. */
 function resolved(place: string): [string, ReturnType<typeof JSON.parse>] {
   const parts = place.slice(2).split('/');
   const keys = parts.map((part) => decodeURIComponent(part).replaceAll('~1', '/'));

@@ -4,31 +4,31 @@ import { MODE_COUNT, MODE_KEYS, MODE_TARGETS } from '#identity/modes';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { createState, ENERGY_DEFAULT, OFFSET, type State } from '#identity/state';
 
-/** One step of an identity's life. */
+/** A step of an identity's life. */
 export type Step = { observation: Observation; dtSeconds: number };
 
-/** Seven numbers that stand at `offset` in `state`. */
+/** Seven numbers at `offset` in `state`. */
 export const vectorAt = (state: State, offset: number): number[] => [
   ...state.subarray(offset, offset + MODE_COUNT),
 ];
 
-/** The number that stands at `offset` in `state`. */
+/** The number at `offset` in `state`. */
 export const scalarAt = (state: State, offset: number): number => state[offset] ?? Number.NaN;
 
-/** The state one cycle after `from`, which stays as it is. */
+/** State one cycle after `from`, which is unchanged. */
 export function advanced(from: State, observation: Observation, dtSeconds: number): State {
   const into = from.slice();
   advance(from, observation, dtSeconds, into);
   return into;
 }
 
-/** A number in [0, 1], often a bound, never a subnormal. */
+/** A number in [0, 1], often a bound, never subnormal. */
 export const share = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 0, max: 1_000_000 }).map((n) => n / 1e6) },
   { weight: 1, arbitrary: fc.constantFrom(0, 0.5, 1) },
 );
 
-/** Seconds between observations: a batch, a talk, or days of silence. */
+/** Seconds between observations: a batch, a conversation, or days of silence. */
 export const gapSeconds = fc.oneof(
   fc.constantFrom(0, 1, 5, 30),
   fc.integer({ min: 0, max: 3_600 }),
@@ -41,7 +41,7 @@ export const observation: fc.Arbitrary<Observation> = fc.record({
   confidence: share,
 });
 
-/** A home: neutral, a persona's, or anything. */
+/** A home: neutral, of a persona, or arbitrary. */
 const home: fc.Arbitrary<readonly number[]> = fc.oneof(
   fc.constant(new Array<number>(MODE_COUNT).fill(0)),
   fc.constantFrom(...PERSONA_PROFILES.map(({ strengths }): readonly number[] => strengths)),
@@ -52,7 +52,7 @@ export const freshState: fc.Arbitrary<State> = fc
   .record({ modeStrengths: home, energyLevel: fc.oneof(fc.constant(ENERGY_DEFAULT), share) })
   .map(createState);
 
-/** Lives of mixed temper: anything goes, one mode again and again, always against the home. */
+/** Lives of several kinds: arbitrary, dominated by one mode, or always against the home. */
 const life: fc.Arbitrary<Step[]> = fc
   .record({
     steps: fc.array(fc.record({ observation, dtSeconds: gapSeconds }), { maxLength: 40 }),
@@ -67,7 +67,7 @@ const life: fc.Arbitrary<Step[]> = fc
     });
   });
 
-/** A state that some life really leads to. */
+/** A reachable state. */
 export const reachableState: fc.Arbitrary<State> = fc
   .tuple(freshState, life)
   .map(([state, steps]) => {
@@ -75,7 +75,7 @@ export const reachableState: fc.Arbitrary<State> = fc
     return state;
   });
 
-/** Asserts what `holds` after any cycle of any identity that some life leads to. */
+/** Asserts `holds` after every cycle of random lives. */
 export function afterAnyCycle(
   holds: (after: State, before: State, seen: Observation, dtSeconds: number) => void,
   numRuns = 100,
@@ -86,14 +86,14 @@ export function afterAnyCycle(
   fc.assert(cycle, { numRuns });
 }
 
-/** `observation` with everything certain about it. */
+/** An observation with full certainty by default. */
 export const certainly = (mode: number, signal: number, confidence = 1): Observation => ({
   mode,
   signal,
   confidence,
 });
 
-/** A stored observation as the golden data and the interface write it. */
+/** Stored observation, in the format of golden data and interface. */
 export type StoredObservation = {
   mode_target: string;
   signal_strength: number;
@@ -101,7 +101,7 @@ export type StoredObservation = {
   dt_seconds: number;
 };
 
-/** The step that a stored observation describes. */
+/** The step of a stored observation. */
 export function stepOf(stored: StoredObservation): Step {
   const targets: readonly string[] = MODE_TARGETS;
   const mode = targets.indexOf(stored.mode_target);
@@ -109,7 +109,7 @@ export function stepOf(stored: StoredObservation): Step {
   return { observation: { mode, signal, confidence }, dtSeconds };
 }
 
-/** Strengths in mode order from an object by key, missing ones 0. */
+/** Strengths in mode order from an object by key; missing keys are 0. */
 export const strengthsOf = (byKey: Record<string, number> = {}): number[] =>
   MODE_KEYS.map((key) => byKey[key] ?? 0);
 

@@ -6,18 +6,18 @@ import type { Service } from '#test/support/service';
 
 const SECRET = 'whsec_of_all_tests';
 
-/** The variables of a service that sells by the local provider. */
+/** Variables of a service with the local payment provider. */
 export const LOCAL_BILLING = {
   SERVICE_BILLING_PROVIDER: 'local',
   SERVICE_BILLING_WEBHOOK_SECRET: SECRET,
 };
 
-/** Where the local provider sends its notifications. */
+/** Path of the local provider's notifications. */
 export const NOTIFICATIONS = '/billing/notifications';
 
 const DAY_MS = 86_400_000;
 
-/** A purchase of `pro` for 30 days, as its notification says it. */
+/** Notification of a purchase of `pro` for 30 days. */
 export function bought(accountId: string, change: Partial<LocalEvent> = {}) {
   const event: LocalEvent = {
     id: `evt_${accountId}`,
@@ -32,7 +32,7 @@ export function bought(accountId: string, change: Partial<LocalEvent> = {}) {
   return localProvider(unchanging([SECRET])).notificationFor(event, Date.now());
 }
 
-/** Sends to a path under `/v1` without a key; every answer is checked against the API document. */
+/** Client without an API key; checks every answer against the API document. */
 export function keyless({ service }: { readonly service: Service }) {
   const caller = documented({
     accountId: '',
@@ -41,7 +41,7 @@ export function keyless({ service }: { readonly service: Service }) {
   });
   return {
     ...caller,
-    /** Sends a notification with this signature, or none. */
+    /** Sends a notification with this signature, or without one. */
     notify(body: string, signature: string | undefined, sent: Sent = {}): Promise<Answer> {
       const signed = signature === undefined ? {} : { 'stripe-signature': signature };
       const headers = { ...signed, ...sent.headers };

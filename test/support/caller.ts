@@ -2,16 +2,16 @@ import { type KeyScope, WHOLE_SCOPE } from '#accounts/api-key';
 import { ADMIN_TOKEN } from '#test/support/admin-token';
 import type { Service } from '#test/support/service';
 
-/** An answer with its body read. */
+/** An answer with its body. */
 export type Answer = {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** The parsed body; undefined where there was none. Tests know what they look for. */
+  /** Parsed body, untyped; undefined without one. */
   readonly body: ReturnType<typeof JSON.parse>;
 };
 
-/** Headers and body of a request; `json` is serialized, `body` is sent as it is. */
+/** Headers and body of a request; `json` is serialized, `body` is sent unchanged. */
 export type Sent = {
   readonly json?: unknown;
   readonly body?: string;
@@ -26,17 +26,17 @@ export type Caller = {
   send(method: string, path: string, sent?: Sent): Promise<Answer>;
 };
 
-/** What an account for a test is like; an ample enterprise account unless asked otherwise. */
+/** Options of a test account; by default an enterprise account with high limits. */
 export type RequestedCaller = {
   readonly plan?: 'free' | 'indie' | 'pro';
   readonly requestsPerMinute?: number;
   readonly cyclesPerMonth?: number;
   readonly instances?: number;
-  /** Left out: every right. */
+  /** Default: all permissions. */
   readonly scope?: KeyScope;
 };
 
-/** A new account with one key, made through the admin port. */
+/** Creates an account with one key through the admin port. */
 export async function newCaller(
   service: Service,
   requested: RequestedCaller = {},
@@ -55,13 +55,13 @@ export async function newCaller(
   );
 }
 
-/** Another key of an account. */
+/** Creates another key of an account. */
 export async function newKey(service: Service, accountId: string, scope: string): Promise<string> {
   const made = await admin(service, 'POST', `/accounts/${accountId}/keys`, { scope });
   return made.key;
 }
 
-/** A client with a given key. */
+/** A client with this key. */
 export function callerOf(service: Service, accountId: string, key: string): Caller {
   return {
     accountId,
@@ -74,7 +74,7 @@ export function callerOf(service: Service, accountId: string, key: string): Call
   };
 }
 
-/** Sends a request to a path under `/v1`, with no key unless the headers have one. */
+/** Sends a request to a path under `/v1`, without a key unless given in the headers. */
 export async function send(
   service: Service,
   method: string,
@@ -94,7 +94,7 @@ export async function send(
   return { status, headers, text, body: isJson && text !== '' ? JSON.parse(text) : undefined };
 }
 
-/** Calls the admin port and answers its data. Throws for anything but success. */
+/** Calls the admin port and returns the data. Throws unless successful. */
 export async function admin(
   service: Service,
   method: string,

@@ -14,13 +14,16 @@ const ARGUMENTS = [
 
 const executablePath = findChromium();
 
-/** Whether tests in a browser are skipped: it is missing, and this is not CI, where that is a failure. */
+/**
+ * Whether browser tests are skipped: Chromium is missing, and this is not CI, where that is a
+ * failure.
+ */
 export const isChromiumMissing = executablePath === undefined && process.env['CI'] !== 'true';
 if (isChromiumMissing) {
   console.log('skipped because no Chromium was found (apt-get install chromium)');
 }
 
-/** Starts the browser of this machine, with further arguments. */
+/** Starts Chromium with further arguments. */
 export function launchChromium(more: readonly string[] = []): Promise<Browser> {
   if (executablePath === undefined) {
     throw new Error('Chromium is missing: apt-get install chromium');

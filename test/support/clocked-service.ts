@@ -16,18 +16,18 @@ import { NO_OVERVIEW } from '#test/support/no-overview';
 import type { Service } from '#test/support/service';
 import { TEST_ORIGIN } from '#test/support/test-logger';
 
-/** The least that an operator may configure; two minutes make an instance leave memory. */
+/** Minimum actor settings; after two minutes an instance is evicted. */
 const ACTORS = { idleAgeMs: 120_000, memoryBytesMax: 64 * 1_024 * 1_024 };
 
-/** A service whose time passes only when the test says so. */
+/** A service on a fake clock. */
 export type ClockedService = {
   readonly service: Service;
   readonly clock: ManualClock;
 };
 
 /**
- * The standalone composition in the test's own process, on a clock of its own and behind real
- * HTTP: for what takes minutes, days or a month.
+ * Starts the standalone composition in the test's process on a fake clock, behind real HTTP, for
+ * tests over minutes, days or a month.
  */
 export async function startClocked(nowMs: number, drainMs = 0): Promise<ClockedService> {
   await using opening = new AsyncDisposableStack();

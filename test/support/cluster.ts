@@ -2,47 +2,47 @@ import { type Caller, newCaller } from '#test/support/caller';
 import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
 import type { Service } from '#test/support/service';
 
-/** A cluster of real processes on real servers: some engines, some limiters, one edge. */
+/** A cluster of real processes on real servers: engines, limiters, one edge. */
 export type Cluster = AsyncDisposable & {
   readonly engines: Map<string, ProcessRun>;
   readonly limiters: Map<string, ProcessRun>;
   readonly edge: ProcessRun;
   readonly caller: Caller;
-  /** The variables of all of its processes: `ctl` is run with them. */
+  /** Variables common to all processes; also used to run `ctl`. */
   readonly variables: Record<string, string>;
-  /** The edge, and the admin port of a limiter: of the first unless named. */
+  /** The edge, and the admin port of a limiter (default: the first). */
   service(limiter?: string): Service;
-  /** Starts one more engine and waits until it is ready. */
+  /** Starts another engine; resolves when ready. */
   startEngine(name: string): Promise<ProcessRun>;
-  /** Starts a limiter, or one that was ended again, and waits until it is ready. */
+  /** Starts or restarts a limiter; resolves when ready. */
   startLimiter(name: string): Promise<ProcessRun>;
-  /** A scrape of a process: the sum of all series whose full name begins so. */
+  /** Sum of all metric series of a process whose full name has this prefix. */
   metric(run: ProcessRun, beginning: string): Promise<number>;
 };
 
-/** Where the cluster keeps its data and how its processes hear each other. */
+/** Servers of a cluster, with keyspace. */
 export type ClusterPlace = { cassandra: string; keyspace: string; nats: string };
 
-/** What a cluster is made of besides its engines. */
+/** Parts of a cluster besides its engines. */
 export type ClusterParts = {
-  /** Names of its limiters. */
+  /** Names of the limiters. */
   readonly limiters: readonly string[];
-  /** Variables of all processes, and of the limiters alone. */
+  /** Variables of all processes, and of limiters only. */
   readonly variables?: Record<string, string>;
   readonly limiterVariables?: Record<string, string>;
-  /** Variables of all processes of a part: engine, limiter or edge. */
+  /** Variables by part: engine, limiter or edge. */
   readonly variablesOf?: (part: string) => Record<string, string>;
-  /** How long a process may live, in milliseconds; a whole test file unless said. */
+  /** Maximum lifetime of a process in milliseconds; default a whole test file. */
   readonly runMsMax?: number;
 };
 
-/** What all processes of such a cluster share. */
+/** Cluster secret of all processes. */
 const SHARED_KEY = 'the secret of all tests';
 
-/** How long a process of the cluster may live, in milliseconds: a whole test file. */
+/** Maximum lifetime of a process in milliseconds: a whole test file. */
 const RUN_MS_MAX = 230_000;
 
-/** Few shards: every start claims them. */
+/** Few shards, because every start claims them. */
 const SHARDS = '16';
 
 const ONE_LIMITER: ClusterParts = { limiters: ['limiter'] };

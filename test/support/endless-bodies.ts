@@ -2,15 +2,14 @@ import { connect } from 'node:net';
 import { formatApiKey } from '#accounts/api-key';
 
 /*
- * A process that holds sockets open on each of which a request with a made-up key has begun and does
- * not end: `node endless-bodies.ts <port> <count>`. It says `open` when all of them have been sent, and
- * opens another for each that is closed, until it is killed.
+ * Opens sockets, each with an unfinished request and an unknown key: `node endless-bodies.ts <port>
+ * <count>`. Prints `open` when all have been sent, and replaces closed sockets until killed.
  */
 
 const [port, count] = process.argv.slice(2).map(Number);
 if (port === undefined || count === undefined) throw new Error('which port, and how many?');
 
-/** Sockets that are opened at once: the system's queue has room for them. */
+/** Maximum concurrent connection attempts, within the system's queue. */
 const OPENING_MAX = 128;
 
 let opened = 0;

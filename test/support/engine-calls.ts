@@ -1,9 +1,9 @@
 import type { EngineCall } from '#grpc/engine-messages';
 
-/** The fields that a call has in any case. */
+/** Required fields of a call. */
 type Given = 'accountId' | 'instanceId' | 'callId' | 'deadlineAtMs' | 'command';
 
-/** A call with these fields; without others it has no key and no condition, and may be done. */
+/** A call with these fields; by default without key and condition, and permitted. */
 export function plainCall(
   fields: Pick<EngineCall, Given> & Partial<Omit<EngineCall, Given>>,
 ): EngineCall {

@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Caller } from '#test/support/caller';
 
-/** One event of a stream: a block of text that ends with an empty line. */
+/** An event of a stream: a text block that ends with an empty line. */
 export type StreamEvent = {
-  /** Undefined for a block that only says something of the stream. */
+  /** Undefined for a block without an event. */
   readonly event: string | undefined;
   readonly id: number | undefined;
   readonly retryMs: number | undefined;
-  /** The parsed data. Tests know what they look for. */
+  /** Parsed data, untyped. */
   readonly data: ReturnType<typeof JSON.parse>;
 };
 
-/** How long an event may take before a test gives up, in milliseconds. */
+/** Timeout of an event, in milliseconds. */
 const EVENT_MS_MAX = 20_000;
 
-/** The events in a text of whole blocks; comments are left out. */
+/** Events in a text of complete blocks, without comments. */
 export function eventsIn(text: string): StreamEvent[] {
   return text.split('\n\n').flatMap((block) => {
     const fields = new Map(block.split('\n').map((line) => fieldOf(line)));
@@ -50,12 +50,12 @@ export class EventReader implements Disposable {
     this.#reader = response.body.getReader();
   }
 
-  /** Follows what an answer sends. */
+  /** Reads the events of an answer. */
   static of(response: Response): EventReader {
     return new EventReader(response);
   }
 
-  /** Opens `path` under an API with a caller's key, and these headers. */
+  /** Opens `path` with a caller's key and these headers. */
   static async open(
     api: string,
     { key }: Pick<Caller, 'key'>,
@@ -66,7 +66,7 @@ export class EventReader implements Disposable {
     return EventReader.of(await fetch(`${api}${path}`, { headers: { authorization, ...headers } }));
   }
 
-  /** The next event; undefined when the stream has ended, whatever ended it. */
+  /** Next event; undefined after the end of the stream. */
   async next(): Promise<StreamEvent | undefined> {
     while (this.#events.length === 0) {
       const { done, value } = await this.#read();
@@ -79,7 +79,7 @@ export class EventReader implements Disposable {
     return this.#events.shift();
   }
 
-  /** The next events up to one of this kind. Throws when the stream ends before. */
+  /** Next events up to one of this kind. Throws if the stream ends first. */
   async until(event: string): Promise<StreamEvent[]> {
     const seen: StreamEvent[] = [];
     for (;;) {
@@ -90,7 +90,7 @@ export class EventReader implements Disposable {
     }
   }
 
-  /** Everything up to the end of the stream, added to what was seen. */
+  /** All remaining events, appended to `seen`. */
   async rest(seen: StreamEvent[] = []): Promise<StreamEvent[]> {
     for (let next = await this.next(); next !== undefined; next = await this.next())
       seen.push(next);

@@ -4,19 +4,19 @@ import { runInNewContext } from 'node:vm';
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as (options?: { readonly type: 'minor' }) => void;
 
-/** Collects what has died young, as V8 does all the time. */
+/** Runs a minor collection, like V8's own. */
 export function collectYoung(): void {
   collect({ type: 'minor' });
 }
 
-/** The same with what arrays of numbers hold outside of the heap. */
+/** Live bytes including array buffers outside the heap. */
 export function liveBytes(): number {
   return liveHeapBytes() + process.memoryUsage().arrayBuffers;
 }
 
-/** Bytes of the heap that are in use when all garbage has been collected. */
+/** Live heap bytes after a full collection. */
 export function liveHeapBytes(): number {
-  // Twice: what the first collection finalizes is freed by the second.
+  // Twice: the second collection frees objects finalized by the first.
   collect();
   collect();
   return process.memoryUsage().heapUsed;

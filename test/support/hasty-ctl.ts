@@ -6,9 +6,9 @@ import { storePlaces } from '#startup/store-places';
 import { writeOut } from '#startup/terminal';
 import { systemClock } from '#stdlib/clock';
 
-/* Runs as `main.ts ctl` does, but that no command waits for longer than `WAIT_MS_MAX`. */
+/* Runs `main.ts ctl` with waits limited to `WAIT_MS_MAX`. */
 
-/** The longest wait, in milliseconds: an announcement has come by then. */
+/** Maximum wait in milliseconds; announcements arrive earlier. */
 const WAIT_MS_MAX = 3_000;
 
 const config = readConfig();

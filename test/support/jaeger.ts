@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A span as Jaeger's query API gives it, in the words of the service. */
+/** A span from Jaeger's query API. */
 export type FoundSpan = {
   readonly traceId: string;
   readonly spanId: string;
-  /** `service.name` of the process that recorded it. */
+  /** `service.name` of the recording process. */
   readonly service: string;
   readonly name: string;
   readonly parentId: string | undefined;
-  /** Ids of the spans it is linked to. */
+  /** Ids of linked spans. */
   readonly linkedIds: readonly string[];
   readonly tags: Readonly<Record<string, unknown>>;
-  /** Unix time and duration in microseconds. */
+  /** Start in Unix microseconds, and duration in microseconds. */
   readonly startUs: number;
   readonly tookUs: number;
 };
@@ -29,13 +29,13 @@ type JaegerSpan = {
 };
 type JaegerTrace = { spans: JaegerSpan[]; processes: Record<string, { serviceName: string }> };
 
-/** Between two looks, in milliseconds. */
+/** Polling interval, in milliseconds. */
 const LOOK_MS = 100;
 
-/** What is not there by then is missing, in milliseconds: processes send their spans once a second. */
+/** Timeout in milliseconds; processes send spans once a second. */
 const FOUND_MS_MAX = 20_000;
 
-/** The spans of a trace, once `isWhole` says that all are there, or those that are there after 20 s. */
+/** Spans of a trace, once `isWhole` accepts them, or those available after 20 s. */
 export async function traceOf(
   jaeger: string,
   traceId: string,
@@ -44,7 +44,7 @@ export async function traceOf(
   return await untilFound(`${jaeger}/api/traces/${traceId}`, isWhole);
 }
 
-/** The spans of all traces in which a service has a span of this name; none if there is none in 20 s. */
+/** Spans of all traces with a span of this name in a service; empty after 20 s. */
 export async function tracesWith(
   jaeger: string,
   service: string,

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 
-/** Whitespace that means nothing. */
+/** Insignificant whitespace. */
 const space = fc.constantFrom('', ' ', '\n', '\t \r');
 
-/** Numbers as callers write them: many of them no double, or not as JavaScript prints it. */
+/** Numbers in callers' notations: many are not doubles, or not printed so by JavaScript. */
 const number = fc.oneof(
   fc.constantFrom('0', '-0', '1.0', '1e20', '1E+05', '-1.50e-3', '12345678901234567890'),
   fc.stringMatching(/^-?[1-9][0-9]{0,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,2})?$/),
@@ -20,7 +20,7 @@ const string = fc.oneof(
   ),
 );
 
-/** Keys of one object: some are reordered by a parser's objects, one is written in another way. */
+/** Keys of one object: parsers reorder some, and one has an escape. */
 const KEYS = ['10', '2', '01', '-1', '', 'b', 'a', '\\u0062c', 'context', 'observations', ' é '];
 
 const { object } = fc.letrec<{ value: string; object: string }>((tie) => ({
@@ -44,12 +44,12 @@ function fullOf(length: number) {
   return { minLength: length, maxLength: length };
 }
 
-/** JSON text of an object, as a caller might write it: not as JavaScript would. */
+/** JSON text of an object in notations that JavaScript would not print. */
 export const arbitraryJsonObject = object;
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s{}[\]:,"]+/g;
 
-/** The tokens of JSON text, its strings as what they say: equal if two texts mean the same. */
+/** Tokens of a JSON text with decoded strings; equal for texts of equal meaning. */
 export function jsonTokens(text: string): string[] {
   return [...text.matchAll(TOKEN)].map(([token]) =>
     token.startsWith('"') ? `"${JSON.parse(token)}` : token,

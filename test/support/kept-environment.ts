@@ -1,4 +1,4 @@
-/** Gives this process all of its present environment variables back when disposed. */
+/** Saves this process's environment variables and restores them when disposed. */
 export function keptEnvironment(): Disposable {
   const before = { ...process.env };
   return {

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import type { Answer, Caller } from '#test/support/caller';
 import { createInstance, observationAt } from '#test/support/scene';
 
-/** A key that says when it was made, so that the service need not look it up (decision 22). */
+/** A key with its time of creation, so that the service need not look it up (decision 22). */
 export function uuidV7(atMs = Date.now()): string {
   const time = atMs.toString(16).padStart(12, '0');
   const rest = randomBytes(10).toString('hex');
@@ -14,17 +14,17 @@ export function uuidV7(atMs = Date.now()): string {
 
 let keysMade = 0;
 
-/** A key that was not used before, of characters that a key may have. */
+/** An unused key of permitted characters. */
 export const newKey = (): string => `key ${++keysMade} of this test ~!@#$%^&*()`;
 
-/** A call that can be sent again. */
+/** A repeatable call. */
 export type Call = { readonly method: string; readonly path: string; readonly json: unknown };
 
-/** Sends a call under a key. */
+/** Sends a call with a key. */
 export const sendKeyed = (of: Caller, { method, path, json }: Call, key: string) =>
   of.send(method, path, { json, headers: { 'idempotency-key': key } });
 
-/** The four calls that honour a key, on an instance of their own. */
+/** The four calls that honor a key, on a new instance. */
 export async function keyedCalls(of: Caller): Promise<readonly Call[]> {
   const ids = await Promise.all([1, 2, 3].map(() => createInstance(of)));
   const on = (index: number, path: string, json: unknown): Call => {
@@ -38,7 +38,7 @@ export async function keyedCalls(of: Caller): Promise<readonly Call[]> {
   ];
 }
 
-/** Asserts that `again` is `first` once more: status, body, tag and place, and marked as such. */
+/** Asserts that `again` replays `first`: status, body, ETag and location, and the replay header. */
 export function assertReplayed(again: Answer, first: Answer): void {
   assert.is(again.status, first.status, again.text);
   assert.is(again.text, first.text);

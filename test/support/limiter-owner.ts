@@ -2,13 +2,13 @@ import { formatApiKey, SECRET_LENGTH } from '#accounts/api-key';
 import { send } from '#test/support/caller';
 import type { Cluster } from '#test/support/cluster';
 
-/** A secret of no key: asking with it counts nothing in the account. */
+/** Secret of no key: calls with it count nothing in the account. */
 const SECRET = '0'.repeat(SECRET_LENGTH);
 
-/** How often the question is asked before no owner is said to answer. */
+/** Maximum attempts before no owner counts as answering. */
 const TRIES_MAX = 20;
 
-/** The name of the limiter that answers for an account: the one that refuses a wrong key of it. */
+/** Name of the limiter that owns an account, found by sending it a wrong key. */
 export async function ownerOf(cluster: Cluster, accountId: string): Promise<string> {
   const authorization = `Bearer ${formatApiKey(accountId, SECRET)}`;
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
@@ -22,7 +22,7 @@ export async function ownerOf(cluster: Cluster, accountId: string): Promise<stri
   throw new Error(`no limiter answers for ${accountId}`);
 }
 
-/** Wrong keys that each living limiter has refused. */
+/** Refused wrong keys of each living limiter. */
 async function refusals({ limiters, metric }: Cluster): Promise<ReadonlyMap<string, number>> {
   const living = [...limiters].filter(([, { child }]) => child.signalCode === null);
   const counts = living.map(async ([name, run]) => {

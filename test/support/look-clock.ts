@@ -1,10 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** Between two looks at watched files, in milliseconds. Source: services/infrastructure/stdlib/files.ts. */
+/**
+ * Polling interval of watched files, in milliseconds. Source:
+ * services/infrastructure/stdlib/files.ts.
+ */
 const LOOK_PERIOD_MS = 2_000;
 
-/** A manual clock by which files are watched. */
+/** A manual clock for watched files. */
 export class LookClock extends ManualClock {
   #planned = 0;
 
@@ -13,14 +16,14 @@ export class LookClock extends ManualClock {
     return super.after(delayMs, task);
   }
 
-  /** The next look at the files of one watch, until it has read them and planned the one after. */
+  /** Runs the next poll of one watch until its files are read. */
   async look(): Promise<void> {
     const before = this.#planned;
     this.advance(LOOK_PERIOD_MS);
     while (this.#planned === before) await nextTurn();
   }
 
-  /** As many looks as a change needs to count. */
+  /** Runs the number of polls after which a change counts. */
   async looks(): Promise<void> {
     await this.look();
     await this.look();

@@ -1,6 +1,6 @@
 import type { Clock } from '#stdlib/clock';
 
-/** A clock that moves only on demand. Tasks run in the order of their times. */
+/** A clock that advances on demand. Tasks run in time order. */
 export class ManualClock implements Clock {
   #wallMs: number;
   #monotonicMs = 0;
@@ -28,12 +28,12 @@ export class ManualClock implements Clock {
     };
   }
 
-  /** Steps the wall clock alone, as an operator or NTP may. */
+  /** Steps only the wall clock, like an operator or NTP. */
   stepWall(deltaMs: number): void {
     this.#wallMs += deltaMs;
   }
 
-  /** Moves both clocks on and runs what falls due on the way. */
+  /** Advances both clocks and runs all due tasks. */
   advance(deltaMs: number): void {
     const endMs = this.#monotonicMs + deltaMs;
     for (let due = this.#nextDue(endMs); due !== undefined; due = this.#nextDue(endMs)) {

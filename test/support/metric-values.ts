@@ -1,6 +1,6 @@
 import type { Service } from '#test/support/service';
 
-/** A scrape of the process that faces the callers: the value of every series by its full name. */
+/** All metric series of the edge process by full name. */
 export async function metricValues({
   metricsUrl,
 }: Pick<Service, 'metricsUrl'>): Promise<ReadonlyMap<string, number>> {

@@ -18,38 +18,38 @@ import {
 } from '#identity/state';
 import { STRESS_STATES } from '#identity/stress';
 
-/** What a caller sends, as far as the model cares. */
+/** Contents of a call as far as the model needs. */
 export type Seen = {
   readonly mode_target: string;
   readonly signal_strength: number;
   readonly confidence?: number;
 };
 
-/** Half of the last of six decimals, and the noise of doubles. Source: model, notation. */
+/** Rounding of six decimals plus floating-point error. Source: model, notation. */
 const ROUNDING = 5.001e-7;
 
-/** Limit of the drift evidence, ln 200. Source: model 2.6. */
+/** Drift evidence threshold, ln 200. Source: model 2.6. */
 const EVIDENCE_LIMIT = Math.log(200);
 
 const REASONS = ['within_band', 'situational_departure', 'sustained_shift', 'identity_breach'];
 
 /**
- * The pure model beside a served instance: fed with the same observations and times, it says what
- * the service has to answer. Knows nothing of HTTP, of the engine and of its serializer.
+ * Runs the pure model on the observations and times of a served instance, and computes the expected
+ * answers. Independent of HTTP, engine and serializer.
  */
 export class ModelReplay {
   #state: State;
   #observedAtMs: number;
   readonly #report = newReport();
 
-  /** `originMs` is the instance's creation: until the first observation, time runs from there. */
+  /** `originMs`: creation of the instance, from which time runs until the first observation. */
   constructor(originMs: number, config: Partial<InitialConfig> = {}) {
     const { modeStrengths = new Array<number>(7).fill(0), energyLevel = ENERGY_DEFAULT } = config;
     this.#state = createState({ modeStrengths, energyLevel });
     this.#observedAtMs = originMs;
   }
 
-  /** One cycle. */
+  /** Runs one cycle. */
   observe(seen: Seen, atMs: number): void {
     const targets: readonly string[] = MODE_TARGETS;
     const mode = targets.indexOf(seen.mode_target);
@@ -59,13 +59,13 @@ export class ModelReplay {
     this.#observedAtMs = atMs;
   }
 
-  /** A reset at a time of the server's clock. */
+  /** Resets at a time of the server's clock. */
   reset(mode: 'initial' | 'default', atMs: number): void {
     this.#state = mode === 'initial' ? resetToInitial(this.#state) : resetToDefault(this.#state);
     this.#observedAtMs = atMs;
   }
 
-  /** The three objects of a process answer, unrounded, without the instance's id. */
+  /** Expected three objects of a process answer, unrounded, without the instance id. */
   expected() {
     readReport(this.#state, this.#report);
     const { snapshot, contract, deviation } = this.#report;
@@ -76,7 +76,7 @@ export class ModelReplay {
     };
   }
 
-  /** Lower-case keys of the modes that the last cycle's drift event names. */
+  /** Lower-case keys of the modes in the last drift event. */
   affectedModes(): string[] {
     readReport(this.#state, this.#report);
     return named(this.#report.deviation.affected, MODE_KEYS);
@@ -84,8 +84,8 @@ export class ModelReplay {
 }
 
 /**
- * Asserts that a served value is the expected one: numbers to the sixth decimal, everything else to
- * the letter, and no field more or less except those of `ignored`.
+ * Asserts that a served value equals the expected one: numbers to six decimals, everything else
+ * exactly, with the same fields except `ignored`.
  */
 export function assertServed(
   actual: unknown,

@@ -6,10 +6,10 @@ import {
   startCluster,
 } from '#test/support/cluster';
 
-/** A cluster, and the name of its keyspace, which is also the prefix of its subjects. */
+/** A cluster with its keyspace, whose name is also the prefix of its subjects. */
 export type OwnCluster = Cluster & { readonly keyspace: string };
 
-/** Starts a cluster in a keyspace of its own, which goes when the cluster goes. */
+/** Starts a cluster in its own keyspace, dropped with the cluster. */
 export async function startOwnCluster(
   servers: Omit<ClusterPlace, 'keyspace'>,
   engineNames: readonly string[],

@@ -8,8 +8,9 @@ import { startNats } from '#deploy/local/nats-server';
 const STORE = resolve('test/grpc/certificates/store');
 
 /**
- * TLS from the first byte with the certificate of `store`, for clients that show one of its authority;
- * and plain text for clients that wait for the server's word, as a start does.
+ * Settings with TLS from the first byte, the certificate of `store` and required client
+ * certificates; and plain text for clients that wait for the server's greeting, such as the start
+ * check.
  */
 export const ENCRYPTED = `
   tls {
@@ -22,10 +23,10 @@ export const ENCRYPTED = `
   allow_non_tls: true
 `;
 
-/** The user and password of `NAMED`. */
+/** User and password of `NAMED`. */
 export const AGENT = { username: 'agent', password: 'right one' };
 
-/** Lets `AGENT` speak; a client without a name, as a start has none, reaches no other. */
+/** Settings that permit `AGENT`; the start check of a service is anonymous and is refused. */
 export const NAMED = `
   accounts {
     US: { users: [{ user: "${AGENT.username}", password: "${AGENT.password}" }] }
@@ -34,15 +35,15 @@ export const NAMED = `
   no_auth_user: none
 `;
 
-/** A server of one test alone, which has its port again after a restart. */
+/** A NATS server for one test, with the same port after a restart. */
 export type OwnNats = AsyncDisposable & {
   readonly address: string;
-  /** Gives it other settings, which it takes without ending. */
+  /** Reloads settings at run time. */
   readonly reload: (settings: string) => void;
   readonly restart: Pick<LocalServer, 'stop' | 'signal'> & { start(): Promise<void> };
 };
 
-/** Starts a NATS server of this test's own, with these further settings. */
+/** Starts a NATS server for this test with further settings. */
 export async function ownNats(settings = ''): Promise<OwnNats> {
   const folder = mkdtempSync(join(tmpdir(), 'own-nats-'));
   const configFile = join(folder, 'nats.conf');

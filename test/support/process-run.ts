@@ -6,20 +6,20 @@ import { adminTokenFile } from '#test/support/admin-token';
 export type ProcessRun = {
   readonly child: ChildProcess;
   readonly stdout: () => string;
-  /** Standard error without the log lines `starting` and `ready`, which every process writes. */
+  /** Standard error without the routine log lines `starting` and `ready`. */
   readonly stderr: () => string;
-  /** All log lines, parsed; lines of text are left out. */
+  /** All parsed log lines, without plain text. */
   readonly log: () => LogLine[];
-  /** Fulfils with the exit code, or the signal that ended it, when all output is read. */
+  /** Resolves to the exit code or ending signal after all output was read. */
   readonly ended: Promise<number | string>;
-  /** Fulfils when the output of either stream matches; rejects when the process ends before. */
+  /** Resolves when the output of either stream matches; rejects if the process ends first. */
   readonly says: (pattern: RegExp) => Promise<void>;
 };
 
-/** A line of the log. */
+/** A log line. */
 type LogLine = { readonly level: string; readonly msg: string } & Record<string, unknown>;
 
-/** A line about an orderly start. */
+/** A log line of a normal start. */
 const ROUTINE_LINE = /^\{"level":"info",[^\n]*"msg":"(?:starting|ready)"\}\n/gm;
 
 function logLinesIn(text: string): LogLine[] {
@@ -27,10 +27,10 @@ function logLinesIn(text: string): LogLine[] {
   return lines.map((line) => JSON.parse(line) as LogLine);
 }
 
-/** No process of a test may live longer unless the test says so, in milliseconds. */
+/** Default maximum lifetime of a process, in milliseconds. */
 const RUN_MS_MAX = 60_000;
 
-/** The environment of a process under test: free ports, and callers that keep their connections. */
+/** Environment of a process under test: free ports and kept-alive connections. */
 export function testVariables(folder = '.'): Record<string, string | undefined> {
   return {
     PATH: process.env['PATH'],
@@ -39,17 +39,14 @@ export function testVariables(folder = '.'): Record<string, string | undefined> 
     SERVICE_PORT: '0',
     SERVICE_METRICS_PORT: '0',
     SERVICE_ADMIN_PORT: '0',
-    // An earlier release, in another checkout, knows of no console.
+    // An earlier release in another checkout has no console.
     SERVICE_CONSOLE_PORT: folder === '.' ? '0' : undefined,
     SERVICE_ADMIN_TOKEN_FILE: adminTokenFile(),
     SERVICE_DRAIN_SECONDS: '0',
   };
 }
 
-/**
- * Runs `main.ts` with these arguments, on free ports unless the variables say otherwise; that of
- * another checkout if its folder is named.
- */
+/** Runs `main.ts` with these arguments, by default on free ports and in this checkout. */
 export function runMain(
   argv: readonly string[],
   variables: Record<string, string | undefined> = {},
@@ -59,7 +56,7 @@ export function runMain(
   return runScript('services/main.ts', argv, variables, msMax, folder);
 }
 
-/** Runs a program as `runMain` runs that one. */
+/** Runs a program in the same way. */
 export function runScript(
   path: string,
   argv: readonly string[],
@@ -96,7 +93,7 @@ export function runScript(
     ended,
     async says(pattern) {
       while (!pattern.test(all())) {
-        // The stream that says nothing keeps no listener of each turn.
+        // Remove the listener on the other stream after each turn.
         const turn = new AbortController();
         const more = [child.stdout, child.stderr].map(async (stream) => {
           await once(stream, 'data', { signal: turn.signal }).catch(() => undefined);
@@ -112,9 +109,7 @@ export function runScript(
   };
 }
 
-/**
- * An address in the line that says that a process is ready: `grpc`, `metrics`, `admin` or `api`.
- */
+/** An address in the ready line of a process: `grpc`, `metrics`, `admin` or `api`. */
 export function addressIn(run: ProcessRun, name: string): string {
   const found = new RegExp(`\\b${name} ([^,\\s]+)`).exec(run.stdout())?.[1];
   if (found === undefined) throw new Error(`no ${name} address in ${run.stdout()}`);

@@ -3,14 +3,14 @@ import { MissingServer } from '#deploy/local/missing-server';
 import { installedPrometheus, type Prometheus } from '#deploy/local/prometheus-install';
 import { suiteUnless } from '#test/support/real-servers';
 
-/** Prometheus's programs, and the suites that need them. */
+/** Prometheus programs, and a suite that skips without them. */
 export type PrometheusTools = {
-  /** Empty names when every suite below skips its tests. */
+  /** Empty paths if every suite skips its tests. */
   readonly programs: Prometheus;
   readonly suite: typeof plainSuite;
 };
 
-/** Prometheus and promtool, fetched if need be; where they cannot be had, tests count as skipped. */
+/** Finds or fetches Prometheus and promtool; skips tests if not available. */
 export async function prometheusOrSkip(): Promise<PrometheusTools> {
   try {
     return { programs: await installedPrometheus(console.log), suite: plainSuite };

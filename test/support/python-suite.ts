@@ -5,31 +5,31 @@ import { makeEnvironment, pythonLack, runPytest } from '#test/support/python';
 import { suiteUnless } from '#test/support/real-servers';
 import { startStandalone } from '#test/support/service';
 
-/** What is run of the tests of the Python client. */
+/** Selection of the Python client's tests. */
 export type PythonTests = {
   readonly title: string;
-  /** Arguments of pytest: files, and what else says which tests. */
+  /** Arguments of pytest. */
   readonly args: readonly string[];
-  /** Fewer would mean that pytest did not find them. */
+  /** Minimum number of tests; fewer mean that pytest did not find them. */
   readonly testsMin: number;
-  /** Whether the tests need a real service; its address and key are in their environment then. */
+  /** Whether the tests need a real service, whose address and key are then in the environment. */
   readonly needsService: boolean;
 };
 
 /**
- * A suite in which every test of pytest counts as one. Where there is no Python it is skipped by name,
- * on CI it throws. The caller adds what else it has, and runs it.
+ * A suite with one test per pytest test. Without Python it is skipped by name, and throws on CI.
+ * The caller adds further tests and runs it.
  */
 export async function pythonSuite(tests: PythonTests): Promise<Test> {
   const lack = pythonLack();
   const python = suiteUnless(lack)(tests.title);
   if (lack !== undefined) {
-    python('has its tests found and run', () => undefined);
+    python('finds and runs its tests', () => undefined);
     return python;
   }
   await makeEnvironment();
   const { outcomes, run } = await runWith(tests);
-  python('has its tests found and run', () => {
+  python('finds and runs its tests', () => {
     assert.ok(outcomes.length >= tests.testsMin, `${outcomes.length} tests\n${run.output}`);
     assert.ok(run.isOk || outcomes.some(({ outcome }) => outcome === 'failed'), run.output);
   });

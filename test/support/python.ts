@@ -5,34 +5,34 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ProgramRun, runProgram } from '#deploy/local/run-program';
 
-/** Where the client library lies. */
+/** Folder of the client library. */
 const PYTHON_CLIENT = 'clients/python';
 
-/** Where programs of its environment are. */
+/** Folder of its environment's programs. */
 const PROGRAMS = `${PYTHON_CLIENT}/.venv/bin`;
 
-/** Installing a hundred packages for the first time on a busy machine, in milliseconds. */
+/** Timeout of a first installation of all packages on a busy machine, in milliseconds. */
 const INSTALL_MS_MAX = 180_000;
 
-/** The longest run of one tool, in milliseconds: less than a test file may take. */
+/** Timeout of a tool in milliseconds, below that of a test file. */
 const TOOL_MS_MAX = 200_000;
 
 const PROBE = 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))';
 
-/** Why the tests of the Python client cannot run here; undefined where they can. */
+/** Reason why the Python client's tests cannot run here; undefined if they can. */
 export function pythonLack(): string | undefined {
   const { status } = spawnSync('python3', ['-c', PROBE], { stdio: 'ignore' });
   return status === 0 ? undefined : 'there is no Python 3.10 or newer with venv (python3-venv)';
 }
 
-/** Makes the environment of the client library unless it is there. Throws where that fails. */
+/** Creates the environment of the client library unless up to date. Throws on failure. */
 export async function makeEnvironment(): Promise<void> {
   const args = [`${PYTHON_CLIENT}/tools/environment.py`];
   const { isOk, output } = await runProgram({ program: 'python3', args, msMax: INSTALL_MS_MAX });
   if (!isOk) throw new Error(`no environment for Python: ${output}`);
 }
 
-/** Runs a tool of the environment in the folder of the library. */
+/** Runs a tool of the environment in the library's folder. */
 export function runTool(
   name: string,
   args: readonly string[],
@@ -42,14 +42,14 @@ export function runTool(
   return runProgram({ program, args, msMax: TOOL_MS_MAX, folder: PYTHON_CLIENT, env });
 }
 
-/** What came of one test of pytest. */
+/** Outcome of one pytest test. */
 export type PythonOutcome = {
   readonly name: string;
   readonly outcome: 'passed' | 'failed' | 'skipped';
   readonly text: string;
 };
 
-/** Runs tests with pytest and gives what came of each, and everything that was written. */
+/** Runs pytest; returns each test's outcome and the output. */
 export async function runPytest(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},

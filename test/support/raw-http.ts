@@ -3,13 +3,13 @@ import { connect, type Socket } from 'node:net';
 import type { Answer } from '#test/support/caller';
 import type { Service } from '#test/support/service';
 
-/** How long an answer may take before a test gives up, in milliseconds. */
+/** Timeout of an answer, in milliseconds. */
 const ANSWER_MS_MAX = 20_000;
 
-/** A TCP connection to the API on which a test says exactly what it wants to say. */
+/** A raw TCP connection to the API. */
 export class RawConnection implements Disposable {
   readonly socket: Socket;
-  /** Whether the answers have a head only, as to HEAD. */
+  /** Whether answers have no body, as for HEAD. */
   isHeadOnly = false;
   #received = Buffer.alloc(0);
   #isEnded = false;
@@ -21,23 +21,23 @@ export class RawConnection implements Disposable {
       this.#received = Buffer.concat([this.#received, chunk]);
       this.#signal();
     });
-    // A reset is an end as well: the test looks at what had arrived until then.
+    // A reset also ends the connection; the test reads the data received so far.
     socket.on('error', () => undefined);
     socket.once('close', () => this.#end());
     socket.once('end', () => this.#end());
   }
 
-  /** Whether the service has ended the connection. */
+  /** Whether the service has closed the connection. */
   get isEnded(): boolean {
     return this.#isEnded;
   }
 
-  /** Sends bytes or text as they are. */
+  /** Sends raw bytes or text. */
   write(bytes: string | Uint8Array): void {
     if (this.socket.writable) this.socket.write(bytes);
   }
 
-  /** The next whole answer, or undefined if the connection ended before there was one. */
+  /** Next complete answer; undefined if the connection closed first. */
   async next(): Promise<Answer | undefined> {
     const deadline = AbortSignal.timeout(ANSWER_MS_MAX);
     for (;;) {
@@ -51,7 +51,7 @@ export class RawConnection implements Disposable {
     }
   }
 
-  /** Fulfils once the service has ended the connection. */
+  /** Resolves when the service has closed the connection. */
   async ended(): Promise<void> {
     const deadline = AbortSignal.timeout(ANSWER_MS_MAX);
     while (!this.#isEnded) await this.#woken(deadline);
@@ -81,7 +81,7 @@ export class RawConnection implements Disposable {
   }
 }
 
-/** A connection of its own to the API's port. */
+/** Opens a new connection to the API's port. */
 export async function dial(service: Service): Promise<RawConnection> {
   const { hostname, port } = new URL(service.origin);
   const socket = connect({ host: hostname, port: Number(port), noDelay: true });
@@ -90,7 +90,7 @@ export async function dial(service: Service): Promise<RawConnection> {
   return connection;
 }
 
-/** Sends bytes on a connection of their own. Rejects if there is no answer. */
+/** Sends bytes on a new connection. Rejects without an answer. */
 export async function sendRaw(service: Service, bytes: string | Uint8Array): Promise<Answer> {
   using connection = await dial(service);
   connection.isHeadOnly = bytes.toString().startsWith('HEAD ');
@@ -100,7 +100,7 @@ export async function sendRaw(service: Service, bytes: string | Uint8Array): Pro
   return answer;
 }
 
-/** A request's head and body as text; a Host, and a Content-Length for a body, are added. */
+/** Head and body of a request as text, with Host, and Content-Length for a body. */
 export function requestText(
   method: string,
   target: string,

@@ -1,35 +1,35 @@
 import { type Callback, suite as plainSuite, type Test } from 'uvu';
 
 /*
- * The real servers of a test run. `node test/run.ts` starts those that the wanted files name and
- * says where they are. Use: `const { address, suite } = cassandraOrSkip();`, then
- * `const journal = suite('a journal on Cassandra');` as with uvu's own `suite`.
+ * Real servers of a test run. `node test/run.ts` starts those named in the wanted files and passes
+ * their addresses. Usage: `const { address, suite } = cassandraOrSkip();`, then `const journal =
+ * suite('a journal on Cassandra');` as with uvu's own `suite`.
  */
 
-/** A server, and the suites that need it. */
+/** A server, and a suite that skips without it. */
 export type RealServer = {
-  /** `host:port`, or `nats://host:port`; empty when every suite below skips its tests. */
+  /** `host:port` or `nats://host:port`; empty if every suite skips its tests. */
   readonly address: string;
-  /** uvu's `suite`; without the server its tests count as skipped and its hooks never run. */
+  /** uvu's `suite`; without the server, tests are skipped and hooks do not run. */
   readonly suite: typeof plainSuite;
 };
 
-/** A Cassandra 5 that all files share: make a keyspace of your own, with a random name, and drop it. */
+/** Cassandra 5, common to all files: create a keyspace with a random name and drop it. */
 export function cassandraOrSkip(): RealServer {
   return serverOrSkip('Cassandra', 'TEST_CASSANDRA');
 }
 
-/** A NATS server that all files share: put something random into your subjects. */
+/** NATS server, common to all files: use random subjects. */
 export function natsOrSkip(): RealServer {
   return serverOrSkip('NATS', 'TEST_NATS');
 }
 
-/** A Jaeger that all files share: look for a trace of your own by its id. The address of its query API. */
+/** Query API address of Jaeger, common to all files: look traces up by id. */
 export function jaegerOrSkip(): RealServer {
   return serverOrSkip('Jaeger', 'TEST_JAEGER');
 }
 
-/** A stripe-mock that all files share: it keeps nothing. `host:port` of its API. */
+/** `host:port` of stripe-mock, common to all files; stateless. */
 export function stripeMockOrSkip(): RealServer {
   return serverOrSkip('stripe-mock', 'TEST_STRIPE_MOCK');
 }
@@ -42,8 +42,8 @@ function serverOrSkip(name: string, variable: string): RealServer {
 }
 
 /**
- * uvu's `suite`, or one that skips its tests and says why, for what a machine may lack. Throws on CI,
- * where nothing may be skipped.
+ * uvu's `suite`, or one that skips its tests with a reason if the machine lacks something. Throws
+ * on CI, where nothing may be skipped.
  */
 export function suiteUnless(lack: string | undefined): typeof plainSuite {
   if (lack === undefined) return plainSuite;

@@ -7,7 +7,7 @@ import {
   traceparentOf,
 } from '#telemetry/tracer';
 
-/** A span that has ended, and what it was linked to. */
+/** An ended span with its links. */
 type EndedSpan = {
   readonly name: string;
   readonly links: readonly string[];
@@ -15,12 +15,12 @@ type EndedSpan = {
   readonly error: string | undefined;
 };
 
-/** The `traceparent` of a recorded span of its own trace, by a number of its own. */
+/** `traceparent` of a recorded span in its own trace; `n` makes it unique. */
 export function recordedSpan(n: number): string {
   return traceparentOf(`${n}`.padStart(32, '0'), `${n}`.padStart(16, '0'), true);
 }
 
-/** A tracer that records everything, for a test to look at. */
+/** A tracer that records every span. */
 export class RecordedSpans implements Tracer {
   readonly ended: EndedSpan[] = [];
   #count = 1_000;

@@ -3,31 +3,31 @@ import { documented } from '#test/support/api-document';
 import { type Answer, type Caller, newCaller, type RequestedCaller } from '#test/support/caller';
 import { type Service, sharedService, startService } from '#test/support/service';
 
-/** A caller with the calls that most tests begin with. */
+/** A caller with common calls. */
 export type SceneCaller = Caller & {
-  /** Creates an instance and answers its id. */
+  /** Creates an instance; returns its id. */
   createInstance(fields?: Record<string, unknown>): Promise<string>;
-  /** Processes one observation that must be accepted, and answers its `data`. */
+  /** Processes one observation, which must be accepted; returns its `data`. */
   process(id: string, observation: object): Promise<ReturnType<typeof JSON.parse>>;
 };
 
-/** A running service and one of its callers; every answer is checked against the document. */
+/** A running service with one caller; every answer is checked against the API document. */
 export type Scene = {
   readonly service: Service;
   readonly caller: SceneCaller;
-  /** A new account's caller, whose answers are checked as well. */
+  /** Creates an account; answers to its caller are also checked. */
   readonly newCaller: (requested?: RequestedCaller) => Promise<SceneCaller>;
-  /** Stops the service; the last suite of a file runs it when it is through. */
+  /** Stops the service; called by the file's last suite. */
   readonly close: () => Promise<void>;
 };
 
-/** Starts a service for a test file alone, with further variables. */
+/** Starts a service for one test file, with further variables. */
 export async function openScene(variables: Record<string, string> = {}): Promise<Scene> {
   const service = await startService(variables);
   return { ...(await sceneOf(service)), close: async () => service[Symbol.asyncDispose]() };
 }
 
-/** A caller of its own on the service that the files of this process share. */
+/** A new caller on the service of all files in this process. */
 export async function sharedScene(): Promise<Omit<Scene, 'close'>> {
   return await sceneOf(await sharedService());
 }
@@ -37,7 +37,7 @@ async function sceneOf(service: Service): Promise<Omit<Scene, 'close'>> {
   return { service, caller: await newCaller(), newCaller };
 }
 
-/** A new account's caller whose answers are checked against the API document. */
+/** Creates an account whose answers are checked against the API document. */
 export async function newDocumentedCaller(
   service: Service,
   requested: RequestedCaller = {},
@@ -45,7 +45,7 @@ export async function newDocumentedCaller(
   return documentedCaller(await newCaller(service, requested));
 }
 
-/** The same caller, with every answer checked against the API document. */
+/** Wraps a caller so that every answer is checked against the API document. */
 export function documentedCaller(caller: Caller): SceneCaller {
   const checked = documented(caller);
   return {
@@ -55,7 +55,7 @@ export function documentedCaller(caller: Caller): SceneCaller {
   };
 }
 
-/** Creates an instance and answers its id. */
+/** Creates an instance; returns its id. */
 export async function createInstance(
   caller: Caller,
   fields: Record<string, unknown> = {},
@@ -65,20 +65,20 @@ export async function createInstance(
   return answer.body.data.id;
 }
 
-/** A time in the past from which tests count, Unix milliseconds. */
+/** A past base time for tests, in Unix milliseconds. */
 export const MORNING_MS = Date.parse('2026-01-15T08:00:00Z');
 
-/** `MORNING_MS` and some seconds as a caller writes it. */
+/** `MORNING_MS` plus some seconds, as RFC 3339. */
 export function morning(seconds = 0): string {
   return new Date(MORNING_MS + seconds * 1_000).toISOString();
 }
 
-/** A plain observation, some seconds after `MORNING_MS`. */
+/** A plain observation some seconds after `MORNING_MS`. */
 export function observationAt(seconds: number, fields: Record<string, unknown> = {}) {
   return { mode_target: 'ORDER', signal_strength: 0.7, timestamp: morning(seconds), ...fields };
 }
 
-/** Processes one observation that must be accepted, and answers its `data`. */
+/** Processes one observation, which must be accepted; returns its `data`. */
 export async function process(
   caller: Caller,
   id: string,
@@ -90,7 +90,7 @@ export async function process(
   return answer.body.data;
 }
 
-/** Asserts status, code and the whole of `details`; `field` and `reason` or whatever is due. */
+/** Asserts status, code and the complete `details`. */
 export function assertRefused(
   answer: Answer,
   status: number,
@@ -103,7 +103,7 @@ export function assertRefused(
   assert.ok(answer.body.message.length > 0);
 }
 
-/** A limit header as a number. */
+/** Numeric value of a limit header. */
 export function limitOf(answer: Answer, name: 'limit' | 'remaining' | 'reset' | 'monthly'): number {
   const header = name === 'monthly' ? 'x-monthly-remaining' : `x-ratelimit-${name}`;
   return Number(answer.headers.get(header) ?? Number.NaN);

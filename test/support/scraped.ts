@@ -1,6 +1,6 @@
 import type { Metrics } from '#telemetry/metrics';
 
-/** A scrape of metrics in this process: the value of every series that is not 0, by its full name. */
+/** All nonzero metric series of this process, by full name. */
 async function scraped(metrics: Metrics): Promise<Readonly<Record<string, number>>> {
   const { text } = await metrics.scrape();
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -11,7 +11,7 @@ async function scraped(metrics: Metrics): Promise<Readonly<Record<string, number
   return Object.fromEntries(values.filter(([, value]) => value !== 0));
 }
 
-/** The same, of the metrics whose names match, without the counts of a histogram's buckets. */
+/** Nonzero series whose names match, without histogram buckets. */
 export async function scrapedOf(metrics: Metrics, names: RegExp) {
   const entries = Object.entries(await scraped(metrics));
   return Object.fromEntries(

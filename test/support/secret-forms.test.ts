@@ -4,9 +4,9 @@ import { formsOf } from '#test/support/secret-forms';
 
 const SECRET = 'a secret? of >some length~';
 
-const forms = suite('the forms in which a secret is looked for');
+const forms = suite('the encodings of a secret');
 
-forms('find it as it is, and in every encoding, wherever it stands in a longer text', () => {
+forms('are found plain and in every encoding, anywhere in a longer text', () => {
   for (const before of ['', 'x', 'xy', 'xyz', '{"password":"']) {
     const text = Buffer.from(`${before}${SECRET}", "more": 1}`);
     for (const encoding of ['utf8', 'hex', 'base64', 'base64url'] as const) {
@@ -18,7 +18,7 @@ forms('find it as it is, and in every encoding, wherever it stands in a longer t
   assert.ok(formsOf(SECRET).some((form) => encodeURIComponent(SECRET).includes(form.toString())));
 });
 
-forms('find nothing in what is another', () => {
+forms('do not match another text', () => {
   const text = 'a secret! of <some length~'.repeat(20);
   for (const encoding of ['utf8', 'hex', 'base64', 'base64url'] as const) {
     const written = Buffer.from(text).toString(encoding);

@@ -1,9 +1,9 @@
-/** Bytes of a secret below which a find would mean nothing. */
+/** Minimum length of a secret in bytes, so that a match is not chance. */
 const BYTES_MIN = 8;
 
 /**
- * How a secret may stand in a text: as it is, in hexadecimal, and in either alphabet of base64, alone
- * or inside of something longer that was encoded as a whole.
+ * All encodings of a secret in a text: plain, hexadecimal, and both base64 alphabets, alone or
+ * inside a longer encoded text.
  */
 export function formsOf(secret: string | Buffer): readonly Buffer[] {
   const bytes = Buffer.from(secret);
@@ -11,7 +11,7 @@ export function formsOf(secret: string | Buffer): readonly Buffer[] {
   const hex = bytes.toString('hex');
   const texts = [hex, hex.toUpperCase(), encodeURIComponent(bytes.toString('latin1'))];
   const encoded = [0, 1, 2].flatMap((before) => {
-    // The first and the last characters also depend on what stands around it.
+    // The first and last characters also depend on the surrounding bytes.
     const whole = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64');
     const inner = whole.replace(/=+$/, '').slice(before === 0 ? 0 : before + 1, -1);
     return [inner, inner.replaceAll('+', '-').replaceAll('/', '_')];

@@ -7,34 +7,35 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { testVariables } from '#test/support/process-run';
 
-/** A real service in processes of its own, for tests that come in over HTTP. */
+/** A real service in separate processes, for tests over HTTP. */
 export type Service = AsyncDisposable & {
-  /** `http://127.0.0.1:port`, without path. */
+  /** `http://127.0.0.1:port` without a path. */
   readonly origin: string;
   /** `origin` + `/v1`. */
   readonly api: string;
   readonly metricsUrl: string;
   readonly adminUrl: string;
-  /** The processes by name, for tests that stop or kill one. */
+  /** Processes by name, for tests that stop or kill them. */
   readonly processes: ReadonlyMap<string, ChildProcess>;
-  /** Everything the processes wrote to standard error so far. */
+  /** Standard error of all processes so far. */
   readonly log: () => string;
 };
 
-/** A busy test machine is no dead limiter: only tests of that say how long to wait for one. */
+/** Long limiter timeout for a busy machine; tests of outages set their own. */
 const UNHURRIED = { SERVICE_LIMITER_TIMEOUT_MS: '5000' };
 
-/** An edge of its own does not start without. */
+/** Cluster secret, required by an edge. */
 const SECRET = { SERVICE_CLUSTER_SECRET: 'the secret of all tests' };
 
-/** How long a process may take to say that it is ready, in milliseconds. */
+/** Timeout until a process is ready, in milliseconds. */
 const READY_MS_MAX = 15_000;
 
 type Started = { readonly child: ChildProcess; readonly lines: string[]; readonly log: string[] };
 
 /**
- * Starts the service on free ports in the topology that `TEST_TOPOLOGY` names: standalone on memory,
- * in a file or on Cassandra, or edge, engine and limiter as three processes. `variables` are added to the environment of all.
+ * Starts the service on free ports in the topology of `TEST_TOPOLOGY`: standalone in memory, in a
+ * file or on Cassandra, or edge, engine and limiter as three processes. `variables` extend the
+ * environment of all.
  */
 export async function startService(variables: Record<string, string> = {}): Promise<Service> {
   switch (process.env['TEST_TOPOLOGY']) {
@@ -49,13 +50,12 @@ export async function startService(variables: Record<string, string> = {}): Prom
   }
 }
 
-/** Services that the files of this process share, by topology. */
+/** Services common to the files of this process, by topology. */
 const shared = new Map<string, Promise<Service>>();
 
 /**
- * The service that all test files of this process share, in the topology that `TEST_TOPOLOGY` names.
- * The service ends with the process. For tests that need no variables, no log and no metrics of
- * their own, and that leave the service as they found it.
+ * The service common to all test files of this process, in the topology of `TEST_TOPOLOGY`, stopped
+ * on exit. For tests that need no own variables, log or metrics, and that restore its state.
  */
 export function sharedService(): Promise<Service> {
   const topology = process.env['TEST_TOPOLOGY'] ?? '';
@@ -69,7 +69,7 @@ export function sharedService(): Promise<Service> {
   return started;
 }
 
-/** Lets this process exit although the child runs. The exit handler of `start` ends the child. */
+/** Lets this process exit while the child runs; the exit handler of `start` ends the child. */
 function letExitWithout(child: ChildProcess): void {
   child.unref();
   for (const stream of [child.stdin, child.stdout, child.stderr])
@@ -87,7 +87,7 @@ function onCassandra(): Record<string, string> {
   };
 }
 
-/** What keeps a process's data in a file: few shards, because every start claims them all. */
+/** Variables of a process on a file, with few shards, because every start claims them all. */
 export function onFile(file: string): Record<string, string> {
   return {
     SERVICE_STORAGE: 'sqlite',
@@ -97,7 +97,7 @@ export function onFile(file: string): Record<string, string> {
   };
 }
 
-/** Everything in one process, in a file that goes with it. */
+/** Starts one process on a file, deleted with the process. */
 async function startOnFile(variables: Record<string, string>): Promise<Service> {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-file-'));
   const file = join(folder, 'identity-engine.db');
@@ -111,7 +111,7 @@ async function startOnFile(variables: Record<string, string>): Promise<Service> 
   };
 }
 
-/** Everything in one process. */
+/** Starts one process with all roles. */
 export async function startStandalone(variables: Record<string, string> = {}): Promise<Service> {
   const started = await start('standalone', variables, /Ctrl-C/);
   const find = (pattern: RegExp) => match(started.lines, pattern);
@@ -123,7 +123,7 @@ export async function startStandalone(variables: Record<string, string> = {}): P
   );
 }
 
-/** One edge, one engine and one limiter. */
+/** Starts an edge, an engine and a limiter. */
 export async function startProcesses(variables: Record<string, string> = {}): Promise<Service> {
   const [limiter, engine] = await Promise.all([
     start(
@@ -150,7 +150,7 @@ export async function startProcesses(variables: Record<string, string> = {}): Pr
   );
 }
 
-/** Starts one process of the service and waits until a line of its output matches `ready`. */
+/** Starts a process of the service and waits until its output matches `ready`. */
 export async function start(
   part: string,
   variables: Record<string, string>,
@@ -158,7 +158,7 @@ export async function start(
 ): Promise<Started> {
   const env = { ...testVariables(), ...variables };
   const child = spawn(process.execPath, ['services/main.ts', part], { env });
-  // By SIGTERM a service ends in good order, and writes what it reached where coverage is measured.
+  // SIGTERM stops a service cleanly, so that it writes coverage data.
   const end = () => void child.kill('SIGTERM');
   process.once('exit', end);
   child.once('exit', () => process.off('exit', end));
@@ -196,7 +196,7 @@ function serviceOf(
   };
 }
 
-/** Stops a process as an operator would, and waits for its end. */
+/** Stops a process like an operator, and waits for its end. */
 async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');

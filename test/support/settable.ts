@@ -1,9 +1,9 @@
 import type { Reloadable } from '#stdlib/files';
 
-/** A value that a test changes, as a file does that is read again. */
+/** A value that a test changes, like a reloaded file. */
 export type Settable<Value> = Reloadable<Value> & { set(value: Value): void };
 
-/** One that is `value` until it is set. */
+/** A reloadable value, initially `value`. */
 export function settable<Value>(value: Value): Settable<Value> {
   const tasks = new Set<(value: Value) => void>();
   let current = value;

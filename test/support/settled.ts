@@ -1,11 +1,11 @@
 import { Fault } from '#errors/fault';
 
-/** Lets everything run that waits for nothing but its turn. */
+/** Lets all pending event-loop work run. */
 export function turnOfEvents(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** What a promise has come to by now: its value, its error, or neither yet. */
+/** Current state of a promise: its value, its error, or pending. */
 export async function stateOf<Value>(
   promise: Promise<Value>,
 ): Promise<{ value: Value } | { error: unknown } | 'pending'> {
@@ -18,7 +18,7 @@ export async function stateOf<Value>(
   return settled[0] ?? 'pending';
 }
 
-/** The error that `action` throws or rejects with. Throws if it does neither. */
+/** Returns the error that `action` throws or rejects with. Throws if there is none. */
 export async function refusalOf(action: () => unknown): Promise<Error> {
   try {
     await action();
@@ -29,14 +29,14 @@ export async function refusalOf(action: () => unknown): Promise<Error> {
   throw new Error('nothing was refused');
 }
 
-/** The fault that a call ends with, however long it takes. */
+/** Returns the fault of a call, without a timeout. */
 export async function faultIn(call: Promise<unknown>): Promise<Fault> {
   const refusal = await refusalOf(() => call);
   if (refusal instanceof Fault) return refusal;
   throw new Error('the call has ended in a bug', { cause: refusal });
 }
 
-/** The fault with which a call has ended by now. */
+/** Returns the fault of a call that has already settled. */
 export async function faultOf(call: Promise<unknown>): Promise<Fault> {
   const state = await stateOf(call);
   if (state !== 'pending' && 'error' in state && state.error instanceof Fault) return state.error;

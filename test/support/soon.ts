@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 
-/** How long it may take, and how often it is asked for, in milliseconds. */
+/** Timeout and polling interval, in milliseconds. */
 type Patience = { readonly withinMs?: number; readonly everyMs?: number };
 
-/** Fulfils once it holds; fails, and says what has not come, after `withinMs`. */
+/** Resolves once the condition holds; fails with `what` after `withinMs`. */
 export async function soon(
   what: string,
   holds: () => Promise<boolean> | boolean,

@@ -2,12 +2,12 @@ import { type BrowserContext, chromium } from 'playwright-core';
 import { freePort } from '#deploy/local/free-port';
 import { launchChromium } from '#test/support/chromium';
 
-/** A browser with one window, whose pages are tabs of it. */
+/** A browser with one window whose pages are tabs. */
 type TabbedChromium = AsyncDisposable & { readonly context: BrowserContext };
 
 /**
- * Starts a browser in which one tab is seen, and all others are hidden, as people have it. Pages of
- * `launchChromium` are all made to believe that they are seen.
+ * Starts a browser in which only one tab is visible, like a person's. In `launchChromium`, all
+ * pages count as visible.
  */
 export async function launchTabbedChromium(): Promise<TabbedChromium> {
   await using opening = new AsyncDisposableStack();

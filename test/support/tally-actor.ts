@@ -13,33 +13,33 @@ import type { Journal, JournalRecord } from '#storage/ports/journal';
 import { createMetrics } from '#telemetry/metrics';
 import { turnOfEvents } from '#test/support/settled';
 
-/** The smallest actor that has everything: a sum that calls add to. */
+/** A minimal actor with all features: a sum. */
 export type Tally = { sum: number; unstored: number[] };
 
-/** What a tally is asked. A `wait` holds the turn until it fulfils. */
+/** Call of a tally. `wait` blocks the turn until it resolves. */
 export type TallyCall = ActorCall & {
   readonly add?: number;
   readonly wait?: Promise<void>;
   readonly refuse?: boolean;
   readonly effect?: () => Promise<void>;
-  /** The place in the journal that the answer rests on, in place of all that is committed. */
+  /** Journal position on which the answer depends, instead of all commits. */
   readonly dependOn?: number;
 };
 
-/** The sum after the turn, and whether it was a retry. */
+/** Sum after the turn, and whether the call was a retry. */
 export type TallyAnswer = {
   readonly sum: number;
   readonly version: number;
   readonly again: boolean;
 };
 
-/** What the store keeps of a tally. */
+/** Stored state of a tally. */
 type StoredTally = { sum: number; version: number; recentCalls: readonly RecentCall[] };
 
-/** A copy of one on its way to the store. */
+/** Copy of a tally in a checkpoint. */
 type TallyCopy = StoredTally & { readonly id: string };
 
-/** A kind whose store is a map, for tests of the runtime. */
+/** Actor kind of tallies with a map as store, for runtime tests. */
 export class TallyKind
   implements
     ActorKind<Tally, TallyCall, TallyAnswer, number>,
@@ -53,9 +53,9 @@ export class TallyKind
   writes = 0;
   isStoreDown = false;
   isPinned = false;
-  /** Bytes that something added holds until it is stored. */
+  /** Bytes of an unstored addition. */
   unstoredBytes = 100;
-  /** What a tally still adds when it is given up, unless its sum has it already. */
+  /** Amount that a tally adds when given up, unless already included. */
   parting: number | undefined;
 
   async activate(id: string) {
@@ -97,7 +97,7 @@ export class TallyKind
     return state.sum % 2 === 0 ? undefined : this.parting;
   }
 
-  /** A bucket for each, unless the test says otherwise: then every write is of one. */
+  /** One bucket per tally by default, so that every write has one. */
   bucketOf(id: string): number {
     const known = this.#buckets.get(id);
     if (known !== undefined) return known;
@@ -144,7 +144,7 @@ export class TallyKind
   }
 }
 
-/** A journal whose appends end when the test says so. */
+/** A journal whose appends end on request. */
 export class SlowJournal implements Journal {
   readonly isLasting = true;
   readonly isOnlyWriter = false;
@@ -158,20 +158,20 @@ export class SlowJournal implements Journal {
     return pending.promise;
   }
 
-  /** Makes the oldest append durable, one that begins in this turn of events included. */
+  /** Completes the oldest append, including one that begins in this event-loop turn. */
   async succeed(): Promise<void> {
     await turnOfEvents();
     this.#pending.shift()?.resolve();
   }
 
-  /** Ends the oldest append, and so the writer. */
+  /** Fails the oldest append, and with it the writer. */
   async fail(): Promise<void> {
     await turnOfEvents();
     this.#pending.shift()?.reject(new Fault('service_unavailable', 'fenced'));
   }
 }
 
-/** A host of tallies on a given clock and journal. */
+/** A host of tallies on this clock and journal. */
 export function hostOf(
   kind: TallyKind,
   clock: Clock,
@@ -193,7 +193,7 @@ export function hostOf(
 
 let lastCallId = 0;
 
-/** A call with an id of its own and a deadline far away. */
+/** A call with a unique id and a distant deadline. */
 export function tallyCall(fields: Partial<TallyCall> = {}): TallyCall {
   lastCallId += 1;
   return { callId: lastCallId, deadlineAtMs: Number.POSITIVE_INFINITY, ...fields };

@@ -1,11 +1,10 @@
 import type { Logger } from '#telemetry/logger';
 
-/** Fields of every line of a logger under test. */
+/** Fields of every line of a test logger. */
 export const TEST_ORIGIN = { role: 'test', node: 'test-1', release: '0.0.0' } as const;
 
 /**
- * A logger that hands each line to `note` as text: message, then each field as `name=value`, without
- * fields that are undefined.
+ * A logger that passes each line to `note` as text: message, then defined fields as `name=value`.
  */
 export function noteLogger(note: (line: string, level: string) => void): Logger {
   const at =

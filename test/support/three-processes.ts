@@ -1,13 +1,13 @@
 import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
 import type { Service } from '#test/support/service';
 
-/** Edge, engine and limiter, and where each shows its metrics, in this order. */
+/** Edge, engine and limiter, with their metrics URLs in this order. */
 export type ThreeProcesses = {
   readonly service: Service;
   readonly metricsUrls: readonly string[];
 };
 
-/** Starts them on memory, with streams between them; none lives longer than `msMax`. */
+/** Starts the three processes in memory, connected by streams; each ends after `msMax`. */
 export async function startThreeProcesses(msMax?: number): Promise<ThreeProcesses> {
   const [limiter, engine] = [runMain(['limiter'], {}, msMax), runMain(['engine'], {}, msMax)];
   await Promise.all([limiter.says(/ready/), engine.says(/ready/)]);

@@ -17,7 +17,7 @@ function newScene() {
 const outage = suite('a dependency that does not answer');
 
 // Report 33: With Cassandra frozen for 45 s, no log and no probe named Cassandra.
-outage('is one log line when that begins and one when it ends, and a line of the probe', () => {
+outage('is logged when it begins and when it ends, and is a line of the probe', () => {
   const { clock, lines, dependencies, store } = newScene();
   const observe = statementObserver(createMetrics(), store);
   const startedMs = clock.wallMs();
@@ -35,7 +35,7 @@ outage('is one log line when that begins and one when it ends, and a line of the
   assert.equal(dependencies.notes, []);
 });
 
-outage('is none while others of its answers come', () => {
+outage('is not reported while other requests are answered', () => {
   const { clock, lines, store } = newScene();
   for (let second = 0; second < 60; second += 1) {
     clock.advance(1_000);
@@ -45,7 +45,7 @@ outage('is none while others of its answers come', () => {
   assert.equal(lines, []);
 });
 
-outage('is none after one request without an answer, nor with a refusal', () => {
+outage('is not reported after one unanswered request, nor after a refusal', () => {
   const { clock, lines, store } = newScene();
   const observe = statementObserver(createMetrics(), store);
   observe('shard_load', 10, 'timeout');
@@ -56,7 +56,7 @@ outage('is none after one request without an answer, nor with a refusal', () => 
   assert.equal(lines, []);
 });
 
-outage('is reported at once where its only connection is lost', () => {
+outage('is reported at once if its only connection is lost', () => {
   const { clock, lines, dependencies } = newScene();
   const bus = dependencies.watch('NATS', 'nats:4222');
   bus.lost('the server is away or silent');
@@ -68,7 +68,7 @@ outage('is reported at once where its only connection is lost', () => {
   assert.match(lines[1] ?? '', /^info a dependency answers again .* seconds=1\.5$/);
 });
 
-outage('is no longer named once nobody needs it', () => {
+outage('is no longer named once unused', () => {
   const { dependencies } = newScene();
   const peer = dependencies.watch('limiter', 'old:8200');
   peer.lost('closed');

@@ -4,11 +4,11 @@ import { FAULTS } from '#errors/error-codes';
 import { REASONS } from '#errors/error-reasons';
 
 /*
- * What the section "Label values" of docs/metrics.md says, to be compared with the code and with
- * what processes show.
+ * Section "Label values" of docs/metrics.md, for comparison with the code and with running
+ * processes.
  */
 
-/** Values that the document gives by rule, because they are many or listed elsewhere. */
+/** Label values that the document describes by a rule instead of a list. */
 const RULES: Readonly<Record<string, (value: string, metric: string) => boolean>> = {
   http_route: (value) => ENDPOINTS.some(({ path }) => path === value),
   http_response_status_code: (value) => /^(20[014]|4\d\d|50[035])$/.test(value),
@@ -20,10 +20,10 @@ const RULES: Readonly<Record<string, (value: string, metric: string) => boolean>
   db_operation_name: (value) => /^[a-z]+(_[a-z]+)*$/.test(value),
 };
 
-/** A part of a row about one metric alone. */
+/** Part of a row about a single metric. */
 const OF_METRIC = /\bfor `(\w+_\w+)`/;
 
-/** The rows of the section, by label. */
+/** Rows of the section, by label. */
 export function documentedRows(): ReadonlyMap<string, string> {
   const document = readFileSync('docs/metrics.md', 'utf8');
   const [, section = ''] = document.split('## Label values');
@@ -31,7 +31,7 @@ export function documentedRows(): ReadonlyMap<string, string> {
   return new Map(rows.map(([, label = '', text = '']) => [label, text]));
 }
 
-/** The values that the section lists one by one of a label of this metric; undefined without a row. */
+/** Listed values of a metric's label; undefined without a row. */
 export function documentedValues(metric: string, label: string): string[] | undefined {
   const row = documentedRows()
     .get(label)
@@ -45,7 +45,7 @@ export function documentedValues(metric: string, label: string): string[] | unde
   );
 }
 
-/** Whether the section says of a label of this metric that it may hold this value. */
+/** Whether the section permits a value of a metric's label. */
 export function isDocumented(metric: string, label: string, value: string): boolean {
   const values = documentedValues(metric, label);
   if (values === undefined) return false;

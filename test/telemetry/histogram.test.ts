@@ -7,16 +7,16 @@ import { Histogram } from '#telemetry/make-metric';
 const BOUNDS = [0.001, 0.01, 0.1, 1];
 const NAME = 'call_seconds';
 
-/** Values on, below and above bounds, and far from all of them. */
+/** Values at, below and above bounds, and far away. */
 const aValue = fc.oneof(
   fc.constantFrom(...BOUNDS, 0, -1, 5),
   fc.double({ min: 0, max: 2, noNaN: true }),
 );
 const anOutcome = fc.constantFrom('ok', 'internal', 'a "quoted"\nlabel');
 
-const counting = suite('a histogram that counts itself');
+const counting = suite('a histogram with its own counters');
 
-counting('is scraped as the library would scrape the same observations', async () => {
+counting("is scraped like the library's for the same observations", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(anOutcome, aValue)), async (observations) => {
       const [ours, theirs] = [new Registry(), new Registry()];
@@ -38,7 +38,7 @@ counting('is scraped as the library would scrape the same observations', async (
   );
 });
 
-counting('shows a series from the moment its labels are bound', async () => {
+counting('shows a series once its labels are bound', async () => {
   const registry = new Registry();
   const histogram = new Histogram(NAME, 'Time of a call.', BOUNDS);
   registry.registerMetric(histogram as unknown as Metric);
@@ -46,7 +46,7 @@ counting('shows a series from the moment its labels are bound', async () => {
   assert.match(await registry.metrics(), /^call_seconds_count 0$/m);
 });
 
-counting('refuses what is no number, and counts nothing of it', () => {
+counting('rejects NaN without counting it', () => {
   const histogram = new Histogram(NAME, 'Time of a call.', BOUNDS);
   const series = histogram.labels({});
   for (const value of [Number.NaN, Number.POSITIVE_INFINITY]) {

@@ -7,14 +7,14 @@ import { TEST_ORIGIN } from '#test/support/test-logger';
 const KEY = `svc_sk_${'aB3'.repeat(16)}zZ`;
 const SECRET = 'do-not-show-this';
 
-/** What a logger writes, as it is written. */
+/** Output of a logger. */
 function written(say: (logger: Logger) => void): string {
   const lines: string[] = [];
   say(createLogger('debug', TEST_ORIGIN, { write: (line) => void lines.push(line) }));
   return lines.join('');
 }
 
-/** The one line that is written for these fields. */
+/** Single output line for these fields. */
 function lineOf(fields: object): ReturnType<typeof JSON.parse> {
   return JSON.parse(written((logger) => logger.error(fields, 'text')));
 }
@@ -24,7 +24,7 @@ const SECRET_NAMES = fc.constantFrom(
   ...['key_digest', 'SERVICE_CLUSTER_SECRET', 'SERVICE_NATS_PASSWORD', 'set-cookie', 'adminToken'],
 );
 
-/** Wraps a value in one more layer of whatever may hold values. */
+/** Wraps a value in another container. */
 const LAYERS = fc.constantFrom<(inner: unknown) => unknown>(
   (inner) => ({ inner }),
   (inner) => ({ __proto__: null, first: 1, inner }),
@@ -39,7 +39,7 @@ const LAYERS = fc.constantFrom<(inner: unknown) => unknown>(
   (inner) => ({ ...JSON.parse('{"__proto__":1}'), inner }),
 );
 
-/** Ways to hide a secret: under a name, or as a key inside a text. */
+/** Ways to hide a secret: by field name, or as a key within a text. */
 const LEAVES = fc.oneof(
   SECRET_NAMES.chain((name) =>
     fc.constantFrom<unknown>(
@@ -60,9 +60,9 @@ const LEAVES = fc.oneof(
   ),
 );
 
-const redaction = suite('a secret in what is logged');
+const redaction = suite('a secret in a log line');
 
-redaction('is never written, however deep it is and in whatever', () => {
+redaction('is never written, at any depth and in any container', () => {
   const nested = fc.tuple(LEAVES, fc.array(LAYERS, { maxLength: 24 }));
   fc.assert(
     fc.property(nested, fc.string(), ([leaf, layers], name) => {
@@ -78,7 +78,7 @@ redaction('is never written, however deep it is and in whatever', () => {
   );
 });
 
-redaction('is cut out of messages, also where it is cut short', () => {
+redaction('is removed from messages, even when they are truncated', () => {
   const text = written((logger) => {
     logger.error(`the key ${KEY} and "${KEY.slice(0, 12)}" are bad`);
     logger.error(new Error(KEY), KEY);
@@ -87,7 +87,7 @@ redaction('is cut out of messages, also where it is cut short', () => {
   assert.match(text, /the key \[redacted\] and \\"\[redacted\]\\" are bad/);
 });
 
-redaction('leaves what is none as it is', () => {
+redaction('does not affect other values', () => {
   const fields = { keys: 3, tokens: [1], monkey: 'x', at: new Date(0), none: null, yes: true };
   const { keys, tokens, monkey, at, none, yes } = lineOf({ a: { b: { c: { d: fields } } } }).a.b.c
     .d;
@@ -95,9 +95,9 @@ redaction('leaves what is none as it is', () => {
   assert.equal([none, yes], [null, true]);
 });
 
-const errors = suite('an error in what is logged');
+const errors = suite('an error in a log line');
 
-errors('is written with its whole chain of causes and every stack', () => {
+errors('is written with its chain of causes and every stack', () => {
   const root = new TypeError('the root');
   const middle = new Error('the middle', { cause: root });
   const { err } = lineOf({ err: new RangeError('the top', { cause: middle }) });
@@ -114,14 +114,14 @@ errors('is written with its whole chain of causes and every stack', () => {
   }
 });
 
-errors('is written the same wherever it stands', () => {
+errors('is written equally at any place', () => {
   const error = new Error('here', { cause: new Error('why') });
   const line = lineOf({ err: error, cause: error, list: [{ error }] });
   assert.equal(line.err, line.cause);
   assert.equal(line.list[0].error, line.err);
 });
 
-errors('is written with all errors of several, and with what a library has added', () => {
+errors("is written with all errors of an aggregate, and with a library's own fields", () => {
   const several = Object.assign(new AggregateError([new Error('one'), 'two'], 'all'), {
     innerErrors: { '127.0.0.1:9042': new Error('three') },
     code: 512,
@@ -133,9 +133,9 @@ errors('is written with all errors of several, and with what a library has added
   assert.is(err.code, 512);
 });
 
-const bounds = suite('what is logged');
+const bounds = suite('a logged value');
 
-bounds('may run in circles, or throw when it is looked at', () => {
+bounds('may be cyclic, or throw when read', () => {
   const first: Error & { self?: unknown } = new Error('first');
   const second = new Error('second', { cause: first });
   first.cause = second;
@@ -155,7 +155,7 @@ bounds('may run in circles, or throw when it is looked at', () => {
   assert.is(lineOf({ hostile }).hostile, '[unreadable]');
 });
 
-bounds('makes a line of bounded length, whatever it is', () => {
+bounds('makes a line of bounded length', () => {
   let chain = new Error('root');
   for (let i = 0; i < 1_000; i += 1) chain = new Error('next', { cause: chain });
   const wide = Array.from({ length: 10_000 }, () => ({ list: Array(1_000).fill('x'.repeat(100)) }));

@@ -11,21 +11,21 @@ import { type Service, startStandalone } from '#test/support/service';
 import { isDocumented } from '#test/telemetry/documented-labels';
 
 /**
- * Series that one process may show, whatever it is sent. Documented in docs/metrics.md; what the
- * traffic below makes is about a third of it.
+ * Maximum series per process under any traffic (docs/metrics.md); the traffic below makes about a
+ * third.
  */
 const SERIES_MAX = 4_000;
 
-/** Requests of each half, and how many are under way at once. */
+/** Requests per half, and concurrent requests. */
 const REQUESTS = 3_000;
 const AT_ONCE = 32;
 
-/** CONNECT is no request to a server that is no proxy. */
+/** CONNECT is only meaningful for a proxy. */
 const SENT_METHODS = METHODS.filter((method) => method !== 'CONNECT');
 
 const DOCUMENT = readFileSync('docs/metrics.md', 'utf8');
 
-const flooded = suite('when thousands of random requests have come');
+const flooded = suite('when thousands of random requests have arrived');
 
 let service: Service;
 let before: ReadonlyMap<string, number>;
@@ -42,7 +42,7 @@ flooded.before(async () => {
 });
 flooded.after(async () => service[Symbol.asyncDispose]());
 
-flooded('they have all been counted', () => {
+flooded('all of them are counted', () => {
   const counted = [...second].filter(([name]) =>
     name.startsWith('http_server_request_duration_seconds_count'),
   );
@@ -57,17 +57,17 @@ flooded(`a process has no more than ${SERIES_MAX} series`, () => {
   assert.ok(DOCUMENT.includes(stated), `docs/metrics.md says "${stated}"`);
 });
 
-flooded('the second half of them makes few series more', () => {
+flooded('the second half adds few series', () => {
   const added = [...second.keys()].filter((name) => !first.has(name));
-  // A status that one route gives rarely: 15 series each.
+  // A rare status of a route adds 15 series.
   assert.ok(added.length <= 0.1 * first.size, added.join('\n'));
 });
 
-flooded('labels hold what docs/metrics.md says that they can, and nothing else', () => {
+flooded('labels have only values documented in docs/metrics.md', () => {
   for (const series of second.keys()) {
     const [family = ''] = series.split('{');
     const metric = family.replace(/_(?:bucket|sum|count)$/, '');
-    // Of the process's own metrics the library says what they hold.
+    // The library documents the process's own metrics.
     if (!Object.hasOwn(METRICS, metric)) continue;
     for (const [, label = '', value = ''] of series.matchAll(/(\w+)="([^"]*)"/g)) {
       if (label !== 'le') assert.ok(isDocumented(metric, label, value), series);
@@ -75,7 +75,7 @@ flooded('labels hold what docs/metrics.md says that they can, and nothing else',
   }
 });
 
-/** Requests of callers with a key, with a wrong one, and without. */
+/** Sends requests with a valid key, a wrong key and without a key. */
 async function flood(random: SeededRandom): Promise<void> {
   const caller = await newCaller(service);
   const poor = await newCaller(service, { plan: 'free' });
@@ -124,14 +124,14 @@ async function sendOne(agent: Agent, random: SeededRandom, key: string, id: stri
   });
   sent.end(method === 'GET' || method === 'HEAD' ? undefined : text);
   const { promise: closed, resolve } = Promise.withResolvers<void>();
-  // Whatever comes back, or nothing: what counts is what the service remembers of it.
+  // Any answer or none: only the service's counters matter.
   sent.on('response', (answer) => void answer.on('error', () => undefined).resume());
   sent.on('upgrade', (_, socket) => socket.destroy());
   sent.on('error', () => undefined).on('close', resolve);
   await closed;
 }
 
-/** Letters and digits, of any length up to twenty. */
+/** A random word of letters and digits, up to twenty. */
 function word(random: SeededRandom): string {
   return random.uint32().toString(36).repeat(3).slice(0, random.whole(1, 20));
 }

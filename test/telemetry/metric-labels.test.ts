@@ -12,7 +12,7 @@ import { RETRY_REASONS } from '#routing/policy';
 import { METRICS } from '#telemetry/metrics';
 import { documentedRows, documentedValues, isDocumented } from '#test/telemetry/documented-labels';
 
-/** Closed sets that stand in the code, by metric and label. */
+/** Closed value sets in the code, by metric and label. */
 const SETS: readonly (readonly [metric: string, label: string, values: readonly string[]])[] = [
   ['http_server_request_duration_seconds', 'http_request_method', METHODS.map(countedMethod)],
   ['rpc_server_refused_total', 'role', [...WIRE_ROLES, 'none']],
@@ -23,14 +23,14 @@ const SETS: readonly (readonly [metric: string, label: string, values: readonly 
   [
     'edge_retries_total',
     'reason',
-    // The others are of the API.
+    // The other reasons belong to the API.
     RETRY_REASONS.filter((reason) => !Object.hasOwn(REASONS, reason)),
   ],
 ];
 
 const documented = suite('docs/metrics.md, "Label values"');
 
-documented('has a row for every label of the catalog, and for no other', () => {
+documented('has a row for every label of the catalog, and no others', () => {
   const labels = Object.values(METRICS).flatMap((metric): readonly string[] => metric.labels);
   assert.equal([...documentedRows().keys()].sort(), [...new Set(labels)].sort());
 });
@@ -41,7 +41,7 @@ for (const [metric, label, values] of SETS) {
   });
 }
 
-documented('is read metric by metric', () => {
+documented('is compared for each metric', () => {
   assert.ok(isDocumented('limiter_lost_cycles_total', 'cause', 'crash'));
   assert.not(isDocumented('edge_slow_readers_ended_total', 'cause', 'crash'));
   assert.not(isDocumented('bus_dropped_total', 'reason', 'overloaded'));

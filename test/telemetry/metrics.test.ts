@@ -12,7 +12,7 @@ import { newCaller, send } from '#test/support/caller';
 import type { Service } from '#test/support/service';
 import { startThreeProcesses, type ThreeProcesses } from '#test/support/three-processes';
 
-/** What a minute of ordinary traffic does not show, and who shows it instead. */
+/** Metrics that normal traffic does not produce, with the tests that cover them. */
 const RARE: readonly MetricName[] = [
   'nodejs_eventloop_utilization', // after 5 s: test/telemetry/event-loop-utilization.test.ts
   'rpc_server_refused_total', // with certificates only: test/startup/tls.test.ts
@@ -44,7 +44,7 @@ const RARE: readonly MetricName[] = [
   'limiter_lost_cycles_total', // likewise, or after a crash
   'limiter_heavy_losses_total', // after a crash: test/limiter/watermarks.test.ts
   'identity_mailbox_wait_seconds', // calls that meet: below
-  // Only engines of a cluster have these: test/startup/cluster.test.ts, test/actor-runtime, test/cluster.
+  // Engines of a cluster only: test/startup/cluster.test.ts, test/actor-runtime, test/cluster.
   'journal_append_seconds',
   'journal_group_records',
   'journal_fenced_total',
@@ -59,17 +59,17 @@ const RARE: readonly MetricName[] = [
   'db_client_operation_duration_seconds',
   'edge_retries_total',
   'audit_failures_total', // without a store: test/audit/audit-trail.test.ts
-  // Only a console has these: test/console/guessing.test.ts.
+  // Consoles only: test/console/guessing.test.ts.
   'console_request_duration_seconds',
   'console_sign_ins_total',
 ];
 
-/** Scrapes until one shows what takes a second: each takes a few milliseconds. */
+/** Maximum scrapes of a few milliseconds, until a value updated once a second appears. */
 const TRIES_MAX = 3_000;
 
 const names = Object.keys(METRICS) as MetricName[];
 
-/** Family by family: kind, help and samples. */
+/** Metric families with kind, help and samples. */
 function familiesIn(text: string) {
   const families = new Map<string, { kind: string; help: string; samples: string[] }>();
   for (const block of text.split('\n\n')) {
@@ -81,7 +81,7 @@ function familiesIn(text: string) {
   return families;
 }
 
-/** Whether any sample of a family has counted something. */
+/** Whether any sample of a family is nonzero. */
 function isObserved(samples: readonly string[]): boolean {
   const shown = samples.filter((line) => !/_(bucket|sum)\{?/.test(line.split(' ')[0] ?? ''));
   return shown.some((line) => Number(line.slice(line.lastIndexOf(' '))) > 0);
@@ -95,7 +95,7 @@ function labelsIn(line: string): string[] {
 
 const catalog = suite('the catalog of metrics');
 
-catalog('has names in base units and never a label for who or which', () => {
+catalog('has names in base units and no label that identifies a caller or an instance', () => {
   for (const name of names) {
     const { kind, labels } = METRICS[name];
     assert.is(name.endsWith('_total'), kind === 'counter', name);
@@ -104,7 +104,7 @@ catalog('has names in base units and never a label for who or which', () => {
   }
 });
 
-catalog('is what a scrape shows, besides the process’s own', async () => {
+catalog('equals a scrape, apart from the process’s own metrics', async () => {
   const families = familiesIn((await createMetrics().scrape()).text);
   const others = [...families.keys()].filter((name) => !/^(process|nodejs)_/.test(name));
   const ours = names.filter((name) => !/^(process|nodejs)_/.test(name));
@@ -127,7 +127,7 @@ scraped.before(async () => {
 });
 scraped.after(async () => cluster.service[Symbol.asyncDispose]());
 
-scraped('every metric has been observed, but for the rare ones', () => {
+scraped('every metric has been observed, except the rare ones', () => {
   const families = texts.map(familiesIn);
   const silent = names.filter(
     (name) => !families.some((scrape) => isObserved(scrape.get(name)?.samples ?? [])),
@@ -138,7 +138,7 @@ scraped('every metric has been observed, but for the rare ones', () => {
   );
 });
 
-scraped('every process shows all of them, those it never uses too', () => {
+scraped('every process shows all of them, including unused ones', () => {
   for (const text of texts) {
     const families = familiesIn(text);
     for (const name of names) assert.ok(families.has(name), name);
@@ -161,7 +161,7 @@ scraped('series have exactly the labels and buckets of the catalog', () => {
   }
 });
 
-scraped('no label says who it was or which', () => {
+scraped('no label identifies a caller or an instance', () => {
   for (const text of texts) {
     const labels = [...text.matchAll(/="([^"]*)"/g)].map(([, value = '']) => value);
     for (const value of labels) {
@@ -171,7 +171,7 @@ scraped('no label says who it was or which', () => {
   }
 });
 
-scraped('routes are templates, also of what does not exist', () => {
+scraped('routes are templates, also for unknown paths', () => {
   const [edge = ''] = texts;
   const routes = new Set([...edge.matchAll(/http_route="([^"]*)"/g)].map(([, route]) => route));
   assert.ok(routes.has('/instances/:id/process'), [...routes].join());
@@ -180,7 +180,7 @@ scraped('routes are templates, also of what does not exist', () => {
 
 const checkpoints = suite('when actors are stored');
 
-checkpoints('the age of what was dirty is counted, and so is a failure', async () => {
+checkpoints('the age of dirty state and a failure are counted', async () => {
   const scene = instancesUnderTest();
   await scene.ask(CREATE);
   const { checkpoint } = scene.store;
@@ -196,14 +196,16 @@ checkpoints('the age of what was dirty is counted, and so is a failure', async (
   assert.not.ok(isObserved(stored.get('journal_unflushed_records')?.samples ?? []));
 });
 
-checkpoints('calls that meet are counted as waiting', async () => {
+checkpoints('concurrent calls of one instance count as waiting', async () => {
   const scene = instancesUnderTest();
   await Promise.all([scene.ask(CREATE), scene.ask(observe(seen()))]);
   const families = familiesIn((await scene.metrics.scrape()).text);
   assert.ok(isObserved(families.get('identity_mailbox_wait_seconds')?.samples ?? []));
 });
 
-/** One model step in 64 is timed, so that many steps are taken. Answers what no label may hold. */
+/**
+ * Makes enough calls for a timed model step (one in 64). Returns texts that no label may contain.
+ */
 async function makeTraffic(running: Service): Promise<string[]> {
   const caller = await newCaller(running);
   const poor = await newCaller(running, { requestsPerMinute: 1 });
@@ -234,19 +236,19 @@ async function makeTraffic(running: Service): Promise<string[]> {
   return [id, caller.key, caller.accountId, poor.key, poor.accountId];
 }
 
-/** The scrapes of all processes, the edge's taken while calls are under way. */
+/** Scrapes all processes, the edge with calls in flight. */
 async function scrapes({ service, metricsUrls }: ThreeProcesses): Promise<string[]> {
   const caller = await newCaller(service);
   const [edgeUrl = '', ...otherUrls] = metricsUrls;
   const found: string[] = [];
-  // The runtime's gauges are set by a sweep, once a second.
+  // A sweep sets the runtime's gauges once a second.
   for (const url of otherUrls) found.push(await textThat(/^identity_actors_active\S+ [1-9]/m, url));
   const busy = /^edge_inflight [1-9]/m;
   const calls = () => Array.from({ length: 20 }, () => caller.send('GET', '/instances'));
   return [await textThat(busy, edgeUrl, calls), ...found];
 }
 
-/** A scrape that matches, with `calls` under way at every try. */
+/** First matching scrape, with `calls` in flight at each attempt. */
 async function textThat(
   pattern: RegExp,
   url: string,

@@ -6,13 +6,13 @@ const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
 const sampled = `00-${TRACE_ID}-b7ad6b7169203331-01`;
 const unsampled = `00-${TRACE_ID}-b7ad6b7169203331-00`;
 
-/** What Prometheus 2.42 asks for. */
+/** Accept header of Prometheus 2.42. */
 const ACCEPT =
   'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
 
 const scrape = suite('a scrape');
 
-scrape('of one who accepts OpenMetrics has exemplars of recorded traces only', async () => {
+scrape('in OpenMetrics has exemplars of recorded traces only', async () => {
   const metrics = createMetrics();
   const checks = metrics.histogram('limiter_check_duration_seconds').labels({});
   checks.observe(0.004, sampled);
@@ -27,7 +27,7 @@ scrape('of one who accepts OpenMetrics has exemplars of recorded traces only', a
   assert.ok(examples[0]?.startsWith(shown), examples[0]);
 });
 
-scrape('says of an exemplar when it was, by the clock of the process', async () => {
+scrape('has the time of an exemplar by the process’s clock', async () => {
   const metrics = createMetrics({ wallMs: () => 1_234_567 });
   metrics.histogram('limiter_check_duration_seconds').labels({}).observe(0.004, sampled);
   const { text } = await metrics.scrape(ACCEPT);
@@ -49,7 +49,7 @@ for (const [accept, isOpen] of [
   });
 }
 
-scrape('of any other is Prometheus’ own text, before and after', async () => {
+scrape('in any other case is Prometheus’ own text, before and after', async () => {
   const metrics = createMetrics();
   metrics.counter('identity_throttled_total').inc();
   metrics.histogram('limiter_check_duration_seconds').labels({}).observe(0.004, sampled);
@@ -63,7 +63,7 @@ scrape('of any other is Prometheus’ own text, before and after', async () => {
   }
 });
 
-scrape('has the same series in both forms', async () => {
+scrape('has the same series in both formats', async () => {
   const metrics = createMetrics();
   metrics.counter('edge_fail_closed_total').inc({ reason: 'a "quoted"\nreason' });
   const seriesOf = async (accept?: string) => {
@@ -74,7 +74,7 @@ scrape('has the same series in both forms', async () => {
   assert.equal(await seriesOf(ACCEPT), await seriesOf());
 });
 
-scrape('as OpenMetrics names a counter’s family without its ending', async () => {
+scrape('in OpenMetrics names a counter’s family without its suffix', async () => {
   const { text } = await createMetrics().scrape(ACCEPT);
   assert.match(text, /^# TYPE identity_throttled counter\n# HELP identity_throttled [^\n]+\n/m);
   assert.match(text, /^identity_throttled_total 0$/m);

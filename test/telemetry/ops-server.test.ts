@@ -28,7 +28,7 @@ for (const [isReady, notes, status, text] of [
 
 const names = suite('the port of metrics and probes');
 
-names('keeps an idle connection longer than those who ask keep one', async () => {
+names('keeps idle connections longer than its clients do', async () => {
   const where = { host: '127.0.0.1', port: 0, metrics: createMetrics(), names: [] };
   await using server = await serveOps({ ...where, isReady: () => true, notes: () => [] });
   const response = await fetch(`${server.address}/health/live`);
@@ -36,7 +36,7 @@ names('keeps an idle connection longer than those who ask keep one', async () =>
   assert.is(response.headers.get('keep-alive'), 'timeout=72');
 });
 
-/** The status for a `Host` header; undefined: without one. */
+/** Status for a `Host` header; undefined for none. */
 async function statusFor(address: string, host: string | undefined): Promise<number | undefined> {
   const headers = host === undefined ? {} : { host };
   const asked = get(`${address}/metrics`, { headers, setHost: false, agent: false });
@@ -46,7 +46,7 @@ async function statusFor(address: string, host: string | undefined): Promise<num
 }
 
 // Report 15: the metrics port answered web pages whose name was made to resolve to this machine.
-names('answers to its addresses and names, and to no other name', async () => {
+names('answers to its own addresses and names only', async () => {
   for (const [host, wanted] of [
     [
       '127.0.0.1',

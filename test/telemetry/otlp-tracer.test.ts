@@ -11,10 +11,10 @@ import { keptEnvironment } from '#test/support/kept-environment';
 import { ManualClock } from '#test/support/manual-clock';
 import { recordedSpan } from '#test/support/recorded-spans';
 
-/** What the collector asks for. */
+/** Headers required by the collector. */
 const HEADERS = { authorization: 'Bearer of=the test' };
 
-/** A collector of a test; `listener` undefined: nothing listens at its address. */
+/** A test collector; without `listener`, an address without a listener. */
 async function openCollector(listener: RequestListener | undefined) {
   const server = createServer(listener);
   server.listen(0, '127.0.0.1');
@@ -32,17 +32,17 @@ async function openCollector(listener: RequestListener | undefined) {
   };
 }
 
-/** Which of the ids that begin with eight times 1, 3, 5, 9 and f lie in a share of a quarter. */
+/** Whether trace ids that begin with eight 1, 3, 5, 9 or f lie within a share of a quarter. */
 const BY_ID = [true, true, false, false, false];
 
-/** Follows callers, and records this share of the other traces. */
+/** Sampling that follows callers, and records a share of other traces. */
 const following = (ratio: number): Sampling => ({
   ratio,
   followsCallers: true,
   hasRareWork: true,
 });
 
-/** A tracer before a collector, and what it reports. */
+/** A tracer with a collector and reports. */
 async function openScene(
   listener?: RequestListener,
   sampling = following(1),
@@ -80,10 +80,10 @@ async function openScene(
   };
 }
 
-const sampling = suite('of the requests that a tracer sees');
+const sampling = suite('among requests, the tracer records');
 
 sampling(
-  'the share that an operator names is recorded, and all have ids of their own',
+  'the share that is configured, and gives every request ids of its own, recorded or not',
   async () => {
     await using scene = await openScene((_, response) => void response.end(), following(0.25));
     const traces = Array.from({ length: 4_000 }, () => scene.tracer.request({}));
@@ -98,7 +98,7 @@ sampling(
   },
 );
 
-sampling('those are recorded whose callers say so, up to a bound each second', async () => {
+sampling('those marked by callers, up to a bound per second', async () => {
   await using scene = await openScene((_, response) => void response.end(), following(0));
   const asking = recordedSpan(7);
   const answered = Array.from({ length: 1_000 }, () =>
@@ -106,12 +106,12 @@ sampling('those are recorded whose callers say so, up to a bound each second', a
   );
   for (const { traceparent } of answered) assert.is(traceIdOf(traceparent), traceIdOf(asking));
   const count = answered.filter(({ span }) => span !== undefined).length;
-  // Two, should a second end meanwhile.
+  // Two bounds if a second ends meanwhile.
   assert.ok(count === 100 || count === 200, `${count}`);
 });
 
 sampling(
-  'those are not whose callers are refused, and they use nothing of the bound up',
+  'none of callers that are refused, which do not use up the bound for other callers',
   async () => {
     await using scene = await openScene((_, response) => void response.end(), following(0));
     const asking = recordedSpan(7);
@@ -124,14 +124,14 @@ sampling(
   },
 );
 
-sampling('those are not whose callers say so, however many else are', async () => {
+sampling('none marked as unrecorded by callers, whatever the share', async () => {
   await using scene = await openScene((_, response) => void response.end(), following(1));
   const refusing = recordedSpan(7).replace(/01$/, '00');
   assert.is(scene.tracer.request({ traceparent: refusing }).span, undefined);
   assert.is(scene.tracer.child(refusing, { name: 'part', kind: 'client' }), undefined);
 });
 
-sampling('those are whose trace ids lie in the share, where callers do not decide', async () => {
+sampling('those with trace ids within the share, if callers do not decide', async () => {
   const byId = { ratio: 0.25, followsCallers: false, hasRareWork: true };
   await using scene = await openScene((_, response) => void response.end(), byId);
   const shareOf = (digit: string, flags: string) => {
@@ -146,7 +146,7 @@ sampling('those are whose trace ids lie in the share, where callers do not decid
   }
 });
 
-sampling('nothing is where an operator wants nothing, rare work neither', async () => {
+sampling('nothing if disabled, including rare work', async () => {
   const none = { ratio: 0, followsCallers: false, hasRareWork: false };
   await using scene = await openScene((_, response) => void response.end(), none);
   const rare = { name: 'takeover', kind: 'internal' } as const;
@@ -154,7 +154,7 @@ sampling('nothing is where an operator wants nothing, rare work neither', async 
   assert.is(scene.tracer.rare(rare), undefined);
 });
 
-const headers = suite('the headers in which callers name their traces');
+const headers = suite('the trace headers of callers');
 
 for (const [names, traceIds] of [
   [undefined, ['w3c', undefined]],
@@ -186,7 +186,7 @@ for (const [names, traceIds] of [
 
 const collector = suite('a tracer');
 
-collector('sends what it has when it is closed', async () => {
+collector('sends its spans when closed', async () => {
   const bodies: number[] = [];
   {
     await using scene = await openScene((request, response) => {
@@ -198,7 +198,7 @@ collector('sends what it has when it is closed', async () => {
   assert.ok(bodies.length > 0);
 });
 
-collector('names itself to the collector by the headers that it is given', async () => {
+collector('identifies itself to the collector with the configured headers', async () => {
   const names: (string | undefined)[] = [];
   {
     await using scene = await openScene((request, response) => {
@@ -210,7 +210,7 @@ collector('names itself to the collector by the headers that it is given', async
   assert.equal(names, [HEADERS.authorization]);
 });
 
-collector('whose collector is away says so once, and loses what it cannot hold', async () => {
+collector('reports an absent collector once, and drops spans beyond its buffer', async () => {
   await using scene = await openScene();
   for (let n = 0; n < SPANS_HELD_MAX + 100; n += 1) {
     scene.tracer.request({}).span?.end();
@@ -221,7 +221,7 @@ collector('whose collector is away says so once, and loses what it cannot hold',
   assert.ok(scene.lost() > 100);
 });
 
-collector('whose collector never answers closes in time all the same', async () => {
+collector('closes in time although its collector never answers', async () => {
   const scene = await openScene(() => undefined);
   scene.tracer.request({}).span?.end();
   const startedMs = performance.now();
@@ -229,14 +229,14 @@ collector('whose collector never answers closes in time all the same', async () 
   assert.ok(performance.now() - startedMs < 4_000);
 });
 
-/** A collector's answer that it takes all but 3 spans, and why, as OTLP writes it. */
+/** A collector's OTLP answer that rejects 3 spans, with the reason. */
 const REFUSED_IN_PART = Buffer.concat([
   Buffer.from([0x0a, 10, 0x08, 3, 0x12, 6]),
   Buffer.from('no key'),
 ]);
 
 collector(
-  'whose collector takes messages but for some spans counts these, and says so once',
+  'counts the spans that its collector rejects from a message, and reports this only once',
   async () => {
     const scene = await openScene((request, response) => {
       request.resume().on('end', () => {
@@ -253,7 +253,7 @@ collector(
 
 const delivery = suite('a delivery of spans');
 
-delivery('names what was refused once a minute', () => {
+delivery('reports rejected spans once a minute', () => {
   const lines: unknown[] = [];
   const clock = new ManualClock();
   const write = (fields: object | string) => void lines.push(fields);
@@ -278,7 +278,7 @@ delivery('names what was refused once a minute', () => {
   ]);
 });
 
-delivery('says when it fails and when it works again, however often it fails between', () => {
+delivery('reports when it begins to fail and when it works again', () => {
   const lines: [object | string, string | undefined][] = [];
   const write = (fields: object | string, text?: string) => void lines.push([fields, text]);
   let lost = 0;

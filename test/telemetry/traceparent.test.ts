@@ -16,13 +16,13 @@ const CONTEXT = `00-${TRACE_ID}-${SPAN_ID}-01`;
 
 const header = suite('a traceparent from outside');
 
-header('is taken when it is as W3C Trace Context writes it', () => {
+header('is accepted in the format of W3C Trace Context', () => {
   assert.is(traceparentIn(CONTEXT), CONTEXT);
   assert.is(traceIdOf(CONTEXT), TRACE_ID);
   assert.is(spanIdOf(CONTEXT), SPAN_ID);
 });
 
-header('of a later version is read as far as this version knows it', () => {
+header('of a later version is parsed as far as this version is known', () => {
   assert.is(traceparentIn(`cc-${TRACE_ID}-${SPAN_ID}-01-what-comes`), CONTEXT);
   assert.is(traceparentIn(`cc-${TRACE_ID}-${SPAN_ID}-01`), CONTEXT);
 });
@@ -43,7 +43,7 @@ for (const [what, text] of [
   header(`is none when it is ${what}`, () => assert.is(traceparentIn(text), undefined));
 }
 
-header('is none when any of its characters is no hex digit or hyphen in its place', () => {
+header('is rejected if any character is not a hex digit or hyphen in its place', () => {
   for (let at = 0; at < CONTEXT.length; at += 1) {
     for (const wrong of ['/', ':', '`', 'g', 'A', ' ', CONTEXT[at] === '-' ? '0' : '-']) {
       const text = CONTEXT.slice(0, at) + wrong + CONTEXT.slice(at + 1);
@@ -57,7 +57,7 @@ header('is none when any of its characters is no hex digit or hyphen in its plac
   }
 });
 
-header('says by its last bit whether it is recorded, whatever the other flags', () => {
+header('marks a recorded trace by its last bit, whatever the other flags', () => {
   for (const [flags, expected] of [
     ['00', false],
     ['01', true],
@@ -71,7 +71,7 @@ header('says by its last bit whether it is recorded, whatever the other flags', 
   assert.is(traceparentOf(TRACE_ID, SPAN_ID, true), CONTEXT);
 });
 
-header('is carried by a message, and nothing is where there is none', () => {
+header('is carried by a message, if any', () => {
   assert.equal(traced({ n: 1 }, CONTEXT), { n: 1, traceparent: CONTEXT });
   assert.equal(traced({ n: 1 }, undefined), { n: 1 });
   assert.equal(traceFields(CONTEXT), { trace_id: TRACE_ID, span_id: SPAN_ID });

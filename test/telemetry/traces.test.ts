@@ -11,7 +11,7 @@ const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 const { address: jaeger, suite: traced } = jaegerOrSkip();
 
-/** Which spans there are in the trace of one observation, as `service name`. */
+/** Spans in the trace of one observation, as `service name`. */
 const NAMES = [
   'identity-edge POST /instances/:id/process',
   'identity-edge identity_engine.v1.Engine/process',
@@ -23,14 +23,14 @@ const NAMES = [
   'identity-limiter identity_engine.v1.Limiter/settle',
 ];
 
-/** What no span may show, besides the key and the names of the caller. */
+/** Text that no span may contain, besides the caller's key and names. */
 const SECRET_WORD = 'nightingale';
 
 let cluster: OwnCluster;
 let instanceId = '';
 let seconds = 0;
 
-/** A caller's own span, which asks for its trace to be recorded, or for it not to be. */
+/** A caller's span that requests or refuses recording. */
 function callersSpan(flags: '00' | '01' = '01') {
   const [traceId, spanId] = [randomBytes(16).toString('hex'), randomBytes(8).toString('hex')];
   return { traceId, spanId, headers: { traceparent: `00-${traceId}-${spanId}-${flags}` } };
@@ -57,7 +57,7 @@ const namesIn = (spans: readonly FoundSpan[]) =>
 const isWhole = (spans: readonly FoundSpan[]) =>
   NAMES.every((name) => namesIn(spans).includes(name));
 
-// Without Cassandra or NATS it is skipped by their own suite.
+// Without Cassandra or NATS, their own suite reports the skip.
 const one = (cassandra === '' ? suite : traced)('when a caller traces one observation');
 
 one.before(async () => {
@@ -68,7 +68,7 @@ one.before(async () => {
       SERVICE_TRACE_RATIO: '0',
       SERVICE_LOG_LEVEL: 'debug',
     },
-    // What nodes do of their own accord is looked for too.
+    // Also record the nodes' own work.
     variablesOf: (part) => ({ SERVICE_TRACE_RATIO: part === 'engine' ? '1' : '0' }),
   });
   instanceId = await createInstance(cluster.caller, { name: 'Philomela' });
@@ -82,7 +82,7 @@ one('edge, limiter, engine and journal append are linked in its trace', async ()
   await observe(headers);
   const spans = await traceOf(jaeger, traceId, isWhole);
   const names = namesIn(spans);
-  // The limiter appends too when a watermark is due.
+  // The limiter also appends if a watermark is due.
   assert.equal(
     names.filter((name) => name !== 'identity-limiter journal append'),
     NAMES,
@@ -100,12 +100,12 @@ one('edge, limiter, engine and journal append are linked in its trace', async ()
   }
   const engine = spanOf(spans, 'identity-engine', 'identity_engine.v1.Engine/process');
   const append = spanOf(spans, 'identity-engine', 'journal append');
-  // Of a parent that is also linked Jaeger keeps the link.
+  // Jaeger keeps the link to a span that is also the parent.
   assert.equal([append.traceId, append.linkedIds], [traceId, [engine.spanId]]);
   assert.ok(append.startUs >= engine.startUs && append.tookUs <= edge.tookUs);
 });
 
-one('its spans say what OpenTelemetry’s conventions ask for', async () => {
+one('its spans follow OpenTelemetry’s conventions', async () => {
   const { traceId, headers } = callersSpan();
   await observe(headers);
   const spans = await traceOf(jaeger, traceId, isWhole);
@@ -122,7 +122,7 @@ one('its spans say what OpenTelemetry’s conventions ask for', async () => {
   assert.is(client['server.address'], '127.0.0.1');
 });
 
-one('no span says who it was, which instance, or what they wrote', async () => {
+one('no span identifies caller, instance or content', async () => {
   const { traceId, headers } = callersSpan();
   await observe(headers);
   const shown = JSON.stringify(await traceOf(jaeger, traceId, isWhole));
@@ -150,18 +150,18 @@ one('the answer, the edge’s log and a scrape name the trace', async () => {
   assert.match(text, new RegExp(exemplar));
 });
 
-one('one that a caller does not want recorded is named all the same, and not shown', async () => {
+one('a trace that the caller does not record is named, but not exported', async () => {
   const { traceId, headers } = callersSpan('00');
   const answer = await observe(headers);
   assert.match(answer.headers.get('traceparent') ?? '', new RegExp(`^00-${traceId}-.*-00$`));
-  // What came after it has been shown, and so would it have been.
+  // A later trace is exported, so the earlier one would have been too.
   const later = callersSpan();
   await observe(later.headers);
   await traceOf(jaeger, later.traceId, isWhole);
   assert.is((await fetch(`${jaeger}/api/traces/${traceId}`)).status, 404);
 });
 
-one('an engine’s checkpoints at its end, and the takeover of a killed one, are shown', async () => {
+one('an engine’s last checkpoints and the take-over of a killed one are exported', async () => {
   const [killed, left] = [cluster.engines.get('a'), cluster.engines.get('b')];
   killed?.child.kill('SIGKILL');
   await killed?.ended;

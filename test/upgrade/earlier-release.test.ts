@@ -16,7 +16,7 @@ const git = (...args: readonly string[]) =>
     encoding: 'utf8',
   }).trim();
 
-/** A commit with nothing in it, in a repository below the folder. */
+/** An empty commit in a repository below the folder. */
 function commit(repository: string, subject: string): string {
   git('-C', repository, 'commit', '--quiet', '--allow-empty', '--message', subject);
   return git('-C', repository, 'rev-parse', 'HEAD');
@@ -36,7 +36,7 @@ naming.after(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-naming('is what is committed where the table has no row', () => {
+naming('is the current commit if the table is empty', () => {
   assert.equal(earlierRelease(TABLE), { kind: 'commit', version: 'HEAD', commit: 'HEAD' });
 });
 
@@ -47,7 +47,7 @@ naming('is the first row of the table', () => {
   assert.equal(found, { kind: 'commit', version: '1.1.0', commit: newer });
 });
 
-naming('is lacking, with the reason, where history is cut off before it', () => {
+naming('is missing with a reason if the history is cut off before it', () => {
   const released = commit('whole', 'release 1.2.0');
   commit('whole', 'the next one');
   git('clone', '--quiet', '--depth', '1', `file://${folder}/whole`, 'shallow');
@@ -56,7 +56,7 @@ naming('is lacking, with the reason, where history is cut off before it', () => 
   assert.match(JSON.stringify(found), /release 1\.2\.0 cannot be had: .*git fetch --unshallow/);
 });
 
-naming('is a mistake where the whole history is there without it', () => {
+naming('is an error if missing in a complete history', () => {
   const table = `${TABLE}| 1.3.0 | \`${'ab'.repeat(20)}\` | |\n`;
   const asked = () => earlierRelease(table, `${folder}/whole`);
   assert.throws(asked, /release 1\.3\.0: there is no commit abab/);

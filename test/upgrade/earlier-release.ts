@@ -4,20 +4,19 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { historyLack, isKnown, releases } from '#test/release/release-table';
 
-/** Longest that a checkout and its packages may take, in milliseconds. */
+/** Timeout of a checkout and its installation, in milliseconds. */
 const INSTALL_MS_MAX = 120_000;
 
-/** The commit to upgrade from, or why there is none. */
+/** Commit to upgrade from, or the reason why there is none. */
 export type EarlierRelease =
   | { readonly kind: 'commit'; readonly version: string; readonly commit: string }
   | { readonly kind: 'lacking'; readonly why: string };
 
-/** Before the first release: what is committed, so that the way of an upgrade is tried. */
+/** Before the first release: the current commit, to test the upgrade procedure. */
 const UNRELEASED = { version: 'HEAD', commit: 'HEAD' };
 
 /**
- * The newest release of RELEASES.md, or what `UPGRADE_FROM` names. Throws where the whole history is
- * there and has no such commit.
+ * Newest release of RELEASES.md, or `UPGRADE_FROM`. Throws if a complete history lacks the commit.
  */
 export function earlierRelease(table?: string, folder = '.'): EarlierRelease {
   const chosen = process.env['UPGRADE_FROM'];
@@ -30,8 +29,8 @@ export function earlierRelease(table?: string, folder = '.'): EarlierRelease {
 }
 
 /**
- * The files of a commit in a folder of their own, with their packages: those of this checkout where
- * the lockfile names the same.
+ * Checks a commit out into its own folder, with its packages, or with this checkout's if the
+ * lockfiles agree.
  */
 export function checkedOut(commit: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'release-'));
@@ -45,7 +44,7 @@ export function checkedOut(commit: string): string {
   return folder;
 }
 
-/** What a lockfile installs: all of it but the project's own version, which each release changes. */
+/** Packages of a lockfile, without the project's own version, which every release changes. */
 function packagesOf(root: string): string {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
   const { '': own, ...packages } = lock.packages;

@@ -9,13 +9,13 @@ import {
   UPGRADE_ORDER,
 } from '#test/upgrade/release-processes';
 
-/** How many there are of each; of engines one that crashes, where two others are left. */
+/** Number of processes per part; with three engines, two remain after a crash. */
 const COUNTS = { limiter: 2, engine: 3, edge: 2 } as const satisfies Record<Part, number>;
 
-/** Some of each part behind a balancer, each process from the folder of one of two releases. */
+/** Processes of two releases behind a balancer. */
 export type MixedCluster = AsyncDisposable & {
   readonly processes: ReleaseProcesses;
-  /** The balanced address, and the admin port of a limiter that runs now. */
+  /** Balanced address, and admin port of a running limiter. */
   service(): Service;
 };
 
@@ -23,11 +23,11 @@ type MixedClusterOptions = {
   readonly cassandra: string;
   readonly keyspace: string;
   readonly nats: string;
-  /** Where the release lies that begins. */
+  /** Folder of the first release. */
   readonly folder: string;
 };
 
-/** The variables that all processes of both releases share. */
+/** Variables of all processes of both releases. */
 export function sharedVariables({
   cassandra,
   keyspace,
@@ -45,7 +45,7 @@ export function sharedVariables({
   };
 }
 
-/** Starts the cluster of one release. */
+/** Starts the cluster with one release. */
 export async function startMixedCluster(options: MixedClusterOptions): Promise<MixedCluster> {
   await using opening = new AsyncDisposableStack();
   const places = await Promise.all(
@@ -74,7 +74,7 @@ async function edgePorts(): Promise<Record<string, string>> {
   return { SERVICE_PORT: `${port}`, SERVICE_METRICS_PORT: `${operators}` };
 }
 
-/** A balancer in front of edges, as a local cluster has it: the address of the API. */
+/** Starts a balancer in front of edges, as in a local cluster; returns the API's address. */
 async function balanced(
   opening: AsyncDisposableStack,
   edges: readonly Place['ports'][],

@@ -12,7 +12,7 @@ const { address: nats } = natsOrSkip();
 
 const known = knownVersions();
 
-/** What a release to come adds: a table, and columns where every process reads and writes. */
+/** Compatible changes of a future release: a table, and columns in busy tables. */
 const ADDING: SchemaVersion = {
   version: known.length + 1,
   programsFrom: known.length,
@@ -24,7 +24,7 @@ const ADDING: SchemaVersion = {
   ],
 };
 
-/** And what one adds behind it that older programs do not bear. */
+/** A later incompatible change. */
 const CHANGING: SchemaVersion = {
   version: known.length + 2,
   statements: ['ALTER TABLE later ADD IF NOT EXISTS b int'],
@@ -33,7 +33,7 @@ const CHANGING: SchemaVersion = {
 let cluster: OwnCluster;
 let load: SteadyLoad;
 
-const coming = suite('when the tables of a release to come are made beside nodes of this one');
+const coming = suite("when a future release's tables are created beside current nodes");
 
 coming.before(async () => {
   cluster = await startOwnCluster({ cassandra, nats }, ['a', 'b']);
@@ -44,13 +44,13 @@ coming.after(async () => {
   await cluster[Symbol.asyncDispose]();
 });
 
-/** Runs the migration of a release that knows these versions besides. */
+/** Runs the migration of a release with these additional versions. */
 async function migratedBy(...later: readonly SchemaVersion[]): Promise<void> {
   await using session = await sessionIn(cassandra, cluster.keyspace);
   await migrate(session, { ...MIGRATION, versions: [...known, ...later] });
 }
 
-/** Until the load has made `calls` calls more, each of them answered as it should be. */
+/** Waits for `calls` more correct answers of the load. */
 async function servedOn(calls = 200): Promise<void> {
   const end = load.calls + calls;
   while (load.calls < end && load.wrong.length === 0) {
@@ -59,7 +59,7 @@ async function servedOn(calls = 200): Promise<void> {
   assert.equal(load.wrong, []);
 }
 
-coming('what was added disturbs no call, and a node of this release starts beside it', async () => {
+coming('compatible changes disturb no call, and a node of this release still starts', async () => {
   await servedOn();
   await migratedBy(ADDING);
   await servedOn();
@@ -70,7 +70,7 @@ coming('what was added disturbs no call, and a node of this release starts besid
   await servedOn();
 });
 
-coming('what it does not bear leaves nodes that run alone, and refuses others', async () => {
+coming('incompatible changes only keep new nodes of this release out', async () => {
   await migratedBy(ADDING, CHANGING);
   await servedOn();
   const refused = runMain(['engine'], { ...cluster.variables, SERVICE_NODE_NAME: 'd' });

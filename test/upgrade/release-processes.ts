@@ -1,24 +1,24 @@
 import { metricValues } from '#test/support/metric-values';
 import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
 
-/** The parts in the order in which an upgrade replaces them. */
+/** Parts in upgrade order. */
 export const UPGRADE_ORDER = ['limiter', 'engine', 'edge'] as const;
 
-/** What a process is. */
+/** Part of a process. */
 export type Part = (typeof UPGRADE_ORDER)[number];
 
-/** What stays when another process takes the place of one. */
+/** Identity that a replaced process keeps. */
 export type Place = {
   readonly part: Part;
   readonly name: string;
-  /** Of an edge: fixed ports, by which the balancer knows it. */
+  /** Fixed ports of an edge, known to the balancer. */
   readonly ports: Readonly<Record<string, string>>;
 };
 
-/** How long a process may live, in milliseconds: a whole test file. */
+/** Maximum lifetime of a process in milliseconds: a whole test file. */
 const RUN_MS_MAX = 220_000;
 
-/** Processes of two releases, each under the name of its place. */
+/** Processes of two releases, by place name. */
 export class ReleaseProcesses implements AsyncDisposable {
   readonly #variables: Readonly<Record<string, string>>;
   readonly #places: readonly Place[];
@@ -30,24 +30,24 @@ export class ReleaseProcesses implements AsyncDisposable {
     this.#variables = variables;
   }
 
-  /** The names of a part's processes. */
+  /** Process names of a part. */
   named(part: Part): readonly string[] {
     return this.#places.filter((place) => place.part === part).map(({ name }) => name);
   }
 
-  /** Starts all processes of these parts from a release's folder; fulfils when they are ready. */
+  /** Starts all processes of these parts from a release's folder; resolves when ready. */
   async startAll(parts: readonly Part[], folder: string): Promise<void> {
     const names = parts.flatMap((part) => this.named(part));
     await Promise.all(names.map((name) => this.#start(name, folder)));
   }
 
-  /** Ends a process by SIGTERM and starts it from the folder; fulfils when it is ready. */
+  /** Stops a process with SIGTERM and starts it from the folder; resolves when ready. */
   async replace(name: string, folder: string): Promise<void> {
     await this.#end(name);
     await this.#start(name, folder);
   }
 
-  /** The same by SIGKILL: what the process had in memory only is in its journal, for the others. */
+  /** Kills a process with SIGKILL and starts it; others recover its journal. */
   async crash(name: string, folder: string): Promise<void> {
     const run = this.#runs.get(name);
     run?.child.kill('SIGKILL');
@@ -55,14 +55,14 @@ export class ReleaseProcesses implements AsyncDisposable {
     await this.#start(name, folder);
   }
 
-  /** An address of a process of this part that runs now. */
+  /** Address of a running process of a part. */
   addressOf(part: Part, port: string): string {
     const [run] = this.#live(part);
     if (run === undefined) throw new Error(`no ${part} runs`);
     return addressIn(run, port);
   }
 
-  /** How many records the engines that run now, but for one, have read from journals of others. */
+  /** Records that running engines, except one, have recovered from others' journals. */
   async recoveredRecords(excepted?: string): Promise<number> {
     const runs = this.#live('engine').filter((run) => run !== this.#runs.get(excepted ?? ''));
     const counts = runs.map(async (run) => {
@@ -72,14 +72,14 @@ export class ReleaseProcesses implements AsyncDisposable {
     return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
   }
 
-  /** What all processes that ever ran have logged of the requests that these texts name. */
+  /** Log lines of all processes ever run that contain these texts. */
   loggedOf(texts: readonly string[]): string {
     const ids = texts.flatMap((text) => text.match(/req_[0-9a-f]+/g) ?? []);
     const lines = this.#past.flatMap(({ stderr }) => stderr().split('\n'));
     return lines.filter((line) => ids.some((id) => line.includes(id))).join('\n');
   }
 
-  /** Ends all, edges first. */
+  /** Stops all processes, edges first. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const part of UPGRADE_ORDER.toReversed()) {
       await Promise.all(this.named(part).map((name) => this.#end(name)));
@@ -90,7 +90,7 @@ export class ReleaseProcesses implements AsyncDisposable {
     const place = this.#places.find((one) => one.name === name);
     if (place === undefined) throw new Error(`there is no ${name}`);
     const { part, ports } = place;
-    // The balancer asks every half second who is ready.
+    // The balancer probes readiness every half second.
     const own = { SERVICE_NODE_NAME: name, SERVICE_DRAIN_SECONDS: '2', ...ports };
     const run = runMain([part], { ...this.#variables, ...own }, RUN_MS_MAX, folder);
     this.#runs.set(name, run);
@@ -98,7 +98,7 @@ export class ReleaseProcesses implements AsyncDisposable {
     await run.says(new RegExp(`${part} is ready`));
   }
 
-  /** Ends a process as an operator does. Throws when it did not end well. */
+  /** Stops a process like an operator. Throws unless it ends cleanly. */
   async #end(name: string): Promise<void> {
     const run = this.#runs.get(name);
     if (run === undefined || !isLive(run)) return;

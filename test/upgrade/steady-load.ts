@@ -1,37 +1,37 @@
 import type { Caller } from '#test/support/caller';
 import { createInstance, observationAt } from '#test/support/scene';
 
-/** Instances that are observed all the time, each by a caller of its own. */
+/** Instances observed continuously, each by its own caller. */
 const INSTANCES = 12;
 
-/** Of a caller's calls every fifth is a batch, and every third reads. */
+/** Every fifth call of a caller is a batch, and every third a read. */
 const BATCH_EVERY = 5;
 const READ_EVERY = 3;
 const BATCH_LENGTH = 3;
 
 /**
- * How long a caller waits between two calls, in milliseconds: the load is there at every moment, and
- * leaves the processor to what is tried. About 400 calls a second.
+ * Pause between two calls of a caller, in milliseconds: continuous load of about 400 calls per
+ * second that leaves CPU time for the upgrade.
  */
 const PAUSE_MS = 25;
 
-/** How often a wait for the load looks at it, in milliseconds. */
+/** Polling interval of the load, in milliseconds. */
 const LOOK_MS = 20;
 
-/** What has been acknowledged, and everything that went wrong. */
+/** Acknowledged cycles and failures. */
 export type SteadyLoad = {
   /** Cycles by instance. */
   readonly acknowledged: Map<string, number>;
-  /** Calls that were answered as they should. */
+  /** Number of correct answers. */
   calls: number;
   readonly wrong: string[];
-  /** Fulfils when every instance has been observed once more, or a call has gone wrong. */
+  /** Resolves when every instance was observed once more, or after a failure. */
   servedOn(): Promise<void>;
-  /** Ends it when the calls under way are answered. */
+  /** Stops after all calls in flight are answered. */
   stop(): Promise<void>;
 };
 
-/** Calls without an end, one at a time for each instance: observations, batches and reads. */
+/** Endless calls, one at a time per instance: observations, batches and reads. */
 export async function startLoad(caller: Caller): Promise<SteadyLoad> {
   const ids = await Promise.all(Array.from({ length: INSTANCES }, () => createInstance(caller)));
   const acknowledged = new Map(ids.map((id) => [id, 0]));
@@ -52,7 +52,7 @@ export async function startLoad(caller: Caller): Promise<SteadyLoad> {
     },
   };
 
-  /** One read of an instance; returns what is wrong with its answer. */
+  /** Reads an instance; returns the problem of its answer, if any. */
   async function read(id: string): Promise<string | undefined> {
     const cycle = acknowledged.get(id) ?? 0;
     const { status, text, body } = await caller.send('GET', `/instances/${id}/snapshot`);
@@ -60,7 +60,7 @@ export async function startLoad(caller: Caller): Promise<SteadyLoad> {
     return body.data.cycle === cycle ? undefined : `${body.data.cycle} is read after ${cycle}`;
   }
 
-  /** One observation or batch; returns what is wrong with its answer. */
+  /** Sends an observation or batch; returns the problem of its answer, if any. */
   async function observe(id: string, count: number): Promise<string | undefined> {
     const cycle = acknowledged.get(id) ?? 0;
     const start = second + 1;

@@ -9,10 +9,10 @@ import { type MixedCluster, sharedVariables, startMixedCluster } from '#test/upg
 import { type Part, UPGRADE_ORDER } from '#test/upgrade/release-processes';
 import { type SteadyLoad, startLoad } from '#test/upgrade/steady-load';
 
-/** This checkout: the release that comes. */
+/** This checkout: the new release. */
 const PRESENT = '.';
 
-/** How long a migration may take, in milliseconds. */
+/** Timeout of a migration, in milliseconds. */
 const MIGRATION_MS_MAX = 60_000;
 
 const from = earlierRelease();
@@ -38,7 +38,7 @@ upgrading.before(async () => {
   variables = sharedVariables(place);
   await migrated(earlier);
   cluster = opened.use(await startMixedCluster({ ...place, folder: earlier }));
-  // Limiters of the last release know only the scopes `full` and `read`.
+  // Limiters of the last release only know the scopes `full` and `read`.
   caller = await newCaller(cluster.service(), { scope: 'full' });
   load = await startLoad(caller);
   await load.servedOn();
@@ -55,8 +55,8 @@ async function migrated(folder: string): Promise<string> {
 }
 
 /**
- * Replaces every process of these parts, one after the other. The last engine crashes, so that the
- * release that comes reads a journal that the one that goes has left.
+ * Replaces every process of these parts one by one. The last engine crashes, so that the new
+ * release reads a journal of the old one.
  */
 async function replaced(parts: readonly Part[], folder: string) {
   const { processes } = cluster;
@@ -71,25 +71,25 @@ async function replaced(parts: readonly Part[], folder: string) {
   }
 }
 
-upgrading('the tables of the new one are made beside the nodes of the old one', async () => {
+upgrading("the new release's tables are created beside nodes of the old one", async () => {
   await migrated(PRESENT);
   await load.servedOn();
   assert.equal(load.wrong, []);
 });
 
 upgrading(
-  'limiters, engines and edges are replaced, one engine crashes, and no call fails',
+  'limiters, engines and edges are replaced with one engine crash, and no call fails',
   async () => {
     await replaced(UPGRADE_ORDER, PRESENT);
   },
 );
 
-upgrading('it is taken back in the other order, with a crash, and no call fails', async () => {
+upgrading('the upgrade is reverted in opposite order with a crash, and no call fails', async () => {
   assert.match(await migrated(earlier), /is there already/);
   await replaced(UPGRADE_ORDER.toReversed(), earlier);
 });
 
-upgrading('every acknowledged cycle is there, and charged once', async () => {
+upgrading('every acknowledged cycle is stored, and charged once', async () => {
   await load.stop();
   assert.equal(load.wrong, []);
   assert.ok(load.calls > 1_000, `${load.calls} calls`);
