@@ -27,7 +27,7 @@ rules('are accepted by promtool', async () => {
 });
 
 for (const file of Object.values(RULE_TESTS_FILES)) {
-  rules(`fire and are quiet as ${basename(file)} says`, async () => {
+  rules(`fire and stay quiet as ${basename(file)} expects`, async () => {
     const { isOk, output } = await run(['test', 'rules', basename(file)]);
     assert.ok(isOk, output);
   });
@@ -37,7 +37,7 @@ for (const [how, expr, verb] of [
   ['never fires', 'vector(0) > 1', 'fires'],
   ['always fires', 'vector(1)', 'is quiet'],
 ] as const) {
-  rules(`fail their tests for each alert that ${how}`, async () => {
+  rules(`fail their tests if an alert ${how}`, async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-rules-'));
     const broken: { groups: { rules: { alert?: string; expr: string }[] }[] } = parse(rulesText());
     for (const rule of broken.groups.flatMap((group) => group.rules)) {

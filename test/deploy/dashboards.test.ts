@@ -81,7 +81,7 @@ asked.before(async () => {
 asked.after(async () => watched?.[Symbol.asyncDispose]());
 
 for (const { name, queries, mayBeEmpty } of PANELS) {
-  asked(`gives series for ${name}`, async () => {
+  asked(`returns series for ${name}`, async () => {
     for (const { expr, legend } of queries) {
       const curves = await seriesOf(expr, mayBeEmpty !== undefined);
       for (const curve of curves) {

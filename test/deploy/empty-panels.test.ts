@@ -52,7 +52,7 @@ const panels = suite('a panel that may be empty');
 for (const { title, panels: shown } of DASHBOARDS) {
   for (const { title: panel, queries, mayBeEmpty } of shown) {
     if (mayBeEmpty === undefined) continue;
-    panels(`asks for metrics that there are: ${title}: ${panel}`, () => {
+    panels(`queries existing metrics: ${title}: ${panel}`, () => {
       assert.equal(
         queries.flatMap(({ expr }) => strangersIn(expr)),
         [],

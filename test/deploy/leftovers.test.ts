@@ -17,7 +17,7 @@ for (const [how, end] of [
   ['the next start', endLeftovers],
   ['a request to end', stopCluster],
 ] as const) {
-  leftovers(`is ended by ${how}`, async () => {
+  leftovers(`are ended by ${how}`, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'identity-engine-left-'));
     const place = { folder: processFolder(folder, 'nats'), logFolder: join(folder, 'logs') };
     await using nats = await startNats(place);

@@ -120,7 +120,7 @@ for (const [name, start] of [
   ['NATS', startNats],
   ['Cassandra', startCassandra],
 ] as const) {
-  failing(`because its port is taken names the port at once (${name})`, async () => {
+  failing(`because its port is in use names the port at once (${name})`, async () => {
     await using place = newPlace();
     using other = await takenPort();
     const { message } = await refusalOf(() => start({ ...place, port: other.port }));

@@ -76,7 +76,7 @@ citations('in documents resolve', () => {
 });
 
 for (const [name, numbers] of Object.entries(SOURCES)) {
-  citations(`of one number of ${name} mean one place`, () => {
+  citations(`by number of ${name} have a unique target`, () => {
     assert.ok(numbers.length > 8, `${numbers.length}`);
     assert.equal(numbers, [...new Set(numbers)]);
   });

@@ -43,7 +43,7 @@ for (const [what, text] of [
   ['there twice', TEXT + TEXT],
   ['not ended', TEXT.replace('end', 'and')],
 ] as const) {
-  block(`is refused where it is ${what}`, () => {
+  block(`is rejected if ${what}`, () => {
     assert.throws(() => withBlock(text, 'a', []), /one block "a"/);
   });
 }

@@ -62,7 +62,7 @@ for (const [document, count] of [
   ['README.md', 1],
   ['docs/guide.md', 11],
 ] as const) {
-  guide(`in ${document} give the answers that it shows`, async () => {
+  guide(`in ${document} give the shown answers`, async () => {
     const steps = stepsOf(document);
     const shown = steps.filter(({ answer }) => answer !== undefined);
     assert.ok(shown.length >= count, `${shown.length}`);

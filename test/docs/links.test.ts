@@ -38,7 +38,7 @@ for (const [text, isDead] of [
   ['[a](#two-words)\n\n```\n## Two words\n```', true],
   ['[a](https://example.com/nowhere)', false],
 ] as const) {
-  links(`such as ${text.split('\n')[0]} are ${isDead ? 'refused' : 'taken'}`, () => {
+  links(`such as ${text.split('\n')[0]} are ${isDead ? 'rejected' : 'accepted'}`, () => {
     assert.is(deadLinksIn(documentOf('README.md', text)).length > 0, isDead);
   });
 }

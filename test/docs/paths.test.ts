@@ -78,7 +78,7 @@ for (const [text, isFault] of [
   ['`cluster/ring`, `nothingOfIt`', false],
   ['`/health/ready` and `application/json`', false],
 ] as const) {
-  finder(`${isFault ? 'refuses' : 'takes'} ${text}`, () => {
+  finder(`${isFault ? 'rejects' : 'accepts'} ${text}`, () => {
     assert.is(faultsIn(documentOf('a.md', text)).length > 0, isFault);
   });
 }

@@ -150,7 +150,7 @@ for (const [way, isReversed] of [
   ['reversed', true],
   ['forward', false],
 ] as const) {
-  half(`is refused: no ${way} item of connection was answered`, () => {
+  half(`is rejected: no ${way} item of connection was answered`, () => {
     const answers: Answer[] = INVENTORY.filter(
       (item) => item.mode !== 'connection' || item.isReversed !== isReversed,
     ).map(({ id }) => ({ questionId: id, value: 3 }));

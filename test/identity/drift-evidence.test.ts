@@ -93,7 +93,7 @@ for (const [way, offset, sign] of [
   ['up', OFFSET.risen, 1],
   ['down', OFFSET.fallen, -1],
 ] as const) {
-  evidence(`counts as a lasting shift ${way} from the limit on, and says of which mode`, () => {
+  evidence(`counts as a sustained shift ${way} at the limit, and names the mode`, () => {
     for (let place = 0; place < MODE_COUNT; place++) {
       for (const [size, sustained] of [
         [EVIDENCE_LIMIT, 2 ** place],

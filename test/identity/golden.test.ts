@@ -31,7 +31,7 @@ for (const recorded of GOLDEN_CASES) {
     }
   });
 
-  golden(`passes the recorded levels on its way: ${recorded.id}`, () => {
+  golden(`passes the recorded levels: ${recorded.id}`, () => {
     const levels: (string | undefined)[] = [];
     const stressStates: (string | undefined)[] = [];
     live(recorded, (state) => {

@@ -65,7 +65,7 @@ const tried = [
 
 for (const release of KUBERNETES_RELEASES) {
   for (const { overlay, manifests } of tried) {
-    schemas(`of ${release} have everything that the overlay ${overlay} says`, async () => {
+    schemas(`of ${release} cover every field of the overlay ${overlay}`, async () => {
       const file = join(folder, `${overlay}.yaml`);
       writeFileSync(file, textOf(...manifests));
       const location = join(programs.schemas, '{{ .NormalizedKubernetesVersion }}');
@@ -144,7 +144,7 @@ for (const { overlay, manifests, namespace } of overlays) {
     },
   );
 
-  cluster(`refuses a pod of the overlay ${overlay} that may do more`, async () => {
+  cluster(`refuses a pod of the overlay ${overlay} with more privileges`, async () => {
     const [edge] = ofKind(manifests, 'Deployment').filter(
       ({ metadata }) => metadata.name === 'edge',
     );
@@ -168,7 +168,7 @@ cluster('accepts the stores of production', async () => {
 });
 
 for (const { overlay, manifests, namespace } of overlays) {
-  cluster(`brings all parts of the overlay ${overlay} up`, async () => {
+  cluster(`starts all parts of the overlay ${overlay}`, async () => {
     for (const { kind, metadata } of ofKind(manifests, 'Deployment', 'StatefulSet')) {
       const name = `${kind.toLowerCase()}/${metadata.name}`;
       await objects.kubectl(['-n', namespace, 'rollout', 'status', name, ROLLOUT]);
@@ -239,7 +239,7 @@ for (const name of ['engine', 'limiter']) {
 }
 
 for (const name of ['edge', 'console']) {
-  update(`replaces every ${name}, and never has fewer than before`, async () => {
+  update(`replaces every ${name} without reducing their number`, async () => {
     const before = (await objects.pods(production, name)).length;
     const image = 'service=registry.example/identity-engine:1.0.1';
     await objects.kubectl(['-n', production, 'set', 'image', `deployment/${name}`, image]);

@@ -87,7 +87,7 @@ for (const [what, rule] of [
   ['a range of ports', { from, ports: [{ port: 1, endPort: 9 }] }],
   ['addresses that no arrow has', { from: [{ ipBlock: { cidr: '10.0.0.0/8' } }], ports: [] }],
 ] as const) {
-  reading(`is refused where it is open for ${what}`, () => {
+  reading(`is rejected if open for ${what}`, () => {
     assert.throws(() => arrowsIn(rule));
   });
 }

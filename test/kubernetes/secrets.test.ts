@@ -106,7 +106,7 @@ const { suite } = natsOrSkip();
 const nats = suite('NATS of the local overlay, with passwords from the environment');
 
 for (const random of NUMBERS) {
-  nats(`starts and knows each role when chance has made ${random}`, async () => {
+  nats(`starts and accepts each role with the random value ${random}`, async () => {
     const { 'nats-passwords': passwords = {} } = await madeSecrets(random);
     const env = Object.fromEntries(
       Object.entries(passwords).map(([role, password]) => [

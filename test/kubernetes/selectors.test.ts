@@ -103,7 +103,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
   });
 
   for (const name of ['engine', 'limiter']) {
-    parts(`give every ${name} a name before it is ready`, () => {
+    parts(`give every ${name} a DNS name before it is ready`, () => {
       const { spec } = one('StatefulSet', name);
       assert.is(spec.serviceName, name);
       assert.is(spec.podManagementPolicy, 'Parallel');

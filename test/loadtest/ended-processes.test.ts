@@ -33,7 +33,7 @@ for (const [what, looks, killed, ended] of [
   ['what is there instead, and ends', ['b=2', 'b=3', 'a=1'], 2, ['b (process 3)']],
   ['another than is killed', ['a=1 b=2', 'c=3'], 2, ['a (process 1)']],
 ] as const) {
-  watched(`sees ${what}`, () => {
+  watched(`detects ${what}`, () => {
     const [first, ...others] = looks.map(pids);
     const watch = new ProcessWatch(first ?? new Map());
     if (killed !== undefined) watch.killed(killed);

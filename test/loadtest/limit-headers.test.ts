@@ -51,7 +51,7 @@ for (const [what, status, changed, text, problem] of [
   ['a 503', 503, { 'X-Ratelimit-Limit': '0', 'Retry-After': '2' }, '', undefined],
   ['a 503 without Retry-After', 503, {}, '', /503 without Retry-After/],
 ] as const) {
-  headers(`are ${problem === undefined ? 'taken' : 'refused'}: ${what}`, () => {
+  headers(`are ${problem === undefined ? 'accepted' : 'rejected'}: ${what}`, () => {
     const all = { ...HEADERS, ...changed } as LimitedAnswer['headers'];
     const found = headersProblem({ status, headers: all, body: text }, KNOWN, NOW_S);
     if (problem === undefined) assert.is(found, undefined);

@@ -44,7 +44,7 @@ for (const [variables, complaint] of [
   [{ PROFILE: 'smoke', ...REMOTE, API_KEY: 'a\nb' }, /^API_KEY has characters/],
   [{ PROFILE: 'smoke', PROMETHEUS_URL: 'localhost:9090' }, /^PROMETHEUS_URL: an address/],
 ] as const) {
-  options(`are refused in a line: ${JSON.stringify(variables)}`, () => {
+  options(`are rejected in one line: ${JSON.stringify(variables)}`, () => {
     assert.throws(
       () => readOptions(variables),
       ({ message }: Error) => complaint.test(message) && !message.includes('\n'),

@@ -23,7 +23,7 @@ profiles('is one of the nine documented ones', () => {
 });
 
 for (const name of NAMES) {
-  profiles(`fills its time with phases of different names: ${name}`, () => {
+  profiles(`fills its time with uniquely named phases: ${name}`, () => {
     for (const seconds of [PROFILES[name].secondsMin, PROFILES[name].seconds]) {
       const phases = phasesOf({ ...usual(name), seconds });
       const sum = phases.reduce((total, phase) => total + phase.seconds, 0);
@@ -39,7 +39,7 @@ for (const name of NAMES) {
     else assert.ok(instancesOf(demand) >= peakOf(demand), `${instancesOf(demand)}`);
   });
 
-  profiles(`lets k6 hold dropped iterations against the run: ${name}`, () => {
+  profiles(`makes dropped iterations break the run: ${name}`, () => {
     const thresholds = thresholdsOf(usualScope(name));
     if (name !== 'breakpoint') assert.equal(thresholds['dropped_iterations'], ['count==0']);
     else

@@ -88,7 +88,7 @@ for (const [what, isThere] of [
   ['at the beginning', (part: number) => part > 0.1],
   ['from early on', (part: number) => part < 0.1],
 ] as const) {
-  slopes(`is not known of what was not there ${what}, which breaks the verdict`, () => {
+  slopes(`is unmeasured if values were missing ${what}, which breaks the verdict`, () => {
     const scope = usualScope('soak');
     const metrics = goodFigures(scope);
     const gaps = readings((part) => (isThere(part) ? 100 : undefined));

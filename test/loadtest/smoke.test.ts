@@ -107,7 +107,7 @@ for (const [what, alter, complaint] of [
     /no answer is wrong/,
   ],
 ] as readonly (readonly [string, Alter, RegExp])[]) {
-  smoke(`ends with status 1 and names the objective that is broken by ${what}`, async () => {
+  smoke(`ends with status 1 and names the objective broken by ${what}`, async () => {
     await using service = await startStandalone();
     const variables = await remote(service);
     await using proxy = await alteringProxy(service.origin, alter);

@@ -61,7 +61,7 @@ for (const [what, name, metrics, complaint] of [
   ],
   ['a cycle above the quota', 'limiter', { month_cycles: counter(21) }, /than 20 cycles/],
 ] as const) {
-  spoilt(`is ${complaint === undefined ? 'borne' : 'noticed'}: ${what}`, () => {
+  spoilt(`is ${complaint === undefined ? 'accepted' : 'detected'}: ${what}`, () => {
     const verdict = judged(name, metrics as Metrics);
     assert.is(verdict.outcome, complaint === undefined ? 'kept' : 'broken');
     if (complaint !== undefined) assert.match(complaints(verdict).join('\n'), complaint);

@@ -14,7 +14,7 @@ for (const [source, changes] of [
   ['x += a * b;', ['x -= a * b;', 'x += a / b;']],
   ['x = (a + 1) ?? c;', [';', 'x = ((a + 1) && c);', 'x = (a - 1) ?? c;', 'x = (a) ?? c;']],
 ] as const) {
-  mutants(`put each operator of ${source} in the place of its counterparts`, () => {
+  mutants(`swap each operator of ${source} for its counterparts`, () => {
     assert.equal(changesOf(source), changes);
   });
 }
@@ -29,7 +29,7 @@ for (const [source, changes] of [
     ),
   ],
 ] as const) {
-  mutants(`answer ${source} both ways, and take effects away`, () => {
+  mutants(`make ${source} true and false, and remove effects`, () => {
     assert.equal(changesOf(source), changes);
   });
 }

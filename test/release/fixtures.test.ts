@@ -71,10 +71,10 @@ writing('decode to their original values', () => {
 });
 
 for (const version of fixtureVersions()) {
-  const reading = suite(`what release ${version} wrote`);
+  const reading = suite(`the fixtures of release ${version}`);
 
   for (const [kind, fixtures] of fixturesOf(version)) {
-    reading(`as ${kind} is read as it was then`, () => {
+    reading(`of kind ${kind} are decoded as before`, () => {
       for (const { key, bytes, read } of fixtures) {
         const now = plainJson(FIXTURE_KINDS[kind]?.(Buffer.from(bytes, 'base64'), key));
         assert.is(lossIn(read, now, JSON.stringify(key)), undefined);

@@ -24,7 +24,7 @@ journals('loses no acknowledged record, and every node reads the same tail', asy
 });
 
 for (const [name, flaw] of Object.entries(flaws)) {
-  journals(`is found out with the flaw ${name}`, async () => {
+  journals(`is found faulty with the flaw ${name}`, async () => {
     for (let seed = 1; seed <= HISTORIES_MAX; seed += 1) {
       const found = await findingOf(seed, flaw);
       if (found === undefined) continue;

@@ -8,9 +8,9 @@ const SEEDS_MAX = 120;
 
 /** Tests that every variant is detected; reports the number of seeds and the finding. */
 export function testVariants(of: string, variants: readonly Variant[]): void {
-  const tests = suite(`${of} that are broken on purpose`);
+  const tests = suite(`${of} broken on purpose`);
   for (const variant of variants) {
-    tests(`is found out: ${variant.name}`, async () => {
+    tests(`are detected: ${variant.name}`, async () => {
       const startedMs = performance.now();
       const caught = await catchVariant(variant, SEEDS_MAX);
       const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1);

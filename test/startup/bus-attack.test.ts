@@ -111,7 +111,7 @@ async function assertServed(): Promise<void> {
 const everyShard = Array.from({ length: 16 }, (_, shard) => [shard, UNBEATABLE] as const);
 
 for (const service of ['limiter', 'engine'] as const) {
-  attacked(`no process believes that it owns every shard of the ${service}s`, async () => {
+  attacked(`no process believes a false owner of all ${service} shards`, async () => {
     const { heartbeat } = await overheard(service);
     const { address, path } = attacker;
     const claims = [address, `unix:${path}`].map((where) => ({

@@ -39,7 +39,7 @@ for (const [what, nowhere] of [
   ['without a home', ''],
   ["in a folder that may be anyone's", 'relative'],
 ] as const) {
-  cache(`is neither kept nor missed ${what}`, async () => {
+  cache(`is neither written nor needed ${what}`, async () => {
     assert.match(await helpWith({ HOME: nowhere }), /accounts/);
     assert.not(existsSync(join(nowhere, '.cache/identity-engine')));
   });

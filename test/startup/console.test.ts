@@ -83,7 +83,7 @@ for (const [what, part, variables, text] of [
   ],
   ['at no origin', 'console', { SERVICE_CONSOLE_ORIGIN: 'https://a.example/' }, /CONSOLE_ORIGIN/],
 ] as const) {
-  wrong(`${what} does not start, and says why in one line`, async () => {
+  wrong(`${what} does not start, and reports the reason in one line`, async () => {
     const run = runMain([part], variables);
     assert.is(await run.ended, 1);
     assert.match(run.stderr(), text);

@@ -198,7 +198,7 @@ for (const [from, text] of [
   ['missing.db', /^ctl: \S+missing\.db is not there\n$/],
   ['.', /^ctl: \S+ cannot be used: [^\n]+\n$/],
 ] as const) {
-  moved(`is none where ${from} is named`, async () => {
+  moved(`is rejected if ${from} is named`, async () => {
     const { code, err } = await copy([
       '--from',
       `sqlite:${join(folder, from)}`,

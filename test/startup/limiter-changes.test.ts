@@ -39,7 +39,7 @@ changes.after(async () => {
 });
 
 for (const name of LIMITERS) {
-  changes(`a key revoked at limiter ${name} is 401 within a second, and for good`, async () => {
+  changes(`a key revoked at limiter ${name} is 401 within a second, permanently`, async () => {
     const someone = await newCaller(cluster.service());
     assert.is((await sureAnswer(someone)).status, 200);
     const keys = `/accounts/${someone.accountId}/keys`;

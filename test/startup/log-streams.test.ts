@@ -22,7 +22,7 @@ const logging = suite('a process with standard streams');
 
 for (const [name, { redirect, stdio, lostMin }] of Object.entries(STREAMS)) {
   // Report 23: the greeting, or one line of the log, ended the process.
-  logging(`${name} serves, counts the lines that are lost, and ends in good order`, async () => {
+  logging(`${name} serves, counts lost lines, and stops cleanly`, async () => {
     const [metricsPort, adminPort] = [await freePort(), await freePort()];
     const command = `exec "$0" services/main.ts standalone ${redirect}`;
     const child = spawn('sh', ['-c', command, process.execPath], {

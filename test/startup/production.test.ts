@@ -49,7 +49,7 @@ function wrongOf(role: Role, variables: Record<string, string | undefined>, show
 const fit = suite('a configuration fit for production');
 
 for (const role of ROLES) {
-  fit(`is taken by ${role}`, () => {
+  fit(`is accepted by ${role}`, () => {
     assert.equal(wrongOf(role, FIT[role]), []);
   });
 }
@@ -228,7 +228,7 @@ for (const [argv, named] of [
     ['CASSANDRA_TLS_FOLDER', 'CASSANDRA_USERNAME', 'TLS_FOLDER', 'NATS_TLS_FOLDER'],
   ],
 ] as const) {
-  started(`(${argv.join(' ')}) ends with one line that names all that is wrong`, async () => {
+  started(`(${argv.join(' ')}) exits with one line that names all errors`, async () => {
     const run = runMain(argv, CARELESS);
     assert.is(await run.ended, 1, run.stderr());
     assert.is(run.stdout(), '');

@@ -50,7 +50,7 @@ file('every password and secret is accepted', () => {
 });
 
 for (const variable of VARIABLES) {
-  file(`it is the value of ${variable}, without the line break at its end`, () => {
+  file(`it is the value of ${variable}, without the trailing line break`, () => {
     for (const ending of ['', '\n', '\r\n']) {
       const config = readConfig({ [`${variable}_FILE`]: fileOf(`${SECRET}${ending}`) });
       assert.is(String(config[variable]), SECRET);
@@ -99,7 +99,7 @@ const USELESS = [
 
 for (const [what, content, why] of USELESS) {
   for (const variable of VARIABLES) {
-    useless(`${variable} from one that is ${what} is refused by name in one line`, () => {
+    useless(`${variable} from one that is ${what} is rejected by name in one line`, () => {
       const path = fileOf(content);
       const message = complaintAbout({ [`${variable}_FILE`]: path });
       assert.ok(message.startsWith(`${variable}_FILE: ${path} `), message);
@@ -110,7 +110,7 @@ for (const [what, content, why] of USELESS) {
 }
 
 for (const variable of VARIABLES.filter((name) => !PAIRS.includes(name))) {
-  useless(`${variable} from one of two lines is refused by name in one line`, () => {
+  useless(`${variable} from one of two lines is rejected by name in one line`, () => {
     const path = fileOf('first line of it\nsecond line\n');
     const message = complaintAbout({ [`${variable}_FILE`]: path });
     assert.is(message, `${variable}_FILE: ${path} must hold one line of text`);
@@ -122,7 +122,7 @@ for (const [what, content, why] of [
   ['of two lines, one empty', `${SECRET}\n\n`, ': must have at least 16 characters'],
   ['of two lines, one too short', `${SECRET}\nhush\n`, ': must have at least 16 characters'],
 ] as const) {
-  useless(`a cluster secret from one ${what} is refused by name in one line`, () => {
+  useless(`a cluster secret from one ${what} is rejected by name in one line`, () => {
     const path = fileOf(content);
     const message = complaintAbout({ SERVICE_CLUSTER_SECRET_FILE: path });
     assert.is(message, `SERVICE_CLUSTER_SECRET_FILE: ${path}${why}`);
@@ -155,7 +155,7 @@ useless('an empty file name is rejected', () => {
 });
 
 for (const part of ['standalone', 'edge', 'engine', 'limiter', 'migrate', 'ctl'] as const) {
-  useless(`${part} ends with 1 and one line`, async () => {
+  useless(`${part} exits with 1 and one line`, async () => {
     const path = fileOf('');
     const run = runMain([part], { SERVICE_CLUSTER_SECRET_FILE: path });
     assert.is(await run.ended, 1);

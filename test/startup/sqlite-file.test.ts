@@ -81,7 +81,7 @@ for (const [how, stop] of [
   ['was stopped', end],
   ['was killed', kill],
 ] as const) {
-  lasting(`has everything when it starts again after it ${how}`, async () => {
+  lasting(`has all data after a restart if it ${how}`, async () => {
     const path = newPath();
     const first = await startOn(path);
     assert.match(first.stdout(), `Data is kept in the file ${path}.`);

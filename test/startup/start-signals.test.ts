@@ -51,7 +51,7 @@ const run = hasNamespace ? start : start.skip;
 
 for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
   // Report 22: process 1 dropped a signal that came while it started, and kept serving.
-  run(`that gets ${name} while it starts ends with 0`, async () => {
+  run(`that gets ${name} while it starts exits with 0`, async () => {
     assert.is(await endedWhileLoading(['standalone'], name), 0);
   });
 }

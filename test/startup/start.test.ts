@@ -32,7 +32,7 @@ for (const [part, variableOf] of [
   ['limiter', (port: number) => ({ SERVICE_LIMITER_LISTEN: `127.0.0.1:${port}` })],
 ] as const) {
   // Report 37: a taken port was answered with a list of variables, not with the one that names it.
-  taken(`${part} ends with one line that names it (${Object.keys(variableOf(0))})`, async () => {
+  taken(`${part} exits with one line that names it (${Object.keys(variableOf(0))})`, async () => {
     await using other = await takenPort();
     const run = runMain([part], { ...variableOf(other.port), SERVICE_LOCAL_ACCOUNT: 'false' });
     const line = await complaintOf(run);
@@ -67,7 +67,7 @@ for (const [name, value, why] of [
   ['SERVICE_ACTOR_IDLE_S', '29', 'too small'],
   ['SERVICE_TRUSTED_PROXIES', 'everybody', 'no network'],
 ] as const) {
-  variable(`${name}=${value} (${why}) ends it with one line that names it`, async () => {
+  variable(`${name}=${value} (${why}) is rejected with one line that names it`, async () => {
     const line = await complaintOf(runMain(['standalone'], { [name]: value }));
     assert.not.match(line, /hush/);
     assert.match(line, new RegExp(`^configuration: ${name}: .`));
@@ -89,7 +89,7 @@ variable('an address of another machine is rejected with one line', async () => 
 
 for (const host of ['192.0.2.1', 'nowhere.invalid']) {
   // Report 24: a wrong host of the console was refused without its variable, and a name without the name.
-  variable(`SERVICE_CONSOLE_HOST=${host} ends it with one line that names both`, async () => {
+  variable(`SERVICE_CONSOLE_HOST=${host} is rejected with one line that names both`, async () => {
     const origin = { SERVICE_CONSOLE_ORIGIN: 'https://console.example.com' };
     const run = runMain(['standalone'], { SERVICE_CONSOLE_HOST: host, ...origin });
     const line = await complaintOf(run);
@@ -102,7 +102,7 @@ for (const [name, value, storage] of [
   ['SERVICE_CASSANDRA_CONTACT_POINTS', '127.0.0.1:9042', 'cassandra'],
 ] as const) {
   // Report 30: a named file without SERVICE_STORAGE=sqlite silently meant memory.
-  variable(`${name} without a storage ends it with one line`, async () => {
+  variable(`${name} without a storage is rejected with one line`, async () => {
     const line = await complaintOf(runMain(['standalone'], { [name]: value }));
     assert.match(line, `configuration: ${name}: needs SERVICE_STORAGE=${storage}`);
   });
@@ -111,7 +111,7 @@ for (const [name, value, storage] of [
 const part = suite('when no part is named');
 
 for (const argv of [[], ['sandalone'], ['standalone', '--port=1'], ['toString'], ['--help']]) {
-  part(`"main.ts ${argv.join(' ')}" prints the usage and ends with 2`, async () => {
+  part(`"main.ts ${argv.join(' ')}" prints the usage and exits with 2`, async () => {
     const run = runMain(argv);
     assert.is(await run.ended, 2);
     assert.match(run.stderr(), /^usage: main\.ts standalone\|edge\|engine\|limiter\|console\n/);

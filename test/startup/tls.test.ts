@@ -56,7 +56,7 @@ for (const [what, files, complaint] of [
   ['for another name', allOf('misnamed'), /not for the DNS name engine\.identity-engine/],
   ['of the past', allOf('expired'), /has expired on Jan {2}2 00:00:00 2024 GMT/],
 ] as const) {
-  unusable(`${what} end a process with one line that says so`, async () => {
+  unusable(`${what} end a process with one line about it`, async () => {
     await assertRefused('engine', 'SERVICE_TLS_FOLDER', files, complaint);
   });
 }

@@ -22,7 +22,7 @@ for (const [what, paths, complaint] of [
     'TRACES_CERTIFICATE: no.pem cannot be read (ENOENT)',
   ],
 ] as const) {
-  unreadable(`ends the start with one line where it ${what}`, async () => {
+  unreadable(`ends the start with one line if it ${what}`, async () => {
     const named = Object.entries(paths).map(([name, path]) => [`${PREFIX}_${name}`, path]);
     const variables = Object.fromEntries(named);
     const run = runMain(['standalone'], { SERVICE_OTLP_ENDPOINT, ...variables });

@@ -50,7 +50,7 @@ for (const [name, variables] of [
     { OTEL_EXPORTER_OTLP_ENDPOINT: NOWHERE, OTEL_SDK_DISABLED: 'TRUE' },
   ],
 ] as const) {
-  off(`${name}nothing is traced, and nothing of OpenTelemetry is loaded`, async () => {
+  off(`${name}nothing is traced, and OpenTelemetry is not loaded`, async () => {
     const { answer, code, log } = await observedWith(variables);
     assert.is(answer.status, 200);
     assert.is(answer.headers.get('traceparent'), null);
@@ -163,7 +163,7 @@ for (const [name, value] of [
   ['OTEL_TRACES_SAMPLER_ARG', '1%'],
   ['OTEL_PROPAGATORS', 'tracecontext,xray'],
 ] as const) {
-  wrong(`${name}=${value} is refused by name in one line`, async () => {
+  wrong(`${name}=${value} is rejected by name in one line`, async () => {
     const collector = name.startsWith('OTEL_') ? { SERVICE_OTLP_ENDPOINT: NOWHERE } : {};
     const run = runMain(['standalone'], { ...collector, [name]: value });
     assert.is(await run.ended, 1);

@@ -18,7 +18,7 @@ const BUGS = {
 const uncaught = suite('a process that meets');
 
 for (const [name, [origin, bug]] of Object.entries(BUGS)) {
-  uncaught(`${name} leaves one line about it and ends with 1`, async () => {
+  uncaught(`${name} logs one line and exits with 1`, async () => {
     const code = `process.on('SIGUSR2', () => { ${bug}; })`;
     const run = runMain(['standalone'], {
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}`,

@@ -78,7 +78,7 @@ for (const [what, factor] of [
   ['in a row', 1],
   ['with the same lower half', 2 ** 32],
 ] as const) {
-  numbers(`of a crowd ${what} come and go one by one, and leave no memory behind`, () => {
+  numbers(`of many keys ${what} are added and removed one by one without a leak`, () => {
     const before = liveHeapBytes();
     const map = new NumberMap<object>();
     const value = {};

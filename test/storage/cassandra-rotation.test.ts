@@ -58,7 +58,7 @@ for (const [what, useless] of [
   ['shows', { ...clientOf('member'), own: clientOf('stranger').own }],
   ['trusts', { ...clientOf('stranger'), own: clientOf('member').own }],
 ] as const) {
-  certificates(`what a session ${what} is taken by its next connections`, async () => {
+  certificates(`files that a session ${what} are used by its next connections`, async () => {
     await using link = await openFaultyLink(address);
     const client = settable(clientOf('member'));
     const tls = { client, serverName: undefined };

@@ -154,7 +154,7 @@ const rows: [string, unknown, RegExp][] = [
   ['has a number that is too large', [2 ** 53, 0, 0, 0, 0, 0, 0], /number 0 of the row is 9007/],
 ];
 for (const [circumstance, value, message] of rows) {
-  broken(`is refused when it ${circumstance}`, () => {
+  broken(`is rejected if it ${circumstance}`, () => {
     assert.throws(() => meterOfRow(value), message);
   });
 }
@@ -191,7 +191,7 @@ for (const [circumstance, fields, message] of open) {
   records.push([`a reservation with ${circumstance}`, { reservations: list }, message]);
 }
 for (const [circumstance, fields, message] of records) {
-  senseless(`is refused when it has ${circumstance}, written as well as read`, () => {
+  senseless(`is rejected if it has ${circumstance}, on write and read`, () => {
     const record = meterAt(1, fields);
     assert.throws(() => rowOfMeter(record), message);
     assert.throws(() => meterOfRow(uncheckedRow(record)), /makes no sense/);

@@ -19,7 +19,7 @@ const LONG = 9_000;
 
 /** Contract tests of the PagedInstances port for every adapter. */
 export function pagedInstancesContract(name: string, open: Open, suite = plainSuite): Test {
-  const paged = suite(`instances as tools go through them in ${name}`);
+  const paged = suite(`instances listed by tools in ${name}`);
   headsIn(paged, open);
   answersIn(paged, open);
   chunksIn(paged, open);

@@ -160,7 +160,7 @@ function standingApart(changing: Test, open: ShardSubject['open']): void {
 }
 
 function racing({ name, open, suite }: ShardSubject): Test {
-  const racing = suite(`several nodes at one shard in ${name}`);
+  const racing = suite(`concurrent owners of one shard in ${name}`);
 
   racing('exactly one of them gets each epoch', async () => {
     const store = await open();

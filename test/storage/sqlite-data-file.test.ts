@@ -207,7 +207,7 @@ const UNSOUND: [string, (path: string) => void, RegExp][] = [
 ];
 
 for (const [what, spoil, expected] of UNSOUND) {
-  restored(`is refused for a backup ${what}, and changes nothing`, async () => {
+  restored(`is refused for a backup ${what}, without changes`, async () => {
     const path = await closedFile(files, 3, 'newer');
     const backup = await closedFile(files, 3, 'a value like no other');
     spoil(backup);

@@ -105,7 +105,7 @@ for (const { table, write, read, key } of CASES) {
     ['its key has changed', `UPDATE ${table} SET ${key}`],
     ['its page has lost it', `DELETE FROM ${table}`],
   ] as const) {
-    hidden(`of ${table} is missed: ${how}`, async () => {
+    hidden(`of ${table} is detected: ${how}`, async () => {
       const path = files.path();
       {
         await using file = openServedFile({ file: path, clock: systemClock });
@@ -118,7 +118,7 @@ for (const { table, write, read, key } of CASES) {
     });
   }
 
-  hidden(`of ${table} is not missed where there never was one`, async () => {
+  hidden(`of ${table} is not reported if it never existed`, async () => {
     const path = files.path();
     await using file = openServedFile({ file: path, clock: systemClock });
     const found = await read(file);

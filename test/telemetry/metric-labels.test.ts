@@ -36,7 +36,7 @@ documented('has a row for every label of the catalog, and no others', () => {
 });
 
 for (const [metric, label, values] of SETS) {
-  documented(`lists what ${label} of ${metric} is in the code`, () => {
+  documented(`lists the values of ${label} of ${metric} in the code`, () => {
     assert.equal(documentedValues(metric, label)?.sort(), [...new Set(values)].sort());
   });
 }

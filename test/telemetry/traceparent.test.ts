@@ -40,7 +40,7 @@ for (const [what, text] of [
   ['two headers in one', `${CONTEXT}, ${CONTEXT}`],
   ['a line break', `${CONTEXT}\n`],
 ] as const) {
-  header(`is none when it is ${what}`, () => assert.is(traceparentIn(text), undefined));
+  header(`is rejected if it is ${what}`, () => assert.is(traceparentIn(text), undefined));
 }
 
 header('is rejected if any character is not a hex digit or hyphen in its place', () => {
