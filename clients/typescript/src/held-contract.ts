@@ -42,7 +42,7 @@ export class HeldContract {
     this.#cycle = seen.cycle ?? this.#cycle;
   }
 
-  /** Stores the contract of an answer. A replayed answer may be as old as the first attempt. */
+  /** Stores the contract of an answer. Skips replays of earlier calls, which may be of any age. */
   takeFrom({ facts, ...times }: Answer, contract: Contract, cycle?: number): void {
     if (facts.isReplayed && facts.attempts === 1) return;
     // Any attempt before the answered one may have been processed.

@@ -10,8 +10,8 @@ const BACKOFF_MS = 100;
 export const BACKOFF_MS_MAX = 5_000;
 
 /**
- * Delay after attempt number `attempt` (from 1), in milliseconds: full jitter over 100 ms ·
- * 2^(attempt − 1), at most 5 s, plus the delay requested by the answer. Jitter prevents
+ * Delay after attempt number `attempts` (from 1), in milliseconds: full jitter over 100 ms ·
+ * 2^(attempts − 1), at most 5 s, plus the delay requested by the answer. Jitter prevents
  * synchronized retries.
  */
 export function waitMs(

@@ -77,7 +77,7 @@ export class Backlog {
     });
   }
 
-  /** Resolves when all but `left` of the observations up to the newest one are finished. */
+  /** Resolves when `left` of the observations up to the newest one are finished. */
   async done(left: number): Promise<void> {
     if (left === 0) return;
     await new Promise<void>((resolve, reject) => {
