@@ -111,7 +111,10 @@ creation('explains what to do when the plan has no instances left', async (pages
   await page.getByLabel('Name', { exact: true }).fill('Ada');
   await page.keyboard.press('Enter');
   const text = await page.getByRole('alert').innerText();
-  assert.match(text, /^The account's plan allows 3 instances\. Delete an unused instance, .* plan\.$/);
+  assert.match(
+    text,
+    /^The account's plan allows 3 instances\. Delete an unused instance, .* plan\.$/,
+  );
   assertQuiet(opened, ['403 /api/instances']);
 });
 
