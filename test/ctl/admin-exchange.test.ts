@@ -51,7 +51,7 @@ stranger('accepts no answer without a proof from a holder of the token', async (
   }));
   const { code, out, err } = await run(other.address);
   assert.equal([code, out], [1, '']);
-  assert.match(err, /^ctl: what answers at 127\.0\.0\.1:\d+ does not know the token/);
+  assert.match(err, /^ctl: the process at 127\.0\.0\.1:\d+ did not prove the token/);
 });
 
 /** Answers every request as successful, with the given status and headers. */
@@ -76,7 +76,7 @@ stranger('accepts no result of a request that was not challenged', async () => {
       ...(adminTokenFileOr && { adminTokenFile: adminTokenFileOr }),
     });
     assert.equal([code, out], [1, '']);
-    assert.match(err, /^ctl: what answers at 127\.0\.0\.1:\d+ is no admin port/);
+    assert.match(err, /^ctl: 127\.0\.0\.1:\d+ is not an admin port/);
   }
 });
 

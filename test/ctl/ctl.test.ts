@@ -111,7 +111,7 @@ work('sets a retention for an account, and restores that of its plan', async () 
   for (const wrong of ['0', '1.5', '36501', '999999999999', '1e3', 'never', '', '30d']) {
     const { code, out, err } = await retention(wrong);
     assert.equal([code, out], [2, '']);
-    const expected = `a retention is days from 1 to 36500, plan, or none, not "${wrong}"`;
+    const expected = `retention must be 1 to 36500 days, plan or none, not "${wrong}"`;
     assert.is(err, `ctl: ${expected}`);
   }
   assert.is((await retention('-5')).code, 2);
@@ -186,7 +186,7 @@ work('shows the remaining cycles of an account, and its lost cycles', async () =
   const { out } = await service.ctl('usage', service.id);
   assert.match(out, /^requests +4 +- +60 +56 +14 +- +- +-$/m);
   assert.match(out, /^cycles +40 +5 +100 +55 +52 +3 +10 +2026-02-01T00:00:00\.000Z$/m);
-  assert.match(out, /Up to MARK may be granted/);
+  assert.match(out, /MARK: granted up to this count/);
   assert.match(out, /^2026-01-02 +30\n2026-01-03 +10$/m);
   const { out: json } = await service.ctl('usage', service.id, '--json');
   assert.equal(JSON.parse(json), {
@@ -268,7 +268,7 @@ wrong(
         /'write' is invalid. It must be full\|read\|audit\|billing/,
       ],
       [2, ['keys', 'create', service.id, '--expires', 'tomorrow'], /must be a time such as/],
-      [2, ['keys', 'create', service.id, '--networks', '::1,all'], /"all", which is no address/],
+      [2, ['keys', 'create', service.id, '--networks', '::1,all'], /"all", which is no address or CIDR/],
       [4, ['keys', 'revoke', service.id, '../..'], /no DELETE|no such/],
       [4, ['usage', 'Nobody000001'], /there is no such account/],
       [2, ['accounts', 'list', '--admin', 'nonsense'], /--admin takes an address/],
@@ -364,7 +364,7 @@ unserved('explains how to start a service when none listens', async () => {
   assert.is(code, 1);
   assert.match(
     err,
-    /^ctl: no service listens at http:\/\/127\.0\.0\.1:\d+: start one with "make run"/,
+    /^ctl: no service listens at http:\/\/127\.0\.0\.1:\d+: start a service with "make run"/,
   );
 });
 
@@ -374,7 +374,7 @@ unserved('reports that another program listens there', async () => {
   const { code, err } = await run(['accounts', 'list'], address);
   server.close();
   assert.is(code, 1);
-  assert.match(err, /is no admin port of this service/);
+  assert.match(err, /is not an admin port of this service/);
 });
 
 async function listening(server: ReturnType<typeof createServer>): Promise<string> {

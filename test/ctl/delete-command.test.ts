@@ -79,8 +79,8 @@ deletion('deletes the account and all its instances, and prints so', async () =>
   await using cluster = await withAccount();
   const { code, out, err } = await deleting(cluster);
   assert.equal([code, err], [0, '']);
-  assert.match(out, /^every key is revoked\n/);
-  assert.match(out, new RegExp(`^Account ${ACCOUNT_ID} is deleted, and 70 instances with it`, 'm'));
+  assert.match(out, /^all keys are revoked\n/);
+  assert.match(out, new RegExp(`^Account ${ACCOUNT_ID} and 70 instances are deleted`, 'm'));
   await assertDeleted(cluster);
   assert.equal([...new Set(cluster.announced)], [ACCOUNT_ID]);
 });
@@ -106,7 +106,7 @@ deletion('reports on a second run that the account is deleted', async () => {
   await using cluster = await withAccount();
   await deleting(cluster);
   const { code, out } = await deleting(cluster);
-  assert.equal([code, out], [0, `Account ${ACCOUNT_ID} was deleted before.`]);
+  assert.equal([code, out], [0, `Account ${ACCOUNT_ID} was already deleted.`]);
 });
 
 deletion('revokes the keys before it deletes the first instance', async () => {
@@ -118,7 +118,7 @@ deletion('revokes the keys before it deletes the first instance', async () => {
   };
   const { code, err } = await deleting(cluster, { openActing });
   assert.is(code, 1);
-  assert.match(err, /^ctl: 70 instances are left \(stopped here\): run it again$/);
+  assert.match(err, /^ctl: 70 instances could not be deleted \(stopped here\): run the command again$/);
   const found = await cluster.stores.accounts.find(ACCOUNT_ID);
   assert.is(found?.account.status, 'deleting');
   assert.ok(found?.keys[0]?.revokedAtMs);
@@ -176,7 +176,7 @@ asking('requires the id, and another id deletes nothing', async () => {
   await using cluster = await withAccount();
   const target = { cluster: { ...cluster.ports, clock: HASTY }, typed: 'Acc0unt00002' };
   const { code, err } = await ctl(['accounts', 'delete', ACCOUNT_ID], target);
-  assert.equal([code, err], [1, 'ctl: that is another id: nothing has been deleted']);
+  assert.equal([code, err], [1, 'ctl: the id does not match: nothing was deleted']);
   assert.is((await cluster.stores.accounts.find(ACCOUNT_ID))?.account.status, 'active');
   const again = await ctl(['accounts', 'delete', ACCOUNT_ID], { ...target, typed: ACCOUNT_ID });
   assert.is(again.code, 0, again.err);

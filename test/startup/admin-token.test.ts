@@ -54,7 +54,7 @@ tokens('refuses ctl of another user and explains what to do', async () => {
   assert.is(await ctl.ended, 1);
   assert.match(
     ctl.stderr(),
-    /^ctl: the service at http:\S+ asks for its token, and there is no token .*SERVICE_ADMIN_TOKEN_FILE\n$/,
+    /^ctl: the service at http:\S+ requires its token, but \S+ .*has no token: .*SERVICE_ADMIN_TOKEN_FILE\n$/,
   );
   await end(run);
 });
@@ -74,7 +74,7 @@ tokens('requires the token from the file given to both', async () => {
   assert.is(await wrong.ended, 1);
   assert.match(
     wrong.stderr(),
-    /^ctl: the service at http:\S+ has another token than \S+, or is [^\n]+\n$/,
+    /^ctl: the service at http:\S+ refuses the token: \S+ has another token, [^\n]+\n$/,
   );
   await end(run);
 });

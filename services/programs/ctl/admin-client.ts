@@ -37,7 +37,7 @@ export function adminClient(baseUrl: string, tokenFile?: string): AdminClient {
   }
   // The admin port listens on loopback only, and the token must not leave this machine.
   if (!isLoopbackHost(base.host)) {
-    throw new UsageError(`--admin takes an address of this machine, not ${base.host}`);
+    throw new UsageError(`--admin takes a loopback address of this machine, not ${base.host}`);
   }
   let token: Promise<string | undefined> | undefined;
   return {
@@ -53,7 +53,7 @@ export function adminClient(baseUrl: string, tokenFile?: string): AdminClient {
       const envelope = Envelope.safeParse(answer);
       const data = schema.safeParse(envelope.data?.data);
       if (envelope.success && data.success) return data.data;
-      throw new CtlError(`what answers at ${baseUrl} is no admin port of this service`);
+      throw new CtlError(`${baseUrl} is not an admin port of this service`);
     },
   };
 }
@@ -79,15 +79,15 @@ async function tokenOf(base: URL, file: string | undefined): Promise<string | un
 
 /** Error for a missing or wrong token, with the next step. */
 function refused(base: URL, file: string | undefined, token: string | undefined): CtlError {
-  const hint = 'run ctl as the user of the service, or name its file with SERVICE_ADMIN_TOKEN_FILE';
+  const hint = 'run ctl as the user of the service, or set SERVICE_ADMIN_TOKEN_FILE';
   if (file !== undefined) {
-    const where = 'or is reached through another port than its own';
-    return new CtlError(`the service at ${base.origin} has another token than ${file}, ${where}`);
+    const why = `${file} has another token, or the port is forwarded`;
+    return new CtlError(`the service at ${base.origin} refuses the token: ${why}`);
   }
   const places = adminTokenPlaces(portOf(base)).join(' or ');
   const what =
-    token === undefined ? `there is no token for it in ${places}` : `${places} is of another`;
-  return new CtlError(`the service at ${base.origin} asks for its token, and ${what}: ${hint}`);
+    token === undefined ? `${places} has no token` : `${places} has another token`;
+  return new CtlError(`the service at ${base.origin} requires its token, but ${what}: ${hint}`);
 }
 
 function parsed(text: string): unknown {
@@ -151,7 +151,7 @@ async function exchange({ url, method, body, token }: AdminAsked) {
       return { response, text: await textOf(response), from };
     } catch (error) {
       const why = signal.aborted ? 'no answer' : 'no service listens';
-      const hint = 'start one with "make run", or name its port with --admin';
+      const hint = 'start a service with "make run", or set the address with --admin';
       throw new CtlError(`${why} at ${url.origin}: ${hint}`, { cause: error });
     }
   };
@@ -176,7 +176,7 @@ async function proven(
   const challenge = await ask({ method: 'GET', target: '/', headers: {}, body: '' });
   const { from: address } = challenge;
   if (challenge.response.statusCode !== 401) {
-    throw new CtlError(`what answers at ${address} is no admin port of this service`);
+    throw new CtlError(`${address} is not an admin port of this service`);
   }
   const nonce = nonceIn(challenge.response.headers['www-authenticate']);
   if (nonce === undefined || token === undefined) return challenge;
@@ -189,7 +189,9 @@ async function proven(
   if (status === 401 || isSameProof(shown, answerProof(token, proof, status, answer.text))) {
     return answer;
   }
-  throw new CtlError(`what answers at ${address} does not know the token of the service`);
+  throw new CtlError(
+    `the process at ${address} did not prove the token of the service: the answer is not trusted`,
+  );
 }
 
 /** Reads the whole body. Throws if the body exceeds `ANSWER_BYTES_MAX`. */

@@ -41,12 +41,11 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['accounts', 'create'],
-    summary: 'make an account',
-    description:
-      'Makes an account on a plan (`free` unless named). `enterprise` needs its two numbers.',
-    args: [{ name: 'name', about: 'what the account is called, up to 100 characters' }],
+    summary: 'create an account',
+    description: 'Creates an account on a plan (default `free`). `enterprise` needs both limits.',
+    args: [{ name: 'name', about: 'name of the account, up to 100 characters' }],
     options: {
-      plan: { value: 'plan', about: 'the plan (free unless named)', choices: PLANS },
+      plan: { value: 'plan', about: 'the plan (default free)', choices: PLANS },
       ...CUSTOM,
     },
     async run(admin, [name], values) {
@@ -71,7 +70,7 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
     words: ['accounts', 'plan'],
     summary: 'change the plan of an account',
     description:
-      'Changes the plan; in effect everywhere within a second, or 30 s if the announcement is lost.',
+      'Changes the plan. All processes apply the change within a second, or within 30 s if the announcement is lost.',
     args: [ACCOUNT, { name: 'plan', about: 'the plan', choices: PLANS }],
     options: CUSTOM,
     async run(admin, [account = '', plan = ''], values) {
@@ -82,10 +81,10 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['accounts', 'model'],
-    summary: 'choose the model of an account',
+    summary: 'set the model of an account',
     description:
-      'Chooses the model of the account: of new instances, and of others from their next ' +
-      'observation on, where the model takes over from theirs. `none` leaves all as they are.',
+      'Sets the model of new instances. An existing instance changes at its next observation, if ' +
+      'the model can continue from its state. `none`: every instance keeps its present model.',
     args: [ACCOUNT, { name: 'version', about: 'version of the model, or `none`' }],
     options: {},
     async run(admin, [account = '', version = '']) {
@@ -100,11 +99,12 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
     words: ['accounts', 'retention'],
     summary: 'set how long an account keeps history',
     description:
-      'Says how many days the account keeps history and drift, whatever its plan says; `none` keeps ' +
-      'them for ever, `plan` goes by the plan again. `ctl retention apply` deletes what is older.',
+      'Sets the days that the account keeps history and drift, instead of the retention of its ' +
+      'plan. `none` keeps them for ever, `plan` follows the plan again. `ctl retention apply` ' +
+      'deletes older rows.',
     args: [
       ACCOUNT,
-      { name: 'days|plan|none', about: 'days, `plan` for those of the plan, `none` for ever' },
+      { name: 'days|plan|none', about: 'days, `plan` to follow the plan, `none` for ever' },
     ],
     options: {},
     async run(admin, [account = '', choice = '']) {
@@ -117,8 +117,8 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   },
   oneCall(AccountView, (account) => accountTable([account]), {
     words: ['accounts', 'suspend'],
-    summary: 'refuse every call of an account',
-    description: 'Refuses every call of an account with 403.',
+    summary: 'suspend an account',
+    description: 'Suspends an account: every call is refused with 403.',
     request: { method: 'PUT', part: 'status', body: { status: 'suspended' } },
   }),
   oneCall(AccountView, (account) => accountTable([account]), {
@@ -131,21 +131,22 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   // Listed before `usage`, which would otherwise take `reset` as its argument.
   oneCall(UsageView, usageText, {
     words: ['usage', 'reset'],
-    summary: 'repair a month that a wrong clock set back',
+    summary: 'repair usage after a wrong clock',
     description:
-      'Moves a month that a wrong clock set back to the present month; changes nothing otherwise.',
+      'Moves usage to the present month if a wrong clock set the month back. Otherwise changes nothing.',
     request: { method: 'POST', part: 'usage/reset', body: {} },
   }),
   oneCall(MonthsView, monthsText, {
     words: ['usage', 'months'],
-    summary: 'show the cycles of the last months by day and key',
-    description: 'Shows the cycles of the present month and of the last twelve, by day and by key.',
+    summary: 'show cycles by month, day and key',
+    description:
+      'Shows the cycles of the present month and of the twelve months before, by day and by key.',
     request: { method: 'GET', part: 'usage/months' },
   }),
   oneCall(UsageView, usageText, {
     words: ['usage'],
-    summary: 'show what an account has used and has left',
-    description: 'Shows requests and cycles used, reserved and left.',
+    summary: 'show the usage of an account',
+    description: 'Shows requests and cycles: used, reserved and left.',
     request: { method: 'GET', part: 'usage' },
   }),
 ];
@@ -163,7 +164,7 @@ function planOf(plan: string, values: Values): object {
     return { plan, limits: { ...limits, ...most } };
   }
   if (requests === undefined && cycles === undefined && instances === undefined) return { plan };
-  throw new UsageError('only enterprise has numbers of its own');
+  throw new UsageError('only the plan enterprise takes limits');
 }
 
 function retentionOf(choice: string): Retention | null {
@@ -171,8 +172,8 @@ function retentionOf(choice: string): Retention | null {
   if (choice === 'none') return choice;
   const days = /^\d{1,9}$/.test(choice) ? Number(choice) : 0;
   if (days >= 1 && days <= RETENTION_DAYS_MAX) return days;
-  const words = `days from 1 to ${RETENTION_DAYS_MAX}, plan, or none`;
-  throw new UsageError(`a retention is ${words}, not ${JSON.stringify(choice)}`);
+  const words = `1 to ${RETENTION_DAYS_MAX} days, plan or none`;
+  throw new UsageError(`retention must be ${words}, not ${JSON.stringify(choice)}`);
 }
 
 async function everyAccount(admin: AdminClient): Promise<z.infer<typeof AccountsView>> {
@@ -205,8 +206,8 @@ function accountTable(accounts: z.infer<typeof AccountsView>): string {
 
 /** Legend below the table of `ctl usage`, for columns whose names are not clear. */
 const USAGE_LEGEND =
-  'Up to MARK may be granted without asking the journal again. Of the used cycles EXPIRED were\n' +
-  'reserved and never settled, and LOST may have been lost in crashes.';
+  'MARK: granted up to this count without another journal append. EXPIRED: used cycles,\n' +
+  'reserved and never settled. LOST: used cycles, perhaps lost in crashes.';
 
 function usageText(usage: z.infer<typeof UsageView>): string {
   const { requests_in_window, requests_per_minute, window_mark, window_resets_at } = usage;
@@ -253,7 +254,7 @@ export const USAGE_INSTANCES: ClusterCommand = {
   words: ['usage', 'instances'],
   summary: 'show the instances with the most cycles',
   description:
-    'Shows the 20 instances of an account with the most cycles of the present month, by the time of their observations.',
+    'Shows the 20 instances of an account with the most cycles in the present month. The time of an observation decides its month.',
   args: [ACCOUNT],
   options: {},
   silentMsMax: TIMEOUT_MS + SILENT_MS_MAX,
@@ -281,12 +282,12 @@ function textOf(month: string, { instances, ...used }: InstancesUsed): string {
   const rows = instances.map(({ id, name, cycles }) => [id, JSON.stringify(name), cycles]);
   const why =
     listed < total
-      ? `of ${counted(total, 'instance')} the ${listed} created last were looked at`
-      : 'there was no time to look at every instance';
+      ? `only the newest ${listed} of ${counted(total, 'instance')} were read`
+      : 'the time limit ended before every instance was read';
   return [
     rows.length === 0
-      ? `${month}: no instance has observed anything`
+      ? `${month}: no instance has observations`
       : `${month}\n\n${table(['INSTANCE', 'NAME', 'CYCLES'], rows)}`,
-    ...(isComplete ? [] : [`This may not be all: ${why}.`]),
+    ...(isComplete ? [] : [`The list may be incomplete: ${why}.`]),
   ].join('\n\n');
 }

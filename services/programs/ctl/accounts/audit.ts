@@ -14,9 +14,9 @@ export const AUDIT_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['audit', 'export'],
-    summary: 'write an audit trail as lines of JSON',
+    summary: 'write an audit trail as JSON lines',
     description:
-      'Writes the audit trail of an account to standard output, a line of JSON for each of its lines, oldest first, each with its hash.',
+      'Writes the audit trail of an account to standard output as JSON lines, oldest first, each with its hash.',
     args: [ACCOUNT],
     options: {},
     async run(admin, [account = ''], _values, { write, warn }) {
@@ -37,7 +37,7 @@ export const AUDIT_COMMANDS: readonly AccountCommand[] = [
     words: ['audit', 'verify'],
     summary: 'check the hashes of an audit trail',
     description:
-      'Recomputes the hash of every line of an audit trail and finds lines that were changed, are missing, or stand in another order; `--file` looks at what `ctl audit export` wrote, without a service.',
+      'Recomputes the hash of every line of an audit trail. Finds changed, missing and reordered lines. `--file` checks a file of `ctl audit export`, without a service.',
     args: [ACCOUNT],
     options: { file: { value: 'export', about: 'check this file, without a service' } },
     async run(admin, [account = ''], { file }) {
@@ -75,7 +75,9 @@ async function* pagesOf(
     const { lines, next } = await admin.ask(AuditLinesView, 'GET', path);
     if (lines.length > 0) yield lines;
     if (next === undefined) return;
-    if (next <= after) throw new CtlError(`the service goes on at line ${next}, behind ${after}`);
+    if (next <= after) {
+      throw new CtlError(`the service sent a wrong page: line ${next} follows line ${after}`);
+    }
     after = next;
   }
 }
@@ -88,7 +90,7 @@ function printed(account: string, { heads, findings, erased }: TrailCheck) {
   const data = { account, months: heads, findings, erased_months: erased };
   const rows = heads.map(({ month, lines, hash }: AuditHead) => [month, lines, hash]);
   const parts = [heads.length === 0 ? 'No lines.' : table(['MONTH', 'LINES', 'LAST HASH'], rows)];
-  if (erased.length > 0) parts.push(`Gone by retention: ${erased.join(', ')} and what was before.`);
+  if (erased.length > 0) parts.push(`Retention deleted ${erased.join(', ')} and earlier months.`);
   for (const { month, seq, text } of findings) parts.push(`${month} line ${seq}: ${text}`);
   if (findings.length === 0) parts.push(NO_FINDING);
   return { data, text: parts.join('\n'), exitCode: findings.length > 0 ? EXIT.differs : EXIT.done };
@@ -99,7 +101,7 @@ function printed(account: string, { heads, findings, erased }: TrailCheck) {
  * elsewhere proves the end.
  */
 const NO_FINDING =
-  'Every line is as it was written. Keep the last hash of each month elsewhere: it proves the end.';
+  'No line was changed. Keep the last hash of each month elsewhere: the hash proves the last line.';
 
 const LINE = /^(\{.*),"hash":"([\w-]{43})"\}$/;
 const PLACE = /^\{"account_id":"\w+","month":"(\d{4}-\d{2})","seq":(\d+),/;
@@ -116,7 +118,7 @@ class AuditFile {
     let number = 0;
     try {
       // A pipe could block forever, and its read would keep the process running.
-      if (!(await stat(this.#path)).isFile()) throw new Error('it is not a regular file');
+      if (!(await stat(this.#path)).isFile()) throw new Error('this is not a regular file');
       const input = createReadStream(this.#path);
       using _input = { [Symbol.dispose]: () => void input.destroy() };
       for await (const text of createInterface({ input })) {
@@ -136,7 +138,7 @@ class AuditFile {
     const [, body, hash] = LINE.exec(text) ?? [];
     const [, month, seq] = PLACE.exec(text) ?? [];
     if (body === undefined || hash === undefined || month === undefined) {
-      throw new CtlError(`${this.#path}: line ${number} is none of an exported audit trail`);
+      throw new CtlError(`${this.#path}: line ${number} is not a line of an exported audit trail`);
     }
     return { month, line: { seq: Number(seq), text: `${body}}`, hash } };
   }
@@ -209,9 +211,9 @@ class TrailCheck {
       // written.
       const isSame = last.lines > previous.lines || last.hash === previous.hash;
       if (!isSame || last.lines < previous.lines)
-        this.#found(month, 'the month before was changed');
+        this.#found(month, 'the previous month was changed');
     } else if (previous.month >= this.#keptFrom) {
-      this.#found(month, `the month before, ${previous.month}, is missing`);
+      this.#found(month, `the previous month, ${previous.month}, is missing`);
     } else this.erased.push(previous.month);
   }
 

@@ -36,21 +36,21 @@ const IDLE_PASSES_MAX = 5;
 const PAUSE_MS = 1_000;
 
 /** Confirms that no work remains for the operator. Source: decision 232. */
-const LEFT_TEXT = 'Nothing is left to do: the last of it leaves the journals within 155 s.';
+const LEFT_TEXT = 'No more steps are needed: the journals delete the last records within 155 s.';
 
 const QUESTION = {
   what: 'The id of the account',
   purpose: 'to delete it',
-  otherwise: 'that is another id: nothing has been deleted',
+  otherwise: 'the id does not match: nothing was deleted',
 } as const;
 
 /** `ctl accounts delete`: deletes an account and all its data. */
 export const DELETE_ACCOUNT: ClusterCommand = {
   kind: 'cluster',
   words: ['accounts', 'delete'],
-  summary: 'delete an account for good',
+  summary: 'delete an account permanently',
   description:
-    'Revokes all keys of an account at once, deletes its instances and then the account with its members, for good; takes two minutes or more, and goes on where it was stopped when it is run again.',
+    'Revokes all keys of an account at once, then deletes its instances, its members and the account permanently. Takes two minutes or more. After an interruption, run the command again: the deletion continues.',
   args: [ACCOUNT],
   options: { yes: YES },
   silentMsMax: SETTLED_MS + SILENT_MS_MAX,
@@ -75,8 +75,8 @@ export const DELETE_ACCOUNT: ClusterCommand = {
     const data = { id, status: 'deleted', instances_deleted: instances };
     const text =
       found === 'deleted'
-        ? `Account ${id} was deleted before.`
-        : `Account ${id} is deleted, and ${counted(instances, 'instance')} with it.\n${LEFT_TEXT}`;
+        ? `Account ${id} was already deleted.`
+        : `Account ${id} and ${counted(instances, 'instance')} are deleted.\n${LEFT_TEXT}`;
     return { data, text };
   },
 };
@@ -91,11 +91,11 @@ async function deleted(
   const { clock } = ports;
   acting.announce(accountId);
   const shutOutMs = clock.monotonicMs();
-  report('every key is revoked');
+  report('all keys are revoked');
   const first = await emptied(ports, acting, accountId, report);
   const leftMs = shutOutMs + SETTLED_MS - clock.monotonicMs();
   if (leftMs > 0) {
-    report(`waiting ${Math.ceil(leftMs / 1_000)} s for calls that were under way`);
+    report(`waiting ${Math.ceil(leftMs / 1_000)} s for calls in progress`);
     await sleep(clock, leftMs);
   }
   return first + (await emptied(ports, acting, accountId, report));
@@ -136,8 +136,10 @@ async function emptied(
 }
 
 function notEmptied(left: number, refusal: unknown): CtlError {
-  const why = refusal instanceof Error ? refusal.message : 'no engine knows them';
-  return new CtlError(`${left} instances are left (${why}): run it again`, { cause: refusal });
+  const why = refusal instanceof Error ? refusal.message : 'no engine has these instances';
+  return new CtlError(`${left} instances could not be deleted (${why}): run the command again`, {
+    cause: refusal,
+  });
 }
 
 /**

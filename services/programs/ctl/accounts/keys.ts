@@ -16,9 +16,9 @@ import {
 import { readNetwork } from '#stdlib/network';
 
 /** Hint below a new key. */
-const KEEP_TEXT = 'Keep it: it is not shown again.';
+const KEEP_TEXT = 'Store the key now: the key is not shown again.';
 
-const IN_EFFECT = 'in effect everywhere within a second, or 30 s if the announcement is lost.';
+const IN_EFFECT = 'the change applies within a second, or within 30 s if the announcement is lost.';
 
 /** Syntax of a scope. `full` reads and changes; `audit` and `billing` are separate rights. */
 const SCOPES = 'full|read|audit|billing,…';
@@ -28,20 +28,21 @@ export const KEY_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['keys', 'create'],
-    summary: 'make a key and print it once',
+    summary: 'create a key and print the key once',
     description:
-      'Makes a key and prints it once; only its digest and the last 4 characters of its secret are ' +
-      'stored. `--networks` binds it to up to 20 addresses and networks, separated by commas.',
+      'Creates a key and prints the key once. The store holds only the digest and the last 4 ' +
+      'characters of the secret. `--networks` limits the key to up to 20 addresses and networks, ' +
+      'separated by commas.',
     args: [ACCOUNT],
     options: {
-      name: { value: 'text', about: 'what the key is called, up to 64 characters' },
+      name: { value: 'text', about: 'name of the key, up to 64 characters' },
       scope: {
         value: SCOPES,
-        about: 'what the key may do (full unless named)',
+        about: 'what the key may do (default full)',
         faultOf: scopeFaultOf,
       },
       expires: {
-        ...{ value: 'time', about: 'when the key ends, as 2027-01-31T00:00:00Z' },
+        ...{ value: 'time', about: 'when the key expires, such as 2027-01-31T00:00:00Z' },
         faultOf: timeFaultOf,
       },
       networks: {
@@ -64,16 +65,15 @@ export const KEY_COMMANDS: readonly AccountCommand[] = [
     words: ['keys', 'list'],
     summary: 'list the keys of an account',
     description:
-      'Shows the keys of an account by id and name, with scope, status, the networks they are bound ' +
-      'to, when, from where and by what program they were used last, and what is worth a look; ' +
-      'never the key itself.',
+      'Shows id, name, scope, status and allowed networks of each key, time, address and program ' +
+      'of the last use, and warnings; never the key itself.',
     request: { method: 'GET', part: 'keys' },
   }),
   {
     kind: 'account',
     words: ['keys', 'rename'],
-    summary: 'give a key another name',
-    description: 'Gives a key another name.',
+    summary: 'rename a key',
+    description: 'Renames a key.',
     args: [ACCOUNT, KEY_ID, { name: 'name', about: 'the new name, up to 64 characters' }],
     options: {},
     async run(admin, [account = '', key = '', name = '']) {
@@ -84,8 +84,8 @@ export const KEY_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',
     words: ['keys', 'scope'],
-    summary: 'give a key another scope',
-    description: `Gives a key another scope; ${IN_EFFECT}`,
+    summary: 'change the scope of a key',
+    description: `Changes the scope of a key; ${IN_EFFECT}`,
     args: [ACCOUNT, KEY_ID, { name: SCOPES, about: 'the new scope', faultOf: scopeFaultOf }],
     options: {},
     async run(admin, [account = '', key = '', scope = '']) {
@@ -99,13 +99,13 @@ export const KEY_COMMANDS: readonly AccountCommand[] = [
     words: ['keys', 'rotate'],
     summary: 'replace a key by a new one',
     description:
-      'Makes a key that takes the place of another one, with its name, scope, networks and length ' +
-      'of life, and prints it once. The other one works for the grace period more (24 h unless ' +
-      `named), without one it is revoked: ${IN_EFFECT}`,
+      'Creates a key with the name, scope, networks and lifetime of the old key, and prints the ' +
+      'new key once. The old key works until the grace period ends (default 24 h). With ' +
+      `\`--grace 0\` the old key is revoked; ${IN_EFFECT}`,
     args: [ACCOUNT, KEY_ID],
     options: {
       grace: {
-        ...{ value: 'time', about: 'how long the old key still works (24h unless named)' },
+        ...{ value: 'time', about: 'how long the old key still works (default 24h)' },
         choices: Object.keys(GRACE_MS),
       },
     },
@@ -117,16 +117,11 @@ export const KEY_COMMANDS: readonly AccountCommand[] = [
   oneChange(
     'POST',
     'disable',
-    'refuse a key until it is enabled',
-    `Refuses a key until it is enabled; ${IN_EFFECT}`,
+    'disable a key',
+    `Disables a key until \`ctl keys enable\`; ${IN_EFFECT}`,
   ),
-  oneChange(
-    'POST',
-    'enable',
-    'let a disabled key in again',
-    `Lets a disabled key in again; ${IN_EFFECT}`,
-  ),
-  oneChange('DELETE', 'revoke', 'revoke a key for good', `Revokes a key; ${IN_EFFECT}`),
+  oneChange('POST', 'enable', 'enable a disabled key', `Enables a disabled key; ${IN_EFFECT}`),
+  oneChange('DELETE', 'revoke', 'revoke a key permanently', `Revokes a key; ${IN_EFFECT}`),
 ];
 
 /** Fault in the expiry of a key. A time in the past is refused: nobody could use the key. */
@@ -139,7 +134,7 @@ function timeFaultOf(text: string): string | undefined {
 function networksFaultOf(text: string): string | undefined {
   const networks = text.split(',');
   const wrong = networks.find((one) => readNetwork(one) === undefined);
-  if (wrong !== undefined) return `has ${JSON.stringify(wrong)}, which is no address and no CIDR`;
+  if (wrong !== undefined) return `has ${JSON.stringify(wrong)}, which is no address or CIDR`;
   const most = `must name at most ${KEY_NETWORKS_MAX} networks`;
   return networks.length > KEY_NETWORKS_MAX ? most : undefined;
 }

@@ -47,7 +47,7 @@ export const LIST_USERS: ClusterCommand = {
   words: ['users', 'list'],
   summary: 'list members and invitations of an account',
   description:
-    'Shows the members of an account with their roles and whether they have a second factor, and its open invitations.',
+    'Shows the members of an account with role and second factor, and the open invitations.',
   args: [ACCOUNT],
   options: {},
   async run(ports, [account = '']) {
@@ -124,18 +124,16 @@ type RemovedPerson = { readonly stored: StoredUser | undefined; readonly email: 
 export const REMOVE_USER: ClusterCommand = {
   kind: 'cluster',
   words: ['users', 'remove'],
-  summary: 'remove a person for good',
+  summary: 'remove a person permanently',
   description:
-    'Removes a person for good, by email or user id: ends their sessions, takes them out of every account and their open invitations back, and frees the email. The last owner of an account goes only with `--yes`; goes on where it was stopped when it is run again.',
+    'Removes a person permanently, by email or user id: ends all sessions and memberships, withdraws open invitations, and frees the email. Removes the last owner of an account only with `--yes`. After an interruption, run the command again.',
   args: [{ name: 'email|user', about: 'email or user id of the person' }],
   options: { yes: YES },
   async run(ports, [named = ''], { yes = false }, terminal) {
     const person = await personNamed(ports, named);
     const traces = await tracesOf(ports, person);
     if (person.stored === undefined && traces.length === 0) {
-      throw new NotFoundError(
-        `no user has the email "${person.email}", and no invitation is open for it`,
-      );
+      throw new NotFoundError(`no user and no open invitation has the email "${person.email}"`);
     }
     const { email } = person;
     if (!yes) {
@@ -160,7 +158,7 @@ export const REMOVE_USER: ClusterCommand = {
   },
 };
 
-const NOTHING_REMOVED = 'that is another email: nothing has been removed';
+const NOTHING_REMOVED = 'the email does not match: nothing was removed';
 
 async function personNamed(ports: ClusterPorts, named: string): Promise<RemovedPerson> {
   const { people } = ports;
@@ -196,7 +194,7 @@ async function userWith(
   if (found.length <= 1) return found[0];
   const which = found.map(({ user }) => user.id).toSorted();
   throw new CtlError(
-    `several users have the email "${email}": name one by id, ${which.join(', ')}`,
+    `several users have the email "${email}": name the user by id: ${which.join(', ')}`,
   );
 }
 
@@ -246,7 +244,7 @@ function assertNoLastOwner(email: string, traces: readonly Trace[]): void {
   if (orphaned.length === 0) return;
   const accounts = `${orphaned.length === 1 ? 'account' : 'accounts'} ${orphaned.join(', ')}`;
   throw new CtlError(
-    `${email} is the last owner of ${accounts}: --yes removes them all the same, and ctl users setup-link lets another owner in`,
+    `${email} is the last owner of ${accounts}: --yes removes the person anyway; then make a new owner with "ctl users setup-link"`,
   );
 }
 
@@ -300,7 +298,9 @@ async function removed(
   // The conditional delete fails if the user has joined another account meanwhile
   // (`console/people/entry`).
   if (stored !== undefined && !(await people.users.remove(stored))) {
-    throw new CtlError(`${email} has changed or joined an account just now: run it again`);
+    throw new CtlError(
+      `user ${email} changed or joined an account meanwhile: run the command again`,
+    );
   }
 }
 
@@ -344,16 +344,16 @@ function textOf(done: {
   const { user, email, accounts, invitations, accounts_without_owner: orphaned } = done;
   const who =
     user === null ? `No user had the email ${email}` : `User ${user} (${email}) is removed`;
-  const back = `${counted(invitations, 'invitation')} taken back`;
-  const where = accounts.length === 0 ? '' : ` Accounts concerned: ${accounts.join(', ')}.`;
+  const back = `${counted(invitations, 'invitation')} withdrawn`;
+  const where = accounts.length === 0 ? '' : ` Accounts affected: ${accounts.join(', ')}.`;
   const next = orphaned.map(
-    (id) => `\nAccount ${id} has no owner now: ctl users setup-link ${id} lets one in.`,
+    (id) => `\nAccount ${id} has no owner now. Invite one: ctl users setup-link ${id}`,
   );
   const keys = done.keys_to_decide;
   const made =
     keys.length === 0
       ? ''
-      : `\nKeys that the person made go on working, rotate or revoke them: ${keys.join(', ')}`;
+      : `\nThese keys of the person still work. Rotate or revoke them: ${keys.join(', ')}`;
   return `${who}; ${back}.${where}${made}${next.join('')}`;
 }
 
@@ -367,7 +367,7 @@ export const SETUP_LINK: ClusterCommand = {
   words: ['users', 'setup-link'],
   summary: 'print the link for the first owner of an account',
   description:
-    'Prints a link by which the first owner of an account signs up in the console; good once, for 24 hours, and only while the account has no owner.',
+    'Prints the set-up link with which the first owner of an account signs up in the console. The link works once, for 24 hours, while the account has no owner.',
   args: [ACCOUNT],
   options: {},
   async run(ports, [account = '']) {
@@ -376,7 +376,7 @@ export const SETUP_LINK: ClusterCommand = {
       throw new NotFoundError(`there is no account "${account}"`);
     }
     if (consoleOrigin === undefined) {
-      throw new CtlError('SERVICE_CONSOLE_ORIGIN: where people reach the console');
+      throw new CtlError('SERVICE_CONSOLE_ORIGIN is not set: set it to the address of the console');
     }
     if (hasOwner(await people.members.find(account))) throw ownedAlready(account);
     const making = { members: people.members, clock, randomness: systemRandomness };
@@ -390,5 +390,7 @@ export const SETUP_LINK: ClusterCommand = {
 };
 
 function ownedAlready(account: string): CtlError {
-  return new CtlError(`account ${account} has an owner, who invites others in the console`);
+  return new CtlError(
+    `account ${account} has an owner already: owners invite members in the console`,
+  );
 }
