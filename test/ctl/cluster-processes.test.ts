@@ -109,7 +109,7 @@ running(
     assert.equal([moved.memory.version, moved.epoch > 1], [5, true]);
     const verified = await ctl('verify', id);
     assert.is(verified.code, 0, verified.out);
-    assert.match(verified.out, /come to the head, bit for bit/);
+    assert.match(verified.out, /gives the head, bit for bit/);
     run.child.kill('SIGTERM');
     assert.is(await run.ended, 0, run.stderr());
     assert.match((await ctl('journal', owner)).out, new RegExp(`^${owner} .* yes +0$`, 'm'));

@@ -53,7 +53,7 @@ for (const [argv, text] of [
   [['copy', '--from', 'sqlite:a', '--to', 'sqlite:a'], /^--from and --to both name sqlite:a$/],
   [
     ['copy', '--from', 'cassandra', '--to', 'sqlite:a', '--secret-file', 'x'],
-    /^sqlite:a has no secret of its own: its processes were given one$/,
+    /^sqlite:a has no generated secret: omit --secret-file/,
   ],
 ] as const) {
   refused(`for ${argv.slice(1).join(' ')}`, async () => {
@@ -87,7 +87,7 @@ refused('for a source whose nodes run, and does not stop them', async () => {
   await using target = await emptyInstallation();
   assert.is(
     await refusal(growing, there(target)),
-    'sqlite:a is being served by the process at e1:1: stop it first',
+    'the process at e1:1 serves sqlite:a: stop the process first',
   );
   assert.is(await journals.isSealed(DEAD.engine), false);
 });
@@ -105,7 +105,7 @@ refused('when a node starts at the source meanwhile', async () => {
     },
   };
   await using target = await emptyInstallation();
-  assert.match(await refusal(beginning, there(target)), /^sqlite:a was served while it was copied/);
+  assert.match(await refusal(beginning, there(target)), /^a process served sqlite:a /);
 });
 
 refused('for a target of another cluster', async () => {
@@ -113,7 +113,7 @@ refused('for a target of another cluster', async () => {
   await target.joinEngine('a');
   assert.is(
     await refusal(source(), there(target)),
-    "cassandra:b is not empty, and no copy of this: it is another cluster's",
+    'cassandra:b is not empty: it has the data of another cluster; use an empty place',
   );
 });
 
@@ -122,7 +122,7 @@ refused('for a target with another number of shards', async () => {
   await target.stores.shards.fixCount('engine', 64);
   assert.is(
     await refusal(source(), there(target)),
-    'cassandra:b was made with 64 shards of the engines, and the source with 8: copy it to an empty place',
+    'cassandra:b has 64 shards for engines, the source has 8: copy to an empty place',
   );
 });
 
@@ -134,7 +134,7 @@ refused('for a complete copy that has been served since', async () => {
   await shards.change({ service: 'engine', shard: 3, from, owner: 'e9' });
   assert.match(
     await refusal(source(), there(target)),
-    /^cassandra:b has been served, or its source/,
+    /^a process served cassandra:b or its source/,
   );
 });
 
@@ -146,7 +146,8 @@ refused('for a target with an account that the source does not have', async () =
   const found = await accounts.find(OTHER_ID);
   assert.ok(found);
   await accounts.create({ ...found.account, id: 'Acc0unt00003' });
-  assert.is(await refusal(source(), there(target)), 'account Acc0unt00003 is at the target alone');
+  const expected = 'account Acc0unt00003 exists only at the target';
+  assert.is(await refusal(source(), there(target)), expected);
 });
 
 refused('for an account that has changed at the target', async () => {
@@ -260,7 +261,7 @@ differing('between head and rows on both sides is copied and reported', async ()
   const { code, out } = await copy(source(), there(target));
   assert.is(code, 3);
   const last = out.split('\n').at(-1) ?? '';
-  assert.match(last, /^Both sides are equal, but of 1 the head and the rows differ/);
+  assert.match(last, /^Both sides are equal, but 1 instance on both have a head that contradicts/);
   assert.ok(last.includes(IDS.long));
   assert.is((await target.stores.accounts.find(ACCOUNT_ID))?.account.status, 'suspended');
 });

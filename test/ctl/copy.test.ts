@@ -38,9 +38,9 @@ whole('reports its counts, and that both sides are equal', async () => {
   const { code, out, err } = await copy(source(), seenBy('cassandra:b', target));
   assert.equal([code, err], [0, '']);
   assert.equal(out.split('\n'), [
-    'sqlite:a is at cassandra:b: 2 accounts, 2 users, 4 instances, 764 observations, 737 drift events,',
+    'Copied sqlite:a to cassandra:b: 2 accounts, 2 users, 4 instances, 764 observations, 737 drift events,',
     '2 stored answers, 1 marker of deleted instances, 87 records of journals.',
-    'Both sides are equal, and on both every head follows from its rows, those of the journals applied.',
+    'Both sides are equal. On both sides the replay of rows and journals gives every head.',
   ]);
 });
 
@@ -83,7 +83,7 @@ whole(
       );
     }
     assert.equal(target.bugs, []);
-    assert.match(await ctlOn(target).text('verify', IDS.long), /come to the head, bit for bit/);
+    assert.match(await ctlOn(target).text('verify', IDS.long), /gives the head, bit for bit/);
   },
 );
 
@@ -97,7 +97,7 @@ whole('that is run again writes nothing, and compares everything again', async (
   });
   const { code, out } = await copy(source(), noting);
   assert.is(code, 0);
-  assert.match(out, /^5 instances of them were there from an earlier try\.$/m);
+  assert.match(out, /^An earlier run had copied 5 instances of them\.$/m);
   assert.match(out, /^Both sides are equal/m);
   // These calls only read.
   const asking = ['accounts.changeKeys', 'shards.fixCluster', 'shards.fixCount'];

@@ -268,11 +268,11 @@ wrong(
         /'write' is invalid. It must be full\|read\|audit\|billing/,
       ],
       [2, ['keys', 'create', service.id, '--expires', 'tomorrow'], /must be a time such as/],
-      [2, ['keys', 'create', service.id, '--networks', '::1,all'], /"all", which is no address or CIDR/],
+      [2, ['keys', 'create', service.id, '--networks', '::1,all'], /"all", which is no address/],
       [4, ['keys', 'revoke', service.id, '../..'], /no DELETE|no such/],
       [4, ['usage', 'Nobody000001'], /there is no such account/],
       [2, ['accounts', 'list', '--admin', 'nonsense'], /--admin takes an address/],
-      [2, ['accounts', 'list', '--timeout', '0'], /must be seconds from 1 to 86400/],
+      [2, ['accounts', 'list', '--timeout', '0'], /must be 1 to 86400 seconds/],
       [2, ['copy', '--from', 'sqlite:a'], /required option '--to <place>' not specified/],
       [2, ['copy', '--from', 'sqlite', '--to', 'disk:b'], /must be sqlite:<file> or cassandra/],
     ];

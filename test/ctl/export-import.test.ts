@@ -57,12 +57,12 @@ lines('to a file is readable by its owner only, and never overwrites another fil
   const { code, out } = await ctl(['export', ACCOUNT_ID, '--file', path], { cluster: from.ports });
   assert.is(code, 0);
   assert.match(out, /a\.ndjson: 4 instances, 764 observations, \d+ drift events\.$/m);
-  assert.match(out, /^Where it goes: ctl import .*a\.ndjson$/m);
+  assert.match(out, /^Next, at the target: ctl import .*a\.ndjson$/m);
   const end = (await textOf(path)).trimEnd().split('\n').at(-1);
   assert.match(end ?? '', /^{"kind":"end"/);
   const again = await ctl(['export', ACCOUNT_ID, '--file', path], { cluster: from.ports });
   assert.is(again.code, 1);
-  assert.match(again.err, /a\.ndjson is there already/);
+  assert.match(again.err, /a\.ndjson exists already/);
 });
 
 lines('to a file that another command writes is refused, and leaves it unchanged', async () => {
@@ -72,7 +72,7 @@ lines('to a file that another command writes is refused, and leaves it unchanged
   await writeFile(`${path}.part`, 'begun');
   const { code, err } = await ctl(['export', ACCOUNT_ID, '--file', path], { cluster: from.ports });
   assert.is(code, 1);
-  assert.match(err, /a\.ndjson\.part is there already: .* then remove it$/);
+  assert.match(err, /a\.ndjson\.part exists already: .* remove the file$/);
   assert.is(await textOf(`${path}.part`), 'begun');
 });
 
@@ -169,7 +169,7 @@ imported('answers as at its source, with its keys, and is verified', async () =>
   await using to = await target();
   const { code, out, err } = await importOf(to, await exportOf(from));
   assert.is(code, 0, err);
-  assert.match(out, /^Account Acc0unt00001 is here: 4 instances, 764 observations, \d+ drift/m);
+  assert.match(out, /^Account Acc0unt00001 is imported: 4 instances, 764 observations, \d+ drift/m);
   const found = await to.stores.accounts.find(ACCOUNT_ID);
   assert.equal(found, { account: ACCOUNT, keys: KEYS });
   await using engine = engineOn(from);
@@ -183,7 +183,7 @@ imported('answers as at its source, with its keys, and is verified', async () =>
       );
     }
   }
-  assert.match(await ctlOn(to).text('verify', IDS.long), /come to the head, bit for bit/);
+  assert.match(await ctlOn(to).text('verify', IDS.long), /gives the head, bit for bit/);
   assert.equal(to.bugs, []);
 });
 

@@ -183,10 +183,10 @@ broken('is reported when a row is lost, repeated or out of order', async () => {
   const without = (ordinal: number) => (life: Life) => ({
     rows: life.rows.filter((row) => row.ordinal !== ordinal),
   });
-  assert.match(await differencesAfter(without(4)), /row 4 is not there; row 5 stands in its place/);
+  assert.match(await differencesAfter(without(4)), /row 4 is missing; row 5 follows/);
   assert.match(await differencesAfter(without(12)), /11 rows are stored; the head counts 12/);
   const shifted = (life: Life) => withRow(life, 5, { cycle: 4 });
-  assert.match(await differencesAfter(shifted), /row 5 is cycle 4, where 5 belongs/);
+  assert.match(await differencesAfter(shifted), /row 5 is cycle 4, not 5/);
   const ahead = (life: Life) => withRow(life, 5, { generation: 2 });
   assert.match(await differencesAfter(ahead), /row 5 is of generation 2, after 1/);
 });

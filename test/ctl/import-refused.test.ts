@@ -65,7 +65,7 @@ refused('when the file is truncated at any position', async () => {
     const text = lines.slice(0, count).map((line) => `${line}\n`);
     assert.match(
       await refusal(text.join('')),
-      /: the file is cut off: the last line is not there$/,
+      /: the file is cut off: the last line is missing$/,
     );
   }
   for (let place = 1; place < PLACES; place += 1) {
@@ -88,7 +88,7 @@ refused('when one byte is changed', async () => {
 
 refused('when the file repeats an export, or contains two of them', async () => {
   const lines = linesOf(written).length;
-  const behind = `ctl: FILE, line ${lines}: the file goes on behind its end`;
+  const behind = `ctl: FILE, line ${lines}: the file has more lines after the last line`;
   assert.is(await refusal(written + written), behind);
   assert.is(await refusal(`${written}\n`), behind);
 });
@@ -105,7 +105,7 @@ refused('when it is of another version, or not an export', async () => {
   const { err } = await ctl(['import', '/nowhere/at/all'], { cluster: to.ports });
   assert.is(err, 'ctl: /nowhere/at/all cannot be read: ENOENT');
   const nothing = await ctl(['import', '/dev/null'], { cluster: to.ports });
-  assert.is(nothing.err, 'ctl: /dev/null is not a file, and is read twice');
+  assert.is(nothing.err, 'ctl: /dev/null is not a regular file: the import reads the file twice');
 });
 
 refused('when a field is wrong, and names the line and the field', async () => {
@@ -124,7 +124,7 @@ refused('when a field is wrong, and names the line and the field', async () => {
     await wrong('observation', { context: '[]' }),
     /line \d+: context: must be an object/,
   );
-  assert.match(await wrong('drift', { deviation: '{' }), /line \d+: deviation: not the JSON/);
+  assert.match(await wrong('drift', { deviation: '{' }), /line \d+: deviation: unexpected JSON/);
   assert.match(await wrong('drift', { level: 'D0' }), /line \d+: level: /);
 });
 
@@ -164,10 +164,10 @@ refused('when a text or a number is not accepted by the API', async () => {
   assert.match(await wrong('instance', { description: 'x'.repeat(2_001) }), /on: is longer/);
   assert.match(
     await wrong('account', { plan: 'pro', cycles_per_month: 500_001 }),
-    /above those of the plan/,
+    /exceed the limits of the plan/,
   );
   const second = written.replace('"kind":"instance",', '"kind":"instance","version":1,');
-  assert.match(await refusal(second), /line 6: a key stands twice$/);
+  assert.match(await refusal(second), /line 6: duplicate JSON key$/);
   assert.match(await refusal(`{"a":${deep}}\n`), /line 1: this nests too deep$/);
 });
 
@@ -193,9 +193,9 @@ refused('when a head does not follow from its rows', async () => {
     model.writeDoubleLE(0.5, OFFSET.cycle * Float64Array.BYTES_PER_ELEMENT);
     return { ...line, model: model.toString('base64') };
   });
-  assert.match(spoilt, /line 6: inst_\w+ does not follow from its rows: cycle is 0\.5; the replay/);
+  assert.match(spoilt, /line 6: inst_\w+ contradicts its rows: cycle is 0\.5; the replay/);
   const stronger = await wrong('observation', (line) => ({ ...line, signal: 0.25 }));
-  assert.match(stronger, /line \d+: inst_\w+ does not follow from its rows: /);
+  assert.match(stronger, /line \d+: inst_\w+ contradicts its rows: /);
   const other = await wrong('instance', (line) => ({ ...line, model_version: '0.1' }));
   assert.match(other, /line 6: inst_\w+ needs model 0\.1; this program has 1\.0$/);
 });
@@ -223,17 +223,18 @@ refused('when rows are missing, repeated or in another order', async () => {
   const row = body.findIndex((line) => line.startsWith('{"kind":"observation"'));
   const fewer = { ...end, observations: end.observations - 1 };
   const counted = { ...end, observations: 1 };
-  assert.match(await refusal(closed(body, counted)), /observations: 1 are counted, 764 are there/);
-  assert.match(await refusal(closed(without(row), fewer)), /row 1 is not there; row 2 stands/);
+  const wrong = /observations: the last line says 1, the file has 764/;
+  assert.match(await refusal(closed(body, counted)), wrong);
+  assert.match(await refusal(closed(without(row), fewer)), /row 1 is missing; row 2 follows/);
   const swapped = [...body];
   [swapped[row], swapped[row + 1]] = [body[row + 1] ?? '', body[row] ?? ''];
-  assert.match(await refusal(closed(swapped, end)), /row 1 is not there/);
+  assert.match(await refusal(closed(swapped, end)), /row 1 is missing/);
   const drift = body.findIndex((line) => line.startsWith('{"kind":"drift"'));
   const less = { ...end, drift_events: end.drift_events - 1 };
   assert.match(await refusal(closed(without(drift), less)), /drift event 2 does not come after 0/);
   const orphan = [...body, body[row] ?? ''];
   const more = { ...end, observations: end.observations + 1 };
-  assert.match(await refusal(closed(orphan, more)), /a line of kind observation stands here/);
+  assert.match(await refusal(closed(orphan, more)), /unexpected line of kind observation/);
 });
 
 const taken = suite('an import is refused');
@@ -242,7 +243,7 @@ taken('when the account exists already, with the same or other content', async (
   await using fresh = await target();
   assert.is((await importOf(fresh, written)).code, 0);
   const { code, err } = await importOf(fresh, written);
-  const text = 'is here already (suspended): nothing has been imported';
+  const text = 'exists already (suspended): nothing was imported';
   assert.equal([code, err], [1, `ctl: account ${ACCOUNT_ID} ${text}`]);
 });
 
@@ -253,7 +254,7 @@ taken('when an instance exists under another account', async () => {
   await storeOne(fresh.stores.instances, IDS.long, { head, ...rows });
   const { code, err } = await importOf(fresh, written);
   assert.is(code, 1);
-  assert.match(err, /line \d+: inst_00000000000000a4 is here already, of another account$/);
+  assert.match(err, /line \d+: inst_00000000000000a4 exists already in another account$/);
   assert.is(await fresh.stores.accounts.find(ACCOUNT_ID), undefined);
   assert.equal(await fresh.stores.listings.load(ACCOUNT_ID), []);
 });
@@ -265,10 +266,8 @@ taken('when the account was deleted here', async () => {
   await accounts.beginDeletion(ACCOUNT_ID, 1);
   await accounts.endDeletion(ACCOUNT_ID);
   const { code, err } = await importOf(fresh, written);
-  assert.equal(
-    [code, err],
-    [1, `ctl: account ${ACCOUNT_ID} was deleted here, and an id is never used twice`],
-  );
+  const text = 'was deleted here: the id of a deleted account cannot be imported';
+  assert.equal([code, err], [1, `ctl: account ${ACCOUNT_ID} ${text}`]);
 });
 
 taken('when no engine has ever been started', async () => {

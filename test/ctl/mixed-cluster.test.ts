@@ -44,7 +44,7 @@ mixed('drains a limiter, and asks which node if an engine has the same name', as
   await limiting(cluster, { a: 4, m: 4 });
   assert.match(
     await ctlOn(cluster).refusal('drain', 'a'),
-    /an engine and a limiter are called "a": add --service/,
+    /an engine and a limiter have the name "a": add --service/,
   );
   const drained = await ctlOn(cluster).data('drain', 'a', '--service', 'limiter');
   const { service, node, address, shards_left } = drained;

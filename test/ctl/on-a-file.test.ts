@@ -70,7 +70,7 @@ beside('shows the content of the file, and names the process to changing command
   id = await observed(run);
   const nodes = await text('nodes');
   assert.match(nodes, /engine /);
-  assert.match(nodes, /What its process serves is shown at \/cluster of its admin port\.$/m);
+  assert.match(nodes, /shows the served state at \/cluster\.$/m);
   assert.match(await text('users', 'list', ACCOUNT), /USER/);
   for (const words of [['accounts', 'delete', ACCOUNT, '--yes'], ['vacuum']]) {
     const { code, err } = await ctlOn(path, ...words);
@@ -79,20 +79,20 @@ beside('shows the content of the file, and names the process to changing command
     assert.match(err, new RegExp(`^ctl: [^\\n]*${said}\\n$`));
   }
   const drained = await ctlOn(path, 'drain', 'engine');
-  assert.match(drained.err, /has no other to move shards to/);
-  // Killed, so that its tail remains for the next process.
+  assert.match(drained.err, /has no other node to move shards to/);
+  // Killed, so that its tail is for the next to take over.
   run.child.kill('SIGKILL');
   await run.ended;
 });
 
 const alone = suite('ctl on a file that no process serves');
 
-alone('reads the file, and starts an engine for commands that need one', async () => {
-  assert.match((await ctlOn(path, 'instance', id)).err, /what is new is stored within two minutes/);
+alone('reads it, and serves it itself for what asks an engine', async () => {
+  assert.match((await ctlOn(path, 'instance', id)).err, /a running service stores new data/);
   const [{ incarnation }] = JSON.parse(await text('nodes', '--json'));
   assert.match(await text('journal', incarnation), `created "Ada" for ${ACCOUNT}`);
   assert.match(await text('usage', 'instances', ACCOUNT), new RegExp(`${id} +"Ada" +1`));
-  assert.match(await text('verify', id), /come to the head, bit for bit/);
+  assert.match(await text('verify', id), /gives the head, bit for bit/);
   assert.match(await text('instance', id), /observations +1/);
 });
 
@@ -107,9 +107,9 @@ moved('is moved to another file, and deleted here', async () => {
   await end(made);
   const imported = await ctlOn(other, 'import', exported);
   assert.is(imported.code, 0, imported.err);
-  assert.match((await ctlOn(other, 'verify', id)).out, /come to the head, bit for bit/);
+  assert.match((await ctlOn(other, 'verify', id)).out, /gives the head, bit for bit/);
 
-  assert.match(await text('accounts', 'delete', ACCOUNT, '--yes'), /and 1 instance with it/);
+  assert.match(await text('accounts', 'delete', ACCOUNT, '--yes'), /and 1 instance are deleted/);
   assert.match(await text('instance', id), /deleted/);
   const again = await ctlOn(path, 'export', ACCOUNT, '--file', join(folder, 'none'));
   assert.match(again.err, /there is no account/);

@@ -219,10 +219,10 @@ after('a changed row, floor or head is reported', async () => {
   };
   const withFloor = (change: Partial<Floor>) =>
     differences({ ...head, floor: { ...floor, ...change } });
-  assert.match(await differences(head, rows.slice(1)), /row 7 is not there; row 8 stands/);
+  assert.match(await differences(head, rows.slice(1)), /row 7 is missing; row 8 follows/);
   assert.match(await differences(head, rows.slice(0, -1)), /6 rows are stored; the head counts 7/);
-  assert.match(await withFloor({ history: 5 }), /row 6 is not there; row 7 stands/);
-  assert.match(await withFloor({ cycle: 4 }), /row 7 is cycle 7, where 5 belongs/);
+  assert.match(await withFloor({ history: 5 }), /row 6 is missing; row 7 follows/);
+  assert.match(await withFloor({ cycle: 4 }), /row 7 is cycle 7, not 5/);
   assert.match(await withFloor({ timestampMs: floor.timestampMs + 1 }), /the replay gives/);
   assert.match(await withFloor({ drift: floor.drift + 1 }), /drift events are counted/);
   const bytes = Buffer.from(floor.state ?? '', 'latin1');

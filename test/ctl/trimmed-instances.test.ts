@@ -71,9 +71,9 @@ moved('is exported and imported with its remaining rows, and verified from there
   }
   assert.match(
     await ctlOn(to).text('verify', IDS.long),
-    /99 observations of generation 1 come to the head, bit for bit; older ones were trimmed/,
+    /The replay of 99 observations of generation 1 gives the head, bit for bit; .* trimmed rows/,
   );
-  assert.match(await ctlOn(to).text('verify', IDS.drifting), /bit for bit; older ones/);
+  assert.match(await ctlOn(to).text('verify', IDS.drifting), /bit for bit; the replay starts/);
   const { trimmed } = await ctlOn(to).data('verify', IDS.long);
   assert.is(trimmed, 601);
 });
@@ -82,9 +82,9 @@ moved('is refused when its file has another start of the rows', async () => {
   await using from = await trimmedSource();
   const written = await exportOf(from);
   const changes: readonly [Record<string, unknown>, RegExp][] = [
-    [{ trimmed_history: 4 }, /does not follow from its rows: row 5 is not there/],
-    [{ trimmed_history: undefined }, /trimmed_history: inst_\w+ does not say where its rows begin/],
-    [{ trimmed_history: 9_999 }, /does not say where its rows begin/],
+    [{ trimmed_history: 4 }, /contradicts its rows: row 5 is missing/],
+    [{ trimmed_history: undefined }, /trimmed_history: inst_\w+ has incomplete or wrong/],
+    [{ trimmed_history: 9_999 }, /has incomplete or wrong/],
     [{ trimmed_drift: 1 }, /does not/],
     [{ trimmed_model: 'AAAA' }, /model: 3 bytes, not 94 doubles/],
     [{ trimmed_cycle: 0 }, /trimmed_cycle/],
@@ -129,7 +129,7 @@ meanwhile('it is verified against the head that is stored next', async () => {
   const cluster = await inBetween(from, 3);
   const { code, out } = await ctl(['verify', IDS.long], { cluster });
   assert.is(code, 0, out);
-  assert.match(out, /99 observations .*; older ones were trimmed/);
+  assert.match(out, /99 observations .* trimmed rows/);
 });
 
 meanwhile('it is exported from the first row that remains', async () => {
@@ -169,7 +169,7 @@ meanwhile('observations that stay missing are still reported', async () => {
   const out = await verdictOn(from, IDS.long, {
     readHistory: async (...asked) => lost(await readHistory(...asked)),
   });
-  assert.match(out, /row 1 is not there; row 6 stands in its place/);
+  assert.match(out, /row 1 is missing; row 6 follows/);
 });
 
 meanwhile('drift events that stay missing are reported too', async () => {

@@ -207,7 +207,7 @@ removal('keeps the last owner of an account unless --yes is given', async () => 
   assert.equal(await linesOf(cluster, FIRST), []);
   const done = await run(cluster, ['remove', ADA.email, '--yes']);
   assert.is(done.code, 0, done.err);
-  assert.match(done.out, `Account ${FIRST} has no owner now. Invite one: ctl users setup-link ${FIRST}`);
+  assert.match(done.out, `has no owner now. Invite one: ctl users setup-link ${FIRST}`);
   assert.equal(await peopleIn(cluster, FIRST), [`${BOB.id} viewer`]);
   const link = await run(cluster, ['setup-link', FIRST]);
   assert.is(link.code, 0, link.err);
@@ -221,7 +221,7 @@ removal('asks for the email, and does nothing after another answer or none', asy
     [wrong.code, wrong.err],
     [1, 'ctl: the email does not match: nothing was removed'],
   );
-  assert.match((await run(cluster, ['remove', BOB.id])).err, /no terminal to ask at: --yes/);
+  assert.match((await run(cluster, ['remove', BOB.id])).err, /no terminal for .*: add --yes/);
   assert.is((await peopleIn(cluster, FIRST)).length, 2);
 });
 

@@ -146,7 +146,7 @@ restored(
     const { key, ids, first, keyed, before, after } = await killedAfterBackup(backup);
     const refused = await ctl(undefined, 'restore', backup);
     assert.is(refused.code, 1);
-    assert.match(refused.err, /--yes does it without a question/);
+    assert.match(refused.err, /add --yes to confirm/);
     const { kept } = await said(undefined, 'restore', backup, '--yes');
     assert.ok(readdirSync(folder).some((name) => join(folder, name) === kept));
 

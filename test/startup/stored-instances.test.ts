@@ -154,8 +154,8 @@ stored('a damaged chunk is 500 where it is read, and nowhere else', async () => 
   assert.match(await verified(ids.chunkless), new RegExp(text));
 });
 
-stored('intact instances are verified', async () => {
-  assert.match(await verified(ids.whole), /40 observations .* come to the head, bit for bit/);
+stored('what is whole is verified', async () => {
+  assert.match(await verified(ids.whole), /40 observations .* gives the head, bit for bit/);
 });
 
 stored.run();

@@ -31,7 +31,7 @@ const TIMEOUT_S_MAX = 86_400;
 const GROUPS: Readonly<Record<string, string>> = {
   accounts: 'Accounts: plans, limits, status',
   keys: 'API keys of an account',
-  usage: 'What an account has used',
+  usage: 'Usage of an account',
   audit: 'The audit trail of an account',
   users: 'People who sign in to the console',
   retention: 'How long history is kept',
@@ -42,7 +42,7 @@ const HEADINGS: Readonly<Record<Command['kind'], string>> = {
   account: 'Accounts of a running service, through its admin port (--admin <url>):',
   cluster: 'A cluster or a file, with the SERVICE_ variables of its processes:',
   file: 'The file of SERVICE_STORAGE=sqlite:',
-  stores: 'Stores that nothing serves (place: cassandra[:keyspace] or sqlite:file):',
+  stores: 'Stores that no process serves (place: cassandra[:keyspace] or sqlite:file):',
   planning: 'Without a service:',
 };
 
@@ -122,7 +122,7 @@ function commandOfError(error: CommanderError): CliCommand {
 function programOf(commands: readonly Command[], choose: (chosen: Chosen) => void): CliCommand {
   const program = new CliCommand('ctl')
     .description('Administers Identity Engine. "ctl <command> --help" describes one command.')
-    .option('--json', 'print for machines')
+    .option('--json', 'print JSON')
     .addOption(timeoutOption())
     .helpOption('-h, --help', 'show this help')
     .helpCommand('help [command...]', 'show the help of a command');
@@ -188,13 +188,13 @@ function optionOf(name: string, spec: OptionSpec): Option {
 }
 
 function timeoutOption(): Option {
-  const about = 'end after this time without progress (30 unless named)';
+  const about = 'stop after this time without progress (default 30)';
   const isTimeout = (text: string) => /^\d{1,5}$/.test(text) && Number(text) >= 1;
   return new Option('--timeout <seconds>', about).argParser(
     checkedBy((text) =>
       isTimeout(text) && Number(text) <= TIMEOUT_S_MAX
         ? undefined
-        : `must be seconds from 1 to ${TIMEOUT_S_MAX}`,
+        : `must be 1 to ${TIMEOUT_S_MAX} seconds`,
     ),
   );
 }
@@ -245,7 +245,7 @@ export const KEY_ID: ArgSpec = {
 export const INSTANCE_ID: ArgSpec = { name: 'instance', about: 'id of the instance' };
 
 /** `--yes` option of commands that ask for confirmation before they lose data. */
-export const YES: OptionSpec = { about: 'do it without a question' };
+export const YES: OptionSpec = { about: 'do not ask for confirmation' };
 
 /** `--service` option of commands that show all services by default. */
 export const SERVICE_OPTION = {

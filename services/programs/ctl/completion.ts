@@ -16,7 +16,7 @@ export function completionCommand(commands: () => readonly Command[]): PlanningC
     words: ['completion'],
     summary: 'print a script that completes commands in a shell',
     description:
-      'Prints a script by which bash or zsh completes commands, options and their values. In the file that your shell reads at its start: `source <(ctl completion bash)`. It completes the word `ctl`, which must be a function or a program; zsh replaces an alias before it completes.',
+      'Prints a script with which bash or zsh completes commands, options and values. Add `source <(ctl completion bash)` to the start-up file of your shell. `ctl` must be a function or a program: zsh expands an alias before completion.',
     args: [{ name: 'shell', about: 'the shell', choices: ['bash', 'zsh'] }],
     options: {},
     run(_values, [shell] = []) {

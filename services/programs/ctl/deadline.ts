@@ -130,9 +130,7 @@ export class Deadline {
     const [oldest] = this.#unanswered;
     const of = oldest === undefined ? '' : ` (waiting for "${oldest.call}")`;
     const seconds = this.#silentMsMax / 1_000;
-    return new CtlError(
-      `no progress for ${seconds} s${of}: look at the servers, or give it more time with --timeout`,
-    );
+    return new CtlError(`no progress for ${seconds} s${of}: check the servers, or raise --timeout`);
   }
 }
 

@@ -9,10 +9,10 @@ import type { FileContents, WatchWork } from '#storage/ports/data-file';
 export const BACKUP: FileCommand = {
   kind: 'file',
   words: ['backup'],
-  summary: 'copy the file while it is served',
+  summary: 'back up the file while a process serves it',
   description:
-    'Copies the file as it is at one moment into a new one, while the service runs, and checks every page and row of the copy before it gets its name.',
-  args: [{ name: 'new file', about: 'where the backup is written; nothing may be there' }],
+    'Writes a consistent copy of the file into a new file, while the service runs. Checks every page and row of the copy before the copy gets its name.',
+  args: [{ name: 'new file', about: 'path of the backup; no file may exist there' }],
   options: {},
   async run({ file, clock, interrupted }, [path = ''], _values, terminal) {
     await using unfinished = await unfinishedFile(path);
@@ -27,9 +27,9 @@ export const BACKUP: FileCommand = {
 export const RESTORE: FileCommand = {
   kind: 'file',
   words: ['restore'],
-  summary: 'put a backup in the place of the file',
+  summary: 'replace the file by a backup',
   description:
-    'Checks a backup and puts a copy of it in the place of the file, which is kept under another name; while no process serves the file.',
+    'Checks a backup and replaces the file by a copy of the backup. Keeps the old file under another name. No process may serve the file.',
   args: [{ name: 'backup', about: 'file that `ctl backup` wrote' }],
   options: {
     yes: YES,
@@ -45,7 +45,7 @@ export const RESTORE: FileCommand = {
     const data = { file: file.path, kept, ...dataOf(contents) };
     const lines = [
       `done: ${file.path} has ${textOf(contents)}`,
-      ...(kept === undefined ? [] : [`What was there is ${kept}: remove it when you are sure.`]),
+      ...(kept === undefined ? [] : [`The old file is ${kept}: remove it when you are sure.`]),
     ];
     return { data, text: lines.join('\n') };
   },
@@ -55,9 +55,9 @@ export const RESTORE: FileCommand = {
 export const VACUUM: FileCommand = {
   kind: 'file',
   words: ['vacuum'],
-  summary: 'shrink the file while nothing serves it',
+  summary: 'shrink the file while no process serves it',
   description:
-    'Writes the file again without the room that deleted rows left, checks it and shows its size before and after; while no process serves it.',
+    'Rewrites the file without the space of deleted rows, checks the result and shows the size before and after. No process may serve the file.',
   args: [],
   options: {},
   async run({ file, clock, interrupted }, _args, _values, terminal) {
@@ -68,10 +68,10 @@ export const VACUUM: FileCommand = {
 };
 
 const QUESTION = {
-  warning: 'What callers were answered since that backup is lost to them.',
+  warning: 'All changes after the backup are lost.',
   what: 'The path of the file',
   purpose: 'to put the backup in its place',
-  otherwise: 'that is another path: nothing has been changed',
+  otherwise: 'the path does not match: nothing was changed',
 } as const;
 
 /** Reports progress. Throws a `CtlError` if the user interrupts the command. */
@@ -82,7 +82,7 @@ function watchOf(
 ): WatchWork {
   const progress = new Progress(clock, warn);
   return (work, doneBytes, allBytes) => {
-    if (interrupted.aborted) throw new CtlError('ended before it was done: nothing was changed');
+    if (interrupted.aborted) throw new CtlError('interrupted: nothing was changed');
     progress.at(() => `${work}: ${percentOf(doneBytes, allBytes)} % of ${allBytes} bytes`);
   };
 }

@@ -38,8 +38,8 @@ export async function unfinishedFile(path: string): Promise<UnfinishedFile> {
   const unfinished = `${path}.part`;
   const file = await open(unfinished, 'wx', FILE_MODE).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw new CtlError(`${unfinished}: ${error.message}`);
-    const text = 'another command is writing it, or one was cut off: then remove it';
-    throw new CtlError(`${unfinished} is there already: ${text}`);
+    const text = 'another command writes the file; if no command runs, remove the file';
+    throw new CtlError(`${unfinished} exists already: ${text}`);
   });
   return {
     path: unfinished,
@@ -63,5 +63,5 @@ async function assertFree(path: string): Promise<void> {
     () => true,
     () => false,
   );
-  if (isThere) throw new CtlError(`${path} is there already, and is not written over`);
+  if (isThere) throw new CtlError(`${path} exists already: name a new file`);
 }

@@ -59,11 +59,12 @@ export const PROCESS_COMMANDS: readonly AccountCommand[] = [
     kind: 'account',
     words: ['process', 'cpu-profile'],
     summary: 'take a CPU profile of the process',
-    description: `Takes a CPU profile of the process behind the admin port, for 10 seconds unless \`--seconds\` says otherwise (up to ${PROFILE_SECONDS_MAX}), and prints the file on the machine of the process that will have the profile.`,
+    description:
+      `Takes a CPU profile of the process behind the admin port, for 10 seconds or \`--seconds\` (up to ${PROFILE_SECONDS_MAX}), and prints the path of the profile on the machine of the process.`,
     args: [],
     options: {
       seconds: {
-        ...{ value: 'n', about: 'how long, in seconds (10 unless named)' },
+        ...{ value: 'n', about: 'duration in seconds (default 10)' },
         faultOf: wholeUpTo(PROFILE_SECONDS_MAX),
       },
     },
@@ -78,13 +79,13 @@ export const PROCESS_COMMANDS: readonly AccountCommand[] = [
     words: ['process', 'heap-snapshot'],
     summary: 'write a heap snapshot of the process',
     description:
-      'Writes everything that the process behind the admin port has in memory, secrets too, to a file on its machine. The process pauses, about a second for each 100 MB: drain a node of a cluster first. Needs `--yes`.',
+      'Writes the heap of the process behind the admin port, with all secrets, to a file on its machine. The process pauses about one second for each 100 MB: drain a cluster node first. Needs `--yes`.',
     args: [],
     options: { yes: { about: 'pause the process' } },
     async run(admin, _args, { yes }) {
-      if (yes !== true) throw new UsageError('the process pauses meanwhile: add --yes');
+      if (yes !== true) throw new UsageError('the process pauses: add --yes to confirm');
       const data = await admin.ask(FileView, 'POST', '/process/heap-snapshot', {});
-      return { data, text: `The snapshot is in ${data.file}: it has secrets, remove it after use` };
+      return { data, text: `Snapshot with secrets: ${data.file}. Remove it after use` };
     },
   },
 ];

@@ -33,7 +33,8 @@ export function countedRows(rows: {
   readonly drift_events: number;
 }): string {
   const { instances, observations, drift_events } = rows;
-  const history = `${counted(observations, 'observation')}, ${counted(drift_events, 'drift event')}`;
+  const history =
+    `${counted(observations, 'observation')}, ${counted(drift_events, 'drift event')}`;
   return `${counted(instances, 'instance')}, ${history}`;
 }
 
@@ -87,7 +88,7 @@ export async function confirm(
   ask: CommandTerminal['ask'],
 ): Promise<void> {
   if (ask === undefined) {
-    throw new CtlError('there is no terminal to ask at: --yes does it without a question');
+    throw new CtlError('no terminal for the confirmation: add --yes to confirm');
   }
   const answer = await ask(`${warning} ${what} again, ${purpose}: `);
   if (answer.trim() !== expected) throw new CtlError(otherwise);

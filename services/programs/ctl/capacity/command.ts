@@ -32,15 +32,15 @@ export const CAPACITY: PlanningCommand = {
       faultOf: amountFaultOf,
     },
     instances: {
-      ...{ value: 'n', about: 'instances that are kept', isRequired: true },
+      ...{ value: 'n', about: 'number of stored instances', isRequired: true },
       faultOf: amountFaultOf,
     },
     'keyed-share': {
-      ...{ value: 'part', about: 'share of calls with an idempotency key (0 unless named)' },
+      ...{ value: 'part', about: 'share of calls with an idempotency key (default 0)' },
       faultOf: partUpTo(1),
     },
     headroom: {
-      ...{ value: 'part', about: `share that is kept free (${HEADROOM} unless named)` },
+      ...{ value: 'part', about: `free share of each resource (default ${HEADROOM})` },
       faultOf: partUpTo(HEADROOM_MAX),
     },
   },
@@ -49,7 +49,7 @@ export const CAPACITY: PlanningCommand = {
     const capacity = capacityFor(load);
     if (capacity === undefined) {
       throw new CtlError(
-        `that takes more than the ${ASSUMED.enginesMost} engines that an edge connects to: divide it among clusters`,
+        `this load needs more than ${ASSUMED.enginesMost} engines, the most that an edge connects to: use several clusters`,
       );
     }
     return { data: { load, ...capacity }, text: capacityText(load, capacity) };
@@ -67,7 +67,7 @@ function loadOf(values: Values): Load {
 
 function amountFaultOf(said: string): string | undefined {
   const value = numberIn(said);
-  return value >= 1 && value <= NUMBER_MAX ? undefined : 'must be a number from 1 on';
+  return value >= 1 && value <= NUMBER_MAX ? undefined : 'must be a number of at least 1';
 }
 
 function partUpTo(most: number) {
@@ -135,7 +135,8 @@ function engineText({ busy, active, groupRecords, perCheckpoint, areCold }: Capa
   const memory = areCold
     ? `${figure(active)} instances in memory, each observation brings back another`
     : `${figure(active)} instances in memory`;
-  const groups = `an append covers ${figure(groupRecords)} observations, a checkpoint ${figure(perCheckpoint)}`;
+  const groups =
+    `an append covers ${figure(groupRecords)} observations, a checkpoint ${figure(perCheckpoint)}`;
   return `${figure(busy)} cores busy; ${memory}; ${groups}`;
 }
 

@@ -33,12 +33,12 @@ export const DRAIN: ClusterCommand = {
   kind: 'cluster',
   words: ['drain'],
   summary: 'move all shards of a node to the others',
-  description: 'Moves all shards of a node to the others; ends when the table names it for none.',
+  description: 'Moves all shards of a node to the other nodes. Ends when the node owns no shard.',
   args: [{ name: 'node', about: 'name, address or incarnation of the node' }],
   options: SERVICE_OPTION,
   async run(ports, [name = ''], values, { report }) {
     if (ports.file !== undefined) {
-      throw new CtlError('the process that serves a file has no other to move shards to');
+      throw new CtlError('a process on a file has no other node to move shards to');
     }
     const { snapshots } = await readCluster(ports, values);
     const member = memberIn(snapshots, name);
@@ -48,7 +48,7 @@ export const DRAIN: ClusterCommand = {
     const data = { service, node, incarnation, address, shards_left: 0 };
     const row = [service, node, incarnation, address, '0'];
     const text = table(['SERVICE', 'NODE', 'INCARNATION', 'ADDRESS', 'SHARDS LEFT'], [row]);
-    return { data, text: `${text}\n\nIt takes none until it ends: stop it when you like.` };
+    return { data, text: `${text}\n\nThe node takes no new shards: you can stop the node now.` };
   },
 };
 
@@ -64,10 +64,10 @@ function memberIn(snapshots: readonly ClusterSnapshot[], name: string): Member {
   const [member] = named;
   if (member === undefined) {
     const names = members.map(({ node }) => node).join(', ') || 'none';
-    throw new NotFoundError(`no node "${name}" is heard; heard: ${names}`);
+    throw new NotFoundError(`no live node "${name}"; live nodes: ${names}`);
   }
   if (named.some(({ service }) => service !== member.service)) {
-    throw new UsageError(`an engine and a limiter are called "${name}": add --service`);
+    throw new UsageError(`an engine and a limiter have the name "${name}": add --service`);
   }
   return member;
 }

@@ -28,7 +28,8 @@ export const INSTANCE: ClusterCommand = {
   kind: 'cluster',
   words: ['instance'],
   summary: 'show owner, version and last cycles of an instance',
-  description: 'Shows owner, version, whether it is in memory, and the last cycles.',
+  description:
+    'Shows owner, version and last cycles of an instance, and whether the instance is in memory.',
   args: [INSTANCE_ID],
   options: {},
   async run(ports, [id = '']) {
@@ -40,7 +41,7 @@ export const INSTANCE: ClusterCommand = {
       const silence =
         ports.file === undefined
           ? ', and its engine does not answer'
-          : ' stored: what is new is stored within two minutes while the service runs';
+          : ' stored: a running service stores new data within two minutes';
       const hint = inspected === undefined ? silence : '';
       throw new NotFoundError(`there is no instance ${id}${hint}`);
     }

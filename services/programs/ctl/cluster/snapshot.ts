@@ -132,7 +132,7 @@ function snapshotCommand<Item>(command: {
 
 /** Remark for single-file storage: only the serving process can say what is being served. */
 const SERVED_TEXT =
-  'This is what stands in the file. What its process serves is shown at /cluster of its admin port.';
+  'This shows the stored state. The admin port of the process shows the served state at /cluster.';
 
 /** Remarks below a table about unusual views. Empty if there is nothing unusual. */
 function remarksOn(
@@ -145,11 +145,11 @@ function remarksOn(
   if (unheard.length > 0) {
     const names = unheard.map(({ service }) => service).join(' or ');
     remarks.push(
-      `No ${names} was heard: set SERVICE_NATS_URL, SERVICE_NATS_PREFIX and SERVICE_CLUSTER_SECRET as theirs are.`,
+      `No ${names} sent a heartbeat: set SERVICE_NATS_URL, SERVICE_NATS_PREFIX and SERVICE_CLUSTER_SECRET as in the cluster.`,
     );
   }
   for (const stranger of new Set(snapshots.flatMap(({ strangers }) => strangers))) {
-    remarks.push(`Another cluster (${stranger}) speaks under the same subjects and is ignored.`);
+    remarks.push(`Ignored another cluster (${stranger}) on the same NATS subjects.`);
   }
   return remarks.map((remark) => `\n\n${remark}`).join('');
 }
@@ -180,7 +180,7 @@ export const NODES = snapshotCommand<Listed>({
   words: ['nodes'],
   summary: 'show the nodes of the cluster, its edges and its consoles',
   description:
-    'Shows every node that is heard, what it serves, and whether all see the same nodes; and every edge and console.',
+    'Shows every live node with its shards, every edge and every console, and whether all nodes have the same membership view.',
   options: {
     service: {
       value: 'kind',
@@ -215,7 +215,8 @@ function agreementText(agrees: boolean | undefined): string | undefined {
 export const RING = snapshotCommand({
   words: ['ring'],
   summary: 'show which node should own which shards',
-  description: 'Shows what each node should own by the ring, and what it serves.',
+  description:
+    'Shows for each node the shards that the ring assigns and the shards that the node serves.',
   items: ringOf,
   headings: ['SERVICE', 'NODE', 'DUE', 'OWNS', 'TO COME', 'TO GO', 'SHARDS'],
   row({ service, node, due, owns, to_come, to_go }) {
@@ -239,7 +240,7 @@ function rangesOf(numbers: readonly number[]): string {
 export const SHARDS = snapshotCommand({
   words: ['shards'],
   summary: 'show the owner of every shard',
-  description: 'Shows the owner of every shard by the table, and whether it serves.',
+  description: 'Shows the stored owner of every shard, and whether the owner serves the shard.',
   items: shardsOf,
   headings: ['SERVICE', 'SHARD', 'STATE', 'OWNER', 'ADDRESS', 'INCARNATION', 'EPOCH', 'DUE AT'],
   row({ service, shard, state, node, address, incarnation, epoch, due_at }) {

@@ -99,11 +99,11 @@ export async function compareAccounts(
   }
   await window.end();
   const surplus = (await others.next()).value;
-  if (surplus) throw new DiffersError(`account ${surplus.id} is at the target alone`);
+  if (surplus) throw new DiffersError(`account ${surplus.id} exists only at the target`);
   const [ids, otherIds] = [await digestOfIds(source), await digestOfIds(target)];
   if (ids !== otherIds) throw new DiffersError('the ids of deleted accounts differ at the target');
   const [users, otherUsers] = [await digestOfUsers(source), await digestOfUsers(target)];
-  if (users.text !== otherUsers.text) throw new DiffersError('the people differ at the target');
+  if (users.text !== otherUsers.text) throw new DiffersError('the users differ at the target');
   return { accounts, users: users.count };
 }
 
@@ -136,7 +136,7 @@ function assertSameAccount(account: Account, other: Account | undefined, isOpen:
   const isClosed = !isOpen && other?.status === 'importing';
   const expected = isClosed ? { ...account, status: 'importing' } : account;
   if (other !== undefined && canonicalJson(expected) === canonicalJson(other)) return;
-  throw new CtlError(`account ${account.id} is not at the target as it is at the source`);
+  throw new CtlError(`account ${account.id} at the target differs from the source`);
 }
 
 async function copyDeletedIds(source: CopiedStores, target: CopiedStores): Promise<void> {
@@ -150,7 +150,7 @@ async function copyDeletedIds(source: CopiedStores, target: CopiedStores): Promi
 async function forget({ accounts, meters, keyUses }: CopiedStores, id: string): Promise<void> {
   const there = await accounts.find(id);
   if (there !== undefined && there.account.name !== FORGOTTEN.name) {
-    throw new CtlError(`account ${id} is at the target, and was deleted at the source`);
+    throw new CtlError(`account ${id} exists at the target, but was deleted at the source`);
   }
   // The create is refused if an earlier try got further.
   if (there === undefined) await accounts.create({ id, ...FORGOTTEN }).catch(() => undefined);
@@ -337,7 +337,7 @@ async function putBilling(from: CopiedStores, to: CopiedStores, accountId: strin
   const stored = await from.billing.find(accountId);
   const revision = (await to.billing.find(accountId))?.revision ?? 0;
   if (stored === undefined || (await to.billing.put(accountId, revision, stored.record))) return;
-  throw new CtlError(`the billing of ${accountId} is changed by another process`);
+  throw new CtlError(`another process changes the billing of ${accountId}`);
 }
 
 /** Audit heads of all months that have lines, oldest first. */
@@ -384,7 +384,7 @@ async function copyMonth(
   let after = (await to.audit.head(accountId, month)) ?? { month, lines: 0, hash: '' };
   for await (const lines of auditLines(from, accountId, head, after.lines)) {
     if (!(await to.audit.append(accountId, after, lines))) {
-      throw new CtlError(`the audit trail of ${accountId} is changed by another process`);
+      throw new CtlError(`another process changes the audit trail of ${accountId}`);
     }
     const last = lines.at(-1);
     after = { month, lines: last?.seq ?? after.lines, hash: last?.hash ?? after.hash };

@@ -33,13 +33,13 @@ const NAMED_MAX = 3;
 export const COPY: StoresCommand = {
   kind: 'stores',
   words: ['copy'],
-  summary: 'copy everything from one place to an empty one',
+  summary: 'copy all data to empty stores',
   description:
-    'Copies everything from one place to an empty one: accounts with keys, members, meters, billing and audit trails, instances with history, drift and stored answers, and what journals hold besides. Nothing may serve either of them meanwhile. Compares both sides, runs every history again, and only then opens the accounts; goes on where it was cut when it is run again. `--secret-file` writes the cluster secret that a file has made for itself into a new file.',
+    'Copies all data from one place to an empty place: accounts with keys, members, meters, billing and audit trails; instances with history, drift and stored answers; journals. No process may serve either place meanwhile. Compares both sides, replays every history, and only then opens the accounts. After an interruption, run the command again. `--secret-file` writes the generated cluster secret of a file into a new file.',
   args: [],
   options: {
-    from: { value: 'place', about: 'what is copied', isRequired: true, faultOf: placeFaultOf },
-    to: { value: 'place', about: 'where it goes', isRequired: true, faultOf: placeFaultOf },
+    from: { value: 'place', about: 'source', isRequired: true, faultOf: placeFaultOf },
+    to: { value: 'place', about: 'target', isRequired: true, faultOf: placeFaultOf },
     'secret-file': { value: 'path', about: 'new file for the secret of the source' },
   },
   async run(places, _args, { from, to, 'secret-file': secretFile }, { warn }) {
@@ -78,7 +78,9 @@ async function claim(
  */
 async function secretOutput(path: string | undefined, { name, ownSecret }: NamedStores) {
   if (path !== undefined && ownSecret === undefined) {
-    throw new CtlError(`${name} has no secret of its own: its processes were given one`);
+    throw new CtlError(
+      `${name} has no generated secret: omit --secret-file and use SERVICE_CLUSTER_SECRET of its processes`,
+    );
   }
   const output = await outputTo(path, async () => undefined);
   await output.write(`${ownSecret}\n`);
@@ -186,7 +188,7 @@ function printoutOf({ source, target }: NamedSides, result: Result): Printout {
   };
   const isContradicted = contradicted.length > 0;
   const lines = [
-    `${source.name} is at ${target.name}: ${counted(accounts, 'account')}, ${counted(users, 'user')}, ${countedRows(rows)},`,
+    `Copied ${source.name} to ${target.name}: ${counted(accounts, 'account')}, ${counted(users, 'user')}, ${countedRows(rows)},`,
     `${counted(answers, 'stored answer')}, ${counted(markers, 'marker')} of deleted instances, ${counted(records, 'record')} of journals.`,
     ...leftLines(instances + markers - written),
     ...unprovenLines(unproven),
@@ -196,18 +198,20 @@ function printoutOf({ source, target }: NamedSides, result: Result): Printout {
 }
 
 const EQUAL =
-  'Both sides are equal, and on both every head follows from its rows, those of the journals applied.';
+  'Both sides are equal. On both sides the replay of rows and journals gives every head.';
 
 function leftLines(found: number): string[] {
-  return found > 0 ? [`${counted(found, 'instance')} of them were there from an earlier try.`] : [];
+  return found > 0 ? [`An earlier run had copied ${counted(found, 'instance')} of them.`] : [];
 }
 
 function unprovenLines(unproven: number): string[] {
   if (unproven === 0) return [];
-  return [`Of ${unproven} the rows are in order, but the head does not follow from them alone.`];
+  return [
+    `${counted(unproven, 'instance')} could not be proven: the rows are in order, but do not suffice for a replay.`,
+  ];
 }
 
 function contradictedLine(ids: readonly string[]): string {
   const some = ids.slice(0, NAMED_MAX).join(', ');
-  return `Both sides are equal, but of ${ids.length} the head and the rows differ, here as there; see "ctl verify": ${some}`;
+  return `Both sides are equal, but ${counted(ids.length, 'instance')} on both have a head that contradicts its rows; run "ctl verify": ${some}`;
 }

@@ -73,7 +73,7 @@ async function tailDigest(journals: JournalStore, incarnation: string): Promise<
 }
 
 function lacksJournal({ name }: NamedStores, owner: string): CtlError {
-  return new CtlError(`at ${name} ${owner} owns shards and has no journal`);
+  return new CtlError(`${name}: ${owner} owns shards, but has no journal`);
 }
 
 /** Time during which a journal must not grow, in milliseconds. A live node appends every second. */
@@ -105,7 +105,7 @@ export async function quieted(source: NamedStores, clock: Clock): Promise<QuietS
     const head = await nextOf(incarnation);
     if (head === undefined || head.next === before[index]?.next) continue;
     throw new CtlError(
-      `${source.name} is being served by the process at ${head.address}: stop it first`,
+      `the process at ${head.address} serves ${source.name}: stop the process first`,
     );
   }
   for (const { incarnation } of open) await journals.seal(incarnation);
@@ -117,7 +117,7 @@ export async function assertStillQuiet(source: NamedStores, quiet: QuietSource):
   const isSame = (await journalsOf(source)).isSubsetOf(quiet.journals);
   if (isSame) return;
   throw new CtlError(
-    `${source.name} was served while it was copied: stop what serves it, and copy it to an empty place`,
+    `a process served ${source.name} during the copy: stop the process, and copy to an empty place`,
   );
 }
 
@@ -139,7 +139,9 @@ export async function claimTarget(target: NamedStores, { tables }: QuietSource):
   if (await isEmpty(target)) await fixFacts(target, tables);
   const cluster = await target.shards.fixCluster(first.cluster);
   if (cluster !== first.cluster) {
-    throw new CtlError(`${target.name} is not empty, and no copy of this: it is another cluster's`);
+    throw new CtlError(
+      `${target.name} is not empty: it has the data of another cluster; use an empty place`,
+    );
   }
   await fixFacts(target, tables);
   for (const table of tables) await claimRows(target, table);
@@ -168,7 +170,7 @@ async function fixFacts({ shards, name }: NamedStores, tables: readonly ShardTab
     const count = await shards.fixCount(service, shardCount);
     if (count === shardCount) continue;
     throw new CtlError(
-      `${name} was made with ${count} shards of the ${service}s, and the source with ${shardCount}: copy it to an empty place`,
+      `${name} has ${count} shards for ${service}s, the source has ${shardCount}: copy to an empty place`,
     );
   }
 }
@@ -192,6 +194,6 @@ async function claimRows(
 
 function servedSince({ name }: NamedStores): CtlError {
   return new CtlError(
-    `${name} has been served, or its source has, since the copy began: copy to an empty place`,
+    `a process served ${name} or its source after the copy began: copy to an empty place`,
   );
 }

@@ -91,9 +91,7 @@ export async function isBegun(
   const found = (await accounts.find(id))?.account;
   if (found === undefined) return false;
   if (found.status !== 'importing') {
-    throw new CtlError(
-      `account ${id} is here already (${found.status}): nothing has been imported`,
-    );
+    throw new CtlError(`account ${id} exists already (${found.status}): nothing was imported`);
   }
   if (found.createdAtMs === createdAtMs && found.name === name) return true;
   throw new CtlError(`account ${id} is being imported from another file`);
@@ -172,7 +170,7 @@ function floorOf(file: ExportFile, line: LineOf<'instance'>, at: number): Floor 
     cycle !== undefined &&
     timestampMs !== undefined;
   if (!isWhole || history > line.history_count || drift > line.drift_count) {
-    return file.fail(`trimmed_history: ${line.id} does not say where its rows begin`, at);
+    return file.fail(`trimmed_history: ${line.id} has incomplete or wrong trim fields`, at);
   }
   const state = bytes === undefined ? undefined : packedState(stateOf(file, bytes, at));
   return { history, drift, generation, cycle, timestampMs, state };
@@ -213,9 +211,9 @@ export function refusalOf(
 ): string | undefined {
   if (stored === undefined) return undefined;
   if (stored.deletedAtMs !== undefined) return `${id} was deleted here less than 40 days ago`;
-  if (stored.accountId !== head.accountId) return `${id} is here already, of another account`;
+  if (stored.accountId !== head.accountId) return `${id} exists already in another account`;
   if (stored.version <= head.version) return undefined;
-  return `${id} is here already, at version ${stored.version}, above ${head.version}`;
+  return `${id} exists already with the newer version ${stored.version} (file: ${head.version})`;
 }
 
 async function isProved(
@@ -230,9 +228,9 @@ async function isProved(
     case 'unknown_start':
       return false;
     case 'different':
-      return file.fail(`${id} does not follow from its rows: ${replay.differences[0]}`, line);
+      return file.fail(`${id} contradicts its rows: ${replay.differences[0]}`, line);
     case 'other_model':
-      return file.fail(`${id}: no replay of model ${replay.modelVersion} is possible here`, line);
+      return file.fail(`${id}: this program cannot replay model ${replay.modelVersion}`, line);
     case 'deleted':
       throw new CtlError(`${id} is deleted`);
   }
@@ -259,7 +257,7 @@ async function checkDrift(file: ExportFile, head: InstanceHead, line: number): P
     last = { ordinal, generation, cycle };
   }
   if (last.ordinal !== driftCount)
-    file.fail(`drift_count is ${driftCount} of ${last.ordinal}`, line);
+    file.fail(`drift_count is ${driftCount}, not ${last.ordinal}`, line);
   if (before !== driftStart) file.fail(`drift_start is ${driftStart}, not ${before}`, line);
 }
 

@@ -29,11 +29,11 @@ import { type InstanceHead, trimmedOf } from '#storage/ports/instances';
 export const EXPORT: ClusterCommand = {
   kind: 'cluster',
   words: ['export'],
-  summary: 'write an account as lines of JSON',
+  summary: 'write an account as JSON lines',
   description:
-    'Writes an account with its keys (as digests), instances, observations and drift events as lines of JSON, to standard output or a new file; what was acknowledged two minutes before is in it.',
+    'Writes an account with its keys (as digests), instances, observations and drift events as JSON lines, to standard output or a new file. The export has everything that was acknowledged two minutes before.',
   args: [ACCOUNT],
-  options: { file: { value: 'path', about: 'new file (standard output without it)' } },
+  options: { file: { value: 'path', about: 'new file (default standard output)' } },
   async run(ports, [id = ''], { file, json }, { write, report, warn }) {
     if (file === undefined && json) {
       throw new UsageError('--json needs --file: standard output is the export');
@@ -45,7 +45,7 @@ export const EXPORT: ClusterCommand = {
     if (file === undefined) return { data: undefined, text: '' };
     return {
       data: { account: id, file, ...counts },
-      text: `${file}: ${countedRows(counts)}.\nWhere it goes: ctl import ${file}`,
+      text: `${file}: ${countedRows(counts)}.\nNext, at the target: ctl import ${file}`,
     };
   },
 };

@@ -51,7 +51,7 @@ export class ExportFile {
     const first = await lines.next();
     if (first.done) throw new CtlError(`${path} is empty`);
     const header = parsed(path, first.value);
-    if (header.kind !== 'export') throw wrong(path, 1, 'an export begins with another line');
+    if (header.kind !== 'export') throw wrong(path, 1, 'this is not the first line of an export');
     const file = new ExportFile(path, header, lines);
     await file.#advance();
     return file;
@@ -77,7 +77,7 @@ export class ExportFile {
 
   /** Returns the next line. Throws a `CtlError` if the line has another kind. */
   async expect<Kind extends ContentLine['kind']>(kind: Kind): Promise<LineOf<Kind>> {
-    return (await this.take(kind)) ?? this.fail(`a line of kind ${kind} belongs here`);
+    return (await this.take(kind)) ?? this.fail(`expected a line of kind ${kind}`);
   }
 
   /**
@@ -95,13 +95,13 @@ export class ExportFile {
 
   /** Throws a `CtlError` if any line is left. */
   end(): void {
-    if (this.#next !== undefined) this.fail(`a line of kind ${this.#next.kind} stands here`);
+    if (this.#next !== undefined) this.fail(`unexpected line of kind ${this.#next.kind}`);
   }
 
   async #advance(): Promise<void> {
     const read = await this.#lines.next();
     this.#number += 1;
-    if (read.done) this.fail('the file is cut off: the last line is not there');
+    if (read.done) this.fail('the file is cut off: the last line is missing');
     const line = parsed(this.#path, read.value);
     if (line.kind === 'export') this.fail('a second export begins');
     if (line.kind === 'end') return await this.#close(line, read.value.sha256Before);
@@ -113,12 +113,11 @@ export class ExportFile {
     this.#next = undefined;
     for (const [name, count] of Object.entries(this.#counts)) {
       const named = line[name as keyof ExportCounts];
-      if (named !== count) this.fail(`${name}: ${named} are counted, ${count} are there`);
+      if (named !== count) this.fail(`${name}: the last line says ${named}, the file has ${count}`);
     }
-    if (line.sha256 !== sha256)
-      this.fail('sha256: the lines before are not those that were written');
+    if (line.sha256 !== sha256) this.fail('sha256: the file was changed after the export');
     this.#sha256 = sha256;
-    if (!(await this.#lines.next()).done) this.fail('the file goes on behind its end');
+    if (!(await this.#lines.next()).done) this.fail('the file has more lines after the last line');
   }
 
   #count({ kind }: ContentLine): void {
@@ -142,7 +141,7 @@ function parsed(path: string, { number, text }: ReadLine): ExportLine {
   } catch (error) {
     const { reason, message } = toFault(error);
     if (reason === 'invalid_text') throw wrong(path, number, message);
-    if (reason === 'duplicate_key') throw wrong(path, number, 'a key stands twice');
+    if (reason === 'duplicate_key') throw wrong(path, number, 'duplicate JSON key');
     throw wrong(path, number, reason === 'too_deep' ? 'this nests too deep' : 'this is not JSON');
   }
   const result = ExportLine.safeParse(value);
@@ -198,7 +197,9 @@ async function* bytesOf(path: string, onRead: OnRead): AsyncGenerator<Buffer> {
   try {
     const found = await stat(path);
     // The import reads the file twice, which a pipe does not allow.
-    if (!found.isFile()) throw new CtlError(`${path} is not a file, and is read twice`);
+    if (!found.isFile()) {
+      throw new CtlError(`${path} is not a regular file: the import reads the file twice`);
+    }
     let read = 0;
     for await (const bytes of createReadStream(path) as AsyncIterable<Buffer>) {
       read += bytes.length;

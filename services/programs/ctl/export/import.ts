@@ -34,7 +34,7 @@ export const IMPORT: ClusterCommand = {
   words: ['import'],
   summary: 'read an account from a file of `ctl export`',
   description:
-    'Reads an account from a file of `ctl export`, proves every head from its rows, writes it, and opens it when all is there; goes on where it was cut when it is run again.',
+    'Reads an account from a file of `ctl export`, verifies every head by a replay of its rows, writes the account, and opens it when all is stored. After an interruption, run the command again.',
   args: [{ name: 'file', about: 'file that `ctl export` wrote' }],
   options: {},
   async run(ports, [path = ''], _values, { report }) {
@@ -61,11 +61,11 @@ export const IMPORT: ClusterCommand = {
 };
 
 function textOf({ account, status, counts, unproven }: CheckedExport, found: number): string {
-  const lines = [`Account ${account.id} is here: ${countedRows(counts)}.`, planText(account)];
-  if (found > 0) lines.push(`${found} of the instances were there from an earlier try.`);
+  const lines = [`Account ${account.id} is imported: ${countedRows(counts)}.`, planText(account)];
+  if (found > 0) lines.push(`An earlier run had imported ${counted(found, 'instance')} of them.`);
   if (unproven > 0) {
     lines.push(
-      `Of ${unproven} the rows are in order, but the head does not follow from them alone.`,
+      `${counted(unproven, 'instance')} could not be proven: the rows are in order, but do not suffice for a replay.`,
     );
   }
   lines.push(nextOf(status, account.id));
@@ -87,8 +87,8 @@ function planText({ id, name, plan, limits, planChange }: CheckedExport['account
 
 function nextOf(status: CheckedExport['status'], id: string): string {
   return status === 'suspended'
-    ? `It is suspended as it was: ctl accounts resume ${id}`
-    : 'Its keys are let in within 30 s.';
+    ? `The account is suspended, as in the export. To resume: ctl accounts resume ${id}`
+    : 'Its keys work within 30 s.';
 }
 
 /**
@@ -101,7 +101,9 @@ async function claim(ports: ClusterPorts, { account }: CheckedExport): Promise<v
   if (await isBegun(accounts, account)) return;
   await accounts.create({ ...account, status: 'importing' }).catch((error: unknown) => {
     if (!(error instanceof Fault) || error.code !== 'conflict') throw error;
-    throw new CtlError(`account ${id} was deleted here, and an id is never used twice`);
+    throw new CtlError(
+      `account ${id} was deleted here: the id of a deleted account cannot be imported`,
+    );
   });
 }
 
@@ -116,7 +118,7 @@ async function assertComplete(
   for await (const page of listings.pages(account.id)) listed += page.length;
   if (listed === counts.instances) return;
   throw new CtlError(
-    `account ${account.id} has ${listed} instances instead of ${counts.instances}: another file was imported, or one names an instance twice; it stays closed: import the first file, or give it up with "ctl accounts delete"`,
+    `account ${account.id} has ${listed} instances instead of ${counts.instances}: another file was imported, or a file has an instance twice. The account stays closed: import the first file, or run "ctl accounts delete"`,
   );
 }
 
@@ -196,7 +198,9 @@ async function storeExport(
 async function assertImporting(id: string, { accounts }: ClusterPorts): Promise<void> {
   const status = (await accounts.find(id))?.account.status;
   if (status === 'importing') return;
-  throw new CtlError(`account ${id} is no longer being imported: it is ${status ?? 'deleted'}`);
+  throw new CtlError(
+    `the import of account ${id} was ended by another command: the account is ${status ?? 'deleted'}`,
+  );
 }
 
 /**

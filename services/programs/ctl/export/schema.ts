@@ -22,7 +22,7 @@ import { defined } from '#stdlib/defined';
 const Count = z.int().min(0);
 const Ordinal = z.int().min(1);
 const Time = z.number();
-const AccountId = z.string().refine(isAccountId, 'not the id of an account');
+const AccountId = z.string().refine(isAccountId, 'this is not the id of an account');
 
 /** A context in the form in which the service stores contexts, valid by the rules of the API. */
 const Context = z.string().check(({ value, issues }) => {
@@ -41,7 +41,7 @@ const jsonText = (isWanted: (value: unknown) => boolean) =>
   z
     .string()
     .max(DRIFT_TEXT_MAX)
-    .refine((text) => isWritten(text, isWanted), 'not the JSON that belongs here');
+    .refine((text) => isWritten(text, isWanted), 'unexpected JSON');
 const Deviation = jsonText(
   (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
 );
@@ -76,7 +76,7 @@ function isWithinPlan(line: z.infer<typeof LimitsWire> & { plan: z.infer<typeof 
   );
 }
 
-const ABOVE_PLAN = 'the limits are above those of the plan';
+const ABOVE_PLAN = 'the limits exceed the limits of the plan';
 
 const AccountLine = LimitsWire.extend({
   kind: z.literal('account'),

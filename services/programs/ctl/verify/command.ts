@@ -18,9 +18,9 @@ const PAUSE_MS = 500;
 export const VERIFY: ClusterCommand = {
   kind: 'cluster',
   words: ['verify'],
-  summary: 'run a stored history again and compare',
+  summary: 'replay a stored history and compare',
   description:
-    'Runs the stored history again, compares the head bit for bit and counts the drift events; ends with 3 if they differ.',
+    'Replays the stored history, compares the result with the head bit for bit, and counts the drift events. Exits with 3 on a difference.',
   args: [INSTANCE_ID],
   options: {},
   async run(ports, [id = '']) {
@@ -59,7 +59,7 @@ async function verified(
     const head = await instances.readHead(id);
     if (head === undefined) {
       throw new NotFoundError(
-        `nothing is stored of ${id}: what is new is stored within two minutes`,
+        `${id} is not stored: a running service stores new instances within two minutes`,
       );
     }
     const replay = await verifyStored(instances, id, head);
@@ -109,15 +109,15 @@ function explained(replay: Replay, { generation }: InstanceHead): string {
       return 'The head and the stored rows differ:';
     case 'unknown_start':
       return (
-        `The rows are in order. Whether the head follows from them is unknown: generation ` +
-        `${generation} began with a state of an older one that nothing stored leads to.`
+        `The rows are in order, but cannot prove the head: generation ${generation} began with ` +
+        `the state of an older generation whose rows are not stored.`
       );
     case 'deleted':
       return replay.rows === 0
-        ? 'The instance is deleted, and nothing of its history is left.'
-        : `The instance is deleted, and ${replay.rows} of its rows are left.`;
+        ? 'The instance is deleted, with all its history.'
+        : `The instance is deleted, but ${replay.rows} of its rows are left.`;
     case 'other_model':
-      return `The head was stored by model ${replay.modelVersion}; this program has another.`;
+      return `Model ${replay.modelVersion} stored the head. This program does not have that model.`;
   }
 }
 
@@ -127,15 +127,15 @@ function sameText({ start, since, cycles }: Extract<Replay, { kind: 'same' }>, g
     since === generation
       ? `${cyclesText} of generation ${generation}`
       : `${cyclesText} of generations ${since} to ${generation}`;
-  return `Run again, ${covered} come to the head, bit for bit${trustIn(start)}.`;
+  return `The replay of ${covered} gives the head, bit for bit${trustIn(start)}.`;
 }
 
 function trustIn(start: ReplayStart): string {
   switch (start) {
     case 'kept':
-      return '; its beginning is the checkpoint that the head itself still holds';
+      return '; the replay starts at the checkpoint that the head holds';
     case 'floor':
-      return '; older ones were trimmed, and their state is the one that the head has kept';
+      return '; the replay starts at the state after the trimmed rows, which the head holds';
     case 'created':
     case 'initial':
     case 'default':

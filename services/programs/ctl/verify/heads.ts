@@ -189,14 +189,14 @@ class RowOrder {
 
   #problemOf({ ordinal, generation, cycle }: HistoryRow): string | undefined {
     const due = this.#ordinal + 1;
-    if (ordinal !== due) return `row ${due} is not there; row ${ordinal} stands in its place`;
+    if (ordinal !== due) return `row ${due} is missing; row ${ordinal} follows`;
     const before = this.#last?.generation ?? 1;
     if (generation < before || generation > this.#head.generation) {
       return `row ${ordinal} is of generation ${generation}, after ${before}`;
     }
     const isNext = generation === this.#last?.generation;
     const dueCycle = isNext ? (this.#last?.cycle ?? 0) + 1 : 1;
-    if (cycle !== dueCycle) return `row ${ordinal} is cycle ${cycle}, where ${dueCycle} belongs`;
+    if (cycle !== dueCycle) return `row ${ordinal} is cycle ${cycle}, not ${dueCycle}`;
     return undefined;
   }
 }

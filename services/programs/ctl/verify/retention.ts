@@ -28,9 +28,9 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 export const APPLY_RETENTION: ClusterCommand = {
   kind: 'cluster',
   words: ['retention', 'apply'],
-  summary: 'delete history that is older than it is kept',
+  summary: 'delete history past its retention',
   description:
-    'Deletes history and drift that is older than its account, or the plan by `SERVICE_RETENTION_DAYS`, keeps it, and months of audit trails that plans keep no longer. To be run once a day; may be stopped and run again at any time.',
+    'Deletes history and drift past the retention of the account, or of its plan (`SERVICE_RETENTION_DAYS`), and expired months of audit trails. Run the command once a day. It can be stopped and repeated at any time.',
   args: [],
   options: {},
   async run(ports, _args, _values, { report }) {
@@ -43,7 +43,7 @@ export const APPLY_RETENTION: ClusterCommand = {
     const progress = new Progress(ports.clock, report);
     const progressed = () =>
       progress.at(
-        () => `${counted(total.looked_at, 'instance')} looked at, ${total.trimmed} trimmed`,
+        () => `${counted(total.looked_at, 'instance')} checked, ${total.trimmed} trimmed`,
       );
     // Opened for the first account with a retention: most installations have none.
     await using opened = new AsyncDisposableStack();
@@ -86,7 +86,7 @@ async function assertClock({ clock, serverClocks }: ClusterPorts): Promise<void>
   const own = clock.wallMs();
   if (shown.filter((other) => isNear(own, other)).length * 2 > shown.length) return;
   throw new CtlError(
-    `the clock of this machine shows ${new Date(own).toISOString()}, and those of Cassandra's servers another time: nothing has been deleted`,
+    `the clock of this machine (${new Date(own).toISOString()}) differs from the clocks of the Cassandra servers: nothing was deleted; correct the clock`,
   );
 }
 
@@ -134,8 +134,8 @@ function textOf(total: Totals): string {
     ...trails,
     `${counted(accounts, 'account')}, ${counted(looked_at, 'instance')}: ${trimmed} trimmed, by ${counted(observations, 'observation')} and ${counted(drift_events, 'drift event')}.`,
   ];
-  if (trimmed > 0) lines.push('They are gone from the tables within 20 s.');
-  if (failed > 0) lines.push(`${failed} could not be trimmed; the next run tries them again:`);
+  if (trimmed > 0) lines.push('The tables drop the rows within 20 s.');
+  if (failed > 0) lines.push(`${failed} could not be trimmed. The next run retries them:`);
   return [...lines, ...failures.map((failure) => `  ${failure}`)].join('\n');
 }
 
