@@ -71,12 +71,12 @@ const VARIABLES = {
     .default('info')
     .describe('Least severe level that is logged; `debug` adds a line for every request.'),
   SERVICE_OTLP_ENDPOINT: collector.describe(
-    'Where a collector takes traces by OTLP over HTTP, as http://127.0.0.1:4318; `/v1/traces` is added. Left out: nothing is traced.',
+    'Address of the OTLP collector over HTTP, such as http://127.0.0.1:4318; `/v1/traces` is appended. Unset: no tracing.',
   ),
   SERVICE_OTLP_HEADERS: headers
     .optional()
     .describe(
-      'Headers that the collector asks for, as `authorization=Bearer …`; several with commas between.',
+      'Headers for the collector, such as `authorization=Bearer …`, separated by commas.',
     ),
   SERVICE_OTLP_HEADERS_FILE: secretFile('SERVICE_OTLP_HEADERS'),
   SERVICE_TRACE_RATIO: z
@@ -85,14 +85,14 @@ const VARIABLES = {
     .default('0.01')
     .transform(Number)
     .describe(
-      'Share of the requests that are traced, unless their callers say in `traceparent` whether they are: 0.01 is one in a hundred.',
+      'Share of requests to trace; 0.01 is one in a hundred. A `traceparent` of the caller overrides the share.',
     ),
   ...OTEL_VARIABLES,
   SERVICE_STORAGE: z
     .enum(['memory', 'sqlite', 'cassandra'])
     .default('memory')
     .describe(
-      'Where data is kept. `memory` forgets everything at a restart (interface 1.8); `sqlite` is a file of one standalone process; `cassandra` is shared by a cluster.',
+      'Storage back end. `memory` loses all data at a restart (interface 1.8); `sqlite` is a file of one standalone process; `cassandra` is shared by a cluster.',
     ),
   SERVICE_SQLITE_FILE: filled
     .optional()
@@ -103,7 +103,7 @@ const VARIABLES = {
     .enum(['development', 'production'])
     .default('development')
     .describe(
-      '`production` refuses settings that lose data, let others listen in or can be guessed (docs/configuration.md).',
+      '`production` refuses settings that lose data, send plain text or are guessable (docs/configuration.md).',
     ),
   SERVICE_CASSANDRA_CONTACT_POINTS: list(address)
     .default(['127.0.0.1:9042'])
@@ -112,7 +112,7 @@ const VARIABLES = {
     ),
   SERVICE_CASSANDRA_DATACENTER: filled
     .default('datacenter1')
-    .describe('Name of the Cassandra data center that is near.'),
+    .describe('Name of the local Cassandra data center.'),
   SERVICE_CASSANDRA_KEYSPACE: z
     .string()
     .regex(/^[a-z][a-z0-9_]{0,47}$/, 'must be lower-case letters, digits and underscores')
@@ -121,8 +121,8 @@ const VARIABLES = {
   SERVICE_CASSANDRA_REPLICATION_FACTOR: whole
     .pipe(z.number().min(1).max(9))
     .default(1)
-    .describe('Copies that a new keyspace keeps of everything: 1 locally, 3 in production.'),
-  SERVICE_CASSANDRA_USERNAME: filled.optional().describe('User at Cassandra, if it asks.'),
+    .describe('Replication factor of a new keyspace: 1 locally, 3 in production.'),
+  SERVICE_CASSANDRA_USERNAME: filled.optional().describe('Cassandra user, for authentication.'),
   SERVICE_CASSANDRA_PASSWORD: filled.optional().describe('Its password.'),
   SERVICE_CASSANDRA_PASSWORD_FILE: secretFile('SERVICE_CASSANDRA_PASSWORD'),
   SERVICE_CASSANDRA_TLS_FOLDER: filled
@@ -143,7 +143,7 @@ const VARIABLES = {
     .describe(
       'Comma-separated NATS servers through which edges, limiters and engines find each other. None: fixed addresses.',
     ),
-  SERVICE_NATS_USERNAME: filled.optional().describe('User at NATS, if it asks.'),
+  SERVICE_NATS_USERNAME: filled.optional().describe('NATS user, for authentication.'),
   SERVICE_NATS_PASSWORD: filled.optional().describe('Its password.'),
   SERVICE_NATS_PASSWORD_FILE: secretFile('SERVICE_NATS_PASSWORD'),
   SERVICE_NATS_TLS_FOLDER: filled
@@ -155,30 +155,32 @@ const VARIABLES = {
     .string()
     .regex(/^[A-Za-z0-9_-]{1,60}$/, 'must be letters, digits, - and _')
     .default('identity-engine')
-    .describe('First part of all subjects on NATS; another for every cluster that shares it.'),
+    .describe(
+      'Prefix of all NATS subjects. Clusters that share a NATS server need different prefixes.',
+    ),
   SERVICE_SHARDS: whole
     .pipe(z.number().min(1).max(4_096))
     .default(256)
     .describe(
-      'Shards that the engines of a new cluster share, and as many its limiters: 10 to 40 for each it may ever have. Fixed when it is made.',
+      'Number of engine shards and of limiter shards of a new cluster: 10 to 40 for each engine it may ever have. Cannot be changed later.',
     ),
   SERVICE_NODE_NAME: z
     .string()
     .regex(/^[A-Za-z0-9._:-]{1,200}$/, 'must be letters, digits and . _ : -')
     .optional()
     .describe(
-      'Stable name of an engine or a limiter, which places it in its cluster; its address if left out.',
+      'Stable name of an engine or a limiter, its key on the ring. Default: its address.',
     ),
   SERVICE_ENGINE_ADVERTISE: address
     .optional()
-    .describe('host:port at which others reach an engine; where it listens if left out.'),
+    .describe('host:port at which other processes reach an engine. Default: its listen address.'),
   SERVICE_LIMITER_ADVERTISE: address
     .optional()
-    .describe('host:port at which others reach a limiter; where it listens if left out.'),
+    .describe('host:port at which other processes reach a limiter. Default: its listen address.'),
   SERVICE_NODE_DIRECT: flag
     .default(true)
     .describe(
-      'Whether engines, and limiters, reach each other without proxy, NAT or a firewall that refuses instead of dropping: then a refused connection proves one dead.',
+      'Set to true if nodes reach each other without a proxy, NAT or a rejecting firewall. A refused connection then proves that a node is dead.',
     ),
   SERVICE_TLS_FOLDER: filled
     .optional()
@@ -188,7 +190,7 @@ const VARIABLES = {
   SERVICE_LOCAL_ACCOUNT: flag
     .default(false)
     .describe(
-      'Standalone makes the enterprise account `local` unless the store has it, and prints its key where it was made.',
+      'A standalone process creates the enterprise account `local` if missing, and then prints its key.',
     ),
   SERVICE_ENGINE_LISTEN: address
     .default('127.0.0.1:8100')
@@ -198,10 +200,10 @@ const VARIABLES = {
     .describe('gRPC address a limiter process listens on.'),
   SERVICE_ENGINE_ADDRESS: address
     .default('127.0.0.1:8100')
-    .describe('Where an edge process without NATS finds the engine.'),
+    .describe('Address of the engine for an edge without NATS.'),
   SERVICE_LIMITER_ADDRESS: address
     .default('127.0.0.1:8200')
-    .describe('Where an edge process without NATS finds the limiter.'),
+    .describe('Address of the limiter for an edge without NATS.'),
   SERVICE_LIMITER_TIMEOUT_MS: whole
     .pipe(z.number().min(10).max(5_000))
     .default(100)
@@ -209,35 +211,35 @@ const VARIABLES = {
       'Milliseconds an edge waits for the limiter before it fails closed; a limiter drops older admissions.',
     ),
   SERVICE_CLUSTER_SECRET: list(z.string().min(16, 'must have at least 16 characters'))
-    .refine((secrets) => secrets.length <= 2, 'must be one secret, or two with a comma between')
+    .refine((secrets) => secrets.length <= 2, 'must be one secret, or two separated by a comma')
     .optional()
     .describe(
-      'Signs what processes say over NATS and names the instances of keyed creates: the same for every edge, engine, limiter and `ctl` of a cluster. Two with a comma between while it is changed, or on two lines of its file: the first signs, both are believed.',
+      'Secret that signs NATS messages and derives the ids of keyed creates. Every edge, engine, limiter and `ctl` of a cluster needs the same secret. For a rotation, give two, separated by a comma or on two lines of the file: the first signs, both verify.',
     ),
   SERVICE_CLUSTER_SECRET_FILE: secretFile('SERVICE_CLUSTER_SECRET'),
   SERVICE_TRUSTED_PROXIES: networks.describe(
-    'Comma-separated CIDRs whose X-Forwarded-For is believed, with ports or without. None if empty.',
+    'Comma-separated CIDRs of proxies whose X-Forwarded-For is trusted, with or without ports. Empty: none.',
   ),
   SERVICE_TRUSTED_WIDE_NETWORKS: networks.describe(
-    'Networks of SERVICE_TRUSTED_PROXIES that are wider than /24 (IPv6: /64), named again to be taken in production: every address in them may claim to be any caller.',
+    'Networks of SERVICE_TRUSTED_PROXIES wider than /24 (IPv6: /64). Production requires them here too, because every address in them can claim any client address.',
   ),
   SERVICE_DRAIN_SECONDS: whole
     .pipe(z.number().max(10))
     .default(5)
     .describe(
-      'Most seconds a stopping edge still serves, closing each connection behind its answer. Standalone: 0.',
+      'Maximum seconds for which a stopping edge serves. Each connection closes after its answer. Standalone: 0.',
     ),
   SERVICE_RETENTION_DAYS: retentionDays.describe(
-    'Days that plans keep history and drift, as `free=30,pro=365`, for `ctl retention apply`; for ever, where a plan is left out.',
+    'Retention of history and drift in days by plan, such as `free=30,pro=365`, for `ctl retention apply`. Other plans keep both for ever.',
   ),
   SERVICE_ACTOR_IDLE_S: whole
     .pipe(z.number().min(30))
     .default(900)
-    .describe('Seconds after which an unused actor leaves memory.'),
+    .describe('Seconds after which an idle actor is evicted.'),
   SERVICE_ACTOR_MEMORY_MIB: whole
     .pipe(z.number().min(1))
     .default(1_024)
-    .describe('MiB that idle actors of one kind may hold; the least recently used leave first.'),
+    .describe('Memory bound of idle actors of one kind, in MiB; evicts the least recently used.'),
   ...BILLING_VARIABLES,
 } as const;
 
@@ -273,7 +275,7 @@ export function assertStorageNamed(
     const isOther = name === 'SERVICE_SQLITE_FILE' ? storage !== wanted : storage === 'memory';
     if (environment[name] === undefined || !isOther) continue;
     throw new ConfigError(
-      `${name}: needs SERVICE_STORAGE=${wanted}; with ${storage} data is not kept there`,
+      `${name}: needs SERVICE_STORAGE=${wanted}; SERVICE_STORAGE is ${storage}`,
     );
   }
 }

@@ -83,10 +83,11 @@ start('exits with one line about missing provider settings', async () => {
     const { [name as keyof typeof STRIPE]: _, ...rest } = STRIPE;
     const refusal = await refusalOf(() => deskOf(rest));
     assert.instance(refusal, ConfigError);
-    assert.is(refusal.message, `${name}: SERVICE_BILLING_PROVIDER=stripe needs it`);
+    const expected = `${name} is not set: SERVICE_BILLING_PROVIDER=stripe needs the value`;
+    assert.is(refusal.message, expected);
   }
   const local = await refusalOf(() => deskOf({ SERVICE_BILLING_PROVIDER: 'local' }));
-  assert.match(local.message, /^SERVICE_BILLING_WEBHOOK_SECRET: [^\n]* needs it$/);
+  assert.match(local.message, /^SERVICE_BILLING_WEBHOOK_SECRET is not set: [^\n]* the value$/);
 });
 
 start('exits with one line about an invalid value, without quoting secrets', async () => {

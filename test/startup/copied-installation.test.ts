@@ -195,7 +195,7 @@ function instanceOf([listed = '']: readonly string[], name: string): string {
 }
 
 for (const [from, text] of [
-  ['missing.db', /^ctl: \S+missing\.db is not there\n$/],
+  ['missing.db', /^ctl: \S+missing\.db does not exist\n$/],
   ['.', /^ctl: \S+ cannot be used: [^\n]+\n$/],
 ] as const) {
   moved(`is rejected if ${from} is named`, async () => {

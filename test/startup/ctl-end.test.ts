@@ -40,7 +40,7 @@ ending(
     full.stderr.on('data', (chunk: Buffer) => said.push(chunk.toString()));
     const [code] = await once(full, 'close');
     assert.is(code, 1);
-    assert.match(said.join(''), /^ctl: the output is not written: ENOSPC[^\n]*\n$/);
+    assert.match(said.join(''), /^ctl: cannot write the output: ENOSPC[^\n]*\n$/);
     const unread = spawn(process.execPath, ['services/main.ts', 'ctl', '--help'], {
       env,
       stdio: ['ignore', 'pipe', 'pipe'],

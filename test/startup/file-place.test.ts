@@ -31,7 +31,7 @@ place(
     await soon('the end of readiness', async () => (await ready()).status === 503);
     assert.match(await (await ready()).text(), /identity-engine\.db was moved or removed while/);
     assert.is(await observe(2), 503);
-    assert.match(service.log(), /no change is answered; put it back, with its -wal/);
+    assert.match(service.log(), /all changes are refused; put the file back with its -wal/);
     renameSync(`${path}.moved`, path);
     await soon('readiness', async () => (await ready()).status === 200);
     // A call in flight is either in the file or has an unknown outcome.

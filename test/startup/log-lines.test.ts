@@ -54,7 +54,7 @@ lines('has runtime warnings as lines', () => {
   process.emit('warning', new Error('too many listeners'));
   process.removeAllListeners('warning');
   for (const listener of before) process.on('warning', listener);
-  assert.match(noted[1] ?? '', /^warning of the runtime warning=Error why=too many listeners/);
+  assert.match(noted[1] ?? '', /^Node\.js warning warning=Error why=too many listeners/);
 });
 
 lines.run();

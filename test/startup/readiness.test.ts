@@ -72,7 +72,7 @@ unready('or is drained reports since when and by whom, and logs it once', async 
   await node.drain('ada\n@example.com');
   await node.drain('eve');
   assert.equal(lines, [
-    'leaving: this node gives its shards to the others requestedBy=ada?@example.com',
+    'leaving: this node moves its shards to other nodes requestedBy=ada?@example.com',
   ]);
   const [status, text] = await asked(operators.address);
   assert.is(status, 200);

@@ -155,7 +155,7 @@ rotated('keep their certificates if the new pair is broken, and log it once', as
     const answer = await fetch(new URL('/health/ready', addressIn(engine, 'metrics')));
     return `${answer.status} ${await answer.text()}`;
   };
-  assert.is(await probe(), `200 ready\n${wanted}: what was read before stays in use\n`);
+  assert.is(await probe(), `200 ready\n${wanted}: the previous content stays in use\n`);
   await taken([engine], 'wire', () => files.show('engine', 'engine'));
   assert.is(await probe(), '200 ready\n');
   assert.ok(await ask(engine, 'member'));

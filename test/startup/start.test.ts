@@ -39,7 +39,7 @@ for (const [part, variableOf] of [
     assert.match(line, new RegExp(`\\b${other.port}\\b`));
     assert.match(
       line,
-      new RegExp(`^${Object.keys(variableOf(0))}: port ${other.port} on .* is taken`),
+      new RegExp(`^${Object.keys(variableOf(0))}: port ${other.port} on .* is in use`),
     );
   });
 }

@@ -51,7 +51,7 @@ const unusable = suite('unusable certificates');
 
 for (const [what, files, complaint] of [
   ['without a key', KEYLESS, /tls\.key cannot/],
-  ['with something else', { ...OURS, 'ca.crt': 'make.sh' }, /ca\.crt is not what its name says/],
+  ['with something else', { ...OURS, 'ca.crt': 'make.sh' }, /ca\.crt is not a PEM file/],
   ['with another’s key', { ...OURS, 'tls.key': 'stranger/tls.key' }, /is not the key of tls\.crt/],
   ['for another name', allOf('misnamed'), /not for the DNS name engine\.identity-engine/],
   ['of the past', allOf('expired'), /has expired on Jan {2}2 00:00:00 2024 GMT/],

@@ -64,7 +64,7 @@ reloaded('are loaded, and metrics show their expiry and that of their authoritie
   assert.equal(await seriesOf(FAILURES), ['{use="wire"} 0']);
   assert.equal(
     lines.map(({ level, msg }) => `${level} ${msg}`),
-    ['info changed files are in use from now on'],
+    ['info changed files are now in use'],
   );
 });
 
@@ -84,8 +84,8 @@ reloaded('may trust two authorities, and metrics show the earlier expiry', async
 for (const [what, change, why] of [
   ['a key of another', { 'tls.key': 'stranger/tls.key' }, 'tls.key is not the key of tls.crt'],
   ['a certificate of another', { 'tls.crt': 'stranger/tls.crt' }, 'tls.key is not the key of'],
-  ['no certificate', { 'tls.crt': 'make.sh' }, 'tls.crt is not what its name says, as PEM'],
-  ['a key for an authority', { 'ca.crt': 'member/tls.key' }, 'ca.crt is not what its name says'],
+  ['no certificate', { 'tls.crt': 'make.sh' }, 'tls.crt is not a PEM file of its kind'],
+  ['a key for an authority', { 'ca.crt': 'member/tls.key' }, 'ca.crt is not a PEM file'],
   [
     'one of another role',
     { 'tls.crt': 'limiter/tls.crt', 'tls.key': 'limiter/tls.key' },
@@ -115,7 +115,7 @@ for (const [what, change, why] of [
     const [line] = lines;
     assert.equal([line?.level, line?.use], ['warn', 'wire']);
     assert.ok(line?.why?.startsWith(`SERVICE_TLS_FOLDER: ${folder}/${why}`), line?.why);
-    assert.match(line?.msg ?? '', /what was read before stays in use$/);
+    assert.match(line?.msg ?? '', /the previous content stays in use$/);
     takeAll('engine');
     await clock.looks();
     assert.is(String(tls?.current.certificate), pem('engine/tls.crt'));
@@ -217,7 +217,7 @@ secrets('that can be guessed is rejected in production', async () => {
   put('secret', `${'ab'.repeat(20)}\n`);
   await clock.looks();
   assert.equal(current.current, [OLD]);
-  assert.match(lines[0]?.why ?? '', /^SERVICE_CLUSTER_SECRET_FILE: .+ can be guessed/);
+  assert.match(lines[0]?.why ?? '', /^SERVICE_CLUSTER_SECRET_FILE: .+ guessable/);
 });
 
 secrets('that is a password belongs to its user', async () => {

@@ -100,7 +100,8 @@ const PLAN_PRICE = /^(indie|pro)=([\w-]{1,100})$/;
  */
 const PRICES_MAX = 100;
 
-const WRONG_PRICES = `must be plan=price of indie and pro, with commas between, ${PRICES_MAX} at most and no price twice`;
+const WRONG_PRICES =
+  `must be plan=price of indie and pro, with commas between, ${PRICES_MAX} at most and no price twice`;
 
 const prices = z.string().transform((text, context) => {
   const found = text.split(',').map((part) => PLAN_PRICE.exec(part) ?? []);
@@ -120,21 +121,21 @@ export const BILLING_VARIABLES = {
     .enum(['none', 'local', 'stripe'])
     .default('none')
     .describe(
-      'Who plans are bought from (docs/billing.md). `local` takes no money and is for tests; `none`: an operator sets plans.',
+      'Payment provider (docs/billing.md). `local` takes no money and is for tests; `none`: an operator sets plans.',
     ),
   SERVICE_BILLING_API_KEY: z
     .string()
     .regex(/^(?:sk|rk)_(?:test|live)_\w{3,250}$/, 'must be a secret or restricted key of Stripe')
     .optional()
-    .describe("The service's key at Stripe: `sk_…`, or better `rk_…` that may do what it needs."),
+    .describe("Stripe API key of the service: `sk_…`, or better a restricted key `rk_…`."),
   SERVICE_BILLING_API_KEY_FILE: filled
     .optional()
     .describe('File that holds `SERVICE_BILLING_API_KEY`, instead of that variable.'),
   SERVICE_BILLING_WEBHOOK_SECRET: list(z.string().min(16, 'must have at least 16 characters'))
-    .refine((secrets) => secrets.length <= 2, 'must be one secret, or two with a comma between')
+    .refine((secrets) => secrets.length <= 2, 'must be one secret, or two separated by a comma')
     .optional()
     .describe(
-      'What the provider signs notifications with, `whsec_…`; two with a comma between while it is changed, or on two lines of its file.',
+      'Secret with which the provider signs notifications, `whsec_…`. For a rotation, give two, separated by a comma or on two lines of the file.',
     ),
   SERVICE_BILLING_WEBHOOK_SECRET_FILE: filled
     .optional()
@@ -142,19 +143,19 @@ export const BILLING_VARIABLES = {
   SERVICE_BILLING_PRICES: prices
     .optional()
     .describe(
-      'Prices at Stripe by plan, as `indie=price_1,pro=price_2`. The first of a plan is sold; further ones are those that older subscriptions still have.',
+      'Stripe prices by plan, such as `indie=price_1,pro=price_2`. The first price of a plan is sold; further prices belong to older subscriptions.',
     ),
   SERVICE_BILLING_GRACE_DAYS: whole
     .pipe(z.number().max(90))
     .default(7)
-    .describe('Days that a plan stays when its payment fails, from the first failure on.'),
+    .describe('Grace period in days: how long a plan stays after its first failed payment.'),
 } as const;
 
 /** Variables of the console, part of the configuration. */
 export const CONSOLE_VARIABLES = {
   SERVICE_CONSOLE_ENABLED: flag
     .default(true)
-    .describe('Whether a standalone process opens the console; a process of its own always does.'),
+    .describe('Whether a standalone process serves the console. A console process always does.'),
   SERVICE_CONSOLE_HOST: filled.default('127.0.0.1').describe('Address the console listens on.'),
   SERVICE_CONSOLE_PORT: port.default(8_002).describe('Port of the console; 0 takes a free one.'),
   SERVICE_CONSOLE_ORIGIN: z
@@ -165,14 +166,14 @@ export const CONSOLE_VARIABLES = {
     )
     .optional()
     .describe(
-      'Where browsers reach the console, as https://console.example.com; links lead there, and with https its cookies are for TLS alone. Left out: on loopback, over HTTP.',
+      'Public address of the console, such as https://console.example.com, used in links. With https, cookies are sent only over TLS. Unset: loopback over HTTP.',
     ),
 } as const;
 
 const protocol = z
-  .enum(['http/protobuf'], 'must be http/protobuf: the service speaks no other')
+  .enum(['http/protobuf'], 'must be http/protobuf: no other protocol is supported')
   .default('http/protobuf')
-  .describe('How the collector is spoken to; `http/protobuf` alone is known.');
+  .describe('Protocol of the collector; only `http/protobuf` is supported.');
 
 /**
  * OpenTelemetry's variables that this service reads itself. The SDK reads more: headers,
@@ -184,19 +185,19 @@ export const OTEL_VARIABLES = {
     .string()
     .default('false')
     .transform((text) => text.toLowerCase() === 'true')
-    .describe('`true`: nothing is traced, whatever the other variables say.'),
+    .describe('`true` turns tracing off and overrides the other variables.'),
   OTEL_EXPORTER_OTLP_ENDPOINT: collector.describe(
-    'Like `SERVICE_OTLP_ENDPOINT`, which is stronger.',
+    'Same as `SERVICE_OTLP_ENDPOINT`, which takes precedence.',
   ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: collector.describe(
-    'Where a collector takes traces, the whole path included. Stronger than `OTEL_EXPORTER_OTLP_ENDPOINT`.',
+    'Address of the collector with its full path. Overrides `OTEL_EXPORTER_OTLP_ENDPOINT`.',
   ),
   OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
   OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: protocol,
   OTEL_TRACES_EXPORTER: z
     .enum(['otlp', 'none'])
     .default('otlp')
-    .describe('`none`: nothing is traced.'),
+    .describe('`none` turns tracing off.'),
   OTEL_TRACES_SAMPLER: z
     .enum([
       'always_on',
@@ -208,7 +209,7 @@ export const OTEL_VARIABLES = {
     ])
     .optional()
     .describe(
-      'Which requests are traced, instead of `SERVICE_TRACE_RATIO`. `parentbased_…` follows callers who send a context; the others do not.',
+      'Sampler, instead of `SERVICE_TRACE_RATIO`. `parentbased_…` samplers follow the trace context of the caller; the others ignore it.',
     ),
   OTEL_TRACES_SAMPLER_ARG: z.coerce
     .number('must be a number from 0 to 1')
@@ -222,7 +223,7 @@ export const OTEL_VARIABLES = {
     .pipe(z.array(z.enum(['tracecontext', 'baggage', 'b3', 'b3multi', 'none'])))
     .optional()
     .describe(
-      'Headers in which callers name their traces: `tracecontext`, `b3`, `b3multi`, several with commas between, or `none`. `baggage` is read and not used. Left out: `tracecontext`.',
+      'Formats of trace context that callers send: `tracecontext`, `b3`, `b3multi`, separated by commas, or `none`. `baggage` is ignored. Default: `tracecontext`.',
     ),
 } as const;
 

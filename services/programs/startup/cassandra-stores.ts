@@ -110,7 +110,7 @@ async function sessionOf(
   const client = clientTlsOf(config, 'SERVICE_CASSANDRA_TLS_FOLDER', foundation);
   const serverName = config.SERVICE_CASSANDRA_TLS_NAME;
   if (client === undefined && serverName !== undefined) {
-    throw new ConfigError('SERVICE_CASSANDRA_TLS_NAME is of no use without a TLS folder');
+    throw new ConfigError('SERVICE_CASSANDRA_TLS_NAME needs SERVICE_CASSANDRA_TLS_FOLDER');
   }
   const tls = client === undefined ? undefined : { client, serverName };
   return await openSession({

@@ -326,7 +326,7 @@ export function refusalObserver({
     line.run(() =>
       logger.warn(
         { method: path, callerRole: role },
-        'a call that this role may not make was refused',
+        'refused a call that the role of the caller may not make',
       ),
     );
   };

@@ -37,15 +37,17 @@ export async function openConsole(config: Config, stop: AbortSignal): Promise<Op
   const foundation = opening.use(await openFoundation(config, 'console', stop));
   const operators = opening.use(await serveOperators(config, foundation));
   if (config.SERVICE_CLUSTER_SECRET === undefined) {
-    throw new ConfigError('SERVICE_CLUSTER_SECRET: a console needs it, the same as the cluster');
+    throw new ConfigError('SERVICE_CLUSTER_SECRET: a console needs the secret of its cluster');
   }
   if (config.SERVICE_STORAGE !== 'cassandra') {
     throw new ConfigError(
-      'SERVICE_STORAGE: a console of its own needs the cassandra of its cluster',
+      'SERVICE_STORAGE: a separate console needs cassandra, shared with its cluster',
     );
   }
   if (config.SERVICE_NATS_URL === undefined) {
-    throw new ConfigError('SERVICE_NATS_URL: without it a console hears no node of its cluster');
+    throw new ConfigError(
+      'SERVICE_NATS_URL is not set: a console finds the nodes of its cluster through NATS',
+    );
   }
   const stores = opening.use(await openStores(config, foundation));
   if (stores.kind === 'local') throw new Error('Cassandra is shared');
@@ -102,7 +104,8 @@ async function consoleOn(
 ) {
   const { SERVICE_CONSOLE_HOST: host, SERVICE_CONSOLE_ORIGIN: origin } = config;
   if (origin === undefined && !isLoopbackHost(host.includes(':') ? `[${host}]` : host)) {
-    const text = `${host} is reached from elsewhere: SERVICE_CONSOLE_ORIGIN must say at which address`;
+    const text =
+      `${host} is reachable from other machines: set SERVICE_CONSOLE_ORIGIN to the public address`;
     throw new ConfigError(`SERVICE_CONSOLE_HOST: ${text}`);
   }
   const { users, sessions, members, accounts } = stores;

@@ -25,7 +25,7 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
   const foundation = foundationOf(lenient, 'ctl');
   const stores = await openStores(lenient, foundation);
   if (stores.kind === 'local') {
-    throw new ConfigError('SERVICE_STORAGE: of a cluster in memory other processes see nothing');
+    throw new ConfigError('SERVICE_STORAGE: ctl cannot read data in the memory of another process');
   }
   const { clock, tls } = foundation;
   const isFile = config.SERVICE_STORAGE === 'sqlite';
@@ -64,7 +64,7 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
 const NO_NODE = { drain: unreachable, readInstance: unreachable };
 
 async function unreachable(): Promise<never> {
-  throw new Fault('service_unavailable', 'the process that serves a file answers no other');
+  throw new Fault('service_unavailable', 'a process on a file has no cluster port');
 }
 
 /** Address of the console on this machine of a process that serves a file. */
@@ -103,7 +103,7 @@ async function openActing(
   { shards }: SharedStores,
 ): Promise<ActingCluster> {
   if (config.SERVICE_NATS_URL === undefined) {
-    throw new ConfigError('SERVICE_NATS_URL: without it no engine is heard that could do this');
+    throw new ConfigError('SERVICE_NATS_URL is not set: this command finds an engine through NATS');
   }
   const { cluster, shardCount } = await ownedShards({ shards }, 'engine');
   await using opening = new AsyncDisposableStack();

@@ -176,7 +176,7 @@ export function beginLog(logger: Logger, config: Config): void {
 function logWarnings(logger: Logger): void {
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message, stack }) => {
-    logger.warn({ warning: name, why: message, stack }, 'warning of the runtime');
+    logger.warn({ warning: name, why: message, stack }, 'Node.js warning');
   });
 }
 

@@ -80,12 +80,12 @@ function lineOf(error: unknown, config: Config): string {
   const { code, port, address } = placeOf(error);
   switch (code) {
     case 'EADDRINUSE':
-      return `${variablesOf(port, config)}port ${port ?? '?'} on ${address ?? 'this host'} is taken; stop what uses it or choose another port`;
+      return `${variablesOf(port, config)}port ${port ?? '?'} on ${address ?? 'this host'} is in use; stop the other process or choose another port`;
     case 'EACCES':
-      return `${variablesOf(port, config)}port ${port ?? '?'} may not be opened by this user; choose one above 1023`;
+      return `${variablesOf(port, config)}port ${port ?? '?'} needs privileges that this user does not have; choose a port above 1023`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return `${hostVariablesOf(address, config)}${address ?? 'the address'} is not an address of this machine; choose one of it`;
+      return `${hostVariablesOf(address, config)}${address ?? 'the address'} is not an address of this machine; choose another address`;
     default:
       return message.split('\n')[0] ?? 'failed to start';
   }

@@ -199,7 +199,7 @@ async function billingProviderOf(
 
 function given<Value>(value: Value | undefined, variable: string, kind: string): Value {
   if (value !== undefined) return value;
-  throw new ConfigError(`${variable}: SERVICE_BILLING_PROVIDER=${kind} needs it`);
+  throw new ConfigError(`${variable} is not set: SERVICE_BILLING_PROVIDER=${kind} needs the value`);
 }
 
 /** Audit trails of this process. Entries that could not be made durable are counted. */

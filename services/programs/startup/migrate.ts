@@ -11,7 +11,7 @@ import { STANDARD_ERROR, STANDARD_OUTPUT } from '#telemetry/logger';
 export async function migrateAll(config: Config): Promise<number> {
   if (config.SERVICE_STORAGE === 'sqlite') {
     throw new ConfigError(
-      'SERVICE_STORAGE: a file of sqlite is brought up to date when it is served',
+      'SERVICE_STORAGE: migrate is for cassandra; a process updates the schema of its file at start',
     );
   }
   const report = (text: string) => STANDARD_OUTPUT.write(`${text}\n`);

@@ -67,7 +67,7 @@ export async function openNodeProcess(
 ): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
   if (config.SERVICE_STORAGE === 'sqlite') {
-    throw new ConfigError('SERVICE_STORAGE: sqlite is the file of one process: standalone');
+    throw new ConfigError('SERVICE_STORAGE: only a standalone process can use sqlite');
   }
   const foundation = opening.use(await openFoundation(config, service, stop));
   const tls = foundation.tls();
@@ -127,10 +127,10 @@ export function drainReporter(
   return (requestedBy) => {
     if (isReported) return;
     isReported = true;
-    logger.info({ requestedBy }, 'leaving: this node gives its shards to the others');
+    logger.info({ requestedBy }, 'leaving: this node moves its shards to other nodes');
     const since = isoTime(clock.wallMs());
     operators.note(
-      `leaving since ${since}: drained by ${requestedBy}, stop it when it owns no shard`,
+      `leaving since ${since}: drained by ${requestedBy}; stop the node when it owns no shard`,
     );
   };
 }
@@ -171,11 +171,14 @@ function assertReachable(
   advertise: 'SERVICE_ENGINE_ADVERTISE' | 'SERVICE_LIMITER_ADVERTISE',
 ): void {
   if (config.SERVICE_NATS_URL === undefined) {
-    throw new ConfigError('SERVICE_NATS_URL: nodes on Cassandra find each other through it');
+    throw new ConfigError(
+      'SERVICE_NATS_URL is not set: nodes on Cassandra find each other through NATS',
+    );
   }
   const isEverywhere = /^(0\.0\.0\.0|\[::\]):/.test(config[listen]);
   if (isEverywhere && config[advertise] === undefined) {
-    const text = `needed when ${listen} is every address, which names no process in particular`;
+    const text =
+      `required if ${listen} is a wildcard address: other processes need the address of this process`;
     throw new ConfigError(`${advertise}: ${text}`);
   }
   assertClusterSecret(config);

@@ -55,10 +55,10 @@ export function productionFaults(
   return [
     ...storageFaults(config, role, evidence),
     ...(servesApi(role) && config.SERVICE_DOCS_ENABLED
-      ? ['SERVICE_DOCS_ENABLED shows the documentation to everybody']
+      ? ['SERVICE_DOCS_ENABLED publishes the API documentation']
       : []),
     ...(role === 'standalone' && config.SERVICE_LOCAL_ACCOUNT
-      ? ['SERVICE_LOCAL_ACCOUNT makes an account without limits and prints its key']
+      ? ['SERVICE_LOCAL_ACCOUNT creates an account without limits and prints its key']
       : []),
     ...proxyFaults(config, role),
     ...consoleFaults(config, role),
@@ -78,7 +78,7 @@ function storageFaults(config: Config, role: Role, evidence: ProductionEvidence)
   if (role === 'edge') return [];
   const isLasting = role === 'migrate' || role === 'ctl';
   if (!isLasting && config.SERVICE_STORAGE === 'memory') {
-    return ['SERVICE_STORAGE=memory forgets everything at a restart'];
+    return ['SERVICE_STORAGE=memory loses all data at a restart'];
   }
   return serverFaults(config, 'SERVICE_CASSANDRA', 'Cassandra', evidence);
 }
@@ -129,7 +129,7 @@ function proxyFaults(config: Config, role: Role): string[] {
   if (wide.length === 0) return [];
   const names = wide.join(', ');
   return [
-    `SERVICE_TRUSTED_PROXIES lets everything in ${names} claim any address: name the proxies, or the network in SERVICE_TRUSTED_WIDE_NETWORKS too`,
+    `SERVICE_TRUSTED_PROXIES trusts every address in ${names}: name the proxies, or add the network to SERVICE_TRUSTED_WIDE_NETWORKS`,
   ];
 }
 
@@ -147,11 +147,11 @@ function consoleFaults(config: Config, role: Role): string[] {
   const { SERVICE_CONSOLE_ENABLED: isEnabled, SERVICE_CONSOLE_ORIGIN: origin } = config;
   if (role !== 'console' && !(role === 'standalone' && isEnabled)) return [];
   if (origin === undefined) {
-    return role === 'console' ? ['SERVICE_CONSOLE_ORIGIN is not set: no browser reaches it'] : [];
+    return role === 'console' ? ['SERVICE_CONSOLE_ORIGIN is not set: no browser can connect'] : [];
   }
   return origin.startsWith('https:')
     ? []
-    : ['SERVICE_CONSOLE_ORIGIN is no https address: passwords in plain text'];
+    : ['SERVICE_CONSOLE_ORIGIN is not https: passwords are sent in plain text'];
 }
 
 function wireFaults(config: Config, role: Role): string[] {
@@ -210,7 +210,7 @@ function secretFaults(config: Config, role: Role): string[] {
   }
   if (secrets.every(isSecret)) return [];
   return [
-    `${variable} is a sample or can be guessed: take ${SECRET_LENGTH_MIN} random characters (openssl rand -hex 16)`,
+    `${variable} is a sample or guessable: use ${SECRET_LENGTH_MIN} random characters (openssl rand -hex 16)`,
   ];
 }
 

@@ -38,7 +38,7 @@ type UserAndPassword = { readonly username: string; readonly password: string };
 export function assertClusterSecret({ SERVICE_CLUSTER_SECRET: secrets }: Config): void {
   if (secrets !== undefined) return;
   throw new ConfigError(
-    'SERVICE_CLUSTER_SECRET: an edge of its own, and every process on NATS, needs it, the same in every process',
+    'SERVICE_CLUSTER_SECRET: a separate edge and every process on NATS need the same secret',
   );
 }
 
@@ -65,7 +65,7 @@ export function credentialsOf(
     return derivedFrom(password, (current) => ({ username, password: current }));
   }
   if (username === undefined && password === undefined) return undefined;
-  throw new ConfigError(`${server}_USERNAME and ${server}_PASSWORD go together`);
+  throw new ConfigError(`set both ${server}_USERNAME and ${server}_PASSWORD, or neither`);
 }
 
 /**
@@ -116,8 +116,8 @@ type CredentialPorts = {
   readonly metrics: Metrics;
 };
 
-const KEPT = ': what was read before stays in use';
-const REFUSED = 'changed files are of no use: what was read before stays in use';
+const KEPT = ': the previous content stays in use';
+const REFUSED = 'changed files cannot be used: the previous content stays in use';
 
 /**
  * Watched files with certificates and secrets. Each use is watched once, so that all parts of the
@@ -153,7 +153,7 @@ export class CredentialFiles implements Disposable {
     loaded.set(clock.wallMs() / 1_000);
     files.onChange(() => {
       loaded.set(clock.wallMs() / 1_000);
-      logger.info({ use, files: paths }, 'changed files are in use from now on');
+      logger.info({ use, files: paths }, 'changed files are now in use');
     });
     return files;
   }

@@ -31,7 +31,7 @@ const PLACE_PERIOD_MS = 1_000;
 
 /** Next step for an operator whose file is not at its path. */
 const PLACE_STEP =
-  'put it back, with its -wal, or stop the process and restore a backup (docs/runbook.md#the-file-is-not-at-its-place)';
+  'put the file back with its -wal, or stop the process and restore a backup (docs/runbook.md#the-file-is-not-at-its-place)';
 
 /**
  * Maximum wait of a start for the integrity check, in milliseconds. Enough for about ten gigabytes.
@@ -116,7 +116,7 @@ async function servedFile(
   );
   const expire = () =>
     void deleteExpired(file, clock.wallMs()).catch((error: unknown) =>
-      logger.warn({ err: error, file: path }, 'what is over could not be deleted'),
+      logger.warn({ err: error, file: path }, 'expired rows could not be deleted'),
     );
   expire();
   opening.use(every(clock, EXPIRY_PERIOD_MS, expire));
@@ -146,7 +146,7 @@ function watchPlace({ place }: SqliteFile, { clock, logger, waits }: Foundation)
     difference = place?.difference();
     if (difference === before) return;
     if (difference === undefined) logger.warn('the file is at its path again: calls are answered');
-    else logger.error({ why: difference }, `no change is answered; ${PLACE_STEP}`);
+    else logger.error({ why: difference }, `all changes are refused; ${PLACE_STEP}`);
   });
 }
 
@@ -166,7 +166,7 @@ async function checked(file: SqliteFile, { clock, logger, waits }: Foundation): 
   const late = Promise.withResolvers<void>();
   using _ = clock.after(CHECK_MS_MAX, () => {
     isLate = true;
-    logger.info('the check of the file goes on while the process serves');
+    logger.info('the file check continues while the process serves');
     late.resolve();
   });
   await Promise.race([checking, late.promise]);

@@ -81,7 +81,7 @@ function withOwnSecret(config: Config, stores: LocalStores | SharedStores): Conf
 function placeOf(config: Config): string {
   switch (config.SERVICE_STORAGE) {
     case 'memory':
-      return 'memory: it is gone when this stops';
+      return 'memory: lost when the process stops';
     case 'sqlite':
       return `the file ${sqliteFileOf(config)}`;
     case 'cassandra':
@@ -172,7 +172,7 @@ function welcome(addresses: Addresses): string {
     ...consoleLine,
     ...accountLines(api, account),
     '',
-    'Ctrl-C stops it.',
+    'Press Ctrl-C to stop.',
     '',
   ];
   return `${lines.join('\n')}\n`;
@@ -186,7 +186,7 @@ function accountLines(api: string, account: LocalAccount | undefined): string[] 
       return tryIt(api, account.key);
     case 'found':
       return [
-        '  API key  as printed when the account "local" was made; another one:',
+        '  API key  printed when the account "local" was created. Another key:',
         `           make ctl ARGS="keys create ${account.id}"`,
       ];
   }

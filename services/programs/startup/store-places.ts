@@ -25,7 +25,7 @@ export function storePlaces(config: Config): StorePlaces {
     nameOf,
     async openSource(place) {
       if (place.kind === 'sqlite' && !existsSync(place.file)) {
-        throw new CtlError(`${place.file} is not there`);
+        throw new CtlError(`${place.file} does not exist`);
       }
       return await named(place);
     },

@@ -16,7 +16,7 @@ export function terminalQuestion(): ((question: string) => Promise<string>) | un
  */
 export function endWithoutReader(): void {
   process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
-    if (code !== 'EPIPE') process.stderr.write(`ctl: the output is not written: ${message}\n`);
+    if (code !== 'EPIPE') process.stderr.write(`ctl: cannot write the output: ${message}\n`);
     process.exit(1);
   });
   process.stderr.on('error', () => process.exit(1));

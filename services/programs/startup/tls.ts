@@ -175,7 +175,7 @@ class TlsFolder {
       if (!pem.includes(PEM_START)) throw new Error('no PEM');
       return { pem, parsed: parse(pem) };
     } catch {
-      throw this.unusable(file, 'is not what its name says, as PEM');
+      throw this.unusable(file, 'is not a PEM file of its kind');
     }
   }
 }
