@@ -11,16 +11,16 @@ ON_FILE = $(if $(DATA),SERVICE_STORAGE=sqlite SERVICE_SQLITE_FILE='$(patsubst ~/
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(INSTALLED) $(PAGES) ## Start the service on port 8000 with docs, an account and a ready API key; DATA=folder keeps its data there
+run: $(INSTALLED) $(PAGES) ## Start the service on port 8000 with docs, an account and a ready API key; DATA=folder stores data there
 	@$(ON_FILE) SERVICE_DOCS_ENABLED=$${SERVICE_DOCS_ENABLED:-true} SERVICE_LOCAL_ACCOUNT=$${SERVICE_LOCAL_ACCOUNT:-true} exec $(NODE) services/main.ts standalone
 
 cluster: $(INSTALLED) $(PAGES) ## Start edges, engines, limiters, NATS and Cassandra here, without Docker; CASSANDRA=3: three Cassandra nodes
 	@$(NODE) deploy/local/cluster.ts up $(if $(CASSANDRA),--cassandra $(CASSANDRA))
 
-cluster-status: $(INSTALLED) ## Show the processes of that cluster; ARGS=--json for machines
+cluster-status: $(INSTALLED) ## Show the processes of that cluster; ARGS=--json prints JSON
 	@$(NODE) deploy/local/cluster.ts status $(ARGS)
 
-cluster-down: $(INSTALLED) ## End that cluster in good order; its data is kept
+cluster-down: $(INSTALLED) ## Stop that cluster gracefully; data is kept
 	@$(NODE) deploy/local/cluster.ts down
 
 cluster-ctl: $(INSTALLED) ## Administer that cluster: make cluster-ctl ARGS="accounts list"
@@ -29,7 +29,7 @@ cluster-ctl: $(INSTALLED) ## Administer that cluster: make cluster-ctl ARGS="acc
 observe: $(INSTALLED) ## Watch that cluster: Prometheus, alert rules and Alertmanager on loopback
 	@$(NODE) deploy/observe/observe.ts up
 
-observe-down: $(INSTALLED) ## End what observe has started; what it saw is kept
+observe-down: $(INSTALLED) ## Stop Prometheus and Alertmanager; their data is kept
 	@$(NODE) deploy/observe/observe.ts down
 
 test: $(INSTALLED) $(PAGES) ## Check the code and run the quick tests (6 min); ends with "N passed, N failed"
@@ -53,51 +53,51 @@ scale: $(INSTALLED) ## Measure many instances, long histories, tails, accounts (
 load: $(INSTALLED) ## Load make cluster, or BASE_URL with API_KEY, through k6: PROFILE=smoke; RATE=50 DURATION=2m
 	@exec $(NODE) loadtest/main.ts
 
-tools: $(INSTALLED) ## Build what tests need and takes minutes, once, into the cache: k6, Jaeger, kustomize, stripe-mock
+tools: $(INSTALLED) ## Build the tools of the tests into the cache, once (minutes): k6, Jaeger, kustomize, stripe-mock
 	@$(NODE) deploy/local/fetch-tools.ts
 
-simulate: $(INSTALLED) ## Run simulated clusters: SEED=n one of them with its trace, MINUTES=n as many as fit
+simulate: $(INSTALLED) ## Run simulated clusters for MINUTES=n; SEED=n runs one with its trace
 	@$(NODE) test/simulation/main.ts $(if $(SEED),--seed $(SEED) --trace,--minutes $(or $(MINUTES),1)) $(ARGS)
 
 chaos: $(INSTALLED) ## Break a real cluster under load and prove that nothing is lost: ARGS="--only kill-engine"
 	@$(NODE) test/chaos/main.ts $(ARGS)
 
-power-loss: $(INSTALLED) ## Kill the service on a file, and take the power from its disk, under load (20 min): CUTS=200 IMAGES=300
+power-loss: $(INSTALLED) ## Kill the service on a file and simulate power loss, under load (20 min): CUTS=200 IMAGES=300
 	@$(NODE) test/power-loss/main.ts $(if $(CUTS),--cuts $(CUTS)) $(if $(IMAGES),--images $(IMAGES)) $(ARGS)
 
-fuzz: $(INSTALLED) ## Send mutated requests and broken bytes at a real service: MINUTES=n, SEED=n a round again
+fuzz: $(INSTALLED) ## Send mutated requests and broken bytes to a real service: MINUTES=n; SEED=n repeats a round
 	@$(NODE) test/fuzz/main.ts $(if $(SEED),--seed $(SEED),--minutes $(or $(MINUTES),10)) $(ARGS)
 
-reference: $(INSTALLED) ## Write the reference of both client libraries as pages (a minute)
+reference: $(INSTALLED) ## Write the reference pages of both client libraries (a minute)
 	@cd clients/typescript && npm ci --silent --no-audit --no-fund && npm run --silent docs
 	@python3 clients/python/tools/environment.py && clients/python/.venv/bin/python clients/python/tools/reference.py
 	@echo 'clients/typescript/docs/index.html and clients/python/reference/index.html'
 
-restore-rehearsal: $(INSTALLED) ## Back up a real cluster, kill it all, restore it to a moment and check it (2 min): ARGS="--cassandra 3"
+restore-rehearsal: $(INSTALLED) ## Back up a real cluster, kill it, restore it to a point in time and check it (2 min): ARGS="--cassandra 3"
 	@$(NODE) test/restore/main.ts $(ARGS)
 
 deploy-test: $(INSTALLED) $(PAGES) ## Apply the manifests to a real API server (5 min; the first time Go builds it, 8 min more)
 	@$(NODE) test/kubernetes/main.ts
 
-mutation: $(INSTALLED) ## Change code in one place at a time, list what no test notices: ARGS=services/domain/identity/flow.ts
+mutation: $(INSTALLED) ## Mutate code in one place at a time, list mutants that no test detects: ARGS=services/domain/identity/flow.ts
 	@$(NODE) test/mutation/main.ts $(ARGS)
 
-sbom: $(INSTALLED) ## Write what the image is made of to sbom.cdx.json (CycloneDX), from the lockfile
+sbom: $(INSTALLED) ## Write the SBOM of the image to sbom.cdx.json (CycloneDX), from the lockfile
 	@$(NODE) deploy/supply/write-sbom.ts
 
-licenses: $(INSTALLED) ## Count the licences of what is shipped; fails for one that is not on the list
+licenses: $(INSTALLED) ## Count the licences of shipped packages; fails for a licence that is not allowed
 	@$(NODE) deploy/supply/licenses.ts --list
 
 coverage: $(INSTALLED) $(PAGES) ## Run all tests and report line coverage
 	@npm run --silent coverage
 
-generate: $(INSTALLED) ## Make wire code, API document and tables of documents again from their sources
+generate: $(INSTALLED) ## Regenerate wire code, API document and tables of documents
 	@npm run --silent generate
 
 format: $(INSTALLED) ## Format and fix what can be fixed
 	@npm run --silent format
 
-ctl: $(INSTALLED) ## Administer a running service: make ctl ARGS="accounts list"; DATA=folder: what run keeps there
+ctl: $(INSTALLED) ## Administer a running service: make ctl ARGS="accounts list"; DATA=folder: the data of make run
 	@$(ON_FILE) $(NODE) services/main.ts ctl $(ARGS)
 
 # The pages of the console, when a source of them is newer.
