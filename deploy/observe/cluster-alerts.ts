@@ -52,7 +52,7 @@ export const CLUSTER_ALERTS: readonly Alert[] = [
     // One alert for all processes, because a failed server disconnects every process.
     expr: 'count(bus_connected == 0) > 0',
     forS: 30,
-    summary: 'processes have no connection to NATS: no failed node is taken over',
+    summary: 'processes have no connection to NATS: the cluster cannot take over failed nodes',
     firing: {
       series: {
         'bus_connected{job="engine",instance="a"}': '1x4 0x8',
@@ -66,9 +66,10 @@ export const CLUSTER_ALERTS: readonly Alert[] = [
   {
     name: 'ForgedMessages',
     severity: 'ticket',
-    expr: 'sum by (reason) (increase(bus_dropped_total{reason=~"unsigned|version|signature|forged|cluster"}[5m])) > 0',
+    expr:
+      'sum by (reason) (increase(bus_dropped_total{reason=~"unsigned|version|signature|forged|cluster"}[5m])) > 0',
     forS: 0,
-    summary: 'messages on NATS are not what the cluster sends: {{ $labels.reason }}',
+    summary: 'processes drop NATS messages that fail verification: {{ $labels.reason }}',
     firing: {
       series: { 'bus_dropped_total{reason="unsigned",instance="a"}': '0x8 3x8' },
       atS: 210,

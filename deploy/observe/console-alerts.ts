@@ -10,7 +10,7 @@ export const CONSOLE_ALERTS: readonly Alert[] = [
     // No alert for installations without a console.
     expr: 'absent(up{job="console"} == 1) and on () present_over_time(up{job="console"}[1d])',
     forS: 60,
-    summary: 'no console can be scraped: no one can sign in, calls of the API go on',
+    summary: 'no console can be scraped: no one can sign in; the API is not affected',
     firing: {
       series: {
         'up{job="console",instance="a"}': '1x4 0x12',
@@ -33,7 +33,7 @@ export const CONSOLE_ALERTS: readonly Alert[] = [
     // A share, because many people mistype; and a minimum, because a few tries prove nothing.
     expr: `${REFUSED} > 50 and ${REFUSED} > 0.8 * sum(increase(console_sign_ins_total[5m]))`,
     forS: 0,
-    summary: 'more than 50 sign-ins have been refused in five minutes, and hardly any succeeded',
+    summary: 'more than 50 sign-ins failed within five minutes, and hardly any succeeded',
     firing: signIns('0+3x28', '0+0x28'),
     quiet: signIns('0+3x28', '0+2x28'),
     alsoQuiet: [signIns('0+1x28', '0+0x28')],
@@ -44,7 +44,7 @@ export const CONSOLE_ALERTS: readonly Alert[] = [
     expr: 'sum(increase(audit_failures_total[2m])) > 5',
     forS: 30,
     summary:
-      'the audit trail cannot be written: changes of accounts and instances are refused, observations go on',
+      'the audit trail cannot be written: changes of accounts and instances are refused; observations work',
     firing: {
       series: { 'audit_failures_total{job="limiter",instance="a"}': '0x4 1+2x30' },
       atS: 420,

@@ -41,7 +41,7 @@ export const CREDENTIAL_ALERTS: readonly Alert[] = [
     expr: `min by (job, use) (${END}) - time() < ${2 * DAY_S}`,
     forS: 30,
     summary:
-      'a certificate ({{ $labels.use }}) in use by {{ $labels.job }} expires within 2 days: then no new connection is made',
+      'a certificate ({{ $labels.use }}) in use by {{ $labels.job }} expires within 2 days; new connections then fail',
     firing: {
       series: { [`${END}{job="edge",instance="a",use="nats_authority"}`]: `${2 * DAY_S}x16` },
       atS: 210,
@@ -59,7 +59,7 @@ export const CREDENTIAL_ALERTS: readonly Alert[] = [
     expr: `sum by (job, instance, use) (increase(${FAILURES}[2m])) > 0`,
     forS: 0,
     summary:
-      '{{ $labels.job }} {{ $labels.instance }} cannot use what its files now hold ({{ $labels.use }}), and keeps what it has',
+      '{{ $labels.job }} {{ $labels.instance }} cannot use its changed files ({{ $labels.use }}) and keeps the previous content',
     firing: {
       series: { [`${FAILURES}{job="edge",instance="a",use="cluster_secret"}`]: '0x8 1+7x8' },
       atS: 210,

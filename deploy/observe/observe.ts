@@ -31,7 +31,7 @@ async function run([command = '', ...rest]: readonly string[]): Promise<void> {
     out(welcome(plan, await pagesOf(plan)));
   } else if (command === 'down' && rest.length === 0) {
     const isAny = await stopObservers(cluster);
-    out(isAny ? 'Prometheus and Alertmanager have ended; what they saw is kept' : 'neither runs');
+    out(isAny ? 'Prometheus and Alertmanager have stopped; their data is kept' : 'neither runs');
   } else throw new Error('usage: observe.ts up | down');
 }
 
@@ -44,12 +44,12 @@ async function pagesOf({ prometheus: { address } }: ObservePlan): Promise<string
 /** Text for people after the start: addresses to open next. */
 function welcome({ alertmanager }: ObservePlan, pages: string): string {
   return [
-    'The cluster is being watched, every 5 s.',
+    'Prometheus scrapes the cluster every 5 s.',
     '',
     `  Rules       ${pages}/alerts`,
     `  Graphs      ${pages}/graph   (try slo:availability_errors:ratio_rate5m)`,
     `  Processes   ${pages}/targets`,
-    `  Firing      ${alertmanager.address}   what a person would hear`,
+    `  Firing      ${alertmanager.address}   alerts that would notify a person`,
     '',
     'What each alert means and what to do: docs/runbook.md. The dashboards as pictures:',
     'docs/dashboards.md; in Grafana, with Docker: deploy/compose.yaml. End it: make observe-down',

@@ -18,7 +18,7 @@ export const SERVICE_ALERTS: readonly Alert[] = [
     ].join(' '),
     forS: 30,
     summary:
-      'for a minute, more than 1 % of the calls have been refused because the limiter gives no answer',
+      'edges refused more than 1 % of the calls of the last minute because no limiter answered',
     firing: failsClosed('0+1500x20', '0x8 1+20x12'),
     quiet: failsClosed('0+1500x20', '0x8 1+20x2 41x12'),
     alsoQuiet: [
@@ -34,7 +34,7 @@ export const SERVICE_ALERTS: readonly Alert[] = [
     severity: 'page',
     expr: 'absent(up{job="edge"} == 1)',
     forS: 30,
-    summary: 'no edge can be scraped: probably no call is answered',
+    summary: 'no edge can be scraped: the API is probably down',
     firing: {
       series: { 'up{job="edge",instance="a"}': '1x4 0x6', 'up{job="engine",instance="b"}': '1x10' },
       atS: 150,
@@ -49,7 +49,7 @@ export const SERVICE_ALERTS: readonly Alert[] = [
     severity: 'ticket',
     expr: `up{job=~"${JOBS}"} == 0`,
     forS: 30,
-    summary: '{{ $labels.job }} {{ $labels.instance }} does not answer its operators’ port',
+    summary: '{{ $labels.job }} {{ $labels.instance }} does not answer on its metrics port',
     firing: {
       series: { 'up{job="engine",instance="b"}': '1x4 0x6' },
       atS: 150,
@@ -62,7 +62,7 @@ export const SERVICE_ALERTS: readonly Alert[] = [
     severity: 'ticket',
     expr: `changes(process_start_time_seconds{job=~"${JOBS}"}[15m]) >= 2`,
     forS: 0,
-    summary: '{{ $labels.job }} {{ $labels.instance }} has started again twice within 15 minutes',
+    summary: '{{ $labels.job }} {{ $labels.instance }} restarted twice within 15 minutes',
     firing: {
       series: { 'process_start_time_seconds{job="engine",instance="b"}': '100x8 200x8 300x8' },
       atS: 330,
@@ -95,7 +95,7 @@ export const SERVICE_ALERTS: readonly Alert[] = [
     severity: 'ticket',
     expr: `avg_over_time(nodejs_eventloop_utilization{job=~"${JOBS}"}[1m]) > 0.85`,
     forS: 30,
-    summary: '{{ $labels.job }} {{ $labels.instance }} is at the end of its core',
+    summary: '{{ $labels.job }} {{ $labels.instance }} uses its CPU core almost fully',
     firing: {
       series: { 'nodejs_eventloop_utilization{job="edge",instance="a"}': '0.2x4 0.95x20' },
       atS: 300,
@@ -126,7 +126,7 @@ export const SERVICE_ALERTS: readonly Alert[] = [
     severity: 'ticket',
     expr: 'sum(increase(limiter_heavy_losses_total[15m])) > 0',
     forS: 0,
-    summary: 'a crash of a limiter has cost accounts more than 0.1 % of their quota of the month',
+    summary: 'a limiter crash cost accounts more than 0.1 % of their monthly quota',
     firing: { series: { limiter_heavy_losses_total: '0x8 2x8' }, atS: 210 },
     quiet: { series: { limiter_heavy_losses_total: '2x16' }, atS: 210 },
   },

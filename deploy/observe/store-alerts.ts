@@ -43,7 +43,8 @@ export const STORE_ALERTS: readonly Alert[] = [
     name: 'StoreSlow',
     dashboard: 'stores',
     severity: 'ticket',
-    expr: 'histogram_quantile(0.5, sum by (service, le) (rate(journal_append_seconds_bucket[1m]))) > 0.1',
+    expr:
+      'histogram_quantile(0.5, sum by (service, le) (rate(journal_append_seconds_bucket[1m]))) > 0.1',
     forS: 30,
     summary: 'appends to journals of the {{ $labels.service }} take more than 100 ms at the median',
     firing: { series: appends(0.3), atS: 240, labels: { service: 'engine' } },
@@ -97,7 +98,7 @@ export const STORE_ALERTS: readonly Alert[] = [
     expr: 'sum by (job, instance) (journal_unflushed_records) > 150000',
     forS: 30,
     summary:
-      '{{ $labels.job }} {{ $labels.instance }} has records for the store to take; at 200,000 it takes no more',
+      '{{ $labels.job }} {{ $labels.instance }} has many records without a checkpoint; at 200,000 it refuses calls',
     firing: {
       series: { 'journal_unflushed_records{job="engine",instance="b"}': '140000+2000x16' },
       atS: 210,

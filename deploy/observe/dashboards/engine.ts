@@ -24,7 +24,8 @@ export const ENGINE: Dashboard = {
     },
     {
       title: 'Actors in memory',
-      about: 'By engine; idle actors leave by age, or by least recent use when memory is short.',
+      about:
+        'By engine. Idle actors are evicted by age, or least recently used first when memory is short.',
       unit: 'count',
       queries: [{ expr: 'identity_actors_active{job="engine"}', legend: '{{instance}} {{actor}}' }],
     },

@@ -9,27 +9,27 @@ export const LOAD_TEST: Dashboard = {
   about: 'k6 beside the service: both should show the same.',
   panels: [
     {
-      title: 'Requests as k6 counts them',
+      title: 'Requests, by k6',
       about: 'Begun per second, by route.',
       unit: 'perSecond',
       queries: [perSecond('k6_http_reqs_total', ['name'])],
       mayBeEmpty: OF_K6,
     },
     {
-      title: 'Requests as the edges count them',
+      title: 'Requests, by the edges',
       about: 'Answered per second.',
       unit: 'perSecond',
       queries: [perSecond('http_server_request_duration_seconds_count', ['http_route'])],
     },
     {
-      title: 'Duration as k6 sees it',
+      title: 'Duration, by k6',
       about: '99th percentile, with network and waiting.',
       unit: 'seconds',
       queries: [{ expr: 'max by (name) (k6_http_req_duration_p99)', legend: '{{name}}' }],
       mayBeEmpty: OF_K6,
     },
     {
-      title: 'Duration as the edges see it',
+      title: 'Duration, by the edges',
       about: 'From the first byte of a request to its answer.',
       unit: 'seconds',
       queries: quantiles('http_server_request_duration_seconds'),

@@ -7,7 +7,7 @@ const COUNT = 'http_server_request_duration_seconds_count';
 export const SERVICE: Dashboard = {
   id: 'service',
   title: 'Service',
-  about: 'Calls, errors, durations and objectives, as callers meet them; and the console.',
+  about: 'Calls, errors, durations and objectives of the API; the console.',
   panels: [
     {
       title: 'Requests by route',
@@ -61,7 +61,7 @@ export const SERVICE: Dashboard = {
       unit: 'perSecond',
       queries: [
         { ...perSecond('edge_fail_closed_total', ['reason']), legend: 'fail closed, {{reason}}' },
-        { ...perSecond('edge_retries_total', ['reason']), legend: 'tried again, {{reason}}' },
+        { ...perSecond('edge_retries_total', ['reason']), legend: 'retried, {{reason}}' },
       ],
     },
     ...(['availability', 'latency'] as const).map((objective) => ({
