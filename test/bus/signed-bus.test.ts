@@ -129,7 +129,7 @@ dropped('in the form of another release, and names the reason', () => {
   const header = `${'0'.repeat(64)} c 1 1 ${'A'.repeat(86)} ${'A'.repeat(43)}`;
   for (const form of ['signed3', 'signed1']) forge(bytes(`${form} ${header}\nx`));
   assert.equal([a.heard, a.dropped], [[], ['version', 'version']]);
-  assert.match(a.notices[0] ?? '', /in the form of another release/);
+  assert.match(a.notices[0] ?? '', /in the format of another release/);
 });
 
 dropped('that was received before, on any subject', () => {

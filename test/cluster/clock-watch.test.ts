@@ -106,7 +106,7 @@ watched('detects its own clock step at once, steps aside after 3 s, and recovers
   live(1, 'a', 'b');
   assert.equal([watch.verdict, watch.isAside], ['agreed', false]);
   assert.is(notices.length, 2);
-  assert.match(notices[0] ?? '', /differs from the others.* aheadSeconds=3600$/);
+  assert.match(notices[0] ?? '', /differs from the other nodes.* aheadSeconds=3600$/);
 });
 
 watched('stays wrong and aside when the others fall silent or restart', () => {
@@ -170,7 +170,7 @@ started('is found wrong by the messages that its bus drops, and steps aside at o
   assert.equal([watch.verdict, watch.isAside], ['unsure', false]);
   liveAmong('strangers', 1, 'a', 'b');
   assert.equal([watch.verdict, watch.isAside], ['deviating', true]);
-  assert.match(notices[0] ?? '', /differs from the others.* aheadSeconds=1728000$/);
+  assert.match(notices[0] ?? '', /differs from the other nodes.* aheadSeconds=1728000$/);
   step(-20 * 24 * HOUR_MS);
   liveAmong('known', 1, 'a', 'b');
   assert.equal([watch.verdict, watch.isAside], ['agreed', false]);

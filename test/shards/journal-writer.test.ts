@@ -269,8 +269,8 @@ only('accepts no more records until it succeeds, and reports this once', async (
   await appended;
   assert.is(writer.refusal(), undefined);
   assert.equal(notices, [
-    'nothing is changed until the journal can be written why=no answer',
-    'the journal is written again',
+    'the journal cannot be written: all changes are refused until an append succeeds why=no answer',
+    'the journal can be written again',
   ]);
 });
 

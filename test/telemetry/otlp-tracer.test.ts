@@ -217,7 +217,7 @@ collector('reports an absent collector once, and drops spans beyond its buffer',
   }
   assert.is(scene.lost(), 100);
   await scene.reported;
-  assert.equal(scene.lines, ['spans cannot be delivered, and are lost until they can']);
+  assert.equal(scene.lines, ['spans are lost: the collector does not accept them']);
   assert.ok(scene.lost() > 100);
 });
 
@@ -298,8 +298,8 @@ delivery('reports when it begins to fail and when it works again', () => {
   account.delivered(10);
   assert.is(lost, 20);
   assert.equal(lines, [
-    [{ endpoint, err }, 'spans cannot be delivered, and are lost until they can'],
-    [{ endpoint, lost: 20 }, 'spans are delivered again'],
+    [{ endpoint, err }, 'spans are lost: the collector does not accept them'],
+    [{ endpoint, lost: 20 }, 'the collector accepts spans again'],
   ]);
 });
 

@@ -206,13 +206,13 @@ export class ClockWatch implements Disposable {
     this.#deviatingSinceMs = isDeviating ? clock.monotonicMs() : undefined;
     if (!isDeviating) {
       logger.info(
-        'the wall clock of this process agrees with the others again: it serves as before',
+        'the wall clock of this process agrees with the other nodes again: normal service resumes',
       );
       return;
     }
     logger.error(
       { aheadSeconds: Math.round(aheadMs / 1_000) },
-      'the wall clock of this process differs from the others: it begins no month, claims nothing and gives its shards away until the clock is corrected',
+      'the wall clock of this process differs from the other nodes: the process begins no month, claims no shard and moves its shards away; correct the clock',
     );
   }
 }

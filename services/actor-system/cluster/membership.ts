@@ -378,12 +378,12 @@ export function strangerReports(
     onForeignCluster: ({ cluster }) =>
       logger.error(
         { cluster },
-        'another cluster speaks under the same NATS subjects and is ignored: give one of them another SERVICE_NATS_PREFIX',
+        'ignored another cluster on the same NATS subjects: set another SERVICE_NATS_PREFIX for one of them',
       ),
     onImpostor: ({ incarnation, node }) =>
       logger.error(
         { otherIncarnation: incarnation, otherNode: node },
-        'a process speaks for another one and is ignored there: one that knows SERVICE_CLUSTER_SECRET is wrong or of another cluster',
+        'ignored a process that speaks for another one: check for a misconfigured process with SERVICE_CLUSTER_SECRET',
       ),
   };
 }

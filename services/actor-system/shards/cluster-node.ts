@@ -123,7 +123,7 @@ export class ClusterNode<Served> implements AsyncDisposable {
     metrics.fenced();
     logger.warn(
       { why: why.message, pauseMs: this.#pauseMs },
-      'this node was fenced and rejoins after a pause',
+      'this node was fenced; it rejoins after a pause',
     );
     await sleep(clock, this.#pauseMs);
     this.#pauseMs = Math.min(this.#pauseMs * 2, REJOIN_MS_MAX);

@@ -201,7 +201,7 @@ export class JournalWriter implements Journal {
       if (this.isOnlyWriter) this.#failedWith(fault);
       return;
     }
-    this.fence(`the journal refuses a write or a look: ${fault.message}`);
+    this.fence(`the store refused an append or a read of the journal: ${fault.message}`);
     throw new Fault('service_unavailable', 'the journal cannot be written', { cause: error });
   }
 
@@ -209,7 +209,7 @@ export class JournalWriter implements Journal {
     if (this.#failed === undefined) {
       this.#ports.logger.error(
         { why: fault.message },
-        'nothing is changed until the journal can be written',
+        'the journal cannot be written: all changes are refused until an append succeeds',
       );
     }
     this.#failed = refusalAfter(fault);
@@ -218,7 +218,7 @@ export class JournalWriter implements Journal {
   #succeeded(): void {
     if (this.#failed === undefined) return;
     this.#failed = undefined;
-    this.#ports.logger.info('the journal is written again');
+    this.#ports.logger.info('the journal can be written again');
   }
 
   /** The next slot. Retries write the same bytes. */

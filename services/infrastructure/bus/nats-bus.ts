@@ -98,7 +98,7 @@ export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
     fullNotices.run((suppressed) =>
       logger.warn(
         { subject, suppressed },
-        'NATS: messages are dropped for want of room: the server is slow',
+        'NATS: dropped messages because the send buffer is full: the server is slow',
       ),
     );
 
@@ -115,14 +115,14 @@ export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
         connection.publish(subject, message.slice());
         unconfirmed.add(message.length);
       } catch (error) {
-        logger.warn({ subject, why: textOf(error) }, 'NATS: a message was not sent');
+        logger.warn({ subject, why: textOf(error) }, 'NATS: could not send a message');
       }
     },
     subscribe(subject, listener) {
       const subscription = connection.subscribe(subject, {
         callback(error, { data }) {
           if (error !== null) {
-            logger.warn({ subject, why: textOf(error) }, 'NATS: a subject is not heard');
+            logger.warn({ subject, why: textOf(error) }, 'NATS: could not subscribe to a subject');
             return;
           }
           // An error thrown into the driver would silently end its reading.
@@ -191,7 +191,7 @@ async function follow(
     switch (status.type) {
       case 'staleConnection':
       case 'disconnect':
-        if (state.isConnected) dependency.lost('the server is away or silent');
+        if (state.isConnected) dependency.lost('the server is down or does not answer');
         state.isConnected = false;
         break;
       case 'reconnect':
@@ -199,7 +199,7 @@ async function follow(
         dependency.answered();
         break;
       case 'error':
-        logger.warn({ why: status.error.message }, 'NATS: the server refuses');
+        logger.warn({ why: status.error.message }, 'NATS: the server refused the request');
         break;
       case 'close':
         state.isConnected = false;

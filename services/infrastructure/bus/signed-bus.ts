@@ -222,19 +222,18 @@ class KnownSenders {
 /** Log line for each reason. */
 const NOTICES: Readonly<Record<DropReason, string>> = {
   unsigned:
-    'dropped a message without a signature: its sender is no process of this cluster, or an older one',
+    'dropped a message without a signature: the sender is not in this cluster, or has an older release',
   version:
-    'dropped a message in the form of another release: its sender is too new or too old to be in one cluster with this process',
+    'dropped a message in the format of another release: the release of the sender cannot run beside this release',
   signature:
-    'dropped a message signed with another secret: SERVICE_CLUSTER_SECRET differs, another cluster has our SERVICE_NATS_PREFIX, or it is forged',
+    'dropped a message signed with another secret: SERVICE_CLUSTER_SECRET differs, another cluster uses the same SERVICE_NATS_PREFIX, or the message is forged',
   forged:
-    'dropped a message that its named sender did not sign: a process that knows SERVICE_CLUSTER_SECRET pretends to be another',
+    'dropped a message that its named sender did not sign: a process with SERVICE_CLUSTER_SECRET impersonates another process',
   repeated:
-    'dropped a message that is not newer than the last of its sender: recorded and played again, or delivered twice',
-  stale:
-    'dropped a message of a sender that was not heard before and whose clock is more than 60 s off ours',
+    'dropped a message that is not newer than the last of its sender: replayed, or delivered twice',
+  stale: 'dropped a message of a new sender whose clock differs by more than 60 s',
   cluster:
-    'another cluster speaks under our subjects and is ignored: give one of them another SERVICE_NATS_PREFIX',
+    'ignored another cluster on the same NATS subjects: set another SERVICE_NATS_PREFIX for one of them',
 };
 
 /** Counts dropped messages, and logs them at a limited rate. */

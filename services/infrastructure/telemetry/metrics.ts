@@ -40,7 +40,7 @@ export const METRICS = {
     'role',
   ),
   nodejs_eventloop_utilization: gauge(
-    'Share of the last 5 s or more, up to the time between scrapes, in which the event loop was busy, 0 to 1.',
+    'Busy share of the event loop, 0 to 1, over the scrape interval (at least 5 s).',
   ),
   http_server_request_duration_seconds: seconds(
     'Time from the first byte of a request to its answer.',
@@ -48,9 +48,9 @@ export const METRICS = {
     'http_route',
     'http_response_status_code',
   ),
-  http_server_active_requests: gauge('Requests whose body is complete and that are not answered.'),
+  http_server_active_requests: gauge('Requests with a complete body and without an answer.'),
   rpc_server_call_duration_seconds: seconds(
-    'Time a call from another process took here.',
+    'Duration of a call from another process, at the callee.',
     'rpc_service',
     'outcome',
   ),
@@ -60,7 +60,7 @@ export const METRICS = {
     'role',
   ),
   rpc_client_call_duration_seconds: seconds(
-    'Time a call to another process took, as seen by the caller.',
+    'Duration of a call to another process, at the caller.',
     'rpc_service',
     'outcome',
   ),
@@ -84,7 +84,7 @@ export const METRICS = {
   ),
   checkpoint_dirty_age_seconds: histogram(
     AGE_SECONDS,
-    'How long an actor had been dirty when it was checkpointed.',
+    'Age of the oldest unstored change of an actor at its checkpoint.',
     'service',
   ),
   checkpoint_failures_total: counter(
@@ -106,7 +106,7 @@ export const METRICS = {
   ),
   shards_owned: gauge('Shards that this process serves.', 'service'),
   cluster_shards: gauge(
-    'Shards that the cluster has; each should be served by one process.',
+    'Shards of the cluster. Exactly one process should serve each shard.',
     'service',
   ),
   shard_moves_total: counter(
@@ -128,16 +128,16 @@ export const METRICS = {
     'service',
   ),
   not_owner_total: counter(
-    'Calls refused because another node owns their shard; their callers ask that one.',
+    'Calls refused because another node owns their shard. Callers retry at that node.',
     'service',
   ),
-  bus_connected: gauge('Whether NATS is connected: 1, or 0; always 1 where none is needed.'),
+  bus_connected: gauge('1 if NATS is connected or not needed, otherwise 0.'),
   bus_dropped_total: counter('Messages received from NATS and dropped, by reason.', 'reason'),
   clock_ahead_seconds: gauge(
     'How far the wall clock is ahead of the median of the other nodes; 0 with fewer than two.',
   ),
   clock_deviating: gauge(
-    'Whether the wall clock is more than 60 s from that of most others, and has not been corrected since: 1, or 0.',
+    '1 while the wall clock differs by more than 60 s from most other nodes, otherwise 0.',
   ),
   db_client_operation_duration_seconds: seconds(
     'Time a statement took at the database.',
@@ -146,7 +146,7 @@ export const METRICS = {
     'error_type',
   ),
   db_client_second_server_total: counter(
-    'Statements answered after a second server had been asked, by why the first was not enough.',
+    'Statements sent to a second server, by reason.',
     'db_operation_name',
     'reason',
   ),
@@ -172,7 +172,7 @@ export const METRICS = {
     'Accounts whose cycles lost in crashes have passed 0.1 % of their quota of the month.',
   ),
   edge_refused_unasked_total: counter(
-    'Calls refused as rate_limited without asking the limiter, which had refused the key in this window.',
+    'Calls refused as rate_limited from the cached refusal of the limiter in this window.',
   ),
   edge_unknown_keys_not_looked_up_total: counter(
     'Calls refused without asking the limiter because too many refused keys came from their address.',
@@ -185,20 +185,20 @@ export const METRICS = {
     'Settlements that did not reach the limiter; their cycles expire as used.',
   ),
   edge_retries_total: counter(
-    'Further tries of calls to engines and limiters, by why the one before failed.',
+    'Retries of calls to engines and limiters, by the reason of the failure.',
     'reason',
   ),
-  edge_unfinished_bodies: gauge('Requests whose body has begun to arrive and is not complete.'),
-  edge_unfinished_body_bytes: gauge('Bytes that such bodies hold.'),
+  edge_unfinished_bodies: gauge('Requests with an incomplete body.'),
+  edge_unfinished_body_bytes: gauge('Bytes of incomplete request bodies.'),
   edge_bodies_given_up_total: counter(
-    'Bodies that were given up because too many, or too large ones, were unfinished.',
+    'Request bodies refused because incomplete bodies exceeded a bound (count or bytes).',
   ),
   edge_pipelined_requests: gauge(
-    'Requests that wait until the answers in front of theirs have left.',
+    'Pipelined requests that wait for earlier answers on their connection.',
   ),
-  edge_unread_answer_bytes: gauge('Bytes of answers that their callers have not taken.'),
+  edge_unread_answer_bytes: gauge('Bytes of answers that callers have not read.'),
   edge_slow_readers_ended_total: counter(
-    'Connections ended because they did not take their answers, by cause.',
+    'Connections closed because callers did not read their answers, by cause.',
     'cause',
   ),
   edge_event_streams: gauge('Streams of events that are open.'),
@@ -207,7 +207,7 @@ export const METRICS = {
     'Lines that standard output or standard error did not take: a full disk or a closed pipe.',
   ),
   trace_spans_lost_total: counter(
-    'Spans that no collector shows, because it did not take them or too many waited for it.',
+    'Spans lost because the collector refused them or the queue was full.',
   ),
   trace_spans_open: gauge('Recorded spans that have begun and not ended.'),
   tls_certificate_expiry_timestamp_seconds: gauge(
@@ -219,7 +219,7 @@ export const METRICS = {
     'use',
   ),
   credential_reload_failures_total: counter(
-    'Looks at changed files of certificates or of a secret that found them of no use.',
+    'Reloads of changed certificate or secret files that failed.',
     'use',
   ),
   console_request_duration_seconds: seconds(
@@ -233,7 +233,7 @@ export const METRICS = {
     'outcome',
   ),
   audit_failures_total: counter(
-    'Lines of audit trails that were not durable in time: an action whose first line one was has been refused.',
+    'Audit lines that were not durable in time. If the line was the first of an action, the action was refused.',
   ),
   edge_inflight: gauge('Calls that the edge has admitted and not answered.'),
 } satisfies Record<string, MetricDefinition>;

@@ -66,7 +66,7 @@ export class SpanDelivery {
     this.#held -= spans;
     if (!this.#isFailing) return;
     const { logger, endpoint } = this.#ports;
-    logger.info({ endpoint, lost: this.#lost }, 'spans are delivered again');
+    logger.info({ endpoint, lost: this.#lost }, 'the collector accepts spans again');
     this.#isFailing = false;
     this.#lost = 0;
   }
@@ -78,7 +78,7 @@ export class SpanDelivery {
     if (this.#isFailing) return;
     this.#isFailing = true;
     const { logger, endpoint } = this.#ports;
-    logger.warn({ endpoint, err }, 'spans cannot be delivered, and are lost until they can');
+    logger.warn({ endpoint, err }, 'spans are lost: the collector does not accept them');
   }
 
   /**

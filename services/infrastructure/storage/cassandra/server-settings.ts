@@ -6,12 +6,12 @@ export const NEEDED_SETTINGS: Record<string, { readonly value: string; readonly 
   {
     paxos_variant: {
       value: 'v2',
-      reason: 'owners and ends of journals change in twice the round trips with v1',
+      reason: 'v1 needs twice the round trips for changes of shard owners and journal ends',
     },
     commitlog_sync: {
       value: 'batch',
       reason:
-        'periodic loses acknowledged writes when all replicas lose power, group makes every append wait',
+        'periodic loses acknowledged writes on a power loss of all replicas; group delays every append',
     },
   };
 
@@ -58,11 +58,11 @@ function tableProblems(keyspace: string, row: types.Row): string[] {
   const problems: string[] = [];
   if (REPAIRED_TABLES.includes(row['table_name']) && row['read_repair'] !== 'BLOCKING') {
     const text = `read_repair is ${row['read_repair']}, not BLOCKING`;
-    problems.push(`${name}: ${text} (a new owner may miss what another has seen)`);
+    problems.push(`${name}: ${text} (a new owner may miss data that another node has read)`);
   }
   if (row['default_time_to_live'] !== 0) {
     const text = `default_time_to_live is ${row['default_time_to_live']}, not 0`;
-    problems.push(`${name}: ${text} (acknowledged data would end by itself)`);
+    problems.push(`${name}: ${text} (acknowledged data would expire)`);
   }
   return problems;
 }
@@ -85,13 +85,13 @@ function replicationProblems(
   const replication: Readonly<Record<string, string>> = row['replication'];
   if (row['durable_writes'] === false) {
     return [
-      `keyspace ${keyspace} has durable_writes = false: what is acknowledged is in memory alone`,
+      `keyspace ${keyspace} has durable_writes = false: acknowledged data is only in memory`,
     ];
   }
   const copies = replication[dataCenter] ?? replication['replication_factor'] ?? '0';
   if (Number.parseInt(copies, 10) >= SAFE_REPLICATION) return [];
   const text = `keyspace ${keyspace} keeps ${copies} copies in data center ${dataCenter}`;
   return [
-    `${text}, not ${SAFE_REPLICATION}: one server that is lost takes data or service with it`,
+    `${text}, not ${SAFE_REPLICATION}: the loss of one server loses data or stops the service`,
   ];
 }

@@ -61,7 +61,7 @@ export class DiskRoom implements Disposable {
   /** Deletes the reserve after a write has found the disk full. The next write then has room. */
   release(): void {
     if (!hasReleased(this.#file)) return;
-    this.#onNotice('the disk of the file is full: meters and checkpoints use what was reserved');
+    this.#onNotice('the disk of the file is full: meters and checkpoints use the reserved space');
   }
 
   [Symbol.dispose](): void {
