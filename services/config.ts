@@ -75,9 +75,7 @@ const VARIABLES = {
   ),
   SERVICE_OTLP_HEADERS: headers
     .optional()
-    .describe(
-      'Headers for the collector, such as `authorization=Bearer …`, separated by commas.',
-    ),
+    .describe('Headers for the collector, such as `authorization=Bearer …`, separated by commas.'),
   SERVICE_OTLP_HEADERS_FILE: secretFile('SERVICE_OTLP_HEADERS'),
   SERVICE_TRACE_RATIO: z
     .string()
@@ -168,9 +166,7 @@ const VARIABLES = {
     .string()
     .regex(/^[A-Za-z0-9._:-]{1,200}$/, 'must be letters, digits and . _ : -')
     .optional()
-    .describe(
-      'Stable name of an engine or a limiter, its key on the ring. Default: its address.',
-    ),
+    .describe('Stable name of an engine or a limiter, its key on the ring. Default: its address.'),
   SERVICE_ENGINE_ADVERTISE: address
     .optional()
     .describe('host:port at which other processes reach an engine. Default: its listen address.'),

@@ -66,8 +66,7 @@ export const CLUSTER_ALERTS: readonly Alert[] = [
   {
     name: 'ForgedMessages',
     severity: 'ticket',
-    expr:
-      'sum by (reason) (increase(bus_dropped_total{reason=~"unsigned|version|signature|forged|cluster"}[5m])) > 0',
+    expr: 'sum by (reason) (increase(bus_dropped_total{reason=~"unsigned|version|signature|forged|cluster"}[5m])) > 0',
     forS: 0,
     summary: 'processes drop NATS messages that fail verification: {{ $labels.reason }}',
     firing: {

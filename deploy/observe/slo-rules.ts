@@ -32,8 +32,7 @@ const AVAILABILITY: Objective = {
   name: 'availability',
   counted: `sum(rate(${COUNT}{${ROUTED}}[W]))`,
   // Exclude 503 for callers that left too many bodies unfinished: the cause is the caller.
-  bad:
-    `clamp_min((sum(rate(${COUNT}{${FAILED}}[W])) or vector(0)) - sum(rate(edge_bodies_given_up_total[W])), 0)`,
+  bad: `clamp_min((sum(rate(${COUNT}{${FAILED}}[W])) or vector(0)) - sum(rate(edge_bodies_given_up_total[W])), 0)`,
   allowed: 0.001,
   what: 'calls that fail',
 };
@@ -42,8 +41,7 @@ const AVAILABILITY: Objective = {
 const LATENCY: Objective = {
   name: 'latency',
   counted: `sum(rate(${COUNT}{${PROCESSED}}[W]))`,
-  bad:
-    `sum(rate(${COUNT}{${PROCESSED}}[W])) - sum(rate(http_server_request_duration_seconds_bucket{${PROCESSED},le="0.05"}[W]))`,
+  bad: `sum(rate(${COUNT}{${PROCESSED}}[W])) - sum(rate(http_server_request_duration_seconds_bucket{${PROCESSED},le="0.05"}[W]))`,
   allowed: 0.01,
   what: 'process calls that take more than 50 ms',
 };
@@ -125,8 +123,7 @@ export function sloAlerts(): Alert[] {
         severity,
         expr: `${worse(long)} and ${worse(short)} and ${isMany}${isOld}`,
         forS: 0,
-        summary:
-          `the monthly error budget for ${what} burns ${rate} times too fast over ${long} and ${short}`,
+        summary: `the monthly error budget for ${what} burns ${rate} times too fast over ${long} and ${short}`,
         ...casesOf(name, rate * allowed, long),
       };
     }),

@@ -43,8 +43,7 @@ export const STORE_ALERTS: readonly Alert[] = [
     name: 'StoreSlow',
     dashboard: 'stores',
     severity: 'ticket',
-    expr:
-      'histogram_quantile(0.5, sum by (service, le) (rate(journal_append_seconds_bucket[1m]))) > 0.1',
+    expr: 'histogram_quantile(0.5, sum by (service, le) (rate(journal_append_seconds_bucket[1m]))) > 0.1',
     forS: 30,
     summary: 'appends to journals of the {{ $labels.service }} take more than 100 ms at the median',
     firing: { series: appends(0.3), atS: 240, labels: { service: 'engine' } },

@@ -63,10 +63,7 @@ refused('when the file is truncated at any position', async () => {
   const cuts = Array.from({ length: 12 }, (_, index) => 1 + index * 3);
   for (const count of [...cuts, lines.length - 2, lines.length - 1]) {
     const text = lines.slice(0, count).map((line) => `${line}\n`);
-    assert.match(
-      await refusal(text.join('')),
-      /: the file is cut off: the last line is missing$/,
-    );
+    assert.match(await refusal(text.join('')), /: the file is cut off: the last line is missing$/);
   }
   for (let place = 1; place < PLACES; place += 1) {
     const cut = written.slice(0, Math.floor((written.length * place) / PLACES));

@@ -217,10 +217,7 @@ removal('keeps the last owner of an account unless --yes is given', async () => 
 removal('asks for the email, and does nothing after another answer or none', async () => {
   await using cluster = await scene();
   const wrong = await run(cluster, ['remove', BOB.id], { typed: ADA.email });
-  assert.equal(
-    [wrong.code, wrong.err],
-    [1, 'ctl: the email does not match: nothing was removed'],
-  );
+  assert.equal([wrong.code, wrong.err], [1, 'ctl: the email does not match: nothing was removed']);
   assert.match((await run(cluster, ['remove', BOB.id])).err, /no terminal for .*: add --yes/);
   assert.is((await peopleIn(cluster, FIRST)).length, 2);
 });

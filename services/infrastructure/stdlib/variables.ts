@@ -100,8 +100,7 @@ const PLAN_PRICE = /^(indie|pro)=([\w-]{1,100})$/;
  */
 const PRICES_MAX = 100;
 
-const WRONG_PRICES =
-  `must be plan=price of indie and pro, with commas between, ${PRICES_MAX} at most and no price twice`;
+const WRONG_PRICES = `must be plan=price of indie and pro, with commas between, ${PRICES_MAX} at most and no price twice`;
 
 const prices = z.string().transform((text, context) => {
   const found = text.split(',').map((part) => PLAN_PRICE.exec(part) ?? []);
@@ -127,7 +126,7 @@ export const BILLING_VARIABLES = {
     .string()
     .regex(/^(?:sk|rk)_(?:test|live)_\w{3,250}$/, 'must be a secret or restricted key of Stripe')
     .optional()
-    .describe("Stripe API key of the service: `sk_…`, or better a restricted key `rk_…`."),
+    .describe('Stripe API key of the service: `sk_…`, or better a restricted key `rk_…`.'),
   SERVICE_BILLING_API_KEY_FILE: filled
     .optional()
     .describe('File that holds `SERVICE_BILLING_API_KEY`, instead of that variable.'),

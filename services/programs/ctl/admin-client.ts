@@ -85,8 +85,7 @@ function refused(base: URL, file: string | undefined, token: string | undefined)
     return new CtlError(`the service at ${base.origin} refuses the token: ${why}`);
   }
   const places = adminTokenPlaces(portOf(base)).join(' or ');
-  const what =
-    token === undefined ? `${places} has no token` : `${places} has another token`;
+  const what = token === undefined ? `${places} has no token` : `${places} has another token`;
   return new CtlError(`the service at ${base.origin} requires its token, but ${what}: ${hint}`);
 }
 

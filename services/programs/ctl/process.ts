@@ -59,8 +59,7 @@ export const PROCESS_COMMANDS: readonly AccountCommand[] = [
     kind: 'account',
     words: ['process', 'cpu-profile'],
     summary: 'take a CPU profile of the process',
-    description:
-      `Takes a CPU profile of the process behind the admin port, for 10 seconds or \`--seconds\` (up to ${PROFILE_SECONDS_MAX}), and prints the path of the profile on the machine of the process.`,
+    description: `Takes a CPU profile of the process behind the admin port, for 10 seconds or \`--seconds\` (up to ${PROFILE_SECONDS_MAX}), and prints the path of the profile on the machine of the process.`,
     args: [],
     options: {
       seconds: {

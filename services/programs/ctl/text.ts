@@ -33,8 +33,7 @@ export function countedRows(rows: {
   readonly drift_events: number;
 }): string {
   const { instances, observations, drift_events } = rows;
-  const history =
-    `${counted(observations, 'observation')}, ${counted(drift_events, 'drift event')}`;
+  const history = `${counted(observations, 'observation')}, ${counted(drift_events, 'drift event')}`;
   return `${counted(instances, 'instance')}, ${history}`;
 }
 

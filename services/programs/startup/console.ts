@@ -104,8 +104,7 @@ async function consoleOn(
 ) {
   const { SERVICE_CONSOLE_HOST: host, SERVICE_CONSOLE_ORIGIN: origin } = config;
   if (origin === undefined && !isLoopbackHost(host.includes(':') ? `[${host}]` : host)) {
-    const text =
-      `${host} is reachable from other machines: set SERVICE_CONSOLE_ORIGIN to the public address`;
+    const text = `${host} is reachable from other machines: set SERVICE_CONSOLE_ORIGIN to the public address`;
     throw new ConfigError(`SERVICE_CONSOLE_HOST: ${text}`);
   }
   const { users, sessions, members, accounts } = stores;

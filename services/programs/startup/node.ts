@@ -177,8 +177,7 @@ function assertReachable(
   }
   const isEverywhere = /^(0\.0\.0\.0|\[::\]):/.test(config[listen]);
   if (isEverywhere && config[advertise] === undefined) {
-    const text =
-      `required if ${listen} is a wildcard address: other processes need the address of this process`;
+    const text = `required if ${listen} is a wildcard address: other processes need the address of this process`;
     throw new ConfigError(`${advertise}: ${text}`);
   }
   assertClusterSecret(config);

@@ -84,9 +84,7 @@ function replicationProblems(
   if (row === undefined) return [`keyspace ${keyspace} does not exist: run main.ts migrate`];
   const replication: Readonly<Record<string, string>> = row['replication'];
   if (row['durable_writes'] === false) {
-    return [
-      `keyspace ${keyspace} has durable_writes = false: acknowledged data is only in memory`,
-    ];
+    return [`keyspace ${keyspace} has durable_writes = false: acknowledged data is only in memory`];
   }
   const copies = replication[dataCenter] ?? replication['replication_factor'] ?? '0';
   if (Number.parseInt(copies, 10) >= SAFE_REPLICATION) return [];

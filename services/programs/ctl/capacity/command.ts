@@ -135,8 +135,7 @@ function engineText({ busy, active, groupRecords, perCheckpoint, areCold }: Capa
   const memory = areCold
     ? `${figure(active)} instances in memory, each observation brings back another`
     : `${figure(active)} instances in memory`;
-  const groups =
-    `an append covers ${figure(groupRecords)} observations, a checkpoint ${figure(perCheckpoint)}`;
+  const groups = `an append covers ${figure(groupRecords)} observations, a checkpoint ${figure(perCheckpoint)}`;
   return `${figure(busy)} cores busy; ${memory}; ${groups}`;
 }
 
