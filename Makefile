@@ -79,7 +79,7 @@ restore-rehearsal: $(INSTALLED) ## Back up a real cluster, kill it, restore it t
 deploy-test: $(INSTALLED) $(PAGES) ## Apply the manifests to a real API server (5 min; the first time Go builds it, 8 min more)
 	@$(NODE) test/kubernetes/main.ts
 
-mutation: $(INSTALLED) ## Mutate code in one place at a time, list mutants that no test detects: ARGS=services/domain/identity/flow.ts
+mutation: $(INSTALLED) ## Mutate code in one place at a time, list mutants that no test detects: ARGS=services/domain/identity/model.ts
 	@$(NODE) test/mutation/main.ts $(ARGS)
 
 sbom: $(INSTALLED) ## Write the SBOM of the image to sbom.cdx.json (CycloneDX), from the lockfile

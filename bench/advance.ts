@@ -1,5 +1,5 @@
 import { reportJson } from '#engine/json';
-import { advance, type Observation } from '#identity/advance';
+import { advance, type Observation } from '#identity/model';
 import { MODE_COUNT } from '#identity/modes';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { newReport, readReport } from '#identity/report';

@@ -1,7 +1,7 @@
 import { singleAnswer } from '#engine/instance/answers';
-import { timingOf } from '#engine/instance/interval';
+import { timingOf } from '#engine/instance/state';
 import type { EngineAnswer } from '#grpc/engine-messages';
-import { advance } from '#identity/advance';
+import { advance } from '#identity/model';
 import { MODE_NAMES } from '#identity/modes';
 import { newReport, readReport } from '#identity/report';
 import { createState, ENERGY_DEFAULT, type State } from '#identity/state';

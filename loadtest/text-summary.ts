@@ -171,7 +171,7 @@ function usageTable(usage: readonly ProcessUsage[]): string {
   return tableOf(['Process', 'Memory', 'Open files'], rows);
 }
 
-/** Percentage with enough digits to tell three nines from four. */
+/** Percentage with enough digits to separate three nines from four. */
 function percentOf(rate: number): string {
   // Round down, so that an incomplete share never shows as 100 %.
   return `${Math.floor(rate * 100_000) / 1_000} %`;

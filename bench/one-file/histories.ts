@@ -1,9 +1,14 @@
 import { applyEvent } from '#engine/instance/apply';
 import type { InstanceChange, TimedObservation } from '#engine/instance/event';
-import { StepTimer } from '#engine/instance/interval';
 import { CHUNK_BOUNDS, cutChunks } from '#engine/instance/rows';
-import { headOf, type InstanceState, instanceFrom, type ModelPorts } from '#engine/instance/state';
-import { MODELS } from '#identity/models';
+import {
+  headOf,
+  type InstanceState,
+  instanceFrom,
+  type ModelPorts,
+  StepTimer,
+} from '#engine/instance/state';
+import { MODELS } from '#identity/model';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { systemClock } from '#stdlib/clock';
 import { type Chunk, type InstanceHead, NO_ROWS } from '#storage/ports/instances';

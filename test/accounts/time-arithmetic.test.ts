@@ -3,7 +3,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { keyEndsAtMs } from '#accounts/account';
 import { LOCAL_PLAN, limitsOf } from '#accounts/plan';
-import { monthEndOf, resetOfNewWindow, resetOfRunningWindow, WINDOW_MS } from '#accounts/windows';
+import { monthEndOf, WINDOW_MS } from '#accounts/windows';
+import { resetOfNewWindow, resetOfRunningWindow } from '#limiter/meter/meter';
 
 const month = suite('the UTC month of a time');
 

@@ -1,7 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { ONE_SHARD } from '#actor-runtime/actor-host';
 import { UNFLUSHED_RECORDS_MAX } from '#actor-runtime/bounds';
-import { ONE_SHARD, type ShardGate } from '#actor-runtime/shard-gate';
+import type { ShardGate } from '#actor-runtime/host-ports';
 import type { Fault } from '#errors/fault';
 import { memoryJournal } from '#storage/memory/meters';
 import { linesOf } from '#test/actor-runtime/journal-records';

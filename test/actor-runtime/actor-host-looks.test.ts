@@ -1,10 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ActorHost } from '#actor-runtime/actor-host';
+import { ActorHost, ONE_SHARD } from '#actor-runtime/actor-host';
 import { LEASE_MS, RECENT_CALLS_AGE_MS, RECENT_CALLS_MAX } from '#actor-runtime/bounds';
 import { CommitLog } from '#actor-runtime/commit-log';
 import type { RuntimeMetrics } from '#actor-runtime/runtime-metrics';
-import { ONE_SHARD } from '#actor-runtime/shard-gate';
 import { Fault } from '#errors/fault';
 import { memoryJournal } from '#storage/memory/meters';
 import { ManualClock } from '#test/support/manual-clock';

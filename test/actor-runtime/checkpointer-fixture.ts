@@ -1,9 +1,9 @@
 import { Activation } from '#actor-runtime/activation';
+import { ONE_SHARD } from '#actor-runtime/actor-host';
 import { Checkpointer } from '#actor-runtime/checkpointer';
 import { CommitLog } from '#actor-runtime/commit-log';
 import type { ActorHostConfig } from '#actor-runtime/host-ports';
 import { runtimeMetrics } from '#actor-runtime/runtime-metrics';
-import { ONE_SHARD } from '#actor-runtime/shard-gate';
 import { memoryJournal } from '#storage/memory/meters';
 import type { Journal } from '#storage/ports/journal';
 import { createMetrics } from '#telemetry/metrics';

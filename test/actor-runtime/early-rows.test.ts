@@ -141,7 +141,7 @@ early('have few writes in flight, and fill their buffer when the store accepts n
   for (let i = 0; i < 10; i += 1) commit(actorOf(`${String.fromCharCode(97 + i)}1`));
   await due();
   assert.is(written().length, EARLY_WRITES_IN_FLIGHT_MAX);
-  assert.is(checkpointer.fill, 1);
+  assert.is(checkpointer.dirty.fill, 1);
 });
 
 early('of many actors of a bucket are written in batches of a bounded size', async () => {

@@ -1,9 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ActorHost } from '#actor-runtime/actor-host';
+import { ActorHost, ONE_SHARD } from '#actor-runtime/actor-host';
 import { CommitLog } from '#actor-runtime/commit-log';
 import { type RuntimeMetrics, runtimeMetrics } from '#actor-runtime/runtime-metrics';
-import { ONE_SHARD } from '#actor-runtime/shard-gate';
 import { memoryJournal } from '#storage/memory/meters';
 import { createMetrics } from '#telemetry/metrics';
 import { ManualClock } from '#test/support/manual-clock';

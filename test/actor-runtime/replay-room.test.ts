@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { ONE_SHARD } from '#actor-runtime/actor-host';
 import { REPLAY_FILL_MAX, REPLAY_LOOK_MS, UNFLUSHED_BYTES_MAX } from '#actor-runtime/bounds';
-import { ONE_SHARD } from '#actor-runtime/shard-gate';
 import { memoryJournal } from '#storage/memory/meters';
 import { linesOf } from '#test/actor-runtime/journal-records';
 import { ManualClock } from '#test/support/manual-clock';

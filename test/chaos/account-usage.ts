@@ -27,7 +27,7 @@ export function usagesOf(
 }
 
 /**
- * Reads the usage once no reservation is open, because a reservation does not tell whether its
+ * Reads the usage once no reservation is open, because a reservation does not show whether its
  * cycles were used. Waits at most for the lifetime of reservations; then the answer includes open
  * ones. Retries an unavailable limiter meanwhile.
  */

@@ -1,10 +1,14 @@
 import { applyEvent } from '#engine/instance/apply';
 import type { InstanceChange } from '#engine/instance/event';
-import { StepTimer } from '#engine/instance/interval';
 import { InstanceSourcing } from '#engine/instance/sourcing';
-import { headOf, type InstanceState, instanceFrom } from '#engine/instance/state';
-import { UnstoredRows } from '#engine/instance/unstored-rows';
-import { MODELS } from '#identity/models';
+import {
+  headOf,
+  type InstanceState,
+  instanceFrom,
+  StepTimer,
+  UnstoredRows,
+} from '#engine/instance/state';
+import { MODELS } from '#identity/model';
 import { MODEL_VERSION } from '#identity/state';
 import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
 import {

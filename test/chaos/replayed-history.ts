@@ -1,7 +1,6 @@
 import { resetAnswer } from '#engine/instance/answers';
 import { reportJson } from '#engine/json';
-import { advance } from '#identity/advance';
-import { MODELS } from '#identity/models';
+import { advance, MODELS } from '#identity/model';
 import { MODE_COUNT } from '#identity/modes';
 import { newReport, readReport } from '#identity/report';
 import { createState, OFFSET, resetToDefault, resetToInitial, type State } from '#identity/state';

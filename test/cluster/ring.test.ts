@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { assignShards, nodesAfter } from '#cluster/ring';
-import { hashText } from '#stdlib/hash';
+import { hashText } from '#stdlib/hash-map';
 
 const nodeNames = fc.uniqueArray(fc.string({ minLength: 1, maxLength: 12 }), {
   minLength: 1,

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { shardOf } from '#cluster/ring';
-import { hashText } from '#stdlib/hash';
+import { hashText } from '#stdlib/hash-map';
 
 /** Computed once with the first version. A change of any row sends calls to the wrong owner. */
 const GOLDEN: readonly (readonly [id: string, hash: number, of64: number, of256: number])[] = [

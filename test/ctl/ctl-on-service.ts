@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert';
 import type { MeterUsage } from '#grpc/admin';
 import { serveAdmin } from '#limiter/admin/server';
-import { monthsOf } from '#limiter/meter/month-usage';
+import { monthsOf } from '#limiter/meter/month';
 import { ctl } from '#test/ctl/ctl-run';
 import { custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
 import { ADMIN_TOKEN, adminTokenFile } from '#test/support/admin-token';

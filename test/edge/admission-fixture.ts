@@ -1,8 +1,7 @@
 import * as assert from 'uvu/assert';
-import { Admission, type AdmissionCall } from '#edge/callers/admission';
-import type { AddressWarnings } from '#edge/callers/key-notes';
-import { LimitedKeys } from '#edge/callers/limited-keys';
-import { edgeMetrics } from '#edge/serve/metrics';
+import { Admission, type AdmissionCall, LimitedKeys } from '#edge/callers/admission';
+import type { AddressWarnings } from '#edge/callers/known-callers';
+import { edgeMetrics } from '#edge/serve/reply';
 import type { Allowance, LimiterAnswer, LimiterCall } from '#grpc/limiter-messages';
 import { createMetrics } from '#telemetry/metrics';
 import { ManualClock } from '#test/support/manual-clock';

@@ -1,8 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Admission, type AdmissionCall } from '#edge/callers/admission';
-import { LimitedKeys } from '#edge/callers/limited-keys';
-import { edgeMetrics } from '#edge/serve/metrics';
+import { Admission, type AdmissionCall, LimitedKeys } from '#edge/callers/admission';
+import { edgeMetrics } from '#edge/serve/reply';
 import { Fault } from '#errors/fault';
 import type { LimiterCall } from '#grpc/limiter-messages';
 import { createMetrics } from '#telemetry/metrics';

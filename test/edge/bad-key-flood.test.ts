@@ -1,7 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { SuspectedProxies } from '#edge/callers/key-notes';
-import { RefusedAddresses } from '#edge/callers/refused-addresses';
+import { RefusedAddresses, SuspectedProxies } from '#edge/callers/known-callers';
 import { liveHeapBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { isKnownToCaller, isPreferred, readIfMatch } from '#edge/serve/headers';
+import { isKnownToCaller, isPreferred, readIfMatch } from '#edge/http';
 
 const TAG = '"snap_0123456789abcdef"';
 

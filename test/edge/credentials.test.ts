@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { digestOf, formatApiKey } from '#accounts/api-key';
-import { readCaller } from '#edge/callers/exchange';
+import { readCaller } from '#edge/http';
 
 const ACCOUNT = 'Account12345';
 const KEY = formatApiKey(ACCOUNT, 'S'.repeat(32));

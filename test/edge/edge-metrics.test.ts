@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { gate } from '#edge/serve/gate';
-import { type Counted, edgeMetrics } from '#edge/serve/metrics';
+import { type Counted, edgeMetrics } from '#edge/serve/reply';
 import { systemClock } from '#stdlib/clock';
 import { createMetrics } from '#telemetry/metrics';
 
@@ -36,7 +36,7 @@ function countedUnder(isClosing: boolean, httpVersionMinor = 1): Counted | undef
     },
     pipelines: { inTurn: (_request: unknown, _reply: unknown, go: () => void) => go() },
     admission: { refusalUnasked: () => undefined },
-    isClosing: () => isClosing,
+    closing: isClosing ? AbortSignal.abort() : new AbortController().signal,
     tracer: undefined,
   } as unknown as Parameters<typeof gate>[0];
   const url = '/v1/instances/inst_1';

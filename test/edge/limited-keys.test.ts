@@ -1,10 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { inProcessBus } from '#bus/in-process-bus';
-import { Admission, type AdmissionCall } from '#edge/callers/admission';
-import { LimitedKeys } from '#edge/callers/limited-keys';
-import { limitHeaders } from '#edge/serve/headers';
-import { edgeMetrics } from '#edge/serve/metrics';
+import { Admission, type AdmissionCall, LimitedKeys } from '#edge/callers/admission';
+import { limitHeaders } from '#edge/http';
+import { edgeMetrics } from '#edge/serve/reply';
 import type { Allowance, LimiterCall, Verdict } from '#grpc/limiter-messages';
 import { busAccountNews } from '#startup/cluster';
 import { createMetrics } from '#telemetry/metrics';

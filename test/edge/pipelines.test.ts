@@ -4,7 +4,7 @@ import { type AddressInfo, connect, Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Pipelines } from '#edge/listen/pipelines';
+import { Pipelines } from '#edge/listen/slow-peers';
 
 const BODY_BYTES = 32 * 1_024;
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { RefusedAddresses } from '#edge/callers/refused-addresses';
+import { RefusedAddresses } from '#edge/callers/known-callers';
 import { ManualClock } from '#test/support/manual-clock';
 
 /** A table, its clock, and the networks that it has blocked. */

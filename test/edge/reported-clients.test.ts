@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { AdmissionCall } from '#edge/callers/admission';
-import { ReportedClients } from '#edge/callers/key-notes';
+import { ReportedClients } from '#edge/callers/known-callers';
 import { ALLOWANCE, admissionUnderTest, admitting, unknown } from '#test/edge/admission-fixture';
 
 const MINUTE_MS = 60_000;

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { z } from 'zod';
+import { Batch, Observation } from '#edge/endpoints/observations';
 import { CreateInstance, ListQuery } from '#edge/schemas/instance';
-import { Batch, Observation } from '#edge/schemas/observation';
 import { bodyFault, queryFault } from '#edge/serve/request-plan';
 
 function faultOf(schema: z.ZodType, value: unknown, make = bodyFault) {

@@ -4,7 +4,8 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type GivenUp, UnfinishedBodies } from '#edge/listen/bodies';
+import type { GivenUp } from '#edge/callers/known-callers';
+import { UnfinishedBodies } from '#edge/listen/bodies';
 
 /** Maximum number of unfinished bodies of all networks together. */
 const BODIES_MAX = 8_192;

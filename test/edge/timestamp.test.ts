@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { parseTimestamp } from '#edge/schemas/observation';
+import { parseTimestamp } from '#edge/endpoints/observations';
 
 const timestamps = suite('a timestamp');
 

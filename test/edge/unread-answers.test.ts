@@ -3,7 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type EndCause, type Reader, UnreadAnswers } from '#edge/listen/slow-readers';
+import { type EndCause, type Reader, UnreadAnswers } from '#edge/listen/slow-peers';
 import { ManualClock } from '#test/support/manual-clock';
 
 const KIB = 1_024;

@@ -1,10 +1,9 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ActorHost } from '#actor-runtime/actor-host';
+import { ActorHost, ONE_SHARD } from '#actor-runtime/actor-host';
 import { CommitLog } from '#actor-runtime/commit-log';
 import { runtimeMetrics } from '#actor-runtime/runtime-metrics';
-import { ONE_SHARD } from '#actor-runtime/shard-gate';
 import { type DirectoryCall, DirectoryKind } from '#engine/directory/kind';
 import type { Clock } from '#stdlib/clock';
 import { memoryListingStore } from '#storage/memory/instances';

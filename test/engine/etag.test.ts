@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { etagOf, isMatched } from '#engine/instance/etag';
+import { etagOf, isMatched } from '#engine/instance/keyed-answers';
 
 const instanceId = fc
   .bigInt({ min: 0n, max: 2n ** 64n - 1n })

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { engineMetrics } from '#engine/engine-metrics';
 import { InstanceKind } from '#engine/instance/kind';
+import { engineMetrics } from '#engine/instance/process-call';
 import type { InstanceState } from '#engine/instance/state';
 import type { EngineCommand } from '#grpc/engine-messages';
 import type { InstanceStore } from '#storage/ports/instances';

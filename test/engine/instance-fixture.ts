@@ -1,11 +1,11 @@
-import { ActorHost } from '#actor-runtime/actor-host';
+import { ActorHost, ONE_SHARD } from '#actor-runtime/actor-host';
 import { CommitLog } from '#actor-runtime/commit-log';
+import type { ShardGate } from '#actor-runtime/host-ports';
 import { runtimeMetrics } from '#actor-runtime/runtime-metrics';
-import { ONE_SHARD, type ShardGate } from '#actor-runtime/shard-gate';
 import { type DirectoryCall, DirectoryKind } from '#engine/directory/kind';
 import { directoryCall, NOTIFIED, remoteDirectory } from '#engine/directory/owners';
-import { engineMetrics } from '#engine/engine-metrics';
 import { InstanceKind } from '#engine/instance/kind';
+import { engineMetrics } from '#engine/instance/process-call';
 import type { ChunkBounds } from '#engine/instance/rows';
 import type { Fault } from '#errors/fault';
 import type {
@@ -15,7 +15,7 @@ import type {
   EngineCommand,
   ObservationInput,
 } from '#grpc/engine-messages';
-import type { Models } from '#identity/models';
+import type { Models } from '#identity/model';
 import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
 import { memoryJournal } from '#storage/memory/meters';
 import { storedHistory } from '#storage/ports/chunks';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { etagOf } from '#engine/instance/etag';
+import { etagOf } from '#engine/instance/keyed-answers';
 import { memoryListingStore } from '#storage/memory/instances';
 import {
   bodyOf,

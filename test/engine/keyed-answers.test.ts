@@ -1,8 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { findAnswer, replayOf } from '#engine/instance/keyed-answers';
-import { instanceFrom } from '#engine/instance/state';
-import { UnstoredRows } from '#engine/instance/unstored-rows';
+import { instanceFrom, UnstoredRows } from '#engine/instance/state';
 import type { Fault } from '#errors/fault';
 import type { IdempotencyKey } from '#grpc/engine-messages';
 import { memoryInstanceStore } from '#storage/memory/instances';

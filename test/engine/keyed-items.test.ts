@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ONE_SHARD } from '#actor-runtime/shard-gate';
+import { ONE_SHARD } from '#actor-runtime/actor-host';
 import type {
   EngineAnswer,
   EngineCall,

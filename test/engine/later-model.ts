@@ -1,4 +1,4 @@
-import { MODEL_1_0, type Model, modelsOf } from '#identity/models';
+import { MODEL_1_0, type Model, modelsOf } from '#identity/model';
 import { STATE_LENGTH, type State } from '#identity/state';
 
 /** First value of a state of the later model; all other values are shifted by one. */

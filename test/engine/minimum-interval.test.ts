@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type IntervalBasis, presentOf, timingOf } from '#engine/instance/interval';
+import { type IntervalBasis, presentOf, timingOf } from '#engine/instance/state';
 
 /** Now, Unix milliseconds. */
 const NOW = 1_768_478_400_000;

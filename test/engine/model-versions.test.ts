@@ -1,9 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { StepTimer } from '#engine/instance/interval';
 import { InstanceSourcing } from '#engine/instance/sourcing';
-import { headOf, instanceFrom } from '#engine/instance/state';
-import { MODEL_1_0, type Models } from '#identity/models';
+import { headOf, instanceFrom, StepTimer } from '#engine/instance/state';
+import { MODEL_1_0, type Models } from '#identity/model';
 import { memoryInstanceStore } from '#storage/memory/instances';
 import { CorruptState } from '#storage/ports/bytes';
 import {

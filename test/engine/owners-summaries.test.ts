@@ -4,7 +4,7 @@ import { summariesAnswer, summariesOfOwners } from '#engine/directory/owners';
 import type { SummarizedHead } from '#engine/directory/summary';
 import { Fault } from '#errors/fault';
 import type { EngineAnswer, EngineCall } from '#grpc/engine-messages';
-import { MODELS } from '#identity/models';
+import { MODELS } from '#identity/model';
 import { createState, ENERGY_DEFAULT, MODEL_VERSION, OFFSET } from '#identity/state';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, turnOfEvents } from '#test/support/settled';

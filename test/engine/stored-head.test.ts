@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readSummaries } from '#engine/directory/summary';
 import { storedHeadOf } from '#engine/instance/kind';
-import { MODELS } from '#identity/models';
+import { MODELS } from '#identity/model';
 import { CorruptState } from '#storage/ports/bytes';
 import { headAt } from '#test/storage/instance-rows';
 

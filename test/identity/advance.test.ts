@@ -1,11 +1,10 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { advance, CYCLE_SECONDS } from '#identity/advance';
-import { COVARIANCE_INVERSE, quadraticShares } from '#identity/covariance';
-import { flow } from '#identity/flow';
+import { newSnapshot, readSnapshot } from '#identity/contract';
+import { COVARIANCE_INVERSE, quadraticShares } from '#identity/drift';
+import { advance, CYCLE_SECONDS, flow } from '#identity/model';
 import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
-import { newSnapshot, readSnapshot } from '#identity/snapshot';
 import { createState, OFFSET, type State } from '#identity/state';
 import {
   advanced,

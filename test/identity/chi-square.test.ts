@@ -1,9 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { CORRELATION, CORRELATION_INVERSE, SIGMA, whiten } from '#identity/covariance';
+import { CORRELATION, CORRELATION_INVERSE, chiSquareTail, SIGMA, whiten } from '#identity/drift';
 import { MODE_COUNT } from '#identity/modes';
-import { squaredDistances } from '#identity/persona-match';
-import { chiSquareTail } from '#identity/scoring';
+import { squaredDistances } from '#identity/ranking';
 
 /** Tail by the power series of the incomplete gamma function, independent of erfc. */
 function tailBySeries(q: number): number {

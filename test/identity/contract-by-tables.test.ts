@@ -1,10 +1,16 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ACTIONS, COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/contract';
-import type { Ranking } from '#identity/dominance';
+import {
+  ACTIONS,
+  COMMITMENTS,
+  EXPRESSIVENESSES,
+  RECOVERY_PATHS,
+  RISKS,
+  TEMPOS,
+} from '#identity/contract';
 import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
-import { RECOVERY_PATHS } from '#identity/recovery';
+import type { Ranking } from '#identity/ranking';
 import { newReport, readReport } from '#identity/report';
 import { createState, OFFSET, type State } from '#identity/state';
 import { type Inputs, listedActions, recoveryOf, styleOf } from '#test/identity/contract-tables';

@@ -1,12 +1,17 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ACTIONS, COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/contract';
-import type { Ranking } from '#identity/dominance';
+import {
+  ACTIONS,
+  COMMITMENTS,
+  EXPRESSIVENESSES,
+  RECOVERY_PATHS,
+  RISKS,
+  TEMPOS,
+} from '#identity/contract';
 import { MODE_COUNT } from '#identity/modes';
-import { RECOVERY_PATHS } from '#identity/recovery';
+import type { Ranking } from '#identity/ranking';
 import { newReport, type Report, readReport } from '#identity/report';
-import { createState, OFFSET, type State } from '#identity/state';
-import { bandOf } from '#identity/stress';
+import { bandOf, createState, OFFSET, type State } from '#identity/state';
 import { afterAnyCycle, scalarAt } from '#test/support/arbitrary-identity';
 
 /** Risk by action in vocabulary order, copied from model 4. */

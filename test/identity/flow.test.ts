@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { flow } from '#identity/flow';
+import { flow } from '#identity/model';
 import { MODE_COUNT } from '#identity/modes';
 import { OFFSET, type State } from '#identity/state';
 import { freshState, reachableState, scalarAt, vectorAt } from '#test/support/arbitrary-identity';

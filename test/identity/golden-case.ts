@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { advance } from '#identity/advance';
+import { advance } from '#identity/model';
 import { createState, ENERGY_DEFAULT, OFFSET, type State } from '#identity/state';
 import { type StoredObservation, stepOf, strengthsOf } from '#test/support/arbitrary-identity';
 

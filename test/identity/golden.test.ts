@@ -1,8 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DRIFT_LEVELS } from '#identity/drift';
-import { OFFSET } from '#identity/state';
-import { STRESS_STATES } from '#identity/stress';
+import { OFFSET, STRESS_STATES } from '#identity/state';
 import { GOLDEN_CASES, HIDDEN, live } from '#test/identity/golden-case';
 import { scalarAt } from '#test/support/arbitrary-identity';
 

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { OFFSET } from '#identity/state';
-import { bandOf, energyBandAfter, stressLevelAfter } from '#identity/stress';
+import { bandOf, energyBandAfter, OFFSET, stressLevelAfter } from '#identity/state';
 import { afterAnyCycle, scalarAt } from '#test/support/arbitrary-identity';
 
 /** Thresholds of model 2.4 and 2.5, copied from the document. */

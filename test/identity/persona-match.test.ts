@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { COVARIANCE_INVERSE } from '#identity/covariance';
+import { COVARIANCE_INVERSE } from '#identity/drift';
 import { MODE_COUNT } from '#identity/modes';
-import { COMPOSITES, matchPersonas, squaredDistances } from '#identity/persona-match';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
+import { COMPOSITES, matchPersonas, squaredDistances } from '#identity/ranking';
 
 /** Limits of model 5, copied from the document. */
 const FARTHEST = 14.0671;

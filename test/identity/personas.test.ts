@@ -2,14 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ACTIONS } from '#identity/contract';
 import { MODE_NAMES } from '#identity/modes';
-import {
-  COMPOSITES,
-  matchPersonas,
-  type PersonaMatch,
-  squaredDistances,
-} from '#identity/persona-match';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { findPersona, PERSONAS } from '#identity/personas';
+import { COMPOSITES, matchPersonas, type PersonaMatch, squaredDistances } from '#identity/ranking';
 import { newReport, type Report, readReport } from '#identity/report';
 import { createState } from '#identity/state';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readReferencePoints } from '#identity/reference-points';
+import { readReferencePoints } from '#identity/model';
 import { OFFSET, resetToDefault } from '#identity/state';
 import { reachableState, vectorAt } from '#test/support/arbitrary-identity';
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { DurableWatermark } from '#limiter/meter/durable-watermark';
+import { DurableWatermark } from '#limiter/meter/usage';
 
 /** Above all values of these watermarks. */
 const LIMIT = 1_000_000;

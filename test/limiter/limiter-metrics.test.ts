@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { ONE_SHARD } from '#actor-runtime/actor-host';
 import { CommitLog } from '#actor-runtime/commit-log';
-import { ONE_SHARD } from '#actor-runtime/shard-gate';
 import type { Fault } from '#errors/fault';
 import { LimiterActors, limiterMetrics } from '#limiter/actors';
 import { AccountCalls } from '#limiter/calls';

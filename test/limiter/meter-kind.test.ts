@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { digestOf } from '#accounts/api-key';
 import type { Turn } from '#actor-runtime/turn';
-import { MeterKind } from '#limiter/meter/kind';
+import { MeterKind } from '#limiter/actors';
 import { memoryMeterStore } from '#storage/memory/meters';
 import type { MeterRecord } from '#storage/ports/meters';
 import { admission, custom, record, UNNOTICED } from '#test/limiter/limiter-fixture';

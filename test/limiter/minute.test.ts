@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Minute } from '#limiter/meter/minute';
+import { Minute } from '#limiter/meter/meter';
 
 /** A whole second. */
 const START_MS = Date.UTC(2026, 0, 15, 12);

@@ -7,7 +7,7 @@ const TESTS: Readonly<Record<string, readonly string[]>> = {
   'services/actor-system/shards/': ['test/shards/*.test.ts'],
   'services/actor-system/cluster/': ['test/cluster/*.test.ts'],
   'services/programs/limiter/': ['test/limiter/*.test.ts'],
-  'services/infrastructure/stdlib/number-map.ts': ['test/stdlib/number-map.test.ts'],
+  'services/infrastructure/stdlib/hash-map.ts': ['test/stdlib/number-map.test.ts'],
   'services/programs/edge/callers/admission.ts': [
     'test/edge/{admission*,bad-key-flood,limited-keys,settlement}.test.ts',
   ],

@@ -1,6 +1,6 @@
 import type { Account, ApiKeyRecord } from '#accounts/account';
 import * as lines from '#ctl/export/lines';
-import { MODELS } from '#identity/models';
+import { MODELS } from '#identity/model';
 import { rowsOfChunks } from '#storage/ports/chunks';
 import type { Chunk } from '#storage/ports/instances';
 import { DRIFT_EVENTS, OBSERVATIONS, type RowReading } from '#storage/ports/rows';

@@ -1,8 +1,7 @@
 import type { AnswerKey, InstanceChange, InstanceEvent } from '#engine/instance/event';
-import { StepTimer } from '#engine/instance/interval';
 import { InstanceSourcing } from '#engine/instance/sourcing';
-import { type InstanceState, instanceFrom } from '#engine/instance/state';
-import { MODELS } from '#identity/models';
+import { type InstanceState, instanceFrom, StepTimer } from '#engine/instance/state';
+import { MODELS } from '#identity/model';
 import { memoryInstanceStore } from '#storage/memory/instances';
 import { type InstanceCheckpoint, packedState } from '#storage/ports/instances';
 import type { JournalRecord } from '#storage/ports/journal';

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { etagOf } from '#engine/instance/etag';
+import { etagOf } from '#engine/instance/keyed-answers';
 import { OBSERVATIONS } from '#storage/ports/rows';
 import { markOf, vitalsText } from '#test/simulation/history';
 import { ACCOUNT, INSTANCE, lived, reanswer } from '#test/simulation/honest-scene';

@@ -1,8 +1,13 @@
-import { etagOf } from '#engine/instance/etag';
-import { advance } from '#identity/advance';
+import { etagOf } from '#engine/instance/keyed-answers';
+import { advance } from '#identity/model';
 import { newReport, readReport } from '#identity/report';
-import { createState, MODEL_VERSION, resetToInitial, type State } from '#identity/state';
-import { STRESS_STATES } from '#identity/stress';
+import {
+  createState,
+  MODEL_VERSION,
+  resetToInitial,
+  STRESS_STATES,
+  type State,
+} from '#identity/state';
 import { type Floor, type HistoryRow, type InstanceHead, NO_ROWS } from '#storage/ports/instances';
 import { OBSERVATIONS } from '#storage/ports/rows';
 import { ActorTables } from '#test/simulation/actor-tables';

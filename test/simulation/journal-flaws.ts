@@ -8,7 +8,7 @@ export type SimulatedSteps = JournalSteps & {
   readonly putSeal: (incarnation: string, replicas?: number) => Promise<void>;
 };
 
-/** Breaks the calls of one process. `decided` must be told about ends decided otherwise. */
+/** Breaks the calls of one process. `decided` must receive ends decided otherwise. */
 export type JournalFlaw = (
   steps: SimulatedSteps,
   decided: (incarnation: string, end: number) => void,

@@ -1,7 +1,12 @@
-import { advance } from '#identity/advance';
+import { advance } from '#identity/model';
 import { newReport, readReport } from '#identity/report';
-import { createState, resetToDefault, resetToInitial, type State } from '#identity/state';
-import { STRESS_STATES } from '#identity/stress';
+import {
+  createState,
+  resetToDefault,
+  resetToInitial,
+  STRESS_STATES,
+  type State,
+} from '#identity/state';
 import { type HistoryRow, type InstanceHead, unpackedState } from '#storage/ports/instances';
 import { type Requested, vitalsText } from '#test/simulation/history';
 

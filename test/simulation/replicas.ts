@@ -40,7 +40,7 @@ export const NO_REPLICA_FAULTS: ReplicaFaults = {
 /** Network latency between two servers, in milliseconds. */
 const TRAVEL_MS = [0.05, 0.6] as const;
 
-/** Delays of late mutations, hints and duplicates, in milliseconds. */
+/** Delays of delayed mutations, hints and duplicates, in milliseconds. */
 const LATE_MS = [1, 3_000] as const;
 const HINT_MS = [3_000, 90_000] as const;
 const DOUBLE_MS = [1, 12_000] as const;

@@ -1,5 +1,5 @@
+import { HostedTurn } from '#actor-runtime/activation';
 import { CommitLog } from '#actor-runtime/commit-log';
-import { HostedTurn } from '#actor-runtime/hosted-turn';
 import { replaceMethod } from '#test/simulation/replace-method';
 
 /** A turn of any actor. */

@@ -180,7 +180,7 @@ class Ear {
     return { world, history: this.#history, edges, keyed: scenario.keyed, onEnded };
   }
 
-  /** Tells the oracle which version a caller received. */
+  /** Reports to the oracle which version a caller received. */
   hear({ id, outcome, instance }: Call): void {
     if (outcome.kind === 'refused' && outcome.code === 'internal') {
       throw new Violation(`call ${id} on ${instance} was answered with internal`);
@@ -250,7 +250,7 @@ async function patiently(cluster: SimulatedCluster, tried: () => Promise<Call>):
 }
 
 async function leaveAll(world: World, cluster: SimulatedCluster): Promise<void> {
-  // A new process must have heard from others before it can hand over its shards.
+  // A new process must have heard from others before it can hand off its shards.
   await world.sleep(ACQUAINTED_MS);
   const late = world.after(LEAVING_MS_MAX, () => {
     world.fail(new Violation(`the engines have not left after ${LEAVING_MS_MAX} ms`));

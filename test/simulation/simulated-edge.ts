@@ -1,13 +1,12 @@
 import { Membership } from '#cluster/membership';
 import { shardOf } from '#cluster/ring';
 import { ShardOwners } from '#cluster/shard-owners';
-import { Admission } from '#edge/callers/admission';
-import type { Caller } from '#edge/callers/exchange';
-import { LimitedKeys } from '#edge/callers/limited-keys';
+import { Admission, LimitedKeys } from '#edge/callers/admission';
 import { EventStreams } from '#edge/events/event-streams';
+import type { Caller } from '#edge/http';
 import { AccountAudit, AccountBilling } from '#edge/serve/account';
 import { type EdgeAnswer, EngineCalls } from '#edge/serve/engine-calls';
-import { edgeMetrics } from '#edge/serve/metrics';
+import { edgeMetrics } from '#edge/serve/reply';
 import { type ServePorts, serve } from '#edge/serve/serve';
 import type { EngineClient } from '#grpc/engine-messages';
 import type { LimiterClient } from '#grpc/limiter-messages';

@@ -1,9 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { UnreadAnswers } from '#edge/listen/slow-readers';
+import type { Headers } from '#edge/http';
+import { UnreadAnswers } from '#edge/listen/slow-peers';
 import { CallIds, type EdgeAnswer } from '#edge/serve/engine-calls';
-import type { Headers } from '#edge/serve/headers';
-import type { AnswerMetrics, Counted } from '#edge/serve/metrics';
-import { Reply } from '#edge/serve/reply';
+import { type AnswerMetrics, type Counted, Reply } from '#edge/serve/reply';
 import type { Fault } from '#errors/fault';
 import type { Clock } from '#stdlib/clock';
 import { unchanging } from '#stdlib/files';

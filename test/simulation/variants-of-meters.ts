@@ -1,8 +1,8 @@
 import { Admission, type AdmissionCall } from '#edge/callers/admission';
 import { EngineCalls } from '#edge/serve/engine-calls';
 import { toFault } from '#errors/fault';
-import { DurableWatermark } from '#limiter/meter/durable-watermark';
-import { MeterKind } from '#limiter/meter/kind';
+import { MeterKind } from '#limiter/actors';
+import { DurableWatermark } from '#limiter/meter/usage';
 import { replaceMethod } from '#test/simulation/replace-method';
 import type { Variant } from '#test/simulation/variant';
 

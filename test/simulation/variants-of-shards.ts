@@ -17,7 +17,7 @@ import {
 /** Equal reads in a row after which a journal counts as stalled, however slow the reads are. */
 const SAME_READS = 2;
 
-/** Flaws of sealing, take-over and hand-over. */
+/** Flaws of sealing, take-over and handoff. */
 export const SHARD_VARIANTS: readonly Variant[] = [
   {
     name: 'release before halt',

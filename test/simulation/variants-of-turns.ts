@@ -1,8 +1,6 @@
-import { Checkpointer } from '#actor-runtime/checkpointer';
+import { HostedTurn, RecentCalls } from '#actor-runtime/activation';
+import { Checkpointer, EarlyWriter } from '#actor-runtime/checkpointer';
 import { CommitLog } from '#actor-runtime/commit-log';
-import { EarlyWriter } from '#actor-runtime/early-writer';
-import { HostedTurn } from '#actor-runtime/hosted-turn';
-import { RecentCalls } from '#actor-runtime/recent-calls';
 import { InstanceKind } from '#engine/instance/kind';
 import { InstanceSourcing } from '#engine/instance/sourcing';
 import { handOffEarly } from '#test/simulation/early-handoff';

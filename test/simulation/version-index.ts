@@ -1,4 +1,4 @@
-import { etagOf } from '#engine/instance/etag';
+import { etagOf } from '#engine/instance/keyed-answers';
 import type { Call, History } from '#test/simulation/history';
 
 /** A call with the version in its answer. */

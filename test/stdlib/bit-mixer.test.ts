@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { mixBits } from '#stdlib/hash';
+import { mixBits } from '#stdlib/hash-map';
 
 /** Inverses of the two multipliers modulo 2^32. */
 const UNMIX_1 = 0xa5cb9243;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { NumberMap } from '#stdlib/number-map';
+import { NumberMap } from '#stdlib/hash-map';
 import { collectYoung, liveHeapBytes } from '#test/support/garbage';
 
 /**

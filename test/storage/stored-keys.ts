@@ -9,7 +9,7 @@ export async function addKey(store: Keys, accountId: string, key: ApiKeyRecord):
   await store.changeKeys(accountId, () => ({ put: [key], answer: undefined }));
 }
 
-/** Revokes a key in a store without telling a limiter. */
+/** Revokes a key in a store without notifying a limiter. */
 export async function revokeKey(
   store: Keys,
   accountId: string,

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { advance, type Observation } from '#identity/advance';
+import { advance, type Observation } from '#identity/model';
 import { MODE_COUNT, MODE_KEYS, MODE_TARGETS } from '#identity/modes';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { createState, ENERGY_DEFAULT, OFFSET, type State } from '#identity/state';

@@ -1,12 +1,17 @@
 import * as assert from 'uvu/assert';
-import { advance } from '#identity/advance';
-import { ACTIONS, COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/contract';
-import type { Ranking } from '#identity/dominance';
+import {
+  ACTIONS,
+  COMMITMENTS,
+  EXPRESSIVENESSES,
+  RECOVERY_PATHS,
+  RISKS,
+  TEMPOS,
+} from '#identity/contract';
 import { DRIFT_LEVELS } from '#identity/drift';
+import { advance } from '#identity/model';
 import { MODE_KEYS, MODE_NAMES, MODE_TARGETS } from '#identity/modes';
-import { COMPOSITES } from '#identity/persona-match';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
-import { RECOVERY_PATHS } from '#identity/recovery';
+import { COMPOSITES, type Ranking } from '#identity/ranking';
 import { newReport, type Report, readReport } from '#identity/report';
 import {
   createState,
@@ -14,9 +19,9 @@ import {
   type InitialConfig,
   resetToDefault,
   resetToInitial,
+  STRESS_STATES,
   type State,
 } from '#identity/state';
-import { STRESS_STATES } from '#identity/stress';
 
 /** Contents of a call as far as the model needs. */
 export type Seen = {

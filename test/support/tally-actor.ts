@@ -1,10 +1,10 @@
-import { ActorHost } from '#actor-runtime/actor-host';
+import { ActorHost, ONE_SHARD } from '#actor-runtime/actor-host';
 import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
 import { CommitLog } from '#actor-runtime/commit-log';
 import type { Applied, EventSourcing } from '#actor-runtime/event-sourcing';
+import type { ShardGate } from '#actor-runtime/host-ports';
 import { decodeRecord } from '#actor-runtime/record-codec';
 import { runtimeMetrics } from '#actor-runtime/runtime-metrics';
-import { ONE_SHARD, type ShardGate } from '#actor-runtime/shard-gate';
 import type { Turn } from '#actor-runtime/turn';
 import { Fault } from '#errors/fault';
 import type { Clock } from '#stdlib/clock';

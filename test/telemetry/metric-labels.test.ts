@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { DROP_REASONS } from '#bus/signed-bus';
 import { SEAL_REASONS } from '#cluster/failure-detector';
 import { MOVE_REASONS } from '#cluster/shard-controller';
-import { countedMethod } from '#edge/serve/metrics';
+import { countedMethod } from '#edge/serve/reply';
 import { REASONS } from '#errors/error-reasons';
 import { WIRE_ROLES } from '#grpc/tls';
 import { DRIFT_LEVELS } from '#identity/drift';

@@ -1,7 +1,7 @@
 import { onAbort } from './abort.ts';
 
 /**
- * Deadline of a call, combined with the caller's signal. Either aborts `signal`; `hasPassed` tells
+ * Deadline of a call, combined with the caller's signal. Either aborts `signal`; `hasPassed` shows
  * which.
  */
 export class Deadline {

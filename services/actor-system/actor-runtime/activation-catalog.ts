@@ -1,11 +1,10 @@
-import { Activation } from '#actor-runtime/activation';
+import { Activation, HostedTurn } from '#actor-runtime/activation';
 import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
 import { REPLAY_FILL_MAX, SWEEP_ACTORS_MAX, SWEEP_PERIOD_MS } from '#actor-runtime/bounds';
 import { Checkpointer } from '#actor-runtime/checkpointer';
 import { Groups } from '#actor-runtime/commit-log';
 import type { DirtyActors } from '#actor-runtime/dirty-actors';
 import type { ActorHostConfig, ActorHostPorts } from '#actor-runtime/host-ports';
-import { HostedTurn } from '#actor-runtime/hosted-turn';
 import { every, instantOf } from '#stdlib/clock';
 
 /**
@@ -111,12 +110,12 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
    * Whether too many changes wait to be stored, so that new calls are refused (architecture 3.2).
    */
   get isFull(): boolean {
-    return this.#checkpointer.fill >= 1;
+    return this.dirty.fill >= 1;
   }
 
   /** Whether there is room to replay recovered records. */
   get hasRoomForReplay(): boolean {
-    return this.#checkpointer.fill < REPLAY_FILL_MAX;
+    return this.dirty.fill < REPLAY_FILL_MAX;
   }
 
   /** Every actor of a shard that is in memory or loading. */

@@ -1,9 +1,8 @@
-import type { Activation, Waiting } from '#actor-runtime/activation';
+import { type Activation, HostedTurn, type Waiting } from '#actor-runtime/activation';
 import { ActivationCatalog, type Residency } from '#actor-runtime/activation-catalog';
 import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
 import { REPLAY_LOOK_MS } from '#actor-runtime/bounds';
-import type { ActorHostConfig, ActorHostPorts } from '#actor-runtime/host-ports';
-import { HostedTurn } from '#actor-runtime/hosted-turn';
+import type { ActorHostConfig, ActorHostPorts, ShardGate } from '#actor-runtime/host-ports';
 import { replay } from '#actor-runtime/replay';
 import type { FaultReason } from '#errors/error-reasons';
 import { Fault, faultFor } from '#errors/fault';
@@ -319,3 +318,12 @@ export function hostLoad(
     oldestUnstoredMs: ages.length === 0 ? undefined : Math.round(Math.max(...ages)),
   };
 }
+
+/** Gate of a process without a cluster, which owns all actors. */
+export const ONE_SHARD: ShardGate = {
+  shardOf: () => 0,
+  assertOpen: () => undefined,
+  isClosing: () => false,
+  tailOf: () => undefined,
+  activated: () => undefined,
+};

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import type { Activation } from '#actor-runtime/activation';
 import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
-import { UNFLUSHED_BYTES_MAX, UNFLUSHED_RECORDS_MAX } from '#actor-runtime/bounds';
+import {
+  EARLY_ROWS_BYTES_MAX,
+  UNFLUSHED_BYTES_MAX,
+  UNFLUSHED_RECORDS_MAX,
+} from '#actor-runtime/bounds';
 import { Groups } from '#actor-runtime/commit-log';
-import { EarlyBytes } from '#actor-runtime/early-bytes';
 import type { SideEffect } from '#actor-runtime/turn';
 import type { Clock } from '#stdlib/clock';
 
@@ -45,9 +48,30 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
   #records = 0;
   #bytes = 0;
 
-  constructor(kind: ActorKind<State, Call, Answer, Event>, clock: Pick<Clock, 'monotonicMs'>) {
+  readonly #earlyBytesMax: number;
+
+  /** `earlyBytesMax`: room for early rows. */
+  constructor(
+    kind: ActorKind<State, Call, Answer, Event>,
+    clock: Pick<Clock, 'monotonicMs'>,
+    earlyBytesMax = EARLY_ROWS_BYTES_MAX,
+  ) {
     this.#kind = kind;
     this.#clock = clock;
+    this.#earlyBytesMax = earlyBytesMax;
+  }
+
+  /** Fill of the room for early rows without `bytesUnderWay`; 1 is full. */
+  earlyFill(bytesUnderWay = 0): number {
+    return (this.early.total - bytesUnderWay) / this.#earlyBytesMax;
+  }
+
+  /**
+   * Fill of the tail or of the room for early rows, whichever is higher. At 1 new calls are
+   * refused.
+   */
+  get fill(): number {
+    return Math.max(this.tail, this.earlyFill());
   }
 
   /** Number of dirty actors. */
@@ -266,5 +290,62 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
   #isUrgent({ state }: Activation<State, Call, Answer>, { pendingEffect }: DirtyState): boolean {
     if (pendingEffect !== undefined) return true;
     return state !== undefined && this.#kind.sourcing?.isUrgent?.(state) === true;
+  }
+}
+
+/** Bytes of early rows in one bucket, by actor. */
+type Bucket<Actor> = Map<Actor, number>;
+
+/** Bytes of early rows (`EarlyRows`) by bucket. The bucket that has waited longest comes first. */
+class EarlyBytes<Actor> {
+  readonly #buckets = new Map<number, Bucket<Actor>>();
+  #total = 0;
+
+  /** Bytes of all early rows. */
+  get total(): number {
+    return this.#total;
+  }
+
+  /** Sets the bytes of an actor. 0 removes the actor. */
+  set(bucketId: number, actor: Actor, bytes: number): void {
+    let bucket = this.#buckets.get(bucketId);
+    if (bucket === undefined) {
+      if (bytes === 0) return;
+      bucket = new Map();
+      this.#buckets.set(bucketId, bucket);
+    }
+    this.#total += bytes - (bucket.get(actor) ?? 0);
+    if (bytes === 0) bucket.delete(actor);
+    else bucket.set(actor, bytes);
+    if (bucket.size === 0) this.#buckets.delete(bucketId);
+  }
+
+  /** Bucket numbers; the bucket that has waited longest comes first. */
+  buckets(): MapIterator<number> {
+    return this.#buckets.keys();
+  }
+
+  /**
+   * Oldest actors of a bucket: at most `count`, and at most `bytesMax` together unless the first
+   * alone exceeds it.
+   */
+  oldestOf(bucketId: number, count: number, bytesMax: number): { actors: Actor[]; bytes: number } {
+    const actors: Actor[] = [];
+    let bytes = 0;
+    for (const [actor, held] of this.#buckets.get(bucketId) ?? []) {
+      const isTooMuch = actors.length === count || bytes + held > bytesMax;
+      if (actors.length > 0 && isTooMuch) break;
+      actors.push(actor);
+      bytes += held;
+    }
+    return { actors, bytes };
+  }
+
+  /** Moves a bucket behind all others after a write of it. */
+  postpone(bucketId: number): void {
+    const bucket = this.#buckets.get(bucketId);
+    if (bucket === undefined) return;
+    this.#buckets.delete(bucketId);
+    this.#buckets.set(bucketId, bucket);
   }
 }

@@ -1,6 +1,5 @@
 import type { CommitLog } from '#actor-runtime/commit-log';
 import type { RuntimeMetrics } from '#actor-runtime/runtime-metrics';
-import type { ShardGate } from '#actor-runtime/shard-gate';
 import type { ProcessPorts } from '#telemetry/process-ports';
 
 /** Dependencies of a host on its process. */
@@ -21,3 +20,27 @@ export type ActorHostConfig = {
   /** Room for early rows, in bytes. Undefined: `EARLY_ROWS_BYTES_MAX`. */
   readonly earlyRowsBytesMax?: number | undefined;
 };
+
+/** Recovered records of one actor, and their position in the new owner's log. */
+export type RecoveredTail = {
+  readonly lines: readonly string[];
+  /** Position of the first record in this process's commit log. */
+  readonly offset: number;
+};
+
+/** Decides which actors this process serves, and supplies their recovered records. */
+export interface ShardGate {
+  /** Shard of an actor. */
+  shardOf(actorId: string): number;
+  /** Throws `service_unavailable` with reason `not_owner` unless the shard is open here. */
+  assertOpen(shard: number): void;
+  /**
+   * Whether the shard is closing, or closed and not yet open elsewhere. Its next owner reloads
+   * everything, so its actors need no notice of changes that are stored already.
+   */
+  isClosing(shard: number): boolean;
+  /** Recovered records of the actor from a failed node: durable, but in no checkpoint. */
+  tailOf(shard: number, actor: string, actorId: string): RecoveredTail | undefined;
+  /** Called when the actor has replayed its recovered records. */
+  activated(shard: number, actor: string, actorId: string): void;
+}

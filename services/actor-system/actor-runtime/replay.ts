@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Activation } from '#actor-runtime/activation';
 import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
+import type { RecoveredTail } from '#actor-runtime/host-ports';
 import { CorruptJournal, decodeRecord } from '#actor-runtime/record-codec';
-import type { RecoveredTail } from '#actor-runtime/shard-gate';
 import type { SideEffect } from '#actor-runtime/turn';
 import type { Instant } from '#stdlib/clock';
 import type { JournalRecord } from '#storage/ports/journal';

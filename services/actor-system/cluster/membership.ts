@@ -13,7 +13,7 @@ import {
 } from '#cluster/heartbeat';
 import { JournalPresence } from '#cluster/journal-presence';
 import { type Clock, every } from '#stdlib/clock';
-import { hashText } from '#stdlib/hash';
+import { hashText } from '#stdlib/hash-map';
 import type { ShardedService } from '#storage/ports/cluster';
 import type { JournalStore } from '#storage/ports/journal';
 import { LogRateLimit } from '#telemetry/log-limits';

@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert';
-import { hashText, mixBits } from '#stdlib/hash';
+import { hashText, mixBits } from '#stdlib/hash-map';
 
 /** Multiplier that spreads shard numbers before they are mixed with a node's hash: 2^32 / phi. */
 const SHARD_SPREAD = 0x9e3779b1;

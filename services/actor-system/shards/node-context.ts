@@ -1,5 +1,5 @@
 import type { CommitLog } from '#actor-runtime/commit-log';
-import type { ShardGate } from '#actor-runtime/shard-gate';
+import type { ShardGate } from '#actor-runtime/host-ports';
 import type { Bus } from '#bus/bus';
 import type { ClockWatch } from '#cluster/clocks';
 import type { Probe } from '#cluster/failure-watch';

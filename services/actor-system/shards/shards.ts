@@ -1,5 +1,5 @@
 import type { CommitLog } from '#actor-runtime/commit-log';
-import type { RecoveredTail, ShardGate } from '#actor-runtime/shard-gate';
+import type { RecoveredTail, ShardGate } from '#actor-runtime/host-ports';
 import type { ShardClaim, ShardHost } from '#cluster/shard-host';
 import { faultFor, type ShardOwner } from '#errors/fault';
 import { CLOSE_POLL_MS, EFFECT_RETRY_MS } from '#shards/bounds';

@@ -1,6 +1,6 @@
 import type { CommitLog } from '#actor-runtime/commit-log';
+import type { RecoveredTail } from '#actor-runtime/host-ports';
 import { actorOf, CorruptJournal, cutLoose, linesOf } from '#actor-runtime/record-codec';
-import type { RecoveredTail } from '#actor-runtime/shard-gate';
 import type { ShardClaim } from '#cluster/shard-host';
 import { toFault } from '#errors/fault';
 import {

@@ -13,7 +13,7 @@ import type { AuditEntry, AuditLine } from '#audit/entry';
 import { type AuditPage, auditPage, type PageQuestion } from '#audit/page';
 import { Fault, faultFor, toFault } from '#errors/fault';
 import { type Clock, withinMs } from '#stdlib/clock';
-import { putNewest } from '#stdlib/put-newest';
+import { putNewest } from '#stdlib/hash-map';
 import {
   AUDIT_LINES_MAX,
   type AuditHead,

@@ -6,7 +6,7 @@ import {
   type MarkedItem,
 } from '#identity/inventory';
 import { MODE_KEYS } from '#identity/modes';
-import { clamp } from '#identity/numbers';
+import { clamp } from '#identity/state';
 
 /** How far a protocol can be trusted. Source: model 6. */
 export type Verdict = 'ok' | 'caution' | 'invalid';

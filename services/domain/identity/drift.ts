@@ -1,8 +1,5 @@
-import { CORRELATION_INVERSE, quadraticShares, SIGMA } from '#identity/covariance';
-import { DRIFT_LIMIT, uncertaintyOf } from '#identity/learning';
 import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
-import { at } from '#identity/numbers';
-import { OFFSET, type State } from '#identity/state';
+import { at, clamp, EVIDENCE_MAX, OFFSET, type State } from '#identity/state';
 
 /** Drift levels in ascending order. */
 export const DRIFT_LEVELS = ['D0', 'D1', 'D2', 'D3'] as const;
@@ -118,4 +115,277 @@ export function classifyDrift(state: State, isInformative: boolean): number {
 /** Stability of an identity with stability memory `unrest`: 1 at rest, 0.5 at the band limit. */
 export function stabilityOf(unrest: number): number {
   return 1 / (1 + unrest / BAND_LIMIT);
+}
+
+/** Within-person standard deviation per mode, as a share of the range [0, 1]. Source: model 2.6. */
+export const SIGMA = Float64Array.of(0.18, 0.2, 0.18, 0.2, 0.18, 0.16, 0.2);
+
+/**
+ * Correlations of the modes within a person, row by row: a labelled design prior. Source: model
+ * 2.6.
+ */
+export const CORRELATION = Float64Array.of(
+  ...[1.0, 0.15, 0.2, -0.1, 0.15, 0.1, 0.0],
+  ...[0.15, 1.0, -0.3, 0.25, 0.1, -0.1, -0.2],
+  ...[0.2, -0.3, 1.0, 0.05, 0.05, 0.3, -0.15],
+  ...[-0.1, 0.25, 0.05, 1.0, -0.15, 0.2, -0.15],
+  ...[0.15, 0.1, 0.05, -0.15, 1.0, 0.05, -0.2],
+  ...[0.1, -0.1, 0.3, 0.2, 0.05, 1.0, -0.3],
+  ...[0.0, -0.2, -0.15, -0.15, -0.2, -0.3, 1.0],
+);
+
+/** Inverse of `CORRELATION`, row by row: the metric of standardised departures (model 3.1). */
+export const CORRELATION_INVERSE = inverseOf(CORRELATION);
+
+/** Inverse of the covariance, row by row: the metric of mode strengths (model 5). */
+export const COVARIANCE_INVERSE = CORRELATION_INVERSE.map(
+  (value, cell) =>
+    value / (at(SIGMA, Math.floor(cell / MODE_COUNT)) * at(SIGMA, cell % MODE_COUNT)),
+);
+
+/**
+ * Regression of each mode on the observed mode, one row per observed mode. Source: model 2.3.
+ *
+ * Row `k` holds the movement of each mode when mode `k` moves by one. An observation needs exactly
+ * one row, so rows are contiguous.
+ */
+const COUPLING = CORRELATION.map((value, cell) => {
+  const observed = Math.floor(cell / MODE_COUNT);
+  return (value * at(SIGMA, cell % MODE_COUNT)) / at(SIGMA, observed);
+});
+
+/**
+ * Lower triangular Cholesky factor of `COVARIANCE_INVERSE`. Source: model 5.
+ *
+ * Its transpose maps strengths to whitened coordinates, in which the model's distance is Euclidean.
+ */
+const WHITENING = choleskyOf(COVARIANCE_INVERSE);
+
+/** Writes the whitened coordinates of `strengths` to `into`, starting at `offset`. */
+export function whiten(strengths: Float64Array, into: Float64Array, offset: number): void {
+  for (let column = 0; column < MODE_COUNT; column++) {
+    let sum = 0;
+    for (let row = column; row < MODE_COUNT; row++) {
+      sum += at(WHITENING, row * MODE_COUNT + column) * at(strengths, row);
+    }
+    into[offset + column] = sum;
+  }
+}
+
+/**
+ * Writes the share of each mode in the quadratic form `vector' metric vector` to `shares`, and
+ * returns the sum of the shares.
+ */
+export function quadraticShares(
+  metric: Float64Array,
+  vector: Float64Array,
+  shares: Float64Array,
+): number {
+  let sum = 0;
+  for (let row = 0; row < MODE_COUNT; row++) {
+    let product = 0;
+    for (let column = 0; column < MODE_COUNT; column++) {
+      product += at(metric, row * MODE_COUNT + column) * at(vector, column);
+    }
+    const share = at(vector, row) * product;
+    shares[row] = share;
+    sum += share;
+  }
+  return sum;
+}
+
+/** Matrix inverse by Gauss-Jordan elimination. A positive definite matrix needs no pivoting. */
+function inverseOf(matrix: Float64Array): Float64Array {
+  const left = matrix.slice();
+  const right = matrix.map((_, cell) => (cell % (MODE_COUNT + 1) === 0 ? 1 : 0));
+  for (let pivot = 0; pivot < MODE_COUNT; pivot++) {
+    const divisor = at(left, pivot * MODE_COUNT + pivot);
+    for (let column = 0; column < MODE_COUNT; column++) {
+      const cell = pivot * MODE_COUNT + column;
+      left[cell] = at(left, cell) / divisor;
+      right[cell] = at(right, cell) / divisor;
+    }
+    for (let row = 0; row < MODE_COUNT; row++) {
+      if (row === pivot) continue;
+      const factor = at(left, row * MODE_COUNT + pivot);
+      subtractRow(left, row, pivot, factor);
+      subtractRow(right, row, pivot, factor);
+    }
+  }
+  return right;
+}
+
+function subtractRow(matrix: Float64Array, row: number, source: number, factor: number): void {
+  for (let column = 0; column < MODE_COUNT; column++) {
+    const cell = row * MODE_COUNT + column;
+    matrix[cell] = at(matrix, cell) - factor * at(matrix, source * MODE_COUNT + column);
+  }
+}
+
+function choleskyOf(matrix: Float64Array): Float64Array {
+  const factor = new Float64Array(matrix.length);
+  for (let row = 0; row < MODE_COUNT; row++) {
+    for (let column = 0; column <= row; column++) {
+      let rest = at(matrix, row * MODE_COUNT + column);
+      for (let inner = 0; inner < column; inner++) {
+        rest -= at(factor, row * MODE_COUNT + inner) * at(factor, column * MODE_COUNT + inner);
+      }
+      factor[row * MODE_COUNT + column] =
+        row === column ? Math.sqrt(rest) : rest / at(factor, column * (MODE_COUNT + 1));
+    }
+  }
+  return factor;
+}
+
+/** Noise of a fully certain reading relative to the variance of its mode. Source: model 2.6. */
+const READING_NOISE = 1.5;
+
+/** Extra variance while the set-point rests on few readings. Source: model 2.6. */
+const UNCERTAINTY = 60;
+
+/** Drift evidence at which a chart signals: one false alarm in 200 readings. Source: model 2.6. */
+export const DRIFT_LIMIT = Math.log(200);
+
+/** Maximum drift evidence. The bound lets the evidence of a lasting shift decay in finite time. */
+const DRIFT_EVIDENCE_MAX = 1.25 * DRIFT_LIMIT;
+
+/**
+ * Half of the shift, in standard deviations, that the charts are designed to detect. Source: model
+ * 3.2.
+ */
+const REFERENCE = 0.5;
+
+/**
+ * Pull of the home on the set-point per cycle, for a fully anchored identity. Source: model 2.6.
+ */
+const HOME_PULL = 0.004;
+
+/** Bounds of the latent values. Ordinary streams never reach them. Source: model 1. */
+const LATENT_MIN = -0.5;
+const LATENT_MAX = 1.5;
+
+/** Energy below which engagement falls, and engagement at zero energy. Source: model 2.3. */
+const ENGAGED_ENERGY = 0.5;
+const ENGAGEMENT_MIN = 0.4;
+
+/**
+ * Stress above which attention narrows, and loss of each mode at full stress. Source: model 2.3.
+ */
+const NARROWING_STRESS = 0.3;
+const ATTENTION_LOSS = Float64Array.of(0.3, 0.6, 0, 0.2, 0.4, 0.1, 0);
+
+/** Share of a gap that a reading closes; 0 at zero confidence. Source: model 2.1. */
+export function gainOf(confidence: number): number {
+  return confidence / (confidence + READING_NOISE);
+}
+
+/** Variance of a reading around a set-point that rests on `evidence` readings; 1 at the maximum. */
+function uncertaintyOf(evidence: number): number {
+  return 1 + UNCERTAINTY * (1 / (1 + evidence) - 1 / (1 + EVIDENCE_MAX));
+}
+
+/** Share of its cue that `mode` receives under acute stress `stress`, (0, 1]. Source: model 2.3. */
+export function attentionTo(mode: number, stress: number): number {
+  const excess = stress - NARROWING_STRESS;
+  return excess > 0 ? 1 - at(ATTENTION_LOSS, mode) * (excess / (1 - NARROWING_STRESS)) : 1;
+}
+
+/** Engagement of an identity at `energy`, [0.4, 1]. Source: model 2.3. */
+export function engagementAt(energy: number): number {
+  return ENGAGEMENT_MIN + (1 - ENGAGEMENT_MIN) * Math.min(1, energy / ENGAGED_ENERGY);
+}
+
+/**
+ * Departure of the reading `signal` of `mode` from the set-point, in standard deviations of the
+ * readings expected from this identity. Source: model 2.3.
+ */
+export function departureOf(state: State, mode: number, signal: number): number {
+  const spread = at(SIGMA, mode) * Math.sqrt(uncertaintyOf(at(state, OFFSET.evidence + mode)));
+  return (signal - at(state, OFFSET.setPoint + mode)) / spread;
+}
+
+/** Adds a reading of departure `departure` to both charts of `mode`. Source: model 2.3, 3.2. */
+export function gatherEvidence(state: State, mode: number, gain: number, departure: number): void {
+  const up = OFFSET.risen + mode;
+  const down = OFFSET.fallen + mode;
+  const risen = at(state, up) + gain * (departure - REFERENCE);
+  const fallen = at(state, down) + gain * (-departure - REFERENCE);
+  state[up] = clamp(risen, 0, DRIFT_EVIDENCE_MAX);
+  state[down] = clamp(fallen, 0, DRIFT_EVIDENCE_MAX);
+}
+
+/**
+ * Learns from the reading `signal` of `mode`. Source: model 2.3.
+ *
+ * The set-point moves as a running mean, pulled back to the home. The tendencies move by one filter
+ * step. The other modes follow by regression on the observed mode. `gain` is the gain of the
+ * reading; `felt` is the gain after engagement and attention.
+ *
+ * Keep the order of the products as in the model. A home of 0 can land exactly on a threshold,
+ * where the last bit decides.
+ */
+export function learn(
+  state: State,
+  mode: number,
+  signal: number,
+  gain: number,
+  felt: number,
+): void {
+  const evidence = at(state, OFFSET.evidence + mode);
+  const pace = gain / (1 + evidence);
+  const news = signal - at(state, OFFSET.setPoint + mode);
+  const pull = signal - at(state, OFFSET.tendency + mode);
+  const kept = 1 - HOME_PULL * at(state, OFFSET.anchoring);
+  for (let other = 0; other < MODE_COUNT; other++) {
+    const coupling = at(COUPLING, mode * MODE_COUNT + other);
+    const home = at(state, OFFSET.home + other);
+    const learnt = at(state, OFFSET.setPoint + other) + pace * coupling * news;
+    const moved = at(state, OFFSET.tendency + other) + felt * coupling * pull;
+    state[OFFSET.setPoint + other] = clamp(home + kept * (learnt - home), LATENT_MIN, LATENT_MAX);
+    state[OFFSET.tendency + other] = clamp(moved, LATENT_MIN, LATENT_MAX);
+  }
+  state[OFFSET.evidence + mode] = Math.min(EVIDENCE_MAX, evidence + gain);
+}
+
+/**
+ * Chebyshev coefficients, in `2t - 1` with `t = 2 / (2 + x)`, of `ln(erfc(x) / t) + x^2` for `x >=
+ * 0`.
+ *
+ * Interpolated at 64 Chebyshev nodes in 40-digit arithmetic. The truncated terms are below 1e-14,
+ * and so is the relative error of erfc.
+ */
+const ERFC_COEFFICIENTS = Float64Array.of(
+  ...[-0.6513268598908547, 0.6419697923564902, 0.019476473204185836],
+  ...[-0.009561514786808632, -0.0009465953444820369, 0.00036683949785276145],
+  ...[4.252332480690777e-5, -2.0278578112534242e-5, -1.6242900046470256e-6],
+  ...[1.3036558355805232e-6, 1.5626441722066142e-8, -8.523809591492654e-8],
+  ...[6.5290544390988515e-9, 5.059343495551469e-9, -9.91364156493033e-10],
+  ...[-2.273651222931836e-10, 9.646791102015527e-11, 2.3940380830391146e-12],
+  ...[-6.886027526497553e-12, 8.944879273090725e-13, 3.130921399342958e-13],
+  ...[-1.1270822361367252e-13],
+);
+
+/** The complementary error function for `x >= 0`. */
+function complementaryError(x: number): number {
+  const t = 2 / (2 + x);
+  const doubled = 4 * t - 2;
+  let current = 0;
+  let previous = 0;
+  for (let order = ERFC_COEFFICIENTS.length - 1; order > 0; order--) {
+    const next = doubled * current - previous + at(ERFC_COEFFICIENTS, order);
+    previous = current;
+    current = next;
+  }
+  const series = at(ERFC_COEFFICIENTS, 0) + 0.5 * doubled * current - previous;
+  return t * Math.exp(series - x * x);
+}
+
+/**
+ * Probability that a chi-square variable with 7 degrees of freedom, one per mode, exceeds `q >= 0`.
+ * Closed form for odd degrees of freedom. Source: model 3.6.
+ */
+export function chiSquareTail(q: number): number {
+  const density = Math.exp(-0.5 * q) * Math.sqrt((2 * q) / Math.PI);
+  const tail = complementaryError(Math.sqrt(0.5 * q)) + density * (1 + q / 3 + (q * q) / 15);
+  return Math.min(1, tail);
 }

@@ -1,4 +1,4 @@
-import { CYCLE_INTERVAL_MS_MIN } from '#identity/advance';
+import { CYCLE_INTERVAL_MS_MIN } from '#identity/model';
 
 /** The first observation of a batch whose timestamp breaks decision 8, and the broken rule. */
 export type Misplaced = {

@@ -2,17 +2,24 @@ import {
   ACTIONS,
   type Action,
   COMMITMENTS,
+  copingPathOf,
   EXPRESSIVENESSES,
+  RECOVERY_PATHS,
+  type RecoveryPath,
   RISKS,
   TEMPOS,
 } from '#identity/contract';
 import { MODE_KEYS, type ModeKey } from '#identity/modes';
 import { PERSONA_PROFILES, type PersonaId } from '#identity/persona-profiles';
 import { PERSONA_TEXTS, type PersonaText } from '#identity/persona-texts';
-import { copingPathOf, RECOVERY_PATHS, type RecoveryPath } from '#identity/recovery';
 import { newReport, readReport } from '#identity/report';
-import { createState, ENERGY_DEFAULT, OFFSET, stressHalfLifeSeconds } from '#identity/state';
-import type { StressState } from '#identity/stress';
+import {
+  createState,
+  ENERGY_DEFAULT,
+  OFFSET,
+  type StressState,
+  stressHalfLifeSeconds,
+} from '#identity/state';
 
 /** A reference archetype: written texts and computed fields. Source: interface 2.8. */
 export type Persona = PersonaText & {

@@ -1,7 +1,28 @@
-import { type Contract, newContract, readContract } from '#identity/contract';
-import { type Deviation, newDeviation, readDeviation } from '#identity/deviation';
-import { newSnapshot, readSnapshot, type Snapshot } from '#identity/snapshot';
-import type { State } from '#identity/state';
+import {
+  type Contract,
+  newContract,
+  newSnapshot,
+  readContract,
+  readSnapshot,
+  type Snapshot,
+} from '#identity/contract';
+import {
+  breachOf,
+  CORRELATION_INVERSE,
+  chiSquareTail,
+  IDENTITY_BREACH,
+  quadraticShares,
+  WITHIN_BAND,
+} from '#identity/drift';
+import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
+import {
+  matchPersonas,
+  newRanking,
+  type PersonaMatch,
+  place,
+  type Ranking,
+} from '#identity/ranking';
+import { at, OFFSET, type State } from '#identity/state';
 
 /**
  * All reported values of a state and its last cycle, as numbers and positions. Reusable, and
@@ -28,4 +49,103 @@ export function readReport(state: State, into: Report): void {
   readSnapshot(state, into.snapshot);
   readContract(state, into.snapshot, into.contract);
   readDeviation(state, into.snapshot, into.deviation);
+}
+
+/** Departure from which a mode counts as affected, 5 % two-sided. Source: model 3.5. */
+const AFFECTED_DEPARTURE = 1.96;
+
+/**
+ * Departure of the last cycle from the set-point. Source: model 3.5, 3.6.
+ *
+ * Describes the state before a rollback. Only the resemblance to personas describes the returned
+ * state.
+ */
+export type Deviation = PersonaMatch & {
+  /** Position in `DRIFT_LEVELS`. */
+  level: number;
+  isRolledBack: boolean;
+  /** The band statistic T2, its root, and its chi-square tail. */
+  bandStatistic: number;
+  distance: number;
+  pValue: number;
+  breach: number;
+  /** Consecutive informative cycles outside the band. */
+  run: number;
+  /** Largest drift evidence, its mode (-1 for none) and its direction. */
+  evidence: number;
+  evidenceMode: number;
+  isEvidenceUp: boolean;
+  /** Standardised departures and their shares of the band statistic, in mode order. */
+  readonly departures: Float64Array;
+  readonly contributions: Float64Array;
+  /**
+   * Affected modes by descending contribution; empty if and only if the state is within the band.
+   */
+  readonly affected: Ranking;
+};
+
+/** A reusable, empty deviation for `readDeviation`. */
+function newDeviation(): Deviation {
+  return {
+    level: WITHIN_BAND,
+    isRolledBack: false,
+    bandStatistic: 0,
+    distance: 0,
+    pValue: 1,
+    breach: 0,
+    run: 0,
+    evidence: 0,
+    evidenceMode: -1,
+    isEvidenceUp: false,
+    departures: new Float64Array(MODE_COUNT),
+    contributions: new Float64Array(MODE_COUNT),
+    affected: newRanking(MODE_COUNT),
+    nearestPersona: -1,
+    composite: -1,
+  };
+}
+
+/**
+ * Writes to `into` the findings of the last cycle. `snapshot` belongs to `state`. Source: model
+ * 3.6.
+ */
+function readDeviation(state: State, snapshot: Snapshot, into: Deviation): void {
+  const { departures } = into;
+  for (let mode = 0; mode < MODE_COUNT; mode++) {
+    departures[mode] = at(state, OFFSET.departure + mode);
+  }
+  const shares = quadraticShares(CORRELATION_INVERSE, departures, into.contributions);
+  const statistic = Math.max(0, shares);
+  const direction = at(state, OFFSET.foundDirection);
+  into.level = at(state, OFFSET.driftLevel);
+  into.isRolledBack = into.level === IDENTITY_BREACH;
+  into.bandStatistic = statistic;
+  into.distance = Math.sqrt(statistic);
+  into.pValue = chiSquareTail(statistic);
+  into.breach = breachOf(statistic, at(departures, STRESS_RESPONSE));
+  into.run = at(state, OFFSET.foundRun);
+  into.evidence = at(state, OFFSET.foundStatistic);
+  into.evidenceMode = Math.abs(direction) - 1;
+  into.isEvidenceUp = direction > 0;
+  rankAffected(into, at(state, OFFSET.foundSustained));
+  matchPersonas(snapshot.strengths, into);
+}
+
+/**
+ * Ranks the affected modes. If no single mode explains the departure, ranks the mode with the
+ * largest.
+ */
+function rankAffected(deviation: Deviation, sustained: number): void {
+  const { affected, departures, contributions } = deviation;
+  affected.count = 0;
+  if (deviation.level === WITHIN_BAND) return;
+  let farthest = 0;
+  for (let mode = 0; mode < MODE_COUNT; mode++) {
+    const departure = Math.abs(at(departures, mode));
+    if (departure > Math.abs(at(departures, farthest))) farthest = mode;
+    if (departure >= AFFECTED_DEPARTURE || (sustained & (1 << mode)) !== 0) {
+      place(affected, mode, at(contributions, mode));
+    }
+  }
+  if (affected.count === 0) place(affected, farthest, 0);
 }

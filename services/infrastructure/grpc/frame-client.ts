@@ -9,7 +9,7 @@ import { DeadlineSweep } from '#grpc/deadline-sweep';
 import { FrameWriter, readFrame } from '#grpc/frame';
 import { FrameConnection } from '#grpc/frame-link';
 import { answerOf, type FrameProtocol, type WireRequest } from '#grpc/frame-protocol';
-import { NumberMap } from '#stdlib/number-map';
+import { NumberMap } from '#stdlib/hash-map';
 import type { Span, Traced } from '#telemetry/tracer';
 
 /**

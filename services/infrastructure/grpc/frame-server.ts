@@ -15,7 +15,7 @@ import { FrameWriter, readFrame } from '#grpc/frame';
 import { callOfPeer, type FrameProtocol, type WireRequest } from '#grpc/frame-protocol';
 import { refusalOf, rolesOfCall, type WireRole } from '#grpc/tls';
 import { type Clock, type Instant, instantOf } from '#stdlib/clock';
-import { NumberMap } from '#stdlib/number-map';
+import { NumberMap } from '#stdlib/hash-map';
 import { type Traced, type Tracer, traced } from '#telemetry/tracer';
 
 /** Dependencies of a server stream. */

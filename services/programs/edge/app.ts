@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import Fastify from 'fastify';
 import type { AccountNews } from '#accounts/account';
-import { Admission } from '#edge/callers/admission';
-import { LimitedKeys } from '#edge/callers/limited-keys';
+import { Admission, LimitedKeys } from '#edge/callers/admission';
 import { documentRoutes } from '#edge/document/routes';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { EventStreams } from '#edge/events/event-streams';
@@ -11,14 +10,13 @@ import { brokenHttp, connectionLimits, drainOf } from '#edge/listen/listener';
 import { AccountAudit, AccountBilling } from '#edge/serve/account';
 import { CallIds, EngineCalls } from '#edge/serve/engine-calls';
 import { EventLoopQueue, endpointRoute, gate } from '#edge/serve/gate';
-import { edgeMetrics, streamMetrics } from '#edge/serve/metrics';
 import {
   type NotificationPorts,
   Notifications,
   serveNotification,
 } from '#edge/serve/notifications';
 import { refusals } from '#edge/serve/refusals';
-import { Reply } from '#edge/serve/reply';
+import { edgeMetrics, Reply, streamMetrics } from '#edge/serve/reply';
 import { type ServePorts, serve } from '#edge/serve/serve';
 import type { EngineClient } from '#grpc/engine-messages';
 import type { LimiterClient } from '#grpc/limiter-messages';
@@ -95,11 +93,11 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   broken.watch(app.server);
   unread.watch(app.server);
   const drain = drainOf(app.server);
-  let isClosing = false;
+  const closing = new AbortController();
   app.decorateRequest('exchange', undefined);
   app.addHook(
     'onRequest',
-    gate({ ...served, pipelines, isClosing: () => isClosing, tracer: ports.tracer }),
+    gate({ ...served, pipelines, closing: closing.signal, tracer: ports.tracer }),
   );
   ports.metrics.beforeScrape(() => {
     metrics.active(reply.activeRequests);
@@ -111,7 +109,7 @@ export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
     served.streams.drain();
     // From now on, Fastify closes each connection after its next answer.
     await drain.sendAway(config.drainMs);
-    isClosing = true;
+    closing.abort();
     drain.end();
   });
   app.addHook('onClose', async () => limited[Symbol.dispose]());

@@ -1,5 +1,12 @@
 import { randomFillSync } from 'node:crypto';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { FastifyRequest } from 'fastify';
+import { digestOf, parseApiKey } from '#accounts/api-key';
+import { Fault, invalid } from '#errors/fault';
+import type { Allowance } from '#grpc/limiter-messages';
+import { putNewest } from '#stdlib/hash-map';
 import { IDLE_CONNECTION_MS_MAX } from '#stdlib/network';
+import type { RequestTrace } from '#telemetry/tracer';
 
 /**
  * Protective limits of the HTTP listener, in milliseconds and bytes. Source: attacks, "Fastify
@@ -17,7 +24,7 @@ export const HTTP_LIMITS = {
   requestTimeout: 10_000,
   /**
    * Time without traffic after which a connection with a request is closed; longer than any call.
-   * While an unread answer waits, `edge/listen/slow-readers` decides instead.
+   * While an unread answer waits, `edge/listen/slow-peers` decides instead.
    */
   connectionTimeout: 15_000,
   routerOptions: { caseSensitive: true, ignoreTrailingSlash: false, maxParamLength: 200 },
@@ -117,4 +124,243 @@ export function requestIdFrom(header: string | string[] | undefined): string {
   }
   used += ID_BYTES;
   return `req_${pool.toString('hex', used - ID_BYTES, used)}`;
+}
+
+/** A member of an account, signed in by the console. */
+type Member = { readonly userId: string; readonly sessionId: string };
+
+/** The caller according to the request. The limiter decides whether the key is valid. */
+export type Caller = {
+  readonly accountId: string;
+  /**
+   * SHA-256 of the whole API key. The key itself never leaves this process.
+   *
+   * For a member, the id of the session, which is no key digest.
+   */
+  readonly credential: string;
+  /** Set if a member calls; undefined if an API key calls. Source: decision 253. */
+  readonly member?: Member | undefined;
+};
+
+/** One request and its state in the edge, from the first hook until the answer. */
+export type Exchange = {
+  /** The caller's `X-Request-Id`, or a new one. */
+  readonly requestId: string;
+  /** Monotonic time of the first byte, in milliseconds. */
+  readonly startedMs: number;
+  /** Undefined until authentication, and after a failed authentication. */
+  caller: Caller | undefined;
+  /** Undefined if the request is not traced. */
+  readonly trace?: RequestTrace | undefined;
+  /** Whether the request counts as active: complete and not answered. */
+  isActive: boolean;
+};
+
+type Carrier = FastifyRequest & { exchange: Exchange | undefined };
+
+/** Attaches an exchange to its request. */
+export function attachExchange(request: FastifyRequest, exchange: Exchange): void {
+  (request as Carrier).exchange = exchange;
+}
+
+/** The exchange of a request; undefined if the first hook has not run. */
+export function exchangeOf(request: FastifyRequest): Exchange | undefined {
+  return (request as Carrier).exchange;
+}
+
+const SCHEME = 'bearer ';
+
+/**
+ * Parses the caller from the `Authorization` header. Source: interface 5, decision 41.
+ *
+ * Throws `unauthorized` unless the request has exactly one such header, with the scheme Bearer and
+ * a key of valid form and checksum. So typing errors are found without a call to the limiter.
+ */
+export function readCaller(request: IncomingMessage): Caller {
+  const { authorization } = request.headers;
+  if (authorization === undefined) throw unauthorized('send Authorization: Bearer <API key>');
+  assertSentOnce(request);
+  if (authorization.slice(0, SCHEME.length).toLowerCase() !== SCHEME) {
+    throw unauthorized('only the Bearer scheme is accepted');
+  }
+  const key = authorization.slice(SCHEME.length);
+  const parsed = parseApiKey(key);
+  if (parsed === undefined) throw unauthorized('the API key is malformed');
+  return { accountId: parsed.accountId, credential: digestOf(key) };
+}
+
+/** Maximum number of cached keys. The cache evicts the oldest entry. */
+const CALLERS_MAX = 10_000;
+
+/**
+ * Cache of callers by `Authorization` header, so that checksum and digest of a key are computed
+ * once. A cached key need not be valid: the limiter is asked about every call.
+ */
+export class CallerCache {
+  readonly #known = new Map<string, Caller>();
+
+  /** The caller of a request. Throws `unauthorized` like `readCaller`. */
+  read(request: IncomingMessage): Caller {
+    const { authorization } = request.headers;
+    const known = authorization === undefined ? undefined : this.#known.get(authorization);
+    if (known !== undefined) {
+      assertSentOnce(request);
+      return known;
+    }
+    const caller = readCaller(request);
+    putNewest(this.#known, authorization ?? '', caller, CALLERS_MAX);
+    return caller;
+  }
+}
+
+/** Throws `unauthorized` for more than one Authorization header. Node shows only the first. */
+function assertSentOnce(request: IncomingMessage): void {
+  if (countOf(request.rawHeaders, 'authorization') <= 1) return;
+  throw unauthorized('send exactly one Authorization header');
+}
+
+/** A fault `unauthorized` with the text `why`. */
+export function unauthorized(why: string): Fault {
+  return new Fault('unauthorized', why);
+}
+
+/**
+ * Number of times that a header was sent; Node keeps only the first of some headers.
+ *
+ * `rawHeaders` alternates names and values. `name` is in lower case.
+ */
+export function countOf(rawHeaders: readonly string[], name: string): number {
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const sent = rawHeaders[i];
+    if (sent?.length === name.length && sent.toLowerCase() === name) count += 1;
+  }
+  return count;
+}
+
+/** Response headers by name. */
+export type Headers = Record<string, string | number>;
+
+/**
+ * Length of the rate-limit window. The headers round its end up to a second. Source: interface 8.1.
+ */
+const WINDOW_S = 60;
+
+/** Reset time shown to unknown callers, in seconds. */
+const UNKNOWN_RESET_S = 60;
+
+/** Seconds to wait before the next call when the limiter gave no answer. Source: decision 24. */
+export const UNSURE_RESET_S = 2;
+
+/** Whole seconds until a Unix time in seconds, rounded up. */
+export function secondsUntil(timeS: number, nowMs: number): number {
+  return Math.max(0, Math.ceil(timeS - nowMs / 1_000));
+}
+
+/** Unix second of the window's end, as the headers show it; never in the past. */
+export function windowResetS({ windowResetAtS }: Allowance, nowMs: number): number {
+  return Math.max(windowResetAtS, Math.ceil(nowMs / 1_000));
+}
+
+/** Whole seconds until the window ends, at most its length. */
+export function windowLeftS(allowance: Allowance, nowMs: number): number {
+  return Math.min(WINDOW_S, secondsUntil(windowResetS(allowance, nowMs), nowMs));
+}
+
+/** Headers of a known caller: those of interface 8.2 and the two of the IETF draft. */
+export function limitHeaders(allowance: Allowance, nowMs: number): Headers {
+  const { requestsPerMinute, requestsRemaining, cyclesPerMonth, cyclesRemaining } = allowance;
+  const resetAtS = windowResetS(allowance, nowMs);
+  const minute = `"minute";r=${requestsRemaining};t=${windowLeftS(allowance, nowMs)}`;
+  const month = `"month";r=${cyclesRemaining};t=${secondsUntil(allowance.monthResetAtS, nowMs)}`;
+  return {
+    'x-ratelimit-limit': requestsPerMinute,
+    'x-ratelimit-remaining': requestsRemaining,
+    'x-ratelimit-reset': resetAtS,
+    'x-monthly-remaining': cyclesRemaining,
+    'ratelimit-policy': `"minute";q=${requestsPerMinute};w=${WINDOW_S}, "month";q=${cyclesPerMonth};qu="cycles"`,
+    ratelimit: `${minute}, ${month}`,
+  };
+}
+
+/** Headers of an unknown caller. They never show an account's figures. */
+export function unknownHeaders(nowMs: number): Headers {
+  return {
+    'x-ratelimit-limit': 0,
+    'x-ratelimit-remaining': 0,
+    'x-ratelimit-reset': Math.ceil(nowMs / 1_000) + UNKNOWN_RESET_S,
+    'x-monthly-remaining': 0,
+  };
+}
+
+/**
+ * Headers when the limiter gave no answer: lower bounds of the real figures. Source: decision 24.
+ */
+export function unsureHeaders(lastKnown: Allowance | undefined, nowMs: number): Headers {
+  return {
+    'x-ratelimit-limit': lastKnown?.requestsPerMinute ?? 0,
+    'x-ratelimit-remaining': 0,
+    'x-ratelimit-reset': Math.ceil(nowMs / 1_000) + UNSURE_RESET_S,
+    'x-monthly-remaining': lastKnown?.cyclesRemaining ?? 0,
+  };
+}
+
+/**
+ * Pattern of `If-Match`: `*`, or a list of entity tags (RFC 9110, 8.8.3 and 13.1). The API document
+ * shows the pattern verbatim.
+ */
+export const CONDITION =
+  /^(?:\*|(?:W\/)?"[!#-~\x80-\xff]*"(?:[ \t]*,[ \t]*(?:W\/)?"[!#-~\x80-\xff]*")*)$/;
+
+/** Maximum length of a header with entity tags; no honest cache sends more. */
+export const CONDITION_LENGTH_MAX = 1_024;
+
+/** The `If-Match` header as sent. Throws `invalid_header` (400). Source: decision 21. */
+export function readIfMatch(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  if (header.length > CONDITION_LENGTH_MAX || !CONDITION.test(header)) {
+    throw invalid('invalid_header', 'If-Match', 'If-Match: must be an ETag in quotes, or *');
+  }
+  return header;
+}
+
+/** Whether `If-None-Match` contains the current ETag. A malformed header matches nothing. */
+export function isKnownToCaller(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined || etag === '') return false;
+  if (ifNoneMatch.trim() === '*') return true;
+  return ifNoneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
+}
+
+/** Whether the caller's `Prefer` header (RFC 7240) holds a preference such as `handling=strict`. */
+export function isPreferred(prefer: string | string[] | undefined, preference: string): boolean {
+  if (prefer === undefined) return false;
+  const sent = Array.isArray(prefer) ? prefer.join(',') : prefer;
+  return sent.split(',').some((part) => {
+    const [token = ''] = part.split(';');
+    return token.replaceAll(/[\s"]/g, '').toLowerCase() === preference;
+  });
+}
+
+/** Request header with the id of the last event that the client received, in Node's spelling. */
+export const LAST_EVENT_ID = 'last-event-id';
+
+/**
+ * Pattern of an event id: the ordinal of an observation, or 0. The API document shows the pattern
+ * verbatim.
+ */
+export const EVENT_ID = /^\d{1,16}$/;
+
+/**
+ * The id in the `Last-Event-ID` header; undefined without a header. Throws `invalid_header`.
+ *
+ * A browser that reconnects sends this header and its original query. Source: decision 244.
+ */
+export function readLastEventId(headers: IncomingHttpHeaders): number | undefined {
+  const header = headers[LAST_EVENT_ID];
+  if (header === undefined || header === '') return undefined;
+  if (typeof header === 'string' && EVENT_ID.test(header)) {
+    const ordinal = Number(header);
+    if (Number.isSafeInteger(ordinal)) return ordinal;
+  }
+  throw invalid('invalid_header', 'Last-Event-ID', 'Last-Event-ID: must be the id of an event');
 }

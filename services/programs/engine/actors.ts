@@ -1,8 +1,7 @@
 import { ActorHost, type HostLoad, hostLoad } from '#actor-runtime/actor-host';
 import type { CommitLog } from '#actor-runtime/commit-log';
-import type { ActorHostConfig } from '#actor-runtime/host-ports';
+import type { ActorHostConfig, ShardGate } from '#actor-runtime/host-ports';
 import { runtimeMetrics } from '#actor-runtime/runtime-metrics';
-import type { ShardGate } from '#actor-runtime/shard-gate';
 import { DirectoryKind } from '#engine/directory/kind';
 import {
   directoryCall,
@@ -16,13 +15,13 @@ import {
   readSummaries,
   type SummariesOf,
 } from '#engine/directory/summary';
-import { engineMetrics } from '#engine/engine-metrics';
 import { awaitedEvents, EventWaiters } from '#engine/events/pages';
 import { activeInstanceOf, InstanceKind, storedHeadOf } from '#engine/instance/kind';
+import { engineMetrics } from '#engine/instance/process-call';
 import type { ChunkBounds } from '#engine/instance/rows';
 import type { ActiveInstance } from '#grpc/admin';
 import type { EngineAnswer, EngineCall, EngineClient } from '#grpc/engine-messages';
-import { MODELS, type Models } from '#identity/models';
+import { MODELS, type Models } from '#identity/model';
 import type { InstanceStore } from '#storage/ports/instances';
 import type { ListingStore } from '#storage/ports/listings';
 import type { Metrics } from '#telemetry/metrics';

@@ -1,6 +1,6 @@
+import { ONE_SHARD } from '#actor-runtime/actor-host';
 import { CommitLog } from '#actor-runtime/commit-log';
 import type { ActorHostConfig } from '#actor-runtime/host-ports';
-import { ONE_SHARD } from '#actor-runtime/shard-gate';
 import { shardOf } from '#cluster/ring';
 import { EngineActors } from '#engine/actors';
 import { summariesOfOwners } from '#engine/directory/owners';
@@ -14,7 +14,7 @@ import {
   type NodeLoad,
 } from '#grpc/admin';
 import type { EngineAnswer, EngineCall, EngineClient } from '#grpc/engine-messages';
-import { MODELS, type Models } from '#identity/models';
+import { MODELS, type Models } from '#identity/model';
 import { inProcessPeer, type Peer } from '#routing/peer';
 import type { RetryReason } from '#routing/policy';
 import { RoutedEngine } from '#routing/routed-service';

@@ -1,14 +1,17 @@
-import { ACTIONS, COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/contract';
-import type { Deviation } from '#identity/deviation';
-import { itemAt, type Ranking } from '#identity/dominance';
-import { DRIFT_LEVELS } from '#identity/drift';
-import { DRIFT_LIMIT } from '#identity/learning';
+import {
+  ACTIONS,
+  COMMITMENTS,
+  EXPRESSIVENESSES,
+  RECOVERY_PATHS,
+  RISKS,
+  TEMPOS,
+} from '#identity/contract';
+import { DRIFT_LEVELS, DRIFT_LIMIT } from '#identity/drift';
 import { MODE_COUNT, MODE_KEYS, MODE_NAMES } from '#identity/modes';
-import { COMPOSITES } from '#identity/persona-match';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
-import { RECOVERY_PATHS } from '#identity/recovery';
-import type { Report } from '#identity/report';
-import { STRESS_STATES } from '#identity/stress';
+import { COMPOSITES, itemAt, type Ranking } from '#identity/ranking';
+import type { Deviation, Report } from '#identity/report';
+import { STRESS_STATES } from '#identity/state';
 
 /*
  * Builds JSON text in one reused buffer of bytes. Joining dozens of small strings would build a

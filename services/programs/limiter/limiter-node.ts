@@ -1,6 +1,6 @@
 import type { AccountNews } from '#accounts/account';
+import { ONE_SHARD } from '#actor-runtime/actor-host';
 import { CommitLog } from '#actor-runtime/commit-log';
-import { ONE_SHARD } from '#actor-runtime/shard-gate';
 import type { AuditTrail } from '#audit/trail';
 import type { BillingDesk } from '#billing/billing-desk';
 import { Fault, toFault } from '#errors/fault';

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { getQuestions, listPersonas, submitTest } from '#edge/endpoints/test';
 import { reportJson } from '#engine/json';
-import { advance, type Observation } from '#identity/advance';
+import { advance, type Observation } from '#identity/model';
 import { MODE_KEYS } from '#identity/modes';
 import { newReport, readReport } from '#identity/report';
 import { createState } from '#identity/state';

@@ -3,8 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { followedState } from '#engine/instance/answers';
 import { reportJson } from '#engine/json';
-import { advance, type Observation } from '#identity/advance';
-import { MODELS } from '#identity/models';
+import { advance, MODELS, type Observation } from '#identity/model';
 import { MODE_TARGETS } from '#identity/modes';
 import { newReport, readReport } from '#identity/report';
 import {

@@ -57,7 +57,7 @@ function replayedIn({ results = [] }: BatchProcessed): Set<number> {
  * taken effect.
  */
 export function outcomeOfError(error: unknown, count: number, isOpen: boolean): Outcome {
-  // The cause of a deadline error tells whether the whole account is affected.
+  // The cause of a deadline error shows whether the whole account is affected.
   const isLate = error instanceof DeadlineError && error.cause instanceof ApiError;
   const refusal = isLate ? error.cause : error;
   if (!(refusal instanceof ApiError)) return again(undefined, mayHaveHappenedIn(error), false);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { hashText } from '#stdlib/hash';
+import { hashText } from '#stdlib/hash-map';
 
 /** One processed observation. Source: interface 2.7. */
 export type HistoryRow = {

@@ -12,7 +12,7 @@ export type KeyCycles = {
   /** First `KEY_PREFIX_LENGTH` characters of the key's digest. */
   readonly prefix: string;
   readonly cycles: number;
-  /** Days of the cycles (`MonthDays` in `limiter/meter/usage.ts`); absent: no cycles. */
+  /** Days of the cycles (`MonthDays` in `limiter/meter/usage`); absent: no cycles. */
   readonly days?: readonly number[];
 };
 

@@ -1,10 +1,10 @@
 import type { User } from '#accounts/people';
 import { originOf, type Visit } from '#console/app/visit';
 import type { ConsoleAudit } from '#console/people/audit';
-import { networkOf } from '#edge/callers/refused-addresses';
+import { networkOf } from '#edge/callers/known-callers';
 import { Fault } from '#errors/fault';
 import type { Clock } from '#stdlib/clock';
-import { putNewest } from '#stdlib/put-newest';
+import { putNewest } from '#stdlib/hash-map';
 import type { MemberStore } from '#storage/ports/people';
 import { LogRateLimit } from '#telemetry/log-limits';
 import type { Logger } from '#telemetry/logger';

@@ -5,12 +5,11 @@ import type { ActiveRequests } from '#console/app/refusal';
 import { assertMayDo } from '#console/app/route';
 import type { Visit } from '#console/app/visit';
 import { type LiveSessions, sessionIdOf } from '#console/people/live-sessions';
-import { Admission } from '#edge/callers/admission';
-import { attachExchange } from '#edge/callers/exchange';
-import { LimitedKeys } from '#edge/callers/limited-keys';
+import { Admission, LimitedKeys } from '#edge/callers/admission';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import type { Endpoint } from '#edge/endpoints/endpoint';
 import { EventStreams } from '#edge/events/event-streams';
+import { attachExchange } from '#edge/http';
 import { connectionLimits } from '#edge/listen/listener';
 import { AccountAudit, AccountBilling } from '#edge/serve/account';
 import { CallIds, EngineCalls } from '#edge/serve/engine-calls';
@@ -19,9 +18,9 @@ import {
   type AnswerMetrics,
   admissionMetrics,
   connectionMetrics,
+  Reply,
   streamEnds,
-} from '#edge/serve/metrics';
-import { Reply } from '#edge/serve/reply';
+} from '#edge/serve/reply';
 import { type ServePorts, serve } from '#edge/serve/serve';
 
 /** Tags of documented endpoints about instances, which members can use too. */

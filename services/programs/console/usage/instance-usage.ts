@@ -1,7 +1,7 @@
 import { monthBeginOf } from '#accounts/windows';
 import type { ConsolePorts } from '#console/app/ports';
 import type { Visit } from '#console/app/visit';
-import { networkOf } from '#edge/callers/refused-addresses';
+import { networkOf } from '#edge/callers/known-callers';
 import {
   EngineReads,
   type HistoryEntry,
@@ -11,7 +11,7 @@ import {
 import { Fault, toFault } from '#errors/fault';
 import type { Clock } from '#stdlib/clock';
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';
-import { putNewest } from '#stdlib/put-newest';
+import { putNewest } from '#stdlib/hash-map';
 
 /** Number of instances in the report. Source: decision 263. */
 const SHOWN_MAX = 20;

@@ -5,7 +5,7 @@ import { INSTANCE_ID } from '#ctl/command-line';
 import { table } from '#ctl/text';
 import { Fault } from '#errors/fault';
 import type { InstanceReport, UnstoredCycle } from '#grpc/admin';
-import { MODELS } from '#identity/models';
+import { MODELS } from '#identity/model';
 import { MODE_KEYS } from '#identity/modes';
 import { newReport } from '#identity/report';
 import { isoTime } from '#stdlib/clock';

@@ -6,7 +6,7 @@ import { importedPlan, keyOf, type LineOf } from '#ctl/export/schema';
 import { Progress, percentOf } from '#ctl/text';
 import { verifyHead } from '#ctl/verify/heads';
 import { WorkWindow } from '#ctl/work';
-import { MODELS } from '#identity/models';
+import { MODELS } from '#identity/model';
 import { MODE_KEYS } from '#identity/modes';
 import { STATE_LENGTH, type State } from '#identity/state';
 import {

@@ -4,8 +4,8 @@ import { type Account, type ApiKeyRecord, creatorFrom } from '#accounts/account'
 import { isAccountId, KEY_SCOPES } from '#accounts/api-key';
 import { type Limits, limitsOf } from '#accounts/plan';
 import { EXPORT_FORMAT, EXPORT_VERSION } from '#ctl/export/lines';
+import { ContextJson } from '#edge/endpoints/observations';
 import { CreateInstance } from '#edge/schemas/instance';
-import { ContextJson } from '#edge/schemas/observation';
 import { compactJson, parseJsonBody } from '#edge/serve/json';
 import { MODE_KEYS } from '#identity/modes';
 import {

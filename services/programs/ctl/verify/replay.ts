@@ -1,6 +1,5 @@
-import { advance } from '#identity/advance';
-import { at } from '#identity/numbers';
-import { OFFSET, resetToDefault, resetToInitial, type State } from '#identity/state';
+import { advance } from '#identity/model';
+import { at, OFFSET, resetToDefault, resetToInitial, type State } from '#identity/state';
 import { type HistoryRow, type InstanceHead, unpackedState } from '#storage/ports/instances';
 
 /** A reset known to the caller of a replay. */

@@ -1,8 +1,7 @@
 import type { Json } from '#edge/document/schemas';
 import type { Endpoint } from '#edge/endpoints/endpoint';
-import { REQUEST_ID } from '#edge/http';
+import { CONDITION, CONDITION_LENGTH_MAX, EVENT_ID, REQUEST_ID } from '#edge/http';
 import { IDEMPOTENCY_KEY, KEY_LENGTH_MAX } from '#edge/serve/engine-calls';
-import { CONDITION, CONDITION_LENGTH_MAX, EVENT_ID } from '#edge/serve/headers';
 
 /** Every response header. Source: interface 8.2, limiter-headers, decisions 1, 21 and 22. */
 export const RESPONSE_HEADERS: Readonly<Record<string, Json>> = {

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { KEY_SCOPES } from '#accounts/api-key';
 import { INSTANCES_OF, type Plan } from '#accounts/plan';
 import { type AccountCaller, endpoint } from '#edge/endpoints/endpoint';
+import { windowResetS } from '#edge/http';
 import { AuditAnswer, AuditQuery, auditAnswer } from '#edge/schemas/account';
 import { Count, dataOf, Time } from '#edge/schemas/answers';
-import { windowResetS } from '#edge/serve/headers';
 
 const PLANS = Object.keys(INSTANCES_OF) as Plan[];
 

@@ -1,4 +1,5 @@
 import { endpoint, INSTANCE_ID, recordsPage } from '#edge/endpoints/endpoint';
+import { readLastEventId } from '#edge/http';
 import {
   Contract,
   CurrentSnapshot,
@@ -9,7 +10,6 @@ import {
   pageOf,
 } from '#edge/schemas/answers';
 import { DriftQuery, EventsQuery, HistoryQuery } from '#edge/schemas/instance';
-import { readLastEventId } from '#edge/serve/headers';
 
 /** Source: interface 4.2. */
 export const getSnapshot = endpoint({

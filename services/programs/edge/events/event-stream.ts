@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Caller } from '#edge/callers/exchange';
+import type { Caller } from '#edge/http';
 import type { EdgeAnswer } from '#edge/serve/engine-calls';
 import { type Fault, toFault } from '#errors/fault';
 import type { EventCursor } from '#grpc/engine-messages';

@@ -1,11 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AccountNews } from '#accounts/account';
 import type { AdmissionCall, Admitted } from '#edge/callers/admission';
-import type { Caller } from '#edge/callers/exchange';
 import type { Endpoint } from '#edge/endpoints/endpoint';
 import { EventStream, type EventStreamParts, type StreamEnd } from '#edge/events/event-stream';
+import { type Caller, LAST_EVENT_ID } from '#edge/http';
 import type { CallIds, EdgeAnswer, EngineCalls } from '#edge/serve/engine-calls';
-import { LAST_EVENT_ID } from '#edge/serve/headers';
 import type { Reply } from '#edge/serve/reply';
 import { Fault, faultFor, invalid } from '#errors/fault';
 import type { EngineCommand, EventCursor } from '#grpc/engine-messages';

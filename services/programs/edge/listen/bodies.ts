@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { type Network, networkOf } from '#edge/callers/refused-addresses';
+import { type GivenUp, type Network, networkOf } from '#edge/callers/known-callers';
 import { type Fault, faultFor, invalid } from '#errors/fault';
 
 /**
@@ -13,11 +13,6 @@ const BODIES_MAX = 8_192;
 
 /** Maximum number of bytes held by all unfinished bodies together. */
 const BODY_BYTES_HELD_MAX = 64 * 1_024 * 1_024;
-
-/**
- * Event for metrics and log lines: the edge gave up one body of the network or /48 over its limit.
- */
-export type GivenUp = { readonly address: string; readonly bodies: number; readonly bytes: number };
 
 /** One network (IPv4 address or IPv6 /64) and its unfinished bodies. */
 type Sender = {

@@ -2,14 +2,17 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import { readCaller } from '#edge/callers/exchange';
-import { type AddressWarnings, addressWarnings } from '#edge/callers/key-notes';
-import { HTTP_LIMITS, meansApi, REQUESTS_PER_SOCKET_MAX, requestIdFrom } from '#edge/http';
+import { type AddressWarnings, addressWarnings } from '#edge/callers/known-callers';
+import {
+  HTTP_LIMITS,
+  meansApi,
+  REQUESTS_PER_SOCKET_MAX,
+  readCaller,
+  requestIdFrom,
+} from '#edge/http';
 import { UnfinishedBodies } from '#edge/listen/bodies';
-import { Pipelines } from '#edge/listen/pipelines';
-import { UnreadAnswers } from '#edge/listen/slow-readers';
-import type { ConnectionMetrics } from '#edge/serve/metrics';
-import { anonymousReply, rawFaultReply } from '#edge/serve/reply';
+import { Pipelines, UnreadAnswers } from '#edge/listen/slow-peers';
+import { anonymousReply, type ConnectionMetrics, rawFaultReply } from '#edge/serve/reply';
 import { Fault, invalid, toFault } from '#errors/fault';
 import type { Clock } from '#stdlib/clock';
 import type { Logger } from '#telemetry/logger';

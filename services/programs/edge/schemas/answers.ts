@@ -1,12 +1,18 @@
 import { z } from 'zod';
-import { ACTIONS, COMMITMENTS, EXPRESSIVENESSES, RISKS, TEMPOS } from '#identity/contract';
+import {
+  ACTIONS,
+  COMMITMENTS,
+  EXPRESSIVENESSES,
+  RECOVERY_PATHS,
+  RISKS,
+  TEMPOS,
+} from '#identity/contract';
 import { DRIFT_LEVELS } from '#identity/drift';
 import { INVENTORY } from '#identity/inventory';
 import { MODE_KEYS, MODE_NAMES, MODE_TARGETS } from '#identity/modes';
-import { COMPOSITES } from '#identity/persona-match';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
-import { RECOVERY_PATHS } from '#identity/recovery';
-import { STRESS_STATES } from '#identity/stress';
+import { COMPOSITES } from '#identity/ranking';
+import { STRESS_STATES } from '#identity/state';
 
 /*
  * Schemas of all answers, for the API document and for tests. Strict: an answer must not contain a

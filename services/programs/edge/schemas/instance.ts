@@ -1,9 +1,7 @@
 import { z } from 'zod';
-import { REQUEST_ID } from '#edge/http';
-import { textOf, Unit } from '#edge/schemas/observation';
-import { EVENT_ID } from '#edge/serve/headers';
+import { EVENT_ID, REQUEST_ID } from '#edge/http';
 import { FAULTS } from '#errors/error-codes';
-import { REASONS } from '#errors/error-reasons';
+import { type FaultReason, REASONS } from '#errors/error-reasons';
 import { MODE_KEYS } from '#identity/modes';
 import { ENERGY_DEFAULT } from '#identity/state';
 
@@ -12,6 +10,27 @@ const DESCRIPTION_MAX = 2_000;
 
 /** Maximum length of a name, in code points. Source: interface 2.4. */
 const NAME_MAX = 100;
+
+/** A number in [0, 1]: signal, confidence, energy, mode strengths. Source: interface 8.4. */
+export const Unit = z.number().min(0).max(1);
+
+/** Text of `min` UTF-16 units to `max` code points, without lone surrogates. */
+const textOf = (min: number, max: number) =>
+  z
+    .string()
+    .check((check) => {
+      const refuse = (reason: FaultReason, message: string) =>
+        check.issues.push({ code: 'custom', input: check.value, params: { reason }, message });
+      if (!check.value.isWellFormed()) refuse('invalid_text', 'has a lone surrogate');
+      else if (check.value.length < min) refuse('too_short', `is shorter than ${min} characters`);
+      else if (isLonger(check.value, max)) refuse('too_long', `is longer than ${max} characters`);
+    })
+    .meta({ minLength: min, maxLength: max });
+
+/** Whether a text has more than `max` code points. Counts them only if its length is ambiguous. */
+function isLonger(text: string, max: number): boolean {
+  return text.length > max && (text.length > 2 * max || [...text].length > max);
+}
 
 const Name = textOf(1, NAME_MAX);
 const Description = textOf(0, DESCRIPTION_MAX);

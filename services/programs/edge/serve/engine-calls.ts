@@ -1,5 +1,5 @@
 import { createHash, createHmac, createSecretKey, type KeyObject, randomInt } from 'node:crypto';
-import type { Caller } from '#edge/callers/exchange';
+import type { Caller } from '#edge/http';
 import type { AuditedCall } from '#edge/serve/account';
 import { Fault, faultFor, invalid, toFault } from '#errors/fault';
 import { CALL_TIMEOUT_MS_MAX } from '#grpc/bounds';

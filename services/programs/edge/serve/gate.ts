@@ -1,18 +1,22 @@
 import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
 import type { Admission } from '#edge/callers/admission';
+import { ENDPOINTS } from '#edge/endpoints/all';
+import type { Endpoint } from '#edge/endpoints/endpoint';
 import {
+  API_PREFIX,
   attachExchange,
   type Caller,
   CallerCache,
+  countedRoute,
   countOf,
   type Exchange,
   exchangeOf,
-} from '#edge/callers/exchange';
-import { ENDPOINTS } from '#edge/endpoints/all';
-import type { Endpoint } from '#edge/endpoints/endpoint';
-import { API_PREFIX, countedRoute, isApiPath, meansApi, requestIdFrom } from '#edge/http';
-import type { Pipelines } from '#edge/listen/pipelines';
-import { unknownHeaders } from '#edge/serve/headers';
+  isApiPath,
+  meansApi,
+  requestIdFrom,
+  unknownHeaders,
+} from '#edge/http';
+import type { Pipelines } from '#edge/listen/slow-peers';
 import type { Notifications } from '#edge/serve/notifications';
 import type { Reply } from '#edge/serve/reply';
 import type { ServePorts } from '#edge/serve/serve';
@@ -32,7 +36,7 @@ type GatePorts = {
   readonly admission: Admission;
   readonly notifications: Notifications;
   readonly pipelines: Pipelines;
-  readonly isClosing: () => boolean;
+  readonly closing: AbortSignal;
   readonly tracer: Tracer | undefined;
 };
 
@@ -44,10 +48,10 @@ type GatePorts = {
  * itself answers the requests that it refuses.
  */
 export function gate(ports: GatePorts) {
-  const { clock, reply, admission, notifications, pipelines, isClosing, tracer } = ports;
+  const { clock, reply, admission, notifications, pipelines, closing, tracer } = ports;
   const callers = new CallerCache();
   const callerOf = (request: FastifyRequest): Caller | undefined => {
-    if (isClosing()) throw closing();
+    if (closing.aborted) throw closingFault();
     if (isWithoutKey(request)) {
       const unasked = notifications.refusalUnasked(request);
       if (unasked !== undefined) throw unasked;
@@ -125,7 +129,7 @@ function assertProtocol({ raw }: FastifyRequest): void {
   }
 }
 
-function closing(): Fault {
+function closingFault(): Fault {
   return faultFor('shutting_down', 'this server is shutting down; retry', { retryAfterS: 1 });
 }
 

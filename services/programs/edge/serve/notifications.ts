@@ -1,9 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Exchange } from '#edge/callers/exchange';
-import { RefusedAddresses } from '#edge/callers/refused-addresses';
+import { RefusedAddresses } from '#edge/callers/known-callers';
 import type { Endpoint } from '#edge/endpoints/endpoint';
+import { type Exchange, unknownHeaders } from '#edge/http';
 import type { AccountBilling } from '#edge/serve/account';
-import { unknownHeaders } from '#edge/serve/headers';
 import type { Reply } from '#edge/serve/reply';
 import { Fault, faultFor, toFault } from '#errors/fault';
 import type { Clock } from '#stdlib/clock';

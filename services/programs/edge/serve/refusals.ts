@@ -1,10 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Admission } from '#edge/callers/admission';
-import { exchangeOf } from '#edge/callers/exchange';
 import { ENDPOINTS } from '#edge/endpoints/all';
-import { API_PREFIX, countedRoute, meansApi, plainPathOf } from '#edge/http';
+import {
+  API_PREFIX,
+  countedRoute,
+  exchangeOf,
+  meansApi,
+  plainPathOf,
+  unknownHeaders,
+} from '#edge/http';
 import type { CallIds } from '#edge/serve/engine-calls';
-import { unknownHeaders } from '#edge/serve/headers';
 import type { Reply } from '#edge/serve/reply';
 import { Fault, invalid, toFault } from '#errors/fault';
 import type { ProcessPorts } from '#telemetry/process-ports';

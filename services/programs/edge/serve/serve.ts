@@ -7,7 +7,6 @@ import {
   type Admitted,
   shownAddress,
 } from '#edge/callers/admission';
-import { type Caller, type Exchange, exchangeOf } from '#edge/callers/exchange';
 import type {
   AccountCaller,
   AccountPorts,
@@ -16,9 +15,17 @@ import type {
   LocalHandler,
 } from '#edge/endpoints/endpoint';
 import { type EventStreams, serveStream } from '#edge/events/event-streams';
+import {
+  type Caller,
+  type Exchange,
+  exchangeOf,
+  type Headers,
+  isKnownToCaller,
+  isPreferred,
+  UNSURE_RESET_S,
+} from '#edge/http';
 import { type AccountAudit, AuditedCall } from '#edge/serve/account';
 import type { CallIds, EdgeAnswer, EngineCalls } from '#edge/serve/engine-calls';
-import { type Headers, isKnownToCaller, isPreferred, UNSURE_RESET_S } from '#edge/serve/headers';
 import type { Reply } from '#edge/serve/reply';
 import { planRequest, type RequestPlan } from '#edge/serve/request-plan';
 import { type Fault, faultFor, toFault } from '#errors/fault';

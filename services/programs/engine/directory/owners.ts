@@ -16,7 +16,7 @@ import {
   SUMMARIES_MAX,
   unnamedCall,
 } from '#grpc/engine-messages';
-import type { Models } from '#identity/models';
+import type { Models } from '#identity/model';
 import type { Clock } from '#stdlib/clock';
 import type { ListingStore } from '#storage/ports/listings';
 import { traced } from '#telemetry/tracer';

@@ -4,7 +4,7 @@ import { reportOf, rounded } from '#engine/instance/answers';
 import { pagination } from '#engine/instance/rows';
 import { type EngineAnswer, plainAnswer } from '#grpc/engine-messages';
 import { instancesCursorText } from '#grpc/list-cursor';
-import type { Models } from '#identity/models';
+import type { Models } from '#identity/model';
 import { ENERGY_DEFAULT } from '#identity/state';
 import { isoTime } from '#stdlib/clock';
 import type { InstanceHead } from '#storage/ports/instances';

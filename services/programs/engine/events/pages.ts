@@ -10,7 +10,7 @@ import {
   type EventCursor,
   plainAnswer,
 } from '#grpc/engine-messages';
-import type { Models } from '#identity/models';
+import type { Models } from '#identity/model';
 import type { Clock } from '#stdlib/clock';
 import {
   type DriftRow,

@@ -6,7 +6,7 @@ import type {
   TimedObservation,
 } from '#engine/instance/event';
 import { headOf, type InstanceState } from '#engine/instance/state';
-import { MODELS, type Models } from '#identity/models';
+import { MODELS, type Models } from '#identity/model';
 import { CorruptState } from '#storage/ports/bytes';
 import { storedDrift, storedHistory } from '#storage/ports/chunks';
 import {

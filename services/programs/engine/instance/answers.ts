@@ -1,12 +1,11 @@
-import { etagOf } from '#engine/instance/etag';
-import type { ItemStatus } from '#engine/instance/keyed-answers';
+import { etagOf, type ItemStatus } from '#engine/instance/keyed-answers';
 import { modelOf } from '#engine/instance/state';
 import { contractJson, reportJson, snapshotJson } from '#engine/json';
 import type { EngineAnswer, EngineCommand } from '#grpc/engine-messages';
-import type { Models } from '#identity/models';
+import type { Models } from '#identity/model';
 import { MODE_KEYS } from '#identity/modes';
 import { newReport, type Report } from '#identity/report';
-import { STRESS_STATES } from '#identity/stress';
+import { STRESS_STATES } from '#identity/state';
 import { isoTime } from '#stdlib/clock';
 import { type InstanceHead, type RowCounts, trimmedOf } from '#storage/ports/instances';
 

@@ -8,7 +8,6 @@ import {
   singleAnswer,
   trimmedAnswer,
 } from '#engine/instance/answers';
-import { etagOf } from '#engine/instance/etag';
 import type {
   AnswerKey,
   InstanceChange,
@@ -16,22 +15,24 @@ import type {
   KeyedItems,
   TimedObservation,
 } from '#engine/instance/event';
-import { bytesOfHeadText, bytesOfText } from '#engine/instance/held-bytes';
-import { presentOf, type Timing, timingOf } from '#engine/instance/interval';
-import { keptMark, marked } from '#engine/instance/keyed-answers';
-import { afterText } from '#engine/instance/recovery';
+import { etagOf, keptMark, marked } from '#engine/instance/keyed-answers';
 import {
+  afterText,
+  bytesOfHeadText,
+  bytesOfText,
   headOf,
   type InstanceState,
   type ModelPorts,
   modelOf,
+  presentOf,
+  type Timing,
   takenOver,
+  timingOf,
+  UnstoredRows,
 } from '#engine/instance/state';
-import { UnstoredRows } from '#engine/instance/unstored-rows';
 import { affectedModesJson, deviationJson, reportJson } from '#engine/json';
 import type { EngineAnswer, EngineCommand, ObservationInput } from '#grpc/engine-messages';
-import { CYCLE_INTERVAL_MS_MIN } from '#identity/advance';
-import type { Model } from '#identity/models';
+import { CYCLE_INTERVAL_MS_MIN, type Model } from '#identity/model';
 import { newReport } from '#identity/report';
 import type { State } from '#identity/state';
 import type { Instant } from '#stdlib/clock';

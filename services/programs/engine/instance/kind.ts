@@ -2,16 +2,21 @@ import type { ActorKind } from '#actor-runtime/actor-kind';
 import type { Turn } from '#actor-runtime/turn';
 import { announcementOf, type Directory } from '#engine/directory/kind';
 import type { HeadOf } from '#engine/directory/summary';
-import type { EngineMetrics } from '#engine/engine-metrics';
 import { type EventWaiters, eventPage } from '#engine/events/pages';
 import * as answers from '#engine/instance/answers';
 import { reportOf } from '#engine/instance/answers';
 import type { InstanceApplied } from '#engine/instance/apply';
-import { assertMatch } from '#engine/instance/etag';
 import type { InstanceChange, InstanceEvent } from '#engine/instance/event';
-import { callKeyOf, findAnswer, nothingToReplay, replayOf } from '#engine/instance/keyed-answers';
+import {
+  assertMatch,
+  callKeyOf,
+  findAnswer,
+  nothingToReplay,
+  replayOf,
+} from '#engine/instance/keyed-answers';
 import {
   answerToRepeated,
+  type EngineMetrics,
   hasItemKeys,
   type Processing,
   processed,
@@ -33,7 +38,7 @@ import {
 import { Fault, faultFor } from '#errors/fault';
 import type { ActiveInstance } from '#grpc/admin';
 import type { EngineAnswer, EngineCall, EngineCommand, TrimCommand } from '#grpc/engine-messages';
-import { MODELS, type Models } from '#identity/models';
+import { MODELS, type Models } from '#identity/model';
 import { CorruptState } from '#storage/ports/bytes';
 import {
   ANSWER_AGE_MS,

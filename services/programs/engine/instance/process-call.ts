@@ -1,12 +1,10 @@
 import type { Turn } from '#actor-runtime/turn';
-import type { EngineMetrics } from '#engine/engine-metrics';
 import { answerAgain, replayedItemsAnswer, throttledAnswer } from '#engine/instance/answers';
 import { applyEvent, type InstanceApplied, observedEvent, timedFrom } from '#engine/instance/apply';
-import { etagOf } from '#engine/instance/etag';
 import type { InstanceChange, InstanceEvent } from '#engine/instance/event';
-import { timingOf } from '#engine/instance/interval';
 import {
   assertFreshOrder,
+  etagOf,
   findItemRows,
   type ItemStatus,
   nothingToReplay,
@@ -14,12 +12,20 @@ import {
   sortItems,
   throttledOf,
 } from '#engine/instance/keyed-answers';
-import { headOf, type InstanceState, instanceFrom, type ModelPorts } from '#engine/instance/state';
+import {
+  headOf,
+  type InstanceState,
+  instanceFrom,
+  type ModelPorts,
+  StepTimer,
+  timingOf,
+} from '#engine/instance/state';
 import { faultFor, invalid } from '#errors/fault';
 import type { EngineAnswer, EngineCall, EngineCommand } from '#grpc/engine-messages';
-import { CYCLE_INTERVAL_MS_MIN } from '#identity/advance';
-import { type Models, nextVersion } from '#identity/models';
-import type { InstanceStore } from '#storage/ports/instances';
+import { CYCLE_INTERVAL_MS_MIN, type Models, nextVersion } from '#identity/model';
+import type { Clock } from '#stdlib/clock';
+import type { DriftRow, InstanceStore } from '#storage/ports/instances';
+import type { Metrics } from '#telemetry/metrics';
 
 type Process = Extract<EngineCommand, { kind: 'process' }>;
 type ProcessCall = EngineCall & { readonly command: Process };
@@ -209,4 +215,41 @@ function answerOfRecords(
     ({ state: scratch, answer } = applyEvent(instanceId, scratch, event, first + index, ports));
   }
   return answer;
+}
+
+/** Metrics of the engine. All labels are bound in advance. */
+export type EngineMetrics = {
+  throttled(): void;
+  /** Timer that samples the model's steps. */
+  readonly steps: StepTimer;
+  /**
+   * Counts `cycles` applied observations, and the last `driftEvents` rows of `drift`, which they
+   * caused.
+   */
+  cycled(cycles: number, drift: readonly DriftRow[], driftEvents: number): void;
+};
+
+/** Registers the engine's metrics on a registry of the process. */
+export function engineMetrics(metrics: Metrics, clock: Clock): EngineMetrics {
+  const advances = metrics.histogram('identity_advance_seconds').labels({});
+  const throttled = metrics.counter('identity_throttled_total');
+  const cycles = metrics.counter('identity_cycles_total');
+  const kept = cycles.labels({ result: 'kept' });
+  const rolledBack = cycles.labels({ result: 'rolled_back' });
+  const events = metrics.counter('identity_drift_events_total');
+  const level = new Map(['D1', 'D2', 'D3'].map((name) => [name, events.labels({ level: name })]));
+  return {
+    throttled: () => throttled.inc(),
+    steps: new StepTimer(clock, (seconds) => advances.observe(seconds)),
+    cycled(count, drift, driftEvents) {
+      let breaches = 0;
+      for (let back = 1; back <= driftEvents; back += 1) {
+        const row = drift.at(-back);
+        if (row?.isRolledBack === true) breaches += 1;
+        level.get(row?.level ?? '')?.inc();
+      }
+      if (breaches > 0) rolledBack.inc(breaches);
+      if (count > breaches) kept.inc(count - breaches);
+    },
+  };
 }

@@ -5,7 +5,6 @@ import { eventOfRecord, recordOfEvent } from '#engine/events/record';
 import { applyEvent, type InstanceApplied } from '#engine/instance/apply';
 import { type AnswerKey, type InstanceEvent, isListedChange } from '#engine/instance/event';
 import { recentWithMark } from '#engine/instance/keyed-answers';
-import { recoveryOf } from '#engine/instance/recovery';
 import {
   CHUNK_BOUNDS,
   type ChunkBounds,
@@ -19,8 +18,9 @@ import {
   type InstanceState,
   isLive,
   type ModelPorts,
+  type RowsCopy,
+  recoveryOf,
 } from '#engine/instance/state';
-import type { RowsCopy } from '#engine/instance/unstored-rows';
 import { newestAbove } from '#storage/ports/chunks';
 import {
   type InstanceAnswers,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { KEY_NAME, KEY_NETWORKS_MAX } from '#accounts/account';
 import { KEY_SCOPES } from '#accounts/api-key';
 import { CUSTOM_LIMITS_MAX, RETENTION_DAYS_MAX } from '#accounts/plan';
-import { MODELS } from '#identity/models';
+import { MODELS } from '#identity/model';
 import { networkText, readNetwork } from '#stdlib/network';
 import { ACCOUNTS_PAGE_MAX } from '#storage/ports/accounts';
 

@@ -1,5 +1,5 @@
 import { reportJson } from '#engine/json';
-import type { Observation } from '#identity/advance';
+import type { Observation } from '#identity/model';
 import { newReport, readReport } from '#identity/report';
 import { createState, type State } from '#identity/state';
 import type { HistoryRow, InstanceEvent } from '#pages/instance/events';

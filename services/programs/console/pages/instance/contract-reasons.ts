@@ -1,5 +1,5 @@
 import { ACTIONS, affinityOf, isAlwaysOpen, isTooDemanding, isTooRisky } from '#identity/contract';
-import { bandOf, energyBandAfter, STRESS_STATES } from '#identity/stress';
+import { bandOf, energyBandAfter, STRESS_STATES } from '#identity/state';
 import { type Contract, MODES, type Report, valuesOf } from '#pages/instances/answers';
 import { levelText } from '#pages/parts/format';
 

@@ -1,0 +1,379 @@
+import {
+  attentionTo,
+  classifyDrift,
+  DRIFT_LIMIT,
+  departureOf,
+  engagementAt,
+  gainOf,
+  gatherEvidence,
+  IDENTITY_BREACH,
+  learn,
+  stabilityOf,
+  WITHIN_BAND,
+} from '#identity/drift';
+import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
+import { type Report, readReport } from '#identity/report';
+import {
+  at,
+  clamp,
+  createState,
+  energyBandAfter,
+  type InitialConfig,
+  MODEL_VERSION,
+  OFFSET,
+  resetToDefault,
+  resetToInitial,
+  rollBack,
+  type State,
+  saveRollbackPoint,
+  stressLevelAfter,
+} from '#identity/state';
+
+/** A noisy reading of one mode. */
+export type Observation = {
+  /** Position in mode order, 0..6. */
+  mode: number;
+  /** Observed value, [0, 1]. */
+  signal: number;
+  /** Certainty of the reading, [0, 1]. A reading of certainty 0 carries no information. */
+  confidence: number;
+};
+
+/** Minimum time between two observations of an instance, in ms. Interface 8.3, decision 8. */
+export const CYCLE_INTERVAL_MS_MIN = 1_000;
+
+/** Time a cycle itself takes, in seconds: a batch without timestamps recovers too (model 2.1). */
+export const CYCLE_SECONDS = 30;
+
+/**
+ * Limits of a state that may become a rollback point. The band limit is the median of the
+ * statistic.
+ */
+const ROLLBACK_POINT_BAND_MAX = 6.3458;
+const ROLLBACK_POINT_EVIDENCE_MAX = DRIFT_LIMIT / 2;
+const ROLLBACK_POINT_STRESS_LEVEL_MAX = 1;
+const ROLLBACK_POINT_ENERGY_MIN = 0.2;
+const ROLLBACK_POINT_STABILITY_MIN = 0.6;
+
+/**
+ * One cycle of the model: lets `dtSeconds` pass, then reads `observation`, and writes the new state
+ * to `into`. Source: model 2.1.
+ *
+ * A negative `dtSeconds` counts as 0. Pure: equal arguments give bit-identical results. `from` is
+ * not changed, unless `into` is the same array, which is allowed.
+ */
+export function advance(
+  from: State,
+  observation: Observation,
+  dtSeconds: number,
+  into: State,
+): void {
+  const { mode, signal, confidence } = observation;
+  flow(from, Math.max(0, dtSeconds) + CYCLE_SECONDS, into);
+  const gain = gainOf(confidence);
+  const felt = gainOf(
+    confidence * engagementAt(at(into, OFFSET.energy)) * attentionTo(mode, at(into, OFFSET.stress)),
+  );
+  const departure = departureOf(into, mode, signal);
+  gatherEvidence(into, mode, gain, departure);
+  learn(into, mode, signal, gain, felt);
+  const effort = effortOf(into, mode, gain, departure);
+  bearStress(into, mode, signal, gain, effort);
+  spendEnergy(into, mode, signal, gain, effort);
+  const bandStatistic = classifyDrift(into, confidence > 0);
+  if (at(into, OFFSET.driftLevel) === IDENTITY_BREACH) rollBack(into);
+  stepLevels(into);
+  into[OFFSET.cycle] = at(into, OFFSET.cycle) + 1;
+  if (isStable(into, bandStatistic)) saveRollbackPoint(into);
+}
+
+/**
+ * Moves the discrete levels, once per cycle. They do not move while time passes. Source: model 2.2.
+ */
+function stepLevels(state: State): void {
+  state[OFFSET.stressLevel] = stressLevelAfter(
+    at(state, OFFSET.stress),
+    at(state, OFFSET.stressLevel),
+  );
+  state[OFFSET.energyBand] = energyBandAfter(
+    at(state, OFFSET.energy),
+    at(state, OFFSET.energyBand),
+  );
+}
+
+/** Whether the state after this cycle qualifies as a rollback point. Source: model 3.5. */
+function isStable(state: State, bandStatistic: number): boolean {
+  return (
+    at(state, OFFSET.driftLevel) === WITHIN_BAND &&
+    bandStatistic <= ROLLBACK_POINT_BAND_MAX &&
+    at(state, OFFSET.foundStatistic) < ROLLBACK_POINT_EVIDENCE_MAX &&
+    at(state, OFFSET.stressLevel) <= ROLLBACK_POINT_STRESS_LEVEL_MAX &&
+    at(state, OFFSET.energy) >= ROLLBACK_POINT_ENERGY_MIN &&
+    stabilityOf(at(state, OFFSET.unrest)) >= ROLLBACK_POINT_STABILITY_MIN
+  );
+}
+
+/** Half-lives of the decaying quantities, in seconds. Source: model 2.6. */
+const TENDENCY_HALF_LIFE_SECONDS = 600;
+const ENERGY_HALF_LIFE_SECONDS = 2_400;
+const DRIFT_EVIDENCE_HALF_LIFE_SECONDS = 3_600;
+const LOAD_HALF_LIFE_SECONDS = 43_200;
+const SET_POINT_HALF_LIFE_SECONDS = 1_209_600;
+
+/**
+ * Decay rates, per second. The stability memory decays at the rate of the tendencies (model 2.6).
+ */
+const TENDENCY_RATE = Math.LN2 / TENDENCY_HALF_LIFE_SECONDS;
+const ENERGY_RATE = Math.LN2 / ENERGY_HALF_LIFE_SECONDS;
+const DRIFT_EVIDENCE_RATE = Math.LN2 / DRIFT_EVIDENCE_HALF_LIFE_SECONDS;
+const LOAD_RATE = Math.LN2 / LOAD_HALF_LIFE_SECONDS;
+const SET_POINT_RATE = Math.LN2 / SET_POINT_HALF_LIFE_SECONDS;
+
+/** Share of the allostatic load to which acute stress decays. Source: model 2.6. */
+const RESIDUE_SHARE = 0.25;
+
+/** Reduction of the resting level of energy at full stress. Source: model 2.6. */
+const STRESS_ON_REST = 0.4;
+
+/**
+ * Coefficient of the coupled decay: tendencies follow a set-point that itself decays. Source: model
+ * 2.2.
+ */
+const CHASE = TENDENCY_RATE / (TENDENCY_RATE - SET_POINT_RATE);
+
+/**
+ * Lets `seconds` pass without an observation, and writes the new state to `into`. Source: model
+ * 2.2.
+ *
+ * Exact solution of the linear flow, so splitting an interval does not change its end state.
+ * Levels, bands, counters and the rollback point do not move. `into` may be `from`.
+ */
+export function flow(from: State, seconds: number, into: State): void {
+  if (into !== from) into.set(from);
+  const elapsed = Math.max(0, seconds);
+  relaxModes(into, elapsed);
+  relaxLoads(into, elapsed);
+}
+
+function relaxModes(state: State, seconds: number): void {
+  const setPointLeft = Math.exp(-SET_POINT_RATE * seconds);
+  const tendencyLeft = Math.exp(-TENDENCY_RATE * seconds);
+  const evidenceLeft = Math.exp(-DRIFT_EVIDENCE_RATE * seconds);
+  const chased = CHASE * (setPointLeft - tendencyLeft);
+  for (let mode = 0; mode < MODE_COUNT; mode++) {
+    const home = at(state, OFFSET.home + mode);
+    const moved = at(state, OFFSET.setPoint + mode) - home;
+    const departed = at(state, OFFSET.tendency + mode) - home;
+    state[OFFSET.setPoint + mode] = home + moved * setPointLeft;
+    state[OFFSET.tendency + mode] = home + departed * tendencyLeft + moved * chased;
+    state[OFFSET.risen + mode] = at(state, OFFSET.risen + mode) * evidenceLeft;
+    state[OFFSET.fallen + mode] = at(state, OFFSET.fallen + mode) * evidenceLeft;
+  }
+  state[OFFSET.unrest] = at(state, OFFSET.unrest) * tendencyLeft;
+}
+
+function relaxLoads(state: State, seconds: number): void {
+  const stressRate = at(state, OFFSET.stressRate);
+  const stressLeft = Math.exp(-stressRate * seconds);
+  const loadLeft = Math.exp(-LOAD_RATE * seconds);
+  const energyLeft = Math.exp(-ENERGY_RATE * seconds);
+  const load = at(state, OFFSET.load);
+  const carried = (RESIDUE_SHARE * load * stressRate) / (stressRate - LOAD_RATE);
+  const acute = at(state, OFFSET.stress) - carried;
+  const resting = at(state, OFFSET.restingEnergy);
+  const burden =
+    (acute * (stressLeft - energyLeft)) / (ENERGY_RATE - stressRate) +
+    (carried * (loadLeft - energyLeft)) / (ENERGY_RATE - LOAD_RATE);
+  const rested = resting + (at(state, OFFSET.energy) - resting) * energyLeft;
+  // The exact values lie within these bounds. The clamp only removes rounding errors.
+  state[OFFSET.energy] = clamp(rested - STRESS_ON_REST * ENERGY_RATE * burden, 0, resting);
+  state[OFFSET.stress] = clamp(acute * stressLeft + carried * loadLeft, 0, 1);
+  state[OFFSET.load] = load * loadLeft;
+}
+
+/** Effects of acting in a mode on stress and energy, per mode. Source: model 2.4. */
+const STRAIN = Float64Array.of(0.03, 0.08, 0.03, 0.12, 0.02, 0.02, 0);
+const RELIEF = Float64Array.of(0.05, 0.02, 0.15, 0.02, 0.3, 0.2, 0);
+const COST = Float64Array.of(0.015, 0.04, 0.025, 0.05, 0.015, 0.012, 0.06);
+const RESTORE = Float64Array.of(0.01, 0, 0, 0, 0.03, 0.02, 0);
+
+/** Factor of the gain for a direct reading of stress. Source: model 2.4. */
+const STRESS_READING = 1.25;
+
+/**
+ * Effort of acting out of character: its size, the departure (SD) where it starts, and the range
+ * (SD) to its maximum. Source: model 2.4.
+ */
+const OUT_OF_CHARACTER = 0.15;
+const IN_CHARACTER_SD = 1;
+const OUT_OF_CHARACTER_RANGE_SD = 3;
+
+/** Reactivity by the set-point of stress response. Source: model 2.4. */
+const REACTIVITY_BASE = 0.75;
+const REACTIVITY_SLOPE = 0.5;
+const REACTIVITY_MIN = 0.5;
+const REACTIVITY_MAX = 1.5;
+
+/** Bounds of the person-environment fit: a habitual demand strains less. Source: model 2.4. */
+const FIT_MIN = 0.25;
+const FIT_MAX = 1.25;
+
+/** Rate at which the allostatic load follows acute stress, per cycle. Source: model 2.6. */
+const LOAD_PACE = 0.01;
+
+/** Share of the out-of-character effort that is paid in energy. Source: model 2.5. */
+const EFFORT_COST = 0.5;
+
+/** Strength of the reaction to demands, from the learnt stress response. */
+function reactivityOf(state: State): number {
+  const disposition = at(state, OFFSET.setPoint + STRESS_RESPONSE);
+  return clamp(REACTIVITY_BASE + REACTIVITY_SLOPE * disposition, REACTIVITY_MIN, REACTIVITY_MAX);
+}
+
+/**
+ * Effort of a reading `departure` standard deviations out of character, [0, 0.09]. Source: model
+ * 2.4.
+ *
+ * A reading of stress itself causes no effort.
+ */
+function effortOf(state: State, mode: number, gain: number, departure: number): number {
+  if (mode === STRESS_RESPONSE) return 0;
+  const excess = (Math.abs(departure) - IN_CHARACTER_SD) / OUT_OF_CHARACTER_RANGE_SD;
+  return OUT_OF_CHARACTER * reactivityOf(state) * gain * clamp(excess, 0, 1);
+}
+
+/**
+ * Updates acute stress, then the allostatic load. Source: model 2.4.
+ *
+ * A reading of stress moves stress towards the reading. A reading of another mode adds strain by
+ * its demand and removes stress by its relief. Call `learn` first: the set-point must include the
+ * reading.
+ */
+function bearStress(
+  state: State,
+  mode: number,
+  signal: number,
+  gain: number,
+  effort: number,
+): void {
+  const stress = at(state, OFFSET.stress);
+  let next: number;
+  if (mode === STRESS_RESPONSE) {
+    next = stress + STRESS_READING * gain * (signal - stress);
+  } else {
+    const fit = clamp(FIT_MAX - at(state, OFFSET.setPoint + mode), FIT_MIN, FIT_MAX);
+    const drive = gain * signal;
+    const push = drive * at(STRAIN, mode) * reactivityOf(state) * fit;
+    const ease = drive * at(RELIEF, mode);
+    next = stress + push * (1 - stress) - ease * stress + effort * (1 - stress);
+  }
+  next = clamp(next, 0, 1);
+  const load = at(state, OFFSET.load);
+  state[OFFSET.stress] = next;
+  state[OFFSET.load] = load + LOAD_PACE * (next - load);
+}
+
+/**
+ * Spends energy in proportion to the energy left, more under stress. Modes that restore energy add
+ * some. Call `bearStress` first: stress must include the reading. Source: model 2.5.
+ */
+function spendEnergy(
+  state: State,
+  mode: number,
+  signal: number,
+  gain: number,
+  effort: number,
+): void {
+  const energy = at(state, OFFSET.energy);
+  const resting = at(state, OFFSET.restingEnergy);
+  const drive = gain * signal;
+  const spent = drive * at(COST, mode) * (1 + at(state, OFFSET.stress)) + EFFORT_COST * effort;
+  const restored = drive * at(RESTORE, mode) * Math.max(0, resting - energy);
+  state[OFFSET.energy] = clamp(energy * (1 - spent) + restored, 0, resting);
+}
+
+/** Strengths with which the modes of a state are compared, in mode order, limited to [0, 1]. */
+type ReferencePoints = {
+  /** The slowly learning home, from which departures are measured. Source: model 1. */
+  readonly setPoint: readonly number[];
+  /** The modes of the rollback point, to which the reset `default` returns. Source: model 3.5. */
+  readonly lastStable: readonly number[];
+};
+
+/** Reads the reference points of a state. */
+export function readReferencePoints(state: State): ReferencePoints {
+  const strengthsAt = (offset: number) =>
+    Array.from({ length: MODE_COUNT }, (_, mode) => clamp(at(state, offset + mode), 0, 1));
+  return {
+    setPoint: strengthsAt(OFFSET.setPoint),
+    lastStable: strengthsAt(OFFSET.savedTendency),
+  };
+}
+
+/**
+ * One version of the model: layout of the state, and all rules that move it.
+ *
+ * A released version never changes its results, because replays of journals use it.
+ */
+export type Model = {
+  /** Version in every head and every event of an instance. */
+  readonly version: string;
+  readonly create: (config: InitialConfig) => State;
+  /** One cycle, as `advance` describes it; `from` may be `into`. */
+  readonly advance: (from: State, observation: Observation, dtSeconds: number, into: State) => void;
+  readonly readReport: (state: State, into: Report) => void;
+  readonly readReferencePoints: (state: State) => ReferencePoints;
+  readonly resetToInitial: (state: State) => State;
+  readonly resetToDefault: (state: State) => State;
+  /** Migrations from other versions, by version. Each returns a new state of this version. Pure. */
+  readonly takesOver: ReadonlyMap<string, (state: State) => State>;
+};
+
+/** The models that this program can run. */
+export type Models = {
+  /** Default model of new instances, if their account has chosen none. */
+  readonly newest: Model;
+  /** Returns undefined if this program lacks the version. */
+  readonly find: (version: string) => Model | undefined;
+  /** Versions of all models, oldest first. */
+  readonly versions: readonly string[];
+};
+
+/** Catalog of the models in a list, oldest first. `newest` is the default of new instances. */
+export function modelsOf(models: readonly Model[], newest: Model): Models {
+  const byVersion = new Map(models.map((model) => [model.version, model]));
+  return {
+    newest,
+    find: (version) => byVersion.get(version),
+    versions: [...byVersion.keys()],
+  };
+}
+
+/**
+ * Version that an instance of version `present` runs next: the version chosen by its account, if
+ * this program can migrate to it, else `present`.
+ */
+export function nextVersion(models: Models, present: string, chosen: string | undefined): string {
+  if (chosen === undefined || chosen === present) return present;
+  return models.find(chosen)?.takesOver.has(present) === true ? chosen : present;
+}
+
+/** The first model, in the files of this folder. It has no migrations. */
+export const MODEL_1_0: Model = {
+  version: MODEL_VERSION,
+  create: createState,
+  advance,
+  readReport,
+  readReferencePoints,
+  resetToInitial,
+  resetToDefault,
+  takesOver: new Map(),
+};
+
+/**
+ * The models of this program, oldest first, and the default of new instances.
+ *
+ * The previous release must have the default too, because its nodes must be able to run instances
+ * that nodes of this release created. Source: decision 238.
+ */
+export const MODELS = modelsOf([MODEL_1_0], MODEL_1_0);
