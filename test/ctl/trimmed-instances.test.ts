@@ -85,7 +85,7 @@ moved('is refused when its file has another start of the rows', async () => {
     [{ trimmed_history: 4 }, /contradicts its rows: row 5 is missing/],
     [{ trimmed_history: undefined }, /trimmed_history: inst_\w+ has incomplete or wrong/],
     [{ trimmed_history: 9_999 }, /has incomplete or wrong/],
-    [{ trimmed_drift: 1 }, /does not/],
+    [{ trimmed_drift: 1 }, /contradicts its rows/],
     [{ trimmed_model: 'AAAA' }, /model: 3 bytes, not 94 doubles/],
     [{ trimmed_cycle: 0 }, /trimmed_cycle/],
   ];

@@ -131,7 +131,7 @@ for (const named of [BOB.id, ' Bob@B.example']) {
     const { code, out, err } = await run(cluster, ['remove', named], { typed: BOB.email });
     assert.is(code, 0, err);
     assert.match(out, `User ${BOB.id} (${BOB.email}) is removed; 1 invitation withdrawn.`);
-    assert.match(out, `Accounts concerned: ${FIRST}, ${SECOND}, ${THIRD}.`);
+    assert.match(out, `Accounts affected: ${FIRST}, ${SECOND}, ${THIRD}.`);
     assert.equal(await peopleIn(cluster, FIRST), [`${ADA.id} owner`]);
     assert.equal(await peopleIn(cluster, SECOND), [`${ADA.id} owner`, EVE]);
     assert.equal(await peopleIn(cluster, THIRD), []);

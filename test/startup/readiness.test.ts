@@ -76,7 +76,7 @@ unready('or is drained reports since when and by whom, and logs it once', async 
   ]);
   const [status, text] = await asked(operators.address);
   assert.is(status, 200);
-  assert.match(text, /^ready\nleaving since \S+Z: drained by ada\?@example\.com, /);
+  assert.match(text, /^ready\nleaving since \S+Z: drained by ada\?@example\.com; /);
 });
 
 unready('stops waiting for a failed dependency', async () => {
