@@ -4,26 +4,40 @@ import { LABELS, TITLES } from '#bench/servers';
 import { spreadOf, spreadText } from '#bench/statistics';
 import type { ClosedResult } from '#bench/wrk';
 
-/** Report section of all rounds with a number of connections; empty without rounds. */
-export function closedOf(heading: string, rounds: readonly Round[], connections: number): string {
+/**
+ * Results of all rounds with a number of connections, as a section; empty without any. `isNamed`: rows
+ * name the server beside its letter.
+ */
+export function closedOf(
+  heading: string,
+  rounds: readonly Round[],
+  connections: number,
+  isNamed: boolean,
+): string {
   const measured = rounds.filter((round) => round.connections === connections);
   const labels = LABELS.filter((label) => measured.some((round) => round.results.has(label)));
   if (labels.length === 0) return '';
+  const isAnyVoid = measured.some((round) =>
+    [...round.results.values()].some(({ problem }) => problem !== undefined),
+  );
   const rows = labels.map((label) => {
     const all = measured.flatMap((round) => round.results.get(label) ?? []);
     const valid = all.filter(({ problem }) => problem === undefined);
     const over = (read: (result: ClosedResult) => number, decimals: number) =>
       spreadText(spreadOf(valid.map(read)), decimals);
     return [
-      `(${label}) ${TITLES[label]}`,
+      isNamed ? `(${label}) ${TITLES[label]}` : `(${label})`,
       over((result) => result.requestsPerS, 0),
       over((result) => result.p50Ms, 2),
       over((result) => result.p99Ms, 2),
       cpuOf(valid),
-      `${valid.length}/${all.length}`,
+      ...(isAnyVoid ? [`${valid.length}/${all.length}`] : []),
     ];
   });
-  const head = ['', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs per request', 'valid rounds'];
+  const head = [
+    ...['', 'requests/s', 'p50 ms', 'p99 ms', 'CPU µs per request'],
+    ...(isAnyVoid ? ['valid rounds'] : []),
+  ];
   return [`## ${heading}`, tableOf(head, rows), ...problemsOf(measured)].join('\n\n');
 }
 

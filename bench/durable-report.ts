@@ -12,11 +12,12 @@ export function durableReport(
   checkpointS: number,
 ): readonly string[] {
   if (findings.length === 0) return [];
-  const sections = findings.flatMap((comparison) => [
-    ...DURABLE_CONNECTIONS.map((connections) => roundsOf(comparison, connections)),
-    diskOf(comparison),
-  ]);
-  return [noteOf(findings, checkpointS), ...sections];
+  const sections = findings.flatMap((comparison) =>
+    DURABLE_CONNECTIONS.map((connections, index) =>
+      roundsOf(comparison, connections, index === 0),
+    ),
+  );
+  return [noteOf(findings, checkpointS), ...sections, diskOf(findings)];
 }
 
 function noteOf(findings: readonly DurableFindings[], checkpointS: number): string {
@@ -37,10 +38,8 @@ function noteOf(findings: readonly DurableFindings[], checkpointS: number): stri
     '## Durable comparison',
     `${comparisons.join('; then ')}. All stores sync before they answer: ${settings.join(', ')}. ` +
       `The load observes all instances in turn. ${isBesidePostgres ? POSTGRES_NOTE : ''}` +
-      'Checkpoints are up to 2 min late. Therefore the service gets load for ' +
-      `${checkpointS} s before each measurement, and writes its last checkpoint before the next ` +
-      'server gets load.',
-    DISK_NOTE,
+      `Checkpoints lag up to 2 min: the service gets load for ${checkpointS} s before each ` +
+      'measurement, and writes its last checkpoint before the next server gets load.',
   ].join('\n\n');
 }
 
@@ -51,13 +50,17 @@ const POSTGRES_NOTE =
   'limiter. ';
 
 const DISK_NOTE =
-  'Bytes on disk are all table files after flush and compaction, without commit log, divided by all ' +
-  'observations. For SQLite they are the pages of tables and indexes. `heads` holds the newest history ' +
-  'rows. `answers` is divided by the calls with a key.';
+  'Bytes of table files after flush and compaction, without commit log, divided by all observations. ' +
+  'For SQLite, bytes of the pages of tables and indexes. `heads` holds the newest history rows. ' +
+  '`answers` is divided by the calls with a key.';
 
-function roundsOf({ instanceCount, rounds }: DurableFindings, connections: number): string {
+function roundsOf(
+  { instanceCount, rounds }: DurableFindings,
+  connections: number,
+  isNamed: boolean,
+): string {
   const heading = `Durable, ${numberText(instanceCount, 0)} instances, ${connections} connections`;
-  return closedOf(heading, rounds, connections);
+  return closedOf(heading, rounds, connections, isNamed);
 }
 
 /**
@@ -65,7 +68,8 @@ function roundsOf({ instanceCount, rounds }: DurableFindings, connections: numbe
  */
 const TABLES = ['heads', 'history', 'drift', 'journal'] as const;
 
-function diskOf({ instanceCount, disk }: DurableFindings): string {
+function diskOf(findings: readonly DurableFindings[]): string {
+  const disk = findings.flatMap((comparison) => comparison.disk);
   if (disk.length === 0) return '';
   const rows = disk.map(({ labels, observations, keyed, bytesByTable }) => {
     const bytesOf = (table: string) => bytesByTable.get(table) ?? 0;
@@ -82,8 +86,5 @@ function diskOf({ instanceCount, disk }: DurableFindings): string {
     ...['', 'observations', 'bytes each', ...TABLES.map((table) => `\`${table}\``), 'others'],
     ...['with a key', '`answers`, bytes each'],
   ];
-  return [
-    `## Bytes on disk per observation, ${numberText(instanceCount, 0)} instances`,
-    tableOf(head, rows),
-  ].join('\n\n');
+  return ['## Bytes on disk per observation', DISK_NOTE, tableOf(head, rows)].join('\n\n');
 }

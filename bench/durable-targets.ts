@@ -1,17 +1,10 @@
 import type { Round } from '#bench/closed-rounds';
+import type { TargetRow } from '#bench/report-table';
 import type { Label } from '#bench/servers';
 import { numberText, type Spread, spreadOf, spreadText } from '#bench/statistics';
 import type { ClosedResult, CpuCost } from '#bench/wrk';
 
-/** A row of the table of targets. */
-export type TargetRow = {
-  readonly what: string;
-  readonly target: string;
-  readonly reached: string;
-  readonly isMet: boolean;
-};
-
-/** A ratio of two throughputs. */
+/** A throughput and what it is divided by. */
 type Compared = { readonly ours: Label; readonly theirs: Label; readonly connections: number };
 
 /** Minimum ratios. Source: the project's targets. */

@@ -7,6 +7,25 @@ export function tableOf(head: readonly string[], rows: readonly (readonly string
   return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n');
 }
 
+/** A figure and its target. */
+export type TargetRow = {
+  readonly what: string;
+  readonly target: string;
+  readonly reached: string;
+  /** True without a target. */
+  readonly isMet: boolean;
+};
+
+/** A table of figures that marks each missed target. */
+export function targetTable(rows: readonly TargetRow[]): string {
+  const cells = rows.map(({ what, target, reached, isMet }) => [
+    what,
+    target,
+    isMet ? reached : `${reached}, ${verdict(isMet)}`,
+  ]);
+  return tableOf(['', 'target', 'reached'], cells);
+}
+
 /** The command and the circumstances of a run, in one paragraph. */
 export function runFacts(
   command: string,

@@ -2,7 +2,7 @@ import type { Circumstance } from '#bench/machine';
 import type { FileLook } from '#bench/one-file/file-watch';
 import type { OneFileFindings } from '#bench/one-file/measure';
 import { reportSection } from '#bench/report-page';
-import { tableOf, verdict } from '#bench/report-table';
+import { tableOf, targetTable } from '#bench/report-table';
 import { latenciesOf, pageFigure } from '#bench/scale/latencies';
 import { atMost, figure, type ScaleFigure } from '#bench/scale/scale-part';
 import { mebibytes, numberText, spreadOf, spreadText } from '#bench/statistics';
@@ -24,18 +24,11 @@ export function oneFileReport(
     '1 % has 280. The storage ports wrote this data, as checkpoints do.';
   const heading = { title: 'One large file', about, command, circumstances };
   const tables = [
-    figuresTable([...ofStarts(found), ...ofPages(found), ...ofBytes(found), ...ofMemory(found)]),
+    targetTable([...ofStarts(found), ...ofPages(found), ...ofBytes(found), ...ofMemory(found)]),
     tablesOf(found),
     journalOf(found),
   ];
   return `${reportSection(heading, tables)}\n`;
-}
-
-function figuresTable(figures: readonly ScaleFigure[]): string {
-  const rows = figures.map(({ what, target, reached, isMet }) => {
-    return [what, target, reached, target === '' ? '' : verdict(isMet)];
-  });
-  return tableOf(['', 'target', 'reached', ''], rows);
 }
 
 function ofStarts(found: OneFileFindings): ScaleFigure[] {
@@ -67,8 +60,8 @@ function ofPages({ load, sizes, listings }: OneFileFindings): ScaleFigure[] {
     pageFigure('history page, in memory', load.warm),
     pageFigure('history page from row 150 on, from chunks', load.deep),
     figure(
-      `observations meanwhile, ${numberText(sizes.rate, 0)}/s, p50 and p99`,
-      `${numberText(p50, 1)} and ${numberText(p99, 1)} ms`,
+      `observations meanwhile, ${numberText(sizes.rate, 0)}/s, p50, p99`,
+      `${numberText(p50, 1)}, ${numberText(p99, 1)} ms`,
     ),
     figure(`first page of the list of ${listed} instances`, first),
     figure('the same page again', next),
@@ -113,8 +106,8 @@ function tablesOf({ bytesByTable, sizes, observations }: OneFileFindings): strin
       numberText(bytes / observations, 1),
     ]);
   const note =
-    'Pages of each table and its indexes, after the load and an orderly stop. `heads` holds the ' +
-    'newest history rows.';
+    'Each table with its indexes, after the load and an orderly stop. `heads` holds the newest ' +
+    'history rows.';
   const head = ['', 'size', 'bytes per instance', 'bytes per observation'];
   return `### Tables\n\n${note}\n\n${tableOf(head, rows)}`;
 }

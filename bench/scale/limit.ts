@@ -125,7 +125,7 @@ function othersFigures(what: string, { times, failed }: Observed): ScaleFigure[]
   const failedPercent = (100 * failed) / (times.length + failed);
   return [
     {
-      what: `${what}, p50 / p99 / longest`,
+      what: `${what}, p50, p99, longest`,
       target: `p99 ≤ ${OTHERS_P99_MS_MAX} ms`,
       reached: `${latenciesText(latencies)} ms`,
       isMet: latencies.p99 <= OTHERS_P99_MS_MAX,

@@ -7,7 +7,7 @@
 import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { keepSection, SCALE_PAGE } from '#bench/report-page';
-import { tableOf, verdict } from '#bench/report-table';
+import { tableOf, targetTable } from '#bench/report-table';
 import { accounts } from '#bench/scale/accounts';
 import { file } from '#bench/scale/file';
 import { growth } from '#bench/scale/growth';
@@ -62,18 +62,22 @@ if (values.quick) print(`a quick run: ${SCALE_PAGE.file} stays as it is`);
 process.exitCode = isAllMet || values.quick ? 0 : 1;
 
 function sectionOf(
-  { name, title, columns }: ScalePart,
+  { name, title, about, columns }: ScalePart,
   figures: readonly ScaleFigure[],
   minutes: number,
 ): string {
-  const rows = figures.map(({ what, target, reached, isMet, cells }) => [
-    what,
-    ...(cells ?? [target, reached, target === '' ? '' : verdict(isMet)]),
-  ]);
+  const table =
+    columns === undefined
+      ? targetTable(figures)
+      : tableOf(
+          ['', ...columns],
+          figures.map(({ what, cells = [] }) => [what, ...cells]),
+        );
   return [
     `## ${title}\n`,
+    ...(about === undefined ? [] : [`${about}\n`]),
     `\`--only ${name}\`, ${new Date().toISOString().slice(0, 10)}, commit ${checkoutCommit()}, ${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.version}, ${minutes.toFixed(0)} min\n`,
-    tableOf(['', ...(columns ?? ['target', 'reached', ''])], rows),
+    table,
     '',
   ].join('\n');
 }

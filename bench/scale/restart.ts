@@ -137,7 +137,7 @@ function figuresOf(when: string, { readyMs, firstMs, answersMs }: Start): ScaleF
     figure(`${when}: start to first answer`, `${firstMs.toFixed(0)} ms`),
     atMost(`${when}: ready to first answer`, firstMs - readyMs, FIRST_MS_MAX, 'ms'),
     {
-      what: `${when}: ${answersMs.length} other instances, p50 / p99 / longest`,
+      what: `${when}: ${answersMs.length} other instances, p50, p99, longest`,
       target: `longest ≤ ${LONGEST_MS_MAX.toLocaleString('en')} ms`,
       reached: `${latenciesText(latencies)} ms`,
       isMet: latencies.longest <= LONGEST_MS_MAX,

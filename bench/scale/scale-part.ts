@@ -23,7 +23,9 @@ export type ScalePart = {
   /** Name for `--only`. */
   readonly name: string;
   readonly title: string;
-  /** Columns of the table, instead of target, reached value and verdict. */
+  /** How to read the table; none if the rows say so. */
+  readonly about?: string;
+  /** Columns of the table, instead of target and reached value. */
   readonly columns?: readonly string[];
   readonly measure: (run: ScaleRun) => Promise<readonly ScaleFigure[]>;
 };

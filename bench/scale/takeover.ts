@@ -189,8 +189,8 @@ function figuresOf({ records, answeredMsMax }: Tail, rounds: readonly Round[]): 
     ),
     figure(`${name}: every shard owned`, `${spread((round) => round.ownedMs)} ms`),
     figure(
-      `${name}: shard answers, p50 / p99`,
-      `${spread((round) => latency(round).p50)} / ${spread((round) => latency(round).p99)} ms`,
+      `${name}: shard answers, p50, p99`,
+      `${spread((round) => latency(round).p50)}, ${spread((round) => latency(round).p99)} ms`,
     ),
     { ...wanted, reached: `${spread((round) => latency(round).longest)} ms` },
     figure(`${name}: longest wait at other engines`, `${spread((round) => round.bystanderMs)} ms`),
