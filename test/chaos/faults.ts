@@ -67,7 +67,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'kill-limiters',
-    title: 'kill -9 of every limiter at once',
+    title: 'kill -9 of every limiter',
     isTimed: true,
     async run(scene) {
       await withoutEveryLimiter(scene);
@@ -138,7 +138,7 @@ export const FAULTS: readonly Fault[] = [
   }),
   {
     name: 'rolling-restart',
-    title: 'rolling restart of all limiters, engines and edges',
+    title: 'rolling restart of all processes',
     isCompared: true,
     async run(scene) {
       for (const name of (['limiter', 'engine', 'edge'] as const).flatMap((kind) =>

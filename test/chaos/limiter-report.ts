@@ -2,60 +2,77 @@ import type { Usage } from '#test/chaos/account-usage';
 import type { ChaosResult } from '#test/chaos/chaos-run';
 import { type LimiterOutage, outageFigures, refusalTimes } from '#test/chaos/limiter-outage';
 
-/** Refusals during limiter outages, in Markdown; empty without such a fault. */
-export function limiterLines({ log: { calls }, outages }: ChaosResult): string[] {
+/** Refusals while limiters were down, as blocks in Markdown; none without such a fault. */
+export function limiterLines(result: ChaosResult): string[] {
+  const { log, outages, disturbances } = result;
   if (outages.length === 0) return [];
-  const lines = outages.map((outage) =>
-    outage.cyclesMeanwhile === undefined
-      ? oneGone(calls, outage)
-      : everyoneGone(calls, outage, outage.cyclesMeanwhile),
-  );
+  const rows = outages.map((outage) => {
+    const fault = disturbances.find(({ fromMs }) => fromMs === outage.fromMs)?.text;
+    const cells = outage.cyclesMeanwhile === undefined ? oneGone : everyoneGone;
+    return `| ${fault ?? outage.limiters.join(' and ')} | ${cells(log.calls, outage).join(' | ')} |`;
+  });
+  const table = [
+    '| Calls without idempotency key | Refused, own accounts | Until | Longest wait | Refused, others |',
+    '|---|---:|---:|---:|---:|',
+    ...rows,
+  ].join('\n');
+  const sentences = outages.flatMap((outage) => everyoneText(log.calls, outage));
+  return [table, ...sentences];
+}
+
+type Calls = ChaosResult['log']['calls'];
+
+function oneGone(calls: Calls, outage: LimiterOutage): string[] {
+  const own = outageFigures(calls, outage, 'own');
+  const others = outageFigures(calls, outage, 'others');
   return [
-    'Calls without an idempotency key while a limiter was down, paused or leaving:',
-    '',
-    ...lines,
-    '',
+    `${own.refused} of ${own.calls}`,
+    `${Math.round(own.refusedUntilMs)} ms`,
+    `${Math.round(refusalTimes(calls, outage).longest)} ms`,
+    `${others.refused} of ${others.calls}`,
   ];
 }
 
-function oneGone(calls: ChaosResult['log']['calls'], outage: LimiterOutage): string {
-  const own = outageFigures(calls, outage, 'own');
-  const others = outageFigures(calls, outage, 'others');
-  const { longest } = refusalTimes(calls, outage);
-  return (
-    `- ${outage.limiters}: refusals of its ${outage.accounts.size} accounts ended after ` +
-    `${Math.round(own.refusedUntilMs)} ms (${own.refused} of ${own.calls} calls, longest wait ` +
-    `${Math.round(longest)} ms);\n  of other accounts, ${others.refused} of ${others.calls} calls were refused.`
-  );
-}
-
-function everyoneGone(
-  calls: ChaosResult['log']['calls'],
-  outage: LimiterOutage,
-  cyclesMeanwhile: number,
-): string {
+function everyoneGone(calls: Calls, outage: LimiterOutage): string[] {
   const { accounts, fromMs, backMs, toMs } = outage;
   const meanwhile = outageFigures(calls, { accounts, fromMs, toMs: backMs }, 'own');
   const after = outageFigures(calls, { accounts, fromMs: backMs, toMs }, 'own');
-  const [p50, p99, longest] = Object.values(refusalTimes(calls, outage)).map(Math.round);
-  return (
-    `- ${outage.limiters.join(' and ')} for ${Math.round(backMs - fromMs)} ms: ` +
-    `${meanwhile.refused} of ${meanwhile.calls} calls refused, after ${p50} ms (p50), ${p99} ms (p99), ` +
-    `${longest} ms (longest).\n  Engines applied ${cyclesMeanwhile} observations. The last refusal came ` +
-    `${Math.round(after.refusedUntilMs)} ms after the first limiter started again.`
-  );
+  return [
+    `${meanwhile.refused} of ${meanwhile.calls}`,
+    `${Math.round(after.refusedUntilMs)} ms after restart`,
+    `${Math.round(refusalTimes(calls, outage).longest)} ms`,
+    '-',
+  ];
 }
 
-/** Total committed and charged cycles of all accounts, in Markdown. */
-export function chargeLines({ usages, check }: ChaosResult): string[] {
+/** None if a limiter was left. */
+function everyoneText(calls: Calls, outage: LimiterOutage): string[] {
+  const { fromMs, backMs, cyclesMeanwhile } = outage;
+  if (cyclesMeanwhile === undefined) return [];
+  const { p50, p99 } = refusalTimes(calls, outage);
+  return [
+    `Without any limiter for ${Math.round(backMs - fromMs)} ms, engines applied ${cyclesMeanwhile} observations; ` +
+      `refusals took ${Math.round(p50)} ms (p50), ${Math.round(p99)} ms (p99).`,
+  ];
+}
+
+/** Cycles of all accounts together. */
+type Charges = {
+  readonly committed: number;
+  readonly charged: number;
+  /** Charged without use, at most: lost in crashes of limiters, and expired with a reservation. */
+  readonly lost: number;
+  readonly expired: number;
+};
+
+/** Committed and charged cycles of a phase. */
+export function chargesOf({ usages, check }: ChaosResult): Charges {
   const sumOf = (read: (usage: Usage) => number) =>
     usages.reduce((sum, usage) => sum + read(usage), 0);
-  const committed = sumOf(({ account_id }) => check.committed.get(account_id) ?? 0);
-  const charged = sumOf(({ cycles_used }) => cycles_used);
-  const lost = sumOf(({ cycles_lost }) => cycles_lost);
-  const expired = sumOf(({ cycles_expired }) => cycles_expired);
-  return [
-    `Committed cycles: ${committed}; charged: ${charged}. Limiter crashes explain at most ${lost} of the difference, expired`,
-    `reservations at most ${expired}.`,
-  ];
+  return {
+    committed: sumOf(({ account_id }) => check.committed.get(account_id) ?? 0),
+    charged: sumOf(({ cycles_used }) => cycles_used),
+    lost: sumOf(({ cycles_lost }) => cycles_lost),
+    expired: sumOf(({ cycles_expired }) => cycles_expired),
+  };
 }

@@ -7,9 +7,9 @@ import { stopRecordedServer } from '#deploy/local/server-record';
 import { runChaos } from '#test/chaos/chaos-run';
 import { FAULTS } from '#test/chaos/faults';
 import { type Phase, phasesOf } from '#test/chaos/phases';
-import { quotaText } from '#test/chaos/quota-report';
+import { quotaPart } from '#test/chaos/quota-report';
 import { QUOTA_DEMAND, runQuota } from '#test/chaos/quota-run';
-import { headText, phaseText } from '#test/chaos/report';
+import { headText, phasePart, type ReportPart, reportText } from '#test/chaos/report';
 import { secondsOf } from '#test/chaos/timeline';
 import { timelinePicture } from '#test/chaos/timeline-picture';
 
@@ -46,9 +46,6 @@ const QUOTA_TITLE = 'a quota of 100,000 cycles, its limiter killed ten times (6 
 const THREE_NODES = 'three-nodes';
 const THREE_NODES_TITLE = 'all of those that take three Cassandra nodes (8 min)';
 
-/** A part of the report, and its number of findings. */
-type Part = { readonly text: string; readonly findings: number };
-
 const startedMs = performance.now();
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
@@ -77,13 +74,15 @@ async function run(): Promise<number> {
   const target = isWhole ? 'docs' : folder;
   await mkdir(target, { recursive: true });
   const file = join(target, 'chaos.md');
-  let report = headText();
-  let findings = 0;
-  const add = async (part: Part): Promise<void> => {
-    report += `\n${part.text}`;
-    findings += part.findings;
-    // Write after each part, in case the next one fails.
-    await writeFile(file, report);
+  const head = headText({
+    callsPerSecond: Number(values.rate),
+    warmS: Number(values.warm),
+  });
+  const parts: ReportPart[] = [];
+  const add = async (part: ReportPart): Promise<void> => {
+    parts.push(part);
+    // Each as soon as it is known: the next part may fail.
+    await writeFile(file, reportText(head, parts));
     console.log(`\n${part.text}`);
   };
   for (const phase of phasesOf(isWhole ? undefined : names)) {
@@ -91,7 +90,7 @@ async function run(): Promise<number> {
   }
   if (names.includes(QUOTA)) await add(await useUpQuota());
   console.log(`written to ${file}; logs in ${folder}`);
-  return findings > 0 ? 1 : 0;
+  return parts.some(({ findings }) => findings.count > 0) ? 1 : 0;
 }
 
 function partsOf(name: string): string[] {
@@ -110,8 +109,8 @@ async function clear(folder: string): Promise<void> {
   await rm(join(folder, 'quota'), { recursive: true, force: true });
 }
 
-/** Injects the faults of a phase into a cluster under load and draws the timeline. */
-async function disturb(phase: Phase, target: string): Promise<Part> {
+/** Does the faults of a phase to a cluster under load, and draws what came of it. */
+async function disturb(phase: Phase, target: string): Promise<ReportPart> {
   const { name, faults, limiterTimeoutMs, cassandraNodes } = phase;
   print(phase.title);
   const result = await runChaos({
@@ -128,16 +127,15 @@ async function disturb(phase: Phase, target: string): Promise<Part> {
     seed: Number(values.seed),
     print,
   });
-  const { log, disturbances, check, fromMs, toMs } = result;
+  const { log, disturbances, fromMs, toMs } = result;
   const picture = timelinePicture(secondsOf(log.calls, fromMs, toMs), disturbances, fromMs);
   await writeFile(join(target, `${name}.svg`), picture);
-  return { text: phaseText(result, phase, `${name}.svg`), findings: check.findings.count };
+  return phasePart(result, phase, `${name}.svg`);
 }
 
-async function useUpQuota(): Promise<Part> {
+async function useUpQuota(): Promise<ReportPart> {
   const place = { folder: values.folder, ports: Number(values.port), print };
-  const result = await runQuota(place, QUOTA_DEMAND);
-  return { text: quotaText(result), findings: result.check.findings.count };
+  return quotaPart(await runQuota(place, QUOTA_DEMAND));
 }
 
 function print(line: string): void {

@@ -35,7 +35,7 @@ function timesOf(kind: Kind): Times {
  */
 export const MANIFEST_RESTART: Fault = {
   name: 'restart-by-manifests',
-  title: 'rolling restart with the waits of the Kubernetes manifests',
+  title: 'rolling restart by the manifests',
   errorShareMax: 0,
   async run(scene) {
     for (const kind of ['limiter', 'engine', 'edge'] as const) {

@@ -7,6 +7,8 @@ import { ONE_AWAY_SHARE_MAX } from '#test/chaos/three-node-faults';
 export type Phase = {
   /** Name of its folder and picture. */
   readonly name: string;
+  /** Of its column in the table of runs. */
+  readonly run: string;
   readonly title: string;
   /** Limiter timeout or other special setting, for the report. */
   readonly about: string;
@@ -19,27 +21,28 @@ export type Phase = {
 
 const USUAL = {
   name: 'chaos',
+  run: 'timeout 1 s',
   title: 'One Cassandra node, limiter timeout of 1 s',
   about:
-    'Edges wait 1 s for a limiter, as in `make cluster`: all processes share the cores of one machine, so a healthy\n' +
-    'limiter can answer late.',
+    'Edges wait 1 s for a limiter, as in `make cluster`, because all processes share the cores of a machine.',
 };
 
 const STRICT = {
   name: 'chaos-strict',
+  run: 'timeout 100 ms',
   title: 'One Cassandra node, limiter timeout of 100 ms',
   about:
-    'Edges refuse a call if the limiter does not answer within 100 ms, as in production. Here the limiter has no cores\n' +
-    'of its own, so a starting process also causes refusals.',
+    'Edges refuse after 100 ms, as in production. Limiters share cores, so starting processes also cause refusals.',
   limiterTimeoutMs: LIMITER_TIMEOUT_MS,
 };
 
 const REPLICATED = {
   name: 'chaos-three-nodes',
+  run: 'three nodes',
   title: 'Three Cassandra nodes',
   about:
-    'Each node has a copy of all data (`make cluster CASSANDRA=3`), and two nodes are a majority. With one node down, at\n' +
-    `most ${100 * ONE_AWAY_SHARE_MAX} % of the calls may fail. With two nodes down, no change may be acknowledged.`,
+    'Each node has all data (`make cluster CASSANDRA=3`); two are a majority. With a node down, at most ' +
+    `${100 * ONE_AWAY_SHARE_MAX} % of the calls may fail. With two nodes down, no change may be acknowledged.`,
   cassandraNodes: 3,
 } as const;
 

@@ -1,38 +1,24 @@
 import { percent } from '#test/chaos/check-quota';
 import type { QuotaResult } from '#test/chaos/quota-run';
-import { resultLines } from '#test/chaos/report';
+import type { ReportPart } from '#test/chaos/report';
 
-/** Report section of a quota run, in Markdown. */
-export function quotaText(result: QuotaResult): string {
+/** Result of a quota run while its limiter is killed. */
+export function quotaPart(result: QuotaResult): ReportPart {
   const { demand, committed, acknowledged, usage, check, log } = result;
-  const { quota, clients, cyclesPerCall, cyclesPerSecond, cyclesWanted, kills, shareMin } = demand;
-  const { findings, calls } = check;
+  const { quota, clients, cyclesPerCall, cyclesPerSecond, cyclesWanted, shareMin } = demand;
   const again = log.calls.filter(({ tries }) => tries > 1);
   const longestMs = Math.max(0, ...again.map(({ startMs, endMs }) => endMs - startMs));
-  const lines = [
+  const blocks = [
     '## Quota while its limiter is killed',
-    '',
-    `${clients} clients request ${cyclesWanted} cycles of one account with a quota of ${quota}: ${cyclesPerSecond} a second in all, ${cyclesPerCall} per`,
-    `call. The limiter that owns the account is killed with \`kill -9\` ${kills} times before the quota is used up. The account`,
-    `must never get more than the quota, and at least ${percent(shareMin)} of it.`,
-    '',
-    ...resultLines(findings),
-    '',
-    '| Measure | Value |',
-    '|---|---:|',
-    `| cycles acknowledged | ${acknowledged} |`,
-    `| cycles in history | ${committed} (${percent(committed / quota)} of the quota) |`,
-    `| cycles charged | ${usage.cycles_used} |`,
-    `| charged and lost in crashes, at most | ${usage.cycles_lost} |`,
-    `| charged and expired unsettled, at most | ${usage.cycles_expired} |`,
-    `| cycles acknowledged a second, until the quota was used up | ${usedPerSecond(result)} |`,
-    `| kills of the limiter until then | ${result.kills} |`,
-    `| clients that got the refusal of a used-up quota | ${result.refusedClients} of ${clients} |`,
-    `| calls of unknown outcome | ${calls.unknown} |`,
-    `| calls refused temporarily and sent again | ${again.length} |`,
-    `| longest of these | ${(longestMs / 1_000).toFixed(1)} s |`,
+    `${clients} clients request ${cyclesWanted} cycles from an account with a quota of ${quota}: ${cyclesPerSecond} a second, ` +
+      `${cyclesPerCall} per call. Meanwhile its limiter was killed ${result.kills} times. The account must get at most the ` +
+      `quota, and at least ${percent(shareMin)}.`,
+    `Cycles: ${usage.cycles_used} charged, ${committed} in history (${percent(committed / quota)}), ${acknowledged} acknowledged, ` +
+      `${usedPerSecond(result)} a second. Crashes lost at most ${usage.cycles_lost}, expiry ${usage.cycles_expired}. The refusal of a ` +
+      `used-up quota reached ${result.refusedClients} of ${clients} clients; ${check.calls.unknown} outcomes are unknown. ` +
+      `${again.length} calls were refused temporarily and sent again, for at most ${(longestMs / 1_000).toFixed(1)} s.`,
   ];
-  return `${lines.join('\n')}\n`;
+  return { name: 'quota', findings: check.findings, text: `${blocks.join('\n\n')}\n` };
 }
 
 /** If the quota was never exhausted, the end of the run counts. */

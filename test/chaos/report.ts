@@ -5,7 +5,7 @@ import type { ChaosResult } from '#test/chaos/chaos-run';
 import { percent } from '#test/chaos/check-quota';
 import type { Fault } from '#test/chaos/fault';
 import type { Findings } from '#test/chaos/findings';
-import { chargeLines, limiterLines } from '#test/chaos/limiter-report';
+import { chargesOf, limiterLines } from '#test/chaos/limiter-report';
 import type { Phase } from '#test/chaos/phases';
 import { storeOutageLines } from '#test/chaos/store-outage';
 import {
@@ -18,15 +18,38 @@ import {
   timeOf,
 } from '#test/chaos/timeline';
 
-/** Head of the report, in Markdown. Create before the report is written. */
-export function headText(): string {
+/** A section of the report, and its share of the summary above all sections. */
+export type ReportPart = {
+  /** Name in the table of runs and in the list of findings. */
+  readonly name: string;
+  /** A cell for each of `RUN_ROWS`; none if the part is in no table. */
+  readonly cells?: readonly string[];
+  readonly findings: Findings;
+  /** The section in Markdown. */
+  readonly text: string;
+};
+
+/** Rows of the table of runs. */
+const RUN_ROWS = [
+  ...['Seconds', 'Calls (unsent)', 'Acknowledged', 'Throttled', 'Refused', 'Unknown outcome'],
+  ...['Cycles committed', 'Cycles charged', 'Lost in crashes, at most', 'Expired, at most'],
+  'Load average',
+] as const;
+
+/** Columns of a line of the report. */
+const LINE_MAX = 120;
+
+/** Facts of the head that the load decides. */
+type Load = { readonly callsPerSecond: number; readonly warmS: number };
+
+/** The head of the report. Call this before the report is written, which changes the checkout. */
+export function headText({ callsPerSecond, warmS }: Load): string {
   const [cpu] = cpus();
   const machine = `${cpus().length} × ${cpu?.model ?? '?'}, ${Math.round(totalmem() / 2 ** 30)} GiB`;
   return `# Chaos test
 
-This page shows what callers meet while parts of a cluster fail under load. \`make chaos\` runs 2 edges, 2 limiters,
-3 engines, NATS and Cassandra on one machine with the default \`SERVICE_NODE_DIRECT=true\`. After the load,
-\`make chaos\` stops everything and checks the stores:
+See what callers meet while parts of a cluster fail under load. \`make chaos\` runs 2 edges, 2 limiters, 3 engines, NATS
+and Cassandra on one machine with the default \`SERVICE_NODE_DIRECT=true\`, then checks the stores:
 
 - Every acknowledged call is stored once, with the answered state.
 - Every account is charged for its committed cycles; only crashes and expired reservations may add to them.
@@ -37,106 +60,154 @@ This page shows what callers meet while parts of a cluster fail under load. \`ma
 | Command | \`make chaos\` |
 | Commit | ${checkoutCommit()} |
 | Machine | ${machine} |
-
-The tables count calls that were due from the start of a fault until ${AFTERMATH_MS / 1_000} s after its end. Latency runs from the due
-time to the acknowledgement, with retries of the caller. "Errors after" is the time from the end of a fault until the
-last failed call was due.
+| Load | ${callsPerSecond} calls a second, the first ${warmS} s without faults |
 `;
 }
 
-/** Report of a phase in Markdown; `picture` is the file of its timeline. */
-export function phaseText(
+/** The whole report so far, in Markdown. */
+export function reportText(head: string, parts: readonly ReportPart[]): string {
+  const blocks = [
+    head,
+    ...runTable(parts),
+    findingLines(parts),
+    `The tables count calls due from a fault's start until ${AFTERMATH_MS / 1_000} s after its end. Latency (p99) includes retries.`,
+    ...parts.map(({ text }) => text),
+  ];
+  return `${blocks.map((block) => wrapped(block.trim())).join('\n\n')}\n`;
+}
+
+function runTable(parts: readonly ReportPart[]): string[] {
+  const runs = parts.filter(({ cells }) => cells !== undefined);
+  if (runs.length === 0) return [];
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  const rows = RUN_ROWS.map((row, index) =>
+    line([row, ...runs.map(({ cells }) => cells?.[index] ?? '')]),
+  );
+  const head = line(['Run', ...runs.map(({ name }) => name)]);
+  return [[head, `|---|${'---:|'.repeat(runs.length)}`, ...rows].join('\n')];
+}
+
+function findingLines(parts: readonly ReportPart[]): string {
+  const count = parts.reduce((sum, { findings }) => sum + findings.count, 0);
+  if (count === 0) return '**No findings.**';
+  const lines = parts.flatMap(({ name, findings }) =>
+    findings.lines.map((line) => `- ${name}: ${line}`),
+  );
+  return [`**Findings: ${count}.** All other checks passed.`, '', ...lines].join('\n');
+}
+
+/** Breaks long lines of text and of lists, but not of tables. */
+function wrapped(text: string): string {
+  return text
+    .split('\n')
+    .flatMap((line) => (/^[|!#]/.test(line) ? line : brokenLine(line)))
+    .join('\n');
+}
+
+function brokenLine(line: string): string[] {
+  const indent = line.startsWith('- ') ? '  ' : '';
+  const lines: string[] = [];
+  let rest = line;
+  while (rest.length > LINE_MAX) {
+    const end = rest.lastIndexOf(' ', LINE_MAX);
+    if (end <= indent.length) break;
+    lines.push(rest.slice(0, end));
+    rest = `${indent}${rest.slice(end + 1)}`;
+  }
+  return [...lines, rest];
+}
+
+/** Result of a phase; `picture` is the file name of its timeline. */
+export function phasePart(
   result: ChaosResult,
-  { title, about, faults }: Phase,
+  { run, title, about, faults }: Phase,
   picture: string,
-): string {
-  const { check, log, fromMs, toMs, unsent, disturbances } = result;
-  const { findings, calls } = check;
-  const seconds = Math.round((toMs - fromMs) / 1_000);
-  const quietS = Math.round(((disturbances[0]?.fromMs ?? toMs) - fromMs) / 1_000);
-  const rate = Math.round(log.calls.length / seconds);
-  const load = loadavg()[1]?.toFixed(1);
-  const lines = [
+): ReportPart {
+  const { check, log, disturbances, storeOutages } = result;
+  const blocks = [
     `## ${title}`,
-    '',
     about,
-    '',
-    ...resultLines(findings),
-    '',
     `![Throughput, errors, latency and faults over time](${picture})`,
-    '',
-    `${rate} calls a second for ${seconds} s, the first ${quietS} s without faults; 5-minute load average ${load}. Of ${log.calls.length} calls,`,
-    `${calls.acknowledged + calls.superseded} were acknowledged, ${calls.throttled} throttled, ${calls.refused} refused, ${calls.unknown} have an unknown outcome; ${unsent} due calls were`,
-    'not sent.',
-    ...chargeLines(result),
-    ...answerLines(result),
-    '',
-    ...faultTable(result, faults),
-    '',
-    ...storeOutageLines(log.calls, result.storeOutages),
+    ...(disturbances.length === 0
+      ? ['No fault was requested.']
+      : [faultTable(result, faults), failedText(result, faults)]),
+    ...storeOutageLines(log.calls, storeOutages),
     ...limiterLines(result),
-    ...(disturbances.length === 0 ? ['No fault was requested.'] : []),
   ];
-  return `${lines.join('\n').trimEnd()}\n`;
+  const text = `${blocks.join('\n\n')}\n`;
+  return { name: run, cells: runCells(result), findings: check.findings, text };
 }
 
-/** Findings of a check, one line each. */
-export function resultLines({ count, lines }: Findings): string[] {
-  if (count === 0) return ['**No findings.**'];
+/** In the order of `RUN_ROWS`. */
+function runCells(result: ChaosResult): string[] {
+  const { check, log, fromMs, toMs, unsent } = result;
+  const { acknowledged, superseded, throttled, refused, unknown } = check.calls;
+  const { committed, charged, lost, expired } = chargesOf(result);
   return [
-    `**Findings: ${count}.** Checks that are not listed passed.`,
-    '',
-    ...lines.map((line) => `- ${line}`),
+    `${Math.round((toMs - fromMs) / 1_000)}`,
+    `${log.calls.length} (${unsent})`,
+    `${acknowledged + superseded}`,
+    ...[throttled, refused, unknown, committed, charged, lost, expired].map(String),
+    `${loadavg()[1]?.toFixed(1)}`,
   ];
 }
 
-function faultTable({ log, disturbances }: ChaosResult, faults: readonly Fault[]): string[] {
+function faultTable({ log, disturbances }: ChaosResult, faults: readonly Fault[]): string {
   const rows = faults.flatMap(({ name, title }) => {
     const time = timeOf(name, disturbances, log.calls);
     if (time === undefined) return [];
-    const { overMs, calls } = time;
-    const latencies = calls
+    const latencies = time.calls
       .filter(({ outcome }) => outcome.kind === 'acknowledged')
       .map(({ dueMs, endMs }) => endMs - dueMs);
-    const failedMs = failedAfterMs(log.calls, overMs, overMs + AFTERMATH_MS);
     const p99 = milliseconds(quantile(latencies, 0.99));
-    return `| ${title} | ${failedText(calls)} | ${p99} | ${milliseconds(failedMs)} |`;
+    return `| ${title} | ${failedShare(time.calls)} | ${p99} |`;
   });
-  return [
-    '| Fault | Failed calls | p99 | Errors after |',
-    '|---|---:|---:|---:|',
-    ...rows,
-    ...servedLines(disturbances, faults),
-  ];
+  return ['| Fault | Failed calls | p99 |', '|---|---:|---:|', ...rows].join('\n');
 }
 
-function failedText(calls: readonly Call[]): string {
+function failedShare(calls: readonly Call[]): string {
   const failed = calls.filter(isError).length;
   return failed === 0 ? '0' : `${failed} (${percent(errorShareOf(calls))})`;
 }
 
-/** Times until every shard was served after faults that moved shards. */
-function servedLines(disturbances: readonly Disturbance[], faults: readonly Fault[]): string[] {
-  const times = faults.flatMap(({ name, title }) => {
-    const own = disturbances.filter(({ fault }) => fault === name);
-    const served = own.flatMap(({ servedAfterMs }) => servedAfterMs ?? []);
-    return served.length === 0 ? [] : [`- ${milliseconds(Math.max(...served))} after ${title}`];
+/** Answers of failed calls, how soon failures ended, and when shards were served again. */
+function failedText(result: ChaosResult, faults: readonly Fault[]): string {
+  const { log, disturbances } = result;
+  const answers = answersOf(log.calls);
+  const lateMs = faults.map(({ name }) => {
+    const overMs = timeOf(name, disturbances, log.calls)?.overMs;
+    return overMs === undefined ? 0 : failedAfterMs(log.calls, overMs, overMs + AFTERMATH_MS);
   });
-  return times.length === 0 ? [] : ['', 'Every shard was served again:', '', ...times];
+  const served = servedTimes(disturbances, faults);
+  const sentences = [
+    ...(answers.length === 0 ? [] : [`Failed calls got ${answers.join(', ')}.`]),
+    `Failures ended at most ${milliseconds(Math.max(...lateMs))} after a fault.`,
+    ...(served.length === 0 ? [] : [`All shards were served again after ${served.join(', ')}.`]),
+  ];
+  return sentences.join(' ');
 }
 
-/** Number of failed calls per answer. */
-function answerLines({ log }: ChaosResult): string[] {
-  const errors = Map.groupBy(log.calls.filter(isError), ({ outcome }) =>
+/** When every shard was served again after faults that moved shards. */
+function servedTimes(disturbances: readonly Disturbance[], faults: readonly Fault[]): string[] {
+  return faults.flatMap(({ name, title }) => {
+    const own = disturbances.filter(({ fault }) => fault === name);
+    const served = own.flatMap(({ servedAfterMs }) => servedAfterMs ?? []);
+    return served.length === 0 ? [] : [`${milliseconds(Math.max(...served))} (${title})`];
+  });
+}
+
+/** Answers of failed calls with their number, the most frequent first. */
+function answersOf(calls: readonly Call[]): string[] {
+  const errors = Map.groupBy(calls.filter(isError), ({ outcome }) =>
     outcome.kind === 'unknown'
-      ? `unknown: ${outcome.why}`
+      ? outcome.why.replace(/^then /, 'no answer, then ')
       : outcome.kind === 'refused'
-        ? `refused: ${outcome.status} ${outcome.reason}`
+        ? `${outcome.status} ${outcome.reason}`
         : outcome.kind,
   );
-  if (errors.size === 0) return [];
-  const rows = [...errors].map(([what, calls]) => `- ${what}: ${calls.length}`);
-  return ['', 'Failed calls by answer:', '', ...rows];
+  return [...errors]
+    .toSorted(([, left], [, right]) => right.length - left.length)
+    .map(([answer, { length }]) => `\`${answer}\` (${length})`);
 }
 
 function milliseconds(ms: number): string {

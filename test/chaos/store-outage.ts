@@ -44,25 +44,23 @@ export function checkStoreOutage(
   }
 }
 
-/** Answers during outages of most Cassandra nodes, as Markdown list items. */
+/** Answers while most Cassandra nodes were down, as blocks in Markdown; none without such an outage. */
 export function storeOutageLines(
   calls: readonly Call[],
   outages: readonly StoreOutage[],
 ): string[] {
-  const items = outages.map((outage) => {
-    const { nodes, fromMs, toMs } = outage;
+  if (outages.length === 0) return [];
+  const figures = outages.map((outage) => {
     const meanwhile = callsMeanwhile(calls, outage);
-    const happened = meanwhile.filter((call) => isWrite(call) && hasHappened(call)).length;
-    const others = meanwhile.filter((call) => !isError(call)).length - happened;
-    const seconds = ((toMs - fromMs) / 1_000).toFixed(1);
-    return `- ${seconds} s without ${nodes.join(' and ')}: ${meanwhile.length} calls, ${happened} changes acknowledged, ${others} other answers`;
+    const changes = meanwhile.filter((call) => isWrite(call) && hasHappened(call)).length;
+    const answers = meanwhile.filter((call) => !isError(call)).length - changes;
+    const seconds = ((outage.toMs - outage.fromMs) / 1_000).toFixed(1);
+    return { seconds, calls: meanwhile.length, changes, answers };
   });
-  if (items.length === 0) return [];
+  const listOf = (name: keyof (typeof figures)[number]) =>
+    figures.map((each) => each[name]).join(', ');
   return [
-    'Calls that were sent and answered while two nodes were down, until the first one listened again. Other answers come',
-    'from memory under the read lease of 2 s. The rest got 503.',
-    '',
-    ...items,
-    '',
+    `Most nodes were down for ${listOf('seconds')} s. Meanwhile callers sent ${listOf('calls')} calls and got ` +
+      `${listOf('changes')} acknowledged changes, ${listOf('answers')} answers from memory (read lease), and 503 for the rest.`,
   ];
 }

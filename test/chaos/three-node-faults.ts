@@ -27,21 +27,21 @@ const CONNECT_MS_MAX = 500;
 export const THREE_NODE_FAULTS: readonly Fault[] = [
   ofOne({
     name: 'pause-store-node',
-    title: 'one Cassandra node paused for 15 s',
+    title: 'a Cassandra node paused for 15 s',
     what: 'SIGSTOP for 15 s',
     index: 2,
     act: (scene, node) => scene.pause(node, PAUSED_STORE_MS),
   }),
   ofOne({
     name: 'kill-store-node',
-    title: 'kill -9 of one Cassandra node, started again',
+    title: 'kill -9 of a Cassandra node',
     what: 'kill -9 until it answers again',
     index: 0,
     act: killStore,
   }),
   {
     name: 'kill-store-node-and-engine',
-    title: 'kill -9 of one Cassandra node, and of an engine a second later',
+    title: 'kill -9 of a Cassandra node and, 1 s later, an engine',
     isReplicated: true,
     errorShareMax: ONE_AWAY_SHARE_MAX,
     async run(scene) {
@@ -59,14 +59,14 @@ export const THREE_NODE_FAULTS: readonly Fault[] = [
   },
   ofOne({
     name: 'full-store-node',
-    title: 'disk of one Cassandra node full for 5 s, then kill -9',
+    title: 'disk of a Cassandra node full for 5 s, then kill -9',
     what: 'cannot write until it answers again',
     index: 2,
     act: fillStore,
   }),
   ofTwo({
     name: 'pause-store-nodes',
-    title: 'two Cassandra nodes paused for 15 s at once',
+    title: 'two Cassandra nodes paused for 15 s',
     what: 'SIGSTOP for 15 s',
     async act(scene, nodes) {
       const fromMs = performance.now();
@@ -79,7 +79,7 @@ export const THREE_NODE_FAULTS: readonly Fault[] = [
   }),
   ofTwo({
     name: 'kill-store-nodes',
-    title: 'kill -9 of two Cassandra nodes at once',
+    title: 'kill -9 of two Cassandra nodes',
     what: 'kill -9 until both answer again',
     act: killStores,
   }),

@@ -32,8 +32,7 @@ export function reportText(result: PowerLossResult, seconds: number): string {
   const lines = [
     '# Power-loss test of one file',
     '',
-    'This page shows whether a service on one SQLite file (`SERVICE_STORAGE=sqlite`) loses data after `kill -9` or a',
-    'power loss under load.',
+    'Check whether a service on an SQLite file (`SERVICE_STORAGE=sqlite`) loses data after `kill -9` or power loss.',
     '',
     '| | |',
     '|---|---|',
@@ -43,12 +42,12 @@ export function reportText(result: PowerLossResult, seconds: number): string {
     `| Duration | ${Math.round(seconds / 60)} min |`,
     '',
     findings.length === 0
-      ? '**No findings.** Every acknowledged call is stored once, with the answered state. Every head follows from its history.\nNo account has more than its plan.'
+      ? '**No findings.** Every acknowledged call is stored once, with the answered state. Heads follow from their histories, and\nno account exceeds its plan.'
       : `**Findings: ${findings.length}**, listed below.`,
     '',
     '## Power loss',
     '',
-    'Each image is a disk as it may be after a power loss: all synced writes, and any part of the later writes.',
+    'Each image is a possible disk after a power loss: all synced writes, and any later writes.',
     '',
     '| Added time of a sync | Calls | Images | Observations in them | Heads recomputed | Findings |',
     '|---:|---:|---:|---:|---:|---:|',
@@ -59,8 +58,8 @@ export function reportText(result: PowerLossResult, seconds: number): string {
     '',
     '## kill -9',
     '',
-    'The test checks a copy of the file after each kill, and the file itself at the end. A call is not acknowledged',
-    'while the process is down or starting, or once the quota of its account is used up.',
+    'The test checks a copy after each kill, and the file at the end. Calls stay unacknowledged while the process is down',
+    'or starting, or without quota.',
     '',
     '| Kills (during a start) | Calls | Acknowledged | Observations at the end | Heads recomputed | Findings |',
     '|---:|---:|---:|---:|---:|---:|',
@@ -70,8 +69,8 @@ export function reportText(result: PowerLossResult, seconds: number): string {
       return `| ${file.kills} (${file.inStart}) | ${all} | ${calls.acknowledged} | ${observations} | ${file.verified} | ${file.findings.length + last.count} |`;
     }),
     '',
-    `After a kill, a start took ${Math.round(readyMs.at(readyMs.length >> 1) ?? 0)} ms (p50) and at most ${Math.round(readyMs.at(-1) ?? 0)} ms until the process served, beside`,
-    `the load and the check (${readyMs.length} starts).`,
+    `A start after a kill took ${Math.round(readyMs.at(readyMs.length >> 1) ?? 0)} ms (p50) and at most ${Math.round(readyMs.at(-1) ?? 0)} ms until the process served, beside load and check (${readyMs.length}`,
+    'starts).',
     ...(findings.length === 0 ? [] : ['', '### Findings', '']),
     ...findings.slice(0, LISTED_MAX).map((line) => `- ${line}`),
   ];
