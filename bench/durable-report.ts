@@ -13,9 +13,7 @@ export function durableReport(
 ): readonly string[] {
   if (findings.length === 0) return [];
   const sections = findings.flatMap((comparison) =>
-    DURABLE_CONNECTIONS.map((connections, index) =>
-      roundsOf(comparison, connections, index === 0),
-    ),
+    DURABLE_CONNECTIONS.map((connections, index) => roundsOf(comparison, connections, index === 0)),
   );
   return [noteOf(findings, checkpointS), ...sections, diskOf(findings)];
 }

@@ -10,7 +10,7 @@ import { limiterReport, limiterTargets } from '#bench/limiter/limiter-report';
 import type { Circumstance } from '#bench/machine';
 import type { MemoryResult } from '#bench/memory';
 import type { OpenRow } from '#bench/open-rounds';
-import { runFacts, tableOf, type TargetRow, targetTable } from '#bench/report-table';
+import { runFacts, type TargetRow, tableOf, targetTable } from '#bench/report-table';
 import { BYTES_PER_MIB, numberText, spreadOf, spreadText } from '#bench/statistics';
 import { COLD_START_MS_MAX, INSTANCE_BYTES_MAX, ratiosOf } from '#bench/targets';
 
@@ -38,7 +38,12 @@ export function reportOf(findings: Findings): string {
     headOf(findings),
     targetsOf(findings),
     ...CONNECTIONS.map((connections, index) =>
-      closedOf(`Closed model, ${connections} connections`, findings.rounds, connections, index === 0),
+      closedOf(
+        `Closed model, ${connections} connections`,
+        findings.rounds,
+        connections,
+        index === 0,
+      ),
     ),
     openOf(findings.open),
     ...durableReport(findings.durable, findings.checkpointS),

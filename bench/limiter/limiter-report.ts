@@ -6,7 +6,7 @@ import {
   type DecisionRow,
   type LimiterFindings,
 } from '#bench/limiter/findings';
-import { cpuOf, tableOf, type TargetRow } from '#bench/report-table';
+import { cpuOf, type TargetRow, tableOf } from '#bench/report-table';
 import { numberText, spreadOf, spreadText } from '#bench/statistics';
 
 /** Minimum decisions per second of one limiter process. Source: the project's targets. */

@@ -32,7 +32,12 @@ export type ReportPart = {
 /** Rows of the table of runs. */
 const RUN_ROWS = [
   ...['Seconds', 'Calls (unsent)', 'Acknowledged', 'Throttled', 'Refused', 'Unknown outcome'],
-  ...['Cycles committed', 'Cycles charged', 'Lost in crashes, at most', 'Expired, at most'],
+  ...[
+    'Cycles committed',
+    'Cycles charged',
+    'Cycles lost in crashes, at most',
+    'Cycles expired, at most',
+  ],
   'Load average',
 ] as const;
 

@@ -69,7 +69,10 @@ gone('the report counts changes and reads separately', () => {
   assert.is(callsMeanwhile(calls, OUTAGE).length, 3);
   const text = storeOutageLines(calls, [OUTAGE]).join('\n');
   const counts = '3 calls and got 1 acknowledged changes, 1 answers from memory';
-  assert.ok(text.startsWith(`Most nodes were down for 10.0 s. Meanwhile callers sent ${counts}`), text);
+  assert.ok(
+    text.startsWith(`Most nodes were down for 10.0 s. Meanwhile callers sent ${counts}`),
+    text,
+  );
 });
 
 const one = suite('a fault with a limit of 0.5 % failed calls');
