@@ -22,10 +22,9 @@ export function unitCostLines(): string[] {
   );
 }
 
-/** Example loads for the page about size: a usual load, a busy fleet, and a sparse one. */
+/** Example loads for the page about size: a usual load, and many rarely observed instances. */
 const EXAMPLES: readonly Values[] = [
   { observations: '5000', instances: '1000000', 'keyed-share': '0.2' },
-  { observations: '2400000', instances: '1000000', headroom: '0.3' },
   { observations: '167000', instances: '10000000' },
 ];
 

@@ -17,21 +17,19 @@ function rowsOf(part: string): string[][] {
 
 const documented = suite('docs/interface.md');
 
-documented('has every endpoint with the properties of its record', () => {
-  const yesIf = (is: boolean) => (is ? 'yes' : '-');
-  const rows = rowsOf('4. ').filter(([number]) => /^\d+$/.test(number ?? ''));
+documented('has every endpoint with what its record says of it', () => {
+  const rows = rowsOf('4. ').filter(([name]) => /^`[A-Z]+ \//.test(name ?? ''));
   for (const endpoint of ENDPOINTS) {
     const name = `\`${endpoint.method} ${endpoint.path.replace(':id', '{id}')}\``;
-    const [, , scope, cycles, ...traits] = rows.find(([, said]) => said === name) ?? [];
+    const [, scope, cell = ''] = rows.find(([said]) => said === name) ?? [];
     assert.is(scope, endpoint.scope, name);
-    assert.is(cycles !== '0', endpoint.isBilled, name);
+    const traits = cell.split(', ');
+    assert.is(/^1 cycle/.test(cell), endpoint.isBilled, name);
     const { isKeyed, isGuarded, isTagged } = endpoint;
-    assert.equal(traits, [isKeyed, isGuarded, isTagged].map(yesIf), name);
+    const said = ['keyed', 'guarded', 'tagged'].map((trait) => traits.includes(trait));
+    assert.equal(said, [isKeyed, isGuarded, isTagged], name);
   }
-  assert.equal(
-    rows.map(([number]) => Number(number)),
-    ENDPOINTS.map((_, index) => index + 1),
-  );
+  assert.is(rows.length, ENDPOINTS.length);
 });
 
 documented('has every error code with its statuses and reasons', () => {
