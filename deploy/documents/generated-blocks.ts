@@ -33,12 +33,17 @@ export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
 ];
 
 function variableLines(): string[] {
-  const rows = describeVariables().map(({ name, fallback, meaning }) => [
-    `\`${name}\``,
-    fallback === '' ? '' : `\`${fallback}\``,
-    meaning,
-  ]);
-  return tableLines(['Variable', 'Default', 'Meaning'], rows);
+  const variables = describeVariables();
+  const names = new Set(variables.map(({ name }) => name));
+  const isSecretFile = (name: string) =>
+    names.has(name.replace(/_FILE$/, '')) && /_FILE$/.test(name);
+  const rows = variables
+    .filter(({ name }) => !isSecretFile(name))
+    .map(({ name, fallback, meaning }) => {
+      const file = names.has(`${name}_FILE`) ? ', `…_FILE`' : '';
+      return [`\`${name}${fallback === '' ? '' : `=${fallback}`}\`${file}`, meaning];
+    });
+  return tableLines(['Variable, with its default', 'Meaning'], rows);
 }
 
 function commandLines(kind: Command['kind']): string[] {
@@ -51,12 +56,11 @@ function commandLines(kind: Command['kind']): string[] {
 
 function metricLines(): string[] {
   const rows = Object.entries(METRICS).map(([name, { kind, labels, help }]) => [
-    `\`${name}\``,
+    `\`${name}${labels.length === 0 ? '' : `{${labels.join()}}`}\``,
     kind,
-    labels.map((label) => `\`${label}\``).join(', '),
     help,
   ]);
-  return tableLines(['Metric', 'Kind', 'Labels', 'Meaning'], rows);
+  return tableLines(['Metric, with its labels', 'Kind', 'Meaning'], rows);
 }
 
 function planLines(): string[] {
