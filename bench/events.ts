@@ -123,7 +123,7 @@ function rowOf(what: string, ratios: readonly Ratio[]): string[] {
   const rates = quartilesOf(ratios.map(({ rate }) => rate));
   const costs = quartilesOf(ratios.map(({ cpu }) => cpu));
   const [shown, cpu] = [rates, costs].map((three) =>
-    three.map((ratio) => numberText(ratio, 3)).join(' / '),
+    three.map((ratio) => numberText(ratio, 3)).join(', '),
   );
   return [what, `${ratios.length}`, `${shown}`, `${cpu}`, verdict(rates[1] >= RATIO_MIN)];
 }
@@ -149,7 +149,7 @@ async function measured(wrk: string, size: typeof FULL): Promise<string[]> {
     const scenes = [await sceneOf(service), await sceneOf(other)] as const;
     rows.push(rowOf('edge + limiter + engine', await ratiosOf(wrk, scenes, size)));
   }
-  const ratio = `requests/s with ${STREAMS} idle streams, ratio (25 / 50 / 75 %)`;
+  const ratio = `requests/s with ${STREAMS} idle streams, ratio`;
   const held = `${numberText(bytes.live, 0)} live, ${numberText(bytes.resident, 0)} resident`;
   return [
     tableOf(['', 'pairs', ratio, 'CPU a request, ratio', `median ≥ ${RATIO_MIN}`], rows),

@@ -11,10 +11,9 @@ export const AGAINST_PAGE: ReportPage = {
   file: 'bench/AGAINST.md',
   head: `# Costs of changes and features
 
-This page gives the cost of a code change, tracing, open event streams and the TypeScript client. Two variants take
-turns on the same machine. A pair is a run per variant, in changing order. Cells are quartiles (25 / 50 / 75 %) of the
-pairs' ratios. Each full run replaces its section.
-${NOT_MET} explains missed targets.`,
+See the cost of a code change, tracing, open event streams and the TypeScript client. Two variants take turns on the
+same machine. A pair is a run per variant, in changing order. Cells are quartiles (25, 50, 75 %) of the pairs' ratios.
+Each full run replaces its section. ${NOT_MET} explains missed targets.`,
 };
 
 /** Growth with instances, histories, accounts, engines and the size of a file. */
