@@ -12,7 +12,7 @@ export function limiterLines(result: ChaosResult): string[] {
     return `| ${fault ?? outage.limiters.join(' and ')} | ${cells(log.calls, outage).join(' | ')} |`;
   });
   const table = [
-    '| Calls without idempotency key | Refused, own accounts | Until | Longest wait | Refused, others |',
+    '| Calls without idempotency key | Refused, own accounts | Until, ms | Longest wait, ms | Refused, others |',
     '|---|---:|---:|---:|---:|',
     ...rows,
   ].join('\n');
@@ -27,8 +27,8 @@ function oneGone(calls: Calls, outage: LimiterOutage): string[] {
   const others = outageFigures(calls, outage, 'others');
   return [
     `${own.refused} of ${own.calls}`,
-    `${Math.round(own.refusedUntilMs)} ms`,
-    `${Math.round(refusalTimes(calls, outage).longest)} ms`,
+    `${Math.round(own.refusedUntilMs)}`,
+    `${Math.round(refusalTimes(calls, outage).longest)}`,
     `${others.refused} of ${others.calls}`,
   ];
 }
@@ -39,8 +39,8 @@ function everyoneGone(calls: Calls, outage: LimiterOutage): string[] {
   const after = outageFigures(calls, { accounts, fromMs: backMs, toMs }, 'own');
   return [
     `${meanwhile.refused} of ${meanwhile.calls}`,
-    `${Math.round(after.refusedUntilMs)} ms after restart`,
-    `${Math.round(refusalTimes(calls, outage).longest)} ms`,
+    `${Math.round(after.refusedUntilMs)} after restart`,
+    `${Math.round(refusalTimes(calls, outage).longest)}`,
     '-',
   ];
 }

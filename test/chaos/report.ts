@@ -164,10 +164,11 @@ function faultTable({ log, disturbances }: ChaosResult, faults: readonly Fault[]
     const latencies = time.calls
       .filter(({ outcome }) => outcome.kind === 'acknowledged')
       .map(({ dueMs, endMs }) => endMs - dueMs);
-    const p99 = milliseconds(quantile(latencies, 0.99));
-    return `| ${title} | ${failedShare(time.calls)} | ${p99} |`;
+    const p99Ms = quantile(latencies, 0.99);
+    const p99S = (p99Ms / 1_000).toFixed(p99Ms < 1_000 ? 3 : 1);
+    return `| ${title} | ${failedShare(time.calls)} | ${p99S} |`;
   });
-  return ['| Fault | Failed calls | p99 |', '|---|---:|---:|', ...rows].join('\n');
+  return ['| Fault | Failed calls | p99, s |', '|---|---:|---:|', ...rows].join('\n');
 }
 
 function failedShare(calls: readonly Call[]): string {
