@@ -9,7 +9,7 @@ const text = readFileSync('docs/threat-model.md', 'utf8');
 /** The cells of every row of a table, without its head. */
 const rows = text
   .split('\n')
-  .filter((line) => /^\| (?!#|Risk)/.test(line))
+  .filter((line) => /^\| (?!Attack|Mistake|Risk)/.test(line))
   .map((line) => line.slice(2, -2).split(' | '));
 
 /** Everything between backticks that is meant to be a path of this repository. */
@@ -37,7 +37,7 @@ model('says of every row what stops it', () => {
 });
 
 model('gives every row a name of its own, and refers to no other', () => {
-  const names = rows.map(([name = '']) => name).filter((name) => /^[A-Z]\d+$/.test(name));
+  const names = rows.flatMap(([name = '']) => /^([A-Z]\d+): /.exec(name)?.[1] ?? []);
   assert.equal(names, [...new Set(names)]);
   for (const [, references = ''] of text.matchAll(/\(((?:[A-Z]\d+(?:, )?)+)\)/g)) {
     for (const name of references.split(', ')) assert.ok(names.includes(name), name);

@@ -48,19 +48,28 @@ function variableLines(): string[] {
 
 function commandLines(kind: Command['kind']): string[] {
   const rows = COMMANDS.filter((command) => command.kind === kind).map((command) => [
-    `\`ctl ${synopsis(command)}\``,
+    `\`${synopsis(command)}\``,
     command.description,
   ]);
-  return tableLines(['Command', 'Does'], rows);
+  return tableLines(['Command of `ctl`', 'Does'], rows);
 }
 
+/** Head of the table of a kind. */
+const KIND_TITLES = {
+  counter: 'Counter, with its labels',
+  gauge: 'Gauge, with its labels',
+  histogram: 'Histogram, with its labels',
+} as const;
+
 function metricLines(): string[] {
-  const rows = Object.entries(METRICS).map(([name, { kind, labels, help }]) => [
-    `\`${name}${labels.length === 0 ? '' : `{${labels.join()}}`}\``,
-    kind,
-    help,
-  ]);
-  return tableLines(['Metric, with its labels', 'Kind', 'Meaning'], rows);
+  const byKind = Map.groupBy(Object.entries(METRICS), ([, { kind }]) => kind);
+  return [...byKind].flatMap(([kind, metrics], place) => {
+    const rows = metrics.map(([name, { labels, help }]) => [
+      `\`${name}${labels.length === 0 ? '' : `{${labels.join()}}`}\``,
+      help,
+    ]);
+    return [...(place === 0 ? [] : ['']), ...tableLines([KIND_TITLES[kind], 'Meaning'], rows)];
+  });
 }
 
 function planLines(): string[] {
