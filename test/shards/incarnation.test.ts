@@ -133,7 +133,7 @@ come('with the bus of another cluster is ignored, and its operator is notified',
   await cluster.live(10_000);
   assert.is(node.present.shards.size, 8);
   const reported = cluster.notices.filter((notice) =>
-    notice.endsWith('SERVICE_NATS_PREFIX cluster=another'),
+    notice.endsWith('for one of them cluster=another'),
   );
   assert.is(reported.length, 1);
 });

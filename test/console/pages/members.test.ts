@@ -81,7 +81,7 @@ for (const [deed, button, done] of [
     const role = page.getByRole('dialog').getByLabel('Role');
     if (done !== 'Remove') await role.selectOption('viewer');
     await page.getByRole('button', { name: done, exact: true }).click();
-    const left = page.getByRole('dialog', { name: 'Decide about what is left' });
+    const left = page.getByRole('dialog', { name: 'Check the remaining keys' });
     await left.getByText('withdrawn: friend@example.com').waitFor();
     assert.equal(await left.getByRole('listitem').allTextContents(), ['hers']);
     await left.getByRole('button', { name: 'I have read this' }).click();

@@ -24,12 +24,12 @@ const SPREAD_256 = {
 const KEYED_256 = { ...SPREAD_256, row: '(k50)' } as const;
 const BYTES_1000 = {
   source: 'bench/DURABLE.md',
-  chapter: 'Bytes on disk per observation, 1,000 instances',
+  chapter: 'Bytes on disk per observation',
   row: '(d) and (k)',
 } as const;
 const BYTES_50000 = {
   source: 'bench/DURABLE.md',
-  chapter: 'Bytes on disk per observation, 50,000 instances',
+  chapter: 'Bytes on disk per observation',
   row: '(d50) and (k50)',
 } as const;
 const GROWTH = {
@@ -72,7 +72,7 @@ export const MEASURED = {
   groupRecords256: {
     source: 'docs/scale.md',
     value: 80,
-    text: '80 records share it at 256 connections',
+    text: '29.8 records an append at 64 connections, 80 at 256',
   },
   /** Resident memory of an engine in MiB after some calls. */
   engineMiB: { ...MEMORY, value: 176, text: '| 176 | 141 |' },
