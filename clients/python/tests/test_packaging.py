@@ -131,4 +131,4 @@ def test_the_reference_is_made_of_the_docstrings(
     assert reference.main() == 0
     page = (tmp_path / "identity_engine.html").read_text("utf-8")
     assert "AsyncObservationBuffer" in page
-    assert "Deadline of this call with all its attempts, in seconds." in page
+    assert "Deadline of this call including retries, in seconds." in page
