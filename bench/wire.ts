@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { engineProtocol } from '#grpc/engine-codec';
 import type { EngineCall } from '#grpc/engine-messages';
 import { FrameClient } from '#grpc/frame-client';
-import { frameService } from '#grpc/frame-service';
+import { frameService } from '#grpc/frame-server';
 import { serveGrpc } from '#grpc/grpc-server';
 import { limiterProtocol } from '#grpc/limiter-codec';
 import type { LimiterAnswer, LimiterCall } from '#grpc/limiter-messages';

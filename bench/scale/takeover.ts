@@ -12,7 +12,7 @@ import { storeWorkBetween, storeWorkIn } from '#bench/scale/store-work';
 import { openStoredOwners, type StoredOwners, type StoredTail } from '#bench/scale/stored-owners';
 import { BYTES_PER_MIB, mebibytes, spreadOf, spreadText } from '#bench/statistics';
 import { temporaryFolder } from '#bench/temporary-folder';
-import { shardOf } from '#cluster/ring';
+import { shardOf } from '#cluster/shard-owners';
 
 const ENGINES = 3;
 const INSTANCES = 5_000;

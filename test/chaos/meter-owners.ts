@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { shardOf } from '#cluster/ring';
+import { shardOf } from '#cluster/shard-owners';
 import type { LocalCluster } from '#deploy/local/local-cluster';
 import { openClusterStores } from '#test/chaos/cluster-stores';
 

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { shardOf } from '#cluster/ring';
+import { shardOf } from '#cluster/shard-owners';
 import { type LocalCluster, openLocalCluster } from '#deploy/local/local-cluster';
 import { newAccount } from '#deploy/local/new-account';
 import { type Print, withProgress } from '#deploy/local/progress';

@@ -1,8 +1,8 @@
 import { FailureWatch } from '#cluster/failure-watch';
 import type { Membership } from '#cluster/membership';
-import { assignShards } from '#cluster/ring';
 import { type MoveReason, ShardController } from '#cluster/shard-controller';
 import type { ShardClaim, ShardHost } from '#cluster/shard-host';
+import { assignShards } from '#cluster/shard-owners';
 import type { ShardChange, ShardRow, ShardStore } from '#storage/ports/cluster';
 import { ClusterWorld, silence } from '#test/cluster/cluster-fixture';
 import { memoryShardStore } from '#test/storage/memory-shard-store';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { assignShards, nodesAfter } from '#cluster/ring';
+import { assignShards, nodesAfter } from '#cluster/shard-owners';
 import { hashText } from '#stdlib/hash-map';
 
 const nodeNames = fc.uniqueArray(fc.string({ minLength: 1, maxLength: 12 }), {

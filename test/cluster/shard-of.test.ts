@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { shardOf } from '#cluster/ring';
+import { shardOf } from '#cluster/shard-owners';
 import { hashText } from '#stdlib/hash-map';
 
 /** Computed once with the first version. A change of any row sends calls to the wrong owner. */

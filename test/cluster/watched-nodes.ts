@@ -1,5 +1,5 @@
 import { WATCHERS } from '#cluster/bounds';
-import { nodesAfter } from '#cluster/ring';
+import { nodesAfter } from '#cluster/shard-owners';
 
 /** More nodes than one node watches. */
 export const MANY = Array.from({ length: 12 }, (_, i) => `n${i}`);

@@ -6,7 +6,7 @@ import { Fault } from '#errors/fault';
 import type { EngineCommand } from '#grpc/engine-messages';
 import { LimiterNode } from '#limiter/limiter-node';
 import { inProcessPeer } from '#routing/peer';
-import { nodeMetrics } from '#shards/node-metrics';
+import { nodeMetrics } from '#shards/journal-writer';
 import { systemClock } from '#stdlib/clock';
 import { systemRandomness } from '#stdlib/randomness';
 import { memoryAccountStore, memoryKeyUseStore } from '#storage/memory/accounts';

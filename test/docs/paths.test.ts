@@ -71,11 +71,11 @@ for (const [text, isFault] of [
   ['`services/config.ts#readConfig`', false],
   ['`services/config.ts#readConfiguration`', true],
   [
-    '`cluster/ring` `buildRing`',
-    !/buildRing/.test(readFileSync('services/actor-system/cluster/ring.ts', 'utf8')),
+    '`cluster/shard-owners` `buildRing`',
+    !/buildRing/.test(readFileSync('services/actor-system/cluster/shard-owners.ts', 'utf8')),
   ],
-  ['`cluster/ring` `nothingOfIt`', true],
-  ['`cluster/ring`, `nothingOfIt`', false],
+  ['`cluster/shard-owners` `nothingOfIt`', true],
+  ['`cluster/shard-owners`, `nothingOfIt`', false],
   ['`/health/ready` and `application/json`', false],
 ] as const) {
   finder(`${isFault ? 'rejects' : 'accepts'} ${text}`, () => {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { eventOfRecord, recordOfEvent } from '#engine/events/record';
 import type { InstanceChange, InstanceEvent } from '#engine/instance/event';
+import { eventOfRecord, recordOfEvent } from '#engine/instance/sourcing';
 import { MODEL_VERSION } from '#identity/state';
 import { packedState } from '#storage/ports/instances';
 

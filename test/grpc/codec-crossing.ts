@@ -1,6 +1,6 @@
 import { BinaryReader, BinaryWriter } from '@bufbuild/protobuf/wire';
 import { Fault } from '#errors/fault';
-import { faultToWire } from '#grpc/fault-codec';
+import { faultToWire } from '#grpc/frame';
 import type { FrameProtocol, WireReply, WireRequest } from '#grpc/frame-protocol';
 import type { Traced } from '#telemetry/tracer';
 

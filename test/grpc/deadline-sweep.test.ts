@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DEADLINE_SWEEP_MS } from '#grpc/bounds';
-import { DeadlineSweep } from '#grpc/deadline-sweep';
+import { DeadlineSweep } from '#grpc/frame-client';
 import type { Clock } from '#stdlib/clock';
 
 /** A clock whose single timer fires when the test decides, with any delay. */

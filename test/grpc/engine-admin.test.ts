@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import type { Fault } from '#errors/fault';
 import { adminClient, adminService, type InstanceAdmin, type InstanceReport } from '#grpc/admin';
 import { engineProtocol } from '#grpc/engine-codec';
-import { frameService } from '#grpc/frame-service';
+import { frameService } from '#grpc/frame-server';
 import { serveGrpc } from '#grpc/grpc-server';
 import { ADMIN_CALL } from '#test/grpc/admin-call';
 import * as peers from '#test/grpc/wire-peers';

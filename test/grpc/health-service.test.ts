@@ -2,7 +2,7 @@ import * as grpc from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { engineProtocol } from '#grpc/engine-codec';
-import { frameService } from '#grpc/frame-service';
+import { frameService } from '#grpc/frame-server';
 import {
   type HealthCheckResponse,
   HealthClient,

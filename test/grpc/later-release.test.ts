@@ -5,7 +5,7 @@ import { digestOf } from '#accounts/api-key';
 import type { Fault } from '#errors/fault';
 import { engineProtocol } from '#grpc/engine-codec';
 import { FrameClient } from '#grpc/frame-client';
-import { frameService } from '#grpc/frame-service';
+import { frameService } from '#grpc/frame-server';
 import { EngineReplyFrame, EngineRequest } from '#grpc/gen/identity_engine/v1/engine';
 import { serveGrpc } from '#grpc/grpc-server';
 import { limiterProtocol } from '#grpc/limiter-codec';

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { CUSTOM_LIMITS_MAX } from '#accounts/plan';
 import { Fault } from '#errors/fault';
 import { adminClient, adminService, type MeterUsage, type UsageAdmin } from '#grpc/admin';
-import { frameService } from '#grpc/frame-service';
+import { frameService } from '#grpc/frame-server';
 import { serveGrpc } from '#grpc/grpc-server';
 import { limiterProtocol } from '#grpc/limiter-codec';
 import { ADMIN_CALL } from '#test/grpc/admin-call';

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import type { Fault } from '#errors/fault';
 import { unaryCall } from '#grpc/admin';
 import { FrameClient } from '#grpc/frame-client';
-import { frameService } from '#grpc/frame-service';
+import { frameService } from '#grpc/frame-server';
 import { serveGrpc } from '#grpc/grpc-server';
 import { limiterProtocol } from '#grpc/limiter-codec';
 import type { AdmitCall, LimiterAnswer } from '#grpc/limiter-messages';

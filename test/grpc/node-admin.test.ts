@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { Fault } from '#errors/fault';
 import { adminClient, adminService, type NodeAdmin } from '#grpc/admin';
 import { engineProtocol } from '#grpc/engine-codec';
-import { frameService } from '#grpc/frame-service';
+import { frameService } from '#grpc/frame-server';
 import { serveGrpc, type WireService } from '#grpc/grpc-server';
 import { limiterProtocol } from '#grpc/limiter-codec';
 import { ADMIN_CALL } from '#test/grpc/admin-call';

@@ -4,7 +4,7 @@ import { Fault } from '#errors/fault';
 import { engineProtocol } from '#grpc/engine-codec';
 import type { EngineAnswer, EngineCall } from '#grpc/engine-messages';
 import { FrameClient } from '#grpc/frame-client';
-import { frameService } from '#grpc/frame-service';
+import { frameService } from '#grpc/frame-server';
 import { serveGrpc } from '#grpc/grpc-server';
 import * as peers from '#test/grpc/wire-peers';
 

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { engineProtocol } from '#grpc/engine-codec';
-import { faultFromWire, faultToWire } from '#grpc/fault-codec';
+import { faultFromWire, faultToWire } from '#grpc/frame';
 import { answerOf } from '#grpc/frame-protocol';
 import { limiterProtocol } from '#grpc/limiter-codec';
 import * as arbitrary from '#test/grpc/arbitrary-messages';

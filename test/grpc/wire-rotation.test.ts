@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { adminClient, adminService } from '#grpc/admin';
 import { engineProtocol } from '#grpc/engine-codec';
 import { FrameClient } from '#grpc/frame-client';
-import { frameService } from '#grpc/frame-service';
+import { frameService } from '#grpc/frame-server';
 import { serveGrpc } from '#grpc/grpc-server';
 import type { WireTls } from '#grpc/tls';
 import { systemClock as clock } from '#stdlib/clock';

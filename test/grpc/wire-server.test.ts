@@ -7,7 +7,7 @@ import { Fault } from '#errors/fault';
 import { engineProtocol } from '#grpc/engine-codec';
 import type { EngineClient } from '#grpc/engine-messages';
 import { FrameClient } from '#grpc/frame-client';
-import { frameService } from '#grpc/frame-service';
+import { frameService } from '#grpc/frame-server';
 import {
   type EngineReply,
   EngineReplyFrame,

@@ -4,7 +4,7 @@ import { Fault } from '#errors/fault';
 import { engineProtocol } from '#grpc/engine-codec';
 import type { EngineCall, EngineClient } from '#grpc/engine-messages';
 import { FrameClient } from '#grpc/frame-client';
-import { type FrameServiceOptions, frameService } from '#grpc/frame-service';
+import { type FrameServiceOptions, frameService } from '#grpc/frame-server';
 import { EngineReplyFrame, EngineRequestFrame } from '#grpc/gen/identity_engine/v1/engine';
 import { serveGrpc } from '#grpc/grpc-server';
 import { limiterProtocol } from '#grpc/limiter-codec';

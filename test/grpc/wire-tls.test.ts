@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { adminClient, adminService } from '#grpc/admin';
 import { engineProtocol } from '#grpc/engine-codec';
 import { FrameClient } from '#grpc/frame-client';
-import { frameService } from '#grpc/frame-service';
+import { frameService } from '#grpc/frame-server';
 import { AdminService } from '#grpc/gen/identity_engine/v1/admin';
 import { serveGrpc } from '#grpc/grpc-server';
 import { TLS_NAME, type WireTls } from '#grpc/tls';

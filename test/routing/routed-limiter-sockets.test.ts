@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { FrameClient } from '#grpc/frame-client';
-import { frameService } from '#grpc/frame-service';
+import { frameService } from '#grpc/frame-server';
 import { serveGrpc } from '#grpc/grpc-server';
 import { limiterProtocol } from '#grpc/limiter-codec';
 import type { AdmitCall, LimiterClient, SettleCall } from '#grpc/limiter-messages';

@@ -6,7 +6,7 @@ import { adminClient, adminService } from '#grpc/admin';
 import { engineProtocol } from '#grpc/engine-codec';
 import type { EngineClient } from '#grpc/engine-messages';
 import { FrameClient } from '#grpc/frame-client';
-import { frameService } from '#grpc/frame-service';
+import { frameService } from '#grpc/frame-server';
 import { serveGrpc } from '#grpc/grpc-server';
 import { inProcessPeer } from '#routing/peer';
 import { probe } from '#routing/probe';

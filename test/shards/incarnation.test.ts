@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { signedBus } from '#bus/signed-bus';
 import { LEAVE_SPREAD_MS } from '#cluster/bounds';
 import { encodeHeartbeat, heartbeatSubject } from '#cluster/heartbeat';
-import { shardOf } from '#cluster/ring';
+import { shardOf } from '#cluster/shard-owners';
 import { Fault } from '#errors/fault';
 import type { Clock } from '#stdlib/clock';
 import { unchanging } from '#stdlib/files';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { runtimeMetrics } from '#actor-runtime/runtime-metrics';
-import { nodeMetrics } from '#shards/node-metrics';
+import { nodeMetrics } from '#shards/journal-writer';
 import { createMetrics } from '#telemetry/metrics';
 import { scrapedOf } from '#test/support/scraped';
 

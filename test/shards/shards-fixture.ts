@@ -1,9 +1,13 @@
 import { CommitLog } from '#actor-runtime/commit-log';
 import { decodeGroup } from '#actor-runtime/record-codec';
-import { EagerActivation } from '#shards/eager-activation';
 import { JournalWriter } from '#shards/journal-writer';
-import { OpenShards } from '#shards/open-shards';
-import { HostedShards, NodeGate, type ShardedHost } from '#shards/shards';
+import {
+  EagerActivation,
+  HostedShards,
+  NodeGate,
+  OpenShards,
+  type ShardedHost,
+} from '#shards/shards';
 import { RecoveredRecords, TailRecovery } from '#shards/tail-recovery';
 import type { JournalRecord } from '#storage/ports/journal';
 import { groupOf } from '#test/actor-runtime/journal-records';

@@ -1,4 +1,4 @@
-import { shardOf } from '#cluster/ring';
+import { shardOf } from '#cluster/shard-owners';
 import { Fault } from '#errors/fault';
 import type { SimulatedCluster } from '#test/simulation/simulated-cluster';
 import type { SimulatedEdge } from '#test/simulation/simulated-edge';

@@ -1,5 +1,5 @@
 import { decodeRecord } from '#actor-runtime/record-codec';
-import { shardOf } from '#cluster/ring';
+import { shardOf } from '#cluster/shard-owners';
 import { LEAVE_MS_MAX } from '#shards/bounds';
 import type { Flaws } from '#test/simulation/flaws';
 import type { JournalListener } from '#test/simulation/journal-watch';

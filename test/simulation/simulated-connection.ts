@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { FaultReason } from '#errors/error-reasons';
 import { Fault, toFault } from '#errors/fault';
-import { faultFromWire, faultToWire } from '#grpc/fault-codec';
+import { faultFromWire, faultToWire } from '#grpc/frame';
 import type { RecoverCall } from '#grpc/frame-client';
 import type { SimulatedListener } from '#test/simulation/simulated-listener';
 import type { SimulatedNetwork } from '#test/simulation/simulated-network';

@@ -1,6 +1,5 @@
 import { Membership } from '#cluster/membership';
-import { shardOf } from '#cluster/ring';
-import { ShardOwners } from '#cluster/shard-owners';
+import { ShardOwners, shardOf } from '#cluster/shard-owners';
 import { Admission, LimitedKeys } from '#edge/callers/admission';
 import { EventStreams } from '#edge/events/event-streams';
 import type { Caller } from '#edge/http';

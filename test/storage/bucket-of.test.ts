@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { shardOf } from '#cluster/ring';
+import { shardOf } from '#cluster/shard-owners';
 import { bucketsOf } from '#storage/ports/instances';
 
 /** Computed once with the first version. A change would make stored data unreachable. */

@@ -1,5 +1,5 @@
 import type { Member } from '#cluster/membership';
-import { cachedRing } from '#cluster/ring';
+import { cachedRing } from '#cluster/shard-owners';
 import { Durations } from '#cluster-status/durations';
 import { type Known, known, valueIn } from '#cluster-status/known';
 import { CallRates, loadReport } from '#cluster-status/load';

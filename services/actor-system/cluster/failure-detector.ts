@@ -8,7 +8,7 @@ import {
   WATCHERS,
 } from '#cluster/bounds';
 import type { Evidence, Findings, ProbeAim } from '#cluster/failure-evidence';
-import { nodesAfter } from '#cluster/ring';
+import { nodesAfter } from '#cluster/shard-owners';
 
 /** Why a journal is sealed: the three reasons of architecture 3.3. */
 export const SEAL_REASONS = ['dead', 'stalled', 'unreachable'] as const;

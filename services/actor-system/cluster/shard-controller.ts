@@ -1,9 +1,9 @@
 import { LOOK_PERIOD_MS, OUTAGE_GRACE_MS } from '#cluster/bounds';
 import type { FailureWatch } from '#cluster/failure-watch';
 import type { Membership } from '#cluster/membership';
-import { cachedRing } from '#cluster/ring';
 import { Handoff, ShardClaims, type TakeOver } from '#cluster/shard-claims';
 import type { OwnerConfig, ShardHost } from '#cluster/shard-host';
+import { cachedRing } from '#cluster/shard-owners';
 import {
   planShards,
   RebalancingThrottle,

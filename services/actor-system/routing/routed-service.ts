@@ -109,12 +109,16 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
    * answered within the call's timeout.
    */
   ask(call: Call): Answer | Promise<Answer> {
-    const { routes, shardOf } = this.#options;
-    const owner = routes.ownerOf(shardOf(this.#policy.routingIdOf(call)));
+    const { routes } = this.#options;
+    const owner = routes.ownerOf(this.#shardOf(call));
     const isAskable = owner !== undefined && !this.#isDisposed;
     const peer = isAskable ? this.#peers.at(owner.address, owner.incarnation) : undefined;
     if (peer !== undefined) return peer.askOr(call, this.#recover);
     return this.#again(call, undefined, this.#options.clock.monotonicMs());
+  }
+
+  #shardOf(call: Call): number {
+    return this.#options.shardOf(this.#policy.routingIdOf(call));
   }
 
   /** Known address of an actor's owner; undefined if no owner is known. */
@@ -171,16 +175,16 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
    * Doubts the called node's ownership, which may be based on bus messages alone (decision 136).
    */
   #doubtOwner(call: Call, fault: Fault, askedAtMs: number): void {
-    const { routes, shardOf } = this.#options;
-    if (isOwnerInDoubt(fault)) routes.doubt(shardOf(this.#policy.routingIdOf(call)), askedAtMs);
+    const { routes } = this.#options;
+    if (isOwnerInDoubt(fault)) routes.doubt(this.#shardOf(call), askedAtMs);
   }
 
   /** All tries after the first one, which ended in `fault` or found no owner. */
   async #again(call: Call, fault: Fault | undefined, startedMs: number): Promise<Answer> {
-    const { routes, shardOf, clock, onRetry } = this.#options;
+    const { routes, clock, onRetry } = this.#options;
     const retry: Retry<Call> = {
       call,
-      shard: shardOf(this.#policy.routingIdOf(call)),
+      shard: this.#shardOf(call),
       endMs: this.#endMsOf(call, startedMs, this.#policy.timeoutMsOf(call)),
       movingEndMs: this.#endMsOf(call, startedMs, this.#policy.movingMs),
       pauses: 0,

@@ -4,7 +4,7 @@ import type { Bus } from '#bus/bus';
 import type { ClockWatch } from '#cluster/clocks';
 import type { Probe } from '#cluster/failure-watch';
 import type { ShardOwners } from '#cluster/shard-owners';
-import type { NodeMetrics } from '#shards/node-metrics';
+import type { NodeMetrics } from '#shards/journal-writer';
 import type { ShardedHost } from '#shards/shards';
 import type { ShardedService, ShardStore } from '#storage/ports/cluster';
 import type { Journal, JournalStore } from '#storage/ports/journal';

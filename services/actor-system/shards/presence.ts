@@ -1,6 +1,6 @@
 import type { ClockWatch } from '#cluster/clocks';
 import type { SelfReport } from '#cluster/membership';
-import type { OpenShards } from '#shards/open-shards';
+import type { OpenShards } from '#shards/shards';
 
 /** Facts about an incarnation that do not change. */
 type PresenceFacts = {

@@ -122,24 +122,12 @@ export type NeededRight = KeyRight | 'any';
 /** Scope with all rights, for the key of the person who runs the service. */
 export const WHOLE_SCOPE: KeyScope = 'full audit billing';
 
-const RIGHTS: readonly KeyRight[] = ['full', 'read', 'audit', 'billing'];
-
-/** Scopes that contain each right, so that a check of a call is one look-up. */
-const SCOPES_WITH: ReadonlyMap<KeyRight, ReadonlySet<string>> = new Map(
-  RIGHTS.map((right) => [
-    right,
-    new Set<string>(KEY_SCOPES.filter((scope) => grants(rightsOf(scope), right))),
-  ]),
-);
+/** The words of scopes, in their order. */
+export const RIGHTS: readonly KeyRight[] = ['full', 'read', 'audit', 'billing'];
 
 /** Rights in a scope. */
 export function rightsOf(scope: KeyScope): KeyRight[] {
   return scope.split(' ') as KeyRight[];
-}
-
-/** Whether a key with this scope may make a call that needs `needed`. Runs in every call. */
-export function isScopeEnough(scope: KeyScope, needed: NeededRight): boolean {
-  return needed === 'any' || scope === needed || SCOPES_WITH.get(needed)?.has(scope) === true;
 }
 
 /** The scope with these words in any order; undefined if there is no such scope. */
@@ -147,8 +135,4 @@ export function scopeOf(words: readonly string[]): KeyScope | undefined {
   const text = RIGHTS.filter((right) => words.includes(right)).join(' ');
   const isKnown = words.every((word) => (RIGHTS as readonly string[]).includes(word));
   return isKnown ? KEY_SCOPES.find((scope) => scope === text) : undefined;
-}
-
-function grants(rights: readonly KeyRight[], right: KeyRight): boolean {
-  return rights.includes(right) || (right === 'read' && rights.includes('full'));
 }

@@ -7,7 +7,7 @@ import {
 } from '@grpc/grpc-js';
 import { Fault, faultFor } from '#errors/fault';
 import { ownChannel } from '#grpc/channel';
-import { faultOfStatus, losesItsCause, statusOfError } from '#grpc/fault-codec';
+import { faultOfStatus, losesItsCause, statusOfError, trustText } from '#grpc/frame';
 import {
   type AdminServer,
   AdminService,
@@ -15,7 +15,7 @@ import {
   type UsageReply,
 } from '#grpc/gen/identity_engine/v1/admin';
 import type { WireService } from '#grpc/grpc-server';
-import { clientCredentials, trustText, type WireRole, type WireTls } from '#grpc/tls';
+import { clientCredentials, type WireRole, type WireTls } from '#grpc/tls';
 import type { Clock } from '#stdlib/clock';
 import type { Reloadable } from '#stdlib/files';
 

@@ -2,13 +2,17 @@ import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import type { FaultCode } from '#errors/error-codes';
 import type { FaultReason } from '#errors/error-reasons';
 import { Fault, faultFor, toFault } from '#errors/fault';
-import { otherGeneration, REQUEST_FRAME_BYTES_MAX } from '#grpc/bounds';
-import { clientSpan, endCallSpan } from '#grpc/call-span';
+import { DEADLINE_SWEEP_MS, otherGeneration, REQUEST_FRAME_BYTES_MAX } from '#grpc/bounds';
 import { type PeerOptions, peerDefaults } from '#grpc/channel';
-import { DeadlineSweep } from '#grpc/deadline-sweep';
-import { FrameWriter, readFrame } from '#grpc/frame';
-import { FrameConnection } from '#grpc/frame-link';
-import { answerOf, type FrameProtocol, type WireRequest } from '#grpc/frame-protocol';
+import { FrameConnection, FrameWriter, readFrame } from '#grpc/frame';
+import {
+  answerOf,
+  clientSpan,
+  endCallSpan,
+  type FrameProtocol,
+  type WireRequest,
+} from '#grpc/frame-protocol';
+import type { Clock } from '#stdlib/clock';
 import { NumberMap } from '#stdlib/hash-map';
 import type { Span, Traced } from '#telemetry/tracer';
 
@@ -62,6 +66,8 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
     this.#isBlocked = !this.#connection.write(frame);
   };
   #isFlushScheduled = false;
+  /** Whether an unanswered call was noted since the last answer. */
+  #isOutNoted = false;
   #otherGeneration: Error | undefined;
   #isBlocked = false;
   #lastId = 0;
@@ -174,11 +180,21 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
     this.#options.dependency?.[Symbol.dispose]();
   }
 
+  #noteOutage(why: string, seconds?: number): void {
+    this.#isOutNoted = true;
+    this.#options.dependency?.unanswered(why, seconds);
+  }
+
+  #noteAnswer(): void {
+    this.#isOutNoted = false;
+    this.#options.dependency?.answered();
+  }
+
   #refusalOf(timeoutMs: number): Fault | undefined {
     const { unavailable, timedOut } = this.#protocol;
     const { callsInFlightMax } = this.#options;
     if (!this.#connection.isOpen) {
-      this.#options.dependency?.unanswered('no connection');
+      this.#noteOutage('no connection');
       const cause = this.#otherGeneration;
       return this.#unavailable('the service cannot be reached', unavailable, cause);
     }
@@ -225,7 +241,7 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
     const pending = this.#inFlight.get(reply.id);
     if (pending === undefined) return;
     if (!pending.isSent) throw new RangeError('a reply to a call that was not sent');
-    this.#options.dependency?.answered();
+    if (this.#isOutNoted) this.#noteAnswer();
     let answer: Answer;
     try {
       answer = answerOf(this.#protocol, reply);
@@ -263,7 +279,7 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
       if (pending.isSettled || pending.deadlineMs > nowMs) continue;
       const { isSent } = pending;
       const seconds = (nowMs - pending.askedAtMs) / 1_000;
-      this.#options.dependency?.unanswered('no answer in time', seconds);
+      this.#noteOutage('no answer in time', seconds);
       isAnyUnsent ||= !isSent;
       const fault = isSent
         ? this.#unavailable('no answer in time', timedOut, undefined, true)
@@ -286,5 +302,50 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
       const message = 'the connection was lost';
       this.#fail(pending, this.#unavailable(message, unavailable, cause, pending.isSent));
     }
+  }
+}
+
+/**
+ * Sweep over deadlines every 10 ms while there are any. One timer serves all calls.
+ *
+ * A late sweep shows that this process was stalled. The sweep is then postponed once, so that data
+ * that arrived meanwhile is read first. Timers run before sockets, and the peer did not cause the
+ * delay.
+ */
+export class DeadlineSweep implements Disposable {
+  readonly #clock: Clock;
+  readonly #look: (nowMs: number) => boolean;
+  readonly #lookNow = () => this.#tick();
+  #timer: Disposable | undefined;
+  /** When the next sweep is due. Infinite if that sweep must not be postponed again. */
+  #dueMs = 0;
+
+  /**
+   * `look` ends calls whose deadline has passed (monotonic) and returns whether deadlines are left.
+   */
+  constructor(clock: Clock, look: (nowMs: number) => boolean) {
+    this.#clock = clock;
+    this.#look = look;
+  }
+
+  /** Starts the sweep for a new deadline. On the hot path: cheap if the sweep is running. */
+  start(nowMs: number): void {
+    if (this.#timer === undefined) this.#schedule(nowMs + DEADLINE_SWEEP_MS);
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer?.[Symbol.dispose]();
+  }
+
+  #schedule(dueMs: number): void {
+    this.#dueMs = dueMs;
+    this.#timer = this.#clock.after(DEADLINE_SWEEP_MS, this.#lookNow);
+  }
+
+  #tick(): void {
+    this.#timer = undefined;
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#dueMs > DEADLINE_SWEEP_MS) this.#schedule(Number.POSITIVE_INFINITY);
+    else if (this.#look(nowMs)) this.start(nowMs);
   }
 }

@@ -10,6 +10,7 @@ import {
   MESSAGE_BYTES,
   TOKEN_LENGTH_MAX,
 } from '#grpc/bounds';
+import { brokenMessage, trustInteger, trustText, unknownCall } from '#grpc/frame';
 import type { FrameProtocol } from '#grpc/frame-protocol';
 import {
   LimiterReply,
@@ -27,7 +28,7 @@ import type {
   LimiterCall,
   Verdict,
 } from '#grpc/limiter-messages';
-import { brokenMessage, trustInteger, trustText, unknownCall, type WireRole } from '#grpc/tls';
+import type { WireRole } from '#grpc/tls';
 import { traced, traceparentIn } from '#telemetry/tracer';
 
 const VERDICT_TO_WIRE = {

@@ -1,9 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { SecureContextOptions } from 'node:tls';
 import * as grpc from '@grpc/grpc-js';
-import { Fault, faultFor } from '#errors/fault';
 import type { Reloadable } from '#stdlib/files';
-import { isHostPort } from '#stdlib/network';
 
 /**
  * Server name in the TLS handshake of a client. Addresses of processes change, so identity does not
@@ -71,72 +69,6 @@ class ReloadedCredentials extends grpc.ServerCredentials implements Disposable {
 
 function contextOf({ authority, certificate, key }: WireTls): SecureContextOptions {
   return { ca: authority, cert: certificate, key };
-}
-
-/**
- * Fault for a message with a value out of bounds, which is a bug or a forgery, so `internal`. The
- * outcome is unknown to the waiting caller.
- */
-export function brokenMessage(what: string): Fault {
-  const cause = new RangeError(`${what} off the wire`);
-  return new Fault('internal', 'internal error', { cause, isOutcomeUnknown: true });
-}
-
-/**
- * Retry delay for a call that not every node supports yet, in seconds. An upgrade takes minutes.
- */
-const UPGRADE_RETRY_AFTER_S = 5;
-
-/**
- * Refusal of a call that only a later release supports, as happens during an upgrade of the
- * cluster. The call has had no effect and is not sent to another node, because only the owner may
- * answer.
- */
-export function unknownCall(): Fault {
-  const text = 'this needs a release that has not reached every node yet';
-  return faultFor('upgrade_in_progress', text, { retryAfterS: UPGRADE_RETRY_AFTER_S });
-}
-
-/** Whether the error is a refusal of `unknownCall`. */
-export function isUnknownCall(error: unknown): error is Fault {
-  return error instanceof Fault && error.reason === 'upgrade_in_progress';
-}
-
-/**
- * Refusal of a call that could not be decoded. The call has had no effect, so its outcome is known.
- */
-export function refusalOf(error: unknown): Fault {
-  return isUnknownCall(error) ? error : new Fault('internal', 'internal error', { cause: error });
-}
-
-/** Returns `value` if it is a whole number in [min, max]. Otherwise throws `internal`. */
-export function trustInteger(value: number, min: number, max: number, what: string): number {
-  if (!(Number.isInteger(value) && value >= min && value <= max)) throw brokenMessage(what);
-  return value;
-}
-
-/**
- * Returns `value` if it is in [0, 1], otherwise throws `internal`, also for NaN. Source: numbers of
- * the model, interface 2.
- */
-export function trustUnit(value: number, what: string): number {
-  if (!(value >= 0 && value <= 1)) throw brokenMessage(what);
-  return value;
-}
-
-/** Returns `value` if it has between `min` and `max` UTF-16 units. Otherwise throws `internal`. */
-export function trustText(value: string, min: number, max: number, what: string): string {
-  if (value.length < min || value.length > max) throw brokenMessage(what);
-  return value;
-}
-
-/**
- * Returns `value` if it is `host:port`, otherwise throws `internal`. Processes connect only to such
- * addresses.
- */
-export function trustHostPort(value: string, what: string): string {
-  if (!isHostPort(value)) throw brokenMessage(what);
-  return value;
 }
 
 /** Roles of the processes in a cluster. */

@@ -15,8 +15,8 @@ import {
 import type { BillingStanding } from '#billing/billing-standing';
 import type { ProviderPage } from '#billing/provider';
 import { Fault } from '#errors/fault';
+import { unknownCall } from '#grpc/frame';
 import type { AccountCall, CallerDescription, LimiterAnswer } from '#grpc/limiter-messages';
-import { unknownCall } from '#grpc/tls';
 
 /**
  * Answers account calls of edges other than admissions. No meter is involved, so any limiter can

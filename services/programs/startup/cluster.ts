@@ -4,16 +4,15 @@ import { isAccountId } from '#accounts/api-key';
 import type { Bus } from '#bus/bus';
 import { agreedFacts, type ClusterFacts } from '#cluster/cluster-facts';
 import { Membership, strangerReports } from '#cluster/membership';
-import { shardOf } from '#cluster/ring';
 import { answerRollCalls, type CalledRole } from '#cluster/roll-call';
-import { ShardOwners } from '#cluster/shard-owners';
+import { ShardOwners, shardsOf } from '#cluster/shard-owners';
 import type { Config } from '#config';
 import { LIMITER_TIMEOUT_MS } from '#grpc/bounds';
-import type { CallObserver } from '#grpc/call-target';
-import type { CallEnded } from '#grpc/channel';
 import { engineProtocol } from '#grpc/engine-codec';
 import type { EngineAnswer, EngineCall } from '#grpc/engine-messages';
 import { FrameClient } from '#grpc/frame-client';
+import { durationsOf } from '#grpc/frame-protocol';
+import type { CallObserver } from '#grpc/frame-server';
 import type { OnRefused } from '#grpc/grpc-server';
 import { limiterProtocol } from '#grpc/limiter-codec';
 import type { LimiterAnswer, LimiterCall } from '#grpc/limiter-messages';
@@ -28,8 +27,7 @@ import { releaseOf } from '#stdlib/release';
 import type { ShardedService } from '#storage/ports/cluster';
 import { LogRateLimit } from '#telemetry/log-limits';
 import type { Logger } from '#telemetry/logger';
-import type { HistogramSeries } from '#telemetry/make-metric';
-import type { MetricName, Metrics } from '#telemetry/metrics';
+import type { Metrics } from '#telemetry/metrics';
 
 /**
  * Facts about the cluster from the heartbeats of a service, for a process that only routes calls.
@@ -129,7 +127,7 @@ function watched<Call, Answer>(
   return {
     routes: watchedOwners(service, config, foundation, bus, facts),
     shardCount,
-    shardOf: (id) => shardOf(id, shardCount),
+    shardOf: shardsOf(shardCount),
     connect,
     clock: foundation.clock,
     random: Math.random,
@@ -291,8 +289,6 @@ export async function connected(peers: readonly NeededPeer[], waiting: Waiting):
   );
 }
 
-type CallDurations = Extract<MetricName, `rpc_${string}_duration_seconds`>;
-
 /** Observer of calls to a service, with label values bound on first use. */
 function clientObserver(metrics: Metrics, service: string) {
   return durationsOf(metrics, 'rpc_client_call_duration_seconds', service);
@@ -304,9 +300,10 @@ function clientObserver(metrics: Metrics, service: string) {
 export function serverObserver(
   metrics: Metrics,
   service: string,
-  received: (messages: number) => void = () => undefined,
+  received?: (messages: number) => void,
 ): CallObserver {
-  return { ended: durationsOf(metrics, 'rpc_server_call_duration_seconds', service), received };
+  const ended = durationsOf(metrics, 'rpc_server_call_duration_seconds', service);
+  return received === undefined ? { ended } : { ended, received };
 }
 
 /** Counts refused calls, and logs each combination of method and roles at most once in 30 s. */
@@ -329,18 +326,5 @@ export function refusalObserver({
         'refused a call that the role of the caller may not make',
       ),
     );
-  };
-}
-
-function durationsOf(metrics: Metrics, name: CallDurations, service: string): CallEnded {
-  const histogram = metrics.histogram(name);
-  const bound = new Map<string, HistogramSeries>();
-  return (seconds, outcome, traceparent) => {
-    let child = bound.get(outcome);
-    if (child === undefined) {
-      child = histogram.labels({ rpc_service: service, outcome });
-      bound.set(outcome, child);
-    }
-    child.observe(seconds, traceparent);
   };
 }

@@ -2,7 +2,7 @@ import type { Config } from '#config';
 import { composeEngine, EngineNode } from '#engine/engine-node';
 import { engineProtocol } from '#grpc/engine-codec';
 import type { EngineClient } from '#grpc/engine-messages';
-import { frameService } from '#grpc/frame-service';
+import { frameService } from '#grpc/frame-server';
 import type { WireService } from '#grpc/grpc-server';
 import { engineConnector, retryCounter, serverObserver } from '#startup/cluster';
 import type { Foundation } from '#startup/foundation';

@@ -4,7 +4,7 @@ import { type BillingDesk, type BillingDeskPorts, billingDesk } from '#billing/b
 import type { BillingProvider } from '#billing/provider';
 import { type Config, ConfigError } from '#config';
 import { adminClient } from '#grpc/admin';
-import { frameService } from '#grpc/frame-service';
+import { frameService } from '#grpc/frame-server';
 import type { WireService } from '#grpc/grpc-server';
 import { limiterProtocol } from '#grpc/limiter-codec';
 import type { LimiterClient } from '#grpc/limiter-messages';

@@ -7,8 +7,8 @@ import { serveGrpc, type WireService } from '#grpc/grpc-server';
 import type { Limiter } from '#limiter/limiter-node';
 import { probe } from '#routing/probe';
 import type { ClusterNodePorts } from '#shards/cluster-node';
+import { nodeMetrics } from '#shards/journal-writer';
 import type { NodeConfig } from '#shards/node-context';
-import { nodeMetrics } from '#shards/node-metrics';
 import { type Administration, openAdminPort, openProcessPort } from '#startup/admin-port';
 import { refusalObserver } from '#startup/cluster';
 import {

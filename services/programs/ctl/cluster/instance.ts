@@ -1,4 +1,4 @@
-import { shardOf } from '#cluster/ring';
+import { shardOf } from '#cluster/shard-owners';
 import { ownedShards } from '#ctl/cluster/snapshot';
 import { type ClusterCommand, type ClusterPorts, NotFoundError } from '#ctl/command';
 import { INSTANCE_ID } from '#ctl/command-line';

@@ -2,8 +2,8 @@ import { CorruptJournal, decodeRecord, linesOf } from '#actor-runtime/record-cod
 import { SERVICES } from '#cluster-status/snapshot';
 import { type ClusterCommand, type ClusterPorts, NotFoundError } from '#ctl/command';
 import { table } from '#ctl/text';
-import { eventOfRecord } from '#engine/events/record';
 import type { InstanceChange } from '#engine/instance/event';
+import { eventOfRecord } from '#engine/instance/sourcing';
 import { MODE_KEYS } from '#identity/modes';
 import { type JournalHead, type JournalSlot, SLOTS_UNDER_WAY_MAX } from '#storage/ports/journal';
 import { meterOfRow } from '#storage/ports/meter-codec';

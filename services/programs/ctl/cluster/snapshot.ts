@@ -1,5 +1,5 @@
-import { assignShards } from '#cluster/ring';
 import { CALLED_ROLES, callRoll, type PresentProcess } from '#cluster/roll-call';
+import { assignShards } from '#cluster/shard-owners';
 import {
   type ClusterSnapshot,
   hear,

@@ -1,6 +1,6 @@
 import { Activation } from '#actor-runtime/activation';
 import { replay } from '#actor-runtime/replay';
-import { shardOf } from '#cluster/ring';
+import { shardOf } from '#cluster/shard-owners';
 import type { ShardTable } from '#cluster-status/snapshot';
 import { type Replay, verifyStored } from '#ctl/verify/heads';
 import type { Directory } from '#engine/directory/kind';

@@ -15,6 +15,7 @@ import {
 import type { AdmissionMetrics } from '#edge/serve/reply';
 import { Fault, faultFor, toFault } from '#errors/fault';
 import { ADDRESS_LENGTH_MAX } from '#grpc/bounds';
+import { unknownCall } from '#grpc/frame';
 import type {
   AdmitCall,
   Allowance,
@@ -24,7 +25,6 @@ import type {
   SettleCall,
   Verdict,
 } from '#grpc/limiter-messages';
-import { unknownCall } from '#grpc/tls';
 import type { Clock } from '#stdlib/clock';
 import { putNewest } from '#stdlib/hash-map';
 import { traced } from '#telemetry/tracer';

@@ -1,6 +1,6 @@
-import { type EventRows, eventRowsOf } from '#engine/events/record';
 import { followedState } from '#engine/instance/answers';
 import { driftEventJson, historyJson } from '#engine/instance/rows';
+import { type EventRows, eventRowsOf } from '#engine/instance/sourcing';
 import { headOf, type InstanceState } from '#engine/instance/state';
 import { faultFor, invalid } from '#errors/fault';
 import {

@@ -1,6 +1,13 @@
 import { timingSafeEqual } from 'node:crypto';
 import { type AccountWithKeys, type ApiKeyRecord, isUsable } from '#accounts/account';
-import { KEY_SCOPES, type KeyScope } from '#accounts/api-key';
+import {
+  KEY_SCOPES,
+  type KeyRight,
+  type KeyScope,
+  type NeededRight,
+  RIGHTS,
+  rightsOf,
+} from '#accounts/api-key';
 import type { Limits, PlanChange } from '#accounts/plan';
 import { accountAt } from '#accounts/plan-change';
 import type { AdmitCall } from '#grpc/limiter-messages';
@@ -58,6 +65,23 @@ export function mayComeFrom({ networks }: HeldKey, text = ''): boolean {
   if (networks === undefined) return true;
   const address = readAddress(text);
   return address !== undefined && networks.some((network) => contains(network, address));
+}
+
+/** Scopes that contain each right, so that a check of a call is one look-up. */
+const SCOPES_WITH: ReadonlyMap<KeyRight, ReadonlySet<string>> = new Map(
+  RIGHTS.map((right) => [
+    right,
+    new Set<string>(KEY_SCOPES.filter((scope) => grants(rightsOf(scope), right))),
+  ]),
+);
+
+/** Whether a key with this scope may make a call that needs `needed`. Runs in every call. */
+export function isScopeEnough(scope: KeyScope, needed: NeededRight): boolean {
+  return needed === 'any' || scope === needed || SCOPES_WITH.get(needed)?.has(scope) === true;
+}
+
+function grants(rights: readonly KeyRight[], right: KeyRight): boolean {
+  return rights.includes(right) || (right === 'read' && rights.includes('full'));
 }
 
 /** The keys of a ring that have not expired at `nowMs`. */

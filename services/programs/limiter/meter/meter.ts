@@ -1,5 +1,4 @@
 import type { AccountWithKeys } from '#accounts/account';
-import { isScopeEnough } from '#accounts/api-key';
 import { monthEndOf, WINDOW_MS } from '#accounts/windows';
 import type { Turn } from '#actor-runtime/turn';
 import { Fault } from '#errors/fault';
@@ -13,7 +12,13 @@ import type {
   Verdict,
 } from '#grpc/limiter-messages';
 import { LOST_SHARE_TOLERABLE } from '#limiter/bounds';
-import { CachedAccount, type HeldKey, isUnplaced, mayComeFrom } from '#limiter/keys/ring';
+import {
+  CachedAccount,
+  type HeldKey,
+  isScopeEnough,
+  isUnplaced,
+  mayComeFrom,
+} from '#limiter/keys/ring';
 import type { MeterEvents } from '#limiter/meter/events';
 import { Month, usageOfMonth } from '#limiter/meter/month';
 import { DurableWatermark } from '#limiter/meter/usage';
