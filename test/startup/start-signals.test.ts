@@ -19,7 +19,7 @@ if (!hasNamespace) console.log('skipped because no process name space could be m
 const HOOK = `import { registerHooks } from 'node:module';
 import { writeSync } from 'node:fs';
 registerHooks({ load(url, context, next) {
-  if (url.endsWith('/process/command.ts')) writeSync(2, 'loading\\n');
+  if (url.endsWith('/startup/command.ts')) writeSync(2, 'loading\\n');
   return next(url, context);
 } });`;
 
