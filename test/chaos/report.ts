@@ -58,7 +58,7 @@ and Cassandra on one machine with the default \`SERVICE_NODE_DIRECT=true\`, then
 
 - Every acknowledged call is stored once, with the answered state.
 - Every account is charged for its committed cycles; only crashes and expired reservations may add to them.
-- Each fault keeps its limit of failed calls.
+- No fault causes more failed calls than its limit.
 
 | | |
 |---|---|
