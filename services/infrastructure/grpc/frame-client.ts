@@ -66,8 +66,6 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
     this.#isBlocked = !this.#connection.write(frame);
   };
   #isFlushScheduled = false;
-  /** Whether an unanswered call was noted since the last answer. */
-  #isOutNoted = false;
   #otherGeneration: Error | undefined;
   #isBlocked = false;
   #lastId = 0;
@@ -180,21 +178,11 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
     this.#options.dependency?.[Symbol.dispose]();
   }
 
-  #noteOutage(why: string, seconds?: number): void {
-    this.#isOutNoted = true;
-    this.#options.dependency?.unanswered(why, seconds);
-  }
-
-  #noteAnswer(): void {
-    this.#isOutNoted = false;
-    this.#options.dependency?.answered();
-  }
-
   #refusalOf(timeoutMs: number): Fault | undefined {
     const { unavailable, timedOut } = this.#protocol;
     const { callsInFlightMax } = this.#options;
     if (!this.#connection.isOpen) {
-      this.#noteOutage('no connection');
+      this.#options.dependency?.unanswered('no connection');
       const cause = this.#otherGeneration;
       return this.#unavailable('the service cannot be reached', unavailable, cause);
     }
@@ -241,7 +229,8 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
     const pending = this.#inFlight.get(reply.id);
     if (pending === undefined) return;
     if (!pending.isSent) throw new RangeError('a reply to a call that was not sent');
-    if (this.#isOutNoted) this.#noteAnswer();
+    const { dependency } = this.#options;
+    if (dependency !== undefined && dependency.unansweredCount > 0) dependency.answered();
     let answer: Answer;
     try {
       answer = answerOf(this.#protocol, reply);
@@ -279,7 +268,7 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
       if (pending.isSettled || pending.deadlineMs > nowMs) continue;
       const { isSent } = pending;
       const seconds = (nowMs - pending.askedAtMs) / 1_000;
-      this.#noteOutage('no answer in time', seconds);
+      this.#options.dependency?.unanswered('no answer in time', seconds);
       isAnyUnsent ||= !isSent;
       const fault = isSent
         ? this.#unavailable('no answer in time', timedOut, undefined, true)

@@ -401,7 +401,7 @@ export interface CallObserver {
   /** Called when a call ends, whether or not its caller still waits. */
   ended: CallEnded;
   /** Called when a frame with `messages` messages arrives. */
-  received?(messages: number): void;
+  received?: ((messages: number) => void) | undefined;
 }
 
 /** Answers calls. */

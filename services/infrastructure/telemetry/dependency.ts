@@ -22,7 +22,8 @@ type DependencyOptions = {
  */
 export class Dependency implements Disposable {
   readonly #options: DependencyOptions;
-  #unanswered = 0;
+  /** Number of unanswered requests since the last answer. Read on the hot path. */
+  unansweredCount = 0;
   /** When the first unanswered request of the outage was noticed (monotonic). */
   #foundMs = 0;
   #sinceMs = 0;
@@ -40,10 +41,10 @@ export class Dependency implements Disposable {
     return `${name} at ${address} does not answer since ${isoTime(this.#sinceWallMs)}`;
   }
 
-  /** Records an answer, which may be a refusal. On the hot path: one comparison. */
+  /** Records an answer, which may be a refusal. Has no effect unless `unansweredCount` is above 0. */
   answered(): void {
-    if (this.#unanswered === 0) return;
-    this.#unanswered = 0;
+    if (this.unansweredCount === 0) return;
+    this.unansweredCount = 0;
     if (!this.#isReported) return;
     this.#isReported = false;
     const { name, address, clock, logger } = this.#options;
@@ -56,7 +57,7 @@ export class Dependency implements Disposable {
   unanswered(why: string, seconds = 0): void {
     this.#note(seconds);
     const lastedMs = this.#options.clock.monotonicMs() - this.#foundMs;
-    if (this.#unanswered < UNANSWERED_MIN || lastedMs < OUTAGE_MS) return;
+    if (this.unansweredCount < UNANSWERED_MIN || lastedMs < OUTAGE_MS) return;
     this.#report(why, 'a dependency does not answer');
   }
 
@@ -73,12 +74,12 @@ export class Dependency implements Disposable {
 
   #note(seconds: number): void {
     const { clock } = this.#options;
-    if (this.#unanswered === 0) {
+    if (this.unansweredCount === 0) {
       this.#foundMs = clock.monotonicMs();
       this.#sinceMs = this.#foundMs - seconds * 1_000;
       this.#sinceWallMs = clock.wallMs() - seconds * 1_000;
     }
-    this.#unanswered += 1;
+    this.unansweredCount += 1;
   }
 
   #report(why: string, text: string): void {

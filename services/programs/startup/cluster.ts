@@ -302,8 +302,7 @@ export function serverObserver(
   service: string,
   received?: (messages: number) => void,
 ): CallObserver {
-  const ended = durationsOf(metrics, 'rpc_server_call_duration_seconds', service);
-  return received === undefined ? { ended } : { ended, received };
+  return { ended: durationsOf(metrics, 'rpc_server_call_duration_seconds', service), received };
 }
 
 /** Counts refused calls, and logs each combination of method and roles at most once in 30 s. */

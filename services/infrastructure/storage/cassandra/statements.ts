@@ -21,16 +21,11 @@ export function statementObserver(metrics: Metrics, dependency: Dependency): Obs
   const observe = statementDurations(metrics, 'cassandra');
   const secondServers = metrics.counter('db_client_second_server_total');
   const shown = new Set<string>();
-  let isOutNoted = false;
   return (operation, seconds, errorType, secondServer) => {
     observe(operation, seconds, errorType);
-    if (errorType !== undefined && errorType !== 'refused') {
-      isOutNoted = true;
-      dependency.unanswered(errorType, seconds);
-    } else if (isOutNoted) {
-      isOutNoted = false;
-      dependency.answered();
-    }
+    const isAnswered = errorType === undefined || errorType === 'refused';
+    if (!isAnswered) dependency.unanswered(errorType, seconds);
+    else if (dependency.unansweredCount > 0) dependency.answered();
     if (!shown.has(operation)) {
       shown.add(operation);
       for (const reason of REASONS) secondServers.inc({ db_operation_name: operation, reason }, 0);
