@@ -258,8 +258,8 @@ function settlementOf(
   const { caller, callId, callTag, traceparent } = call;
   const { accountId } = caller;
   const settle: SettleCall = { kind: 'settle', accountId, callId, callTag, cyclesUsed };
-  const named = reservation === undefined ? settle : { ...settle, reservation };
-  return traced(named, traceparent);
+  if (reservation !== undefined) Object.assign(settle, { reservation });
+  return traced(settle, traceparent);
 }
 
 function refusalOf(

@@ -168,6 +168,7 @@ export class Meter {
     if (call.cycles > 0) this.#month.assertRoomFor(call);
     const missing = this.#month.missingFor(call, call.cycles);
     const verdict = this.#verdictOn(call, key, missing, turn);
+    let reservation: number | undefined;
     if (verdict !== 'rate_limited') {
       this.#minute.open(turn, this.#forgotten(turn));
       const isAdmitted = verdict === 'admitted';
@@ -180,12 +181,11 @@ export class Meter {
         turn.dependOn(this.#cover(isAdmitted ? missing : 0, isOfCycles, turn));
         this.#minute.count(turn);
       }
-      if (isAdmitted) this.#month.reserve(call, call.cycles, missing, key.digest, turn);
+      if (isAdmitted)
+        reservation = this.#month.reserve(call, call.cycles, missing, key.digest, turn);
       this.#isRecorded = false;
     }
     const allowance = this.#allowance(turn);
-    const isReserved = verdict === 'admitted' && call.cycles > 0;
-    const reservation = isReserved ? this.#month.reservationOf(call) : undefined;
     return reservation === undefined ? { verdict, allowance } : { verdict, allowance, reservation };
   }
 

@@ -202,11 +202,6 @@ export class Month {
     this.#reservations.assertRoomFor(call);
   }
 
-  /** Number of the open reservation of a call; undefined if there is none or it has no number. */
-  reservationOf(call: CallName): number | undefined {
-    return this.#reservations.find(call)?.number;
-  }
-
   /**
    * Number of cycles that a call needs beyond its open reservation. Calls with the same name share
    * one reservation, because at most one of them commits.
@@ -217,8 +212,17 @@ export class Month {
     return Math.max(0, cycles - held);
   }
 
-  /** Admits a call and reserves the `missing` cycles. `keyDigest` is empty if no key is charged. */
-  reserve(call: CallName, cycles: number, missing: number, keyDigest: string, now: Instant): void {
+  /**
+   * Admits a call and reserves the `missing` cycles. `keyDigest` is empty if no key is charged.
+   * Returns the number of the call's reservation; undefined if there is none or it has no number.
+   */
+  reserve(
+    call: CallName,
+    cycles: number,
+    missing: number,
+    keyDigest: string,
+    now: Instant,
+  ): number | undefined {
     const key = missing > 0 && keyDigest !== '' ? this.#keys.of(keyDigest) : undefined;
     if (missing > 0) {
       this.#reserved += missing;
@@ -226,8 +230,8 @@ export class Month {
     }
     const open = this.#reservations.find(call);
     if (open === undefined) {
-      if (missing > 0) this.#reservations.open(call, cycles, this.endsAtMs, key, now.monotonicMs);
-      return;
+      if (missing === 0) return undefined;
+      return this.#reservations.open(call, cycles, this.endsAtMs, key, now.monotonicMs);
     }
     open.callsOpen += 1;
     if (missing > 0) {
@@ -236,6 +240,7 @@ export class Month {
       open.monthEndsAtMs = this.endsAtMs;
       open.key = key;
     }
+    return open.number;
   }
 
   /**
@@ -248,8 +253,8 @@ export class Month {
     const { cyclesUsed, reservation } = call;
     const open = this.#reservations.find(call);
     if (open === undefined) return false;
-    const isOther = reservation !== undefined && reservation !== open.number;
-    if (isOther && open.number !== undefined) return false;
+    const isNumbered = reservation !== undefined && open.number !== undefined;
+    if (isNumbered && reservation !== open.number) return false;
     open.callsOpen -= 1;
     open.used = Math.max(open.used, Math.min(cyclesUsed, open.cycles));
     if (open.callsOpen > 0 && open.used < open.cycles) return true;
@@ -359,20 +364,21 @@ class Reservations {
     throw faultFor('overloaded', text, { retryAfterS: 1 });
   }
 
-  /** Opens a reservation for one call. */
+  /** Opens a reservation for one call. Returns its number. */
   open(
     { callId, callTag }: CallName,
     cycles: number,
     monthEndsAtMs: number,
     key: KeyCount | undefined,
     monotonicMs: number,
-  ): void {
+  ): number {
     assert(this.#open?.get(callId) === undefined, 'a call has one reservation');
     const expiresAtMs = wholeGrains(monotonicMs + RESERVATION_AGE_MS);
     const number = Math.max(this.#lastNumber + 1, Math.floor(monotonicMs));
     this.#lastNumber = number;
     const counts = { cycles, used: 0, callsOpen: 1 };
     this.#add({ number, callId, callTag, ...counts, monthEndsAtMs, key, expiresAtMs });
+    return number;
   }
 
   /** Restores a reservation of another node, until `expiresAtMs` (monotonic). */
