@@ -1,4 +1,5 @@
 import { cpus, loadavg, totalmem } from 'node:os';
+import { wrapped } from '#deploy/documents/wrapped-text';
 import { checkoutCommit } from '#deploy/local/checkout-commit';
 import type { Call } from '#test/chaos/call-log';
 import type { ChaosResult } from '#test/chaos/chaos-run';
@@ -40,9 +41,6 @@ const RUN_ROWS = [
   ],
   'Load average',
 ] as const;
-
-/** Columns of a line of the report. */
-const LINE_MAX = 120;
 
 /** Facts of the head that the load decides. */
 type Load = { readonly callsPerSecond: number; readonly warmS: number };
@@ -99,27 +97,6 @@ function findingLines(parts: readonly ReportPart[]): string {
     findings.lines.map((line) => `- ${name}: ${line}`),
   );
   return [`**Findings: ${count}.** All other checks passed.`, '', ...lines].join('\n');
-}
-
-/** Breaks long lines of text and of lists, but not of tables. */
-function wrapped(text: string): string {
-  return text
-    .split('\n')
-    .flatMap((line) => (/^[|!#]/.test(line) ? line : brokenLine(line)))
-    .join('\n');
-}
-
-function brokenLine(line: string): string[] {
-  const indent = line.startsWith('- ') ? '  ' : '';
-  const lines: string[] = [];
-  let rest = line;
-  while (rest.length > LINE_MAX) {
-    const end = rest.lastIndexOf(' ', LINE_MAX);
-    if (end <= indent.length) break;
-    lines.push(rest.slice(0, end));
-    rest = `${indent}${rest.slice(end + 1)}`;
-  }
-  return [...lines, rest];
 }
 
 /** Result of a phase; `picture` is the file name of its timeline. */
