@@ -4,7 +4,7 @@ import type { Label } from '#bench/servers';
 import { numberText, type Spread, spreadOf, spreadText } from '#bench/statistics';
 import type { ClosedResult, CpuCost } from '#bench/wrk';
 
-/** A throughput and what it is divided by. */
+/** Two servers whose throughputs are compared: `ours` divided by `theirs`. */
 type Compared = { readonly ours: Label; readonly theirs: Label; readonly connections: number };
 
 /** Minimum ratios. Source: the project's targets. */

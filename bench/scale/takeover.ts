@@ -50,7 +50,7 @@ type Round = Killed & {
   readonly recovered: number;
 };
 
-/** A tail, and what kills with it showed. */
+/** Results of the kills at one length of the tail. */
 type Measured = { readonly tail: Tail; readonly rounds: readonly Round[] };
 
 type Scene = {

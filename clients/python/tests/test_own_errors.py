@@ -113,7 +113,7 @@ async def _status(client: AsyncIdentityEngine) -> int:
 
 
 class Failing(httpx.BaseTransport):
-    """A transport that raises what no transport should."""
+    """A transport that raises an error outside the contract of transports."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error

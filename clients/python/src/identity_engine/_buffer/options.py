@@ -56,7 +56,7 @@ class Acknowledged:
 
 @dataclass(frozen=True, slots=True)
 class BufferClosed:
-    """What became of everything that was added or restored."""
+    """Outcome of all observations that were added or restored."""
 
     acknowledged: int
     """How many observations were applied."""

@@ -96,7 +96,7 @@ class FileSpool(ForkAware):
         on_fork(self)
 
     def load(self) -> Iterable[SpooledObservation]:
-        """What waits, in the order of the file."""
+        """The waiting observations, in the order of the file."""
         loaded, self._loaded = self._loaded, []
         return loaded
 
@@ -182,7 +182,7 @@ class FileSpool(ForkAware):
                 self._places.pop((entry.instance_id, key), None)
 
     def _rewrite(self) -> None:
-        """Puts a file in place of this one that holds only what waits."""
+        """Replaces this file by a file with only the waiting observations."""
         path = f"{self._path}.new"
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
         try:

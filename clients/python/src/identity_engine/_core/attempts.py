@@ -1,4 +1,4 @@
-"""The attempts of one call: what each may take, and what follows from how it ended."""
+"""The attempts of one call: the time limit of each, and the next step after its end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from identity_engine.errors import ConnectionError, DeadlineError, IdentityEngin
 
 @dataclass(slots=True)
 class Attempts:
-    """What is known of one call so far. Times are seconds of the monotonic clock."""
+    """State of one call between its attempts. Times are seconds of the monotonic clock."""
 
     call: Call
     bounds: Bounds

@@ -53,7 +53,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What every call of a client begins with."""
+    """Settings of a client, before the options of a call apply."""
 
     api_key: str
     base_url: str

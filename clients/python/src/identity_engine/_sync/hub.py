@@ -1,4 +1,4 @@
-"""One stream of events that several watchers of an instance share."""
+"""A stream of events, shared by all watchers of an instance."""
 
 from __future__ import annotations
 
