@@ -1,8 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
+import { sessionIn } from '#test/storage/migrated-keyspace';
 import { type Caller, callerOf, newCaller } from '#test/support/caller';
 import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
 import { runMain } from '#test/support/process-run';
@@ -16,6 +17,9 @@ const INSTANCES = 300;
 
 /** Observations of the first instance: more than its head holds. */
 const OBSERVATIONS = 100;
+
+/** Stored heads after which the import is killed: more than `ctl import` writes at a time. */
+const CUT_AFTER = 30;
 
 /** Idle seconds until instances are stored and evicted: the minimum setting. */
 const IDLE_S = 30;
@@ -64,6 +68,16 @@ async function ctl(cluster: OwnCluster, ...argv: string[]) {
   return { code, out: run.stdout(), err: run.stderr() };
 }
 
+/** Waits until the keyspace, which has no other instances, stores `count` heads. */
+async function storedHeads(keyspace: string, count: number): Promise<void> {
+  await using session = await sessionIn(cassandra, keyspace);
+  const query = `SELECT bucket FROM heads LIMIT ${count}`;
+  const options = { kind: 'read', operation: 'test' } as const;
+  while ((await session.execute(query, [], options)).rowLength < count) {
+    await nextTurn();
+  }
+}
+
 /** Waits until the caller's key is known, then checks the answer of the first call. */
 async function admitted(moved: Caller): Promise<void> {
   for (let waitedS = 0; waitedS < KNOWN_S; waitedS += 1) {
@@ -81,7 +95,7 @@ move('answers as before after an export and an interrupted import', async () => 
   const moved = callerOf(to.service(), caller.accountId, caller.key);
   const cut = runMain(['ctl', 'import', path], to.variables);
   await cut.says(/is whole/);
-  await sleep(200);
+  await storedHeads(to.keyspace, CUT_AFTER);
   cut.child.kill('SIGKILL');
   await cut.ended;
   assert.is((await moved.send('GET', '/instances')).status, 401, cut.stdout());
