@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { newCaller } from '#test/support/caller';
-import { isChromiumMissing, launchChromium } from '#test/support/chromium';
+import { chromiumSuite, launchChromium } from '#test/support/chromium';
 import { type Service, startStandalone } from '#test/support/service';
 
 /*
@@ -19,16 +19,17 @@ const SHOWN_MS_MAX = 20_000;
 /** A page, its complaints, and its requests to other hosts. */
 type Watched = { readonly page: Page; readonly complaints: readonly string[] };
 
-const enabled = suite('when the documentation is enabled');
-const inBrowser = isChromiumMissing ? enabled.skip : enabled;
+const startDocumented = () => startStandalone({ SERVICE_DOCS_ENABLED: 'true' });
+
+const inBrowser = chromiumSuite('when the documentation is enabled, a browser');
 let service: Service;
 let browser: Browser | undefined;
 
-enabled.before(async () => {
-  service = await startStandalone({ SERVICE_DOCS_ENABLED: 'true' });
+inBrowser.before(async () => {
+  service = await startDocumented();
 });
 
-enabled.after(async () => {
+inBrowser.after(async () => {
   await browser?.close();
   await service[Symbol.asyncDispose]();
 });
@@ -72,25 +73,31 @@ inBrowser('/redoc shows all endpoints without a complaint', async () => {
   assert.equal(complaints, []);
 });
 
+inBrowser.run();
+
+const enabled = suite('when the documentation is enabled');
+
 enabled('/openapi.json is the committed document, as JSON', async () => {
-  const response = await fetch(`${service.origin}/openapi.json`);
+  await using documented = await startDocumented();
+  const response = await fetch(`${documented.origin}/openapi.json`);
   assert.is(response.status, 200);
   assert.is(response.headers.get('content-type'), 'application/json; charset=utf-8');
   assert.match(await response.text(), /^{\s*"openapi": "3\.1\.0"/);
 });
 
 enabled('a page allows only GET, and forbids all content from other hosts', async () => {
+  await using documented = await startDocumented();
   for (const path of ['/docs', '/redoc', '/openapi.json']) {
-    const response = await fetch(`${service.origin}${path}`);
+    const response = await fetch(`${documented.origin}${path}`);
     assert.match(response.headers.get('content-security-policy') ?? '', /^default-src 'none'/);
     assert.is(response.headers.get('x-content-type-options'), 'nosniff');
     await response.body?.cancel();
     for (const method of ['HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {
-      assert.is(await statusOf(service, path, method), 404, `${method} ${path}`);
+      assert.is(await statusOf(documented, path, method), 404, `${method} ${path}`);
     }
   }
   for (const path of ['/docs/', '/docs/../package.json', '/docs/package.json', '/redoc/x']) {
-    assert.is(await statusOf(service, path), 404, path);
+    assert.is(await statusOf(documented, path), 404, path);
   }
 });
 

@@ -1,3 +1,4 @@
+import type { suite as plainSuite } from 'uvu';
 import { installedKustomize } from '#deploy/local/kustomize-install';
 import { MissingServer } from '#deploy/local/missing-server';
 import { printNothing } from '#deploy/local/progress';
@@ -19,7 +20,7 @@ const { program, lack } = await installedKustomize(printNothing).then(
 );
 
 /** uvu's `suite`, or one with skipped tests if kustomize is not available. */
-export const suite = suiteUnless(lack);
+export const suite: typeof plainSuite = (name, context) => suiteUnless(lack)(name, context);
 
 /** Every rendered overlay; empty without kustomize. */
 export const OVERLAY_MANIFESTS: readonly (readonly [Overlay, readonly Manifest[]])[] = OVERLAYS.map(

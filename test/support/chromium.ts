@@ -1,6 +1,8 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
+import type { suite as plainSuite } from 'uvu';
+import { suiteUnless } from '#test/support/real-servers';
 
 const ARGUMENTS = [
   '--headless',
@@ -14,14 +16,11 @@ const ARGUMENTS = [
 
 const executablePath = findChromium();
 
-/**
- * Whether browser tests are skipped: Chromium is missing, and this is not CI, where that is a
- * failure.
- */
-export const isChromiumMissing = executablePath === undefined && process.env['CI'] !== 'true';
-if (isChromiumMissing) {
-  console.log('skipped because no Chromium was found (apt-get install chromium)');
-}
+const lack =
+  executablePath === undefined ? 'no Chromium was found (apt-get install chromium)' : undefined;
+
+/** uvu's `suite`; without Chromium, tests are skipped and hooks do not run. */
+export const chromiumSuite: typeof plainSuite = (name, context) => suiteUnless(lack)(name, context);
 
 /** Starts Chromium with further arguments. */
 export function launchChromium(more: readonly string[] = []): Promise<Browser> {

@@ -1,20 +1,19 @@
 import type { Browser } from 'playwright-core';
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openPages, type TestPages, type WatchedPage } from '#test/console/pages/pages-fixture';
-import { isChromiumMissing, launchChromium } from '#test/support/chromium';
+import { chromiumSuite, launchChromium } from '#test/support/chromium';
 
 /**
  * A suite in a real browser, shared by its tests, which are skipped without a browser. Each test
  * gets its own console.
  */
 export function browserSuite(name: string) {
-  const tests = suite(name);
+  const tests = chromiumSuite(name);
   let browser: Promise<Browser> | undefined;
   const launched = () => (browser ??= launchChromium());
   tests.after(async () => await (await browser)?.close());
   const add = (title: string, run: (pages: TestPages) => Promise<void>) => {
-    (isChromiumMissing ? tests.skip : tests)(title, async () => {
+    tests(title, async () => {
       await using pages = await openPages(launched);
       await run(pages);
     });

@@ -1,5 +1,4 @@
 import type { Browser } from 'playwright-core';
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ClusterReport } from '#cluster-status/report';
 import type { ClusterReport as ShownReport } from '#pages/cluster/answers';
@@ -14,18 +13,18 @@ import {
   troubledReport,
 } from '#test/console/pages/cluster-fixture';
 import { ADMIN_TOKEN } from '#test/support/admin-token';
-import { isChromiumMissing, launchChromium } from '#test/support/chromium';
+import { chromiumSuite, launchChromium } from '#test/support/chromium';
 
 /** Compile-time check that the page accepts the report of the admin port. */
 const asShown = (report: ClusterReport): ShownReport => report;
 
-const seen = suite('the cluster page');
+const seen = chromiumSuite('the cluster page');
 
 let browser: Promise<Browser> | undefined;
 seen.after(async () => await (await browser)?.close());
 
 function test(title: string, run: (desk: ClusterDesk) => Promise<void>): void {
-  (isChromiumMissing ? seen.skip : seen)(title, async () => {
+  seen(title, async () => {
     await using desk = await openClusterDesk(() => (browser ??= launchChromium()));
     await run(desk);
   });

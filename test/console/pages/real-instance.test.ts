@@ -1,11 +1,10 @@
 import type { Page } from 'playwright-core';
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PASSWORD } from '#test/console/console-fixture';
 import { assertQuiet } from '#test/console/pages/browser-suite';
 import { untilCycle } from '#test/console/pages/instance/live-page';
 import { openPage } from '#test/console/pages/pages-fixture';
-import { isChromiumMissing, launchChromium } from '#test/support/chromium';
+import { chromiumSuite, launchChromium } from '#test/support/chromium';
 import { runMain } from '#test/support/process-run';
 
 /**
@@ -13,7 +12,7 @@ import { runMain } from '#test/support/process-run';
  */
 const SHOWN_MS_MAX = 5_000;
 
-const real = suite('an instance of a running service');
+const real = chromiumSuite('an instance of a running service');
 
 type Post = (at: string, body: object) => Promise<Record<string, unknown>>;
 
@@ -62,7 +61,7 @@ async function confirm(page: Page, open: string, deed: string): Promise<void> {
   await page.getByRole('button', { name: deed, exact: true }).click();
 }
 
-(isChromiumMissing ? real.skip : real)('is followed, observed, tried out and reset', async () => {
+real('is followed, observed, tried out and reset', async () => {
   await using closing = new AsyncDisposableStack();
   const run = runMain(['standalone'], { SERVICE_LOCAL_ACCOUNT: 'true' });
   closing.defer(() => void run.child.kill('SIGTERM'));
