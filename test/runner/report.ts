@@ -13,6 +13,9 @@ const QUIET_MS_MAX = 10_000;
 
 const SLOWEST_SHOWN = 10;
 
+/** Lines of a failure that are printed once more at the end: a log often keeps only its end. */
+const FAILURE_LINES_MAX = 40;
+
 /** Prints a run as it goes: one line for each finished file, and the longest running file meanwhile. */
 export class RunReport implements Disposable {
   readonly #total: number;
@@ -55,8 +58,8 @@ export class RunReport implements Disposable {
   }
 
   /**
-   * Prints the slowest files, and the minutes of each folder of `make test` and of each further part,
-   * with a warning above a budget.
+   * Prints the slowest files, the minutes of each folder of `make test` and of each further part with a
+   * warning above a budget, and every failure once more.
    */
   summary(): void {
     const slowest = this.#finished.toSorted((one, other) => other.seconds - one.seconds);
@@ -75,6 +78,11 @@ export class RunReport implements Disposable {
       console.log(`${minutes.toFixed(1).padStart(7)}    ${group}${warning}`);
     }
     console.log(`elapsed: ${this.#elapsed()}\n`);
+    for (const { name, failed, text } of this.#finished) {
+      if (failed === 0) continue;
+      const lines = text.trim().split('\n').slice(0, FAILURE_LINES_MAX);
+      console.log(`FAILED ${name}\n${lines.join('\n')}\n`);
+    }
   }
 
   [Symbol.dispose](): void {
