@@ -10,17 +10,17 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { CONNECTIONS } from '#bench/closed-rounds';
-import { openCollector } from '#bench/collector';
-import { describeRun } from '#bench/machine';
+import { CONNECTIONS } from '#bench/load/closed-rounds';
+import { type ClosedResult, runWrk } from '#bench/load/wrk';
+import { openCollector } from '#bench/measures/collector';
+import { describeRun } from '#bench/measures/machine';
+import { numberText, quartilesOf } from '#bench/measures/statistics';
+import { prepareService, type Server } from '#bench/processes/servers';
+import { MAIN, type Service, startStandalone, startThreeProcesses } from '#bench/processes/service';
+import { temporaryFolder } from '#bench/processes/temporary-folder';
+import { findWrk } from '#bench/processes/tool-path';
 import { AGAINST_PAGE, keepSection, reportSection } from '#bench/report-page';
 import { tableOf, verdict } from '#bench/report-table';
-import { prepareService, type Server } from '#bench/servers';
-import { MAIN, type Service, startStandalone, startThreeProcesses } from '#bench/service';
-import { numberText, quartilesOf } from '#bench/statistics';
-import { temporaryFolder } from '#bench/temporary-folder';
-import { findWrk } from '#bench/tool-path';
-import { type ClosedResult, runWrk } from '#bench/wrk';
 
 /** Minimum median ratio of requests per second that counts as no loss. */
 const RATIO_MIN = 0.97;

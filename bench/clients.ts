@@ -7,11 +7,11 @@
  */
 import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { describeRun } from '#bench/machine';
+import { describeRun } from '#bench/measures/machine';
+import { numberText, quartilesOf } from '#bench/measures/statistics';
+import { startStandalone } from '#bench/processes/service';
 import { AGAINST_PAGE, keepSection, reportSection } from '#bench/report-page';
 import { tableOf, verdict } from '#bench/report-table';
-import { startStandalone } from '#bench/service';
-import { numberText, quartilesOf } from '#bench/statistics';
 import { IdentityEngine, ObservationBuffer } from '#clients/typescript/src/identity-engine';
 
 /** Calls in flight. */

@@ -6,17 +6,21 @@
  *   node bench/events.ts [--quick]
  */
 import { parseArgs } from 'node:util';
-import { type Followable, followables, openStreams } from '#bench/event-readers';
-import { Inspector } from '#bench/inspector';
-import { describeRun } from '#bench/machine';
+import { runWrk } from '#bench/load/wrk';
+import { Inspector } from '#bench/measures/inspector';
+import { describeRun } from '#bench/measures/machine';
+import { numberText, quartilesOf } from '#bench/measures/statistics';
+import { type Followable, followables, openStreams } from '#bench/processes/event-readers';
+import { prepareService, type Server } from '#bench/processes/servers';
+import {
+  type AdministeredService,
+  startStandalone,
+  startThreeProcesses,
+} from '#bench/processes/service';
+import { temporaryFolder } from '#bench/processes/temporary-folder';
+import { findWrk } from '#bench/processes/tool-path';
 import { AGAINST_PAGE, keepSection, reportSection } from '#bench/report-page';
 import { tableOf, verdict } from '#bench/report-table';
-import { prepareService, type Server } from '#bench/servers';
-import { type AdministeredService, startStandalone, startThreeProcesses } from '#bench/service';
-import { numberText, quartilesOf } from '#bench/statistics';
-import { temporaryFolder } from '#bench/temporary-folder';
-import { findWrk } from '#bench/tool-path';
-import { runWrk } from '#bench/wrk';
 
 /** Idle streams. Source: the project's target. */
 const STREAMS = 1_000;

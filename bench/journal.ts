@@ -6,7 +6,7 @@
  *   node bench/journal.ts --server 127.0.0.1:9042 [--slots 200000]
  */
 import { parseArgs } from 'node:util';
-import { AGED_RATIO_MAX, measureJournal } from '#bench/journal-appends';
+import { AGED_RATIO_MAX, measureJournal } from '#bench/durable/journal-appends';
 
 const { slots, server } = readOptions();
 const { freshP50Ms, agedP50Ms, filledS } = await measureJournal(server, slots);

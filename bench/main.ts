@@ -1,21 +1,21 @@
 import { writeFile } from 'node:fs/promises';
-import { measureColdStart } from '#bench/cold-start';
-import { type DurableFindings, measureDurable } from '#bench/durable';
-import { comparisonsOf, isOnCassandra } from '#bench/durable-comparisons';
-import { measureJournalAge } from '#bench/journal-age';
+import { comparisonsOf, isOnCassandra } from '#bench/durable/comparisons';
+import { measureJournalAge } from '#bench/durable/journal-age';
+import { type DurableFindings, measureDurable } from '#bench/durable/measure';
 import type { LimiterFindings } from '#bench/limiter/findings';
 import { measureLimiter } from '#bench/limiter/measure-limiter';
-import { type Load, measureLoad } from '#bench/load';
-import { describeRun } from '#bench/machine';
-import { measureMemory } from '#bench/memory';
+import { type Load, measureLoad } from '#bench/load/generators';
+import { measureColdStart } from '#bench/measures/cold-start';
+import { describeRun } from '#bench/measures/machine';
+import { measureMemory } from '#bench/measures/memory';
 import { type Options, readOptions, USAGE } from '#bench/options';
-import { findPostgres } from '#bench/postgres-server';
+import { findRedis, findWrk, MissingTool } from '#bench/processes/tool-path';
+import { findPostgres } from '#bench/references/postgres-server';
 import { reportOf } from '#bench/report';
-import { findRedis, findWrk, MissingTool } from '#bench/tool-path';
-import { installedCassandra } from '#deploy/local/cassandra-install';
-import { installedK6 } from '#deploy/local/k6-install';
-import { MissingServer } from '#deploy/local/missing-server';
-import { installedNats } from '#deploy/local/nats-install';
+import { installedCassandra } from '#deploy/local/install/cassandra';
+import { installedK6 } from '#deploy/local/install/k6';
+import { MissingServer } from '#deploy/local/install/missing-server';
+import { installedNats } from '#deploy/local/install/nats';
 
 /** Results file of a complete run. */
 const RESULTS = 'bench/RESULTS.md';

@@ -7,11 +7,11 @@
  * 20000]
  */
 import { parseArgs } from 'node:util';
-import { describeRun } from '#bench/machine';
+import { describeRun } from '#bench/measures/machine';
 import { measureOneFile, type Sizes } from '#bench/one-file/measure';
 import { oneFileReport } from '#bench/one-file/report';
+import { findWrk } from '#bench/processes/tool-path';
 import { keepSection, SCALE_PAGE } from '#bench/report-page';
-import { findWrk } from '#bench/tool-path';
 
 // The load lasts more than twice the maximum delay of a checkpoint.
 const FULL: Sizes = {

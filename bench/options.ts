@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { TITLES } from '#bench/servers';
+import { TITLES } from '#bench/processes/servers';
 
 /** Parts of a run: servers under closed load, and the other measurements. */
 const PARTS = [

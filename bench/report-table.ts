@@ -1,5 +1,5 @@
-import { spreadOf, spreadText } from '#bench/statistics';
-import type { CpuCost } from '#bench/wrk';
+import type { CpuCost } from '#bench/load/wrk';
+import { spreadOf, spreadText } from '#bench/measures/statistics';
 
 /** A table in Markdown. */
 export function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -1,17 +1,17 @@
-import { closedOf } from '#bench/closed-report';
-import { CONNECTIONS, type Round } from '#bench/closed-rounds';
-import type { ColdStart } from '#bench/cold-start';
-import type { DurableFindings } from '#bench/durable';
-import { durableReport } from '#bench/durable-report';
-import { durableTargets } from '#bench/durable-targets';
-import { AGED_RATIO_MAX, type JournalAppends } from '#bench/journal-appends';
+import { AGED_RATIO_MAX, type JournalAppends } from '#bench/durable/journal-appends';
+import type { DurableFindings } from '#bench/durable/measure';
+import { durableReport } from '#bench/durable/report';
+import { durableTargets } from '#bench/durable/targets';
 import type { LimiterFindings } from '#bench/limiter/findings';
 import { limiterReport, limiterTargets } from '#bench/limiter/limiter-report';
-import type { Circumstance } from '#bench/machine';
-import type { MemoryResult } from '#bench/memory';
-import type { OpenRow } from '#bench/open-rounds';
+import { closedOf } from '#bench/load/closed-report';
+import { CONNECTIONS, type Round } from '#bench/load/closed-rounds';
+import type { OpenRow } from '#bench/load/open-rounds';
+import type { ColdStart } from '#bench/measures/cold-start';
+import type { Circumstance } from '#bench/measures/machine';
+import type { MemoryResult } from '#bench/measures/memory';
+import { BYTES_PER_MIB, numberText, spreadOf, spreadText } from '#bench/measures/statistics';
 import { runFacts, type TargetRow, tableOf, targetTable } from '#bench/report-table';
-import { BYTES_PER_MIB, numberText, spreadOf, spreadText } from '#bench/statistics';
 import { COLD_START_MS_MAX, INSTANCE_BYTES_MAX, ratiosOf } from '#bench/targets';
 
 /** Results of a run; skipped parts are empty. */

@@ -1,5 +1,5 @@
 import type { Options } from '#bench/options';
-import type { Server } from '#bench/servers';
+import type { Server } from '#bench/processes/servers';
 
 /** Servers and durations of the rounds, and a progress printer. */
 export type Rounds = {

@@ -1,6 +1,6 @@
-import type { Round } from '#bench/closed-rounds';
-import type { Label } from '#bench/servers';
-import { type Spread, spreadOf } from '#bench/statistics';
+import type { Round } from '#bench/load/closed-rounds';
+import { type Spread, spreadOf } from '#bench/measures/statistics';
+import type { Label } from '#bench/processes/servers';
 
 /** Minimum share of reference (c)'s throughput for a server. Source: the project's targets. */
 type RatioTarget = { readonly label: Label; readonly connections: number; readonly least: number };

@@ -1,9 +1,9 @@
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { checkoutCommit } from '#deploy/local/checkout-commit';
-import { type Demand, instancesOf } from '#loadtest/profile';
-import type { SloScope } from '#loadtest/slo';
+import { type Demand, instancesOf } from '#loadtest/k6/profile';
+import type { SloScope } from '#loadtest/k6/slo';
+import type { Summarized } from '#loadtest/k6/text-summary';
 import type { PlanLeft, Target } from '#loadtest/target';
-import type { Summarized } from '#loadtest/text-summary';
 
 /** Variables shown in the report; the API key is never shown. */
 const SHOWN = ['PROFILE', 'RATE', 'DURATION', 'BASE_URL'] as const;

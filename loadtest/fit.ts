@@ -1,5 +1,4 @@
-import { BATCH, MIX } from '#loadtest/mix';
-import { BadRequest } from '#loadtest/options';
+import { BATCH, MIX } from '#loadtest/k6/mix';
 import {
   type Demand,
   instancesOf,
@@ -8,7 +7,8 @@ import {
   peakOf,
   phasesOf,
   requestsOf,
-} from '#loadtest/profile';
+} from '#loadtest/k6/profile';
+import { BadRequest } from '#loadtest/options';
 import type { PlanLeft } from '#loadtest/target';
 
 /*

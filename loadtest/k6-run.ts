@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { finished } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
-import { readJson } from '#deploy/local/json-file';
-import { lastLine } from '#deploy/local/run-program';
-import { environmentOf } from '#deploy/local/service-process';
-import type { Metrics } from '#loadtest/verdict';
+import { readJson } from '#deploy/local/processes/json-file';
+import { lastLine } from '#deploy/local/processes/run-program';
+import { environmentOf } from '#deploy/local/processes/service-process';
+import type { Metrics } from '#loadtest/k6/verdict';
 
-const SCRIPT = fileURLToPath(import.meta.resolve('#loadtest/load.k6'));
+const SCRIPT = fileURLToPath(import.meta.resolve('#loadtest/k6/load.k6'));
 
 /** k6 exit codes with usable figures: all thresholds met, or some crossed. */
 const HAS_FIGURES = new Set([0, 99]);

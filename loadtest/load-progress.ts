@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { Demand } from '#loadtest/profile';
-import { type Phase, phasesOf } from '#loadtest/profile';
-import { PROCESS_ROUTE } from '#loadtest/slo';
+import type { Demand } from '#loadtest/k6/profile';
+import { type Phase, phasesOf } from '#loadtest/k6/profile';
+import { PROCESS_ROUTE } from '#loadtest/k6/slo';
 
 /** Interval between progress lines, in milliseconds. */
 const SAY_EVERY_MS = 5_000;

@@ -1,21 +1,21 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CtlError } from '#ctl/command';
-import { installedK6 } from '#deploy/local/k6-install';
-import { MissingServer } from '#deploy/local/missing-server';
+import { installedK6 } from '#deploy/local/install/k6';
+import { MissingServer } from '#deploy/local/install/missing-server';
 import { circumstancesOf, loadText } from '#loadtest/circumstances';
 import { demandOf, fitToPlan } from '#loadtest/fit';
+import { type Demand, PROFILES, phasesOf } from '#loadtest/k6/profile';
+import { killPhaseOf, type SloScope } from '#loadtest/k6/slo';
+import { textSummary } from '#loadtest/k6/text-summary';
+import { verdictOf } from '#loadtest/k6/verdict';
 import { FILES } from '#loadtest/k6-run';
 import { BadRequest, type Options, readOptions } from '#loadtest/options';
-import { type Demand, PROFILES, phasesOf } from '#loadtest/profile';
 import { remoteWriteTo } from '#loadtest/remote-write';
 import { openResultsFolder } from '#loadtest/results-folder';
 import { openRunAccounts, type RunAccounts } from '#loadtest/run-accounts';
 import { sendLoad } from '#loadtest/sent-load';
-import { killPhaseOf, type SloScope } from '#loadtest/slo';
 import { findTarget, lookAtPlan, type PlanLeft, type Target } from '#loadtest/target';
-import { textSummary } from '#loadtest/text-summary';
-import { verdictOf } from '#loadtest/verdict';
 
 /*
  * Runs a load profile against the local cluster or any address, and writes the results. Input comes

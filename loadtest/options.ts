@@ -1,4 +1,4 @@
-import { isProfileName, PROFILES, type ProfileName } from '#loadtest/profile';
+import { isProfileName, PROFILES, type ProfileName } from '#loadtest/k6/profile';
 
 /** Request of a person to `make load`. */
 export type Options = {

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { ProfileName } from '#loadtest/profile';
+import type { ProfileName } from '#loadtest/k6/profile';
 
 /**
  * Creates the folder of a run below `given`, or below the user's folder outside the repository. The

@@ -3,7 +3,7 @@ import { adminClient } from '#ctl/admin-client';
 import { newAccount } from '#deploy/local/new-account';
 import { AccountView } from '#limiter/admin/schema';
 import { limiterPlans } from '#loadtest/fit';
-import { type Demand, PROFILES } from '#loadtest/profile';
+import { type Demand, PROFILES } from '#loadtest/k6/profile';
 
 /** Enterprise accounts of one run; suspended when disposed. */
 export type RunAccounts = AsyncDisposable & {

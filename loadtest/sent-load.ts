@@ -1,17 +1,17 @@
 import type { ClusterPlan } from '#deploy/local/cluster-plan';
-import { freePort } from '#deploy/local/free-port';
+import { freePort } from '#deploy/local/servers/free-port';
+import { type Demand, isSteady, phasesOf } from '#loadtest/k6/profile';
+import { killPhaseOf } from '#loadtest/k6/slo';
+import type { ProcessUsage, Summarized } from '#loadtest/k6/text-summary';
+import type { Metrics } from '#loadtest/k6/verdict';
 import { runK6 } from '#loadtest/k6-run';
-import { killAnEngine } from '#loadtest/kill-engine';
 import { type PlannedAct, watchLoad } from '#loadtest/load-progress';
-import { pidsOf, type Usage, usageBetween, usageOf } from '#loadtest/process-usage';
-import { ProcessWatch } from '#loadtest/process-watch';
-import { type Demand, isSteady, phasesOf } from '#loadtest/profile';
-import { type Readings, readRepeatedly } from '#loadtest/readings';
-import { killPhaseOf } from '#loadtest/slo';
-import type { Reading } from '#loadtest/slopes';
+import { killAnEngine } from '#loadtest/processes/kill-engine';
+import { pidsOf, type Usage, usageBetween, usageOf } from '#loadtest/processes/process-usage';
+import { ProcessWatch } from '#loadtest/processes/process-watch';
+import { type Readings, readRepeatedly } from '#loadtest/processes/readings';
+import type { Reading } from '#loadtest/processes/slopes';
 import type { Target } from '#loadtest/target';
-import type { ProcessUsage, Summarized } from '#loadtest/text-summary';
-import type { Metrics } from '#loadtest/verdict';
 
 /** Parameters for starting k6. */
 export type K6Start = {

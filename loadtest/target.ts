@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type ClusterPlan, clusterPlan } from '#deploy/local/cluster-plan';
 import { readCluster, supervisorFolder } from '#deploy/local/cluster-record';
 import { readSecrets } from '#deploy/local/cluster-secrets';
-import { runningServer } from '#deploy/local/server-record';
+import { runningServer } from '#deploy/local/servers/server-record';
 import { clusterFolder } from '#deploy/local/state-folder';
 import { BadRequest, type Options } from '#loadtest/options';
 

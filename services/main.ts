@@ -1,5 +1,5 @@
-import { keepCompiledCode } from '#startup/code-cache';
-import { listenForStop } from '#startup/life';
+import { keepCompiledCode } from '#startup/process/code-cache';
+import { listenForStop } from '#startup/process/lifetime';
 
 const stop = listenForStop();
 keepCompiledCode();

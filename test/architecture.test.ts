@@ -44,7 +44,9 @@ architecture(
       /^#storage\/(memory|sqlite|cassandra)\/|^#bus\/(in-process|nats)-bus|^#billing\/(stripe|local)-provider/;
     for (const file of SERVICES.filter(
       (name) =>
-        !/\/(ports|sqlite-stores|cassandra-stores)\.ts$|\/(memory|sqlite|cassandra)\//.test(name),
+        !/startup\/(ports|stores\/(sqlite|cassandra))\.ts$|\/(memory|sqlite|cassandra)\//.test(
+          name,
+        ),
     )) {
       for (const target of importsOf(file)) assert.not.match(target, adapter, `${file}: ${target}`);
     }

@@ -1,5 +1,5 @@
 import { digestOf } from '#accounts/api-key';
-import { CYCLES_PER_MONTH, REQUESTS_PER_MINUTE } from '#bench/service';
+import { CYCLES_PER_MONTH, REQUESTS_PER_MINUTE } from '#bench/processes/service';
 import { newAccount } from '#deploy/local/new-account';
 
 /** An account and the digest of one of its keys. */

@@ -1,8 +1,8 @@
-import { cpuMicros, type Measured } from '#bench/cpu-time';
 import type { BenchAccount } from '#bench/limiter/bench-accounts';
 import { type CallerResult, DecisionCaller, type Target } from '#bench/limiter/decision-caller';
 import type { DeciderLabel, DecisionResult } from '#bench/limiter/findings';
 import type { LoadRun } from '#bench/limiter/load';
+import { cpuMicros, type Measured } from '#bench/measures/cpu-time';
 
 /** A decider under test and its address. */
 export type DeciderPlan = {

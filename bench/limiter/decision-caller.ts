@@ -1,9 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { environment } from '#bench/child';
 import type { BenchAccount } from '#bench/limiter/bench-accounts';
 import type { LoadResult, LoadRun } from '#bench/limiter/load';
-import { at } from '#bench/process-answer';
+import { at } from '#bench/load/process-answer';
+import { environment } from '#bench/processes/child';
 
 /** A decider: a meter that reserves `cycles` cycles, or Redis. */
 export type Target =

@@ -1,5 +1,5 @@
 import type { LoadRun } from '#bench/limiter/load';
-import type { CpuCost } from '#bench/wrk';
+import type { CpuCost } from '#bench/load/wrk';
 
 /** Deciders, by their letters in the report. */
 export const DECIDERS = ['l', 'r', 'redis'] as const;

@@ -6,8 +6,8 @@ import {
   type DecisionRow,
   type LimiterFindings,
 } from '#bench/limiter/findings';
+import { numberText, spreadOf, spreadText } from '#bench/measures/statistics';
 import { cpuOf, type TargetRow, tableOf } from '#bench/report-table';
-import { numberText, spreadOf, spreadText } from '#bench/statistics';
 
 /** Minimum decisions per second of one limiter process. Source: the project's targets. */
 const DECISIONS_PER_S_MIN = 50_000;

@@ -1,5 +1,3 @@
-import type { Child } from '#bench/child';
-import type { Measured } from '#bench/cpu-time';
 import {
   KEYSPACE,
   limiterVariables,
@@ -7,11 +5,13 @@ import {
   startProcess,
   startStores,
   untilAllServed,
-} from '#bench/durable-service';
-import { freePorts } from '#bench/free-ports';
+} from '#bench/durable/service';
 import { type BenchAccount, createAccounts } from '#bench/limiter/bench-accounts';
-import { metricsUrlOf } from '#bench/service';
-import { temporaryFolder } from '#bench/temporary-folder';
+import type { Measured } from '#bench/measures/cpu-time';
+import type { Child } from '#bench/processes/child';
+import { freePorts } from '#bench/processes/free-ports';
+import { metricsUrlOf } from '#bench/processes/service';
+import { temporaryFolder } from '#bench/processes/temporary-folder';
 
 /** Number of accounts in the decisions. Source: the project's targets. */
 const ACCOUNTS = 1_000;

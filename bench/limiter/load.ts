@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { latenciesOf } from '#bench/scale/latencies';
+import { latenciesOf } from '#bench/scale/rates/latencies';
 
 /** Takes one decision for an account number; resolves to whether it was granted. */
 export type Decide = (account: number) => Promise<boolean>;

@@ -4,8 +4,8 @@ import type { DecisionResult, DecisionRow, LimiterFindings } from '#bench/limite
 import { startLimiterService } from '#bench/limiter/limiter-service';
 import type { LoadRun } from '#bench/limiter/load';
 import { startRedis } from '#bench/limiter/redis-server';
+import { numberText } from '#bench/measures/statistics';
 import type { Options } from '#bench/options';
-import { numberText } from '#bench/statistics';
 
 /** Decisions in flight in the closed rounds. Source: the project's targets. */
 const IN_FLIGHT = [64, 256] as const;

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createClient } from '@redis/client';
 import type { Decide } from '#bench/limiter/load';
-import { CYCLES_PER_MONTH, REQUESTS_PER_MINUTE } from '#bench/service';
+import { CYCLES_PER_MONTH, REQUESTS_PER_MINUTE } from '#bench/processes/service';
 
 const SCRIPT = 'bench/limiter/fixed-window.lua';
 

@@ -1,7 +1,7 @@
-import { Child, environment } from '#bench/child';
-import { freePorts } from '#bench/free-ports';
-import { untilAnswered } from '#bench/readiness';
-import { temporaryFolder } from '#bench/temporary-folder';
+import { Child, environment } from '#bench/processes/child';
+import { freePorts } from '#bench/processes/free-ports';
+import { untilAnswered } from '#bench/processes/readiness';
+import { temporaryFolder } from '#bench/processes/temporary-folder';
 
 /** Log line of Redis when it accepts connections. */
 const READY = /Ready to accept connections/;

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { metricsOf, sumOf } from '#bench/cycle-count';
+import { metricsOf, sumOf } from '#bench/measures/cycle-count';
 
 /** Interval between looks at the file, in ms. */
 const LOOK_EVERY_MS = 5_000;

@@ -1,7 +1,7 @@
-import type { HttpCaller } from '#bench/http-caller';
+import type { HttpCaller } from '#bench/load/http-caller';
+import { at } from '#bench/load/process-answer';
 import { observationsOf } from '#bench/one-file/histories';
-import { at } from '#bench/process-answer';
-import { timed } from '#bench/scale/latencies';
+import { timed } from '#bench/scale/rates/latencies';
 import { seededId } from '#bench/scale/seed';
 
 /** Rows per page: the API's default. */

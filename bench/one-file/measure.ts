@@ -2,19 +2,19 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseApiKey } from '#accounts/api-key';
-import { fileBytes, startOnFile } from '#bench/file-service';
-import { HttpCaller } from '#bench/http-caller';
-import { type MemoryResult, measureMemory } from '#bench/memory';
+import { HttpCaller } from '#bench/load/http-caller';
+import { type MemoryResult, measureMemory } from '#bench/measures/memory';
 import { type FileLook, FileWatch } from '#bench/one-file/file-watch';
 import { type FilledSizes, fillFile } from '#bench/one-file/fill';
 import { observationsOf } from '#bench/one-file/histories';
 import { readPages } from '#bench/one-file/history-pages';
-import { firstAnswerMs, RestartedService } from '#bench/restarted-service';
-import { timed } from '#bench/scale/latencies';
+import { fileBytes, startOnFile } from '#bench/processes/file-service';
+import { firstAnswerMs, RestartedService } from '#bench/processes/restarted-service';
+import { temporaryFolder } from '#bench/processes/temporary-folder';
 import { highestBytes } from '#bench/scale/memory-stage';
+import { timed } from '#bench/scale/rates/latencies';
+import { SteadyObservers } from '#bench/scale/rates/steady-observers';
 import { seededId } from '#bench/scale/seed';
-import { SteadyObservers } from '#bench/scale/steady-observers';
-import { temporaryFolder } from '#bench/temporary-folder';
 
 /** Sizes of a run. */
 export type Sizes = {

@@ -1,11 +1,11 @@
-import type { Circumstance } from '#bench/machine';
+import type { Circumstance } from '#bench/measures/machine';
+import { mebibytes, numberText, spreadOf, spreadText } from '#bench/measures/statistics';
 import type { FileLook } from '#bench/one-file/file-watch';
 import type { OneFileFindings } from '#bench/one-file/measure';
 import { reportSection } from '#bench/report-page';
 import { tableOf, targetTable } from '#bench/report-table';
-import { latenciesOf, pageFigure } from '#bench/scale/latencies';
+import { latenciesOf, pageFigure } from '#bench/scale/rates/latencies';
 import { atMost, figure, type ScaleFigure } from '#bench/scale/scale-part';
-import { mebibytes, numberText, spreadOf, spreadText } from '#bench/statistics';
 import { COLD_START_MS_MAX, INSTANCE_BYTES_MAX, takeOverMsMax } from '#bench/targets';
 
 /** Share of the load after which everything is steady: a checkpoint is up to two minutes late. */

@@ -1,13 +1,13 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { UNFLUSHED_RECORDS_MAX } from '#actor-runtime/bounds';
-import { unflushedRecords } from '#bench/gauges';
-import { firstAnswerMs, RestartedService } from '#bench/restarted-service';
+import { UNFLUSHED_RECORDS_MAX } from '#actor-runtime/actor-bounds';
+import { unflushedRecords } from '#bench/measures/gauges';
+import { mebibytes } from '#bench/measures/statistics';
+import { firstAnswerMs, RestartedService } from '#bench/processes/restarted-service';
+import { temporaryFolder } from '#bench/processes/temporary-folder';
 import { ObservedInstances } from '#bench/scale/observed-instances';
 import { atMost, figure, type ScalePart } from '#bench/scale/scale-part';
-import { mebibytes } from '#bench/statistics';
 import { takeOverMsMax } from '#bench/targets';
-import { temporaryFolder } from '#bench/temporary-folder';
 
 const INSTANCES = 5_000;
 const INSTANCES_QUICK = 200;
@@ -20,7 +20,7 @@ const TAIL = UNFLUSHED_RECORDS_MAX - 2_000;
 const TAIL_QUICK = 2_000;
 
 /** Preloads a module that disables checkpoints, so that the tail grows. */
-const KEPT = ['--import', import.meta.resolve('./never-stored.ts')];
+const KEPT = ['--import', import.meta.resolve('./takeovers/never-stored.ts')];
 
 /** Time until the process on a file answers after a SIGKILL, by the length of its tail. */
 export const file: ScalePart = {

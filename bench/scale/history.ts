@@ -1,15 +1,15 @@
-import { cpuMicros } from '#bench/cpu-time';
-import { type DurableService, startDurable } from '#bench/durable-service';
-import { untilStored } from '#bench/gauges';
-import { HttpCaller } from '#bench/http-caller';
-import { Inspector } from '#bench/inspector';
-import { at } from '#bench/process-answer';
-import { pageFigure, timed } from '#bench/scale/latencies';
+import { type DurableService, startDurable } from '#bench/durable/service';
+import { HttpCaller } from '#bench/load/http-caller';
+import { at } from '#bench/load/process-answer';
+import { cpuMicros } from '#bench/measures/cpu-time';
+import { untilStored } from '#bench/measures/gauges';
+import { Inspector } from '#bench/measures/inspector';
+import { mebibytes } from '#bench/measures/statistics';
+import { temporaryFolder } from '#bench/processes/temporary-folder';
 import { BATCH, LongHistory } from '#bench/scale/long-history';
+import { pageFigure, timed } from '#bench/scale/rates/latencies';
+import { rateFigure, ratesOf } from '#bench/scale/rates/steady-rate';
 import { figure, type ScalePart } from '#bench/scale/scale-part';
-import { rateFigure, ratesOf } from '#bench/scale/steady-rate';
-import { mebibytes } from '#bench/statistics';
-import { temporaryFolder } from '#bench/temporary-folder';
 
 /** Rows per page: the API's default. */
 const PAGE_ROWS = 100;

@@ -1,16 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { untilStored } from '#bench/gauges';
-import { HostileAccount, hostileName } from '#bench/scale/hostile-account';
-import { startInspectedEngine } from '#bench/scale/inspected-engine';
-import { type KnownAccount, knownAccount, seedKnownAccounts } from '#bench/scale/known-accounts';
-import { latenciesOf, latenciesText, timed } from '#bench/scale/latencies';
+import { untilStored } from '#bench/measures/gauges';
+import { BYTES_PER_MIB } from '#bench/measures/statistics';
 import { bytesEach } from '#bench/scale/memory-stage';
+import { HostileAccount, hostileName } from '#bench/scale/rates/hostile-account';
+import {
+  type KnownAccount,
+  knownAccount,
+  seedKnownAccounts,
+} from '#bench/scale/rates/known-accounts';
+import { latenciesOf, latenciesText, timed } from '#bench/scale/rates/latencies';
+import { type Observed, SteadyObservers } from '#bench/scale/rates/steady-observers';
 import { atMost, figure, type ScaleFigure, type ScalePart } from '#bench/scale/scale-part';
 import { seedInstances } from '#bench/scale/seed';
-import { type Observed, SteadyObservers } from '#bench/scale/steady-observers';
-import { BYTES_PER_MIB } from '#bench/statistics';
+import { startInspectedEngine } from '#bench/scale/takeovers/inspected-engine';
 import type { CassandraSession } from '#storage/cassandra/session';
-import { sessionIn } from '#test/storage/migrated-keyspace';
+import { sessionIn } from '#test/storage/cassandra/migrated-keyspace';
 
 /**
  * Maximum memory of the engine in MiB: the limit for actors of one kind

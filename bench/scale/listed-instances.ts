@@ -1,5 +1,5 @@
-import type { Call, HttpCaller } from '#bench/http-caller';
-import { at, isObject } from '#bench/process-answer';
+import type { Call, HttpCaller } from '#bench/load/http-caller';
+import { at, isObject } from '#bench/load/process-answer';
 import { withProgress } from '#bench/progress';
 
 /** A page of the listing: offset, limit and order. */

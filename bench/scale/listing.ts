@@ -1,12 +1,12 @@
-import { type DurableService, startDurable } from '#bench/durable-service';
-import { activeInstances, ownedShards, untilStored } from '#bench/gauges';
-import { HttpCaller } from '#bench/http-caller';
-import { untilAnswered } from '#bench/readiness';
-import { pageFigure, timed } from '#bench/scale/latencies';
+import { type DurableService, startDurable } from '#bench/durable/service';
+import { HttpCaller } from '#bench/load/http-caller';
+import { activeInstances, ownedShards, untilStored } from '#bench/measures/gauges';
+import { untilAnswered } from '#bench/processes/readiness';
+import { temporaryFolder } from '#bench/processes/temporary-folder';
 import { ListedInstances, type ListedPage } from '#bench/scale/listed-instances';
+import { pageFigure, timed } from '#bench/scale/rates/latencies';
+import { rateFigure, ratesOf } from '#bench/scale/rates/steady-rate';
 import { figure, type ScalePart } from '#bench/scale/scale-part';
-import { rateFigure, ratesOf } from '#bench/scale/steady-rate';
-import { temporaryFolder } from '#bench/temporary-folder';
 
 /** Items per page: the API's default. */
 const PAGE_ITEMS = 20;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { HttpCaller } from '#bench/http-caller';
-import { at, isObject, type JsonObject } from '#bench/process-answer';
+import type { HttpCaller } from '#bench/load/http-caller';
+import { at, isObject, type JsonObject } from '#bench/load/process-answer';
 import { withProgress } from '#bench/progress';
 import { MODE_TARGETS } from '#identity/modes';
 

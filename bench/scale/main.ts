@@ -8,16 +8,16 @@ import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { keepSection, SCALE_PAGE } from '#bench/report-page';
 import { tableOf, targetTable } from '#bench/report-table';
-import { accounts } from '#bench/scale/accounts';
 import { file } from '#bench/scale/file';
-import { growth } from '#bench/scale/growth';
 import { history } from '#bench/scale/history';
 import { limit } from '#bench/scale/limit';
 import { listing } from '#bench/scale/listing';
 import { memory } from '#bench/scale/memory';
-import { restart } from '#bench/scale/restart';
+import { accounts } from '#bench/scale/rates/accounts';
+import { growth } from '#bench/scale/rates/growth';
 import type { ScaleFigure, ScalePart } from '#bench/scale/scale-part';
-import { takeover } from '#bench/scale/takeover';
+import { restart } from '#bench/scale/takeovers/restart';
+import { takeover } from '#bench/scale/takeovers/takeover';
 import { checkoutCommit } from '#deploy/local/checkout-commit';
 
 const PARTS: readonly ScalePart[] = [

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import type { Inspector, MemoryUse } from '#bench/inspector';
-import { mebibytes } from '#bench/statistics';
+import type { Inspector, MemoryUse } from '#bench/measures/inspector';
+import { mebibytes } from '#bench/measures/statistics';
 
 /** Memory of a process at one stage, before and after garbage collection. */
 export type MemoryStage = { readonly residentBytes: number; readonly collected: MemoryUse };

@@ -1,16 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DurableService } from '#bench/durable-service';
-import { activeInstances, untilStored } from '#bench/gauges';
-import { HttpCaller } from '#bench/http-caller';
-import { at } from '#bench/process-answer';
-import { startInspectedEngine } from '#bench/scale/inspected-engine';
-import { type KnownAccount, knownAccount, seedKnownAccounts } from '#bench/scale/known-accounts';
+import type { DurableService } from '#bench/durable/service';
+import { HttpCaller } from '#bench/load/http-caller';
+import { at } from '#bench/load/process-answer';
+import { activeInstances, untilStored } from '#bench/measures/gauges';
+import { BYTES_PER_MIB, mebibytes } from '#bench/measures/statistics';
 import { bytesEach, type MemoryStage } from '#bench/scale/memory-stage';
 import { ObservedInstances } from '#bench/scale/observed-instances';
+import {
+  type KnownAccount,
+  knownAccount,
+  seedKnownAccounts,
+} from '#bench/scale/rates/known-accounts';
 import { atMost, figure, type ScalePart } from '#bench/scale/scale-part';
 import { seededId, seededName, seedInstances } from '#bench/scale/seed';
-import { BYTES_PER_MIB, mebibytes } from '#bench/statistics';
-import { sessionIn } from '#test/storage/migrated-keyspace';
+import { startInspectedEngine } from '#bench/scale/takeovers/inspected-engine';
+import { sessionIn } from '#test/storage/cassandra/migrated-keyspace';
 
 /** Instances before the first measurement, so that its memory includes code and tables. */
 const WARM_UP_INSTANCES = 1_000;

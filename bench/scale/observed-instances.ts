@@ -1,7 +1,7 @@
-import { type Call, HttpCaller } from '#bench/http-caller';
-import { at } from '#bench/process-answer';
+import { type Call, HttpCaller } from '#bench/load/http-caller';
+import { at } from '#bench/load/process-answer';
+import type { Service } from '#bench/processes/service';
 import { withProgress } from '#bench/progress';
-import type { Service } from '#bench/service';
 
 /** Time between two timestamps of an instance, in ms: above the model's minimum interval. */
 const STEP_MS = 2_000;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { SHARDS } from '#bench/durable-service';
+import { SHARDS } from '#bench/durable/service';
 import { withProgress } from '#bench/progress';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { createState, MODEL_VERSION } from '#identity/state';

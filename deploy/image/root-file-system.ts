@@ -2,7 +2,7 @@ import { cp, mkdir, readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { buildPages } from '#deploy/console/build-pages';
 import { type Stage, type Start, stagesOf, startOf } from '#deploy/image/containerfile';
-import { runProgram } from '#deploy/local/run-program';
+import { runProgram } from '#deploy/local/processes/run-program';
 import { shippedFolders } from '#deploy/supply/locked-packages';
 
 /*

@@ -1,7 +1,7 @@
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ClusterSize } from '#deploy/local/cluster-plan';
-import { readJson } from '#deploy/local/json-file';
+import { readJson } from '#deploy/local/processes/json-file';
 
 /** Record of a supervisor about its running cluster. */
 export type ClusterRecord = {

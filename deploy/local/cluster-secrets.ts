@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LOCAL_PLAN, limitsOf } from '#accounts/plan';
 import type { ClusterPlan } from '#deploy/local/cluster-plan';
-import { readJson } from '#deploy/local/json-file';
 import { newAccount } from '#deploy/local/new-account';
+import { readJson } from '#deploy/local/processes/json-file';
 
 /** Secrets of a cluster, kept between runs. */
 export type ClusterSecrets = {

@@ -4,16 +4,16 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { assertBegunAlike } from '#deploy/local/cassandra-ring';
 import { type ClusterSize, clusterPlan } from '#deploy/local/cluster-plan';
 import { readCluster, supervisorFolder } from '#deploy/local/cluster-record';
-import { endLeftovers } from '#deploy/local/leftovers';
+import { endLeftovers } from '#deploy/local/processes/leftovers';
+import { environmentOf } from '#deploy/local/processes/service-process';
+import type { SupervisorMessage } from '#deploy/local/processes/supervisor';
 import type { Print } from '#deploy/local/progress';
-import { endProcess, runningServer } from '#deploy/local/server-record';
-import { environmentOf } from '#deploy/local/service-process';
-import type { SupervisorMessage } from '#deploy/local/supervisor';
+import { assertBegunAlike } from '#deploy/local/servers/cassandra-ring';
+import { endProcess, runningServer } from '#deploy/local/servers/server-record';
 
-const SUPERVISOR = fileURLToPath(import.meta.resolve('#deploy/local/supervisor'));
+const SUPERVISOR = fileURLToPath(import.meta.resolve('#deploy/local/processes/supervisor'));
 
 /** Maximum time of a stop, in milliseconds: 20 s for each kind of process, one after the other. */
 const STOP_MS_MAX = 150_000;

@@ -2,16 +2,16 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { table } from '#ctl/text';
-import { cassandraNodesOf } from '#deploy/local/cassandra-ring';
+import { table } from '#ctl/printed-text';
 import { type ClusterPlan, clusterPlan } from '#deploy/local/cluster-plan';
 import { readCluster, supervisorFolder } from '#deploy/local/cluster-record';
 import { clusterSecretFile, readSecrets } from '#deploy/local/cluster-secrets';
 import { startCluster, stopCluster } from '#deploy/local/cluster-start';
 import { consoleEntry } from '#deploy/local/console-entry';
-import { type ProcessStatus, processStatuses } from '#deploy/local/process-status';
-import { runningServer } from '#deploy/local/server-record';
-import { ctlVariables, environmentOf, MAIN } from '#deploy/local/service-process';
+import { type ProcessStatus, processStatuses } from '#deploy/local/processes/process-status';
+import { ctlVariables, environmentOf, MAIN } from '#deploy/local/processes/service-process';
+import { cassandraNodesOf } from '#deploy/local/servers/cassandra-ring';
+import { runningServer } from '#deploy/local/servers/server-record';
 import { clusterFolder, wantedCluster } from '#deploy/local/state-folder';
 
 /*

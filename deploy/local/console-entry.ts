@@ -1,7 +1,7 @@
 import { parseApiKey } from '#accounts/api-key';
 import type { ClusterPlan } from '#deploy/local/cluster-plan';
-import { lastLine, runProgram } from '#deploy/local/run-program';
-import { ctlVariables, environmentOf, MAIN } from '#deploy/local/service-process';
+import { lastLine, runProgram } from '#deploy/local/processes/run-program';
+import { ctlVariables, environmentOf, MAIN } from '#deploy/local/processes/service-process';
 
 /** Maximum time to create a link, in milliseconds: connecting to Cassandra, and some writes. */
 const LINK_MS_MAX = 60_000;

@@ -1,9 +1,9 @@
-import { installedGenerators } from '#deploy/local/generators-install';
-import { installedJaeger } from '#deploy/local/jaeger-install';
-import { installedK6 } from '#deploy/local/k6-install';
-import { installedKustomize } from '#deploy/local/kustomize-install';
+import { installedGenerators } from '#deploy/local/install/generators';
+import { installedJaeger } from '#deploy/local/install/jaeger';
+import { installedK6 } from '#deploy/local/install/k6';
+import { installedKustomize } from '#deploy/local/install/kustomize';
+import { installedStripeMock } from '#deploy/local/install/stripe-mock';
 import type { Print } from '#deploy/local/progress';
-import { installedStripeMock } from '#deploy/local/stripe-mock-install';
 
 /*
  * Installs tools for tests into the cache, because the installation takes longer than a test may.

@@ -1,8 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cassandraVersionAt } from '#deploy/local/cassandra-answer';
-import { assertBegunAlike, ringFormed, ringOf } from '#deploy/local/cassandra-ring';
-import { startCassandra } from '#deploy/local/cassandra-server';
-import type { CassandraSettings } from '#deploy/local/cassandra-settings';
 import {
   type ClusterPlan,
   type ClusterSize,
@@ -22,23 +18,27 @@ import {
   openSecrets,
   readyKey,
 } from '#deploy/local/cluster-secrets';
-import { assertPortFree } from '#deploy/local/free-port';
-import { KeptProcess } from '#deploy/local/kept-process';
-import { endLeftovers } from '#deploy/local/leftovers';
-import type { LocalServer } from '#deploy/local/local-server';
-import { natsVersionAt } from '#deploy/local/nats-answer';
-import { startNats } from '#deploy/local/nats-server';
-import { type ProcessStatus, processStatuses } from '#deploy/local/process-status';
-import { type Print, printNothing, withProgress } from '#deploy/local/progress';
-import { shardsServed } from '#deploy/local/readiness';
-import { lastLine } from '#deploy/local/run-program';
-import { signalProcess } from '#deploy/local/server-record';
+import { KeptProcess } from '#deploy/local/processes/kept-process';
+import { endLeftovers } from '#deploy/local/processes/leftovers';
+import { type ProcessStatus, processStatuses } from '#deploy/local/processes/process-status';
+import { shardsServed } from '#deploy/local/processes/readiness';
+import { lastLine } from '#deploy/local/processes/run-program';
 import {
   runMigrate,
   startBalancer,
   startServiceProcess,
   type Variables,
-} from '#deploy/local/service-process';
+} from '#deploy/local/processes/service-process';
+import { type Print, printNothing, withProgress } from '#deploy/local/progress';
+import { cassandraVersionAt } from '#deploy/local/servers/cassandra-answer';
+import { assertBegunAlike, ringFormed, ringOf } from '#deploy/local/servers/cassandra-ring';
+import { startCassandra } from '#deploy/local/servers/cassandra-server';
+import type { CassandraSettings } from '#deploy/local/servers/cassandra-settings';
+import { assertPortFree } from '#deploy/local/servers/free-port';
+import type { LocalServer } from '#deploy/local/servers/local-server';
+import { natsVersionAt } from '#deploy/local/servers/nats-answer';
+import { startNats } from '#deploy/local/servers/nats-server';
+import { signalProcess } from '#deploy/local/servers/server-record';
 
 /**
  * Maximum wait until all shards are served, in milliseconds. It takes seconds on an idle machine.

@@ -1,6 +1,6 @@
 import { clusterPlan } from '#deploy/local/cluster-plan';
 import { readCluster, supervisorFolder } from '#deploy/local/cluster-record';
-import { runningServer } from '#deploy/local/server-record';
+import { runningServer } from '#deploy/local/servers/server-record';
 import { clusterFolder, wantedCluster } from '#deploy/local/state-folder';
 import type { ObservePlan } from '#deploy/observe/observe-plan';
 import { startObservers, stopObservers } from '#deploy/observe/observers';

@@ -1,12 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { installedAlertmanager } from '#deploy/local/alertmanager-install';
 import type { ClusterPlan } from '#deploy/local/cluster-plan';
-import { assertPortFree } from '#deploy/local/free-port';
-import { startServer } from '#deploy/local/local-server';
+import { installedAlertmanager } from '#deploy/local/install/alertmanager';
+import { installedPrometheus } from '#deploy/local/install/prometheus';
 import type { Print } from '#deploy/local/progress';
-import { installedPrometheus } from '#deploy/local/prometheus-install';
-import { runningServer, stopRecordedServer } from '#deploy/local/server-record';
+import { assertPortFree } from '#deploy/local/servers/free-port';
+import { startServer } from '#deploy/local/servers/local-server';
+import { runningServer, stopRecordedServer } from '#deploy/local/servers/server-record';
 import {
   ALERTMANAGER_SETTINGS,
   type ObservePlan,

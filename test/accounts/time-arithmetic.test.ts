@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { keyEndsAtMs } from '#accounts/account';
 import { LOCAL_PLAN, limitsOf } from '#accounts/plan';
-import { monthEndOf, WINDOW_MS } from '#accounts/windows';
+import { monthEndOf, WINDOW_MS } from '#accounts/quota-windows';
 import { resetOfNewWindow, resetOfRunningWindow } from '#limiter/meter/meter';
 
 const month = suite('the UTC month of a time');

@@ -1,11 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { UNFLUSHED_RECORDS_MAX } from '#actor-runtime/actor-bounds';
 import { ONE_SHARD } from '#actor-runtime/actor-host';
-import { UNFLUSHED_RECORDS_MAX } from '#actor-runtime/bounds';
 import type { ShardGate } from '#actor-runtime/host-ports';
 import type { Fault } from '#errors/fault';
 import { memoryJournal } from '#storage/memory/meters';
-import { linesOf } from '#test/actor-runtime/journal-records';
+import { linesOf } from '#test/actor-runtime/commit-log/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { LEASE_MS, RECENT_CALLS_AGE_MS, RECENT_CALLS_MAX } from '#actor-runtime/actor-bounds';
 import { ActorHost, ONE_SHARD } from '#actor-runtime/actor-host';
-import { LEASE_MS, RECENT_CALLS_AGE_MS, RECENT_CALLS_MAX } from '#actor-runtime/bounds';
 import { CommitLog } from '#actor-runtime/commit-log';
 import type { RuntimeMetrics } from '#actor-runtime/runtime-metrics';
 import { Fault } from '#errors/fault';

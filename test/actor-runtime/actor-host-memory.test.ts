@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { CHECKPOINT_AGE_MS } from '#actor-runtime/bounds';
+import { CHECKPOINT_AGE_MS } from '#actor-runtime/actor-bounds';
 import type { Fault } from '#errors/fault';
 import { memoryJournal } from '#storage/memory/meters';
 import { ManualClock } from '#test/support/manual-clock';

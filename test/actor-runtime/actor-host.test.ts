@@ -1,6 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { MAILBOX_CALLS_MAX, RECENT_CALLS_AGE_MS, RECENT_CALLS_MAX } from '#actor-runtime/bounds';
+import {
+  MAILBOX_CALLS_MAX,
+  RECENT_CALLS_AGE_MS,
+  RECENT_CALLS_MAX,
+} from '#actor-runtime/actor-bounds';
 import type { Fault } from '#errors/fault';
 import { memoryJournal } from '#storage/memory/meters';
 import { ManualClock } from '#test/support/manual-clock';

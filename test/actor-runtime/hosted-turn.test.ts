@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { CHECKPOINT_AGE_MS, LEASE_MS } from '#actor-runtime/bounds';
+import { CHECKPOINT_AGE_MS, LEASE_MS } from '#actor-runtime/actor-bounds';
 import { Fault } from '#errors/fault';
 import { memoryJournal } from '#storage/memory/meters';
-import { OnlyJournal } from '#test/actor-runtime/commit-log-fixture';
+import { OnlyJournal } from '#test/actor-runtime/commit-log/commit-log-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 import { hostOf, SlowJournal, TallyKind, tallyCall } from '#test/support/tally-actor';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#errors/fault';
-import { REJOIN_MS_MIN, REJOIN_RESET_MS } from '#shards/bounds';
+import { REJOIN_MS_MIN, REJOIN_RESET_MS } from '#shards/journal-bounds';
 import { TallyCluster } from '#test/shards/node-fixture';
 import { refusalOf, stateOf } from '#test/support/settled';
 

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { RecentCalls } from '#actor-runtime/activation';
-import { RECENT_CALLS_AGE_MS, RECENT_CALLS_MAX } from '#actor-runtime/bounds';
+import { RECENT_CALLS_AGE_MS, RECENT_CALLS_MAX } from '#actor-runtime/actor-bounds';
 import type { Fault } from '#errors/fault';
 import { liveHeapBytes } from '#test/support/garbage';
 

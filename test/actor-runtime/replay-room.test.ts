@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { REPLAY_FILL_MAX, REPLAY_LOOK_MS, UNFLUSHED_BYTES_MAX } from '#actor-runtime/actor-bounds';
 import { ONE_SHARD } from '#actor-runtime/actor-host';
-import { REPLAY_FILL_MAX, REPLAY_LOOK_MS, UNFLUSHED_BYTES_MAX } from '#actor-runtime/bounds';
 import { memoryJournal } from '#storage/memory/meters';
-import { linesOf } from '#test/actor-runtime/journal-records';
+import { linesOf } from '#test/actor-runtime/commit-log/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 import { hostOf, TallyKind, tallyCall } from '#test/support/tally-actor';

@@ -4,7 +4,7 @@ import { Activation } from '#actor-runtime/activation';
 import { CorruptJournal, encodeRecord } from '#actor-runtime/record-codec';
 import { replay } from '#actor-runtime/replay';
 import type { JournalRecord } from '#storage/ports/journal';
-import { linesOf, recordOf, recordsOf } from '#test/actor-runtime/journal-records';
+import { linesOf, recordOf, recordsOf } from '#test/actor-runtime/commit-log/journal-records';
 import { type Tally, type TallyAnswer, type TallyCall, TallyKind } from '#test/support/tally-actor';
 
 const NOW = { monotonicMs: 1_000, wallMs: 1_000 };

@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { formatApiKey } from '#accounts/api-key';
-import { assertRefusalShape } from '#test/support/api-document';
-import { type Answer, admin, callerOf, newKey, type Sent, send } from '#test/support/caller';
-import { assertRefused, observationAt, openScene } from '#test/support/scene';
+import { assertRefusalShape } from '#test/support/calls/api-document';
+import { type Answer, admin, callerOf, newKey, type Sent, send } from '#test/support/calls/caller';
+import { assertRefused, observationAt, openScene } from '#test/support/calls/scene';
 
 const { service, caller, newCaller, close } = await openScene();
 const unknownKey = formatApiKey('000000000000', 'a'.repeat(32));

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { admin, callerOf, newKey, send } from '#test/support/caller';
-import { assertRefused, limitOf, observationAt, openScene } from '#test/support/scene';
+import { admin, callerOf, newKey, send } from '#test/support/calls/caller';
+import { assertRefused, limitOf, observationAt, openScene } from '#test/support/calls/scene';
 
 const { service, caller, newCaller, close } = await openScene();
 const INVALID = { mode_target: 'ORDER' };

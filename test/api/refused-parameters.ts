@@ -1,5 +1,5 @@
 import type { Test } from 'uvu';
-import { assertRefused } from '#test/support/scene';
+import { assertRefused } from '#test/support/calls/scene';
 
 type Answer = Parameters<typeof assertRefused>[0];
 

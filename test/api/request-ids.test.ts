@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { send } from '#test/support/caller';
-import { openScene } from '#test/support/scene';
-import { startService } from '#test/support/service';
+import { send } from '#test/support/calls/caller';
+import { openScene } from '#test/support/calls/scene';
+import { startService } from '#test/support/servers/service';
 import { turnOfEvents } from '#test/support/settled';
 
 const { service, caller, close } = await openScene();

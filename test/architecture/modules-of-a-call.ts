@@ -1,13 +1,13 @@
 import { type Profiler, Session } from 'node:inspector/promises';
 import { readConfig } from '#config';
-import { freePort } from '#deploy/local/free-port';
+import { freePort } from '#deploy/local/servers/free-port';
 import { openEdge } from '#startup/edge';
 import { openEngine } from '#startup/engine';
 import { openLimiter } from '#startup/limiter';
 import { openStandalone } from '#startup/standalone';
-import { type Caller, newCaller } from '#test/support/caller';
+import { type Caller, newCaller } from '#test/support/calls/caller';
 import { testVariables } from '#test/support/process-run';
-import type { Service } from '#test/support/service';
+import type { Service } from '#test/support/servers/service';
 
 /*
  * Prints the modules of `services` that `POST /v1/instances/{id}/process` passes, as JSON: those with

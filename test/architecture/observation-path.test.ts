@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openMigratedKeyspace } from '#test/storage/migrated-keyspace';
-import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
+import { openMigratedKeyspace } from '#test/storage/cassandra/migrated-keyspace';
+import { cassandraOrSkip, natsOrSkip } from '#test/support/servers/real-servers';
 
 /** Maximum numbers of modules on the path of an observation. */
 const ALONE_MAX = 45;

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { PAGE_LINES_MAX } from '#audit/bounds';
 import { type AuditFilter, auditPage } from '#audit/page';
+import { PAGE_LINES_MAX } from '#audit/trail-bounds';
 import { ACCOUNT, entryOf, openTrail } from '#test/audit/entries';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;

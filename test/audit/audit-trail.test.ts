@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { APPEND_MS_MAX, WAITING_LINES_MAX } from '#audit/bounds';
 import { AuditLine } from '#audit/entry';
 import { AuditTrail } from '#audit/trail';
+import { APPEND_MS_MAX, WAITING_LINES_MAX } from '#audit/trail-bounds';
 import { Fault } from '#errors/fault';
 import { memoryAuditStore } from '#storage/memory/meters';
 import { AUDIT_LINES_MAX, type AuditStore } from '#storage/ports/audit';

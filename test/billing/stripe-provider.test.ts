@@ -7,7 +7,7 @@ import { type StripeOptions, stripeProvider } from '#billing/stripe-provider';
 import { systemClock } from '#stdlib/clock';
 import { unchanging } from '#stdlib/files';
 import { ACCOUNT_ID } from '#test/billing/billing-events';
-import { stripeMockOrSkip } from '#test/support/real-servers';
+import { stripeMockOrSkip } from '#test/support/servers/real-servers';
 import { settable } from '#test/support/settable';
 import { faultIn } from '#test/support/settled';
 

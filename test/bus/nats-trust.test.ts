@@ -5,9 +5,9 @@ import { type NatsBusOptions, openNatsBus } from '#bus/nats-bus';
 import { systemClock } from '#stdlib/clock';
 import { unchanging } from '#stdlib/files';
 import { delivered } from '#test/bus/bus-contract';
-import { AGENT, ENCRYPTED, NAMED, ownNats } from '#test/support/own-nats';
-import { natsOrSkip } from '#test/support/real-servers';
-import { clientOf } from '#test/support/server-certificates';
+import { AGENT, ENCRYPTED, NAMED, ownNats } from '#test/support/servers/own-nats';
+import { natsOrSkip } from '#test/support/servers/real-servers';
+import { clientOf } from '#test/support/servers/server-certificates';
 import { refusalOf } from '#test/support/settled';
 import { SILENT } from '#test/support/test-logger';
 

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { type ChaosResult, runChaos } from '#test/chaos/chaos-run';
-import { FAULTS } from '#test/chaos/faults';
+import { FAULTS } from '#test/chaos/faults/faults';
 import { isError } from '#test/chaos/timeline';
-import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
+import { cassandraOrSkip, natsOrSkip } from '#test/support/servers/real-servers';
 
 /*
  * The cluster starts its own servers, because some faults kill them; this call only checks that the

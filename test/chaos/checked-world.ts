@@ -18,7 +18,7 @@ import {
   isWrite,
   type Outcome,
   type Requested,
-} from '#test/chaos/call-log';
+} from '#test/chaos/load/call-log';
 import { ManualClock } from '#test/support/manual-clock';
 
 /** Account of all calls. */

@@ -1,7 +1,7 @@
 import { readConfig } from '#config';
 import type { LocalCluster } from '#deploy/local/local-cluster';
-import { foundationOf } from '#startup/foundation';
 import { openStores } from '#startup/ports';
+import { foundationOf } from '#startup/process/dependencies';
 
 /** Opens the stores of a cluster for reading from outside. */
 export async function openClusterStores({ plan }: LocalCluster) {

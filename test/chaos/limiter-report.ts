@@ -1,6 +1,6 @@
-import type { Usage } from '#test/chaos/account-usage';
 import type { ChaosResult } from '#test/chaos/chaos-run';
-import { type LimiterOutage, outageFigures, refusalTimes } from '#test/chaos/limiter-outage';
+import { type LimiterOutage, outageFigures, refusalTimes } from '#test/chaos/faults/limiter-outage';
+import type { Usage } from '#test/chaos/load/account-usage';
 
 /** Refusals while limiters were down, as blocks in Markdown; none without such a fault. */
 export function limiterLines(result: ChaosResult): string[] {

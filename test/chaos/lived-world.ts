@@ -1,8 +1,8 @@
-import type { Call, Outcome, Requested } from '#test/chaos/call-log';
-import { Chance } from '#test/chaos/chance';
-import { type CheckedStores, checkStores } from '#test/chaos/check-stores';
 import { ACCOUNT, CheckedWorld } from '#test/chaos/checked-world';
-import { type KnownInstance, Requests } from '#test/chaos/requests';
+import { type CheckedStores, checkStores } from '#test/chaos/checks/stores';
+import { Chance } from '#test/chaos/faults/chance';
+import type { Call, Outcome, Requested } from '#test/chaos/load/call-log';
+import { type KnownInstance, Requests } from '#test/chaos/load/requests';
 
 /** Outcome of a lost answer. */
 export const UNKNOWN: Outcome = { kind: 'unknown', why: 'a test' };

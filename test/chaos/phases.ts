@@ -1,7 +1,7 @@
-import { LIMITER_TIMEOUT_MS } from '#grpc/bounds';
-import type { Fault } from '#test/chaos/fault';
-import { FAULTS } from '#test/chaos/faults';
-import { ONE_AWAY_SHARE_MAX } from '#test/chaos/three-node-faults';
+import { LIMITER_TIMEOUT_MS } from '#grpc/call-bounds';
+import type { Fault } from '#test/chaos/faults/fault';
+import { FAULTS } from '#test/chaos/faults/faults';
+import { ONE_AWAY_SHARE_MAX } from '#test/chaos/faults/three-node-faults';
 
 /** Parameters of one cluster in the run. */
 export type Phase = {

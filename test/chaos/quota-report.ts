@@ -1,5 +1,5 @@
-import { percent } from '#test/chaos/check-quota';
-import type { QuotaResult } from '#test/chaos/quota-run';
+import { percent } from '#test/chaos/checks/quota';
+import type { QuotaResult } from '#test/chaos/load/quota-run';
 import type { ReportPart } from '#test/chaos/report';
 
 /** Result of a quota run while its limiter is killed. */

@@ -1,14 +1,14 @@
 import { cpus, loadavg, totalmem } from 'node:os';
 import { wrapped } from '#deploy/documents/wrapped-text';
 import { checkoutCommit } from '#deploy/local/checkout-commit';
-import type { Call } from '#test/chaos/call-log';
 import type { ChaosResult } from '#test/chaos/chaos-run';
-import { percent } from '#test/chaos/check-quota';
-import type { Fault } from '#test/chaos/fault';
-import type { Findings } from '#test/chaos/findings';
+import type { Findings } from '#test/chaos/checks/findings';
+import { percent } from '#test/chaos/checks/quota';
+import type { Fault } from '#test/chaos/faults/fault';
+import { storeOutageLines } from '#test/chaos/faults/store-outage';
 import { chargesOf, limiterLines } from '#test/chaos/limiter-report';
+import type { Call } from '#test/chaos/load/call-log';
 import type { Phase } from '#test/chaos/phases';
-import { storeOutageLines } from '#test/chaos/store-outage';
 import {
   AFTERMATH_MS,
   type Disturbance,

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PlannedProcess } from '#deploy/local/cluster-plan';
 import type { LocalCluster } from '#deploy/local/local-cluster';
+import { shardsServed } from '#deploy/local/processes/readiness';
 import type { Print } from '#deploy/local/progress';
-import { shardsServed } from '#deploy/local/readiness';
-import type { FaultProxy } from '#test/chaos/fault-proxy';
-import { Findings } from '#test/chaos/findings';
-import type { LimiterOutage } from '#test/chaos/limiter-outage';
-import type { StoreOutage } from '#test/chaos/store-outage';
+import { Findings } from '#test/chaos/checks/findings';
+import type { FaultProxy } from '#test/chaos/faults/fault-proxy';
+import type { LimiterOutage } from '#test/chaos/faults/limiter-outage';
+import type { StoreOutage } from '#test/chaos/faults/store-outage';
 import type { Disturbance } from '#test/chaos/timeline';
 
 /** Polling interval for served shards, in milliseconds. */

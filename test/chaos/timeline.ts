@@ -1,4 +1,4 @@
-import type { Call } from '#test/chaos/call-log';
+import type { Call } from '#test/chaos/load/call-log';
 
 /** A disturbance of the cluster. Times are monotonic milliseconds. */
 export type Disturbance = {

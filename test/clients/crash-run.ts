@@ -7,11 +7,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type LocalCluster, openLocalCluster } from '#deploy/local/local-cluster';
 import { newAccount } from '#deploy/local/new-account';
 import type { Print } from '#deploy/local/progress';
-import { finalUsagesOf } from '#test/chaos/account-usage';
-import type { Call } from '#test/chaos/call-log';
 import { checkCluster, LIMITS, stopService } from '#test/chaos/chaos-run';
-import { checkCharges } from '#test/chaos/check-charges';
-import type { CheckResult } from '#test/chaos/check-stores';
+import { checkCharges } from '#test/chaos/checks/charges';
+import type { CheckResult } from '#test/chaos/checks/stores';
+import { finalUsagesOf } from '#test/chaos/load/account-usage';
+import type { Call } from '#test/chaos/load/call-log';
 
 /** A program that calls the service through a client library, in its own account. */
 export type Driver = {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { DRIVEN_S, type Driven, type Driver, runCrash } from '#test/clients/crash-run';
-import { makeEnvironment, pythonLack } from '#test/support/python';
-import { cassandraOrSkip, natsOrSkip, suiteUnless } from '#test/support/real-servers';
+import { makeEnvironment, pythonLack } from '#test/support/servers/python';
+import { cassandraOrSkip, natsOrSkip, suiteUnless } from '#test/support/servers/real-servers';
 
 /* The cluster starts its own servers; this call only checks that the programs are installed. */
 const cassandra = cassandraOrSkip();
@@ -33,7 +33,7 @@ const TYPESCRIPT: Driver = {
 const PYTHON: Driver = {
   name: 'python',
   command: 'clients/python/.venv/bin/python',
-  args: ['clients/python/tests/driver.py', ...LOAD],
+  args: ['clients/python/tests/support/driver.py', ...LOAD],
 };
 
 /** A broken client: new key for each attempt. */

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Generators, installedGenerators } from '#deploy/local/generators-install';
-import { MissingServer } from '#deploy/local/missing-server';
-import { runProgram } from '#deploy/local/run-program';
-import { newCaller } from '#test/support/caller';
-import { startStandalone } from '#test/support/service';
+import { type Generators, installedGenerators } from '#deploy/local/install/generators';
+import { MissingServer } from '#deploy/local/install/missing-server';
+import { runProgram } from '#deploy/local/processes/run-program';
+import { newCaller } from '#test/support/calls/caller';
+import { startStandalone } from '#test/support/servers/service';
 
 /*
  * Tests third-party client generators on the published API document. Each client is generated

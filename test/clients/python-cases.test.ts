@@ -1,4 +1,4 @@
-import { pythonSuite } from '#test/support/python-suite';
+import { pythonSuite } from '#test/support/servers/python-suite';
 
 /* Runs the wire cases of all client libraries through both Python clients. */
 

@@ -1,4 +1,4 @@
-import { pythonSuite } from '#test/support/python-suite';
+import { pythonSuite } from '#test/support/servers/python-suite';
 
 /*
  * Runs every code block of the README and every example of the Python client against a real

@@ -1,4 +1,4 @@
-import { pythonSuite } from '#test/support/python-suite';
+import { pythonSuite } from '#test/support/servers/python-suite';
 
 /*
  * Tests the Python client as installed by users: wheel and sdist, an empty environment, type

@@ -1,4 +1,4 @@
-import { pythonSuite } from '#test/support/python-suite';
+import { pythonSuite } from '#test/support/servers/python-suite';
 
 /* Runs every call of the Python client against a real service. */
 

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
-import { runTool } from '#test/support/python';
-import { pythonSuite } from '#test/support/python-suite';
+import { runTool } from '#test/support/servers/python';
+import { pythonSuite } from '#test/support/servers/python-suite';
 
 /* Runs the Python client's own tools, and its tests against a server with all kinds of failures. */
 

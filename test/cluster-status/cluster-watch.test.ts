@@ -5,7 +5,7 @@ import { aloneReporter, ClusterWatch, type WatchPorts } from '#cluster-status/wa
 import { sleep, systemClock } from '#stdlib/clock';
 import { clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
 import { serving } from '#test/ctl/ctl-on-cluster';
-import { CREATE } from '#test/engine/instance-fixture';
+import { CREATE } from '#test/engine/instance/instance-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 
 type Cluster = Awaited<ReturnType<typeof clusterInMemory>>;

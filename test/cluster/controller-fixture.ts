@@ -4,8 +4,8 @@ import { type MoveReason, ShardController } from '#cluster/shard-controller';
 import type { ShardClaim, ShardHost } from '#cluster/shard-host';
 import { assignShards } from '#cluster/shard-owners';
 import type { ShardChange, ShardRow, ShardStore } from '#storage/ports/cluster';
-import { ClusterWorld, silence } from '#test/cluster/cluster-fixture';
-import { memoryShardStore } from '#test/storage/memory-shard-store';
+import { ClusterWorld, silence } from '#test/cluster/membership/cluster-fixture';
+import { memoryShardStore } from '#test/storage/memory/shard-store';
 import { pass } from '#test/support/passing';
 
 /** Number of shards in a scene. */

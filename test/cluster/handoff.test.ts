@@ -1,11 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { HANDOFF_RETRY_MS } from '#cluster/bounds';
+import { HANDOFF_RETRY_MS } from '#cluster/failover-timing';
 import type { ShardAnnouncement } from '#cluster/heartbeat';
 import { Handoff } from '#cluster/shard-claims';
 import type { ShardChange, ShardStore } from '#storage/ports/cluster';
-import { ClusterWorld, silence } from '#test/cluster/cluster-fixture';
-import { memoryShardStore } from '#test/storage/memory-shard-store';
+import { ClusterWorld, silence } from '#test/cluster/membership/cluster-fixture';
+import { memoryShardStore } from '#test/storage/memory/shard-store';
 import { pass } from '#test/support/passing';
 import { stateOf } from '#test/support/settled';
 

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { PROGRESS_PERIOD_MS, SLOW_MS, STALLED_MS } from '#cluster/bounds';
+import { PROGRESS_PERIOD_MS, SLOW_MS, STALLED_MS } from '#cluster/failover-timing';
 import { JournalProgress } from '#cluster/journal-progress';
 
 const LOOK_MS = 250;

@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { JournalScan } from '#cluster/failure-watch';
-import { appendOf } from '#test/storage/journal-fixture';
-import { memoryJournalStore } from '#test/storage/memory-journal-store';
-import { memoryShardStore } from '#test/storage/memory-shard-store';
+import { appendOf } from '#test/storage/contracts/journal-fixture';
+import { memoryJournalStore } from '#test/storage/memory/journal-store';
+import { memoryShardStore } from '#test/storage/memory/shard-store';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 

@@ -5,7 +5,7 @@ import {
   LEAVE_SPREAD_MS,
   MOVE_COOLDOWN_MS,
   MOVES_IN_FLIGHT_MAX,
-} from '#cluster/bounds';
+} from '#cluster/failover-timing';
 import { RebalancingThrottle } from '#cluster/shard-planner';
 
 /** The throttle of `me`, which sees `a`. Numbers stand for the time. */

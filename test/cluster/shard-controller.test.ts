@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { silence } from '#test/cluster/cluster-fixture';
 import { newScene, SHARDS, STARTUP_GRACE_MS, shardsOf } from '#test/cluster/controller-fixture';
+import { silence } from '#test/cluster/membership/cluster-fixture';
 
 const outage = suite('when every owner has died');
 

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { LEAVE_SPREAD_MS, MOVE_COOLDOWN_MS, MOVES_IN_FLIGHT_MAX } from '#cluster/bounds';
-import { silence } from '#test/cluster/cluster-fixture';
+import { LEAVE_SPREAD_MS, MOVE_COOLDOWN_MS, MOVES_IN_FLIGHT_MAX } from '#cluster/failover-timing';
 import { newScene, newSceneOfOwner, SHARDS, shardsOf } from '#test/cluster/controller-fixture';
+import { silence } from '#test/cluster/membership/cluster-fixture';
 import { stateOf } from '#test/support/settled';
 
 const moved = suite('a shard whose target is another node');

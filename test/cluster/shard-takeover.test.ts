@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { OPEN_AFTER_SEAL_MS } from '#cluster/bounds';
-import { silence } from '#test/cluster/cluster-fixture';
+import { OPEN_AFTER_SEAL_MS } from '#cluster/failover-timing';
 import { newScene, newSceneOfOwner, SHARDS, shardsOf } from '#test/cluster/controller-fixture';
+import { silence } from '#test/cluster/membership/cluster-fixture';
 
 const dead = suite('the shards of a dead node');
 

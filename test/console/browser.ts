@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import * as assert from 'uvu/assert';
-import { EventReader } from '#test/support/event-reader';
+import { EventReader } from '#test/support/calls/event-reader';
 
 /** Answer to a browser; `data` of a refusal is the whole body. */
 export type Reply = {

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { SignInThrottle } from '#console/people/throttle';
+import { SignInThrottle } from '#console/people/sign-in-throttle';
 import { openConsole, PASSWORD } from '#test/console/console-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf } from '#test/support/settled';

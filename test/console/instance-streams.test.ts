@@ -7,7 +7,7 @@ import {
   PASSWORD,
   type TestConsole,
 } from '#test/console/console-fixture';
-import type { EventReader } from '#test/support/event-reader';
+import type { EventReader } from '#test/support/calls/event-reader';
 import { turnOfEvents } from '#test/support/settled';
 
 const OBSERVATION = { mode_target: 'ORDER', signal_strength: 0.7 };

@@ -8,7 +8,7 @@ import { serveAdmin } from '#limiter/admin/server';
 import { ADMIN_PROOF_HEADER, challengeOf, nonceIn, requestProof } from '#limiter/admin/token';
 import { ctl } from '#test/ctl/ctl-run';
 import { custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
-import { ADMIN_TOKEN, adminTokenFile } from '#test/support/admin-token';
+import { ADMIN_TOKEN, adminTokenFile } from '#test/support/calls/admin-token';
 import { NO_OVERVIEW } from '#test/support/no-overview';
 
 const run = (adminUrl: string) =>

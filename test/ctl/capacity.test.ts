@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { parse } from 'yaml';
-import { UNFLUSHED_BYTES_MAX } from '#actor-runtime/bounds';
+import { UNFLUSHED_BYTES_MAX } from '#actor-runtime/actor-bounds';
 import { describeVariables } from '#config';
 import { ASSUMED, capacityFor, type Load } from '#ctl/capacity/capacity';
 import { MEASURED, type Measured } from '#ctl/capacity/measured';
-import { PEERS_MAX } from '#routing/policy';
+import { PEERS_MAX } from '#routing/retry-policy';
 import { ctl } from '#test/ctl/ctl-run';
 
 const SMALL: Load = { observations: 1_000, instances: 1_000, keyedShare: 0, headroom: 0.4 };

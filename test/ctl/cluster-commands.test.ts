@@ -4,11 +4,11 @@ import * as assert from 'uvu/assert';
 import { answerRollCalls } from '#cluster/roll-call';
 import { OFFSET } from '#identity/state';
 import { systemClock } from '#stdlib/clock';
-import { changeHead } from '#test/ctl/changed-head';
 import { clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
+import { changeHead } from '#test/ctl/copy/changed-head';
 import { ctlOn, fenced, ID, serving, storedByMoving } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
-import { CREATE, observed, process, seen } from '#test/engine/instance-fixture';
+import { CREATE, observed, process, seen } from '#test/engine/instance/instance-fixture';
 
 const pair = suite('ctl with two engines');
 

@@ -15,9 +15,9 @@ import { memoryAuditStore, memoryBillingStore, memoryMeterStore } from '#storage
 import { memoryMemberStore, memorySessionStore, memoryUserStore } from '#storage/memory/people';
 import type { ShardedService } from '#storage/ports/cluster';
 import { createMetrics } from '#telemetry/metrics';
-import { callOf } from '#test/engine/instance-fixture';
-import { memoryJournalStore } from '#test/storage/memory-journal-store';
-import { memoryShardStore } from '#test/storage/memory-shard-store';
+import { callOf } from '#test/engine/instance/instance-fixture';
+import { memoryJournalStore } from '#test/storage/memory/journal-store';
+import { memoryShardStore } from '#test/storage/memory/shard-store';
 import { memoryTrail } from '#test/support/memory-trail';
 import { SILENT } from '#test/support/test-logger';
 

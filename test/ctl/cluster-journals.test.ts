@@ -2,11 +2,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { rowOfMeter } from '#storage/ports/meter-codec';
 import type { MeterRecord } from '#storage/ports/meters';
-import { groupOf } from '#test/actor-runtime/journal-records';
+import { groupOf } from '#test/actor-runtime/commit-log/journal-records';
 import { clusterInMemory, SHARDS } from '#test/ctl/cluster-fixture';
 import { ctlOn, ID, serving } from '#test/ctl/ctl-on-cluster';
-import { CREATE, observed, process, seen } from '#test/engine/instance-fixture';
-import { appendOf } from '#test/storage/journal-fixture';
+import { CREATE, observed, process, seen } from '#test/engine/instance/instance-fixture';
+import { appendOf } from '#test/storage/contracts/journal-fixture';
 
 const journals = suite('ctl journal');
 

@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert';
-import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
+import { createInstance, observationAt, process } from '#test/support/calls/scene';
 import { runMain } from '#test/support/process-run';
-import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
-import { createInstance, observationAt, process } from '#test/support/scene';
+import { type OwnCluster, startOwnCluster } from '#test/support/servers/own-cluster';
+import { cassandraOrSkip, natsOrSkip } from '#test/support/servers/real-servers';
 
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();

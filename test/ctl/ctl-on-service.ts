@@ -1,10 +1,10 @@
 import * as assert from 'uvu/assert';
 import type { MeterUsage } from '#grpc/admin';
 import { serveAdmin } from '#limiter/admin/server';
-import { monthsOf } from '#limiter/meter/month';
+import { monthsOf } from '#limiter/meter/month-quota';
 import { ctl } from '#test/ctl/ctl-run';
 import { custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
-import { ADMIN_TOKEN, adminTokenFile } from '#test/support/admin-token';
+import { ADMIN_TOKEN, adminTokenFile } from '#test/support/calls/admin-token';
 import { NO_OVERVIEW } from '#test/support/no-overview';
 
 /** Runs `ctl` against an admin port, with the token of the tests. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type ProcessRun, runMain, runScript } from '#test/support/process-run';
-import { onFile } from '#test/support/service';
+import { onFile } from '#test/support/servers/service';
 
 const folder = mkdtempSync(join(tmpdir(), 'identity-engine-ctl-file-'));
 const variablesOf = (path: string) => ({
@@ -32,7 +32,7 @@ async function end(run: ProcessRun): Promise<void> {
 async function ctlOn(file: string, ...argv: string[]) {
   // A different number of shards in the variables has no effect.
   const variables = { ...variablesOf(file), SERVICE_SHARDS: '16' };
-  const run = runScript('test/support/hasty-ctl.ts', argv, variables);
+  const run = runScript('test/support/calls/hasty-ctl.ts', argv, variables);
   return { code: await run.ended, out: run.stdout(), err: run.stderr() };
 }
 

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { UsageError } from '#ctl/command';
-import { escapedJson, escapedLine, escapedText, table } from '#ctl/text';
+import { escapedJson, escapedLine, escapedText, table } from '#ctl/printed-text';
 import { type Cluster, ctlOn } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
 

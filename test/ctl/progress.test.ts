@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { Progress, percentOf } from '#ctl/text';
+import { Progress, percentOf } from '#ctl/printed-text';
 import { ManualClock } from '#test/support/manual-clock';
 
 const progress = suite('the progress of long work');

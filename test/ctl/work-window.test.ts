@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { WorkWindow } from '#ctl/work';
+import { WorkWindow } from '#ctl/bounded-work';
 
 const ROOM = 3;
 

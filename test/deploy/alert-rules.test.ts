@@ -5,13 +5,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { parse, stringify } from 'yaml';
 import { clusterPlan } from '#deploy/local/cluster-plan';
-import { runProgram } from '#deploy/local/run-program';
+import { runProgram } from '#deploy/local/processes/run-program';
 import { runbookOf } from '#deploy/observe/alert';
 import { observePlan, prometheusSettings } from '#deploy/observe/observe-plan';
 import { ALERTS, RULE_TESTS_FILES, RULES_FILE, rulesText } from '#deploy/observe/rule-files';
 import { METRICS } from '#telemetry/metrics';
 import { configText } from '#test/deploy/compose-file';
-import { prometheusOrSkip } from '#test/support/prometheus';
+import { prometheusOrSkip } from '#test/support/servers/prometheus';
 
 /** Timeout in milliseconds; the cases of three days take 20 s. */
 const TEST_MS_MAX = 240_000;

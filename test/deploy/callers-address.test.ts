@@ -9,11 +9,11 @@ import { suite as plainSuite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { formatApiKey } from '#accounts/api-key';
 import { clusterPlan } from '#deploy/local/cluster-plan';
-import { freePort } from '#deploy/local/free-port';
-import { startBalancer } from '#deploy/local/service-process';
+import { startBalancer } from '#deploy/local/processes/service-process';
+import { freePort } from '#deploy/local/servers/free-port';
 import { type EdgePorts, haproxyPath, startComposeBalancer } from '#test/deploy/compose-balancer';
-import { newCaller } from '#test/support/caller';
-import { startStandalone } from '#test/support/service';
+import { newCaller } from '#test/support/calls/caller';
+import { startStandalone } from '#test/support/servers/service';
 
 /*
  * The balancers pass the caller's address to the edges, so that only the sender of unknown keys is

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '#deploy/local/free-port';
-import { type LocalServer, startServer } from '#deploy/local/local-server';
-import { programPath } from '#deploy/local/program-path';
+import { programPath } from '#deploy/local/install/program-path';
+import { freePort } from '#deploy/local/servers/free-port';
+import { type LocalServer, startServer } from '#deploy/local/servers/local-server';
 import { configText } from '#test/deploy/compose-file';
 
 /** Ports of a process: for callers, and for probes. */

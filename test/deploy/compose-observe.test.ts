@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { parse } from 'yaml';
-import { runProgram } from '#deploy/local/run-program';
+import { runProgram } from '#deploy/local/processes/run-program';
 import { RULES_FILE } from '#deploy/observe/rule-files';
 import { composeFile, configText } from '#test/deploy/compose-file';
-import { prometheusOrSkip } from '#test/support/prometheus';
+import { prometheusOrSkip } from '#test/support/servers/prometheus';
 
 const CHECK_MS_MAX = 30_000;
 

@@ -5,19 +5,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { stringify } from 'yaml';
-import { freePort } from '#deploy/local/free-port';
-import { startServer } from '#deploy/local/local-server';
+import { freePort } from '#deploy/local/servers/free-port';
+import { startServer } from '#deploy/local/servers/local-server';
 import { DASHBOARDS } from '#deploy/observe/dashboards/all';
 import { grafanaExpr } from '#deploy/observe/grafana-json';
 import { observeFiles } from '#deploy/observe/observe-files';
 import { legendOf, rangeQuery } from '#deploy/observe/range-query';
 import { ALERTS, RECORDINGS, rulesText } from '#deploy/observe/rule-files';
-import { openMigratedKeyspace } from '#test/storage/migrated-keyspace';
-import { type Caller, newCaller } from '#test/support/caller';
-import { prometheusOrSkip } from '#test/support/prometheus';
-import { cassandraOrSkip } from '#test/support/real-servers';
-import { startStandalone } from '#test/support/service';
-import { startThreeProcesses } from '#test/support/three-processes';
+import { openMigratedKeyspace } from '#test/storage/cassandra/migrated-keyspace';
+import { type Caller, newCaller } from '#test/support/calls/caller';
+import { prometheusOrSkip } from '#test/support/servers/prometheus';
+import { cassandraOrSkip } from '#test/support/servers/real-servers';
+import { startStandalone } from '#test/support/servers/service';
+import { startThreeProcesses } from '#test/support/servers/three-processes';
 
 /** Maximum polls: rates need two scrapes, histograms a call between them. */
 const TRIES_MAX = 60;

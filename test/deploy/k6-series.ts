@@ -32,7 +32,7 @@ const DECLARED = /new (Counter|Gauge|Rate|Trend)\('(\w+)'/g;
 
 /** Metrics declared in our scripts, found by their source text. */
 export function declaredMetrics(): Record<string, Kind> {
-  const text = globSync('loadtest/*.ts').map((file) => readFileSync(file, 'utf8'));
+  const text = globSync('loadtest/**/*.ts').map((file) => readFileSync(file, 'utf8'));
   const found = [...text.join('\n').matchAll(DECLARED)];
   return Object.fromEntries(
     found.map(([, kind = '', name = '']) => [name, kind.toLowerCase() as Kind]),

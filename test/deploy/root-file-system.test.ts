@@ -14,8 +14,8 @@ import { suite as plainSuite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { makeRootFileSystem } from '#deploy/image/root-file-system';
 import { type ImageRun, runImage, whyNoOtherRoot } from '#test/deploy/image-run';
-import { openEmptyKeyspace } from '#test/storage/migrated-keyspace';
-import { cassandraOrSkip, natsOrSkip, suiteUnless } from '#test/support/real-servers';
+import { openEmptyKeyspace } from '#test/storage/cassandra/migrated-keyspace';
+import { cassandraOrSkip, natsOrSkip, suiteUnless } from '#test/support/servers/real-servers';
 
 const cassandra = cassandraOrSkip();
 const nats = natsOrSkip();

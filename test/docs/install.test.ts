@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { freePort } from '#deploy/local/free-port';
+import { freePort } from '#deploy/local/servers/free-port';
 
 const run = promisify(execFile);
 

@@ -10,7 +10,7 @@ import { unchanging } from '#stdlib/files';
 import { systemRandomness } from '#stdlib/randomness';
 import { createLogger } from '#telemetry/logger';
 import { createMetrics } from '#telemetry/metrics';
-import { ALLOWANCE } from '#test/edge/admission-fixture';
+import { ALLOWANCE } from '#test/edge/admission/admission-fixture';
 import { TEST_ORIGIN } from '#test/support/test-logger';
 
 const KEY = formatApiKey('Acc0unt00001', 's'.repeat(32));

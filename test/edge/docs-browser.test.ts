@@ -2,9 +2,9 @@ import type { Browser, Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ENDPOINTS } from '#edge/endpoints/all';
-import { newCaller } from '#test/support/caller';
-import { chromiumSuite, launchChromium } from '#test/support/chromium';
-import { type Service, startStandalone } from '#test/support/service';
+import { newCaller } from '#test/support/calls/caller';
+import { chromiumSuite, launchChromium } from '#test/support/servers/chromium';
+import { type Service, startStandalone } from '#test/support/servers/service';
 
 /*
  * The documentation pages in a real browser. Without a browser these tests are skipped, except on

@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ENDPOINTS } from '#edge/endpoints/all';
-import { gate } from '#edge/serve/gate';
 import { type Counted, edgeMetrics } from '#edge/serve/reply';
+import { gate } from '#edge/serve/request-checks';
 import { systemClock } from '#stdlib/clock';
 import { createMetrics } from '#telemetry/metrics';
 

@@ -4,7 +4,7 @@ import type { AccountCaller, LocalHandler } from '#edge/endpoints/endpoint';
 import { AccountAudit, AccountBilling } from '#edge/serve/account';
 import { localAnswer } from '#edge/serve/serve';
 import { Fault, toFault } from '#errors/fault';
-import { ALLOWANCE } from '#test/edge/admission-fixture';
+import { ALLOWANCE } from '#test/edge/admission/admission-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf } from '#test/support/settled';
 

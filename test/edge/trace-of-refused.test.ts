@@ -8,7 +8,7 @@ import { unchanging } from '#stdlib/files';
 import { systemRandomness } from '#stdlib/randomness';
 import { createLogger } from '#telemetry/logger';
 import { createMetrics } from '#telemetry/metrics';
-import { LASTING_ALLOWANCE } from '#test/edge/lasting-allowance';
+import { LASTING_ALLOWANCE } from '#test/edge/admission/lasting-allowance';
 import { RecordedSpans, recordedSpan } from '#test/support/recorded-spans';
 import { TEST_ORIGIN } from '#test/support/test-logger';
 

@@ -6,8 +6,8 @@ import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instanc
 import { memoryJournal } from '#storage/memory/meters';
 import type { Journal } from '#storage/ports/journal';
 import { createMetrics } from '#telemetry/metrics';
-import { CREATE, callOf, observed, START_MS } from '#test/engine/instance-fixture';
-import { eventsIn } from '#test/support/event-reader';
+import { CREATE, callOf, observed, START_MS } from '#test/engine/instance/instance-fixture';
+import { eventsIn } from '#test/support/calls/event-reader';
 import { ManualClock } from '#test/support/manual-clock';
 import { faultIn, stateOf } from '#test/support/settled';
 

@@ -15,7 +15,7 @@ import {
   process,
   START_MS,
   seen,
-} from '#test/engine/instance-fixture';
+} from '#test/engine/instance/instance-fixture';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 

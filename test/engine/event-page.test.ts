@@ -9,9 +9,9 @@ import {
   type InstanceScene,
   observed,
   START_MS,
-} from '#test/engine/instance-fixture';
-import { trimOf } from '#test/engine/trim-fixture';
-import { eventsIn, type StreamEvent } from '#test/support/event-reader';
+} from '#test/engine/instance/instance-fixture';
+import { trimOf } from '#test/engine/trim/trim-fixture';
+import { eventsIn, type StreamEvent } from '#test/support/calls/event-reader';
 
 const PAGE = { limit: 1_000, offset: 0, isEveryGeneration: true };
 

@@ -1,7 +1,7 @@
 import { newestRows } from '#storage/ports/chunks';
 import { type InstanceCheckpoint, type InstanceStore, trimmedOf } from '#storage/ports/instances';
 import { OBSERVATIONS } from '#storage/ports/rows';
-import { ActorTables } from '#test/simulation/actor-tables';
+import { ActorTables } from '#test/simulation/simulated/actor-tables';
 
 /** More rows than any instance of a test has. */
 const ROWS_MAX = 10_000;

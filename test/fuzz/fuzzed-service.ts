@@ -1,13 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startCassandra } from '#deploy/local/cassandra-server';
-import { startNats } from '#deploy/local/nats-server';
+import { startCassandra } from '#deploy/local/servers/cassandra-server';
+import { startNats } from '#deploy/local/servers/nats-server';
 import { MEASURABLE, type MeasuredProcesses } from '#test/fuzz/memory';
-import { openMigratedKeyspace } from '#test/storage/migrated-keyspace';
-import { startCluster } from '#test/support/cluster';
+import { openMigratedKeyspace } from '#test/storage/cassandra/migrated-keyspace';
 import { addressIn } from '#test/support/process-run';
-import type { Service } from '#test/support/service';
+import { startCluster } from '#test/support/servers/cluster';
+import type { Service } from '#test/support/servers/service';
 
 /** A service with measurable processes. */
 export type FuzzedService = Service & MeasuredProcesses;

@@ -4,7 +4,7 @@ import type { Talk } from '#test/fuzz/converse';
 import type { Script } from '#test/fuzz/framing';
 import type { Party } from '#test/fuzz/party';
 import { type RawAnswer, readAnswers } from '#test/fuzz/read-answers';
-import { assertRefusalShape } from '#test/support/api-document';
+import { assertRefusalShape } from '#test/support/calls/api-document';
 
 /** Body of a 404 outside the API. */
 const PLAIN_NOT_FOUND = 'Not Found\n';

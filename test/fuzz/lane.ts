@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Party } from '#test/fuzz/party';
 import { type Finding, playRound } from '#test/fuzz/round';
-import { type Caller, newCaller } from '#test/support/caller';
-import type { Service } from '#test/support/service';
+import { type Caller, newCaller } from '#test/support/calls/caller';
+import type { Service } from '#test/support/servers/service';
 
 /** Instances of each party at the start of a round. */
 const INSTANCES = 2;

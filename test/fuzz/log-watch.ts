@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline';
-import type { Service } from '#test/support/service';
+import type { Service } from '#test/support/servers/service';
 
 /** Log levels of a bug or of the end of a process. */
 const ERROR_LEVELS: readonly unknown[] = ['error', 'fatal'];

@@ -3,7 +3,7 @@ import { type FuzzedService, startFuzzedService } from '#test/fuzz/fuzzed-servic
 import { watchLog } from '#test/fuzz/log-watch';
 import { type RawExtent, RawSide } from '#test/fuzz/raw-side';
 import { runSchema } from '#test/fuzz/schema-run';
-import { newCaller } from '#test/support/caller';
+import { newCaller } from '#test/support/calls/caller';
 
 /*
  * Fuzzer: sends mutated valid requests and broken bytes to a real service for `--minutes`, with

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { metricValues } from '#test/support/metric-values';
-import type { Service } from '#test/support/service';
+import type { Service } from '#test/support/servers/service';
 
 /** Time until a process has freed unused memory in milliseconds, mostly idle actors. */
 const FORGET_MS = 40_000;

@@ -2,8 +2,8 @@ import { globSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { lastLine, runProgram } from '#deploy/local/run-program';
-import { installedSchemathesis } from '#deploy/local/schemathesis-install';
+import { installedSchemathesis } from '#deploy/local/install/schemathesis';
+import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import { readSchemaReport, type SchemaReport } from '#test/fuzz/schema-report';
 
 /** Time limit of one pass, or beyond a run's duration, in milliseconds; usually 20 s. */

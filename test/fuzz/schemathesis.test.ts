@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { MissingServer } from '#deploy/local/missing-server';
+import { MissingServer } from '#deploy/local/install/missing-server';
 import { runSchema } from '#test/fuzz/schema-run';
-import { LOCAL_BILLING } from '#test/support/billing-scene';
-import { newCaller } from '#test/support/caller';
-import { startStandalone } from '#test/support/service';
+import { LOCAL_BILLING } from '#test/support/calls/billing-scene';
+import { newCaller } from '#test/support/calls/caller';
+import { startStandalone } from '#test/support/servers/service';
 
 /** Generated cases per endpoint and phase; `make fuzz` uses more. */
 const EXAMPLES = 2;

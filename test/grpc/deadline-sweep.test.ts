@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { DEADLINE_SWEEP_MS } from '#grpc/bounds';
+import { DEADLINE_SWEEP_MS } from '#grpc/call-bounds';
 import { DeadlineSweep } from '#grpc/frame-client';
 import type { Clock } from '#stdlib/clock';
 

@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import * as grpc from '@grpc/grpc-js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { CONNECT_TIMEOUT_MS } from '#grpc/bounds';
+import { CONNECT_TIMEOUT_MS } from '#grpc/call-bounds';
 import { engineProtocol } from '#grpc/engine-codec';
 import { FrameClient } from '#grpc/frame-client';
 import { EngineReplyFrame, EngineRequestFrame } from '#grpc/gen/identity_engine/v1/engine';

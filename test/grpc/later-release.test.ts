@@ -9,7 +9,7 @@ import { frameService } from '#grpc/frame-server';
 import { EngineReplyFrame, EngineRequest } from '#grpc/gen/identity_engine/v1/engine';
 import { serveGrpc } from '#grpc/grpc-server';
 import { limiterProtocol } from '#grpc/limiter-codec';
-import { isOwnerInDoubt, retryReasonOf } from '#routing/policy';
+import { isOwnerInDoubt, retryReasonOf } from '#routing/retry-policy';
 import * as peers from '#test/grpc/wire-peers';
 
 /** A field and a command that no message of this release has. */

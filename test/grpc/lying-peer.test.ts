@@ -12,7 +12,7 @@ import type {
 } from '#grpc/gen/identity_engine/v1/limiter';
 import { limiterProtocol } from '#grpc/limiter-codec';
 import { sentCall, thrownBy } from '#test/grpc/codec-crossing';
-import { plainCall } from '#test/support/engine-calls';
+import { plainCall } from '#test/support/calls/engine-calls';
 
 const lying = suite('when a peer sends invalid messages');
 

@@ -11,7 +11,7 @@ import type { WireTls } from '#grpc/tls';
 import { systemClock } from '#stdlib/clock';
 import { unchanging } from '#stdlib/files';
 import * as peers from '#test/grpc/wire-peers';
-import { type Holder, pemOf } from '#test/support/server-certificates';
+import { type Holder, pemOf } from '#test/support/servers/server-certificates';
 import { refusalOf } from '#test/support/settled';
 
 const BY_KEY: AdmitCall = {

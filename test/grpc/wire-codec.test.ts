@@ -8,7 +8,7 @@ import { answerOf } from '#grpc/frame-protocol';
 import { limiterProtocol } from '#grpc/limiter-codec';
 import * as arbitrary from '#test/grpc/arbitrary-messages';
 import { fieldsOf, sentAnswer, sentCall, sentFault, thrownBy } from '#test/grpc/codec-crossing';
-import { plainCall } from '#test/support/engine-calls';
+import { plainCall } from '#test/support/calls/engine-calls';
 
 const crossing = suite('when a message crosses the wire');
 

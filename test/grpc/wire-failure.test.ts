@@ -1,7 +1,7 @@
 import { connect, createServer } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { CONNECT_TIMEOUT_MS, DEADLINE_SWEEP_MS } from '#grpc/bounds';
+import { CONNECT_TIMEOUT_MS, DEADLINE_SWEEP_MS } from '#grpc/call-bounds';
 import { engineProtocol } from '#grpc/engine-codec';
 import { backoffCeilingMs } from '#grpc/frame';
 import { FrameClient } from '#grpc/frame-client';

@@ -11,7 +11,7 @@ import {
   EngineService,
 } from '#grpc/gen/identity_engine/v1/engine';
 import { type Clock, systemClock } from '#stdlib/clock';
-import { plainCall } from '#test/support/engine-calls';
+import { plainCall } from '#test/support/calls/engine-calls';
 import { soon } from '#test/support/soon';
 
 /** Maximum time that a test waits for an expected event, in milliseconds. */

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { DEADLINE_SWEEP_MS } from '#grpc/bounds';
+import { DEADLINE_SWEEP_MS } from '#grpc/call-bounds';
 import { engineProtocol } from '#grpc/engine-codec';
 import type { EngineAnswer, EngineCall } from '#grpc/engine-messages';
 import { FrameClient } from '#grpc/frame-client';

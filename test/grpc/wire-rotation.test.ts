@@ -10,7 +10,7 @@ import type { WireTls } from '#grpc/tls';
 import { systemClock as clock } from '#stdlib/clock';
 import { unchanging } from '#stdlib/files';
 import * as peers from '#test/grpc/wire-peers';
-import { pemOf } from '#test/support/server-certificates';
+import { pemOf } from '#test/support/servers/server-certificates';
 import { settable } from '#test/support/settable';
 import { refusalOf } from '#test/support/settled';
 

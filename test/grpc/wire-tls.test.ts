@@ -11,7 +11,7 @@ import { TLS_NAME, type WireTls } from '#grpc/tls';
 import { systemClock as clock } from '#stdlib/clock';
 import { type Reloadable, unchanging } from '#stdlib/files';
 import * as peers from '#test/grpc/wire-peers';
-import { type Holder, pemOf } from '#test/support/server-certificates';
+import { type Holder, pemOf } from '#test/support/servers/server-certificates';
 import { refusalOf } from '#test/support/settled';
 
 type Who = 'member' | 'stranger' | 'misnamed' | 'impostor' | 'plain';

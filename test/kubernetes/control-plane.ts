@@ -3,9 +3,13 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { freePort } from '#deploy/local/free-port';
-import type { KubernetesPrograms } from '#deploy/local/kubernetes-install';
-import { type LocalServer, type ServerCommand, startServer } from '#deploy/local/local-server';
+import type { KubernetesPrograms } from '#deploy/local/install/kubernetes';
+import { freePort } from '#deploy/local/servers/free-port';
+import {
+  type LocalServer,
+  type ServerCommand,
+  startServer,
+} from '#deploy/local/servers/local-server';
 import { type Answer, runCommand } from '#test/kubernetes/run-command';
 
 /** Maximum start time in milliseconds; usually three seconds. */

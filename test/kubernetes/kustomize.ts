@@ -1,6 +1,6 @@
 import type { suite as plainSuite } from 'uvu';
-import { installedKustomize } from '#deploy/local/kustomize-install';
-import { MissingServer } from '#deploy/local/missing-server';
+import { installedKustomize } from '#deploy/local/install/kustomize';
+import { MissingServer } from '#deploy/local/install/missing-server';
 import { printNothing } from '#deploy/local/progress';
 import {
   type Manifest,
@@ -9,7 +9,7 @@ import {
   rendered,
   renderedWithEveryComponent,
 } from '#test/kubernetes/manifest';
-import { suiteUnless } from '#test/support/real-servers';
+import { suiteUnless } from '#test/support/servers/real-servers';
 
 const { program, lack } = await installedKustomize(printNothing).then(
   (file) => ({ program: file, lack: undefined }),

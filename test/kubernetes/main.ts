@@ -4,9 +4,9 @@ import { delimiter, dirname, join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { stringify } from 'yaml';
-import { installedKubernetes } from '#deploy/local/kubernetes-install';
-import { KUBERNETES_RELEASES } from '#deploy/local/kubernetes-schemas';
-import { installedKustomize } from '#deploy/local/kustomize-install';
+import { installedKubernetes } from '#deploy/local/install/kubernetes';
+import { KUBERNETES_RELEASES } from '#deploy/local/install/kubernetes-schemas';
+import { installedKustomize } from '#deploy/local/install/kustomize';
 import { startControlPlane } from '#test/kubernetes/control-plane';
 import { KubernetesObjects } from '#test/kubernetes/kubernetes-objects';
 import {

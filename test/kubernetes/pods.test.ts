@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { readConfig } from '#config';
 import { stagesOf, startOf } from '#deploy/image/containerfile';
 import { roleName, WIRE_ROLES } from '#grpc/tls';
-import { CLOSING_MS_MAX } from '#startup/life';
+import { CLOSING_MS_MAX } from '#startup/process/lifetime';
 import { productionFaults, type Role } from '#startup/production';
 import { createMetrics } from '#telemetry/metrics';
 import { serveOps } from '#telemetry/ops-server';

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { suite as plainSuite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { freePort } from '#deploy/local/free-port';
-import { startServer } from '#deploy/local/local-server';
-import { installedNats } from '#deploy/local/nats-install';
+import { installedNats } from '#deploy/local/install/nats';
 import { printNothing } from '#deploy/local/progress';
+import { freePort } from '#deploy/local/servers/free-port';
+import { startServer } from '#deploy/local/servers/local-server';
 import { type Manifest, manifestsIn, ofKind } from '#test/kubernetes/manifest';
 import { runCommand } from '#test/kubernetes/run-command';
-import { natsOrSkip } from '#test/support/real-servers';
+import { natsOrSkip } from '#test/support/servers/real-servers';
 
 const SCRIPT = 'deploy/kubernetes/make-secrets.sh';
 const NATS_SETTINGS = 'deploy/kubernetes/overlays/local/nats.conf';

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { digestOf } from '#accounts/api-key';
-import { COUNTED_KEYS_MAX } from '#limiter/bounds';
 import { KeyCounts } from '#limiter/meter/usage';
+import { COUNTED_KEYS_MAX } from '#limiter/quota-bounds';
 import { admission, custom, meterUnderTest, record } from '#test/limiter/limiter-fixture';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;

@@ -9,7 +9,7 @@ import { memoryAccountStore } from '#storage/memory/accounts';
 import { memoryMeterStore } from '#storage/memory/meters';
 import { createMetrics } from '#telemetry/metrics';
 import { admission, custom, record, settlement } from '#test/limiter/limiter-fixture';
-import { addKey } from '#test/storage/stored-keys';
+import { addKey } from '#test/storage/contracts/stored-keys';
 import { ManualClock } from '#test/support/manual-clock';
 import { memoryTrail } from '#test/support/memory-trail';
 import { scrapedOf } from '#test/support/scraped';

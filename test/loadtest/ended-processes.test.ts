@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { clusterPlan, processFolder } from '#deploy/local/cluster-plan';
-import { birthOf } from '#deploy/local/process-birth';
-import { recordServer } from '#deploy/local/server-record';
-import { ProcessWatch } from '#loadtest/process-watch';
-import type { ProfileName } from '#loadtest/profile';
+import { birthOf } from '#deploy/local/processes/process-birth';
+import { recordServer } from '#deploy/local/servers/server-record';
+import type { ProfileName } from '#loadtest/k6/profile';
+import { textSummary } from '#loadtest/k6/text-summary';
+import { verdictOf } from '#loadtest/k6/verdict';
+import { ProcessWatch } from '#loadtest/processes/process-watch';
 import { sendLoad } from '#loadtest/sent-load';
-import { textSummary } from '#loadtest/text-summary';
-import { verdictOf } from '#loadtest/verdict';
 import { goodFigures, usualScope } from '#test/loadtest/run-figures';
 
 /** Running processes, such as `a=1 b=2`. */

@@ -1,5 +1,5 @@
 import { suite as plainSuite } from 'uvu';
-import { installedK6 } from '#deploy/local/k6-install';
+import { installedK6 } from '#deploy/local/install/k6';
 
 /**
  * uvu's `suite` for tests with k6; skips the tests if k6 is not available. Throws on CI, where no

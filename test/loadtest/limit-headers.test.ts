@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { headersProblem, type LimitedAnswer } from '#loadtest/limit-headers';
+import { headersProblem, type LimitedAnswer } from '#loadtest/k6/limit-headers';
 
 const NOW_S = 1_790_000_000;
 const KNOWN = { requestsPerMinute: 60, cyclesPerMonth: 1_000 };

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { fitToPlan, limiterPlans } from '#loadtest/fit';
+import { instancesOf, peakOf } from '#loadtest/k6/profile';
 import { readOptions } from '#loadtest/options';
-import { instancesOf, peakOf } from '#loadtest/profile';
 
 const REMOTE = { BASE_URL: 'http://127.0.0.1:8000', API_KEY: 'svc_sk_x' };
 

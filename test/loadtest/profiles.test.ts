@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { kindOf, MIX, observationOf, requestOf, STEP_S, visitOf } from '#loadtest/mix';
+import { kindOf, MIX, observationOf, requestOf, STEP_S, visitOf } from '#loadtest/k6/mix';
 import {
   instancesOf,
   PROFILES,
@@ -8,8 +8,8 @@ import {
   peakOf,
   phasesOf,
   requestsOf,
-} from '#loadtest/profile';
-import { thresholdsOf } from '#loadtest/slo';
+} from '#loadtest/k6/profile';
+import { thresholdsOf } from '#loadtest/k6/slo';
 import { usualScope } from '#test/loadtest/run-figures';
 
 const NAMES = Object.keys(PROFILES) as ProfileName[];

@@ -5,9 +5,9 @@ import {
   type ProfileName,
   phasesOf,
   requestsOf,
-} from '#loadtest/profile';
-import { figuresOf, type SloScope, slosOf } from '#loadtest/slo';
-import type { Measured, Metrics } from '#loadtest/verdict';
+} from '#loadtest/k6/profile';
+import { figuresOf, type SloScope, slosOf } from '#loadtest/k6/slo';
+import type { Measured, Metrics } from '#loadtest/k6/verdict';
 
 /** The default run of a profile, with a small plan if required. */
 export function usualScope(name: ProfileName): SloScope {

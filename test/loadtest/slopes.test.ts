@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Reading, slopesOf } from '#loadtest/slopes';
-import { textSummary } from '#loadtest/text-summary';
-import { verdictOf } from '#loadtest/verdict';
+import { textSummary } from '#loadtest/k6/text-summary';
+import { verdictOf } from '#loadtest/k6/verdict';
+import { type Reading, slopesOf } from '#loadtest/processes/slopes';
 import { goodFigures, usualScope } from '#test/loadtest/run-figures';
 
 const HOUR_S = 3_600;

@@ -5,13 +5,13 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
-import { freePort } from '#deploy/local/free-port';
-import { installedK6 } from '#deploy/local/k6-install';
+import { installedK6 } from '#deploy/local/install/k6';
+import { freePort } from '#deploy/local/servers/free-port';
 import { type Alter, alteringProxy } from '#test/loadtest/altered-answers';
 import { k6OrSkip } from '#test/loadtest/k6-or-skip';
 import { runToEnd } from '#test/runner/program';
-import { newCaller } from '#test/support/caller';
-import { type Service, startStandalone } from '#test/support/service';
+import { newCaller } from '#test/support/calls/caller';
+import { type Service, startStandalone } from '#test/support/servers/service';
 
 /** A few requests of real k6 to a real service: an end-to-end test without objectives. */
 const SHORT = { PROFILE: 'smoke', RATE: '20', DURATION: '4' };
@@ -127,7 +127,7 @@ smoke('of a spike, run by k6 alone, fails if a call has no answer', async () => 
   const spike = { PROFILE: 'spike', RATE: '10', SECONDS: '12', INSTANCES: '100' };
   const { text } = await runToEnd(
     await installedK6(),
-    ['run', '--quiet', '--no-usage-report', '--address', '', 'loadtest/load.k6.ts'],
+    ['run', '--quiet', '--no-usage-report', '--address', '', 'loadtest/k6/load.k6.ts'],
     { ...variables, ...spike, BASE_URL: proxy.origin },
   );
   const broken =

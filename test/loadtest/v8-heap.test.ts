@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { v8HeapOf } from '#loadtest/v8-heap';
+import { v8HeapOf } from '#loadtest/processes/v8-heap';
 import { createMetrics } from '#telemetry/metrics';
 
 const MIB = 1_024 * 1_024;

@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { PROFILES, type ProfileName } from '#loadtest/profile';
-import { PROCESS_ROUTE, slosOf } from '#loadtest/slo';
-import { textSummary } from '#loadtest/text-summary';
-import { type Metrics, type Verdict, verdictOf } from '#loadtest/verdict';
+import { PROFILES, type ProfileName } from '#loadtest/k6/profile';
+import { PROCESS_ROUTE, slosOf } from '#loadtest/k6/slo';
+import { textSummary } from '#loadtest/k6/text-summary';
+import { type Metrics, type Verdict, verdictOf } from '#loadtest/k6/verdict';
 import { counter, goodFigures, rate, trend, usualScope } from '#test/loadtest/run-figures';
 
 const NAMES = Object.keys(PROFILES) as ProfileName[];

@@ -2,21 +2,24 @@ import { globSync } from 'node:fs';
 
 /** Folders that `make mutation` mutates, with the test files that should detect changes. */
 const TESTS: Readonly<Record<string, readonly string[]>> = {
-  'services/domain/identity/': ['test/identity/*.test.ts', 'test/engine/report-json.test.ts'],
-  'services/actor-system/actor-runtime/': ['test/actor-runtime/*.test.ts'],
+  'services/domain/identity/': [
+    'test/identity/*.test.ts',
+    'test/engine/instance/report-json.test.ts',
+  ],
+  'services/actor-system/actor-runtime/': ['test/actor-runtime/**/*.test.ts'],
   'services/actor-system/shards/': ['test/shards/*.test.ts'],
-  'services/actor-system/cluster/': ['test/cluster/*.test.ts'],
-  'services/programs/limiter/': ['test/limiter/*.test.ts'],
+  'services/actor-system/cluster/': ['test/cluster/**/*.test.ts'],
+  'services/programs/limiter/': ['test/limiter/**/*.test.ts'],
   'services/infrastructure/stdlib/hash-map.ts': ['test/stdlib/number-map.test.ts'],
   'services/programs/edge/callers/admission.ts': [
-    'test/edge/{admission*,bad-key-flood,limited-keys,settlement}.test.ts',
+    'test/edge/admission/{admission*,bad-key-flood,limited-keys,settlement}.test.ts',
   ],
 };
 
 /** Product files below a path that can be mutated; '' for all. */
 export function filesBelow(path: string): string[] {
   return Object.keys(TESTS)
-    .flatMap((place) => globSync(place.endsWith('/') ? `${place}*.ts` : place))
+    .flatMap((place) => globSync(place.endsWith('/') ? `${place}**/*.ts` : place))
     .filter((file) => file.startsWith(path))
     .sort();
 }

@@ -6,7 +6,7 @@ import { openNatsBus } from '#bus/nats-bus';
 import { heartbeatSubject } from '#cluster/heartbeat';
 import { clusterSecretFile } from '#deploy/local/cluster-secrets';
 import { newAccount } from '#deploy/local/new-account';
-import { addressOf } from '#deploy/local/readiness';
+import { addressOf } from '#deploy/local/processes/readiness';
 import { systemClock } from '#stdlib/clock';
 import { CONSOLE_REHEARSALS } from '#test/observe/console-rehearsals';
 import type { LightLoad } from '#test/observe/light-load';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type ClusterPlan, clusterPlan, processFolder } from '#deploy/local/cluster-plan';
 import { readCluster, supervisorFolder } from '#deploy/local/cluster-record';
 import { readSecrets } from '#deploy/local/cluster-secrets';
-import { runningServer, signalProcess } from '#deploy/local/server-record';
+import { runningServer, signalProcess } from '#deploy/local/servers/server-record';
 import { clusterFolder } from '#deploy/local/state-folder';
 import { observePlan } from '#deploy/observe/observe-plan';
 import type { Target } from '#test/observe/light-load';

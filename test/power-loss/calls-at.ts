@@ -1,4 +1,4 @@
-import type { Call } from '#test/chaos/call-log';
+import type { Call } from '#test/chaos/load/call-log';
 
 /**
  * The log as callers knew it at a time (monotonic milliseconds of their process): calls answered

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';
-import { Chance } from '#test/chaos/chance';
+import { Chance } from '#test/chaos/faults/chance';
 import { callsAt } from '#test/power-loss/calls-at';
-import { writeImage } from '#test/power-loss/disk-image';
+import { writeImage } from '#test/power-loss/disk/disk-image';
+import { RecordedDisk } from '#test/power-loss/disk/recorded-disk';
 import { FileServer } from '#test/power-loss/file-server';
 import { drawnLuck, WORST_LUCK } from '#test/power-loss/luck';
-import { RecordedDisk } from '#test/power-loss/recorded-disk';
 import { FILE_NAME, type RecordedRun } from '#test/power-loss/recorded-run';
 import { checkSurvivor } from '#test/power-loss/survivor-check';
 

@@ -2,11 +2,11 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
+import { compilePreload, preloadLack } from '#test/power-loss/disk/preloaded-library';
+import { RecordedDisk } from '#test/power-loss/disk/recorded-disk';
 import { checkImages, type ImagesResult } from '#test/power-loss/image-check';
-import { compilePreload, preloadLack } from '#test/power-loss/preloaded-library';
-import { RecordedDisk } from '#test/power-loss/recorded-disk';
 import { type RecordedRun, recordRun } from '#test/power-loss/recorded-run';
-import { suiteUnless } from '#test/support/real-servers';
+import { suiteUnless } from '#test/support/servers/real-servers';
 
 /** Light load, because other tests run in parallel. The third account exhausts its quota. */
 const LOAD = {

@@ -1,6 +1,6 @@
 import { type NewAccount, newAccount } from '#deploy/local/new-account';
 import { LIMITS } from '#test/chaos/chaos-run';
-import { adminTokenFile } from '#test/support/admin-token';
+import { adminTokenFile } from '#test/support/calls/admin-token';
 
 /** A test account with its monthly quota, and the time (monotonic ms) of its creation. */
 export type LimitedAccount = NewAccount & { readonly quota: number; readonly madeMs: number };

@@ -1,4 +1,4 @@
-import type { Chance } from '#test/chaos/chance';
+import type { Chance } from '#test/chaos/faults/chance';
 
 /** Luck of unsynced data in a power loss. */
 export type Luck = {

@@ -2,9 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { compilePreload, preloadLack } from '#test/power-loss/disk/preloaded-library';
 import { checkImages } from '#test/power-loss/image-check';
 import { runKills } from '#test/power-loss/kill-run';
-import { compilePreload, preloadLack } from '#test/power-loss/preloaded-library';
 import { recordRun } from '#test/power-loss/recorded-run';
 import { findingsOf, type PowerLossResult, reportText } from '#test/power-loss/report';
 

@@ -1,12 +1,12 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Call, CallLog } from '#test/chaos/call-log';
-import { Chance } from '#test/chaos/chance';
-import { EdgeCaller } from '#test/chaos/edge-caller';
-import { Load } from '#test/chaos/load';
-import { type DiskRecord, readDiskLog } from '#test/power-loss/disk-log';
-import { recordingVariables } from '#test/power-loss/disk-recorder';
+import { Chance } from '#test/chaos/faults/chance';
+import { type Call, CallLog } from '#test/chaos/load/call-log';
+import { EdgeCaller } from '#test/chaos/load/edge-caller';
+import { Load } from '#test/chaos/load/load';
+import { type DiskRecord, readDiskLog } from '#test/power-loss/disk/disk-log';
+import { recordingVariables } from '#test/power-loss/disk/disk-recorder';
 import { type LimitedAccount, limitedAccounts } from '#test/power-loss/limited-accounts';
 import { ServiceOnFile } from '#test/power-loss/service-on-file';
 

@@ -1,6 +1,6 @@
-import { freePort } from '#deploy/local/free-port';
+import { freePort } from '#deploy/local/servers/free-port';
 import { type ProcessRun, runMain } from '#test/support/process-run';
-import { onFile } from '#test/support/service';
+import { onFile } from '#test/support/servers/service';
 
 /** Maximum life of the service in these tests, in milliseconds. */
 const LIFE_MS_MAX = 900_000;

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { Chance } from '#test/chaos/chance';
+import { Chance } from '#test/chaos/faults/chance';
 
 /** Number of keys; several transactions change each. */
 const KEYS = 120;

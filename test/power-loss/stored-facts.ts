@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { driftPage, historyPage } from '#engine/instance/rows';
 import { instanceFrom } from '#engine/instance/state';
 import type { openStores } from '#startup/ports';
-import type { Call } from '#test/chaos/call-log';
+import type { Call } from '#test/chaos/load/call-log';
 
 type Stores = Awaited<ReturnType<typeof openStores>>;
 

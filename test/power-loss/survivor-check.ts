@@ -1,19 +1,19 @@
 import { readConfig } from '#config';
 import { storedRows, verifyHead } from '#ctl/verify/heads';
-import { foundationOf } from '#startup/foundation';
 import { openStores } from '#startup/ports';
+import { foundationOf } from '#startup/process/dependencies';
 import type { InstanceStore } from '#storage/ports/instances';
-import { usagesOf } from '#test/chaos/account-usage';
-import type { Call } from '#test/chaos/call-log';
-import { checkCharges } from '#test/chaos/check-charges';
-import { checkQuota } from '#test/chaos/check-quota';
-import { type CheckResult, checkStores } from '#test/chaos/check-stores';
-import { EdgeCaller } from '#test/chaos/edge-caller';
-import type { Findings } from '#test/chaos/findings';
+import { checkCharges } from '#test/chaos/checks/charges';
+import type { Findings } from '#test/chaos/checks/findings';
+import { checkQuota } from '#test/chaos/checks/quota';
+import { type CheckResult, checkStores } from '#test/chaos/checks/stores';
+import { usagesOf } from '#test/chaos/load/account-usage';
+import type { Call } from '#test/chaos/load/call-log';
+import { EdgeCaller } from '#test/chaos/load/edge-caller';
 import type { FileServer } from '#test/power-loss/file-server';
 import type { LimitedAccount } from '#test/power-loss/limited-accounts';
 import { fileVariables } from '#test/power-loss/service-on-file';
-import { adminTokenFile } from '#test/support/admin-token';
+import { adminTokenFile } from '#test/support/calls/admin-token';
 
 /** Expected content of a file: the callers' knowledge at the crash. */
 export type Claim = {

@@ -14,7 +14,7 @@ import {
 import * as admin from '#grpc/gen/identity_engine/v1/admin';
 import { limiterProtocol } from '#grpc/limiter-codec';
 import { decodeAnswerRow, decodeChunk, newestRows } from '#storage/ports/chunks';
-import { decodeHead } from '#storage/ports/heads';
+import { decodeHead } from '#storage/ports/head-codec';
 import type { Chunk, DriftRow, HistoryRow } from '#storage/ports/instances';
 import { decodeMeter, meterOfRow } from '#storage/ports/meter-codec';
 import { DRIFT_EVENTS, OBSERVATIONS, type RowReading, unpacked } from '#storage/ports/rows';

@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { decodeRecord, linesOf } from '#actor-runtime/record-codec';
 import { headOf } from '#engine/instance/state';
 import { knownVersions } from '#storage/cassandra/migrate';
-import { decodeHead } from '#storage/ports/heads';
+import { decodeHead } from '#storage/ports/head-codec';
 import { versionsIn } from '#storage/ports/schema-versions';
 import { FIXTURES, fixturesOf, fixtureVersions } from '#test/release/fixture-folders';
 import { FIXTURE_KINDS, plainJson } from '#test/release/fixture-kinds';

@@ -4,14 +4,14 @@ import { encodeGroup, encodeRecord } from '#actor-runtime/record-codec';
 import { busKeyOf, sealMessage } from '#bus/envelope';
 import type { SenderKey } from '#bus/sender-key';
 import { encodeAnnouncement, encodeHeartbeat, type Heartbeat } from '#cluster/heartbeat';
-import { REPLY_FRAME_BYTES_MAX } from '#grpc/bounds';
+import { REPLY_FRAME_BYTES_MAX } from '#grpc/call-bounds';
 import { engineProtocol } from '#grpc/engine-codec';
 import { FrameWriter, faultToWire } from '#grpc/frame';
 import type { FrameProtocol, WireReply, WireRequest } from '#grpc/frame-protocol';
 import * as admin from '#grpc/gen/identity_engine/v1/admin';
 import { limiterProtocol } from '#grpc/limiter-codec';
 import { encodeAnswerRow, encodeChunk } from '#storage/ports/chunks';
-import { encodeHead } from '#storage/ports/heads';
+import { encodeHead } from '#storage/ports/head-codec';
 import { encodeMeter } from '#storage/ports/meter-codec';
 import { FIXTURE_SECRET, type FixtureKey } from '#test/release/fixture-kinds';
 import {

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { fixtureVersions } from '#test/release/fixture-folders';
 import { historyLack, isInHistory, releases, versionOf } from '#test/release/release-table';
-import { suiteUnless } from '#test/support/real-servers';
+import { suiteUnless } from '#test/support/servers/real-servers';
 
 const rows = releases();
 

@@ -1,7 +1,7 @@
 import { Fault } from '#errors/fault';
 import type { EngineAnswer, EngineCall, EngineCommand } from '#grpc/engine-messages';
 import type { LimiterAnswer, LimiterCall, Verdict } from '#grpc/limiter-messages';
-import { plainCall } from '#test/support/engine-calls';
+import { plainCall } from '#test/support/calls/engine-calls';
 
 const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 const ACCOUNT_ID = 'Acc0unt00001';

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { clusterPlan } from '#deploy/local/cluster-plan';
 import { type LocalCluster, openLocalCluster } from '#deploy/local/local-cluster';
-import { lastLine } from '#deploy/local/run-program';
-import { runMigrate } from '#deploy/local/service-process';
+import { lastLine } from '#deploy/local/processes/run-program';
+import { runMigrate } from '#deploy/local/processes/service-process';
 import { type BackedNodes, openBackedNodes, type Place } from '#test/restore/backed-nodes';
 
 /** A minimal cluster on Cassandra nodes with archived commit logs. */

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ringFormed } from '#deploy/local/cassandra-ring';
-import { type CassandraRing, startCassandra } from '#deploy/local/cassandra-server';
 import type { PlannedProcess } from '#deploy/local/cluster-plan';
-import { freePort } from '#deploy/local/free-port';
-import type { LocalServer } from '#deploy/local/local-server';
-import { runNodetool } from '#deploy/local/nodetool';
+import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import type { Print } from '#deploy/local/progress';
-import { lastLine, runProgram } from '#deploy/local/run-program';
+import { ringFormed } from '#deploy/local/servers/cassandra-ring';
+import { type CassandraRing, startCassandra } from '#deploy/local/servers/cassandra-server';
+import { freePort } from '#deploy/local/servers/free-port';
+import type { LocalServer } from '#deploy/local/servers/local-server';
+import { runNodetool } from '#deploy/local/servers/nodetool';
 
 /** Heap in MiB, enough for this load. */
 const HEAP_MB = 512;

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { freeBlock } from '#deploy/local/free-port';
+import { freeBlock } from '#deploy/local/servers/free-port';
 import { sumOf } from '#test/restore/recorded-load';
 import { type Rehearsal, rehearse } from '#test/restore/rehearsal';
 

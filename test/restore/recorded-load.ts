@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EdgeCaller } from '#test/chaos/edge-caller';
+import type { EdgeCaller } from '#test/chaos/load/edge-caller';
 
 /** An instance observed sequentially by one caller. */
 export type Recorded = {

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { PORTS_PER_CLUSTER } from '#deploy/local/cluster-plan';
-import { freeBlock } from '#deploy/local/free-port';
 import { printNothing } from '#deploy/local/progress';
+import { freeBlock } from '#deploy/local/servers/free-port';
 import { type Rehearsal, rehearse } from '#test/restore/rehearsal';
-import { cassandraOrSkip } from '#test/support/real-servers';
+import { cassandraOrSkip } from '#test/support/servers/real-servers';
 
 /*
  * A small `make restore-rehearsal` with its own Cassandra and NATS. The first test runs it, the

@@ -2,7 +2,7 @@ import { cp, mkdir, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newAccount } from '#deploy/local/new-account';
-import { callerOf } from '#test/chaos/edge-caller';
+import { callerOf } from '#test/chaos/load/edge-caller';
 import { type BackedCluster, openBackedCluster } from '#test/restore/backed-cluster';
 import { foldersOf, numbersOf, type Place, runScript } from '#test/restore/backed-nodes';
 import { type Recorded, RecordedLoad, sumOf } from '#test/restore/recorded-load';

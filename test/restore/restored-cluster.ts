@@ -1,11 +1,11 @@
 import { storedRows, verifyHead } from '#ctl/verify/heads';
+import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import type { Print } from '#deploy/local/progress';
-import { lastLine, runProgram } from '#deploy/local/run-program';
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';
-import { finalUsagesOf } from '#test/chaos/account-usage';
+import { Findings } from '#test/chaos/checks/findings';
 import { openClusterStores } from '#test/chaos/cluster-stores';
-import { callerOf } from '#test/chaos/edge-caller';
-import { Findings } from '#test/chaos/findings';
+import { finalUsagesOf } from '#test/chaos/load/account-usage';
+import { callerOf } from '#test/chaos/load/edge-caller';
 import type { BackedCluster } from '#test/restore/backed-cluster';
 import { errorLines } from '#test/restore/error-lines';
 import type { Written } from '#test/restore/written';

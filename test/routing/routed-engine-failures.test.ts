@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#errors/fault';
 import { type EngineAnswer, plainAnswer } from '#grpc/engine-messages';
-import { RETRY_PAUSE_MS_MIN } from '#routing/policy';
+import { RETRY_PAUSE_MS_MIN } from '#routing/retry-policy';
 import { ask, bodyOf, type Cluster } from '#test/routing/engine-calls';
 import { callOf, clusterUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
 import { faultOf, stateOf, turnOfEvents } from '#test/support/settled';

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { Fault } from '#errors/fault';
 import { type EngineAnswer, type EngineCommand, plainAnswer } from '#grpc/engine-messages';
 import { inProcessPeer } from '#routing/peer';
-import { RETRY_PAUSE_MS_MAX, RETRY_PAUSE_MS_MIN, WAITING_CALLS_MAX } from '#routing/policy';
+import { RETRY_PAUSE_MS_MAX, RETRY_PAUSE_MS_MIN, WAITING_CALLS_MAX } from '#routing/retry-policy';
 import { RoutedEngine } from '#routing/routed-service';
 import { ask, bodyOf } from '#test/routing/engine-calls';
 import {

@@ -1,9 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Fault } from '#errors/fault';
-import { LIMITER_TIMEOUT_MS } from '#grpc/bounds';
+import { LIMITER_TIMEOUT_MS } from '#grpc/call-bounds';
 import type { LimiterAnswer } from '#grpc/limiter-messages';
-import { LIMITER_MOVING_MS_MAX } from '#routing/policy';
+import { LIMITER_MOVING_MS_MAX } from '#routing/retry-policy';
 import { ADMIT, ask, granterOf, granting } from '#test/routing/limiter-calls';
 import { limitersUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
 import { faultOf, stateOf, turnOfEvents } from '#test/support/settled';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#errors/fault';
-import { LIMITER_TIMEOUT_MS } from '#grpc/bounds';
+import { LIMITER_TIMEOUT_MS } from '#grpc/call-bounds';
 import { ADMIT, ask, CALLS, granterOf, granting, SETTLE } from '#test/routing/limiter-calls';
 import { limitersUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
 import { faultOf, refusalOf, stateOf, turnOfEvents } from '#test/support/settled';

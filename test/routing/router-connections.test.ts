@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { plainAnswer } from '#grpc/engine-messages';
-import { CONNECT_AGAIN_MS, RETRY_PAUSE_MS_MIN, ROUTES_MS_MAX } from '#routing/policy';
+import { CONNECT_AGAIN_MS, RETRY_PAUSE_MS_MIN, ROUTES_MS_MAX } from '#routing/retry-policy';
 import { ask, bodyOf } from '#test/routing/engine-calls';
 import { callOf, clusterUnderTest, ownerAt, passing, SHARDS } from '#test/routing/routing-fakes';
 import { faultOf, stateOf, turnOfEvents } from '#test/support/settled';

@@ -2,7 +2,7 @@ import { Fault, type FaultOptions, type ShardOwner } from '#errors/fault';
 import type { EngineAnswer, EngineCall, EngineCommand } from '#grpc/engine-messages';
 import type { LimiterAnswer, LimiterCall } from '#grpc/limiter-messages';
 import { inProcessPeer, type Peer } from '#routing/peer';
-import type { RetryReason } from '#routing/policy';
+import type { RetryReason } from '#routing/retry-policy';
 import {
   RoutedEngine,
   RoutedLimiter,
@@ -10,7 +10,7 @@ import {
   type Routes,
 } from '#routing/routed-service';
 import { type Clock, systemClock } from '#stdlib/clock';
-import { plainCall } from '#test/support/engine-calls';
+import { plainCall } from '#test/support/calls/engine-calls';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 

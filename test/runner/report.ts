@@ -1,4 +1,3 @@
-import { dirname } from 'node:path';
 import type { Outcome } from '#test/runner/job';
 import { BUDGETS, type PartName } from '#test/runner/plan';
 
@@ -58,7 +57,7 @@ export class RunReport implements Disposable {
   }
 
   /**
-   * Prints the slowest files, the minutes of each folder of `make test` and of each further part with a
+   * Prints the slowest files, the minutes of each room of `make test` and of each further part with a
    * warning above a budget, and every failure once more.
    */
   summary(): void {
@@ -69,7 +68,7 @@ export class RunReport implements Disposable {
     }
     console.log('minutes of files, summed by folder and by part:');
     const groups = Map.groupBy(this.#finished, ({ file, part }) =>
-      part === 'test' ? dirname(file) : part,
+      part === 'test' ? roomOf(file) : part,
     );
     for (const [group, files] of [...groups].sort(([one], [other]) => (one < other ? -1 : 1))) {
       const minutes = files.reduce((sum, { seconds }) => sum + seconds / 60, 0);
@@ -107,4 +106,10 @@ export class RunReport implements Disposable {
     const seconds = Math.floor((performance.now() - this.#startedMs) / 1_000);
     return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
   }
+}
+
+/** Folder of a test file below `test` or `clients`, without its sub-folders. */
+function roomOf(file: string): string {
+  const [root = '', room = ''] = file.split('/');
+  return room.includes('.') ? root : `${root}/${room}`;
 }

@@ -1,16 +1,16 @@
 import { globSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
-import { startCassandra } from '#deploy/local/cassandra-server';
-import { startJaeger } from '#deploy/local/jaeger-server';
-import type { LocalServer } from '#deploy/local/local-server';
-import { startNats } from '#deploy/local/nats-server';
-import { birthOf } from '#deploy/local/process-birth';
-import { runningServer, signalProcess } from '#deploy/local/server-record';
-import { startStripeMock } from '#deploy/local/stripe-mock-server';
+import { birthOf } from '#deploy/local/processes/process-birth';
+import { startCassandra } from '#deploy/local/servers/cassandra-server';
+import { startJaeger } from '#deploy/local/servers/jaeger-server';
+import type { LocalServer } from '#deploy/local/servers/local-server';
+import { startNats } from '#deploy/local/servers/nats-server';
+import { runningServer, signalProcess } from '#deploy/local/servers/server-record';
+import { startStripeMock } from '#deploy/local/servers/stripe-mock-server';
 import type { Job } from '#test/runner/job';
 import { runToEnd } from '#test/runner/program';
-import { pemOf } from '#test/support/server-certificates';
+import { pemOf } from '#test/support/servers/server-certificates';
 
 /*
  * The servers that one test run shares. The run starts each server once, and only if a wanted file

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
-import { cacheFolder } from '#deploy/local/cache-folder';
+import { cacheFolder } from '#deploy/local/install/cache-folder';
 import type { Job, Outcome } from '#test/runner/job';
 import { FILE_MS_MAX, killGroup, runToEnd, type Variables } from '#test/runner/program';
 import type { WorkerAnswer, WorkerRequest } from '#test/runner/worker';

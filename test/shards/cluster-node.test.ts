@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { LEAVE_SPREAD_MS } from '#cluster/bounds';
+import { LEAVE_SPREAD_MS } from '#cluster/failover-timing';
 import { Fault } from '#errors/fault';
-import { APPEND_RETRY_MS, JOURNAL_BEAT_MS, REJOIN_MS_MIN } from '#shards/bounds';
+import { APPEND_RETRY_MS, JOURNAL_BEAT_MS, REJOIN_MS_MIN } from '#shards/journal-bounds';
 import { TallyCluster } from '#test/shards/node-fixture';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 

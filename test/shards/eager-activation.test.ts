@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { EAGER_DELAY_MS } from '#shards/bounds';
-import { recordsOf } from '#test/actor-runtime/journal-records';
+import { EAGER_DELAY_MS } from '#shards/journal-bounds';
+import { recordsOf } from '#test/actor-runtime/commit-log/journal-records';
 import { newScene } from '#test/shards/shards-fixture';
 import { pass } from '#test/support/passing';
 

@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Fault } from '#errors/fault';
-import { CLOSE_POLL_MS, EAGER_DELAY_MS, EFFECT_RETRY_MS } from '#shards/bounds';
-import { lineOf, recordsOf } from '#test/actor-runtime/journal-records';
+import { CLOSE_POLL_MS, EAGER_DELAY_MS, EFFECT_RETRY_MS } from '#shards/journal-bounds';
+import { lineOf, recordsOf } from '#test/actor-runtime/commit-log/journal-records';
 import { newScene } from '#test/shards/shards-fixture';
 import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { signedBus } from '#bus/signed-bus';
-import { LEAVE_SPREAD_MS } from '#cluster/bounds';
+import { LEAVE_SPREAD_MS } from '#cluster/failover-timing';
 import { encodeHeartbeat, heartbeatSubject } from '#cluster/heartbeat';
 import { shardOf } from '#cluster/shard-owners';
 import { Fault } from '#errors/fault';

@@ -1,7 +1,7 @@
 import { Fault } from '#errors/fault';
 import { JournalWriter } from '#shards/journal-writer';
 import type { Append } from '#storage/ports/journal';
-import { memoryJournalStore } from '#test/storage/memory-journal-store';
+import { memoryJournalStore } from '#test/storage/memory/journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 import { noteLogger, SILENT } from '#test/support/test-logger';
 

@@ -1,7 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { TRUNCATION_AGE_MS, TRUNCATION_BYTES_MIN, TRUNCATION_SLOTS_MIN } from '#shards/bounds';
-import { lineOf } from '#test/actor-runtime/journal-records';
+import {
+  TRUNCATION_AGE_MS,
+  TRUNCATION_BYTES_MIN,
+  TRUNCATION_SLOTS_MIN,
+} from '#shards/journal-bounds';
+import { lineOf } from '#test/actor-runtime/commit-log/journal-records';
 import { held, newScene } from '#test/shards/journal-writer-fixture';
 import { turnOfEvents } from '#test/support/settled';
 

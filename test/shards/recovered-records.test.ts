@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { RecoveredRecords, type TailRecord } from '#shards/tail-recovery';
-import { linesOf } from '#test/actor-runtime/journal-records';
+import { linesOf } from '#test/actor-runtime/commit-log/journal-records';
 
 const INFINITE = Number.POSITIVE_INFINITY;
 

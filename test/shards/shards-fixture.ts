@@ -1,19 +1,19 @@
 import { CommitLog } from '#actor-runtime/commit-log';
 import { decodeGroup } from '#actor-runtime/record-codec';
-import { JournalWriter } from '#shards/journal-writer';
 import {
   EagerActivation,
   HostedShards,
   NodeGate,
   OpenShards,
   type ShardedHost,
-} from '#shards/shards';
+} from '#shards/hosted-shards';
+import { JournalWriter } from '#shards/journal-writer';
 import { RecoveredRecords, TailRecovery } from '#shards/tail-recovery';
 import type { JournalRecord } from '#storage/ports/journal';
-import { groupOf } from '#test/actor-runtime/journal-records';
+import { groupOf } from '#test/actor-runtime/commit-log/journal-records';
 import { UNNOTICED_APPENDS } from '#test/shards/journal-writer-fixture';
-import { appendOf } from '#test/storage/journal-fixture';
-import { memoryJournalStore } from '#test/storage/memory-journal-store';
+import { appendOf } from '#test/storage/contracts/journal-fixture';
+import { memoryJournalStore } from '#test/storage/memory/journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 
 /** A host that records its calls, and whose actors replay their records on activation. */

@@ -1,12 +1,21 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { CorruptJournal, decodeRecord } from '#actor-runtime/record-codec';
-import { TAIL_READ_SLOTS_MAX, TAIL_READ_SLOTS_MIN, TAIL_READS_IN_FLIGHT_MAX } from '#shards/bounds';
+import {
+  TAIL_READ_SLOTS_MAX,
+  TAIL_READ_SLOTS_MIN,
+  TAIL_READS_IN_FLIGHT_MAX,
+} from '#shards/journal-bounds';
 import { readTail, type TailRecord } from '#shards/tail-recovery';
 import type { JournalRecord, JournalStore } from '#storage/ports/journal';
-import { groupOf, lineOf, recordOf, recordsOf } from '#test/actor-runtime/journal-records';
-import { appendOf, truncating } from '#test/storage/journal-fixture';
-import { memoryJournalStore } from '#test/storage/memory-journal-store';
+import {
+  groupOf,
+  lineOf,
+  recordOf,
+  recordsOf,
+} from '#test/actor-runtime/commit-log/journal-records';
+import { appendOf, truncating } from '#test/storage/contracts/journal-fixture';
+import { memoryJournalStore } from '#test/storage/memory/journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf } from '#test/support/settled';
 

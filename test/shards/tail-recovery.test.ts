@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Fault } from '#errors/fault';
-import { lineOf, recordsOf } from '#test/actor-runtime/journal-records';
+import { lineOf, recordsOf } from '#test/actor-runtime/commit-log/journal-records';
 import { newScene } from '#test/shards/shards-fixture';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 

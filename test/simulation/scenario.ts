@@ -4,12 +4,12 @@ import {
   type Disturbance,
   type DisturbanceKind,
   drawDisturbance,
-} from '#test/simulation/disturbances';
-import { NO_REPLICA_FAULTS, type ReplicaFaults } from '#test/simulation/replicas';
+} from '#test/simulation/faults/disturbances';
 import type { SeededRandom } from '#test/simulation/seeded-random';
-import { type BusFaults, NO_BUS_FAULTS } from '#test/simulation/simulated-bus';
-import { type NetworkFaults, NO_NETWORK_FAULTS } from '#test/simulation/simulated-network';
-import { NO_STORE_FAULTS, type StoreFaults } from '#test/simulation/simulated-store';
+import { type BusFaults, NO_BUS_FAULTS } from '#test/simulation/simulated/bus';
+import { type NetworkFaults, NO_NETWORK_FAULTS } from '#test/simulation/simulated/network';
+import { NO_STORE_FAULTS, type StoreFaults } from '#test/simulation/simulated/store';
+import { NO_REPLICA_FAULTS, type ReplicaFaults } from '#test/simulation/stored/replicas';
 import { WORLD_START_MS } from '#test/simulation/world';
 
 /** Scenario of a seed: cluster, load and faults. Times in ms. */

@@ -1,18 +1,23 @@
-import { accountIdOf, openAccounts } from '#test/simulation/accounts';
-import { allServed, SERVED_WITHIN_MS } from '#test/simulation/all-served';
-import { Caller, type CallerPorts } from '#test/simulation/caller';
-import { checkAllCharges, enlarge } from '#test/simulation/charges';
-import { checkListings } from '#test/simulation/check-listings';
-import { checkOrder } from '#test/simulation/check-order';
-import { checkDeleted, checkStored } from '#test/simulation/check-stored';
-import { disturb } from '#test/simulation/disturb';
-import { FLAWLESS, type Flaws } from '#test/simulation/flaws';
-import { type Call, History } from '#test/simulation/history';
-import { operate } from '#test/simulation/operator';
+import { accountIdOf, openAccounts } from '#test/simulation/callers/accounts';
+import { Caller, type CallerPorts } from '#test/simulation/callers/caller';
+import { operate } from '#test/simulation/callers/operator';
+import { allServed, SERVED_WITHIN_MS } from '#test/simulation/checks/all-served';
+import { checkAllCharges, enlarge } from '#test/simulation/checks/charge-counts';
+import { type Call, History } from '#test/simulation/checks/history';
+import { checkListings } from '#test/simulation/checks/listings';
+import { checkOrder } from '#test/simulation/checks/order';
+import { checkDeleted, checkStored } from '#test/simulation/checks/stored';
+import { Trace } from '#test/simulation/checks/trace';
+import { disturb } from '#test/simulation/faults/disturb';
+import { FLAWLESS, type Flaws } from '#test/simulation/faults/flaws';
 import { drawScenario, type Scenario, type ScenarioRequest } from '#test/simulation/scenario';
-import { SimulatedCluster } from '#test/simulation/simulated-cluster';
-import { Trace } from '#test/simulation/trace';
-import { EtagBook, isAcknowledged, isWrite, Violation } from '#test/simulation/version-index';
+import { SimulatedCluster } from '#test/simulation/simulated/cluster';
+import {
+  EtagBook,
+  isAcknowledged,
+  isWrite,
+  Violation,
+} from '#test/simulation/stored/version-index';
 import { World } from '#test/simulation/world';
 
 /** Maximum delay of a late write, and derived bounds, in milliseconds. */

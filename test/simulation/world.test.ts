@@ -1,11 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { SeededRandom } from '#test/simulation/seeded-random';
-import { SimulatedProcess } from '#test/simulation/simulated-process';
-import { SimulatedShards } from '#test/simulation/simulated-shards';
-import { SimulatedStore } from '#test/simulation/simulated-store';
+import { SimulatedProcess } from '#test/simulation/simulated/process';
+import { SimulatedShards } from '#test/simulation/simulated/shards';
+import { SimulatedStore } from '#test/simulation/simulated/store';
 import { World } from '#test/simulation/world';
-import { memoryShardStore } from '#test/storage/memory-shard-store';
+import { memoryShardStore } from '#test/storage/memory/shard-store';
 import { refusalOf } from '#test/support/settled';
 
 const time = suite('time in a simulated world');

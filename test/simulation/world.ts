@@ -1,6 +1,6 @@
+import { Trace } from '#test/simulation/checks/trace';
 import { EventQueue } from '#test/simulation/event-queue';
 import { SeededRandom } from '#test/simulation/seeded-random';
-import { Trace } from '#test/simulation/trace';
 
 /** Default start of a world, in Unix milliseconds. */
 export const WORLD_START_MS = Date.UTC(2026, 0, 15, 12);

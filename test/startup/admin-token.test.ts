@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { adminTokenFile } from '#test/support/admin-token';
+import { adminTokenFile } from '#test/support/calls/admin-token';
 import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
 
 /** A temporary home folder, until disposed. */

@@ -8,7 +8,7 @@ import { limitsOf } from '#accounts/plan';
 import { signatureOf } from '#billing/signed-notification';
 import { ConfigError, readConfig } from '#config';
 import { openBillingDesk } from '#startup/limiter';
-import { CredentialFiles } from '#startup/secrets';
+import { CredentialFiles } from '#startup/process/secrets';
 import { memoryAccountStore } from '#storage/memory/accounts';
 import { memoryBillingStore } from '#storage/memory/meters';
 import { createLogger } from '#telemetry/logger';

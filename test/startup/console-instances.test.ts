@@ -7,10 +7,10 @@ import { systemRandomness } from '#stdlib/randomness';
 import { cassandraMemberStore } from '#storage/cassandra/people';
 import { Browser } from '#test/console/browser';
 import { PASSWORD, tokenIn } from '#test/console/console-fixture';
-import { openMigratedKeyspace } from '#test/storage/migrated-keyspace';
-import { startCluster } from '#test/support/cluster';
+import { openMigratedKeyspace } from '#test/storage/cassandra/migrated-keyspace';
 import { addressIn, runMain } from '#test/support/process-run';
-import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
+import { startCluster } from '#test/support/servers/cluster';
+import { cassandraOrSkip, natsOrSkip } from '#test/support/servers/real-servers';
 
 const cassandra = cassandraOrSkip();
 const nats = natsOrSkip();

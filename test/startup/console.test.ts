@@ -7,9 +7,9 @@ import { cassandraAccountStore } from '#storage/cassandra/accounts';
 import { cassandraMemberStore } from '#storage/cassandra/people';
 import { Browser } from '#test/console/browser';
 import { PASSWORD, tokenIn } from '#test/console/console-fixture';
-import { openMigratedKeyspace } from '#test/storage/migrated-keyspace';
+import { openMigratedKeyspace } from '#test/storage/cassandra/migrated-keyspace';
 import { runMain } from '#test/support/process-run';
-import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
+import { cassandraOrSkip, natsOrSkip } from '#test/support/servers/real-servers';
 
 const cassandra = cassandraOrSkip();
 const nats = natsOrSkip();

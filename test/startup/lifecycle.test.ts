@@ -3,10 +3,10 @@ import { connect, type Socket } from 'node:net';
 import { promisify } from 'node:util';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newCaller, send } from '#test/support/caller';
+import { newCaller, send } from '#test/support/calls/caller';
 import { metricValues } from '#test/support/metric-values';
 import { type ProcessRun, runMain } from '#test/support/process-run';
-import { type Service, startProcesses, startStandalone } from '#test/support/service';
+import { type Service, startProcesses, startStandalone } from '#test/support/servers/service';
 
 /** Maximum duration of a stop without slow calls in flight, in milliseconds. */
 const STOP_MS_MAX = 5_000;

@@ -10,10 +10,10 @@ import { cassandraAccountStore } from '#storage/cassandra/accounts';
 import { cassandraAuditStore } from '#storage/cassandra/audit';
 import { memoryKeyUseStore } from '#storage/memory/accounts';
 import { memoryMeterStore } from '#storage/memory/meters';
-import { openMigratedKeyspace } from '#test/storage/migrated-keyspace';
+import { openMigratedKeyspace } from '#test/storage/cassandra/migrated-keyspace';
 import { type ProcessRun, runMain } from '#test/support/process-run';
-import { cassandraOrSkip } from '#test/support/real-servers';
-import { start } from '#test/support/service';
+import { cassandraOrSkip } from '#test/support/servers/real-servers';
+import { start } from '#test/support/servers/service';
 
 const cassandra = cassandraOrSkip();
 

@@ -1,15 +1,15 @@
 import { once } from 'node:events';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Answer, admin, newCaller, send } from '#test/support/caller';
+import { type Answer, admin, newCaller, send } from '#test/support/calls/caller';
 import {
   assertRefused,
   createInstance,
   limitOf,
   newDocumentedCaller,
   observationAt,
-} from '#test/support/scene';
-import { startProcesses } from '#test/support/service';
+} from '#test/support/calls/scene';
+import { startProcesses } from '#test/support/servers/service';
 
 /** Maximum time until the edge reports uncertainty; the limiter's timeout is 300 ms here. */
 const PROMPT_MS = 2_000;

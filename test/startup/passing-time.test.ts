@@ -1,14 +1,14 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Caller } from '#test/support/caller';
-import { startClocked } from '#test/support/clocked-service';
+import type { Caller } from '#test/support/calls/caller';
 import {
   assertRefused,
   createInstance,
   limitOf,
   newDocumentedCaller,
   process,
-} from '#test/support/scene';
+} from '#test/support/calls/scene';
+import { startClocked } from '#test/support/servers/clocked-service';
 import { turnOfEvents } from '#test/support/settled';
 
 const HOUR_MS = 3_600_000;

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readConfig } from '#config';
-import { beginLog } from '#startup/foundation';
+import { beginLog } from '#startup/process/dependencies';
 import { createLogger } from '#telemetry/logger';
 import { ProcessControl } from '#telemetry/process-control';
 import { ManualClock } from '#test/support/manual-clock';

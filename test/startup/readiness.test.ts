@@ -1,12 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readConfig } from '#config';
-import { freePort } from '#deploy/local/free-port';
+import { freePort } from '#deploy/local/servers/free-port';
 import { adminClient, adminService } from '#grpc/admin';
 import { serveGrpc } from '#grpc/grpc-server';
-import { openFoundation, serveOperators } from '#startup/foundation';
-import { Waits } from '#startup/life';
 import { drainReporter } from '#startup/node';
+import { openFoundation, serveOperators } from '#startup/process/dependencies';
+import { Waits } from '#startup/process/lifetime';
 import { systemClock } from '#stdlib/clock';
 import { runMain } from '#test/support/process-run';
 import { noteLogger } from '#test/support/test-logger';

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { memoryMemberStore, memorySessionStore, memoryUserStore } from '#storage/memory/people';
 import { forgetPeople } from '#storage/ports/people';
-import { someUser } from '#test/storage/user-store-contract';
+import { someUser } from '#test/storage/contracts/user-store';
 import { ManualClock } from '#test/support/manual-clock';
 
 const clock = new ManualClock();

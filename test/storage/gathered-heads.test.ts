@@ -2,9 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '#errors/fault';
 import { memoryInstanceStore } from '#storage/memory/instances';
-import { gatheredHeads } from '#storage/ports/heads';
+import { gatheredHeads } from '#storage/ports/head-codec';
 import { HEADS_MAX, type InstanceHead, type InstanceStore } from '#storage/ports/instances';
-import { checkpointAt, headAt, storeOne } from '#test/storage/instance-rows';
+import { checkpointAt, headAt, storeOne } from '#test/storage/contracts/rows';
 import { refusalOf } from '#test/support/settled';
 
 /** A store that records its calls, with buckets by first letter. */

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { meterOfRow, rowOfMeter, STORED_RESERVATIONS_MAX } from '#storage/ports/meter-codec';
 import type { MeterRecord } from '#storage/ports/meters';
-import { anyRecord, meterAt, reservations } from '#test/storage/meter-records';
+import { anyRecord, meterAt, reservations } from '#test/storage/contracts/meter-records';
 
 const row = suite('the row of a meter');
 

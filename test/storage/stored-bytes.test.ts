@@ -10,10 +10,11 @@ import { BUCKET_ROWS, bucketOf, rangesOf } from '#storage/cassandra/chunks';
 import { batchesOf, type RowWrite } from '#storage/cassandra/statements';
 import { ByteWriter, CorruptState } from '#storage/ports/bytes';
 import * as rowCodec from '#storage/ports/chunks';
-import { decodeHead, encodeHead } from '#storage/ports/heads';
+import { decodeHead, encodeHead } from '#storage/ports/head-codec';
 import type { Chunk, DriftRow } from '#storage/ports/instances';
 import { decodeMeter, encodeMeter } from '#storage/ports/meter-codec';
 import { DRIFT_EVENTS, OBSERVATIONS, unpacked } from '#storage/ports/rows';
+import { meterAt, reservations } from '#test/storage/contracts/meter-records';
 import {
   answerRow,
   driftChunks,
@@ -21,8 +22,7 @@ import {
   headAt,
   historyChunks,
   markerAt,
-} from '#test/storage/instance-rows';
-import { meterAt, reservations } from '#test/storage/meter-records';
+} from '#test/storage/contracts/rows';
 
 /**
  * Maximum size of our batches in bytes. Cassandra refuses batches of several partitions above 50

@@ -1,4 +1,4 @@
-import type { Service } from '#test/support/service';
+import type { Service } from '#test/support/servers/service';
 
 /** All metric series of the edge process by full name. */
 export async function metricValues({

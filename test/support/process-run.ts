@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { adminTokenFile } from '#test/support/admin-token';
+import { adminTokenFile } from '#test/support/calls/admin-token';
 
 /** A process of the service that need not become ready. */
 export type ProcessRun = {

@@ -5,9 +5,9 @@ import * as assert from 'uvu/assert';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { METRICS } from '#telemetry/metrics';
 import { SeededRandom } from '#test/simulation/seeded-random';
-import { newCaller } from '#test/support/caller';
+import { newCaller } from '#test/support/calls/caller';
 import { metricValues } from '#test/support/metric-values';
-import { type Service, startStandalone } from '#test/support/service';
+import { type Service, startStandalone } from '#test/support/servers/service';
 import { isDocumented } from '#test/telemetry/documented-labels';
 
 /**

@@ -8,7 +8,7 @@ import { countedMethod } from '#edge/serve/reply';
 import { REASONS } from '#errors/error-reasons';
 import { WIRE_ROLES } from '#grpc/tls';
 import { DRIFT_LEVELS } from '#identity/drift';
-import { RETRY_REASONS } from '#routing/policy';
+import { RETRY_REASONS } from '#routing/retry-policy';
 import { METRICS } from '#telemetry/metrics';
 import { documentedRows, documentedValues, isDocumented } from '#test/telemetry/documented-labels';
 

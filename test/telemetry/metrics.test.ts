@@ -7,44 +7,44 @@ import {
   instancesUnderTest,
   process as observe,
   seen,
-} from '#test/engine/instance-fixture';
-import { newCaller, send } from '#test/support/caller';
-import type { Service } from '#test/support/service';
-import { startThreeProcesses, type ThreeProcesses } from '#test/support/three-processes';
+} from '#test/engine/instance/instance-fixture';
+import { newCaller, send } from '#test/support/calls/caller';
+import type { Service } from '#test/support/servers/service';
+import { startThreeProcesses, type ThreeProcesses } from '#test/support/servers/three-processes';
 
 /** Metrics that normal traffic does not produce, with the tests that cover them. */
 const RARE: readonly MetricName[] = [
   'nodejs_eventloop_utilization', // after 5 s: test/telemetry/event-loop-utilization.test.ts
-  'rpc_server_refused_total', // with certificates only: test/startup/tls.test.ts
+  'rpc_server_refused_total', // with certificates only: test/startup/cluster/tls.test.ts
   'checkpoint_dirty_age_seconds', // after 20 s: below, under a manual clock
   'checkpoint_failures_total', // with a broken store: likewise
   'journal_unflushed_records', // back at 0 when all is stored: likewise
   'bus_dropped_total', // test/bus/signed-bus.test.ts
-  'clock_ahead_seconds', // where other nodes are heard: test/limiter/stepped-clock.test.ts
+  'clock_ahead_seconds', // where other nodes are heard: test/limiter/meter/stepped-clock.test.ts
   'clock_deviating', // likewise
-  'edge_refused_unasked_total', // where news of accounts is heard: test/edge/limited-keys.test.ts
-  'edge_unknown_keys_not_looked_up_total', // after 30 refused keys: test/api/limit-headers-unknown-caller
-  'edge_unfinished_bodies', // while slow senders are there: test/edge/unfinished-bodies
+  'edge_refused_unasked_total', // where news of accounts is heard: test/edge/admission/limited-keys.test.ts
+  'edge_unknown_keys_not_looked_up_total', // after 30 refused keys: test/api/account/limit-headers-unknown-caller
+  'edge_unfinished_bodies', // while slow senders are there: test/edge/connections/unfinished-bodies
   'edge_unfinished_body_bytes', // likewise
   'edge_bodies_given_up_total', // likewise
-  'edge_pipelined_requests', // while slow readers are there: test/edge/slow-readers
+  'edge_pipelined_requests', // while slow readers are there: test/edge/connections/slow-readers
   'edge_unread_answer_bytes', // likewise
   'edge_slow_readers_ended_total', // likewise
   'edge_event_streams', // a stream of events that is open
   'edge_event_streams_ended_total', // and one that has ended
-  'log_lines_lost_total', // with a full disk: test/startup/log-streams.test.ts
+  'log_lines_lost_total', // with a full disk: test/startup/telemetry/log-streams.test.ts
   'trace_spans_lost_total', // without a collector: test/telemetry/otlp-tracer.test.ts
-  'trace_spans_open', // without a collector: test/startup/open-spans.test.ts
-  'tls_certificate_expiry_timestamp_seconds', // with certificates: test/startup/watched-certificates
+  'trace_spans_open', // without a collector: test/startup/telemetry/open-spans.test.ts
+  'tls_certificate_expiry_timestamp_seconds', // with certificates: test/startup/cluster/watched-certificates
   'credential_loaded_timestamp_seconds', // with files of secrets: likewise
   'credential_reload_failures_total', // likewise
   'edge_fail_closed_total', // without a limiter: test/startup/outage.test.ts
   'edge_unsettled_total', // likewise
   'limiter_reservations_expired_total', // after 60 s: test/limiter
   'limiter_lost_cycles_total', // likewise, or after a crash
-  'limiter_heavy_losses_total', // after a crash: test/limiter/watermarks.test.ts
+  'limiter_heavy_losses_total', // after a crash: test/limiter/meter/watermarks.test.ts
   'identity_mailbox_wait_seconds', // calls that meet: below
-  // Engines of a cluster only: test/startup/cluster.test.ts, test/actor-runtime, test/cluster.
+  // Engines of a cluster only: test/startup/cluster/cluster.test.ts, test/actor-runtime, test/cluster.
   'journal_append_seconds',
   'journal_group_records',
   'journal_fenced_total',
@@ -55,7 +55,7 @@ const RARE: readonly MetricName[] = [
   'recovery_seconds',
   'cluster_shards',
   'not_owner_total',
-  'db_client_second_server_total', // with several servers only: test/storage/second-server.test.ts
+  'db_client_second_server_total', // with several servers only: test/storage/cassandra/second-server.test.ts
   'db_client_operation_duration_seconds',
   'edge_retries_total',
   'audit_failures_total', // without a store: test/audit/audit-trail.test.ts

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import * as assert from 'uvu/assert';
-import { otlpEndpointOf } from '#deploy/local/jaeger-server';
-import { type FoundSpan, traceOf, tracesWith } from '#test/support/jaeger';
-import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
+import { otlpEndpointOf } from '#deploy/local/servers/jaeger-server';
+import { createInstance, observationAt } from '#test/support/calls/scene';
 import { addressIn } from '#test/support/process-run';
-import { cassandraOrSkip, jaegerOrSkip, natsOrSkip } from '#test/support/real-servers';
-import { createInstance, observationAt } from '#test/support/scene';
+import { type FoundSpan, traceOf, tracesWith } from '#test/support/servers/jaeger';
+import { type OwnCluster, startOwnCluster } from '#test/support/servers/own-cluster';
+import { cassandraOrSkip, jaegerOrSkip, natsOrSkip } from '#test/support/servers/real-servers';
 
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { freePort } from '#deploy/local/free-port';
-import type { Service } from '#test/support/service';
+import { freePort } from '#deploy/local/servers/free-port';
+import type { Service } from '#test/support/servers/service';
 import {
   type Part,
   type Place,

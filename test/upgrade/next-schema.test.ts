@@ -1,10 +1,10 @@
 import * as assert from 'uvu/assert';
 import { knownVersions, migrate } from '#storage/cassandra/migrate';
 import type { SchemaVersion } from '#storage/ports/schema-versions';
-import { MIGRATION, sessionIn } from '#test/storage/migrated-keyspace';
-import { type OwnCluster, startOwnCluster } from '#test/support/own-cluster';
+import { MIGRATION, sessionIn } from '#test/storage/cassandra/migrated-keyspace';
 import { runMain } from '#test/support/process-run';
-import { cassandraOrSkip, natsOrSkip } from '#test/support/real-servers';
+import { type OwnCluster, startOwnCluster } from '#test/support/servers/own-cluster';
+import { cassandraOrSkip, natsOrSkip } from '#test/support/servers/real-servers';
 import { type SteadyLoad, startLoad } from '#test/upgrade/steady-load';
 
 const { address: cassandra, suite } = cassandraOrSkip();

@@ -1,5 +1,5 @@
-import type { Caller } from '#test/support/caller';
-import { createInstance, observationAt } from '#test/support/scene';
+import type { Caller } from '#test/support/calls/caller';
+import { createInstance, observationAt } from '#test/support/calls/scene';
 
 /** Instances observed continuously, each by its own caller. */
 const INSTANCES = 12;

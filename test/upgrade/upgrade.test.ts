@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs';
 import * as assert from 'uvu/assert';
-import { openEmptyKeyspace } from '#test/storage/migrated-keyspace';
-import { admin, type Caller, newCaller } from '#test/support/caller';
+import { openEmptyKeyspace } from '#test/storage/cassandra/migrated-keyspace';
+import { admin, type Caller, newCaller } from '#test/support/calls/caller';
 import { runMain } from '#test/support/process-run';
-import { cassandraOrSkip, natsOrSkip, suiteUnless } from '#test/support/real-servers';
+import { cassandraOrSkip, natsOrSkip, suiteUnless } from '#test/support/servers/real-servers';
 import { checkedOut, earlierRelease } from '#test/upgrade/earlier-release';
 import { type MixedCluster, sharedVariables, startMixedCluster } from '#test/upgrade/mixed-cluster';
 import { type Part, UPGRADE_ORDER } from '#test/upgrade/release-processes';

@@ -1,7 +1,7 @@
-import type { Attempt } from './attempt.ts';
+import type { Attempt } from './calls/attempt.ts';
+import { limitsOf, retryAfterMsOf } from './calls/limits.ts';
 import { apiError, ConnectionError, MalformedAnswerError } from './errors.ts';
 import { fromJson, type Integers } from './json.ts';
-import { limitsOf, retryAfterMsOf } from './limits.ts';
 import type { ErrorBody } from './models.ts';
 import type { AnswerFacts } from './result.ts';
 

@@ -1,5 +1,5 @@
-import type { Fetch } from './attempt.ts';
-import type { AttemptEvent } from './attempt-event.ts';
+import type { Fetch } from './calls/attempt.ts';
+import type { AttemptEvent } from './calls/attempt-event.ts';
 import { IdentityEngineError } from './errors.ts';
 import type { Integers } from './json.ts';
 

@@ -1,4 +1,4 @@
-import { Caller } from './caller.ts';
+import { Caller } from './calls/caller.ts';
 import { type ClientOptions, settingsOf } from './client-options.ts';
 import { AccountResource } from './resources/account.ts';
 import { Audit } from './resources/audit.ts';

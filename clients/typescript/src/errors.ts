@@ -1,4 +1,4 @@
-import type { Limits } from './limits.ts';
+import type { Limits } from './calls/limits.ts';
 import type { ErrorCode, ErrorDetails, ErrorReason } from './models.ts';
 
 /**

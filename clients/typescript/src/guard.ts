@@ -1,5 +1,5 @@
 import { isKnownAction, type KnownAction, UnknownActionError } from './actions.ts';
-import type { CallOptions } from './call-options.ts';
+import type { CallOptions } from './calls/call-options.ts';
 import { IdentityEngineError } from './errors.ts';
 import type { HeldContract } from './held-contract.ts';
 import type { Action, Contract } from './models.ts';

@@ -1,8 +1,8 @@
 /* All exports of the package `identity-engine`. */
 // biome-ignore lint/performance/noBarrelFile: this is the one entry of the package.
 export { ACTIONS, isKnownAction, type KnownAction, UnknownActionError } from './actions.ts';
-export type { Fetch } from './attempt.ts';
-export type { AttemptEvent } from './attempt-event.ts';
+export type { Fetch } from './calls/attempt.ts';
+export type { AttemptEvent } from './calls/attempt-event.ts';
 export type {
   CallOptions,
   ConditionalOptions,
@@ -10,7 +10,8 @@ export type {
   KeyedOptions,
   ProcessOptions,
   ResetOptions,
-} from './call-options.ts';
+} from './calls/call-options.ts';
+export type { Limits } from './calls/limits.ts';
 export { IdentityEngine } from './client.ts';
 export type { ClientOptions } from './client-options.ts';
 export {
@@ -46,7 +47,6 @@ export {
   type Verdict,
 } from './guard.ts';
 export type { Integers } from './json.ts';
-export type { Limits } from './limits.ts';
 export type * from './models.ts';
 export { BufferClosedError } from './observation-buffer/backlog.ts';
 export type { TimestampFrom } from './observation-buffer/batch.ts';

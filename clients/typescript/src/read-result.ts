@@ -1,5 +1,5 @@
 import type { Answer } from './answer.ts';
-import { retryAfterMsOf } from './limits.ts';
+import { retryAfterMsOf } from './calls/limits.ts';
 import type { NotModified, ProcessResult, Result } from './result.ts';
 
 /** Data of an answer with the facts from its headers. */

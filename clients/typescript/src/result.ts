@@ -1,4 +1,4 @@
-import type { Limits } from './limits.ts';
+import type { Limits } from './calls/limits.ts';
 
 /** Facts of every answer besides its data. */
 export type AnswerFacts = {

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newCaller } from '../../../test/support/caller.ts';
-import { startStandalone } from '../../../test/support/service.ts';
+import { newCaller } from '../../../test/support/calls/caller.ts';
+import { startStandalone } from '../../../test/support/servers/service.ts';
 import { IdentityEngine, ObservationBuffer } from '../src/identity-engine.ts';
 import { flakyProxy } from './support/flaky-proxy.ts';
 import { randomOf } from './support/virtual-clock.ts';

@@ -14,8 +14,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { newCaller } from '../../../test/support/caller.ts';
-import { startStandalone } from '../../../test/support/service.ts';
+import { newCaller } from '../../../test/support/calls/caller.ts';
+import { startStandalone } from '../../../test/support/servers/service.ts';
 
 /*
  * Tests the package as installed by a user: built, packed, installed into an empty project. Runs

@@ -1,5 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { fittedMs, waitMs } from '../src/calls/retry.ts';
 import {
   type AttemptEvent,
   type ClientOptions,
@@ -14,7 +15,6 @@ import {
   RateLimitedError,
   ServiceUnavailableError,
 } from '../src/identity-engine.ts';
-import { fittedMs, waitMs } from '../src/retry.ts';
 import { clientOf, KEY, rejection } from './support/clients.ts';
 import {
   closedAddress,

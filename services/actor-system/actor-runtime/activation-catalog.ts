@@ -1,6 +1,6 @@
 import { Activation, HostedTurn } from '#actor-runtime/activation';
+import { REPLAY_FILL_MAX, SWEEP_ACTORS_MAX, SWEEP_PERIOD_MS } from '#actor-runtime/actor-bounds';
 import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
-import { REPLAY_FILL_MAX, SWEEP_ACTORS_MAX, SWEEP_PERIOD_MS } from '#actor-runtime/bounds';
 import { Checkpointer } from '#actor-runtime/checkpointer';
 import { Groups } from '#actor-runtime/commit-log';
 import type { DirtyActors } from '#actor-runtime/dirty-actors';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
 import {
   MAILBOX_CALLS_MAX,
   RECENT_CALLS_AGE_MS,
   RECENT_CALLS_MAX,
   RECORD_BYTES_MAX,
-} from '#actor-runtime/bounds';
+} from '#actor-runtime/actor-bounds';
+import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
 import type { CommitLog } from '#actor-runtime/commit-log';
 import type { Applied } from '#actor-runtime/event-sourcing';
 import { encodeRecord } from '#actor-runtime/record-codec';

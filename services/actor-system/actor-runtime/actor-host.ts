@@ -1,7 +1,7 @@
 import { type Activation, HostedTurn, type Waiting } from '#actor-runtime/activation';
 import { ActivationCatalog, type Residency } from '#actor-runtime/activation-catalog';
+import { REPLAY_LOOK_MS } from '#actor-runtime/actor-bounds';
 import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
-import { REPLAY_LOOK_MS } from '#actor-runtime/bounds';
 import type { ActorHostConfig, ActorHostPorts, ShardGate } from '#actor-runtime/host-ports';
 import { replay } from '#actor-runtime/replay';
 import type { FaultReason } from '#errors/error-reasons';

@@ -1,10 +1,10 @@
 import type { Activation } from '#actor-runtime/activation';
-import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
 import {
   CHECKPOINTS_IN_FLIGHT_MAX,
   LONE_CHECKPOINTS_IN_FLIGHT_MAX,
   RECENT_CALLS_AGE_MS,
-} from '#actor-runtime/bounds';
+} from '#actor-runtime/actor-bounds';
+import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
 import type { DirtyActors, DirtyState } from '#actor-runtime/dirty-actors';
 import type { Checkpoint } from '#actor-runtime/event-sourcing';
 import type { ActorHostPorts } from '#actor-runtime/host-ports';

@@ -1,5 +1,4 @@
 import type { Activation } from '#actor-runtime/activation';
-import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
 import {
   CHECKPOINT_AGE_MS,
   CHECKPOINT_SLICE_MS,
@@ -8,7 +7,8 @@ import {
   TAIL_FILL_DUE,
   UNFLUSHED_RECORDS_MAX,
   URGENT_CHECKPOINT_AGE_MS,
-} from '#actor-runtime/bounds';
+} from '#actor-runtime/actor-bounds';
+import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
 import { CheckpointWriter } from '#actor-runtime/checkpoint-writer';
 import { DirtyActors, type DirtyState } from '#actor-runtime/dirty-actors';
 import type { Checkpoint } from '#actor-runtime/event-sourcing';

@@ -6,7 +6,7 @@ import {
   GROUP_RECORDS_MAX,
   LEASE_MS,
   LOW_WATER_MARK_PERIOD_MS,
-} from '#actor-runtime/bounds';
+} from '#actor-runtime/actor-bounds';
 import type { AppendSpans } from '#actor-runtime/record-codec';
 import { Fault } from '#errors/fault';
 import { type Clock, type Instant, instantOf } from '#stdlib/clock';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import type { Activation } from '#actor-runtime/activation';
-import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
 import {
   EARLY_ROWS_BYTES_MAX,
   UNFLUSHED_BYTES_MAX,
   UNFLUSHED_RECORDS_MAX,
-} from '#actor-runtime/bounds';
+} from '#actor-runtime/actor-bounds';
+import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
 import { Groups } from '#actor-runtime/commit-log';
 import type { SideEffect } from '#actor-runtime/turn';
 import type { Clock } from '#stdlib/clock';

@@ -1,5 +1,5 @@
 import type { Durations } from '#cluster-status/durations';
-import type { Known } from '#cluster-status/known';
+import type { Known } from '#cluster-status/partial-answer';
 import {
   type ClusterSnapshot,
   ringOf,

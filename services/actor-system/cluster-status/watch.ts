@@ -1,8 +1,8 @@
 import type { Member } from '#cluster/membership';
 import { cachedRing } from '#cluster/shard-owners';
 import { Durations } from '#cluster-status/durations';
-import { type Known, known, valueIn } from '#cluster-status/known';
 import { CallRates, loadReport } from '#cluster-status/load';
+import { type Known, known, valueIn } from '#cluster-status/partial-answer';
 import {
   type ClusterReport,
   type JournalReport,

@@ -6,7 +6,7 @@ import {
   SUSPECTED_MS,
   UNREACHABLE_MS,
   WATCHERS,
-} from '#cluster/bounds';
+} from '#cluster/failover-timing';
 import type { Evidence, Findings, ProbeAim } from '#cluster/failure-evidence';
 import { nodesAfter } from '#cluster/shard-owners';
 

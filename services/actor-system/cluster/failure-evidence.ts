@@ -1,4 +1,4 @@
-import { OPEN_AFTER_SEAL_MS, SUSPECT_MS } from '#cluster/bounds';
+import { OPEN_AFTER_SEAL_MS, SUSPECT_MS } from '#cluster/failover-timing';
 import { JournalProgress, type ReadTimes } from '#cluster/journal-progress';
 import type { JournalHead } from '#storage/ports/journal';
 

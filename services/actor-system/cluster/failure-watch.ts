@@ -1,5 +1,5 @@
 import type { Bus } from '#bus/bus';
-import { WATCH_PERIOD_MS } from '#cluster/bounds';
+import { WATCH_PERIOD_MS } from '#cluster/failover-timing';
 import {
   hearsEnough,
   nextVerdict,

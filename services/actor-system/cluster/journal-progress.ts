@@ -1,4 +1,4 @@
-import { PROGRESS_PERIOD_MS, SLOW_MS, STALLED_MS } from '#cluster/bounds';
+import { PROGRESS_PERIOD_MS, SLOW_MS, STALLED_MS } from '#cluster/failover-timing';
 import type { JournalHead } from '#storage/ports/journal';
 
 type Progress = {

@@ -1,4 +1,4 @@
-import { CLAIMS_IN_FLIGHT_MAX, HANDOFF_RETRY_MS, REFUSAL_GAP_MS } from '#cluster/bounds';
+import { CLAIMS_IN_FLIGHT_MAX, HANDOFF_RETRY_MS, REFUSAL_GAP_MS } from '#cluster/failover-timing';
 import type { FailureWatch } from '#cluster/failure-watch';
 import type { Member, Membership } from '#cluster/membership';
 import type { OwnerConfig, ShardHost } from '#cluster/shard-host';

@@ -1,4 +1,4 @@
-import { LOOK_PERIOD_MS, OUTAGE_GRACE_MS } from '#cluster/bounds';
+import { LOOK_PERIOD_MS, OUTAGE_GRACE_MS } from '#cluster/failover-timing';
 import type { FailureWatch } from '#cluster/failure-watch';
 import type { Membership } from '#cluster/membership';
 import { Handoff, ShardClaims, type TakeOver } from '#cluster/shard-claims';

@@ -4,7 +4,7 @@ import {
   MOVE_COOLDOWN_MS,
   MOVES_IN_FLIGHT_MAX,
   OUTAGE_GRACE_MS,
-} from '#cluster/bounds';
+} from '#cluster/failover-timing';
 import type { ShardRow } from '#storage/ports/cluster';
 
 /** Shards of this node, as the planner sees them. */

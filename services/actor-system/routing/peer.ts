@@ -1,6 +1,6 @@
 import { type ShardOwner, toFault } from '#errors/fault';
 import type { RecoverCall } from '#grpc/frame-client';
-import { CONNECT_AGAIN_MS, PEER_IDLE_MS, PEER_SWEEP_MS, PEERS_MAX } from '#routing/policy';
+import { CONNECT_AGAIN_MS, PEER_IDLE_MS, PEER_SWEEP_MS, PEERS_MAX } from '#routing/retry-policy';
 import { type Clock, every } from '#stdlib/clock';
 
 /**

@@ -1,7 +1,7 @@
 import type { ShardOwners } from '#cluster/shard-owners';
 import type { FaultReason } from '#errors/error-reasons';
 import { type Fault, faultFor, type ShardOwner, toFault } from '#errors/fault';
-import { ACCOUNT_CALL_MS_MAX, CALL_TIMEOUT_MS_MAX, LIMITER_TIMEOUT_MS } from '#grpc/bounds';
+import { ACCOUNT_CALL_MS_MAX, CALL_TIMEOUT_MS_MAX, LIMITER_TIMEOUT_MS } from '#grpc/call-bounds';
 import type { EngineAnswer, EngineCall, EngineClient, EngineCommand } from '#grpc/engine-messages';
 import type { RecoverCall } from '#grpc/frame-client';
 import type { LimiterAnswer, LimiterCall, LimiterClient } from '#grpc/limiter-messages';
@@ -22,7 +22,7 @@ import {
   retryReasonOf,
   SETTLE_MS_MAX,
   WAITING_CALLS_MAX,
-} from '#routing/policy';
+} from '#routing/retry-policy';
 import { type Clock, sleep } from '#stdlib/clock';
 
 /** Routing table as routing uses it. `ownerOf` is on the hot path. */

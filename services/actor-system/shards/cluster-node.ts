@@ -1,7 +1,12 @@
 import { senderMarkOf } from '#bus/sender-key';
 import { faultFor } from '#errors/fault';
-import { APPEND_RETRY_MS, REJOIN_MS_MAX, REJOIN_MS_MIN, REJOIN_RESET_MS } from '#shards/bounds';
 import { buildIncarnation, type Incarnation } from '#shards/incarnation';
+import {
+  APPEND_RETRY_MS,
+  REJOIN_MS_MAX,
+  REJOIN_MS_MIN,
+  REJOIN_RESET_MS,
+} from '#shards/journal-bounds';
 import type { HostServices, NodeConfig, NodePorts } from '#shards/node-context';
 import { sleep } from '#stdlib/clock';
 import type { Randomness } from '#stdlib/randomness';

@@ -9,7 +9,7 @@ import {
   TRUNCATION_BYTES_MIN,
   TRUNCATION_SLOTS_MIN,
   UNWRITABLE_RETRY_S,
-} from '#shards/bounds';
+} from '#shards/journal-bounds';
 import { type Clock, sleep } from '#stdlib/clock';
 import type { ShardedService } from '#storage/ports/cluster';
 import {

@@ -1,6 +1,6 @@
 import type { ClockWatch } from '#cluster/clocks';
 import type { SelfReport } from '#cluster/membership';
-import type { OpenShards } from '#shards/shards';
+import type { OpenShards } from '#shards/hosted-shards';
 
 /** Facts about an incarnation that do not change. */
 type PresenceFacts = {

@@ -8,7 +8,7 @@ import {
   TAIL_READ_SLOTS_MAX,
   TAIL_READ_SLOTS_MIN,
   TAIL_READS_IN_FLIGHT_MAX,
-} from '#shards/bounds';
+} from '#shards/journal-bounds';
 import type { Clock } from '#stdlib/clock';
 import type { BucketOf } from '#storage/ports/instances';
 import type { JournalHead, JournalSlot, JournalStore } from '#storage/ports/journal';

@@ -1,4 +1,4 @@
-import { monthNameOf } from '#accounts/windows';
+import { monthNameOf } from '#accounts/quota-windows';
 
 /** Plan tiers of interface 8.1. Enterprise plans are agreed, not bought. */
 export type Plan = 'free' | 'indie' | 'pro' | 'enterprise';

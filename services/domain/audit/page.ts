@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { monthNameOf } from '#accounts/windows';
-import { PAGE_ENTRIES_MAX, PAGE_LINES_MAX } from '#audit/bounds';
+import { monthNameOf } from '#accounts/quota-windows';
 import { AuditEntry, AuditLine, lineIn } from '#audit/entry';
+import { PAGE_ENTRIES_MAX, PAGE_LINES_MAX } from '#audit/trail-bounds';
 import { AUDIT_LINES_MAX, type AuditStore } from '#storage/ports/audit';
 
 /** Filter for lines; an absent field matches all lines. */

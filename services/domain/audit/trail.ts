@@ -1,4 +1,7 @@
-import { monthEndOf, monthNameOf } from '#accounts/windows';
+import { monthEndOf, monthNameOf } from '#accounts/quota-windows';
+import { chained, chainStart, headBehind } from '#audit/chain';
+import type { AuditEntry, AuditLine } from '#audit/entry';
+import { type AuditPage, auditPage, type PageQuestion } from '#audit/page';
 import {
   APPEND_MS_MAX,
   APPEND_TRIES_MAX,
@@ -7,10 +10,7 @@ import {
   LINES_PER_CYCLE,
   MONTH_LINES_MIN,
   WAITING_LINES_MAX,
-} from '#audit/bounds';
-import { chained, chainStart, headBehind } from '#audit/chain';
-import type { AuditEntry, AuditLine } from '#audit/entry';
-import { type AuditPage, auditPage, type PageQuestion } from '#audit/page';
+} from '#audit/trail-bounds';
 import { Fault, faultFor, toFault } from '#errors/fault';
 import { type Clock, withinMs } from '#stdlib/clock';
 import { putNewest } from '#stdlib/hash-map';

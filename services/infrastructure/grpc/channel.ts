@@ -2,7 +2,11 @@ import { strict as assert } from 'node:assert';
 import type { Socket } from 'node:net';
 import * as grpc from '@grpc/grpc-js';
 import type { FaultCode } from '#errors/error-codes';
-import { CLIENT_CALLS_IN_FLIGHT_MAX, KEEPALIVE_TIME_MS, KEEPALIVE_TIMEOUT_MS } from '#grpc/bounds';
+import {
+  CLIENT_CALLS_IN_FLIGHT_MAX,
+  KEEPALIVE_TIME_MS,
+  KEEPALIVE_TIMEOUT_MS,
+} from '#grpc/call-bounds';
 import { clientCredentials, TLS_NAME, type WireRole, type WireTls } from '#grpc/tls';
 import { type Clock, systemClock } from '#stdlib/clock';
 import type { Reloadable } from '#stdlib/files';

@@ -4,7 +4,7 @@ import {
   CYCLES_MAX,
   MESSAGE_BYTES,
   TOKEN_LENGTH_MAX,
-} from '#grpc/bounds';
+} from '#grpc/call-bounds';
 import {
   type EngineAnswer,
   type EngineCall,

@@ -2,7 +2,7 @@ import type { BinaryReader } from '@bufbuild/protobuf/wire';
 import type { FaultCode } from '#errors/error-codes';
 import type { FaultReason } from '#errors/error-reasons';
 import { Fault, faultFor, toFault } from '#errors/fault';
-import { DEADLINE_SWEEP_MS, otherGeneration, REQUEST_FRAME_BYTES_MAX } from '#grpc/bounds';
+import { DEADLINE_SWEEP_MS, otherGeneration, REQUEST_FRAME_BYTES_MAX } from '#grpc/call-bounds';
 import { type PeerOptions, peerDefaults } from '#grpc/channel';
 import { FrameConnection, FrameWriter, readFrame } from '#grpc/frame';
 import {

@@ -10,7 +10,7 @@ import {
   REPLIES_HELD_BYTES_MAX,
   REPLY_FRAME_BYTES_MAX,
   SERVER_CALLS_IN_FLIGHT_MAX,
-} from '#grpc/bounds';
+} from '#grpc/call-bounds';
 import type { CallEnded } from '#grpc/channel';
 import {
   FrameWriter,

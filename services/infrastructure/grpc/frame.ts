@@ -13,7 +13,7 @@ import {
   FRAME_MESSAGES_MAX,
   REPLY_FRAME_BYTES_MAX,
   REQUEST_FRAME_BYTES_MAX,
-} from '#grpc/bounds';
+} from '#grpc/call-bounds';
 import { type OwnChannel, ownChannel } from '#grpc/channel';
 import { Fault as WireFault } from '#grpc/gen/identity_engine/v1/stream';
 import type { Clock } from '#stdlib/clock';

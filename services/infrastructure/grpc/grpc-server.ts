@@ -6,7 +6,7 @@ import {
   REQUEST_FRAME_BYTES_MAX,
   STOP_GRACE_MS,
   STREAMS_PER_CONNECTION_MAX,
-} from '#grpc/bounds';
+} from '#grpc/call-bounds';
 import {
   type HealthCheckRequest,
   type HealthServer,

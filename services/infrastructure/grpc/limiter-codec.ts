@@ -9,7 +9,7 @@ import {
   LIMITER_TIMEOUT_MS,
   MESSAGE_BYTES,
   TOKEN_LENGTH_MAX,
-} from '#grpc/bounds';
+} from '#grpc/call-bounds';
 import { brokenMessage, trustInteger, trustText, unknownCall } from '#grpc/frame';
 import type { FrameProtocol } from '#grpc/frame-protocol';
 import {

@@ -9,7 +9,6 @@ import { API_PREFIX, HTTP_LIMITS } from '#edge/http';
 import { brokenHttp, connectionLimits, drainOf } from '#edge/listen/listener';
 import { AccountAudit, AccountBilling } from '#edge/serve/account';
 import { CallIds, EngineCalls } from '#edge/serve/engine-calls';
-import { EventLoopQueue, endpointRoute, gate } from '#edge/serve/gate';
 import {
   type NotificationPorts,
   Notifications,
@@ -17,6 +16,7 @@ import {
 } from '#edge/serve/notifications';
 import { refusals } from '#edge/serve/refusals';
 import { edgeMetrics, Reply, streamMetrics } from '#edge/serve/reply';
+import { EventLoopQueue, endpointRoute, gate } from '#edge/serve/request-checks';
 import { type ServePorts, serve } from '#edge/serve/serve';
 import type { EngineClient } from '#grpc/engine-messages';
 import type { LimiterClient } from '#grpc/limiter-messages';

@@ -32,11 +32,11 @@ import {
 import type { EngineAnswer, EngineCall, EngineClient } from '#grpc/engine-messages';
 import { MODELS, type Models } from '#identity/model';
 import { inProcessPeer, type Peer } from '#routing/peer';
-import type { RetryReason } from '#routing/policy';
+import type { RetryReason } from '#routing/retry-policy';
 import { RoutedEngine } from '#routing/routed-service';
 import { ClusterNode, type ClusterNodePorts } from '#shards/cluster-node';
 import type { HostedServices, NodeConfig, NodeContext } from '#shards/node-context';
-import { gatheredHeads } from '#storage/ports/heads';
+import { gatheredHeads } from '#storage/ports/head-codec';
 import type { InstanceStore } from '#storage/ports/instances';
 import type { Journal } from '#storage/ports/journal';
 import type { ListingStore } from '#storage/ports/listings';

@@ -16,19 +16,19 @@ import type {
   MeteredCall,
   Verdict,
 } from '#grpc/limiter-messages';
-import {
-  ACCOUNT_AGE_MS_MAX,
-  ACCOUNT_OLD_MS,
-  ACCOUNT_OLD_SPREAD_MS,
-  ADMIT_AGE_MS_MAX,
-  RESET_MS_MAX,
-} from '#limiter/bounds';
 import { type AccountCalls, describeCaller } from '#limiter/calls';
 import type { KeyUses } from '#limiter/keys/uses';
 import { type MeterEvents, type MonthStep, mayTurnMonth } from '#limiter/meter/events';
 import { Meter, UNKNOWN_KEY } from '#limiter/meter/meter';
 import type { UnrecordedReads } from '#limiter/meter/unrecorded-reads';
 import { bytesOf } from '#limiter/meter/usage';
+import {
+  ACCOUNT_AGE_MS_MAX,
+  ACCOUNT_OLD_MS,
+  ACCOUNT_OLD_SPREAD_MS,
+  ADMIT_AGE_MS_MAX,
+  RESET_MS_MAX,
+} from '#limiter/quota-bounds';
 import { type Clock, type ClockVerdict, type Instant, instantOf, withinMs } from '#stdlib/clock';
 import type { AccountStore } from '#storage/ports/accounts';
 import { meterOfRow, rowOfMeter } from '#storage/ports/meter-codec';

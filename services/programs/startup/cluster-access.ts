@@ -2,12 +2,12 @@ import type { Config } from '#config';
 import { faultFor } from '#errors/fault';
 import { adminClient } from '#grpc/admin';
 import { accountAdmin } from '#limiter/admin/accounts';
-import type { Administration } from '#startup/admin-port';
 import { watchedBackends } from '#startup/cluster';
-import type { Foundation } from '#startup/foundation';
 import { auditTrailOf } from '#startup/limiter';
 import { openBus } from '#startup/ports';
-import type { SharedStores } from '#startup/stores';
+import type { Administration } from '#startup/process/admin-port';
+import type { Foundation } from '#startup/process/dependencies';
+import type { SharedStores } from '#startup/stores/memory';
 import type { ShardedService } from '#storage/ports/cluster';
 
 /** Timeout of a limiter's usage report, in milliseconds. */

@@ -3,10 +3,10 @@ import type { Config } from '#config';
 import { inProcessPeer } from '#routing/peer';
 import { watchedEngines, watchedLimiters } from '#startup/cluster';
 import { engineNodeOf } from '#startup/engine';
-import type { Foundation } from '#startup/foundation';
 import { limiterNodeOf } from '#startup/limiter';
 import { clockWatchOf } from '#startup/node';
-import type { SharedStores } from '#startup/stores';
+import type { Foundation } from '#startup/process/dependencies';
+import type { SharedStores } from '#startup/stores/memory';
 import type { ShardedService } from '#storage/ports/cluster';
 
 /**

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { assertStorageNamed, type Config, ConfigError, readConfig } from '#config';
-import { beginLog, printRefusal, refusalReporter } from '#startup/foundation';
-import { endOnUncaught, exitCodeOf, live } from '#startup/life';
-import { logOrigin } from '#startup/node-name';
+import { beginLog, printRefusal, refusalReporter } from '#startup/process/dependencies';
+import { endOnUncaught, exitCodeOf, live } from '#startup/process/lifetime';
+import { logOrigin } from '#startup/process/node-name';
 import { assertProduction } from '#startup/production';
 import { systemClock } from '#stdlib/clock';
 import { releaseOf } from '#stdlib/release';
@@ -91,7 +91,9 @@ async function runAtTerminal(
   stopOfFile: () => AbortSignal,
 ): Promise<number> {
   const { runCtl } = await import('#ctl/ctl');
-  const { endWithoutReader, terminalQuestion, writeOut } = await import('#startup/terminal');
+  const { endWithoutReader, terminalQuestion, writeOut } = await import(
+    '#startup/process/terminal'
+  );
   endWithoutReader();
   // Some commands wait for things that do not keep a process alive: a timer, or a file's thread.
   const staying = setInterval(() => undefined, STAYING_MS);
@@ -113,7 +115,7 @@ async function runAtTerminal(
         return await openCtlFile(config, stopOfFile());
       },
       async openPlaces() {
-        const { storePlaces } = await import('#startup/store-places');
+        const { storePlaces } = await import('#startup/stores/places');
         return storePlaces(config);
       },
     });
@@ -124,7 +126,7 @@ async function runAtTerminal(
 
 /** Exits once all output is written, even if a driver has left something open. */
 async function endedWith(code: number): Promise<never> {
-  const { writtenOut } = await import('#startup/terminal');
+  const { writtenOut } = await import('#startup/process/terminal');
   await writtenOut();
   process.exit(code);
 }

@@ -6,10 +6,10 @@ import { adminClient } from '#grpc/admin';
 import { busAccountNews, engineConnector, watchedEngines } from '#startup/cluster';
 import { clusterOfOne, FILE_ADDRESS } from '#startup/cluster-of-one';
 import { ctlConfig } from '#startup/ctl-config';
-import { type Foundation, foundationOf } from '#startup/foundation';
 import { openBus, openStores } from '#startup/ports';
-import { holdSqliteFile, sqliteDataFileOf, sqliteFileOf } from '#startup/sqlite-stores';
-import type { SharedStores } from '#startup/stores';
+import { type Foundation, foundationOf } from '#startup/process/dependencies';
+import type { SharedStores } from '#startup/stores/memory';
+import { holdSqliteFile, sqliteDataFileOf, sqliteFileOf } from '#startup/stores/sqlite';
 import { systemClock } from '#stdlib/clock';
 import { releaseOf } from '#stdlib/release';
 

@@ -5,7 +5,6 @@ import type { Config } from '#config';
 import { composeEdge, type EdgeConfig } from '#edge/app';
 import type { EngineClient } from '#grpc/engine-messages';
 import type { LimiterClient } from '#grpc/limiter-messages';
-import { openProcessPort } from '#startup/admin-port';
 import {
   connected,
   engineConnector,
@@ -14,10 +13,11 @@ import {
   type NeededPeer,
   watchedBackends,
 } from '#startup/cluster';
-import { type Foundation, openFoundation, serveOperators } from '#startup/foundation';
-import { type Opened, say } from '#startup/life';
 import { openBus } from '#startup/ports';
-import { assertClusterSecret, clusterSecretsOf } from '#startup/secrets';
+import { openProcessPort } from '#startup/process/admin-port';
+import { type Foundation, openFoundation, serveOperators } from '#startup/process/dependencies';
+import { type Opened, say } from '#startup/process/lifetime';
+import { assertClusterSecret, clusterSecretsOf } from '#startup/process/secrets';
 import { unchanging } from '#stdlib/files';
 import { systemRandomness } from '#stdlib/randomness';
 

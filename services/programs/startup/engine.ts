@@ -5,8 +5,6 @@ import type { EngineClient } from '#grpc/engine-messages';
 import { frameService } from '#grpc/frame-server';
 import type { WireService } from '#grpc/grpc-server';
 import { engineConnector, retryCounter, serverObserver } from '#startup/cluster';
-import type { Foundation } from '#startup/foundation';
-import type { Opened } from '#startup/life';
 import {
   type ClusterParts,
   nodeConfigOf,
@@ -14,7 +12,9 @@ import {
   openNodeProcess,
   showShards,
 } from '#startup/node';
-import type { LocalStores } from '#startup/stores';
+import type { Foundation } from '#startup/process/dependencies';
+import type { Opened } from '#startup/process/lifetime';
+import type { LocalStores } from '#startup/stores/memory';
 
 /**
  * Opens an engine process: instances and directories behind gRPC. With in-memory storage the engine

@@ -12,8 +12,6 @@ import type { LimiterConfig } from '#limiter/actors';
 import type { AccountAdmin } from '#limiter/admin/accounts';
 import { composeLimiter, type Limiter, LimiterNode } from '#limiter/limiter-node';
 import { busAccountNews, serverObserver } from '#startup/cluster';
-import type { Foundation } from '#startup/foundation';
-import type { Opened } from '#startup/life';
 import {
   type ClusterParts,
   nodeConfigOf,
@@ -22,8 +20,10 @@ import {
   showShards,
 } from '#startup/node';
 import { openBillingProvider } from '#startup/ports';
-import { type CredentialFiles, secretOf } from '#startup/secrets';
-import type { LocalStores } from '#startup/stores';
+import type { Foundation } from '#startup/process/dependencies';
+import type { Opened } from '#startup/process/lifetime';
+import { type CredentialFiles, secretOf } from '#startup/process/secrets';
+import type { LocalStores } from '#startup/stores/memory';
 import type { Clock } from '#stdlib/clock';
 import type { AccountStore } from '#storage/ports/accounts';
 import type { AuditStore } from '#storage/ports/audit';

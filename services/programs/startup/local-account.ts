@@ -2,7 +2,7 @@ import { WHOLE_SCOPE } from '#accounts/api-key';
 import { LOCAL_PLAN } from '#accounts/plan';
 import type { AuditEntry } from '#audit/entry';
 import { Fault } from '#errors/fault';
-import type { Administration } from '#startup/admin-port';
+import type { Administration } from '#startup/process/admin-port';
 
 /**
  * Id of the local account. The id is fixed, so that the account is found without a search and the

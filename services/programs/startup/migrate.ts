@@ -1,6 +1,6 @@
 import { type Config, ConfigError } from '#config';
-import { migrateStores } from '#startup/cassandra-stores';
-import { foundationOf } from '#startup/foundation';
+import { foundationOf } from '#startup/process/dependencies';
+import { migrateStores } from '#startup/stores/cassandra';
 import { STANDARD_ERROR, STANDARD_OUTPUT } from '#telemetry/logger';
 
 /**

@@ -9,19 +9,19 @@ import { probe } from '#routing/probe';
 import type { ClusterNodePorts } from '#shards/cluster-node';
 import { nodeMetrics } from '#shards/journal-writer';
 import type { NodeConfig } from '#shards/node-context';
-import { type Administration, openAdminPort, openProcessPort } from '#startup/admin-port';
 import { refusalObserver } from '#startup/cluster';
+import { overviewOfAlone, overviewOfCluster } from '#startup/overview';
+import { openBus, openStores } from '#startup/ports';
+import { type Administration, openAdminPort, openProcessPort } from '#startup/process/admin-port';
 import {
   type Foundation,
   type OperatorsPort,
   openFoundation,
   serveOperators,
-} from '#startup/foundation';
-import { type Opened, say } from '#startup/life';
-import { overviewOfAlone, overviewOfCluster } from '#startup/overview';
-import { openBus, openStores } from '#startup/ports';
-import { assertClusterSecret } from '#startup/secrets';
-import type { LocalStores, SharedStores } from '#startup/stores';
+} from '#startup/process/dependencies';
+import { type Opened, say } from '#startup/process/lifetime';
+import { assertClusterSecret } from '#startup/process/secrets';
+import type { LocalStores, SharedStores } from '#startup/stores/memory';
 import { isoTime } from '#stdlib/clock';
 import { releaseOf } from '#stdlib/release';
 import type { ShardedService } from '#storage/ports/cluster';

@@ -10,8 +10,8 @@ import { type BuiltPages, readBuiltPages } from '#console/app/pages';
 import { safetyHeaders } from '#console/app/refusal';
 import { adminClient } from '#grpc/admin';
 import type { ClusterOverview, PageFile } from '#limiter/admin/routes';
-import type { Foundation } from '#startup/foundation';
-import type { SharedStores } from '#startup/stores';
+import type { Foundation } from '#startup/process/dependencies';
+import type { SharedStores } from '#startup/stores/memory';
 import { releaseOf } from '#stdlib/release';
 
 /** Timeout of a node's load report, in milliseconds. A cluster report waits no longer. */

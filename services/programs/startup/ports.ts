@@ -7,10 +7,10 @@ import type { StripeOptions } from '#billing/stripe-provider';
 import type { Bus } from '#bus/bus';
 import { DROP_REASONS, type DropReason, signedBus } from '#bus/signed-bus';
 import type { Config } from '#config';
-import type { Foundation } from '#startup/foundation';
-import { clusterSecretsOf, credentialsOf } from '#startup/secrets';
-import type { LocalStores, ManagedPeople, SharedStores } from '#startup/stores';
-import { clientTlsOf } from '#startup/tls';
+import type { Foundation } from '#startup/process/dependencies';
+import { clusterSecretsOf, credentialsOf } from '#startup/process/secrets';
+import { clientTlsOf } from '#startup/process/tls';
+import type { LocalStores, ManagedPeople, SharedStores } from '#startup/stores/memory';
 import type { Reloadable } from '#stdlib/files';
 
 /** Stores of a process. */
@@ -27,7 +27,7 @@ export async function openStores(config: Config, foundation: Foundation): Promis
         openCassandra(config, foundation),
       );
     case 'sqlite': {
-      const { sqliteStores } = await import('#startup/sqlite-stores');
+      const { sqliteStores } = await import('#startup/stores/sqlite');
       return await sqliteStores(config, foundation);
     }
   }
@@ -127,6 +127,6 @@ async function memoryPeople(clock: Foundation['clock']): Promise<ManagedPeople> 
 }
 
 async function openCassandra(config: Config, foundation: Foundation): Promise<Stores> {
-  const { cassandraStores } = await import('#startup/cassandra-stores');
+  const { cassandraStores } = await import('#startup/stores/cassandra');
   return await cassandraStores(config, foundation);
 }

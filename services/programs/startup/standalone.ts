@@ -4,20 +4,20 @@ import type { Config } from '#config';
 import { composeEdge } from '#edge/app';
 import type { EngineClient } from '#grpc/engine-messages';
 import type { LimiterClient } from '#grpc/limiter-messages';
-import { type Administration, openAdminPort } from '#startup/admin-port';
 import { busAccountNews } from '#startup/cluster';
 import { clusterOfOne, FILE_ADDRESS } from '#startup/cluster-of-one';
 import { consoleBeside } from '#startup/console';
 import { edgeConfigOf } from '#startup/edge';
 import { engineAlone } from '#startup/engine';
-import { type Foundation, openFoundation, serveOperators } from '#startup/foundation';
-import type { Opened } from '#startup/life';
 import { limiterAlone } from '#startup/limiter';
 import { type LocalAccount, localAccount } from '#startup/local-account';
 import { type OpenOverview, overviewOfAlone, overviewOfCluster } from '#startup/overview';
 import { openBus, openStores } from '#startup/ports';
-import { sqliteFileOf } from '#startup/sqlite-stores';
-import type { LocalStores, SharedStores } from '#startup/stores';
+import { type Administration, openAdminPort } from '#startup/process/admin-port';
+import { type Foundation, openFoundation, serveOperators } from '#startup/process/dependencies';
+import type { Opened } from '#startup/process/lifetime';
+import type { LocalStores, SharedStores } from '#startup/stores/memory';
+import { sqliteFileOf } from '#startup/stores/sqlite';
 import { STANDARD_OUTPUT } from '#telemetry/logger';
 
 /** Opens everything in one process with direct calls: the local deployment of interface 1.7. */

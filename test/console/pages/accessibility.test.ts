@@ -1,11 +1,11 @@
 import type { Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { PASSWORD, tokenIn } from '#test/console/console-fixture';
-import { faultsOf } from '#test/console/pages/axe';
-import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
-import type { TestPages } from '#test/console/pages/pages-fixture';
-import { fillSample } from '#test/console/pages/sample-account';
-import { observeWildly, wildLife } from '#test/console/pages/wild-life';
+import { faultsOf } from '#test/console/pages/fakes/axe';
+import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
+import type { TestPages } from '#test/console/pages/fakes/pages-fixture';
+import { fillSample } from '#test/console/pages/fakes/sample-account';
+import { observeWildly, wildLife } from '#test/console/pages/fakes/wild-life';
 
 /** Window sizes: a laptop in both colour schemes, and the narrowest supported width. */
 const WINDOWS = [

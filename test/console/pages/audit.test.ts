@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import * as assert from 'uvu/assert';
-import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
-import type { TestPages, WatchedPage } from '#test/console/pages/pages-fixture';
-import { sampleLines } from '#test/console/pages/sample-account';
+import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
+import type { TestPages, WatchedPage } from '#test/console/pages/fakes/pages-fixture';
+import { sampleLines } from '#test/console/pages/fakes/sample-account';
 
 const audit = browserSuite('the page of the audit trail');
 

@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert';
 import { ROLES } from '#accounts/people';
-import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
-import type { TestPages, WatchedPage } from '#test/console/pages/pages-fixture';
-import { fillSample } from '#test/console/pages/sample-account';
+import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
+import type { TestPages, WatchedPage } from '#test/console/pages/fakes/pages-fixture';
+import { fillSample } from '#test/console/pages/fakes/sample-account';
 
 const billing = browserSuite('the page of billing');
 

@@ -8,7 +8,7 @@ import {
   nodeReport,
   serviceReport,
   troubledReport,
-} from '#test/console/pages/cluster-fixture';
+} from '#test/console/pages/fakes/cluster-fixture';
 
 const alerts = suite('the alerts of a cluster');
 

@@ -2,8 +2,8 @@ import type { Browser } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import type { ClusterReport } from '#cluster-status/report';
 import type { ClusterReport as ShownReport } from '#pages/cluster/answers';
-import { faultsOf } from '#test/console/pages/axe';
-import { assertQuiet } from '#test/console/pages/browser-suite';
+import { faultsOf } from '#test/console/pages/fakes/axe';
+import { assertQuiet } from '#test/console/pages/fakes/browser-suite';
 import {
   type ClusterDesk,
   clusterReport,
@@ -11,9 +11,9 @@ import {
   openClusterDesk,
   serviceReport,
   troubledReport,
-} from '#test/console/pages/cluster-fixture';
-import { ADMIN_TOKEN } from '#test/support/admin-token';
-import { chromiumSuite, launchChromium } from '#test/support/chromium';
+} from '#test/console/pages/fakes/cluster-fixture';
+import { ADMIN_TOKEN } from '#test/support/calls/admin-token';
+import { chromiumSuite, launchChromium } from '#test/support/servers/chromium';
 
 /** Compile-time check that the page accepts the report of the admin port. */
 const asShown = (report: ClusterReport): ShownReport => report;

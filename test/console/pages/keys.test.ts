@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert';
-import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
-import { secretOf } from '#test/console/pages/fake-routes';
-import type { TestPages, WatchedPage } from '#test/console/pages/pages-fixture';
-import { fillSample } from '#test/console/pages/sample-account';
+import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
+import { secretOf } from '#test/console/pages/fakes/fake-routes';
+import type { TestPages, WatchedPage } from '#test/console/pages/fakes/pages-fixture';
+import { fillSample } from '#test/console/pages/fakes/sample-account';
 
 /** Everything that a page stores besides its document, and the document. */
 const KEPT = `JSON.stringify([

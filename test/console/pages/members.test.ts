@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
 import { ACCOUNT_ID, PASSWORD, tokenIn } from '#test/console/console-fixture';
-import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
+import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
 
 const members = browserSuite('the page of members');
 

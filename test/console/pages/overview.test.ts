@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert';
-import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
+import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
 
 const overview = browserSuite('the overview');
 

@@ -1,9 +1,9 @@
 import * as assert from 'uvu/assert';
 import { PASSWORD } from '#test/console/console-fixture';
-import { assertQuiet } from '#test/console/pages/browser-suite';
-import { openPage } from '#test/console/pages/pages-fixture';
-import { chromiumSuite, launchChromium } from '#test/support/chromium';
+import { assertQuiet } from '#test/console/pages/fakes/browser-suite';
+import { openPage } from '#test/console/pages/fakes/pages-fixture';
 import { runMain } from '#test/support/process-run';
+import { chromiumSuite, launchChromium } from '#test/support/servers/chromium';
 
 const SIGNED_OUT = '401 /api/me';
 

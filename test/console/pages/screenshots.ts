@@ -1,11 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openClusterDesk, troubledReport } from '#test/console/pages/cluster-fixture';
-import { openPages, type WatchedPage } from '#test/console/pages/pages-fixture';
-import { fillSample } from '#test/console/pages/sample-account';
-import { smallPng } from '#test/console/pages/small-png';
-import { observeWildly, wildLife } from '#test/console/pages/wild-life';
-import { launchChromium } from '#test/support/chromium';
+import { openClusterDesk, troubledReport } from '#test/console/pages/fakes/cluster-fixture';
+import { openPages, type WatchedPage } from '#test/console/pages/fakes/pages-fixture';
+import { fillSample } from '#test/console/pages/fakes/sample-account';
+import { smallPng } from '#test/console/pages/fakes/small-png';
+import { observeWildly, wildLife } from '#test/console/pages/fakes/wild-life';
+import { launchChromium } from '#test/support/servers/chromium';
 
 /*
  * Writes screenshots of every page, wide and narrow, light and dark. The README and docs/console

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert';
 import { PASSWORD } from '#test/console/console-fixture';
-import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
+import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
 import { codeOf } from '#test/console/totp-code';
 
 const security = browserSuite('the page of security');

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { buildConsole } from '#console/app/app';
 import { unchanging } from '#stdlib/files';
-import { openPages, type TestPages } from '#test/console/pages/pages-fixture';
+import { openPages, type TestPages } from '#test/console/pages/fakes/pages-fixture';
 
 const serving = suite('the files of the pages');
 

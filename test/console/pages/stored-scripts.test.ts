@@ -1,11 +1,11 @@
 import type { Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
 import { ACCOUNT_ID, PASSWORD, tokenIn } from '#test/console/console-fixture';
-import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
-import { FakeLife } from '#test/console/pages/fake-life';
+import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
+import { FakeLife } from '#test/console/pages/fakes/fake-life';
+import type { TestPages } from '#test/console/pages/fakes/pages-fixture';
+import { fillSample } from '#test/console/pages/fakes/sample-account';
 import { ANALYST, CALM, untilCycle } from '#test/console/pages/instance/live-page';
-import type { TestPages } from '#test/console/pages/pages-fixture';
-import { fillSample } from '#test/console/pages/sample-account';
 
 /** Text that JSON does not escape. */
 const PLAIN = '<script>ran()</script> <img src=x onerror=ran()> javascript:ran()';

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert';
-import { assertQuiet, browserSuite } from '#test/console/pages/browser-suite';
-import type { TestPages } from '#test/console/pages/pages-fixture';
-import { fillSample } from '#test/console/pages/sample-account';
+import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
+import type { TestPages } from '#test/console/pages/fakes/pages-fixture';
+import { fillSample } from '#test/console/pages/fakes/sample-account';
 
 const usage = browserSuite('the page of usage');
 

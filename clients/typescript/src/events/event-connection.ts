@@ -1,6 +1,6 @@
-import { onAbort } from '../abort.ts';
-import type { Attempt, Fetch, Request } from '../attempt.ts';
-import { Deadline, TIMED_OUT } from '../deadline.ts';
+import { onAbort } from '../calls/abort.ts';
+import type { Attempt, Fetch, Request } from '../calls/attempt.ts';
+import { Deadline, TIMED_OUT } from '../calls/deadline.ts';
 import { type EventBlock, EventBlocks } from './event-block.ts';
 
 /**

@@ -1,10 +1,10 @@
 import { type Failure, readAttempt } from '../answer.ts';
-import type { CallOptions } from '../call-options.ts';
-import type { Caller } from '../caller.ts';
-import { Deadline } from '../deadline.ts';
+import type { CallOptions } from '../calls/call-options.ts';
+import type { Caller } from '../calls/caller.ts';
+import { Deadline } from '../calls/deadline.ts';
+import { reportAttempt } from '../calls/report-attempt.ts';
+import { BACKOFF_MS_MAX, mayRepeat, waitMs } from '../calls/retry.ts';
 import { MalformedAnswerError, RateLimitedError } from '../errors.ts';
-import { reportAttempt } from '../report-attempt.ts';
-import { BACKOFF_MS_MAX, mayRepeat, waitMs } from '../retry.ts';
 import type { EventBlock } from './event-block.ts';
 import { EventConnection, SILENCE_MS_MAX } from './event-connection.ts';
 import { eventOf, type InstanceEvent } from './instance-event.ts';

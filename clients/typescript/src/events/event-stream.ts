@@ -1,6 +1,6 @@
-import { onAbort } from '../abort.ts';
-import type { CallOptions } from '../call-options.ts';
-import type { Caller } from '../caller.ts';
+import { onAbort } from '../calls/abort.ts';
+import type { CallOptions } from '../calls/call-options.ts';
+import type { Caller } from '../calls/caller.ts';
 import {
   type Arrival,
   type Arrived,

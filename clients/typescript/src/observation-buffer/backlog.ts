@@ -1,4 +1,4 @@
-import { onAbort } from '../abort.ts';
+import { onAbort } from '../calls/abort.ts';
 import { IdentityEngineError } from '../errors.ts';
 import type { Item } from './batch.ts';
 

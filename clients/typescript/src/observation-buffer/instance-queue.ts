@@ -1,4 +1,4 @@
-import { waitMs } from '../retry.ts';
+import { waitMs } from '../calls/retry.ts';
 import { type Batch, cutBatch, type Item, sendableAtMs } from './batch.ts';
 import type { Moment } from './buffer-clock.ts';
 import type { Outcome } from './outcome.ts';

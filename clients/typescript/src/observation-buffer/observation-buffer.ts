@@ -1,7 +1,7 @@
+import { waitMs } from '../calls/retry.ts';
 import type { IdentityEngine } from '../client.ts';
 import { type ApiError, IdentityEngineError } from '../errors.ts';
 import type { BatchObservation } from '../models.ts';
-import { waitMs } from '../retry.ts';
 import { Backlog, BufferClosedError } from './backlog.ts';
 import { BATCH_ITEMS_MAX, type Batch, type Item, itemOf } from './batch.ts';
 import { handedBack, takenBack } from './batch-transfer.ts';

@@ -1,5 +1,5 @@
-import type { CallOptions } from '../call-options.ts';
-import type { Caller } from '../caller.ts';
+import type { CallOptions } from '../calls/call-options.ts';
+import type { Caller } from '../calls/caller.ts';
 import type { AuditLine, AuditQuery, CursorPagination } from '../models.ts';
 import { type Page, pageOf, rowsOf } from '../pages.ts';
 

@@ -1,5 +1,5 @@
-import type { CallOptions } from '../call-options.ts';
-import type { Caller } from '../caller.ts';
+import type { CallOptions } from '../calls/call-options.ts';
+import type { Caller } from '../calls/caller.ts';
 import type { BillingPage, Checkout, Portal } from '../models.ts';
 import { resultOf } from '../read-result.ts';
 import type { Result } from '../result.ts';

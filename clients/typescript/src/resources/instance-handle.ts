@@ -1,13 +1,13 @@
 import type { Answer } from '../answer.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../calls/call.ts';
 import type {
   CallOptions,
   ConditionalOptions,
   KeyedOptions,
   ProcessOptions,
   ResetOptions,
-} from '../call-options.ts';
-import type { Caller } from '../caller.ts';
+} from '../calls/call-options.ts';
+import type { Caller } from '../calls/caller.ts';
 import { canonical } from '../canonical.ts';
 import { EventStream, type EventsOptions } from '../events/event-stream.ts';
 import { ContractGuard, type GuardOptions } from '../guard.ts';

@@ -3,8 +3,8 @@ import type {
   ConditionalOptions,
   GuardedOptions,
   KeyedOptions,
-} from '../call-options.ts';
-import type { Caller } from '../caller.ts';
+} from '../calls/call-options.ts';
+import type { Caller } from '../calls/caller.ts';
 import { instancePath } from '../instance-path.ts';
 import type {
   CreatedInstance,

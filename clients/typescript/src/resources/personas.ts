@@ -1,5 +1,5 @@
-import type { CallOptions } from '../call-options.ts';
-import type { Caller } from '../caller.ts';
+import type { CallOptions } from '../calls/call-options.ts';
+import type { Caller } from '../calls/caller.ts';
 import { segmentOf } from '../instance-path.ts';
 import type { Persona, PersonaDetail, PersonasQuery, WholePagination } from '../models.ts';
 import { type Page, pageOf } from '../pages.ts';

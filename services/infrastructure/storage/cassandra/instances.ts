@@ -12,7 +12,7 @@ import type { CassandraSession, StatementOptions } from '#storage/cassandra/sess
 import { allDone, type RowWrite, writeRows } from '#storage/cassandra/statements';
 import { type CorruptState, readOrCorrupt } from '#storage/ports/bytes';
 import { decodeAnswerRow, encodeAnswerRow } from '#storage/ports/chunks';
-import { decodeHead, encodeHead } from '#storage/ports/heads';
+import { decodeHead, encodeHead } from '#storage/ports/head-codec';
 import {
   ANSWER_STORED_MS,
   type AnswerRow,

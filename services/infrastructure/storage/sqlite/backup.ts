@@ -24,7 +24,7 @@ import {
   holdFile,
   holdFileThere,
   ownerFileOf,
-} from '#storage/sqlite/owner';
+} from '#storage/sqlite/file-lock';
 import { FILE_MODE, keepOwner, makeFolderOf, sync, syncFolderOf } from '#storage/sqlite/paths';
 import {
   assertKnown,

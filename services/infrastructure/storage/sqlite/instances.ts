@@ -1,6 +1,6 @@
 import { type CorruptState, readOrCorrupt } from '#storage/ports/bytes';
 import { decodeAnswerRow, encodeAnswerRow } from '#storage/ports/chunks';
-import { decodeHead, encodeHead } from '#storage/ports/heads';
+import { decodeHead, encodeHead } from '#storage/ports/head-codec';
 import {
   type AnswerRow,
   type BucketOf,

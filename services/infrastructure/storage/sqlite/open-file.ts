@@ -2,8 +2,8 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import { hasReleased } from '#storage/sqlite/disk-room';
 import { RESULT, resultCodeOf, UnusableFile, unusable } from '#storage/sqlite/failures';
 import { SqliteFile, type SqliteFileOptions } from '#storage/sqlite/file';
+import { assertNotReplaced, takeFile } from '#storage/sqlite/file-lock';
 import { identityAt } from '#storage/sqlite/file-place';
-import { assertNotReplaced, takeFile } from '#storage/sqlite/owner';
 import { assertOneName, makeFile, makeFolderOf } from '#storage/sqlite/paths';
 import {
   knownFileVersions,

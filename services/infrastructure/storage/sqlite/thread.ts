@@ -10,8 +10,8 @@ import {
   type Transaction,
 } from '#storage/sqlite/database';
 import { RESULT, resultCodeOf } from '#storage/sqlite/failures';
+import { closeBeside } from '#storage/sqlite/file-lock';
 import { FilePlace } from '#storage/sqlite/file-place';
-import { closeBeside } from '#storage/sqlite/owner';
 import { markClosed } from '#storage/sqlite/schema';
 import { openConnection } from '#storage/sqlite/tables';
 

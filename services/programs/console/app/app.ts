@@ -27,7 +27,7 @@ import { LiveSessions } from '#console/people/live-sessions';
 import { Passwords } from '#console/people/passwords';
 import { SecondFactors } from '#console/people/second-factors';
 import { SignIn } from '#console/people/sign-in';
-import { FailureTrail } from '#console/people/throttle';
+import { FailureTrail } from '#console/people/sign-in-throttle';
 import { credentialRoutes } from '#console/routes/credentials';
 import { setUpRoutes, signInRoutes } from '#console/routes/entering';
 import { addInstanceRoutes } from '#console/routes/instances';

@@ -6,7 +6,11 @@ import type { ConsoleAudit } from '#console/people/audit';
 import { type LiveSession, type LiveSessions, VALUE_LENGTH } from '#console/people/live-sessions';
 import type { Passwords } from '#console/people/passwords';
 import type { SecondFactors } from '#console/people/second-factors';
-import { type CountedTry, type FailureTrail, SignInThrottle } from '#console/people/throttle';
+import {
+  type CountedTry,
+  type FailureTrail,
+  SignInThrottle,
+} from '#console/people/sign-in-throttle';
 import { Fault, faultFor, toFault } from '#errors/fault';
 import type { StoredUser, UserStore } from '#storage/ports/people';
 

@@ -13,7 +13,6 @@ import { attachExchange } from '#edge/http';
 import { connectionLimits } from '#edge/listen/listener';
 import { AccountAudit, AccountBilling } from '#edge/serve/account';
 import { CallIds, EngineCalls } from '#edge/serve/engine-calls';
-import { EventLoopQueue, endpointRoute } from '#edge/serve/gate';
 import {
   type AnswerMetrics,
   admissionMetrics,
@@ -21,6 +20,7 @@ import {
   Reply,
   streamEnds,
 } from '#edge/serve/reply';
+import { EventLoopQueue, endpointRoute } from '#edge/serve/request-checks';
 import { type ServePorts, serve } from '#edge/serve/serve';
 
 /** Tags of documented endpoints about instances, which members can use too. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { ApiKeyRecord } from '#accounts/account';
-import { monthNameOf } from '#accounts/windows';
+import { monthNameOf } from '#accounts/quota-windows';
 import type { ConsolePorts } from '#console/app/ports';
 import { type ConsoleRoute, callerRoute, checkedQuery } from '#console/app/route';
 import { shown } from '#console/app/visit';

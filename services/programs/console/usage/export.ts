@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { ApiKeyRecord } from '#accounts/account';
-import { monthBeginOf, monthNameOf } from '#accounts/windows';
+import { monthBeginOf, monthNameOf } from '#accounts/quota-windows';
 import { type Answer, saved } from '#console/app/visit';
 import type { InstanceUsage } from '#console/usage/instance-usage';
 import type { AccountAdmin } from '#limiter/admin/accounts';

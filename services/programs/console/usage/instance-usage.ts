@@ -1,4 +1,4 @@
-import { monthBeginOf } from '#accounts/windows';
+import { monthBeginOf } from '#accounts/quota-windows';
 import type { ConsolePorts } from '#console/app/ports';
 import type { Visit } from '#console/app/visit';
 import { networkOf } from '#edge/callers/known-callers';

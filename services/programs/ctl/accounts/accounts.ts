@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { isAccountId } from '#accounts/api-key';
 import { CUSTOM_LIMITS_MAX, RETENTION_DAYS_MAX, type Retention } from '#accounts/plan';
-import { monthBeginOf, monthEndOf, monthNameOf } from '#accounts/windows';
+import { monthBeginOf, monthEndOf, monthNameOf } from '#accounts/quota-windows';
 import { type InstancesUsed, instancesUsed } from '#console/usage/instance-usage';
 import { KEY_COMMANDS } from '#ctl/accounts/keys';
 import { oneCall, pathOf } from '#ctl/admin-client';
@@ -15,7 +15,7 @@ import {
 } from '#ctl/command';
 import { ACCOUNT, wholeUpTo } from '#ctl/command-line';
 import { SILENT_MS_MAX } from '#ctl/deadline';
-import { counted, table } from '#ctl/text';
+import { counted, table } from '#ctl/printed-text';
 import { AccountsView, AccountView, MonthsView, UsageView } from '#limiter/admin/schema';
 
 const PLANS = ['free', 'indie', 'pro', 'enterprise'];

@@ -5,7 +5,7 @@ import { type AuditFinding, ChainCheck } from '#audit/chain';
 import { type AuditLine, exportedText, lineIn } from '#audit/entry';
 import { type AccountCommand, type AdminClient, CtlError, EXIT } from '#ctl/command';
 import { ACCOUNT } from '#ctl/command-line';
-import { counted, table } from '#ctl/text';
+import { counted, table } from '#ctl/printed-text';
 import { AuditLinesView, AuditMonthsView } from '#limiter/admin/schema';
 import type { AuditHead, StoredAuditLine } from '#storage/ports/audit';
 

@@ -9,9 +9,9 @@ import {
 import { ACCOUNT, YES } from '#ctl/command-line';
 import { SILENT_MS_MAX } from '#ctl/deadline';
 import { eraseMonths, OperatorAudit } from '#ctl/operator';
-import { confirm, counted, Progress } from '#ctl/text';
+import { confirm, counted, Progress } from '#ctl/printed-text';
 import { toFault } from '#errors/fault';
-import { CALL_TIMEOUT_MS_MAX } from '#grpc/bounds';
+import { CALL_TIMEOUT_MS_MAX } from '#grpc/call-bounds';
 import { unnamedCall } from '#grpc/engine-messages';
 import { sleep } from '#stdlib/clock';
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';

@@ -4,7 +4,7 @@ import { type KeyScope, scopeOf } from '#accounts/api-key';
 import { oneCall, pathOf } from '#ctl/admin-client';
 import { type AccountCommand, UsageError } from '#ctl/command';
 import { ACCOUNT, KEY_ID } from '#ctl/command-line';
-import { table } from '#ctl/text';
+import { table } from '#ctl/printed-text';
 import {
   GRACE_MS,
   KeyBody,

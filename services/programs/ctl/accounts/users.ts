@@ -10,6 +10,7 @@ import {
   type User,
 } from '#accounts/people';
 import { invitationIdOf, makeSetUpLink } from '#console/people/entry';
+import { everyAccount } from '#ctl/bounded-work';
 import {
   type ClusterCommand,
   type ClusterPorts,
@@ -19,8 +20,7 @@ import {
 } from '#ctl/command';
 import { ACCOUNT, YES } from '#ctl/command-line';
 import { type EndAction, OperatorAudit } from '#ctl/operator';
-import { type Cell, confirm, counted, table } from '#ctl/text';
-import { everyAccount } from '#ctl/work';
+import { type Cell, confirm, counted, table } from '#ctl/printed-text';
 import { Fault, toFault } from '#errors/fault';
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import { systemRandomness } from '#stdlib/randomness';

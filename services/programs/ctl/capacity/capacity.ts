@@ -4,7 +4,7 @@ import {
   TAIL_FILL_DUE,
   UNFLUSHED_BYTES_MAX,
   UNFLUSHED_RECORDS_MAX,
-} from '#actor-runtime/bounds';
+} from '#actor-runtime/actor-bounds';
 import { MEASURED } from '#ctl/capacity/measured';
 
 /** A load to plan for. */
@@ -57,7 +57,7 @@ export const ASSUMED = {
   /** Minimum number of processes of each kind, so that one may fail. */
   processes: 2,
   natsServers: 3,
-  /** Maximum number of engines that an edge connects to. Source: `routing/policy` `PEERS_MAX`. */
+  /** Maximum number of engines that an edge connects to. Source: `routing/retry-policy` `PEERS_MAX`. */
   enginesMost: 256,
   /** Defaults of `SERVICE_ACTOR_IDLE_S` and `SERVICE_ACTOR_MEMORY_MIB`. */
   idleSeconds: 900,

@@ -1,7 +1,7 @@
 import { ASSUMED, type Capacity, capacityFor, type Load, UNIT_COSTS } from '#ctl/capacity/capacity';
 import { MEASURED } from '#ctl/capacity/measured';
 import { CtlError, type PlanningCommand, type Values } from '#ctl/command';
-import { table } from '#ctl/text';
+import { table } from '#ctl/printed-text';
 
 /** Default of `--headroom`: room for peaks and for the load of a failed process. */
 const HEADROOM = 0.4;

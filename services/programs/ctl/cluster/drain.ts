@@ -10,7 +10,7 @@ import {
 } from '#ctl/command';
 import { SERVICE_OPTION } from '#ctl/command-line';
 import { operatorName } from '#ctl/operator';
-import { table } from '#ctl/text';
+import { table } from '#ctl/printed-text';
 import { sleep } from '#stdlib/clock';
 
 /**

@@ -2,7 +2,7 @@ import { shardOf } from '#cluster/shard-owners';
 import { ownedShards } from '#ctl/cluster/snapshot';
 import { type ClusterCommand, type ClusterPorts, NotFoundError } from '#ctl/command';
 import { INSTANCE_ID } from '#ctl/command-line';
-import { table } from '#ctl/text';
+import { table } from '#ctl/printed-text';
 import { Fault } from '#errors/fault';
 import type { InstanceReport, UnstoredCycle } from '#grpc/admin';
 import { MODELS } from '#identity/model';

@@ -1,7 +1,7 @@
 import { CorruptJournal, decodeRecord, linesOf } from '#actor-runtime/record-codec';
 import { SERVICES } from '#cluster-status/snapshot';
 import { type ClusterCommand, type ClusterPorts, NotFoundError } from '#ctl/command';
-import { table } from '#ctl/text';
+import { table } from '#ctl/printed-text';
 import type { InstanceChange } from '#engine/instance/event';
 import { eventOfRecord } from '#engine/instance/sourcing';
 import { MODE_KEYS } from '#identity/modes';

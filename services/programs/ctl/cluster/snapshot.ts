@@ -20,7 +20,7 @@ import {
   type Values,
 } from '#ctl/command';
 import { SERVICE_OPTION } from '#ctl/command-line';
-import { type Cell, table } from '#ctl/text';
+import { type Cell, table } from '#ctl/printed-text';
 import { sleep } from '#stdlib/clock';
 import type { ShardedService } from '#storage/ports/cluster';
 

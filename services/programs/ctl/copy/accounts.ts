@@ -1,8 +1,8 @@
 import type { Account, ApiKeyRecord } from '#accounts/account';
 import type { People } from '#accounts/people';
+import { canonicalJson, everyAccount, RowDigest, WorkWindow } from '#ctl/bounded-work';
 import { type CopiedStores, CtlError, DiffersError } from '#ctl/command';
 import type { BothSides } from '#ctl/copy/buckets';
-import { canonicalJson, everyAccount, RowDigest, WorkWindow } from '#ctl/work';
 import {
   AUDIT_LINES_MAX,
   type AuditHead,

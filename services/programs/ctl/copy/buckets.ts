@@ -1,10 +1,10 @@
+import { RowDigest, type RowPortion, rowPortions } from '#ctl/bounded-work';
 import { type CopiedStores, CtlError, DiffersError } from '#ctl/command';
 import { unfinishedOf } from '#ctl/export/import';
 import { type Replay, verifyHead, withDriftEvents } from '#ctl/verify/heads';
-import { RowDigest, type RowPortion, rowPortions } from '#ctl/work';
 import type { Clock } from '#stdlib/clock';
 import { ROWS_BEYOND_MAX, storedDrift, storedHistory } from '#storage/ports/chunks';
-import { encodeHead } from '#storage/ports/heads';
+import { encodeHead } from '#storage/ports/head-codec';
 import {
   ANSWER_AGE_MS,
   type Chunk,

@@ -17,7 +17,7 @@ import {
   quieted,
 } from '#ctl/copy/stores';
 import { outputTo } from '#ctl/output';
-import { counted, countedRows, Progress, placeFaultOf, placeOf } from '#ctl/text';
+import { counted, countedRows, Progress, placeFaultOf, placeOf } from '#ctl/printed-text';
 import { verifyTails } from '#ctl/verify/tail';
 import type { Clock } from '#stdlib/clock';
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';

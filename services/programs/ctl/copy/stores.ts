@@ -1,7 +1,7 @@
 import { SERVICES, type ShardTable } from '#cluster-status/snapshot';
+import { RowDigest, WorkWindow } from '#ctl/bounded-work';
 import { ownedShards } from '#ctl/cluster/snapshot';
 import { CtlError, DiffersError, type NamedStores } from '#ctl/command';
-import { RowDigest, WorkWindow } from '#ctl/work';
 import { slotsOf } from '#shards/tail-recovery';
 import { type Clock, sleep } from '#stdlib/clock';
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';

@@ -1,11 +1,11 @@
 import type { Account, ApiKeyRecord } from '#accounts/account';
+import { WorkWindow } from '#ctl/bounded-work';
 import { type ClusterPorts, CtlError } from '#ctl/command';
 import { ExportFile } from '#ctl/export/file';
 import type { ExportCounts } from '#ctl/export/lines';
 import { importedPlan, keyOf, type LineOf } from '#ctl/export/schema';
-import { Progress, percentOf } from '#ctl/text';
+import { Progress, percentOf } from '#ctl/printed-text';
 import { verifyHead } from '#ctl/verify/heads';
-import { WorkWindow } from '#ctl/work';
 import { MODELS } from '#identity/model';
 import { MODE_KEYS } from '#identity/modes';
 import { STATE_LENGTH, type State } from '#identity/state';

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { type RowPortion, rowPortions } from '#ctl/bounded-work';
 import {
   type ClusterCommand,
   type ClusterPorts,
@@ -18,9 +19,8 @@ import {
   observationLine,
 } from '#ctl/export/lines';
 import { outputTo } from '#ctl/output';
-import { counted, countedRows, Progress } from '#ctl/text';
+import { counted, countedRows, Progress } from '#ctl/printed-text';
 import { TRIM_MS_MAX } from '#ctl/verify/trim-plan';
-import { type RowPortion, rowPortions } from '#ctl/work';
 import { type Clock, sleep } from '#stdlib/clock';
 import { storedDrift, storedHistory } from '#storage/ports/chunks';
 import { type InstanceHead, trimmedOf } from '#storage/ports/instances';

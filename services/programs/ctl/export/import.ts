@@ -1,3 +1,4 @@
+import { WorkWindow } from '#ctl/bounded-work';
 import { ownedShards } from '#ctl/cluster/snapshot';
 import { type ClusterCommand, type ClusterPorts, CtlError } from '#ctl/command';
 import {
@@ -14,8 +15,7 @@ import {
 import { ExportFile } from '#ctl/export/file';
 import { missing } from '#ctl/export/schema';
 import { OperatorAudit } from '#ctl/operator';
-import { counted, countedRows, Progress, percentOf } from '#ctl/text';
-import { WorkWindow } from '#ctl/work';
+import { counted, countedRows, Progress, percentOf } from '#ctl/printed-text';
 import { CHUNK_BOUNDS, cutChunks, type HeadBounds } from '#engine/instance/rows';
 import { Fault } from '#errors/fault';
 import {

@@ -1,6 +1,6 @@
 import { type ClusterCommand, type ClusterPorts, EXIT, NotFoundError } from '#ctl/command';
 import { INSTANCE_ID } from '#ctl/command-line';
-import { counted, table } from '#ctl/text';
+import { counted, table } from '#ctl/printed-text';
 import { type Replay, verifyStored } from '#ctl/verify/heads';
 import type { ReplayStart } from '#ctl/verify/replay';
 import { TRIM_MS_MAX } from '#ctl/verify/trim-plan';

@@ -1,10 +1,10 @@
+import { type RowPortion, rowPortions } from '#ctl/bounded-work';
 import {
   type KnownReset,
   ReplayBranches,
   type ReplayedState,
   type ReplayStart,
 } from '#ctl/verify/replay';
-import { type RowPortion, rowPortions } from '#ctl/work';
 import { MODEL_VERSION, OFFSET, STATE_LENGTH, type State } from '#identity/state';
 import { storedDrift, storedHistory } from '#storage/ports/chunks';
 import {

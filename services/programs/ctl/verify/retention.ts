@@ -1,17 +1,17 @@
 import type { Account } from '#accounts/account';
 import { auditKeptFrom, retentionDaysOf } from '#accounts/plan';
 import { accountAt } from '#accounts/plan-change';
+import { everyAccount } from '#ctl/bounded-work';
 import { type ClusterCommand, type ClusterPorts, CtlError, EXIT } from '#ctl/command';
 import { eraseMonths, OperatorAudit } from '#ctl/operator';
-import { counted, Progress } from '#ctl/text';
+import { counted, Progress } from '#ctl/printed-text';
 import { trimPlan } from '#ctl/verify/trim-plan';
-import { everyAccount } from '#ctl/work';
 import { toFault } from '#errors/fault';
-import { CALL_TIMEOUT_MS_MAX } from '#grpc/bounds';
+import { CALL_TIMEOUT_MS_MAX } from '#grpc/call-bounds';
 import { type EngineClient, unnamedCall } from '#grpc/engine-messages';
 import { type Clock, isNear, sleep } from '#stdlib/clock';
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';
-import { gatheredHeads } from '#storage/ports/heads';
+import { gatheredHeads } from '#storage/ports/head-codec';
 import {
   type Floor,
   type InstanceHead,

@@ -14,7 +14,7 @@ import {
 } from '#edge/http';
 import type { AdmissionMetrics } from '#edge/serve/reply';
 import { Fault, faultFor, toFault } from '#errors/fault';
-import { ADDRESS_LENGTH_MAX } from '#grpc/bounds';
+import { ADDRESS_LENGTH_MAX } from '#grpc/call-bounds';
 import { unknownCall } from '#grpc/frame';
 import type {
   AdmitCall,

@@ -1,5 +1,5 @@
 import type { Caller } from '#edge/http';
-import { CLIENT_LENGTH_MAX } from '#grpc/bounds';
+import { CLIENT_LENGTH_MAX } from '#grpc/call-bounds';
 import type { Clock } from '#stdlib/clock';
 import { putNewest } from '#stdlib/hash-map';
 import { addressText, readAddress } from '#stdlib/network';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { PAGE_ENTRIES_MAX } from '#audit/bounds';
 import { AuditEntry, AuditLine } from '#audit/entry';
 import { AUDIT_CURSOR, type AuditPage, type PageQuestion } from '#audit/page';
+import { PAGE_ENTRIES_MAX } from '#audit/trail-bounds';
 import { integer } from '#edge/schemas/instance';
 
 const { target, outcome } = AuditEntry.shape;

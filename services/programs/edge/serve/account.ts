@@ -10,7 +10,7 @@ import {
   StandingAnswer,
 } from '#billing/billing-questions';
 import { Fault } from '#errors/fault';
-import { ADDRESS_LENGTH_MAX } from '#grpc/bounds';
+import { ADDRESS_LENGTH_MAX } from '#grpc/call-bounds';
 import type { LimiterClient } from '#grpc/limiter-messages';
 
 /** Refusals of the limiter that are passed on to callers unchanged. */

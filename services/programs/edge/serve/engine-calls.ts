@@ -2,7 +2,7 @@ import { createHash, createHmac, createSecretKey, type KeyObject, randomInt } fr
 import type { Caller } from '#edge/http';
 import type { AuditedCall } from '#edge/serve/account';
 import { Fault, faultFor, invalid, toFault } from '#errors/fault';
-import { CALL_TIMEOUT_MS_MAX } from '#grpc/bounds';
+import { CALL_TIMEOUT_MS_MAX } from '#grpc/call-bounds';
 import {
   type EngineAnswer,
   type EngineCall,

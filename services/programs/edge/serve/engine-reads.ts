@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import { faultFor } from '#errors/fault';
-import { CALL_TIMEOUT_MS_MAX } from '#grpc/bounds';
+import { CALL_TIMEOUT_MS_MAX } from '#grpc/call-bounds';
 import { type EngineClient, type EngineCommand, unnamedCall } from '#grpc/engine-messages';
 import type { Clock } from '#stdlib/clock';
 

@@ -6,7 +6,7 @@ import {
   type Summary,
 } from '#engine/directory/summary';
 import { type Fault, faultFor, toFault } from '#errors/fault';
-import { CALL_TIMEOUT_MS_MAX } from '#grpc/bounds';
+import { CALL_TIMEOUT_MS_MAX } from '#grpc/call-bounds';
 import {
   type EngineAnswer,
   type EngineCall,

@@ -16,7 +16,7 @@ import {
 } from '#storage/ports/instances';
 
 /**
- * Bytes of an idle instance in memory, without its text and its model: `test/engine/held-bytes`.
+ * Bytes of an idle instance in memory, without its text and its model: `test/engine/instance/held-bytes`.
  */
 const INSTANCE_BYTES = 780;
 
@@ -122,7 +122,7 @@ export function takenOver(
 
 /**
  * Bytes of the lists, and of the map of answers. All estimates are measured by
- * `test/engine/held-bytes`.
+ * `test/engine/instance/held-bytes`.
  */
 const LISTS_BYTES = 240;
 const MAP_BYTES = 110;
@@ -275,7 +275,7 @@ function bytesOfAnswer({ key, fingerprint, body, etag }: AnswerRow): number {
   return ANSWER_ROW_BYTES + names + bytesOfText(body);
 }
 
-/** Bytes of a model in memory. `test/engine/held-bytes` checks these estimates against the heap. */
+/** Bytes of a model in memory. `test/engine/instance/held-bytes` checks these estimates against the heap. */
 const MODEL_BYTES = 1_100;
 
 /** Bytes of a head's rows in memory, without their text. */

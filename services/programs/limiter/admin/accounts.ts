@@ -13,7 +13,7 @@ import {
   withRotated,
   withScope,
 } from '#limiter/keys/changes';
-import { monthsOf } from '#limiter/meter/month';
+import { monthsOf } from '#limiter/meter/month-quota';
 import type { Clock } from '#stdlib/clock';
 import type { Randomness } from '#stdlib/randomness';
 import type { AccountStore, KeyChange, KeyUse, KeyUseStore } from '#storage/ports/accounts';

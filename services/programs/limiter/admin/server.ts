@@ -32,7 +32,7 @@ import {
   newNonce,
   requestProof,
 } from '#limiter/admin/token';
-import { ADMIN_BODY_BYTES_MAX, ADMIN_REQUEST_MS_MAX } from '#limiter/bounds';
+import { ADMIN_BODY_BYTES_MAX, ADMIN_REQUEST_MS_MAX } from '#limiter/quota-bounds';
 import { hasBody } from '#stdlib/has-body';
 import { IDLE_CONNECTION_MS_MAX, isLoopbackAddress, isLoopbackHost } from '#stdlib/network';
 import type { Running } from '#stdlib/run';

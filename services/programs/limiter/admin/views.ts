@@ -3,7 +3,7 @@ import { type Account, type ApiKeyRecord, keyEndsAtMs } from '#accounts/account'
 import { maskedKey } from '#accounts/api-key';
 import type { Limits, PlanChoice } from '#accounts/plan';
 import { accountAt } from '#accounts/plan-change';
-import { monthNameOf } from '#accounts/windows';
+import { monthNameOf } from '#accounts/quota-windows';
 import type { KeyUsage, MeterUsage, MonthUsage } from '#grpc/admin';
 import type { UsedKey } from '#limiter/admin/accounts';
 import type {

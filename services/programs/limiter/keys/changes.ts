@@ -1,7 +1,7 @@
 import { type ApiKeyRecord, keyEndsAtMs } from '#accounts/account';
 import type { KeyScope } from '#accounts/api-key';
 import { Fault } from '#errors/fault';
-import { USABLE_KEYS_MAX } from '#limiter/bounds';
+import { USABLE_KEYS_MAX } from '#limiter/quota-bounds';
 import type { KeyChange } from '#storage/ports/accounts';
 
 /*

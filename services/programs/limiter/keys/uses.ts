@@ -6,7 +6,7 @@ import {
   KEY_USES_FLUSH_MS,
   KEY_USES_FLUSHED_MAX,
   KEY_USES_MAX,
-} from '#limiter/bounds';
+} from '#limiter/quota-bounds';
 import { type Clock, withinMs } from '#stdlib/clock';
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import { addressText, readAddress } from '#stdlib/network';

@@ -1,4 +1,4 @@
-import { monthEndOf } from '#accounts/windows';
+import { monthEndOf } from '#accounts/quota-windows';
 import type { UnrecordedReads } from '#limiter/meter/unrecorded-reads';
 import type { ClockVerdict } from '#stdlib/clock';
 

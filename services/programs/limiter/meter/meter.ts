@@ -1,5 +1,5 @@
 import type { AccountWithKeys } from '#accounts/account';
-import { monthEndOf, WINDOW_MS } from '#accounts/windows';
+import { monthEndOf, WINDOW_MS } from '#accounts/quota-windows';
 import type { Turn } from '#actor-runtime/turn';
 import { Fault } from '#errors/fault';
 import type { MeterUsage } from '#grpc/admin';
@@ -11,17 +11,17 @@ import type {
   SettleCall,
   Verdict,
 } from '#grpc/limiter-messages';
-import { LOST_SHARE_TOLERABLE } from '#limiter/bounds';
 import {
   CachedAccount,
   type HeldKey,
   isScopeEnough,
   isUnplaced,
   mayComeFrom,
-} from '#limiter/keys/ring';
+} from '#limiter/keys/usable-keys';
 import type { MeterEvents } from '#limiter/meter/events';
-import { Month, usageOfMonth } from '#limiter/meter/month';
+import { Month, usageOfMonth } from '#limiter/meter/month-quota';
 import { DurableWatermark } from '#limiter/meter/usage';
+import { LOST_SHARE_TOLERABLE } from '#limiter/quota-bounds';
 import type { Instant } from '#stdlib/clock';
 import type { MeterHead, MeterRecord, StoredReservation } from '#storage/ports/meters';
 

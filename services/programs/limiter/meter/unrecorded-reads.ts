@@ -1,9 +1,9 @@
 import type { Limits } from '#accounts/plan';
-import { WINDOW_MS } from '#accounts/windows';
+import { WINDOW_MS } from '#accounts/quota-windows';
 import type { CommitLog } from '#actor-runtime/commit-log';
 import { toFault } from '#errors/fault';
 import type { AdmitCall } from '#grpc/limiter-messages';
-import { UNRECORDED_SHARE } from '#limiter/bounds';
+import { UNRECORDED_SHARE } from '#limiter/quota-bounds';
 import type { Clock, Instant } from '#stdlib/clock';
 import type { DirtyFlag } from '#storage/ports/cluster';
 

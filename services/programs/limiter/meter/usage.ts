@@ -1,4 +1,4 @@
-import { COUNTED_KEYS_MAX, RAISE_MIN, RAISE_OF_USE_MS, RAISED_STEPS } from '#limiter/bounds';
+import { COUNTED_KEYS_MAX, RAISE_MIN, RAISE_OF_USE_MS, RAISED_STEPS } from '#limiter/quota-bounds';
 import { KEY_PREFIX_LENGTH, type KeyCycles } from '#storage/ports/meters';
 
 /*

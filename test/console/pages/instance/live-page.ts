@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
-import { FakeLife } from '#test/console/pages/fake-life';
-import type { TestPages, WatchedPage } from '#test/console/pages/pages-fixture';
+import { FakeLife } from '#test/console/pages/fakes/fake-life';
+import type { TestPages, WatchedPage } from '#test/console/pages/fakes/pages-fixture';
 
 /** Strengths of an orderly observer. */
 export const ANALYST = [0.85, 0.25, 0.75, 0.35, 0.25, 0.45, 0.2];

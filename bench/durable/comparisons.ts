@@ -1,0 +1,89 @@
+import { DURABLE_INSTANCES, INSTANCES, MANY_INSTANCES } from '#bench/load/observation-plan';
+import type { Options, Part } from '#bench/options';
+import type { Label } from '#bench/processes/servers';
+import type { PostgresLabel } from '#bench/references/start-postgres';
+
+/** A durable service in a comparison, with a label for calls with and without idempotency keys. */
+export type DurableEntrant = {
+  readonly label: Label & Part;
+  /** Label for the same processes and instances with a new key per call. */
+  readonly keyedLabel?: Label & Part;
+  readonly store: OnCassandra | 'sqlite';
+};
+
+/** Parameters of a cluster on the shared Cassandra. */
+export type OnCassandra = {
+  /** Number of engines; the command line's value by default. */
+  readonly engines?: number;
+  /** Keyspace of the service's tables. */
+  readonly keyspace: string;
+};
+
+/** Durable servers that take turns with the same number of instances. */
+export type DurableComparison = {
+  readonly instanceCount: number;
+  readonly services: readonly DurableEntrant[];
+  readonly references: readonly PostgresLabel[];
+  /** Whether stateless reference (c) takes part if selected. */
+  readonly isWithStateless: boolean;
+};
+
+/** Engines of (d3). Source: the project's targets. */
+const ENGINES_OF_D3 = 3;
+
+const COMPARISONS: readonly DurableComparison[] = [
+  {
+    instanceCount: DURABLE_INSTANCES,
+    services: [
+      { label: 'd', keyedLabel: 'k', store: { keyspace: 'identity_engine' } },
+      { label: 'd3', store: { engines: ENGINES_OF_D3, keyspace: 'three_engines' } },
+    ],
+    references: ['pg', 'cas'],
+    isWithStateless: true,
+  },
+  // On a file the service is so fast that 1,000 instances would sometimes be observed too early.
+  {
+    instanceCount: INSTANCES,
+    services: [{ label: 'e', keyedLabel: 'ke', store: 'sqlite' }],
+    references: ['pg', 'cas'],
+    isWithStateless: true,
+  },
+  {
+    instanceCount: MANY_INSTANCES,
+    services: [{ label: 'd50', keyedLabel: 'k50', store: { keyspace: 'identity_engine' } }],
+    references: ['pg50', 'cas50'],
+    isWithStateless: false,
+  },
+];
+
+/**
+ * Comparisons of a run with the selected servers. Each comparison includes (c). If only references
+ * are selected, they are measured once.
+ */
+export function comparisonsOf({ parts }: Pick<Options, 'parts'>): DurableComparison[] {
+  const wanted = COMPARISONS.map((comparison) => ({
+    ...comparison,
+    services: comparison.services.filter((entrant) => isWanted(entrant, parts)),
+    references: comparison.references.filter((label) => parts.has(label)),
+    isWithStateless: comparison.isWithStateless && parts.has('c'),
+  }));
+  const measured = wanted.filter(({ services }) => services.length > 0);
+  for (const comparison of wanted) {
+    const isMissing = (label: PostgresLabel) =>
+      measured.every(({ references }) => !references.includes(label));
+    if (comparison.references.some(isMissing)) measured.push(comparison);
+  }
+  return measured;
+}
+
+/** Whether a comparison needs a Cassandra. */
+export function isOnCassandra({ services }: Pick<DurableComparison, 'services'>): boolean {
+  return services.some(({ store }) => store !== 'sqlite');
+}
+
+function isWanted(
+  { label, keyedLabel }: DurableEntrant,
+  parts: Pick<Options, 'parts'>['parts'],
+): boolean {
+  return parts.has(label) || (keyedLabel !== undefined && parts.has(keyedLabel));
+}

@@ -1,0 +1,16 @@
+import { join } from 'node:path';
+import { type JournalAppends, measureJournal } from '#bench/durable/journal-appends';
+import { temporaryFolder } from '#bench/processes/temporary-folder';
+import { startCassandra } from '#deploy/local/servers/cassandra-server';
+
+/** Measures an aged journal on a new Cassandra. */
+export async function measureJournalAge(
+  slots: number,
+  print: (line: string) => void,
+): Promise<JournalAppends> {
+  const folder = temporaryFolder();
+  const place = { folder: join(folder, 'cassandra'), logFolder: folder, print };
+  await using cassandra = await startCassandra(place);
+  print(`journal: appending and dropping ${slots} slots, about 2 ms each`);
+  return await measureJournal(cassandra.address, slots);
+}

@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto';
+import { flushTables, keepInMemory } from '#bench/durable/flushed-tables';
+import { spreadOf } from '#bench/measures/statistics';
+import { cassandraJournalStore } from '#storage/cassandra/journals';
+import type { JournalStore } from '#storage/ports/journal';
+import { openMigratedKeyspace } from '#test/storage/cassandra/migrated-keyspace';
+
+/**
+ * Bytes of a typical group: records that gather while the previous append is in flight
+ * (architecture 3.1).
+ */
+const GROUP_BYTES = 40 * 120;
+/** Minimum number of slots between moves of the low-water mark (architecture 3.1). */
+const TRUNCATION_SLOTS_MIN = 1_000;
+/** Newest slots, kept by a journal because their records have no checkpoint yet. */
+const KEPT_SLOTS = 1_000;
+const ROUNDS = 20;
+const APPENDS_PER_ROUND = 100;
+/** Uncounted appends to the fresh journal, which warm up server and driver. */
+const WARM_UP_APPENDS = 2_000;
+
+/**
+ * Maximum time of an append to an old journal, relative to a fresh journal. Source: the project's
+ * targets.
+ */
+export const AGED_RATIO_MAX = 1.5;
+
+/** Latency of appends to a fresh and to an aged journal. */
+export type JournalAppends = {
+  readonly droppedSlots: number;
+  readonly freshP50Ms: number;
+  readonly agedP50Ms: number;
+  /** Time to fill the aged journal, in s. */
+  readonly filledS: number;
+};
+
+/**
+ * Measures appends to a fresh journal and to an aged one, in turns, so that other work on the
+ * machine slows both. The aged journal has dropped `slots` slots and been flushed to disk. Creates
+ * a keyspace on the server and drops it at the end. Takes about 2 ms per slot.
+ */
+export async function measureJournal(server: string, slots: number): Promise<JournalAppends> {
+  await using keyspace = await openMigratedKeyspace(server);
+  const { session } = keyspace;
+  const store = cassandraJournalStore(session);
+  const aged = await new Writer(store).begin();
+  const startedMs = performance.now();
+  await aged.append(slots + KEPT_SLOTS);
+  const filledS = (performance.now() - startedMs) / 1_000;
+  await flushTables(session, ['journal']);
+  await keepInMemory(session, ['journal']);
+  const fresh = await new Writer(store).begin();
+  await (await new Writer(store).begin()).append(WARM_UP_APPENDS);
+  const freshMs: number[] = [];
+  const agedMs: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    freshMs.push(...(await fresh.append(APPENDS_PER_ROUND)));
+    agedMs.push(...(await aged.append(APPENDS_PER_ROUND)));
+  }
+  const [freshP50Ms, agedP50Ms] = [spreadOf(freshMs).median, spreadOf(agedMs).median];
+  return { droppedSlots: slots, freshP50Ms, agedP50Ms, filledS };
+}
+
+class Writer {
+  readonly #store: JournalStore;
+  readonly #incarnation = `bench-${randomBytes(8).toString('hex')}`;
+  readonly #records = randomBytes(GROUP_BYTES);
+  #next = 0;
+
+  constructor(store: JournalStore) {
+    this.#store = store;
+  }
+
+  async begin(): Promise<this> {
+    await this.#store.begin(this.#incarnation, '127.0.0.1:0');
+    return this;
+  }
+
+  /**
+   * Appends groups one by one and truncates slots older than the kept ones. Returns the time of
+   * each append in ms.
+   */
+  async append(count: number): Promise<number[]> {
+    const tookMs: number[] = [];
+    for (const end = this.#next + count; this.#next < end; this.#next += 1) {
+      const slot = this.#next;
+      const isTruncating = slot % TRUNCATION_SLOTS_MIN === 0 && slot >= KEPT_SLOTS;
+      const lowWaterMark = Math.max(0, slot - KEPT_SLOTS);
+      const deleteBelow = isTruncating ? lowWaterMark : undefined;
+      const incarnation = this.#incarnation;
+      const startedMs = performance.now();
+      await this.#store.append({
+        ...{ incarnation, slot, records: this.#records, lowWaterMark, deleteBelow },
+      });
+      if (await this.#store.isSealed(incarnation)) throw new Error('the journal was sealed');
+      tookMs.push(performance.now() - startedMs);
+    }
+    return tookMs;
+  }
+}

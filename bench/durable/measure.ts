@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import {
+  comparisonsOf,
+  type DurableComparison,
+  type DurableEntrant,
+  isOnCassandra,
+  type OnCassandra,
+} from '#bench/durable/comparisons';
+import { diskBytes } from '#bench/durable/disk-bytes';
+import { runDurableRounds } from '#bench/durable/rounds';
+import { type DurableStores, startDurable } from '#bench/durable/service';
+import type { CapturedAnswer } from '#bench/load/capture-answer';
+import { captureAnswer } from '#bench/load/capture-answer';
+import type { Round } from '#bench/load/closed-rounds';
+import { readCycleCount } from '#bench/measures/cycle-count';
+import { checkLedger } from '#bench/measures/ledger';
+import type { Options } from '#bench/options';
+import { fileBytes, startOnFile } from '#bench/processes/file-service';
+import { prepareService, type Server, startReference } from '#bench/processes/servers';
+import { type Service, startStandalone } from '#bench/processes/service';
+import { temporaryFolder } from '#bench/processes/temporary-folder';
+import { type PostgresTools, startPostgres } from '#bench/references/postgres-server';
+import { startPostgresReference } from '#bench/references/start-postgres';
+import { startCassandra } from '#deploy/local/servers/cassandra-server';
+import { startNats } from '#deploy/local/servers/nats-server';
+
+/** Disk space taken by the observations of one service. */
+type DiskUse = {
+  /** Labels of the servers that this service plays. */
+  readonly labels: readonly string[];
+  readonly observations: number;
+  /** Number of observations with an idempotency key. */
+  readonly keyed: number;
+  readonly bytesByTable: ReadonlyMap<string, number>;
+};
+
+/** Results of one comparison. */
+export type DurableFindings = {
+  readonly instanceCount: number;
+  readonly rounds: readonly Round[];
+  readonly disk: readonly DiskUse[];
+};
+
+type Tools = { readonly wrk: string; readonly postgres: PostgresTools | undefined };
+
+/** Parameters for starting the servers of a comparison. */
+type Bench = {
+  readonly tools: Tools;
+  readonly options: Options;
+  /** Folder for the observation plans of all servers. */
+  readonly folder: string;
+  readonly instanceCount: number;
+  readonly print: (line: string) => void;
+};
+
+/**
+ * A running durable service. `readBytes` returns its tables' disk usage after the service has
+ * ended.
+ */
+type StartedStore = {
+  readonly service: Service;
+  readonly readBytes: () => Promise<ReadonlyMap<string, number>>;
+};
+
+/** Servers of one durable service. */
+type Started = Pick<StartedStore, 'readBytes'> & { readonly servers: readonly Server[] };
+
+/** Cassandra of a comparison, and its data folder. */
+type Cassandra = Pick<DurableStores, 'cassandra'> & { readonly dataFolder: string };
+
+/**
+ * Measures the selected durable services and references. Starts the services on Cassandra and the
+ * references on PostgreSQL, loads them in turns, and compares stored state with answers at the end.
+ * Comparisons run one after the other, each on a new Cassandra and PostgreSQL.
+ */
+export async function measureDurable(
+  tools: Tools,
+  options: Options,
+  print: (line: string) => void,
+): Promise<DurableFindings[]> {
+  const findings: DurableFindings[] = [];
+  for (const comparison of comparisonsOf(options)) {
+    const { instanceCount } = comparison;
+    const bench = { tools, options, folder: temporaryFolder(), instanceCount, print };
+    findings.push(await measureComparison(bench, comparison));
+  }
+  return findings;
+}
+
+async function measureComparison(
+  bench: Bench,
+  comparison: DurableComparison,
+): Promise<DurableFindings> {
+  const { tools, options, instanceCount, print } = bench;
+  await using stores = new AsyncDisposableStack();
+  await using opened = new AsyncDisposableStack();
+  const cassandra = isOnCassandra(comparison) ? await startStore(stores, bench) : undefined;
+  const started: Started[] = [];
+  for (const entrant of comparison.services) {
+    started.push(await startEntrant(opened, cassandra, bench, entrant));
+  }
+  const servers = started.flatMap((service) => service.servers);
+  servers.push(...(await startReferences(opened, bench, comparison)));
+  const rounds = await runDurableRounds(tools.wrk, { servers, options, print });
+  print('comparing what is stored with what was answered');
+  // Servers with the same plan share instances: check one of them.
+  const plans = Map.groupBy(servers, ({ plan }) => plan);
+  for (const [server] of plans.values()) if (server !== undefined) await checkLedger(server);
+  const counts = await Promise.all(started.map(countsOf));
+  // Stop the service first: a running service keeps writing to its journal.
+  await opened.disposeAsync();
+  const disk: DiskUse[] = [];
+  for (const { readBytes, ...count } of counts) {
+    print(`${count.labels.join(', ')}: what its tables take on disk`);
+    disk.push({ ...count, bytesByTable: await readBytes() });
+  }
+  return { instanceCount, rounds, disk };
+}
+
+async function startStore(
+  opening: AsyncDisposableStack,
+  { print }: Pick<Bench, 'print'>,
+): Promise<Cassandra> {
+  print('starting Cassandra');
+  const logFolder = temporaryFolder();
+  const folder = join(logFolder, 'cassandra');
+  const cassandra = opening.use(await startCassandra({ folder, logFolder, print }));
+  return { cassandra, dataFolder: join(folder, 'state', 'data') };
+}
+
+/** Starts a service and creates its instances. */
+async function startEntrant(
+  opening: AsyncDisposableStack,
+  cassandra: Cassandra | undefined,
+  bench: Bench,
+  { label, keyedLabel, store }: DurableEntrant,
+): Promise<Started> {
+  const { options, folder, instanceCount, print } = bench;
+  print(`${label}: starting the service`);
+  const { service, readBytes } =
+    store === 'sqlite'
+      ? await startedOnFile(opening)
+      : await startedOnCassandra(opening, cassandra, bench, store);
+  const prepared = await prepareService(label, service, folder, { instanceCount, print });
+  const server = { ...prepared, isCheckpointing: true };
+  const servers: Server[] = options.parts.has(label) ? [server] : [];
+  if (keyedLabel !== undefined && options.parts.has(keyedLabel)) {
+    servers.push({ ...server, label: keyedLabel, isKeyed: true });
+  }
+  return { servers, readBytes };
+}
+
+async function startedOnFile(opening: AsyncDisposableStack): Promise<StartedStore> {
+  const file = join(temporaryFolder(), 'service.db');
+  const service = opening.use(await startOnFile(file));
+  return { service, readBytes: async () => fileBytes(file) };
+}
+
+/** Starts a service on Cassandra with a new NATS. */
+async function startedOnCassandra(
+  opening: AsyncDisposableStack,
+  stores: Cassandra | undefined,
+  { options, print }: Bench,
+  { engines = options.engines, keyspace }: OnCassandra,
+): Promise<StartedStore> {
+  assert(stores !== undefined, 'it is started before a service on it');
+  const { cassandra, dataFolder } = stores;
+  const logFolder = temporaryFolder();
+  const nats = opening.use(await startNats({ folder: join(logFolder, 'nats'), logFolder, print }));
+  const plan = { engines, folder: logFolder, stores: { cassandra, nats }, keyspace, print };
+  const service = opening.use(await startDurable(plan));
+  const { address } = cassandra;
+  return { service, readBytes: () => diskBytes({ address, dataFolder, keyspace }) };
+}
+
+async function startReferences(
+  opening: AsyncDisposableStack,
+  { tools, folder, instanceCount, print }: Bench,
+  { references, isWithStateless }: DurableComparison,
+): Promise<Server[]> {
+  const servers: Server[] = [];
+  if (tools.postgres !== undefined && references.length > 0) {
+    print(`starting PostgreSQL and its references, ${instanceCount} instances each`);
+    const postgres = opening.use(await startPostgres(tools.postgres));
+    for (const label of references) {
+      const options = { folder, instanceCount };
+      servers.push(opening.use(await startPostgresReference(label, postgres, options)));
+      print(`${label}: made ${instanceCount} instances`);
+    }
+  }
+  if (isWithStateless) {
+    const { file: answerFile } = await answerOfStandalone(folder);
+    servers.push(opening.use(await startReference('c', { folder, answerFile }, instanceCount)));
+  }
+  return servers;
+}
+
+/** Counts a service's observations from the service's metrics. */
+async function countsOf({ servers, readBytes }: Started) {
+  const [server] = servers;
+  const { advanced } = await readCycleCount(server?.service?.metricsUrls ?? []);
+  const labels = servers.map(({ label }) => label);
+  return { labels, readBytes, observations: advanced, keyed: server?.plan.keyedAnswers ?? 0 };
+}
+
+/** Captures a process answer for reference (c), which has no model. */
+async function answerOfStandalone(folder: string): Promise<CapturedAnswer> {
+  await using service = await startStandalone();
+  const server = await prepareService('s', service, folder, { instanceCount: 1 });
+  return await captureAnswer(server, folder);
+}

@@ -1,0 +1,88 @@
+import type { DurableFindings } from '#bench/durable/measure';
+import { DURABLE_CONNECTIONS } from '#bench/durable/rounds';
+import { closedOf } from '#bench/load/closed-report';
+import { numberText } from '#bench/measures/statistics';
+import type { Label } from '#bench/processes/servers';
+import { tableOf } from '#bench/report-table';
+import { TIMER_SLACK_NS } from '#deploy/local/servers/cassandra-server';
+
+/** Report sections of the durable comparisons; empty without comparisons. */
+export function durableReport(
+  findings: readonly DurableFindings[],
+  checkpointS: number,
+): readonly string[] {
+  if (findings.length === 0) return [];
+  const sections = findings.flatMap((comparison) =>
+    DURABLE_CONNECTIONS.map((connections, index) => roundsOf(comparison, connections, index === 0)),
+  );
+  return [noteOf(findings, checkpointS), ...sections, diskOf(findings)];
+}
+
+function noteOf(findings: readonly DurableFindings[], checkpointS: number): string {
+  const comparisons = findings.map(({ instanceCount, rounds }) => {
+    const { size } = new Set(rounds.flatMap(({ results }) => [...results.keys()]));
+    return `${size} servers in turns with ${numberText(instanceCount, 0)} instances each`;
+  });
+  const runs = findings.flatMap(({ rounds }) => rounds);
+  const labels = new Set(runs.flatMap(({ results }) => [...results.keys()]));
+  const isAny = (...some: readonly Label[]) => some.some((label) => labels.has(label));
+  const isBesidePostgres = isAny('pg', 'cas', 'pg50', 'cas50');
+  const settings = [
+    ...(isAny('d', 'd3', 'k', 'd50', 'k50') ? [CASSANDRA_SETTINGS] : []),
+    ...(isBesidePostgres ? ['PostgreSQL has `fsync` and `synchronous_commit` on'] : []),
+    ...(isAny('e', 'ke') ? ['SQLite has a WAL with `synchronous` FULL'] : []),
+  ];
+  return [
+    '## Durable comparison',
+    `${comparisons.join('; then ')}. All stores sync before they answer: ${settings.join(', ')}. ` +
+      `The load observes all instances in turn. ${isBesidePostgres ? POSTGRES_NOTE : ''}` +
+      `Checkpoints lag up to 2 min: the service gets load for ${checkpointS} s before each ` +
+      'measurement, and writes its last checkpoint before the next server gets load.',
+  ].join('\n\n');
+}
+
+const CASSANDRA_SETTINGS = `Cassandra has \`commitlog_sync: batch\` and a timer slack of ${TIMER_SLACK_NS / 1_000} µs`;
+
+const POSTGRES_NOTE =
+  '(pg) and (cas) run the same model, check the API key and answer the same bytes, but have no ' +
+  'limiter. ';
+
+const DISK_NOTE =
+  'Bytes of table files after flush and compaction, without commit log, divided by all observations. ' +
+  'For SQLite, bytes of the pages of tables and indexes. `heads` holds the newest history rows. ' +
+  '`answers` is divided by the calls with a key.';
+
+function roundsOf(
+  { instanceCount, rounds }: DurableFindings,
+  connections: number,
+  isNamed: boolean,
+): string {
+  const heading = `Durable, ${numberText(instanceCount, 0)} instances, ${connections} connections`;
+  return closedOf(heading, rounds, connections, isNamed);
+}
+
+/**
+ * Tables whose rows grow with observations. All other tables have a constant, small number of rows.
+ */
+const TABLES = ['heads', 'history', 'drift', 'journal'] as const;
+
+function diskOf(findings: readonly DurableFindings[]): string {
+  const disk = findings.flatMap((comparison) => comparison.disk);
+  if (disk.length === 0) return '';
+  const rows = disk.map(({ labels, observations, keyed, bytesByTable }) => {
+    const bytesOf = (table: string) => bytesByTable.get(table) ?? 0;
+    const parts = TABLES.map(bytesOf);
+    const answers = bytesOf('answers');
+    const all = [...bytesByTable.values()].reduce((sum, bytes) => sum + bytes, 0) - answers;
+    const others = parts.reduce((left, bytes) => left - bytes, all);
+    const each = [all, ...parts, others].map((bytes) => numberText(bytes / observations, 1));
+    const who = labels.map((label) => `(${label})`).join(' and ');
+    const ofAnswers = keyed === 0 ? '' : numberText(answers / keyed, 1);
+    return [who, numberText(observations, 0), ...each, numberText(keyed, 0), ofAnswers];
+  });
+  const head = [
+    ...['', 'observations', 'bytes each', ...TABLES.map((table) => `\`${table}\``), 'others'],
+    ...['with a key', '`answers`, bytes each'],
+  ];
+  return ['## Bytes on disk per observation', DISK_NOTE, tableOf(head, rows)].join('\n\n');
+}

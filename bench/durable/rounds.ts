@@ -1,0 +1,116 @@
+import { lineOf, type Round } from '#bench/load/closed-rounds';
+import { type ClosedResult, runWrk } from '#bench/load/wrk';
+import { untilStored } from '#bench/measures/gauges';
+import type { Options } from '#bench/options';
+import type { Label, Server } from '#bench/processes/servers';
+import { orderOf, type Rounds } from '#bench/rounds';
+
+/** Connections of the durable comparison. Source: the project's targets. */
+export const DURABLE_CONNECTIONS = [64, 256] as const;
+
+/** Results of one turn of a server, by number of connections. */
+type Turn = ReadonlyMap<number, ClosedResult>;
+
+/**
+ * Alternating rounds of the durable comparison. A server runs both numbers of connections in one
+ * turn. Checkpoints are up to two minutes late, so each turn starts with an unmeasured load of that
+ * length. The measured load then pays for checkpoints as a long-running service does. A turn ends
+ * when no checkpoint is pending, so that the next server is undisturbed.
+ */
+export async function runDurableRounds(
+  wrk: string,
+  { servers, options, print }: Rounds,
+): Promise<Round[]> {
+  const rounds: Round[] = [];
+  const durable = servers.find(isOnCassandra);
+  if (durable !== undefined) await compiled(durable, wrk, options, print);
+  for (const server of servers) await allMet(server, wrk, options, print);
+  for (let round = 0; round < options.rounds; round += 1) {
+    const order = orderOf(servers, round);
+    const turns = new Map<Label, Turn>();
+    for (const [i, server] of order.entries()) {
+      const turn = await turnOf(server, wrk, options, print);
+      turns.set(server.label, turn);
+      for (const [connections, result] of turn) {
+        print(`round ${round + 1}/${options.rounds}: ${lineOf(server.label, connections, result)}`);
+      }
+      // If the next server is the same service, its load continues.
+      const isOver = order[i + 1]?.plan !== server.plan;
+      if (isOver && options.isDrained) await whenStored(server, print);
+    }
+    rounds.push(...DURABLE_CONNECTIONS.map((connections) => roundAt(connections, turns)));
+  }
+  return rounds;
+}
+
+function roundAt(connections: number, turns: ReadonlyMap<Label, Turn>): Round {
+  const results = new Map<Label, ClosedResult>();
+  for (const [label, turn] of turns) {
+    const result = turn.get(connections);
+    if (result !== undefined) results.set(label, result);
+  }
+  return { connections, results };
+}
+
+/** Loads a server until checkpoints run steadily, then measures it. */
+async function turnOf(
+  server: Server,
+  wrk: string,
+  { checkpointS, warmUpS, secondsPerRun }: Options,
+  print: (line: string) => void,
+): Promise<Turn> {
+  const leadInS = server.isCheckpointing === true ? checkpointS : warmUpS;
+  print(`${server.label}: ${leadInS} s before it is measured`);
+  await runWrk(wrk, server, { connections: DURABLE_CONNECTIONS[0], seconds: leadInS });
+  const results = new Map<number, ClosedResult>();
+  for (const connections of DURABLE_CONNECTIONS) {
+    results.set(connections, await runWrk(wrk, server, { connections, seconds: secondsPerRun }));
+  }
+  return results;
+}
+
+/** Whether the server uses Cassandra, whose JIT compilers take CPU time. */
+function isOnCassandra({ processes }: Server): boolean {
+  return processes.some(({ name }) => name === 'cassandra');
+}
+
+/** Loads a durable service until Cassandra's JIT compilers are idle. */
+async function compiled(
+  durable: Server,
+  wrk: string,
+  { compileS }: Options,
+  print: (line: string) => void,
+): Promise<void> {
+  for (const connections of DURABLE_CONNECTIONS) {
+    print(
+      `${durable.label}: ${compileS} s at ${connections} connections until Cassandra is compiled`,
+    );
+    await runWrk(wrk, durable, { connections, seconds: compileS });
+  }
+}
+
+/**
+ * Loads a server until each instance was observed, so that caches are full and every row was
+ * updated once.
+ */
+async function allMet(
+  server: Server,
+  wrk: string,
+  { warmUpS }: Options,
+  print: (line: string) => void,
+): Promise<void> {
+  const { label, plan } = server;
+  const { length } = plan.instances;
+  const [connections] = DURABLE_CONNECTIONS;
+  while (plan.position < length) {
+    print(`${label}: ${plan.position} of ${length} instances were observed`);
+    await runWrk(wrk, server, { connections, seconds: warmUpS });
+  }
+}
+
+/** Resolves when the service has no pending checkpoints; at once for references. */
+async function whenStored(server: Server, print: (line: string) => void): Promise<void> {
+  const { service, isCheckpointing = false } = server;
+  if (service === undefined || !isCheckpointing) return;
+  await untilStored(service.metricsUrls, print);
+}

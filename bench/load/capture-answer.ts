@@ -1,0 +1,28 @@
+import { writeFile } from 'node:fs/promises';
+import { HttpCaller } from '#bench/load/http-caller';
+import { readProcessAnswer } from '#bench/load/process-answer';
+import type { Server } from '#bench/processes/servers';
+
+/** A process answer of the service, stored in a file for the references. */
+export type CapturedAnswer = { readonly file: string; readonly bytes: number };
+
+/** Asks a running service for one process answer and stores it, checked, in `folder`. */
+export async function captureAnswer(server: Server, folder: string): Promise<CapturedAnswer> {
+  server.plan.beginTurn();
+  using caller = new HttpCaller(server.address, server.plan.key);
+  const observation = {
+    mode_target: 'ORDER',
+    signal_strength: 0.6,
+    confidence: 0.9,
+    context: { channel: 'chat', turn: 1 },
+    timestamp: new Date(server.plan.nextS * 1_000).toISOString(),
+  };
+  const [instance] = server.plan.instances;
+  const path = `/v1/instances/${instance?.id}/process`;
+  const answer = await caller.send({ method: 'POST', path, body: JSON.stringify(observation) });
+  server.plan.use(1);
+  const text = JSON.stringify(readProcessAnswer(answer));
+  const file = `${folder}/answer.json`;
+  await writeFile(file, text);
+  return { file, bytes: Buffer.byteLength(text) };
+}

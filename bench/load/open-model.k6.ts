@@ -1,0 +1,70 @@
+import { scenario } from 'k6/execution';
+import { post } from 'k6/http';
+import type { Options } from 'k6/options';
+import { MODES } from '../../loadtest/k6/mix.ts';
+
+// Open model: requests start at a fixed rate, independent of answers, as from independent agents.
+// Run by open-model.ts, which passes address, key, instances, times and rate.
+
+/** Maximum requests in flight. Beyond this, k6 drops iterations, which voids the row. */
+const UNDER_WAY_MAX = 300;
+
+/** Unreported seconds at the start, for connections and JIT compilation. */
+const WARM_UP_S = 2;
+
+const address = __ENV['ADDRESS'] ?? '';
+const rate = Number(__ENV['RATE']);
+const seconds = Number(__ENV['SECONDS']);
+const firstS = Number(__ENV['FIRST_S']);
+const headers = {
+  authorization: `Bearer ${__ENV['KEY']}`,
+  'content-type': 'application/json',
+};
+const stepS = Number(__ENV['STEP_S']);
+const instances = open(__ENV['INSTANCES'] ?? '')
+  .trim()
+  .split('\n')
+  .map((line) => line.split(' '));
+
+/** One stream of arrivals at a fixed rate. */
+export const options: Options = {
+  discardResponseBodies: true,
+  summaryTrendStats: ['p(50)', 'p(99)', 'max'],
+  scenarios: {
+    arrivals: {
+      executor: 'constant-arrival-rate',
+      exec: 'observe',
+      rate,
+      timeUnit: '1s',
+      duration: `${WARM_UP_S + seconds}s`,
+      preAllocatedVUs: UNDER_WAY_MAX,
+      maxVUs: UNDER_WAY_MAX,
+    },
+  },
+  // A threshold makes k6 record one phase separately.
+  thresholds: { 'http_req_duration{phase:measured}': ['max>=0'] },
+};
+
+/** Sends one typical observation. Instances take turns, as in process.lua. */
+export function observe(): void {
+  const n = scenario.iterationInTest;
+  const [id = '', ...strengths] = instances[n % instances.length] ?? [];
+  const second = firstS + Math.floor(n / instances.length) * stepS;
+  const mode = n % MODES.length;
+  const signal = Number(strengths[mode]) + ((n % 5) - 2) * 0.04;
+  const body = {
+    mode_target: MODES[mode],
+    signal_strength: Math.min(1, Math.max(0, signal)),
+    confidence: 0.6 + (n % 4) * 0.1,
+    context: { channel: 'chat', turn: n % 101 },
+    timestamp: new Date(second * 1_000).toISOString(),
+  };
+  const phase = n < rate * WARM_UP_S ? 'warm-up' : 'measured';
+  const url = `${address}/v1/instances/${id}/process`;
+  post(url, JSON.stringify(body), { headers, tags: { name: 'process', phase } });
+}
+
+/** One JSON line on standard output instead of k6's own summary. */
+export function handleSummary(data: { metrics: unknown }): Record<string, string> {
+  return { stdout: `RESULT ${JSON.stringify(data.metrics)}\n` };
+}

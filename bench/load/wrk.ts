@@ -1,0 +1,82 @@
+import { STEP_S } from '#bench/load/observation-plan';
+import { problemOf } from '#bench/load/proof';
+import { cpuMicros } from '#bench/measures/cpu-time';
+import { Child, environment } from '#bench/processes/child';
+import type { Server } from '#bench/processes/servers';
+
+/** A closed-model run: each connection sends its next request after an answer. */
+export type ClosedRun = { readonly connections: number; readonly seconds: number };
+
+/** CPU time of one process per answered request. */
+export type CpuCost = { readonly process: string; readonly microsPerRequest: number };
+
+/** Result of a run; void if `problem` says why its answers are not valid. */
+export type ClosedResult = {
+  readonly requestsPerS: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly cpu: readonly CpuCost[];
+  readonly problem: string | undefined;
+};
+
+/** Summary line that process.lua prints. */
+type WrkSummary = {
+  readonly answered: number;
+  readonly micros: number;
+  readonly badStatus: number;
+  readonly socketErrors: number;
+  readonly p50Micros: number;
+  readonly p99Micros: number;
+  readonly cpuSeconds: number;
+};
+
+/** Runs wrk once with one thread against `server` and proves the answers right. */
+export async function runWrk(wrk: string, server: Server, run: ClosedRun): Promise<ClosedResult> {
+  let summary: WrkSummary | undefined;
+  let cpu: readonly CpuCost[] = [];
+  const proof = await problemOf(server, async () => {
+    const before = await Promise.all(server.processes.map(({ pid }) => cpuMicros(pid)));
+    summary = await send(wrk, server, run);
+    const after = await Promise.all(server.processes.map(({ pid }) => cpuMicros(pid)));
+    const { answered } = summary;
+    cpu = server.processes.map((child, i) => ({
+      process: child.name,
+      microsPerRequest: ((after[i] ?? 0) - (before[i] ?? 0)) / answered,
+    }));
+    // When time is up, wrk closes its connections: up to one uncounted request per connection was
+    // processed.
+    return { answered, unanswered: run.connections };
+  });
+  if (summary === undefined) throw new Error('wrk did not run');
+  const { answered, micros, badStatus, socketErrors } = summary;
+  const wrkCpu = { process: 'wrk', microsPerRequest: (summary.cpuSeconds * 1e6) / answered };
+  const failures = badStatus + socketErrors;
+  return {
+    requestsPerS: (answered / micros) * 1e6,
+    p50Ms: summary.p50Micros / 1_000,
+    p99Ms: summary.p99Micros / 1_000,
+    cpu: [...cpu, wrkCpu],
+    problem: failures > 0 ? `${badStatus} non-2xx, ${socketErrors} socket errors` : proof,
+  };
+}
+
+async function send(wrk: string, server: Server, run: ClosedRun): Promise<WrkSummary> {
+  const { plan } = server;
+  const load = ['-t1', `-c${run.connections}`, `-d${run.seconds}s`, '-s', 'bench/load/process.lua'];
+  const times = [`${plan.nextS}`, `${STEP_S}`, `${plan.position}`];
+  const planned = [plan.file, plan.key, ...times, ...(server.isKeyed === true ? ['keyed'] : [])];
+  await using child = new Child({
+    name: 'wrk',
+    program: wrk,
+    args: [...load, server.address, '--', ...planned],
+    env: environment(),
+  });
+  await child.ended();
+  const json = /^RESULT (.*)$/m.exec(child.output)?.[1];
+  if (json === undefined) throw new Error(`wrk gave no result:\n${child.output.trim()}`);
+  const summary = JSON.parse(json) as WrkSummary;
+  // Plus 1: before the start, wrk builds one request to detect pipelining.
+  plan.use(summary.answered + summary.socketErrors + run.connections + 1);
+  if (server.isKeyed === true) plan.noteKeyed(summary.answered);
+  return summary;
+}

@@ -1,0 +1,73 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { metricsOf, sumOf } from '#bench/measures/cycle-count';
+import { withProgress } from '#bench/progress';
+
+/** Gauges of a service's nodes. A node updates its counts of actors and records once a second. */
+
+/** Maximum age of an actor gauge, in ms. Gauges are read this long after the end of a load. */
+const COUNTED_MS = 1_100;
+
+/** Polling interval while waiting for zero, in ms. */
+const ASK_EVERY_MS = 250;
+
+/**
+ * Maximum wait until all records are stored, in ms: two minutes of checkpoint delay, and the
+ * writing.
+ */
+const STORED_MS_MAX = 240_000;
+
+/** Number of shards owned by the engines. */
+export async function ownedShards(metricsUrls: readonly string[]): Promise<number> {
+  return sumOf(await metricsOf(metricsUrls), 'shards_owned');
+}
+
+/** Number of instances in the engines' memory. */
+export async function activeInstances(metricsUrls: readonly string[]): Promise<number> {
+  return sumOf(await metricsOf(metricsUrls), 'identity_actors_active', 'actor="instance"');
+}
+
+/** Number of meters in the limiters' memory. */
+export async function activeMeters(metricsUrls: readonly string[]): Promise<number> {
+  return sumOf(await metricsOf(metricsUrls), 'identity_actors_active', 'actor="meter"');
+}
+
+/** Number of durable records without a checkpoint, including the last second. */
+export async function unflushedRecords(metricsUrls: readonly string[]): Promise<number> {
+  await sleep(COUNTED_MS);
+  return await countedRecords(metricsUrls);
+}
+
+/** Resolves when everything is checkpointed. Throws after four minutes. */
+export function untilStored(
+  metricsUrls: readonly string[],
+  print: (line: string) => void,
+): Promise<void> {
+  const count = () => countedRecords(metricsUrls);
+  return untilNone(count, 'records are not stored yet', print, STORED_MS_MAX);
+}
+
+/**
+ * Resolves when gauge `count` reaches zero. Waits for the gauge to include recent changes first.
+ * Throws after `msMax`.
+ */
+export async function untilNone(
+  count: () => Promise<number>,
+  what: string,
+  print: (line: string) => void,
+  msMax: number,
+): Promise<void> {
+  const deadlineMs = performance.now() + COUNTED_MS + msMax;
+  await sleep(COUNTED_MS);
+  let left = await count();
+  const line = () => `${left.toLocaleString('en')} ${what}`;
+  await withProgress(line, print, async () => {
+    for (; left > 0; left = await count()) {
+      if (performance.now() > deadlineMs) throw new Error(`still ${line()}`);
+      await sleep(ASK_EVERY_MS);
+    }
+  });
+}
+
+async function countedRecords(metricsUrls: readonly string[]): Promise<number> {
+  return sumOf(await metricsOf(metricsUrls), 'journal_unflushed_records');
+}

@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { cpus, loadavg, release, totalmem, type } from 'node:os';
+import { promisify } from 'node:util';
+import { at } from '#bench/load/process-answer';
+import type { PostgresTools } from '#bench/references/postgres-server';
+
+/** One line of the report's head. */
+export type Circumstance = { readonly name: string; readonly value: string };
+
+/** Machine, versions and time of a run. Call before anything is started. */
+export async function describeRun(tools: {
+  readonly wrk: string;
+  readonly k6: string | undefined;
+  readonly postgres: PostgresTools | undefined;
+  readonly redis: string | undefined;
+}): Promise<Circumstance[]> {
+  const [cpu] = cpus();
+  const memoryGib = Math.round(totalmem() / 2 ** 30);
+  const wrk = await outputOf(tools.wrk, ['-v']);
+  const k6 = tools.k6 === undefined ? undefined : await outputOf(tools.k6, ['version']);
+  const redis = tools.redis === undefined ? '' : await outputOf(tools.redis, ['--version']);
+  const circumstances: [string, string | undefined][] = [
+    ['Date', new Date().toISOString()],
+    ['Commit', await commit()],
+    [
+      'Machine',
+      `${cpus().length} × ${cpu?.model.trim()}, ${memoryGib} GiB, ${type()} ${release()}`,
+    ],
+    [
+      'Load before the run',
+      loadavg()
+        .map((load) => load.toFixed(2))
+        .join(' '),
+    ],
+    ['Node', process.version],
+    ['Fastify', await packageVersion('fastify')],
+    ['wrk', /wrk \S+/.exec(wrk)?.[0].slice('wrk '.length)],
+    ['k6', /v[\d.]+/.exec(k6 ?? '')?.[0]],
+    ['PostgreSQL', tools.postgres?.version],
+    ['Redis', /v=(\S+)/.exec(redis)?.[1]],
+  ];
+  return circumstances.flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
+}
+
+async function commit(): Promise<string | undefined> {
+  const hash = (await outputOf('git', ['rev-parse', '--short', 'HEAD'])).trim();
+  if (!/^[0-9a-f]+$/.test(hash)) return undefined;
+  const changes = await outputOf('git', ['status', '--porcelain', '--', 'services', 'bench']);
+  return changes.trim() === '' ? hash : `${hash} with uncommitted changes`;
+}
+
+async function packageVersion(name: string): Promise<string> {
+  const text = await readFile(`node_modules/${name}/package.json`, 'utf8');
+  return String(at(JSON.parse(text), ['version']));
+}
+
+/** Output of a program, also on failure, because `wrk -v` exits with 1. */
+async function outputOf(program: string, args: readonly string[]): Promise<string> {
+  const failed = (error: unknown) => ({ stdout: String(at(error, ['stdout']) ?? '') });
+  const { stdout } = await promisify(execFile)(program, args).catch(failed);
+  return stdout;
+}

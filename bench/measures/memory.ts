@@ -1,0 +1,103 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HttpCaller } from '#bench/load/http-caller';
+import { at } from '#bench/load/process-answer';
+import { activeInstances, untilStored } from '#bench/measures/gauges';
+import { Inspector, type MemoryUse } from '#bench/measures/inspector';
+import { mebibytes } from '#bench/measures/statistics';
+import { startStandalone } from '#bench/processes/service';
+
+/** Instances created before the first measurement, so that its memory includes code and tables. */
+const WARM_UP_INSTANCES = 1_000;
+
+/** Number of instances, and seconds without requests until instances count as idle. */
+export type MemoryRun = { readonly instances: number; readonly idleS: number };
+
+/** Memory at one stage of the run. */
+type MemoryStage = MemoryUse & {
+  readonly title: string;
+  /** Resident bytes before garbage collection. */
+  readonly uncollectedBytes: number;
+};
+
+/** Memory cost of instances. */
+export type MemoryResult = {
+  readonly instances: number;
+  readonly stages: readonly MemoryStage[];
+  /** Number of instances in memory at the last stage. */
+  readonly active: number;
+  /** Live bytes added by one more cycle of an idle instance: its history row. */
+  readonly bytesPerRow: number;
+  /** Live bytes of one idle active instance, without its history row. */
+  readonly bytesPerInstance: number;
+};
+
+/**
+ * Measures the memory of instances in one standalone process. Creates them, sends each two
+ * observations, and measures after each step, garbage collected. The second observation adds
+ * exactly one history row. `start` replaces the default in-memory service.
+ */
+export async function measureMemory(
+  run: MemoryRun,
+  print: (line: string) => void,
+  start: (nodeArgs: readonly string[]) => ReturnType<typeof startStandalone> = startStandalone,
+): Promise<MemoryResult> {
+  await using service = await start(['--inspect=127.0.0.1:0']);
+  using inspector = await Inspector.connect(service.process);
+  using caller = new HttpCaller(service.address, service.key);
+  const stages: MemoryStage[] = [];
+  const stage = async (title: string): Promise<number> => {
+    const { residentBytes } = await inspector.memory();
+    const use = await inspector.memoryAfterCollection();
+    stages.push({ title, ...use, uncollectedBytes: residentBytes });
+    print(`memory: ${title}: ${mebibytes(residentBytes)} resident`);
+    return use.liveBytes;
+  };
+
+  const idle = async () => {
+    await sleep(run.idleS * 1_000);
+    await untilStored(service.metricsUrls, print);
+  };
+
+  await observeEach(caller, await create(caller, WARM_UP_INSTANCES), 1);
+  const empty = await stage(`warm, ${WARM_UP_INSTANCES} instances`);
+  const ids = await create(caller, run.instances);
+  await stage('created');
+  await observeEach(caller, ids, 1);
+  await stage('each processed once');
+  await idle();
+  const once = await stage(`idle for ${run.idleS} s`);
+  await observeEach(caller, ids, 2);
+  await idle();
+  const twice = await stage(`each processed twice, idle for ${run.idleS} s`);
+
+  const bytesPerRow = (twice - once) / run.instances;
+  const bytesPerInstance = (once - empty) / run.instances - bytesPerRow;
+  const active = await activeInstances(service.metricsUrls);
+  return { instances: run.instances, stages, active, bytesPerRow, bytesPerInstance };
+}
+
+function create(caller: HttpCaller, count: number): Promise<string[]> {
+  return caller.sendAll(
+    count,
+    (i) => ({ method: 'POST', path: '/v1/instances', body: `{"name":"agent ${i}"}` }),
+    (answer) => String(at(answer, ['data', 'id'])),
+  );
+}
+
+/** Sends every instance one observation and checks that the answer has `cycle`. */
+async function observeEach(
+  caller: HttpCaller,
+  ids: readonly string[],
+  cycle: number,
+): Promise<void> {
+  const timestamp = new Date(Date.UTC(2026, 0, 1, 0, cycle)).toISOString();
+  const body = JSON.stringify({ mode_target: 'ORDER', signal_strength: 0.6, timestamp });
+  await caller.sendAll(
+    ids.length,
+    (i) => ({ method: 'POST', path: `/v1/instances/${ids[i]}/process`, body }),
+    (answer) => {
+      const made = at(answer, ['data', 'snapshot', 'cycle']);
+      if (made !== cycle) throw new Error(`cycle ${cycle} expected, not ${made}`);
+    },
+  );
+}

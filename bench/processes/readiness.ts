@@ -1,0 +1,31 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Child } from '#bench/processes/child';
+
+/** Maximum start time of a process, in ms; a start usually takes half a second. */
+const READY_MS_MAX = 20_000;
+
+/** Polling interval of a starting process, in ms: the resolution of the cold start. */
+const ASK_EVERY_MS = 5;
+
+/**
+ * Polls until `ask` returns a value. A refused connection counts as not ready. Throws with the
+ * process's last output if the process ends or takes too long.
+ */
+export async function untilAnswered<Answer>(
+  child: Child,
+  ask: () => Promise<Answer | undefined>,
+): Promise<Answer> {
+  const deadline = performance.now() + READY_MS_MAX;
+  while (performance.now() < deadline) {
+    if (child.isEnded) throw new Error(`${child.name} ended:\n${child.output.trim()}`);
+    const answer = await ask().catch(() => undefined);
+    if (answer !== undefined) return answer;
+    await sleep(ASK_EVERY_MS);
+  }
+  throw new Error(`${child.name} did not answer in time:\n${child.output.trim()}`);
+}
+
+/** Resolves when a GET of `url` answers 2xx. */
+export async function untilReady(child: Child, url: string): Promise<void> {
+  await untilAnswered(child, async () => ((await fetch(url)).ok ? true : undefined));
+}

@@ -1,0 +1,133 @@
+import { type Call, HttpCaller } from '#bench/load/http-caller';
+import { INSTANCES, ObservationPlan } from '#bench/load/observation-plan';
+import { at, isObject, type JsonObject } from '#bench/load/process-answer';
+import type { Measured } from '#bench/measures/cpu-time';
+import { Child, environment } from '#bench/processes/child';
+import { freePorts } from '#bench/processes/free-ports';
+import { untilAnswered } from '#bench/processes/readiness';
+import type { Service } from '#bench/processes/service';
+import { withProgress } from '#bench/progress';
+import { MODE_KEYS } from '#identity/modes';
+
+/** Compared servers, by their letters in the report. */
+export const LABELS = [
+  ...(['a', 'c', 's', 'p', 'd', 'd3', 'k', 'e', 'ke', 'pg', 'cas'] as const),
+  ...(['d50', 'k50', 'pg50', 'cas50'] as const),
+];
+
+/** One of `LABELS`. */
+export type Label = (typeof LABELS)[number];
+
+/** Title of each server. */
+export const TITLES: Readonly<Record<Label, string>> = {
+  a: 'bare node:http, fixed body',
+  c: 'Fastify with ajv, stateless',
+  s: 'service, standalone',
+  p: 'service, edge + limiter + engine',
+  d: 'service on Cassandra and NATS',
+  d3: 'as (d), three engines',
+  k: 'as (d), a fresh Idempotency-Key per call',
+  e: 'service on one SQLite file',
+  ke: 'as (e), a fresh Idempotency-Key per call',
+  pg: 'Fastify + PostgreSQL, row lock',
+  cas: 'Fastify + PostgreSQL, compare-and-set',
+  d50: 'as (d), 50,000 instances',
+  k50: 'as (k), 50,000 instances',
+  pg50: 'as (pg), 50,000 instances',
+  cas50: 'as (cas), 50,000 instances',
+};
+
+/** A running server and its instances. */
+export type Server = {
+  readonly label: Label;
+  readonly address: string;
+  readonly processes: readonly Measured[];
+  readonly plan: ObservationPlan;
+  /** Whether every request carries a new `Idempotency-Key`. */
+  readonly isKeyed?: boolean;
+  /** Whether the server writes delayed checkpoints, as this service does on a store. */
+  readonly isCheckpointing?: boolean;
+  /** Counters and listing of cycles; undefined for a stateless reference. */
+  readonly service: Pick<Service, 'metricsUrls'> | undefined;
+};
+
+/** Starts a stateless reference, which sends the captured answer in `answerFile`. */
+export async function startReference(
+  label: 'a' | 'c',
+  files: { readonly folder: string; readonly answerFile: string },
+  instanceCount = INSTANCES,
+): Promise<Server & AsyncDisposable> {
+  await using opening = new AsyncDisposableStack();
+  const script = { a: 'bench/references/http.ts', c: 'bench/references/fastify.ts' }[label];
+  const [port = 0] = await freePorts(1);
+  const child = opening.use(
+    new Child({
+      name: label === 'a' ? 'node:http' : 'fastify',
+      program: process.execPath,
+      args: [script, `${port}`, files.answerFile],
+      env: environment(),
+    }),
+  );
+  const address = `http://127.0.0.1:${port}`;
+  await untilAnswered(child, () => fetch(address));
+  // Invented instances: a stateless reference does not look them up.
+  const instances = Array.from({ length: instanceCount }, (_, i) => ({
+    id: `inst_${i.toString(16).padStart(16, '0')}`,
+    modeStrengths: new Array<number>(7).fill(0.5),
+  }));
+  const key = `svc_sk_${'0'.repeat(50)}`;
+  const plan = await ObservationPlan.write({ instances, key, folder: files.folder, name: label });
+  const opened = opening.move();
+  const service = undefined;
+  return {
+    label,
+    address,
+    processes: [child],
+    plan,
+    service,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** Number of instances, and a progress printer. */
+type Preparation = {
+  readonly instanceCount?: number;
+  readonly print?: (line: string) => void;
+};
+
+/** Creates the instances of a running service with the personas' profiles. */
+export async function prepareService(
+  label: Label,
+  service: Service,
+  folder: string,
+  { instanceCount = INSTANCES, print = () => {} }: Preparation = {},
+): Promise<Server> {
+  using caller = new HttpCaller(service.address, service.key);
+  const profiles = await modeProfiles(caller);
+  const profileOf = (i: number) => profiles[i % profiles.length] ?? {};
+  const callOf = (i: number): Call => {
+    const config = { mode_strengths: profileOf(i) };
+    const body = JSON.stringify({ name: `bench ${i}`, initial_config: config });
+    return { method: 'POST', path: '/v1/instances', body };
+  };
+  let created = 0;
+  const idOf = (answer: unknown) => {
+    created += 1;
+    return String(at(answer, ['data', 'id']));
+  };
+  const line = () => `${label}: created ${created} of ${instanceCount} instances`;
+  const ids = await withProgress(line, print, () => caller.sendAll(instanceCount, callOf, idOf));
+  const instances = ids.map((id, i) => {
+    const modeStrengths = MODE_KEYS.map((mode) => Number(profileOf(i)[mode]));
+    return { id, modeStrengths };
+  });
+  const plan = await ObservationPlan.write({ instances, key: service.key, folder, name: label });
+  return { label, address: service.address, processes: service.processes, plan, service };
+}
+
+/** Mode profiles of the personas, as realistic starting points (interface 2.8). */
+async function modeProfiles(caller: HttpCaller): Promise<JsonObject[]> {
+  const personas = at(await caller.send({ method: 'GET', path: '/v1/personas' }), ['data']);
+  if (!Array.isArray(personas)) throw new Error('GET /v1/personas gave no list');
+  return personas.map((persona) => at(persona, ['mode_profile'])).filter(isObject);
+}

@@ -1,0 +1,96 @@
+import type { BenchAccount } from '#bench/limiter/bench-accounts';
+import { type LimiterService, startLimiterService } from '#bench/limiter/limiter-service';
+import { openMeterDecisions } from '#bench/limiter/meter-decisions';
+import { activeMeters, untilNone, untilStored } from '#bench/measures/gauges';
+import { Inspector } from '#bench/measures/inspector';
+import { mebibytes } from '#bench/measures/statistics';
+import { bytesEach, memoryStages } from '#bench/scale/memory-stage';
+import { knownAccount, seedKnownAccounts } from '#bench/scale/rates/known-accounts';
+import { atMost, figure, type ScalePart } from '#bench/scale/scale-part';
+import { forEachConcurrently } from '#stdlib/for-each-concurrently';
+import { sessionIn } from '#test/storage/cassandra/migrated-keyspace';
+
+/** Maximum live bytes of an active account's meter. Source: the project's targets. */
+const METER_BYTES_MAX = 1_024;
+
+/** Decisions in flight. */
+const IN_FLIGHT = 64;
+
+/** Maximum wait until all meters are evicted, in ms. */
+const LEFT_MS_MAX = 600_000;
+
+/** Number of known and active accounts, and idle seconds before a meter is evicted. */
+type Sizes = { readonly known: number; readonly active: number; readonly idleS: number };
+
+// Eviction after 300 s: long enough to activate and measure all meters. The default is 15 minutes.
+const FULL: Sizes = { known: 1_000_000, active: 100_000, idleS: 300 };
+const QUICK: Sizes = { known: 2_000, active: 1_000, idleS: 60 };
+
+/** Memory of a limiter for active, known and evicted accounts. */
+export const accounts: ScalePart = {
+  name: 'accounts',
+  title: 'Memory of one limiter: 100,000 active accounts, 1,000,000 known',
+  async measure({ isQuick, print }) {
+    const { known, active, idleS } = isQuick ? QUICK : FULL;
+    const variables = { SERVICE_ACTOR_IDLE_S: `${idleS}` };
+    await using service = await startLimiterService(print, ['--inspect=127.0.0.1:0'], variables);
+    const { cassandra, limiter, metricsUrl } = service;
+    using inspector = await Inspector.connect(limiter);
+    const stage = memoryStages(inspector, print);
+    const meters = () => activeMeters([metricsUrl]);
+    const untilLeft = () => untilNone(meters, 'meters are in memory', print, LEFT_MS_MAX);
+
+    await decideEach(service, service.accounts);
+    await using session = await sessionIn(cassandra.address, cassandra.keyspace);
+    await seedKnownAccounts(session, known, print);
+    await untilLeft();
+    const before = await stage('all known, none active');
+
+    // Active accounts are spread evenly over the known ones, so that table neighbors do not share
+    // reads.
+    const stride = known / active;
+    const chosen = Array.from({ length: active }, (_, i) => knownAccount(Math.floor(i * stride)));
+    const tookS = await decideEach(service, chosen);
+    const decidedMs = performance.now();
+    await untilStored([metricsUrl], print);
+    const count = await meters();
+    if (count !== active) throw new Error(`${count} meters are active, not ${active}`);
+    const full = await stage('active');
+
+    await untilLeft();
+    const leftS = (performance.now() - decidedMs) / 1_000;
+    const after = await stage('idle meters have left');
+    const each = bytesEach(before, full, active);
+    const kept = bytesEach(before, after, active);
+    return [
+      atMost('live bytes of the meter of an active account', each.live, METER_BYTES_MAX, 'bytes'),
+      figure('resident bytes of the meter, after collection', each.resident.toFixed(0)),
+      figure('resident memory, all active', mebibytes(full.residentBytes)),
+      figure(
+        'resident memory, none active, after collection',
+        mebibytes(before.collected.residentBytes),
+      ),
+      figure('accounts becoming active', `${Math.round(active / tookS).toLocaleString('en')}/s`),
+      figure(
+        `last meter left memory, idle after ${idleS} s`,
+        `${leftS.toFixed(0)} s after the last decision`,
+      ),
+      figure('live bytes that an account then left in memory', kept.live.toFixed(0)),
+    ];
+  },
+};
+
+/**
+ * Takes one decision with settlement for each account. Returns the seconds. Throws on a refusal.
+ */
+async function decideEach(
+  { address }: LimiterService,
+  chosen: readonly BenchAccount[],
+): Promise<number> {
+  await using decisions = await openMeterDecisions(address, chosen, 1);
+  const startedMs = performance.now();
+  await forEachConcurrently([...chosen.keys()], IN_FLIGHT, async (account) => {
+    if (!(await decisions.decide(account))) throw new Error(`account ${account} was refused`);
+  });
+  return (performance.now() - startedMs) / 1_000;
+}

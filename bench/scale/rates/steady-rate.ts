@@ -1,0 +1,44 @@
+import { numberText, spreadOf } from '#bench/measures/statistics';
+import type { ScaleFigure } from '#bench/scale/scale-part';
+
+/** Windows per tenth. The tenth's rate is the median of its windows, which hides short stalls. */
+const WINDOWS = 20;
+
+/** Minimum rate of the last tenth, relative to the first. */
+const SHARE_MIN = 0.9;
+
+/** Answers per second at the beginning and at the end. */
+export type Rates = { readonly first: number; readonly last: number };
+
+/** Rates of the first and the last tenth of answers. `timesMs` are in answer order. */
+export function ratesOf(timesMs: readonly number[]): Rates {
+  const tenth = Math.floor(timesMs.length / 10);
+  return {
+    first: medianRate(timesMs.slice(0, tenth)),
+    last: medianRate(timesMs.slice(timesMs.length - tenth)),
+  };
+}
+
+/** Figure of both rates and their target. Each answer counts `unitsPerAnswer` units. */
+export function rateFigure(what: string, rates: Rates, unitsPerAnswer = 1): ScaleFigure {
+  const share = rates.last / rates.first;
+  const [first, last] = [rates.first, rates.last].map((rate) =>
+    numberText(rate * unitsPerAnswer, 0),
+  );
+  return {
+    what,
+    target: `≥ ${SHARE_MIN * 100} % of the first tenth`,
+    reached: `${(share * 100).toFixed(0)} % (${first}/s, then ${last}/s)`,
+    isMet: share >= SHARE_MIN,
+  };
+}
+
+function medianRate(timesMs: readonly number[]): number {
+  const size = Math.max(1, Math.floor((timesMs.length - 1) / WINDOWS));
+  const rates: number[] = [];
+  for (let end = size; end < timesMs.length; end += size) {
+    const spentMs = (timesMs[end] ?? 0) - (timesMs[end - size] ?? 0);
+    rates.push((size * 1_000) / spentMs);
+  }
+  return spreadOf(rates).median;
+}

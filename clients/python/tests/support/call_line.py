@@ -1,0 +1,67 @@
+"""Calls as ``test/chaos/load/call-log`` of the service has them, a line of JSON each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+from base64 import urlsafe_b64encode
+from typing import Any, TypedDict
+
+from identity_engine import ApiError, IdentityEngineError, Throttled
+from recorded_wire import Traffic
+
+Outcome = dict[str, Any]
+"""How a call ended."""
+
+
+class SentObservation(TypedDict):
+    """An observation as the log of calls has it."""
+
+    mark: str
+    mode: int
+    signal: float
+    confidence: float
+    timestampMs: int
+
+
+def write_line(
+    id: int, requested: dict[str, Any], instance: str, traffic: Traffic | None, outcome: Outcome
+) -> None:
+    """Writes a call that has ended to standard output."""
+    end_ms = time.perf_counter() * 1_000
+    start_ms = end_ms if traffic is None else traffic.start_ms
+    call = {
+        "id": id,
+        "requested": requested,
+        "instance": instance,
+        "dueMs": start_ms,
+        "startMs": start_ms,
+        "endMs": end_ms,
+        "tries": 0 if traffic is None else traffic.attempts,
+        "outcome": outcome,
+    }
+    if traffic is not None and traffic.key is not None:
+        call["key"] = traffic.key
+    sys.stdout.write(f"{json.dumps(call)}\n")
+
+
+def outcome_of_result(
+    etag: str | None, throttled: Throttled | None, traffic: Traffic | None
+) -> Outcome:
+    """What a result means for the log."""
+    if throttled is not None:
+        return {"kind": "throttled", "etag": etag or ""}
+    digest = hashlib.sha256(b"" if traffic is None else traffic.content).digest()
+    body_hash = urlsafe_b64encode(digest).decode()[:22]
+    return {"kind": "acknowledged", "etag": etag or "", "bodyHash": body_hash}
+
+
+def outcome_of_error(error: IdentityEngineError) -> Outcome:
+    """What an error of the client means for the log."""
+    if error.may_have_happened:
+        return {"kind": "unknown", "why": repr(error)}
+    if isinstance(error, ApiError):
+        return {"kind": "refused", "status": error.status, "reason": error.reason or error.code}
+    return {"kind": "refused", "status": 0, "reason": type(error).__name__}

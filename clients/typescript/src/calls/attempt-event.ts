@@ -1,0 +1,19 @@
+import type { IdentityEngineError } from '../errors.ts';
+
+/** Event of `onAttempt`: one request and its answer. */
+export type AttemptEvent = {
+  readonly method: string;
+  /** Path below `/v1`, without the query. */
+  readonly path: string;
+  /** Ordinal of the attempt within its call, from 1. */
+  readonly attempt: number;
+  /** HTTP status; undefined without an answer. */
+  readonly status: number | undefined;
+  /** From sending to the last byte of the body, in milliseconds. */
+  readonly durationMs: number;
+  readonly requestId: string | undefined;
+  /** Delay before the next attempt, in milliseconds; undefined if this attempt is the last. */
+  readonly retryInMs: number | undefined;
+  /** Error of the attempt; undefined for a success. */
+  readonly error: IdentityEngineError | undefined;
+};

@@ -1,0 +1,174 @@
+import { type Answer, type Failure, readAttempt } from '../answer.ts';
+import { assertAttempts, assertTimeMs, type Settings } from '../client-options.ts';
+import { DeadlineError, IdentityEngineError, NotFoundError } from '../errors.ts';
+import type { SharedHubs } from '../events/event-stream.ts';
+import { toJson } from '../json.ts';
+import { VERSION } from '../version.ts';
+import { attempt, type Request } from './attempt.ts';
+import { type Call, targetOf } from './call.ts';
+import type { CallOptions } from './call-options.ts';
+import { Deadline } from './deadline.ts';
+import { reportAttempt } from './report-attempt.ts';
+import { fittedMs, mayRepeat, waitMs } from './retry.ts';
+import { injectContext } from './tracing.ts';
+
+/** Sends the calls of one client, with retries and a deadline. */
+export class Caller {
+  readonly settings: Settings;
+  /** Shared event streams, by path. */
+  readonly hubs: SharedHubs = new Map();
+
+  constructor(settings: Settings) {
+    this.settings = settings;
+  }
+
+  /**
+   * Sends a call and retries it until its deadline. Throws `DeadlineError` after the deadline.
+   * Throws the error of the last attempt (`ApiError`, `ConnectionError`, `MalformedAnswerError`) if
+   * a retry cannot help, after `attemptsMax` attempts, or if the answer requests a delay beyond the
+   * deadline. Throws the reason of the caller's signal when aborted, and an `IdentityEngineError`
+   * for values that headers or bodies cannot carry.
+   */
+  async call(call: Call): Promise<Answer> {
+    const { timeoutMs = this.settings.timeoutMs, signal } = call.options;
+    const deadline = new Deadline(assertTimeMs('timeoutMs', timeoutMs), signal);
+    const attemptsMax = assertAttempts(call.options.attemptsMax ?? this.settings.attemptsMax);
+    const request = this.#requestOf(call);
+    const beganAtMs = performance.now();
+    let last: Failure | undefined;
+    for (let attempts = 1; ; attempts += 1) {
+      const ordinal = { attempts, attemptsMax, beganAtMs };
+      const outcome = await this.#attempt(call, request, deadline, ordinal, last);
+      if (outcome.kind === 'success') return outcome;
+      last = outcome;
+      await deadline.pause(outcome.waitMs);
+    }
+  }
+
+  /** Standard headers, the call's own headers, and the trace context. */
+  headersOf(call: Pick<Call, 'headers'> & { options: HeaderOptions }): Record<string, string> {
+    const headers: Record<string, string> = {
+      accept: 'application/json',
+      authorization: `Bearer ${this.settings.apiKey}`,
+      'user-agent': USER_AGENT,
+    };
+    if (call.options.requestId !== undefined) headers['x-request-id'] = call.options.requestId;
+    for (const [name, value] of Object.entries(call.headers ?? {})) {
+      if (value !== undefined) headers[name] = value;
+    }
+    assertCarried(headers);
+    injectContext(headers);
+    return headers;
+  }
+
+  #requestOf(call: Call): Request {
+    const headers = this.headersOf(call);
+    if (call.body !== undefined) headers['content-type'] = 'application/json';
+    return {
+      url: this.settings.baseUrl + targetOf(call),
+      method: call.method,
+      headers,
+      body: call.body === undefined ? undefined : toJson(call.body),
+    };
+  }
+
+  /**
+   * Sends one attempt. Returns the answer, or the failure with the delay before the next attempt.
+   * Throws the last failure.
+   */
+  async #attempt(
+    call: Call,
+    request: Request,
+    deadline: Deadline,
+    { attempts, attemptsMax, beganAtMs: callBeganAtMs }: Ordinal,
+    before: Failure | undefined,
+  ): Promise<Answer | (Failure & { readonly waitMs: number })> {
+    const { attemptTimeoutMs, fetch, integers, onAttempt } = this.settings;
+    const startedMs = performance.now();
+    const leftMs = deadline.leftMs();
+    const attempted = await attempt(fetch, request, deadline, Math.min(attemptTimeoutMs, leftMs));
+    const outcome = readAttempt(attempted, {
+      ...{ isChange: call.isChange, attempts, attemptTimeoutMs, integers },
+      wasUnclear: before?.error.mayHaveHappened ?? false,
+      ...{ emptyStatus: emptyStatusOf(call), beganAtMs: startedMs, callBeganAtMs },
+    });
+    const { method, path } = call;
+    const report = (retryInMs?: number) => {
+      const said = outcome.kind === 'success' ? outcome.facts : outcome.error;
+      reportAttempt(onAttempt, { method, path, attempts, startedMs }, said, retryInMs);
+    };
+    if (outcome.kind === 'success') {
+      report();
+      return outcome;
+    }
+    const { error, retryAfterMs } = outcome;
+    if (call.repeatable === 'until_deleted' && isDeletedNow(error, before)) {
+      report();
+      return deletedAnswer(error, attempts, { beganAtMs: startedMs, callBeganAtMs });
+    }
+    const wait = fittedMs(waitMs(attempts, retryAfterMs, Math.random), retryAfterMs, deadline);
+    const isAgain = attempts < attemptsMax && mayRepeat(outcome, call.repeatable);
+    if (isAgain && wait !== undefined) {
+      report(wait);
+      return { ...outcome, waitMs: wait };
+    }
+    report();
+    const isCut = attempted.kind === 'unanswered' && attempted.isLate && leftMs <= attemptTimeoutMs;
+    const isOver = isAgain && (retryAfterMs ?? 0) < deadline.timeoutMs;
+    if (!isCut && !isOver) throw error;
+    const cause = isCut ? (before?.error ?? error) : error;
+    throw new DeadlineError(deadline.timeoutMs, error.mayHaveHappened, { attempts, cause });
+  }
+}
+
+/** Number of an attempt, from 1, and the start of the first attempt by the monotonic clock. */
+type Ordinal = {
+  readonly attempts: number;
+  readonly attemptsMax: number;
+  readonly beganAtMs: number;
+};
+
+/** Call options that become headers. */
+type HeaderOptions = Pick<CallOptions, 'requestId'>;
+
+const USER_AGENT = `identity-engine-typescript/${VERSION}`;
+
+/** Accepted header values: printable ASCII, at least one character, no space at either end. */
+const HEADER_VALUE = /^[!-~](?:[ -~]*[!-~])?$/;
+
+function assertCarried(headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) {
+    if (HEADER_VALUE.test(value)) continue;
+    const text = `the header ${name} has an invalid value: ${JSON.stringify(value)}`;
+    throw new IdentityEngineError(text);
+  }
+}
+
+function emptyStatusOf({ method, headers }: Call): 204 | 304 | undefined {
+  if (method === 'DELETE') return 204;
+  return headers?.['if-none-match'] === undefined ? undefined : 304;
+}
+
+/** Whether a 404 means that an earlier attempt of this DELETE succeeded. */
+function isDeletedNow(
+  error: Failure['error'],
+  before: Failure | undefined,
+): error is NotFoundError {
+  return error instanceof NotFoundError && (before?.error.mayHaveHappened ?? false);
+}
+
+/** Success of a DELETE whose own answer was lost. The caller adds the instance id. */
+function deletedAnswer(
+  error: NotFoundError,
+  attempts: number,
+  times: Pick<Answer, 'beganAtMs' | 'callBeganAtMs'>,
+): Answer {
+  const { status, requestId, limits } = error;
+  return {
+    kind: 'success',
+    facts: { status, requestId, limits, attempts, etag: undefined, isReplayed: false },
+    headers: new Headers(),
+    body: undefined,
+    ...times,
+  };
+}

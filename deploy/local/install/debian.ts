@@ -1,0 +1,34 @@
+import { readdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { installOnce } from '#deploy/local/install/install-once';
+import { MissingServer } from '#deploy/local/install/missing-server';
+import { programPath } from '#deploy/local/install/program-path';
+import { lastLine, runProgram } from '#deploy/local/processes/run-program';
+import { type Print, withProgress } from '#deploy/local/progress';
+
+/** Maximum download time in milliseconds, for 20 MB from a mirror. */
+const FETCH_MS_MAX = 300_000;
+
+/**
+ * Folder with the files of a Debian package. The package is downloaded by apt, which needs no root
+ * for this, and unpacked into the cache without installation. Throws `MissingServer` without apt,
+ * or if apt does not know the package.
+ */
+export function debianInstall(name: string, print: Print): Promise<string> {
+  return installOnce(`${name}-debian`, async (target) => {
+    const [apt, dpkg] = [programPath('apt-get'), programPath('dpkg')];
+    if (apt === undefined || dpkg === undefined) throw new MissingServer('this is no Debian');
+    const args = ['download', name];
+    const fetch = () => runProgram({ program: apt, args, folder: target, msMax: FETCH_MS_MAX });
+    const fetched = await withProgress(print, `fetching the Debian package ${name}`, fetch);
+    const file = readdirSync(target).find((entry) => entry.endsWith('.deb'));
+    if (!fetched.isOk || file === undefined) {
+      throw new MissingServer(`apt-get: ${lastLine(fetched.output)}`);
+    }
+    const unpack = { program: dpkg, args: ['-x', join(target, file), target], msMax: FETCH_MS_MAX };
+    const { isOk, output } = await runProgram(unpack);
+    if (!isOk) throw new MissingServer(`dpkg: ${lastLine(output)}`);
+    await rm(join(target, file));
+  });
+}

@@ -1,0 +1,68 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { goProgram } from '#deploy/local/install/go-program';
+import { installOnce } from '#deploy/local/install/install-once';
+import { MissingServer } from '#deploy/local/install/missing-server';
+import { lastLine, runProgram } from '#deploy/local/processes/run-program';
+import { type Print, withProgress } from '#deploy/local/progress';
+
+/**
+ * Maximum build time, in milliseconds. The largest build takes six minutes on two cores; Go reuses
+ * finished parts.
+ */
+const BUILD_MS_MAX = 2_400_000;
+const FETCH_MS_MAX = 300_000;
+
+/** A Go module that `go install` refuses, because its go.mod replaces modules by folders. */
+export type GoModule = {
+  readonly path: string;
+  readonly version: string;
+  /** Published version of the modules in these folders; undefined: there are none. */
+  readonly besideVersion: string | undefined;
+  /** Go version in its go.mod. */
+  readonly go: string;
+  readonly ldflags: string;
+};
+
+/**
+ * Builds a program of a Go module into the cache once, and returns its path. Throws
+ * `MissingServer`.
+ */
+export async function goBuild(
+  module: GoModule,
+  { name, path }: { readonly name: string; readonly path: string },
+  print: Print,
+): Promise<string> {
+  const folder = await installOnce(`${name}-${module.version}-go`, async (target) => {
+    const go = await goProgram(`${name} ${module.version}`, print);
+    await writeFile(join(target, 'go.mod'), await moduleFile(go, module));
+    // Go verifies downloads against the public checksum database.
+    const flags = ['-mod=mod', '-trimpath', '-ldflags', module.ldflags];
+    const args = ['build', ...flags, '-o', join(target, name), path];
+    const build = () => runProgram({ program: go, args, folder: target, msMax: BUILD_MS_MAX });
+    const what = `${name}: building ${module.version}`;
+    const { isOk, output } = await withProgress(print, what, build);
+    if (!isOk) throw new MissingServer(`${name} could not be built: ${lastLine(output)}`);
+  });
+  return join(folder, name);
+}
+
+/** A go.mod that requires the module, with published modules in place of its folders. */
+async function moduleFile(go: string, module: GoModule): Promise<string> {
+  const { path, version, besideVersion } = module;
+  const args = ['mod', 'download', '-json', `${path}@${version}`];
+  const { isOk, output } = await runProgram({ program: go, args, msMax: FETCH_MS_MAX });
+  if (!isOk)
+    throw new MissingServer(`${path} ${version} could not be fetched: ${lastLine(output)}`);
+  const { GoMod: file } = JSON.parse(output.slice(output.indexOf('{'))) as { GoMod: string };
+  const theirs = await readFile(file, 'utf8');
+  const folders = [...theirs.matchAll(/^\t(\S+) => \.\/\S+$/gm)].map(([, name = '']) => name);
+  const replaced = folders.map((name) => `replace ${name} => ${name} ${besideVersion}`);
+  return [
+    'module built',
+    `go ${module.go}`,
+    `require ${path} ${version}`,
+    ...(besideVersion === undefined ? [] : replaced),
+    '',
+  ].join('\n');
+}

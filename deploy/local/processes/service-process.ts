@@ -1,0 +1,89 @@
+import { fileURLToPath } from 'node:url';
+import type { ClusterPlan, PlannedProcess } from '#deploy/local/cluster-plan';
+import { clusterSecretFile } from '#deploy/local/cluster-secrets';
+import { addressOf, askReady } from '#deploy/local/processes/readiness';
+import { type ProgramRun, runProgram } from '#deploy/local/processes/run-program';
+import {
+  type LocalServer,
+  type ServerPlace,
+  startServer,
+} from '#deploy/local/servers/local-server';
+
+/** Maximum start time, in milliseconds. A start waits for its dependencies. */
+const READY_MS_MAX = 180_000;
+
+/** Maximum time of a migration on a server that has just started, in milliseconds. */
+const MIGRATE_MS_MAX = 120_000;
+
+/** Entry files of the service and of the balancer. */
+export const MAIN = fileURLToPath(import.meta.resolve('#main'));
+const BALANCER = fileURLToPath(import.meta.resolve('#deploy/local/balancer'));
+
+/** Variables of the service by name. */
+export type Variables = Readonly<Record<string, string>>;
+
+/** Starts a limiter, engine, edge or console with these variables. Resolves when it is ready. */
+export function startServiceProcess(
+  place: ServerPlace,
+  planned: PlannedProcess,
+  variables: Variables,
+): Promise<LocalServer> {
+  return startServer(place, {
+    name: planned.name,
+    program: process.execPath,
+    args: [MAIN, planned.kind],
+    env: environmentOf(variables),
+    address: addressOf(planned),
+    readyMsMax: READY_MS_MAX,
+    ask: () => askReady(planned),
+  });
+}
+
+/** Starts the balancer for the plan's processes. Resolves when it answers. */
+export function startBalancer(
+  place: ServerPlace,
+  planned: PlannedProcess,
+  { processes }: ClusterPlan,
+): Promise<LocalServer> {
+  const entrances = (planned.entrances ?? []).map(({ port, kind }) => {
+    const targets = processes.filter((each) => each.kind === kind);
+    return `${port}=${targets.map((target) => `${target.port}/${target.operatorsPort}`)}`;
+  });
+  return startServer(place, {
+    name: planned.name,
+    program: process.execPath,
+    args: [BALANCER, ...entrances],
+    env: environmentOf({}),
+    address: addressOf(planned),
+    readyMsMax: READY_MS_MAX,
+    ask: () => askReady(planned),
+  });
+}
+
+/** Variables for `ctl` to access the cluster of a plan and administer its accounts. */
+export function ctlVariables({ folder, shared, adminUrl }: ClusterPlan): Variables {
+  const own = {
+    SERVICE_CLUSTER_SECRET_FILE: clusterSecretFile(folder),
+    SERVICE_ADMIN_URL: adminUrl,
+  };
+  return { ...shared, ...own };
+}
+
+/** Creates the tables of the service, or migrates them. */
+export function runMigrate(variables: Variables): Promise<ProgramRun> {
+  return runProgram({
+    program: process.execPath,
+    args: [MAIN, 'migrate'],
+    env: environmentOf(variables),
+    msMax: MIGRATE_MS_MAX,
+  });
+}
+
+/** The environment of this process, with these `SERVICE_` variables in place of its own. */
+export function environmentOf(variables: Variables): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const [name, value] of Object.entries(process.env)) {
+    if (value !== undefined && !name.startsWith('SERVICE_')) kept[name] = value;
+  }
+  return { ...kept, ...variables };
+}

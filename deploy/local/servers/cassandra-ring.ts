@@ -1,0 +1,85 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { types } from 'cassandra-driver';
+import {
+  type ClusterPlan,
+  type ClusterSize,
+  hostAndPort,
+  type PlannedProcess,
+  processFolder,
+} from '#deploy/local/cluster-plan';
+import { lookAtCassandra } from '#deploy/local/servers/cassandra-answer';
+import type { CassandraRing } from '#deploy/local/servers/cassandra-server';
+
+/**
+ * Maximum time until answering servers know each other, in milliseconds. On loopback it takes
+ * seconds.
+ */
+const RING_MS_MAX = 60_000;
+const ASK_EVERY_MS = 500;
+
+/**
+ * A read that needs an answer of every server: the keyspace is Cassandra's own and has three
+ * copies. The row does not exist.
+ */
+const READ_EVERY_COPY = `SELECT parent_id FROM system_distributed.parent_repair_history
+  WHERE parent_id = 00000000-0000-1000-8000-000000000000`;
+
+/** The ring of a Cassandra in the plan; undefined for a single server. */
+export function ringOf(
+  { host, otherPorts }: PlannedProcess,
+  { processes }: ClusterPlan,
+): CassandraRing | undefined {
+  const [storagePort] = otherPorts ?? [];
+  if (host === undefined || storagePort === undefined) return undefined;
+  const servers = processes.filter(({ kind }) => kind === 'cassandra');
+  return { host, storagePort, hosts: servers.flatMap((server) => server.host ?? []) };
+}
+
+/** Resolves when every server reaches all others. Rejects after a minute. */
+export async function ringFormed(servers: readonly PlannedProcess[]): Promise<void> {
+  if (servers.length < 2) return;
+  const deadlineMs = performance.now() + RING_MS_MAX;
+  for (const server of servers) {
+    const ask = () =>
+      lookAtCassandra(hostAndPort(server), READ_EVERY_COPY, types.consistencies.all);
+    while (!(await isFulfilled(ask()))) {
+      if (performance.now() > deadlineMs) {
+        throw new Error(`${server.name} does not reach the other Cassandra nodes`);
+      }
+      await sleep(ASK_EVERY_MS);
+    }
+  }
+}
+
+/**
+ * Throws a one-line error if the folder's data belongs to a different number of Cassandra nodes.
+ */
+export function assertBegunAlike({ folder, cassandra, cassandraNodes = 1 }: ClusterSize): void {
+  if (cassandra !== undefined) return;
+  const begunWith = cassandraNodesOf(folder);
+  if (begunWith === undefined || begunWith === cassandraNodes) return;
+  const nodes = (count: number) => `${count} Cassandra node${count === 1 ? '' : 's'}`;
+  throw new Error(
+    `${folder} was begun with ${nodes(begunWith)}, whose rows ${nodes(cassandraNodes)} would not have: ` +
+      `use CASSANDRA=${begunWith}, or another CLUSTER_FOLDER`,
+  );
+}
+
+/** Number of Cassandra nodes that created the folder's data; undefined for a new folder. */
+export function cassandraNodesOf(folder: string): number | undefined {
+  return [1, 3].find((count) => hasData(folder, count));
+}
+
+function hasData(folder: string, count: number): boolean {
+  const name = count === 1 ? 'cassandra' : 'cassandra1';
+  return existsSync(join(processFolder(folder, name), 'state'));
+}
+
+function isFulfilled(promise: Promise<unknown>): Promise<boolean> {
+  return promise.then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto';
+import { linkSync, readFileSync, rmSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { birthOf } from '#deploy/local/processes/process-birth';
+
+/** Record of the server that runs on a folder, stored in the folder. */
+export type ServerRecord = {
+  readonly name: string;
+  readonly pid: number;
+  /** Distinguishes this process from a later process with the same id; see `birthOf`. */
+  readonly birth: string;
+  /** ISO 8601, UTC. */
+  readonly startedAt: string;
+  /** Address for clients: `host:port`, or `nats://host:port`. */
+  readonly address: string;
+  readonly logFile: string;
+};
+
+/**
+ * Maximum time of an orderly stop before a kill, in milliseconds: the service's own 25 s and a
+ * margin.
+ */
+const STOP_MS_MAX = 30_000;
+const ASK_EVERY_MS = 50;
+
+/** The server that runs on a folder, whichever process started it; undefined if none runs. */
+export function runningServer(folder: string): ServerRecord | undefined {
+  try {
+    const record: ServerRecord = JSON.parse(readFileSync(fileIn(folder), 'utf8'));
+    return isRunning(record) ? record : undefined;
+  } catch {
+    return undefined; // No record, or a torn one: no server is ready.
+  }
+}
+
+/** Stores the record of the server that runs on a folder. */
+export async function recordServer(folder: string, record: ServerRecord): Promise<void> {
+  await writeFile(fileIn(folder), `${JSON.stringify(record, undefined, 2)}\n`);
+}
+
+/**
+ * Stores the record unless a server runs on the folder. Returns whether this call won; of
+ * concurrent calls exactly one wins.
+ */
+export async function claimFolder(folder: string, record: ServerRecord): Promise<boolean> {
+  const own = `${fileIn(folder)}.${randomUUID()}`;
+  await writeFile(own, `${JSON.stringify(record, undefined, 2)}\n`);
+  try {
+    // Synchronous, so that no claim comes between the check and the removal of the old record.
+    if (runningServer(folder) !== undefined) return false;
+    rmSync(fileIn(folder), { force: true });
+    // A link appears atomically and never replaces a file.
+    linkSync(own, fileIn(folder));
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  } finally {
+    await rm(own, { force: true });
+  }
+}
+
+/** Stops the server on a folder in order, if one runs. Its state is kept. */
+export async function stopRecordedServer(folder: string): Promise<void> {
+  const record = runningServer(folder);
+  if (record !== undefined) await endProcess(record);
+  await rm(fileIn(folder), { force: true });
+}
+
+/** Stops a process with SIGTERM, and kills it after `msMax`. Resolves when it has ended. */
+export async function endProcess(
+  who: Pick<ServerRecord, 'pid' | 'birth'>,
+  msMax = STOP_MS_MAX,
+): Promise<void> {
+  // A paused process handles SIGTERM only after SIGCONT.
+  for (const signal of ['SIGTERM', 'SIGCONT'] as const) signalProcess(who, signal);
+  const deadlineMs = performance.now() + msMax;
+  while (isRunning(who)) {
+    if (performance.now() > deadlineMs) signalProcess(who, 'SIGKILL');
+    await sleep(ASK_EVERY_MS);
+  }
+}
+
+/** Sends a signal to exactly this process; does nothing if it has ended. */
+export function signalProcess(
+  who: Pick<ServerRecord, 'pid' | 'birth'>,
+  signal: NodeJS.Signals,
+): void {
+  if (!isRunning(who)) return;
+  try {
+    process.kill(who.pid, signal);
+  } catch {
+    // The process ended meanwhile.
+  }
+}
+
+function isRunning({ pid, birth }: Pick<ServerRecord, 'pid' | 'birth'>): boolean {
+  return birthOf(pid) === birth;
+}
+
+function fileIn(folder: string): string {
+  return join(folder, 'server.json');
+}

@@ -1,0 +1,494 @@
+import assert from 'node:assert/strict';
+import { monthEndOf } from '#accounts/quota-windows';
+import { type Fault, faultFor } from '#errors/fault';
+import type { MeterUsage, MonthUsage } from '#grpc/admin';
+import type { CallName, SettleCall } from '#grpc/limiter-messages';
+import { type MeterEvents, monthStepOf } from '#limiter/meter/events';
+import {
+  cyclesByDay,
+  DailyCycles,
+  DurableWatermark,
+  dayAt,
+  dayOfMonth,
+  type KeyCount,
+  KeyCounts,
+  timeOfDay,
+} from '#limiter/meter/usage';
+import {
+  CLOSING_RESERVATIONS_MAX,
+  RESERVATION_AGE_MS,
+  RESERVATIONS_MAX,
+} from '#limiter/quota-bounds';
+import type { Instant } from '#stdlib/clock';
+import { NumberMap } from '#stdlib/hash-map';
+import {
+  type FinishedMonth,
+  type MeterRecord,
+  MONTHS_KEPT,
+  type StoredReservation,
+} from '#storage/ports/meters';
+
+const NO_MONTHS: readonly FinishedMonth[] = [];
+const NO_KEYS: FinishedMonth['keys'] = [];
+
+/** The part of a record about the month, without its reservations. */
+type MonthRecord = Omit<MeterRecord, 'windowEndsAtMs' | 'windowWatermark' | 'reservations'>;
+
+/**
+ * The cycles of one account's UTC month: used, or reserved until their calls are settled. A
+ * reservation belongs to the month in which it was granted (decision 25).
+ */
+export class Month {
+  /** Durable upper bound of cycles in the present month. */
+  readonly watermark = new DurableWatermark();
+  #endsAtMs = 0;
+  readonly #cycles = new DailyCycles();
+  /** Used cycles of each key. */
+  readonly #keys = new KeyCounts();
+  #reserved = 0;
+  #expired = 0;
+  #lost = 0;
+  /** The current UTC day, in days since 1970. The day never goes back when the clock does. */
+  #day = 0;
+  /** Index of `#day` in the month. */
+  #today = 0;
+  /** Finished months that may not be stored separately yet. */
+  #finished = NO_MONTHS;
+  readonly #reservations = new Reservations();
+  readonly events: MeterEvents;
+
+  constructor(events: MeterEvents) {
+    this.events = events;
+  }
+
+  /** Unix milliseconds at which the month ends; also the identifier of the month. */
+  get endsAtMs(): number {
+    return this.#endsAtMs;
+  }
+
+  get used(): number {
+    return this.#cycles.used;
+  }
+
+  get reserved(): number {
+    return this.#reserved;
+  }
+
+  /** Used cycles from reservations that expired without a settlement. */
+  get expired(): number {
+    return this.#expired;
+  }
+
+  /** Used cycles that may have been lost in crashes. */
+  get lost(): number {
+    return this.#lost;
+  }
+
+  /** Estimated bytes of the counts of keys. */
+  get keyBytes(): number {
+    return this.#keys.bytes;
+  }
+
+  /** Finished months that may not be stored separately yet, oldest first. */
+  get finished(): readonly FinishedMonth[] {
+    return this.#finished;
+  }
+
+  /** How many reservations are open. */
+  get openReservations(): number {
+    return this.#reservations.size;
+  }
+
+  /**
+   * Continues the month of a record. The cycles that its watermark allowed count as used, except
+   * for the listed reservations.
+   */
+  restore(record: MeterRecord, now: Instant): void {
+    this.#endsAtMs = record.monthEndsAtMs;
+    this.#finished = record.finished ?? NO_MONTHS;
+    this.#beginDay(now);
+    // Used cycles of the record belong to the record's day or before; lost cycles belong to today.
+    this.#cycles.restore(record.days, record.cyclesUsed, this.#today);
+    this.#keys.restore(record.keys, this.#today);
+    for (const stored of record.reservations) {
+      const leftMs = Math.max(0, Math.min(RESERVATION_AGE_MS, stored.expiresAtMs - now.wallMs));
+      const isPresent = stored.monthEndsAtMs === record.monthEndsAtMs;
+      const key = isPresent && stored.key !== undefined ? this.#keys.of(stored.key) : undefined;
+      this.#reservations.restore(stored, key, Math.ceil(now.monotonicMs + leftMs));
+      if (isPresent) this.#reserved += stored.cycles;
+    }
+    const lost = record.monthWatermark - this.#reserved - record.cyclesUsed;
+    this.#cycles.add(lost, this.#today);
+    this.#expired = record.cyclesExpired;
+    this.#lost = record.cyclesLost + lost;
+    this.watermark.set(record.monthWatermark, 0);
+    if (lost > 0 && record.monthEndsAtMs > now.wallMs) this.events.lost('crash', lost);
+  }
+
+  /**
+   * Starts the present month if the clock is trusted, and charges expired reservations as used. The
+   * month never goes back: a wall clock that steps back over its end must not grant the same quota
+   * twice. Returns whether a reservation expired.
+   */
+  bringUpTo(now: Instant): boolean {
+    if (now.wallMs >= this.endsAtMs && this.#mayTurn(now)) {
+      this.#finish();
+      this.begin(now);
+    }
+    if (dayAt(now.wallMs) > this.#day) this.#turnDay(now);
+    const expired = this.#reservations.takeExpired(now.monotonicMs);
+    for (const old of expired) {
+      const unused = old.cycles - old.used;
+      if (old.monthEndsAtMs === this.endsAtMs) this.#expired += unused;
+      this.#charge(old, old.cycles);
+      this.events.lost('expired', unused);
+    }
+    return expired.length > 0;
+  }
+
+  /** Begins the present month with no usage, whatever the month was before. */
+  begin(now: Instant): void {
+    this.#endsAtMs = monthEndOf(now.wallMs);
+    this.#beginDay(now);
+    this.#cycles.restore(undefined, 0, this.#today);
+    this.#keys.restore(undefined, this.#today);
+    this.#reserved = 0;
+    this.#expired = 0;
+    this.#lost = 0;
+    this.watermark.set(0, 0);
+  }
+
+  /** The record of the month with this watermark. */
+  recorded(monthWatermark: number): MonthRecord {
+    const { days } = this.#cycles;
+    const keys = this.#keys.stored;
+    return {
+      monthEndsAtMs: this.#endsAtMs,
+      monthWatermark,
+      cyclesUsed: this.used,
+      cyclesExpired: this.#expired,
+      cyclesLost: this.#lost,
+      ...(days !== undefined && { days }),
+      ...(keys !== undefined && { keys }),
+      ...(this.#finished.length > 0 && { finished: this.#finished }),
+    };
+  }
+
+  /** Present usage of the month. */
+  get present(): FinishedMonth {
+    const { used: cyclesUsed, days = [this.#today] } = this.#cycles;
+    return { endsAtMs: this.#endsAtMs, cyclesUsed, days, keys: this.#keys.stored ?? NO_KEYS };
+  }
+
+  /** Drops finished months that the store now has. */
+  forgetFinished(stored: readonly FinishedMonth[] = NO_MONTHS): void {
+    if (stored.length === 0) return;
+    const left = this.#finished.filter((month) => !stored.includes(month));
+    this.#finished = left.length === 0 ? NO_MONTHS : left;
+  }
+
+  /** Throws `service_unavailable` until a trusted clock has set the first month. */
+  assertBegun(): void {
+    if (this.#endsAtMs === 0) throw wrongClock();
+  }
+
+  /** Throws `service_unavailable` while the clock is not trusted to begin a month. */
+  assertTrusted(): void {
+    if (this.events.mayTurn?.('first') === false) throw wrongClock();
+  }
+
+  #mayTurn({ wallMs }: Instant): boolean {
+    return this.events.mayTurn?.(monthStepOf(this.endsAtMs, wallMs)) ?? true;
+  }
+
+  /** Throws `service_unavailable` if the call needs a reservation and the bound is reached. */
+  assertRoomFor(call: CallName): void {
+    this.#reservations.assertRoomFor(call);
+  }
+
+  /**
+   * Number of cycles that a call needs beyond its open reservation. Calls with the same name share
+   * one reservation, because at most one of them commits.
+   */
+  missingFor(call: CallName, cycles: number): number {
+    const open = this.#reservations.find(call);
+    const held = open?.monthEndsAtMs === this.endsAtMs ? open.cycles : 0;
+    return Math.max(0, cycles - held);
+  }
+
+  /**
+   * Admits a call and reserves the `missing` cycles. `keyDigest` is empty if no key is charged.
+   * Returns the number of the call's reservation; undefined if there is none or it has no number.
+   */
+  reserve(
+    call: CallName,
+    cycles: number,
+    missing: number,
+    keyDigest: string,
+    now: Instant,
+  ): number | undefined {
+    const key = missing > 0 && keyDigest !== '' ? this.#keys.of(keyDigest) : undefined;
+    if (missing > 0) {
+      this.#reserved += missing;
+      this.watermark.noteUse(missing, now.monotonicMs);
+    }
+    const open = this.#reservations.find(call);
+    if (open === undefined) {
+      if (missing === 0) return undefined;
+      return this.#reservations.open(call, cycles, this.endsAtMs, key, now.monotonicMs);
+    }
+    open.callsOpen += 1;
+    if (missing > 0) {
+      if (open.monthEndsAtMs !== this.endsAtMs) open.used = 0;
+      open.cycles = cycles;
+      open.monthEndsAtMs = this.endsAtMs;
+      open.key = key;
+    }
+    return open.number;
+  }
+
+  /**
+   * Commits the cycles that a call used of its reservation. The rest is refunded when every call
+   * that shares the reservation has reported. Otherwise a refusal or replay would refund cycles
+   * that another call is using. Returns false, and changes nothing, if the call has no reservation,
+   * or has another than the settlement names: that settlement is a late copy.
+   */
+  settle(call: SettleCall): boolean {
+    const { cyclesUsed, reservation } = call;
+    const open = this.#reservations.find(call);
+    if (open === undefined) return false;
+    const isNumbered = reservation !== undefined && open.number !== undefined;
+    if (isNumbered && reservation !== open.number) return false;
+    open.callsOpen -= 1;
+    open.used = Math.max(open.used, Math.min(cyclesUsed, open.cycles));
+    if (open.callsOpen > 0 && open.used < open.cycles) return true;
+    this.#reservations.close(call.callId);
+    this.#charge(open, open.used);
+    return true;
+  }
+
+  /** The newest open reservations for a closing record, at most `CLOSING_RESERVATIONS_MAX`. */
+  stored(now: Instant): StoredReservation[] {
+    return this.#reservations.stored(now, CLOSING_RESERVATIONS_MAX);
+  }
+
+  /** Frees memory that is only needed while calls are open. */
+  shrink(): void {
+    this.#reservations.shrink();
+  }
+
+  #turnDay(now: Instant): void {
+    this.#beginDay(now);
+    this.#cycles.turnDay(this.#today);
+    this.#keys.turnDay(this.#today);
+  }
+
+  #beginDay({ wallMs }: Instant): void {
+    this.#day = dayAt(wallMs);
+    this.#today = dayOfMonth(this.#endsAtMs, timeOfDay(this.#day));
+  }
+
+  /** Keeps the usage of the month that has ended. */
+  #finish(): void {
+    if (this.used === 0) return;
+    // A wrong clock may have ended this month before: replace that entry.
+    const others = this.#finished.filter(({ endsAtMs }) => endsAtMs !== this.#endsAtMs);
+    this.#finished = [...others, this.present].slice(-MONTHS_KEPT);
+  }
+
+  /**
+   * Turns reserved into used cycles. Reservations of a past month do not change the present month.
+   */
+  #charge(reservation: Reservation, used: number): void {
+    if (reservation.monthEndsAtMs !== this.endsAtMs) return;
+    this.#reserved -= reservation.cycles;
+    this.#cycles.add(used, this.#today);
+    reservation.key?.add(used, this.#today);
+  }
+}
+
+function wrongClock(): Fault {
+  return faultFor('limiter_unavailable', 'the clock of this limiter is wrong', { retryAfterS: 1 });
+}
+
+/** Cycles held for a call until the call reports how many it used. */
+type Reservation = {
+  /** Distinguishes the reservations that one call opens in turn; undefined after a handoff. */
+  readonly number: number | undefined;
+  readonly callId: number;
+  readonly callTag: number;
+  cycles: number;
+  /** The most cycles that any call of this reservation reported. */
+  used: number;
+  /** Admitted calls with this name that are not settled. */
+  callsOpen: number;
+  /** Unix milliseconds at which the month of the grant ends. */
+  monthEndsAtMs: number;
+  /** Count of the key that is charged besides the month; undefined if no key is. */
+  key: KeyCount | undefined;
+  readonly expiresAtMs: number;
+};
+
+const NONE: readonly Reservation[] = [];
+
+/** Granularity of expiry, in milliseconds: limits scans to ten a second. */
+const EXPIRY_GRAIN_MS = 100;
+
+/**
+ * The open reservations of one account by call id. There is no timer: the meter removes expired
+ * reservations at its next call.
+ */
+class Reservations {
+  #open: NumberMap<Reservation> | undefined;
+  /** Monotonic milliseconds before which no reservation expires. */
+  #nextExpiryMs = 0;
+  /** Numbers grow with the time, so that they differ from those of this account's earlier meters. */
+  #lastNumber = 0;
+
+  /** Number of open reservations. */
+  get size(): number {
+    return this.#open?.size ?? 0;
+  }
+
+  /** The open reservation of a call; undefined if there is none with its id and tag. */
+  find({ callId, callTag }: CallName): Reservation | undefined {
+    const open = this.#open?.get(callId);
+    return open?.callTag === callTag ? open : undefined;
+  }
+
+  /**
+   * Throws `service_unavailable` if the call needs a reservation and the bound is reached. Also
+   * throws if another call has the same id: a shared reservation is charged once (decision 146).
+   */
+  assertRoomFor({ callId, callTag }: CallName): void {
+    const open = this.#open?.get(callId);
+    if (open === undefined && this.size < RESERVATIONS_MAX) return;
+    if (open?.callTag === callTag) return;
+    const text = 'too many calls of this account are open';
+    throw faultFor('overloaded', text, { retryAfterS: 1 });
+  }
+
+  /** Opens a reservation for one call. Returns its number. */
+  open(
+    { callId, callTag }: CallName,
+    cycles: number,
+    monthEndsAtMs: number,
+    key: KeyCount | undefined,
+    monotonicMs: number,
+  ): number {
+    assert(this.#open?.get(callId) === undefined, 'a call has one reservation');
+    const expiresAtMs = wholeGrains(monotonicMs + RESERVATION_AGE_MS);
+    const number = Math.max(this.#lastNumber + 1, Math.floor(monotonicMs));
+    this.#lastNumber = number;
+    const counts = { cycles, used: 0, callsOpen: 1 };
+    this.#add({ number, callId, callTag, ...counts, monthEndsAtMs, key, expiresAtMs });
+    return number;
+  }
+
+  /** Restores a reservation of another node, until `expiresAtMs` (monotonic). */
+  restore(stored: StoredReservation, key: KeyCount | undefined, expiresAtMs: number): void {
+    const { callId, callTag, cycles, used, callsOpen, monthEndsAtMs } = stored;
+    const counts = { cycles, used, callsOpen };
+    this.#add({ number: undefined, callId, callTag, ...counts, monthEndsAtMs, key, expiresAtMs });
+  }
+
+  /** The newest `count` reservations for the account's next owner, oldest first. */
+  stored(now: Instant, count: number): StoredReservation[] {
+    const oldestFirst = this.#all().sort((a, b) => a.expiresAtMs - b.expiresAtMs);
+    return oldestFirst.slice(-count).map((reservation) => {
+      const { callId, callTag, cycles, used, callsOpen, monthEndsAtMs, key } = reservation;
+      const leftMs = reservation.expiresAtMs - now.monotonicMs;
+      const expiresAtMs = Math.max(0, Math.round(now.wallMs + leftMs));
+      const stored = { callId, callTag, cycles, used, callsOpen, monthEndsAtMs, expiresAtMs };
+      return key === undefined ? stored : { ...stored, key: key.prefix };
+    });
+  }
+
+  /** Removes a reservation. */
+  close(callId: number): void {
+    this.#open?.delete(callId);
+  }
+
+  /** Removes and returns the reservations that were not settled in time, in any order. */
+  takeExpired(monotonicMs: number): readonly Reservation[] {
+    if (monotonicMs < this.#nextExpiryMs || this.#open === undefined) return NONE;
+    const expired: Reservation[] = [];
+    this.#nextExpiryMs = wholeGrains(monotonicMs + RESERVATION_AGE_MS);
+    for (const reservation of this.#all()) {
+      const { callId, expiresAtMs } = reservation;
+      if (expiresAtMs > monotonicMs) {
+        this.#nextExpiryMs = Math.min(this.#nextExpiryMs, expiresAtMs);
+      } else {
+        expired.push(reservation);
+        this.close(callId);
+      }
+    }
+    this.shrink();
+    return expired;
+  }
+
+  /** Frees the map when no reservation is open. */
+  shrink(): void {
+    if (this.size === 0) this.#open = undefined;
+  }
+
+  #all(): Reservation[] {
+    return this.#open?.values() ?? [];
+  }
+
+  #add(reservation: Reservation): void {
+    const { callId, expiresAtMs } = reservation;
+    this.#nextExpiryMs =
+      this.#open === undefined ? expiresAtMs : Math.min(this.#nextExpiryMs, expiresAtMs);
+    this.#open ??= new NumberMap();
+    this.#open.set(callId, reservation);
+  }
+}
+
+function wholeGrains(timeMs: number): number {
+  return Math.ceil(timeMs / EXPIRY_GRAIN_MS) * EXPIRY_GRAIN_MS;
+}
+
+/** Usage of a meter's month, without the account's limits and window. */
+export function usageOfMonth(
+  month: Month,
+): Omit<MeterUsage, 'limits' | 'requestsInWindow' | 'windowResetAtS' | 'windowWatermark'> {
+  const { cyclesByDay: byDay, keys } = usageOf(month.present);
+  return {
+    cyclesUsed: month.used,
+    cyclesReserved: month.reserved,
+    monthResetAtS: month.endsAtMs / 1_000,
+    monthWatermark: month.watermark.value,
+    cyclesExpired: month.expired,
+    cyclesLost: month.lost,
+    cyclesByDay: byDay,
+    keys,
+    finishedMonths: month.finished.map(usageOf),
+  };
+}
+
+/**
+ * The months of an account, newest first: the present month and finished months. For a finished
+ * month, the meter's copy takes precedence over the stored copy.
+ */
+export function monthsOf(usage: MeterUsage, stored: readonly FinishedMonth[]): MonthUsage[] {
+  const { cyclesByDay: byDay, keys, finishedMonths } = usage;
+  const present = { endsAtMs: usage.monthResetAtS * 1_000, cyclesByDay: byDay, keys };
+  const past = new Map(stored.map((month) => [month.endsAtMs, usageOf(month)]));
+  for (const month of finishedMonths) past.set(month.endsAtMs, month);
+  const over = [...past.values()]
+    .filter(({ endsAtMs }) => endsAtMs < present.endsAtMs)
+    .sort((a, b) => b.endsAtMs - a.endsAtMs);
+  return [present, ...over.slice(0, MONTHS_KEPT)];
+}
+
+/** A month with the cycles of each day; an empty list if no cycles were used. */
+function usageOf({ endsAtMs, cyclesUsed, days, keys }: FinishedMonth): MonthUsage {
+  return {
+    endsAtMs,
+    cyclesByDay: cyclesUsed === 0 ? [] : cyclesByDay(days, cyclesUsed),
+    keys: keys
+      .filter(({ cycles }) => cycles > 0)
+      .map((key) => ({ prefix: key.prefix, cyclesByDay: cyclesByDay(key.days, key.cycles) })),
+  };
+}

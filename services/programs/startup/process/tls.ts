@@ -1,0 +1,181 @@
+import { createPrivateKey, type KeyObject, type X509Certificate } from 'node:crypto';
+import { join } from 'node:path';
+import { createSecureContext } from 'node:tls';
+import { type Config, ConfigError } from '#config';
+import { roleName, rolesOf, type WireRole, type WireTls } from '#grpc/tls';
+import type { CredentialFiles } from '#startup/process/secrets';
+import { type ClientTls, certificatesIn, isChainOf } from '#stdlib/certificates';
+import type { Clock } from '#stdlib/clock';
+import { derivedFrom, type FileContents, MISSING, type Reloadable } from '#stdlib/files';
+
+const FILES = ['ca.crt', 'tls.crt', 'tls.key'] as const;
+
+/** Purpose of each TLS folder, as a label in metrics, by variable. */
+const FOLDERS = {
+  SERVICE_TLS_FOLDER: 'wire',
+  SERVICE_CASSANDRA_TLS_FOLDER: 'cassandra',
+  SERVICE_NATS_TLS_FOLDER: 'nats',
+} as const;
+type FolderVariable = keyof typeof FOLDERS;
+
+/** Parsed files of a TLS folder: for use in TLS, and for inspection. */
+type Parsed<Tls> = {
+  readonly tls: Tls;
+  readonly authorities: readonly X509Certificate[];
+  /** Own certificate and its issuers. Empty without an own certificate. */
+  readonly chain: readonly X509Certificate[];
+};
+
+/** Dependencies of reading a TLS folder. */
+type Reading = { readonly credentials: CredentialFiles; readonly clock: Clock };
+
+/**
+ * TLS settings for calls between the processes of a cluster. Undefined without a configured folder.
+ * Throws `ConfigError` for unusable files. `role` is undefined for a process without a wire role,
+ * whose certificate is not checked for a role.
+ */
+export function wireTlsOf(
+  config: Config,
+  { credentials, clock }: Reading,
+  role: WireRole | undefined,
+): Reloadable<WireTls> | undefined {
+  return watched(config, 'SERVICE_TLS_FOLDER', credentials, (folder) => {
+    const authorities = folder.certificates('ca.crt');
+    const { chain, key } = folder.own(clock);
+    const [leaf] = chain.parsed;
+    if (role !== undefined && leaf !== undefined && !rolesOf(leaf).includes(role)) {
+      throw folder.unusable('tls.crt', `is not for the DNS name ${roleName(role)}`);
+    }
+    // Processes trust only the authorities in ca.crt, so this certificate must be signed by one.
+    if (!isChainOf(chain.parsed, authorities.parsed)) {
+      throw folder.unusable('tls.crt', 'is not signed by an authority in ca.crt');
+    }
+    const tls = { authority: authorities.pem, certificate: chain.pem, key: key.pem };
+    return { tls, authorities: authorities.parsed, chain: chain.parsed };
+  });
+}
+
+/**
+ * TLS settings for Cassandra or NATS. ca.crt is required; tls.crt and tls.key are read if one of
+ * them exists.
+ */
+export function clientTlsOf(
+  config: Config,
+  variable: Exclude<FolderVariable, 'SERVICE_TLS_FOLDER'>,
+  { credentials, clock }: Reading,
+): Reloadable<ClientTls> | undefined {
+  let hasShown = false;
+  return watched(config, variable, credentials, (folder): Parsed<ClientTls> => {
+    const authorities = folder.certificates('ca.crt');
+    const authority = authorities.pem.toString();
+    // A certificate that was used once must not be missing later.
+    if (!hasShown && !folder.has('tls.crt') && !folder.has('tls.key')) {
+      return { tls: { authority, own: undefined }, authorities: authorities.parsed, chain: [] };
+    }
+    const { chain, key } = folder.own(clock);
+    const own = { certificate: chain.pem.toString(), key: key.pem.toString() };
+    hasShown = true;
+    return { tls: { authority, own }, authorities: authorities.parsed, chain: chain.parsed };
+  });
+}
+
+/** Current and future results of `parse` for the folder that a variable names. */
+function watched<Tls>(
+  config: Config,
+  variable: FolderVariable,
+  credentials: CredentialFiles,
+  parse: (folder: TlsFolder) => Parsed<Tls>,
+): Reloadable<Tls> | undefined {
+  const folder = config[variable];
+  if (folder === undefined) return undefined;
+  const use = FOLDERS[variable];
+  const paths = FILES.map((file) => join(folder, file));
+  const parsed = credentials.watch(use, paths, (contents) =>
+    parse(new TlsFolder(variable, folder, contents)),
+  );
+  const show = ({ authorities, chain }: Parsed<Tls>): void => {
+    credentials.showEnd(use, chain);
+    credentials.showEnd(`${use}_authority`, authorities);
+  };
+  show(parsed.current);
+  parsed.onChange(show);
+  return derivedFrom(parsed, ({ tls }) => tls);
+}
+
+const PEM_START = '-----BEGIN ';
+
+/** File of a folder, as bytes and parsed. */
+type Read<Value> = { readonly pem: Buffer; readonly parsed: Value };
+
+/**
+ * Snapshot of the files of one folder: ca.crt, tls.crt and tls.key, as cert-manager writes them. At
+ * start and on reload, refuses files that could never work: a missing file, no PEM, a key of
+ * another certificate, or a certificate outside its validity.
+ */
+class TlsFolder {
+  readonly #variable: string;
+  readonly #folder: string;
+  readonly #contents: FileContents;
+
+  constructor(variable: string, folder: string, contents: FileContents) {
+    this.#variable = variable;
+    this.#folder = folder;
+    this.#contents = contents;
+  }
+
+  /** Error about an unusable file, for an operator. */
+  unusable(file: string, why: string): ConfigError {
+    return new ConfigError(`${this.#variable}: ${join(this.#folder, file)} ${why}`);
+  }
+
+  /** Whether the file exists, even if it cannot be read. Reading it then reports why. */
+  has(file: string): boolean {
+    return this.#contents.get(join(this.#folder, file)) !== MISSING;
+  }
+
+  /** Certificates of a file, at least one. */
+  certificates(file: string): Read<readonly X509Certificate[]> {
+    return this.#read(file, (pem) => {
+      const found = certificatesIn(pem);
+      if (found.length === 0) throw new Error('no certificate');
+      return found;
+    });
+  }
+
+  /** Own certificate chain, checked to be valid now, and its key. */
+  own(clock: Clock): { chain: Read<readonly X509Certificate[]>; key: Read<KeyObject> } {
+    const chain = this.certificates('tls.crt');
+    const key = this.#read('tls.key', createPrivateKey);
+    const [shown] = chain.parsed;
+    if (shown === undefined || !shown.checkPrivateKey(key.parsed)) {
+      throw this.unusable('tls.key', 'is not the key of tls.crt');
+    }
+    const { validFrom, validTo } = shown;
+    const nowMs = clock.wallMs();
+    if (nowMs < Date.parse(validFrom)) {
+      throw this.unusable('tls.crt', `is valid from ${validFrom} on`);
+    }
+    if (nowMs >= Date.parse(validTo)) throw this.unusable('tls.crt', `has expired on ${validTo}`);
+    try {
+      // A certificate that parses may still be too weak for OpenSSL, and a server with it refuses
+      // all clients.
+      createSecureContext({ cert: chain.pem, key: key.pem });
+    } catch (error) {
+      const [why] = (error as Error).message.split('\n');
+      throw this.unusable('tls.crt', `is refused by OpenSSL: ${why}`);
+    }
+    return { chain, key };
+  }
+
+  #read<Value>(file: string, parse: (pem: Buffer) => Value): Read<Value> {
+    const pem = this.#contents.get(join(this.#folder, file)) ?? 'is not read';
+    if (typeof pem === 'string') throw this.unusable(file, pem);
+    try {
+      // The parsers also accept other formats, which the rest of the process does not.
+      if (!pem.includes(PEM_START)) throw new Error('no PEM');
+      return { pem, parsed: parse(pem) };
+    } catch {
+      throw this.unusable(file, 'is not a PEM file of its kind');
+    }
+  }
+}

@@ -1,0 +1,260 @@
+/*
+ * Stores in one SQLite file. Adapters are imported dynamically, like all adapters (architecture 2).
+ */
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { type Config, ConfigError } from '#config';
+import { Fault } from '#errors/fault';
+import type { Foundation } from '#startup/process/dependencies';
+import { bucketsIn } from '#startup/stores/actor-buckets';
+import type { SharedStores } from '#startup/stores/memory';
+import { every } from '#stdlib/clock';
+import type { DataFile } from '#storage/ports/data-file';
+import type { DiskRoom } from '#storage/sqlite/disk-room';
+import type { ObserveRequest, SqliteFile } from '#storage/sqlite/file';
+import { realFile } from '#storage/sqlite/paths';
+import { LogRateLimit } from '#telemetry/log-limits';
+
+/** Default path of the data file, relative to the user's home folder. */
+const STATE_FILE = join('.local', 'state', 'identity-engine', 'identity-engine.db');
+
+/** Length of the secret generated for a new file, in characters: 190 bits. */
+const SECRET_LENGTH = 32;
+
+/** Path of the configured file. */
+export function sqliteFileOf({ SERVICE_SQLITE_FILE: file }: Config): string {
+  return realFile(file ?? join(homedir(), STATE_FILE));
+}
+
+/** Period of checking that a served file is still at its path, in milliseconds. */
+const PLACE_PERIOD_MS = 1_000;
+
+/** Next step for an operator whose file is not at its path. */
+const PLACE_STEP =
+  'put the file back with its -wal, or stop the process and restore a backup (docs/runbook.md#the-file-is-not-at-its-place)';
+
+/**
+ * Maximum wait of a start for the integrity check, in milliseconds. Enough for about ten gigabytes.
+ */
+const CHECK_MS_MAX = 30_000;
+
+/** Period of deleting expired rows from a served file, in milliseconds. */
+const EXPIRY_PERIOD_MS = 60 * 60 * 1_000;
+
+/**
+ * Opens the stores in the configured file, for the process that serves the file or for a tool
+ * beside that process. Rejects with `ConfigError` if the file cannot be used.
+ */
+export async function sqliteStores(
+  config: Config,
+  foundation: Foundation,
+): Promise<SharedStores & AsyncDisposable> {
+  await using opening = new AsyncDisposableStack();
+  const isServed = foundation.service === 'standalone';
+  const { file, room } = isServed
+    ? await servedFile(opening, config, foundation)
+    : { file: opening.use(await openFile(config, foundation, 'tool')), room: undefined };
+  const checking = isServed ? checked(file, foundation) : Promise.resolve();
+  const [sound, found] = await foundation.waits.during(
+    () => 'the check of the file',
+    Promise.allSettled([
+      usable(() => checking),
+      usable(() => storesIn(file, config, foundation, isServed)),
+    ]),
+  );
+  // The integrity check describes a damaged file better than the stores that fail to read it.
+  if (sound.status === 'rejected') throw sound.reason;
+  if (found.status === 'rejected') throw found.reason;
+  const stores = found.value;
+  const opened = opening.move();
+  return {
+    ...stores,
+    refusal: () => room?.refusal(),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/**
+ * Opens the stores in the configured file for a tool that holds the file, so that no process serves
+ * it meanwhile. Creates the file if it is missing. `secret` is stored in a file that has none yet.
+ * Rejects with `ConfigError` if the file cannot be used.
+ */
+export async function heldFileStores(
+  config: Config,
+  foundation: Foundation,
+  secret?: string,
+): Promise<SharedStores & AsyncDisposable> {
+  await using opening = new AsyncDisposableStack();
+  const file = opening.use(await openFile(config, foundation, 'served'));
+  const stores = await storesIn(file, config, foundation, true, secret);
+  const opened = opening.move();
+  return { ...stores, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+/** Opens the file for serving, watches its place and disk space, and deletes expired rows. */
+async function servedFile(
+  opening: AsyncDisposableStack,
+  config: Config,
+  foundation: Foundation,
+): Promise<{ file: SqliteFile; room: DiskRoom }> {
+  const { DiskRoom } = await import('#storage/sqlite/disk-room');
+  const { deleteExpired } = await import('#storage/sqlite/schema');
+  const { requestObserver } = await import('#storage/sqlite/file');
+  const { clock, logger, metrics } = foundation;
+  const path = sqliteFileOf(config);
+  const file = opening.use(
+    await openFile(
+      config,
+      foundation,
+      'served',
+      requestObserver(metrics, { onFull: () => room.release(), onFailure: failureLog(foundation) }),
+    ),
+  );
+  opening.use(watchPlace(file, foundation));
+  const room = opening.use(
+    new DiskRoom(path, clock, (notice) => logger.warn({ file: path }, notice)),
+  );
+  const expire = () =>
+    void deleteExpired(file, clock.wallMs()).catch((error: unknown) =>
+      logger.warn({ err: error, file: path }, 'expired rows could not be deleted'),
+    );
+  expire();
+  opening.use(every(clock, EXPIRY_PERIOD_MS, expire));
+  return { file, room };
+}
+
+/**
+ * Returns a function that logs failures of SQLite, at most one line in 30 s per result code. Logs
+ * nothing during the start, which fails with its own line about the file.
+ */
+function failureLog({ logger, clock, waits }: Foundation): (name: string, line: string) => void {
+  const limits = new Map<string, LogRateLimit>();
+  return (name, line) => {
+    if (waits.lines.length > 0) return;
+    const limit = limits.get(name) ?? new LogRateLimit(clock);
+    limits.set(name, limit);
+    limit.run((suppressed) => logger.error({ result: name, suppressed }, line));
+  };
+}
+
+/** Checks every second that the file is at its path. The process is not ready while it is not. */
+function watchPlace({ place }: SqliteFile, { clock, logger, waits }: Foundation): Disposable {
+  let difference: string | undefined;
+  waits.neverReadyWith(() => difference);
+  return every(clock, PLACE_PERIOD_MS, () => {
+    const before = difference;
+    difference = place?.difference();
+    if (difference === before) return;
+    if (difference === undefined) logger.warn('the file is at its path again: calls are answered');
+    else logger.error({ why: difference }, `all changes are refused; ${PLACE_STEP}`);
+  });
+}
+
+/**
+ * Integrity check of all pages. Fulfils when the check has passed, or after 30 s at the latest.
+ * After 30 s the check continues while the process serves, and damage makes the process not ready.
+ */
+async function checked(file: SqliteFile, { clock, logger, waits }: Foundation): Promise<void> {
+  const checking = file.check();
+  let isLate = false;
+  let damage: string | undefined;
+  waits.neverReadyWith(() => damage);
+  checking.catch((error: Error) => {
+    damage = error.message;
+    if (isLate) logger.error(damage);
+  });
+  const late = Promise.withResolvers<void>();
+  using _ = clock.after(CHECK_MS_MAX, () => {
+    isLate = true;
+    logger.info('the file check continues while the process serves');
+    late.resolve();
+  });
+  await Promise.race([checking, late.promise]);
+}
+
+async function storesIn(
+  file: SqliteFile,
+  config: Config,
+  { clock, randomness }: Foundation,
+  isHeld: boolean,
+  secret?: string,
+): Promise<SharedStores> {
+  const { fixFact } = await import('#storage/sqlite/schema');
+  const { sqliteAccountStore } = await import('#storage/sqlite/accounts');
+  const { sqliteAuditStore } = await import('#storage/sqlite/audit');
+  const { sqliteBillingStore } = await import('#storage/sqlite/audit');
+  const { sqliteInstanceStore } = await import('#storage/sqlite/instances');
+  const { sqliteJournalStore } = await import('#storage/sqlite/journals');
+  const { sqliteKeyUseStore } = await import('#storage/sqlite/accounts');
+  const { sqliteListingStore } = await import('#storage/sqlite/listings');
+  const { sqliteMemberStore } = await import('#storage/sqlite/people');
+  const { sqliteMeterStore } = await import('#storage/sqlite/meters');
+  const { sqliteSessionStore } = await import('#storage/sqlite/people');
+  const { sqliteShardStore } = await import('#storage/sqlite/shards');
+  const { sqliteUserStore } = await import('#storage/sqlite/people');
+  const { sqliteDirtyFlag } = await import('#storage/sqlite/schema');
+  const shards = sqliteShardStore(file);
+  return {
+    kind: 'shared',
+    accounts: sqliteAccountStore(file, clock),
+    audit: sqliteAuditStore(file),
+    instances: sqliteInstanceStore(file, await bucketsIn(shards, 'engine', config)),
+    listings: sqliteListingStore(file, clock),
+    meters: sqliteMeterStore(file, await bucketsIn(shards, 'limiter', config)),
+    keyUses: sqliteKeyUseStore(file),
+    billing: sqliteBillingStore(file),
+    users: sqliteUserStore(file),
+    members: sqliteMemberStore(file),
+    sessions: sqliteSessionStore(file, clock),
+    journals: sqliteJournalStore(file, clock, isHeld),
+    shards,
+    dirtyFlag: sqliteDirtyFlag(file),
+    // The only clock of the file is this machine's.
+    serverClocks: { read: async () => [clock.wallMs()] },
+    ownSecret: await fixFact(file, 'secret', secret ?? randomness.base62(SECRET_LENGTH)),
+  };
+}
+
+async function openFile(
+  config: Config,
+  { clock }: Foundation,
+  use: 'served' | 'tool',
+  observe?: ObserveRequest,
+): Promise<SqliteFile> {
+  const { openFileOfTool, openServedFile } = await import('#storage/sqlite/open-file');
+  const options = { file: sqliteFileOf(config), clock, observe };
+  return await usable(() => (use === 'served' ? openServedFile(options) : openFileOfTool(options)));
+}
+
+/** Result of `open`. Rejects with `ConfigError` if the file cannot be used. */
+async function usable<Opened>(open: () => Opened | Promise<Opened>): Promise<Opened> {
+  const { UnusableFile } = await import('#storage/sqlite/failures');
+  try {
+    return await open();
+  } catch (error) {
+    const unusable = error instanceof Fault ? error.cause : error;
+    if (!(unusable instanceof UnusableFile)) throw error;
+    throw new ConfigError(`SERVICE_SQLITE_FILE: ${unusable.message}`);
+  }
+}
+
+/** Configured file as a whole, for backup, restore and vacuum. */
+export async function sqliteDataFileOf(
+  config: Config,
+  { clock }: Pick<Foundation, 'clock'>,
+): Promise<DataFile> {
+  const { sqliteDataFile } = await import('#storage/sqlite/backup');
+  return sqliteDataFile(sqliteFileOf(config), clock);
+}
+
+/**
+ * Locks the configured file, so that no other process serves it, until disposed. Rejects with
+ * `ConfigError` that names the serving process and the next step.
+ */
+export async function holdSqliteFile(
+  config: Config,
+  { clock }: Pick<Foundation, 'clock'>,
+): Promise<Disposable> {
+  const { holdFile } = await import('#storage/sqlite/file-lock');
+  return await usable(() => holdFile(sqliteFileOf(config), clock));
+}

@@ -1,0 +1,33 @@
+import type { Findings } from '#test/chaos/checks/findings';
+import { percent } from '#test/chaos/checks/quota';
+import type { Fault } from '#test/chaos/faults/fault';
+import { checkStoreOutage, type StoreOutage } from '#test/chaos/faults/store-outage';
+import type { Call } from '#test/chaos/load/call-log';
+import { type Disturbance, errorShareOf, isError, timeOf } from '#test/chaos/timeline';
+
+/** Injected faults, and the calls of the load. */
+type SeenFaults = {
+  readonly log: { readonly calls: readonly Call[] };
+  readonly disturbances: readonly Disturbance[];
+  readonly storeOutages: readonly StoreOutage[];
+};
+
+/**
+ * Checks the limits of faults: the share of failed calls, and no acknowledged change during an
+ * outage.
+ */
+export function checkDemands(
+  faults: readonly Pick<Fault, 'name' | 'errorShareMax'>[],
+  seen: SeenFaults,
+  findings: Findings,
+): void {
+  const { log, disturbances, storeOutages } = seen;
+  for (const { name, errorShareMax = 1 } of faults) {
+    const { calls } = timeOf(name, disturbances, log.calls) ?? { calls: [] };
+    const share = errorShareOf(calls);
+    if (share <= errorShareMax) continue;
+    const failed = `${calls.filter(isError).length} of ${calls.length} calls failed`;
+    findings.add(`${name}: ${failed} (${percent(share)}); the limit is ${percent(errorShareMax)}`);
+  }
+  for (const outage of storeOutages) checkStoreOutage(log.calls, outage, findings);
+}

@@ -1,0 +1,43 @@
+import { decodeGroup } from '#actor-runtime/record-codec';
+import type { JournalRecord, JournalStore } from '#storage/ports/journal';
+import type { Findings } from '#test/chaos/checks/findings';
+
+/** Journal slots per read. */
+const SLOTS_AT_ONCE = 256;
+
+/**
+ * Checks that heads include every record left in the journals. Otherwise the cluster was still
+ * active or lost the record. `versions` are the heads' versions.
+ */
+export async function checkJournals(
+  journals: JournalStore,
+  versions: ReadonlyMap<string, number>,
+  findings: Findings,
+): Promise<void> {
+  const ahead = new Map<string, number>();
+  for (const { incarnation } of await journals.list()) {
+    for await (const { actor, actorId, version } of recordsOf(journals, incarnation, findings)) {
+      const stored = actor === 'instance' ? versions.get(actorId) : undefined;
+      if (stored === undefined || version <= stored) continue;
+      ahead.set(actorId, Math.max(version, ahead.get(actorId) ?? 0));
+    }
+  }
+  for (const [id, version] of ahead) {
+    findings.add(`${id}: a journal holds version ${version}, its head ${versions.get(id)}`);
+  }
+}
+
+async function* recordsOf(
+  journals: JournalStore,
+  incarnation: string,
+  findings: Findings,
+): AsyncGenerator<JournalRecord> {
+  const head = await journals.readHead(incarnation, 'serial');
+  if (head === undefined) return;
+  for (let from = head.lowWaterMark; from < head.next; from += SLOTS_AT_ONCE) {
+    const to = Math.min(head.next, from + SLOTS_AT_ONCE);
+    const slots = await journals.readSlots(incarnation, from, to);
+    if (slots.length !== to - from) findings.add(`journal ${incarnation}: slots are missing`);
+    for (const { records } of slots) yield* decodeGroup(records);
+  }
+}

@@ -1,0 +1,235 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { NodeKind } from '#deploy/local/cluster-plan';
+import { BACK_MS, type Fault } from '#test/chaos/faults/fault';
+import type { Toxic } from '#test/chaos/faults/fault-proxy';
+import { fillStore, killStore } from '#test/chaos/faults/kill-store';
+import { withoutEveryLimiter, withoutLimiter } from '#test/chaos/faults/limiter-faults';
+import { MANIFEST_RESTART } from '#test/chaos/faults/manifest-restart';
+import { THREE_NODE_FAULTS } from '#test/chaos/faults/three-node-faults';
+import type { Scene } from '#test/chaos/scene';
+
+const PAUSED_NODE_MS = 20_000;
+const PAUSED_STORE_MS = 10_000;
+const NATS_DOWN_MS = 60_000;
+const PROXY_FAULT_MS = 10_000;
+
+/** Pauses a node for 20 s; resolves afterwards. */
+function paused(scene: Scene, node: string): Promise<void> {
+  const what = `SIGSTOP ${node}, SIGCONT after 20 s`;
+  return scene.disturb(what, () => scene.pause(node, PAUSED_NODE_MS));
+}
+
+/** All faults of a full run, in order. */
+export const FAULTS: readonly Fault[] = [
+  {
+    name: 'kill-engine',
+    title: 'kill -9 of an engine',
+    isCompared: true,
+    async run(scene) {
+      const [engine = ''] = scene.named('engine');
+      await scene.disturb(`kill -9 ${engine}`, () => scene.kill(engine));
+      await scene.served([engine]);
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'kill-edge',
+    title: 'kill -9 of an edge',
+    async run(scene) {
+      const [edge = ''] = scene.named('edge');
+      await scene.disturb(`kill -9 ${edge}`, () => scene.kill(edge));
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'pause-engine',
+    title: 'SIGSTOP of an engine for 20 s',
+    async run(scene) {
+      const engine = scene.named('engine')[1] ?? '';
+      const over = paused(scene, engine);
+      await scene.served([engine]);
+      await over;
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'kill-limiter',
+    title: 'kill -9 of a limiter',
+    isTimed: true,
+    async run(scene) {
+      const [limiter = ''] = scene.named('limiter');
+      await withoutLimiter(scene, limiter, async () => {
+        await scene.disturb(`kill -9 ${limiter}`, () => scene.kill(limiter));
+        await scene.served([limiter]);
+      });
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'kill-limiters',
+    title: 'kill -9 of every limiter',
+    isTimed: true,
+    async run(scene) {
+      await withoutEveryLimiter(scene);
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'pause-limiter',
+    title: 'SIGSTOP of a limiter for 20 s',
+    isTimed: true,
+    async run(scene) {
+      const limiter = scene.named('limiter')[1] ?? '';
+      let over: Promise<void> | undefined;
+      await withoutLimiter(scene, limiter, async () => {
+        over = paused(scene, limiter);
+        await scene.served([limiter]);
+      });
+      await over;
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'kill-nats',
+    title: 'kill -9 of NATS, back after 2 s',
+    async run(scene) {
+      await scene.disturb('kill -9 nats', () => scene.kill('nats'));
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'nats-down',
+    title: 'NATS stopped for 60 s',
+    async run(scene) {
+      await scene.disturb('nats stopped for 60 s', async () => {
+        await scene.cluster.stop('nats');
+        await sleep(NATS_DOWN_MS);
+        await scene.cluster.start('nats');
+      });
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'pause-store',
+    title: 'Cassandra paused for 10 s',
+    async run(scene) {
+      await scene.disturb('SIGSTOP cassandra for 10 s', () =>
+        scene.pause('cassandra', PAUSED_STORE_MS),
+      );
+      await scene.served();
+      await sleep(BACK_MS);
+    },
+  },
+  proxyFault('store-latency', 'Cassandra with 300 ms more latency', {
+    type: 'latency',
+    attributes: { latency: 300, jitter: 100 },
+  }),
+  proxyFault('store-bandwidth', 'Cassandra limited to 64 kB/s', {
+    type: 'bandwidth',
+    attributes: { rate: 64 },
+  }),
+  proxyFault('store-half-open', 'half-open connections to Cassandra', {
+    type: 'timeout',
+    attributes: { timeout: 0 },
+  }),
+  proxyFault('store-reset', 'connections to Cassandra reset', {
+    type: 'reset_peer',
+    attributes: { timeout: 0 },
+  }),
+  {
+    name: 'rolling-restart',
+    title: 'rolling restart of all processes',
+    isCompared: true,
+    async run(scene) {
+      for (const name of (['limiter', 'engine', 'edge'] as const).flatMap((kind) =>
+        scene.named(kind),
+      )) {
+        await scene.disturb(`SIGTERM ${name} and start`, async () => {
+          await scene.cluster.stop(name);
+          await scene.cluster.start(name);
+        });
+        await scene.served();
+      }
+      await sleep(BACK_MS);
+    },
+  },
+  MANIFEST_RESTART,
+  addAndDrain('engine', {
+    name: 'add-and-drain',
+    title: 'an engine added, another removed',
+  }),
+  addAndDrain('limiter', {
+    name: 'add-and-drain-limiter',
+    title: 'a limiter added, another removed',
+    isTimed: true,
+  }),
+  // Last: a restarted Cassandra spends minutes in JIT compilation, which would distort every later
+  // fault, as it does for the second of these.
+  {
+    name: 'kill-store',
+    title: 'kill -9 of Cassandra, started again',
+    async run(scene) {
+      await scene.disturb('kill -9 cassandra until it answers again', () =>
+        killStore(scene, 'cassandra'),
+      );
+      await scene.served();
+      await sleep(BACK_MS);
+    },
+  },
+  {
+    name: 'full-store',
+    title: 'disk of Cassandra full for 5 s, then kill -9',
+    async run(scene) {
+      await scene.disturb('cassandra cannot write until it answers again', () =>
+        fillStore(scene, 'cassandra'),
+      );
+      await scene.served();
+      await sleep(BACK_MS);
+    },
+  },
+  ...THREE_NODE_FAULTS,
+];
+
+function proxyFault(name: string, title: string, toxic: Toxic): Fault {
+  return {
+    name,
+    title,
+    isProxied: true,
+    async run(scene) {
+      await scene.disturb(`${title} for 10 s`, async () => {
+        await scene.proxy.add(toxic, 'downstream');
+        await sleep(PROXY_FAULT_MS);
+        await scene.proxy.heal();
+      });
+      await scene.served();
+      await sleep(BACK_MS);
+    },
+  };
+}
+
+/**
+ * Adds a node and removes the oldest. Every limiter administers all accounts, so the plan only
+ * needs the admin port of a running one.
+ */
+function addAndDrain(kind: NodeKind, fault: Omit<Fault, 'run'>): Fault {
+  return {
+    ...fault,
+    async run(scene) {
+      const [oldest = ''] = scene.named(kind);
+      await scene.disturb(`another ${kind} joins`, async () => {
+        await scene.cluster.add(kind);
+        await sleep(BACK_MS);
+      });
+      await scene.served();
+      const leave = async () => {
+        await scene.disturb(`${oldest} leaves for good`, () => scene.cluster.remove(oldest));
+        await scene.served();
+      };
+      // Wait until the new limiter has its share, so that accounts move both to it and away from
+      // the oldest.
+      if (kind === 'limiter') await withoutLimiter(scene, oldest, leave);
+      else await leave();
+      await sleep(BACK_MS);
+    },
+  };
+}

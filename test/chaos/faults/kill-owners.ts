@@ -1,0 +1,28 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { QuotaDemand, QuotaLoad } from '#test/chaos/load/quota-load';
+
+/** Interval between checks for the next kill, in milliseconds. */
+const LOOK_EVERY_MS = 20;
+
+/**
+ * Kills the owner of a load's account repeatedly, evenly over the quota. Resolves to the number of
+ * kills, which is smaller if the quota or the load ends early.
+ */
+export async function killOwners(
+  load: QuotaLoad,
+  { quota, kills }: QuotaDemand,
+  kill: () => Promise<void>,
+): Promise<number> {
+  for (let done = 0; done < kills; done += 1) {
+    // The last kill leaves some quota for the new owner.
+    const dueAt = (quota * (done + 1)) / (kills + 2);
+    while (load.acknowledged < dueAt && !isTooLate(load)) await sleep(LOOK_EVERY_MS);
+    if (isTooLate(load)) return done;
+    await kill();
+  }
+  return kills;
+}
+
+function isTooLate({ usedUpMs, isOver }: QuotaLoad): boolean {
+  return usedUpMs !== undefined || isOver;
+}

@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { checkCountsGoOn } from '#test/chaos/checks/charges';
+import { evenMeterOwners } from '#test/chaos/faults/meter-owners';
+import { usagesOf } from '#test/chaos/load/account-usage';
+import type { Scene } from '#test/chaos/scene';
+
+/** Time until calls admitted before the kill have reached their engines, in milliseconds. */
+const ADMITTED_MS = 1_000;
+
+/** Polling interval for a killed process, in milliseconds. */
+const LOOK_EVERY_MS = 10;
+
+/** Timeout of an engine's metrics, in milliseconds. */
+const ANSWER_MS_MAX = 1_000;
+
+/** Time after the take-over in which accounts may still be refused, in milliseconds. */
+const LEARNT_MS = 1_000;
+
+/**
+ * Removes a limiter that owns a share of the accounts, and records outages for its accounts and for
+ * others. `gone` resolves when other limiters serve its shards.
+ */
+export async function withoutLimiter(
+  scene: Scene,
+  limiter: string,
+  gone: () => Promise<void>,
+): Promise<void> {
+  const ownerOf = await evenMeterOwners(scene.cluster);
+  const accounts = new Set(scene.accounts.filter((id) => ownerOf(id) === limiter));
+  await gone();
+  const backMs = performance.now();
+  const fromMs = scene.disturbances.at(-1)?.fromMs ?? backMs;
+  await sleep(LEARNT_MS);
+  const toMs = performance.now();
+  const cyclesMeanwhile = undefined;
+  scene.outages.push({ limiters: [limiter], accounts, fromMs, backMs, toMs, cyclesMeanwhile });
+}
+
+/**
+ * Kills every limiter and waits until replacements serve every shard. Findings: engines that keep
+ * applying observations meanwhile, and usage counts that decrease.
+ */
+export async function withoutEveryLimiter(scene: Scene): Promise<void> {
+  const { cluster, accounts, findings } = scene;
+  const limiters = scene.named('limiter');
+  const usages = await usagesOf(cluster.plan.adminUrl, accounts);
+  const killed = new Map(limiters.map((name) => [name, cluster.pidOf(name)]));
+  let cyclesMeanwhile = 0;
+  const backMs = await scene.disturb(`kill -9 ${limiters.join(' ')}`, async () => {
+    for (const name of limiters) scene.kill(name);
+    await sleep(ADMITTED_MS);
+    const before = await cyclesApplied(scene);
+    while (!limiters.some((name) => isStartedAgain(cluster.pidOf(name), killed.get(name)))) {
+      await sleep(LOOK_EVERY_MS);
+    }
+    const startedMs = performance.now();
+    cyclesMeanwhile = (await cyclesApplied(scene)) - before;
+    return startedMs;
+  });
+  const fromMs = scene.disturbances.at(-1)?.fromMs ?? backMs;
+  if (cyclesMeanwhile > 0) {
+    findings.add(`engines applied ${cyclesMeanwhile} observations while there was no limiter`);
+  }
+  await scene.served();
+  await sleep(LEARNT_MS);
+  checkCountsGoOn(usages, await usagesOf(cluster.plan.adminUrl, accounts), findings);
+  const toMs = performance.now();
+  const all = { limiters, accounts: new Set(accounts) };
+  scene.outages.push({ ...all, fromMs, backMs, toMs, cyclesMeanwhile });
+}
+
+function isStartedAgain(pid: number | undefined, killed: number | undefined): boolean {
+  return pid !== undefined && pid !== killed;
+}
+
+/** Observations applied by engines since their start, from their metrics. */
+async function cyclesApplied({ cluster }: Scene): Promise<number> {
+  const engines = cluster.plan.processes.filter(({ kind }) => kind === 'engine');
+  const texts = await Promise.all(
+    engines.map(async ({ operatorsPort }) => {
+      const signal = AbortSignal.timeout(ANSWER_MS_MAX);
+      const response = await fetch(`http://127.0.0.1:${operatorsPort}/metrics`, { signal });
+      return response.text();
+    }),
+  );
+  const counts = texts.flatMap((text) => [
+    ...text.matchAll(/^identity_cycles_total\{[^}]*\} (\d+)$/gm),
+  ]);
+  return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+}

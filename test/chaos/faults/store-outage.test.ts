@@ -1,0 +1,113 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { checkDemands } from '#test/chaos/checks/demands';
+import { Findings } from '#test/chaos/checks/findings';
+import { callsMeanwhile, storeOutageLines } from '#test/chaos/faults/store-outage';
+import { CallLog, type Outcome, type Requested } from '#test/chaos/load/call-log';
+
+const ACKNOWLEDGED: Outcome = { kind: 'acknowledged', etag: '"e"', bodyHash: '', cycle: 1 };
+const FAILED: Outcome = { kind: 'unknown', why: '503 deadline_exceeded' };
+const THROTTLED: Outcome = { kind: 'throttled', etag: '"e"' };
+
+/** From 10 to 20 s; memory may answer for 2 s (read lease). */
+const OUTAGE = { nodes: ['cassandra1', 'cassandra2'], fromMs: 10_000, toMs: 20_000 };
+
+const RESET: Requested = { kind: 'reset', mode: 'default' };
+const READ: Requested = { kind: 'read' };
+
+type Sent = readonly [requested: Requested, startMs: number, endMs: number, outcome: Outcome];
+
+function callsOf(...sent: readonly Sent[]) {
+  const log = new CallLog();
+  for (const [requested, startMs, endMs, outcome] of sent) {
+    const fields = { accountId: 'a', instance: 'inst_1', key: undefined, dueMs: startMs };
+    Object.assign(log.begin({ ...fields, requested, startMs }), { endMs, outcome });
+  }
+  return log.calls;
+}
+
+function findingsOf(...sent: readonly Sent[]): string[] {
+  const findings = new Findings();
+  const log = { calls: callsOf(...sent) };
+  checkDemands([], { log, disturbances: [], storeOutages: [OUTAGE] }, findings);
+  return findings.lines;
+}
+
+const gone = suite('while two of three Cassandra nodes are down');
+
+gone('a change requested meanwhile must not be acknowledged', () => {
+  assert.equal(findingsOf([RESET, 10_001, 10_900, ACKNOWLEDGED]), [
+    'call 1: reset acknowledged 0.9 s into a store outage',
+  ]);
+});
+
+gone('a change requested before or answered after may be acknowledged', () => {
+  const before: Sent = [RESET, 9_999, 11_000, ACKNOWLEDGED];
+  const after: Sent = [RESET, 10_001, 20_000, ACKNOWLEDGED];
+  assert.equal(findingsOf(before, after), []);
+});
+
+gone('reads are answered from memory until the read lease ends, and not later', () => {
+  const early: Sent = [READ, 10_001, 11_999, ACKNOWLEDGED];
+  const late: Sent = [READ, 10_001, 12_001, ACKNOWLEDGED];
+  assert.equal(findingsOf(early, [RESET, 10_001, 11_999, THROTTLED]), []);
+  assert.equal(findingsOf(late), ['call 1: read answered 2.0 s into a store outage']);
+  assert.is(findingsOf([RESET, 10_001, 12_001, THROTTLED]).length, 1);
+});
+
+gone('errors are expected', () => {
+  assert.equal(findingsOf([RESET, 10_001, 19_000, FAILED]), []);
+});
+
+gone('the report counts changes and reads separately', () => {
+  const calls = callsOf(
+    [RESET, 10_001, 10_900, ACKNOWLEDGED],
+    [READ, 10_001, 11_000, ACKNOWLEDGED],
+    [RESET, 10_001, 19_000, FAILED],
+    [RESET, 10_001, 21_000, FAILED],
+  );
+  assert.is(callsMeanwhile(calls, OUTAGE).length, 3);
+  const text = storeOutageLines(calls, [OUTAGE]).join('\n');
+  const counts = '3 calls and got 1 acknowledged changes, 1 answers from memory';
+  assert.ok(
+    text.startsWith(`Most nodes were down for 10.0 s. Meanwhile callers sent ${counts}`),
+    text,
+  );
+});
+
+const one = suite('a fault with a limit of 0.5 % failed calls');
+
+const FAULT = { name: 'kill-store-node', errorShareMax: 0.005 };
+const DISTURBANCE = {
+  fault: FAULT.name,
+  text: '',
+  fromMs: 1_000,
+  toMs: 2_000,
+  servedAfterMs: undefined,
+};
+
+/**
+ * Findings of a fault during which the first `failed` of 1,000 calls failed, one per millisecond.
+ */
+function findingsAfter(failed: number): string[] {
+  const findings = new Findings();
+  const sent = Array.from({ length: 1_000 }, (_, index): Sent => {
+    return [RESET, 1_000 + index, 3_000, index < failed ? FAILED : ACKNOWLEDGED];
+  });
+  const log = { calls: callsOf(...sent, [RESET, 999, 3_000, FAILED]) };
+  checkDemands([FAULT], { log, disturbances: [DISTURBANCE], storeOutages: [] }, findings);
+  return findings.lines;
+}
+
+one('passes at the limit, counted from its start', () => {
+  assert.equal(findingsAfter(5), []);
+});
+
+one('fails above the limit', () => {
+  assert.equal(findingsAfter(6), [
+    'kill-store-node: 6 of 1000 calls failed (0.60 %); the limit is 0.50 %',
+  ]);
+});
+
+gone.run();
+one.run();

@@ -1,0 +1,50 @@
+import { type Call, hasHappened, isWrite } from '#test/chaos/load/call-log';
+import { EtagBook } from '#test/simulation/stored/version-index';
+
+/** Extra versions to search for an ETag, beyond the number of calls. */
+const SLACK = 8;
+
+/** Calls on one instance, grouped for checks. */
+export class InstanceCalls {
+  readonly instance: string;
+  /** Calls by start time. */
+  readonly calls: readonly Call[];
+  readonly writes: readonly Call[];
+  readonly create: Call | undefined;
+  readonly #versions = new Map<number, number | undefined>();
+
+  constructor(instance: string, calls: readonly Call[]) {
+    this.instance = instance;
+    this.calls = calls;
+    this.writes = calls.filter(isWrite);
+    this.create = calls.find(({ requested }) => requested.kind === 'create');
+    const etags = new EtagBook();
+    for (const { id, outcome } of calls) {
+      if (!('etag' in outcome) || outcome.etag === '') continue;
+      const most = this.writes.length + SLACK;
+      this.#versions.set(id, etags.versionOf(instance, outcome.etag, most));
+    }
+  }
+
+  /** Acknowledged calls of one kind. */
+  happened(kind: Call['requested']['kind']): Call[] {
+    return this.writes.filter((call) => call.requested.kind === kind && hasHappened(call));
+  }
+
+  /** Calls of one kind with unknown outcome. */
+  unknown(kind: Call['requested']['kind']): Call[] {
+    return this.writes.filter(
+      ({ requested, outcome }) => requested.kind === kind && outcome.kind === 'unknown',
+    );
+  }
+
+  /** Version in a call's answer; undefined without one. */
+  versionOf({ id }: Call): number | undefined {
+    return this.#versions.get(id);
+  }
+
+  /** Calls whose answer has an impossible version. */
+  get strangers(): Call[] {
+    return this.calls.filter(({ id }) => this.#versions.has(id) && !this.#versions.get(id));
+  }
+}

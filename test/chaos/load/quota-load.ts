@@ -1,0 +1,143 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { NewAccount } from '#deploy/local/new-account';
+import { type CallPorts, carryOut, type Patience } from '#test/chaos/faults/carry-out';
+import type { Call, Outcome, Requested } from '#test/chaos/load/call-log';
+import { markOf } from '#test/chaos/load/call-log';
+import { isRetried } from '#test/chaos/load/outcome-of';
+
+/** Load on the quota of one account, and kills of its limiter. */
+export type QuotaDemand = {
+  /** Monthly cycles of the account. */
+  readonly quota: number;
+  readonly clients: number;
+  /** Total wanted cycles, more than the quota. */
+  readonly cyclesWanted: number;
+  readonly cyclesPerSecond: number;
+  /** Observations per call, 1 to 100. */
+  readonly cyclesPerCall: number;
+  /** Number of kills of the owning limiter while the quota lasts. */
+  readonly kills: number;
+  /** Minimum share of the quota that must be usable despite kills. */
+  readonly shareMin: number;
+};
+
+/** Dependencies of a quota load. */
+export type QuotaPorts = CallPorts & { readonly account: NewAccount };
+
+/** A temporarily refused client retries for a minute. */
+const PATIENCE: Patience = { isAgain: isRefusedForNow, msMax: 60_000, pauseMs: 200 };
+
+/** Interval between timestamps of an instance, in milliseconds. The first lies before the run. */
+const STEP_MS = 2_000;
+const BEFORE_MS = 30 * 24 * 60 * 60 * 1_000;
+
+/** Arbitrary initial strength of every mode. */
+const HALF = 0.5;
+const MODES = 7;
+
+/**
+ * Clients that exhaust the quota of one account, each sequentially on its own instance. They share
+ * a total rate, and late clients catch up. A call refused for a missing limiter or edge had no
+ * effect and is retried.
+ */
+export class QuotaLoad {
+  readonly #ports: QuotaPorts;
+  readonly #demand: QuotaDemand;
+  readonly #sinceMs = Date.now() - BEFORE_MS;
+  /** Cycles requested so far, and cycles acknowledged. */
+  wanted = 0;
+  acknowledged = 0;
+  /** Clients refused because the quota is exhausted. */
+  readonly refused = new Set<number>();
+  /** Monotonic milliseconds: first call, first such refusal, end. */
+  fromMs = 0;
+  usedUpMs: number | undefined;
+  toMs = 0;
+  isOver = false;
+
+  constructor(ports: QuotaPorts, demand: QuotaDemand) {
+    this.#ports = ports;
+    this.#demand = demand;
+  }
+
+  /** Resolves after the last call; rejects on an impossible answer. */
+  async run(): Promise<void> {
+    const numbers = Array.from({ length: this.#demand.clients }, (_, number) => number);
+    try {
+      const instances = await Promise.all(numbers.map(() => this.#create()));
+      this.fromMs = performance.now();
+      await Promise.all(instances.map((instance, number) => this.#want(number, instance)));
+    } finally {
+      this.toMs = performance.now();
+      this.isOver = true;
+    }
+  }
+
+  async #create(): Promise<string> {
+    const name = `n${this.#ports.log.nextId}`;
+    const modeStrengths = Array.from({ length: MODES }, () => HALF);
+    const requested: Requested = { kind: 'create', name, modeStrengths, energyLevel: HALF };
+    const call = await this.#carryOut(requested, '', performance.now());
+    if (call.instance === '') throw new Error(`no instance: ${JSON.stringify(call.outcome)}`);
+    return call.instance;
+  }
+
+  async #want(number: number, instance: string): Promise<void> {
+    const { clients, cyclesPerCall, cyclesPerSecond, cyclesWanted } = this.#demand;
+    const everyMs = (1_000 * clients * cyclesPerCall) / cyclesPerSecond;
+    // Stagger the clients: the limiter reserves the demand of a tenth of a second in advance, and a
+    // synchronized burst would raise the cost of a crash.
+    let dueMs = this.fromMs + (number / clients) * everyMs;
+    for (let sent = 0; sent < cyclesWanted / clients && !this.isOver; sent += cyclesPerCall) {
+      await sleep(Math.max(0, dueMs - performance.now()));
+      this.wanted += cyclesPerCall;
+      const { outcome } = await this.#carryOut(this.#observations(sent), instance, dueMs);
+      this.#note(number, outcome);
+      dueMs += everyMs;
+    }
+  }
+
+  #note(number: number, outcome: Outcome): void {
+    switch (outcome.kind) {
+      case 'acknowledged':
+        this.acknowledged += this.#demand.cyclesPerCall;
+        return;
+      case 'unknown':
+        return;
+      case 'refused':
+        if (outcome.reason !== 'quota_exceeded') break;
+        this.usedUpMs ??= performance.now();
+        this.refused.add(number);
+        return;
+      case 'throttled':
+      case 'superseded':
+    }
+    throw new Error(`an answer to client ${number} that cannot be: ${JSON.stringify(outcome)}`);
+  }
+
+  #observations(sent: number): Requested {
+    const { cyclesPerCall } = this.#demand;
+    const observations = Array.from({ length: cyclesPerCall }, (_, index) => ({
+      mark: markOf(this.#ports.log.nextId, index),
+      mode: (sent + index) % MODES,
+      signal: 0.7,
+      confidence: 0.9,
+      timestampMs: this.#sinceMs + (sent + index) * STEP_MS,
+    }));
+    return {
+      kind: 'process',
+      observations,
+      isBatch: cyclesPerCall > 1,
+      isEveryStateWanted: false,
+    };
+  }
+
+  #carryOut(requested: Requested, instance: string, dueMs: number): Promise<Call> {
+    const { account } = this.#ports;
+    return carryOut(this.#ports, { account, instance, requested, key: undefined, dueMs }, PATIENCE);
+  }
+}
+
+function isRefusedForNow(outcome: Outcome): boolean {
+  return outcome.kind === 'refused' && isRetried(outcome);
+}

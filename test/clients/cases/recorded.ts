@@ -1,0 +1,54 @@
+import { openExampleService } from '#deploy/apidoc/example-service';
+import { Accounts } from '#test/clients/cases/accounts';
+import { accountCases, instanceCases, pageCases } from '#test/clients/cases/endpoints';
+import { engineCases } from '#test/clients/cases/engine';
+import { eventCases } from '#test/clients/cases/events';
+import { brokenHttpCases, failingPartCases, oddRequestCases } from '#test/clients/cases/odd';
+import { callerCases, requestCases } from '#test/clients/cases/refusals';
+import { repeatableCases } from '#test/clients/cases/repeatable';
+import { retryCases } from '#test/clients/cases/retries';
+import { Tape } from '#test/clients/cases/tape';
+import { toleranceCases } from '#test/clients/cases/tolerance';
+import { unkeyedCases } from '#test/clients/cases/unkeyed';
+import type { WireCase } from '#test/clients/cases/wire-case';
+
+/** A group of cases, recorded in its own account. */
+type Group = (tape: Tape, accounts: Accounts) => Promise<void>;
+
+/** Case files by name. */
+const GROUPS: Readonly<Record<string, Group>> = {
+  instances: instanceCases,
+  engine: engineCases,
+  pages: pageCases,
+  'refused-callers': callerCases,
+  'refused-requests': async (tape) => {
+    await requestCases(tape);
+    await oddRequestCases(tape);
+    await brokenHttpCases(tape);
+  },
+  'failing-parts': failingPartCases,
+  retries: async (tape, accounts) => {
+    const limited = await accounts.open({ requestsPerMinute: 1 });
+    await tape.play({ method: 'personas.list' }, limited.full);
+    await retryCases(tape, limited.full);
+    await repeatableCases(tape);
+    await unkeyedCases(tape);
+  },
+  tolerance: toleranceCases,
+  events: eventCases,
+  account: async (tape, accounts) => accountCases(tape, await accounts.buyer()),
+};
+
+/** Records all cases, by file. Deterministic. */
+export async function recordedCases(): Promise<Map<string, readonly WireCase[]>> {
+  const files = new Map<string, readonly WireCase[]>();
+  for (const [file, record] of Object.entries(GROUPS)) {
+    await using service = await openExampleService();
+    await using edge = await service.listen();
+    const accounts = new Accounts(service);
+    const tape = new Tape(service, edge.address, (await accounts.open()).full);
+    await record(tape, accounts);
+    files.set(file, tape.cases);
+  }
+  return files;
+}

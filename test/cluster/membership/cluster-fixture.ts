@@ -1,0 +1,102 @@
+import type { Bus } from '#bus/bus';
+import { inProcessBus } from '#bus/in-process-bus';
+import type { Probe } from '#cluster/failure-watch';
+import { encodeHeartbeat, type Heartbeat, heartbeatSubject } from '#cluster/heartbeat';
+import { Membership } from '#cluster/membership';
+import { Fault } from '#errors/fault';
+import type { JournalStore } from '#storage/ports/journal';
+import { appendOf } from '#test/storage/contracts/journal-fixture';
+import { memoryJournalStore } from '#test/storage/memory/journal-store';
+import { ManualClock } from '#test/support/manual-clock';
+
+type Found = Awaited<ReturnType<Probe>>;
+
+/** A store without an answer: the outcome is unknown. */
+export function silence(): never {
+  throw new Fault('service_unavailable', 'no answer', { isOutcomeUnknown: true });
+}
+
+/** A bus, a clock, journals that can be made slow, and addresses with or without a process. */
+export class ClusterWorld {
+  readonly clock = new ManualClock();
+  readonly bugs: unknown[] = [];
+  readonly bus: Bus = inProcessBus({ clock: this.clock, onBug: (e) => this.bugs.push(e) });
+  /** Result of a probe by address; addresses without an entry have no process. */
+  readonly found = new Map<string, Found>();
+  readonly probed: string[] = [];
+  /** The probed addresses that were asked for their incarnation. */
+  readonly named: string[] = [];
+  readonly stored: JournalStore = memoryJournalStore(this.clock);
+  /** Seals in the order of the requests. */
+  readonly seals: string[] = [];
+  isStoreDown = false;
+  /** Journals whose reads get no answer. */
+  readonly unread = new Set<string>();
+  /** Duration of a read of a head. */
+  readMs = 0;
+  readonly journals: JournalStore = {
+    ...this.stored,
+    seal: async (incarnation) => {
+      if (this.isStoreDown) silence();
+      this.seals.push(incarnation);
+      return await this.stored.seal(incarnation);
+    },
+    readHead: async (incarnation, read) => {
+      if (this.isStoreDown || this.unread.has(incarnation)) silence();
+      if (this.readMs > 0) {
+        await new Promise<void>((resolve) => void this.clock.after(this.readMs, resolve));
+      }
+      return await this.stored.readHead(incarnation, read);
+    },
+  };
+  readonly probe: Probe = async (address, aim) => {
+    this.probed.push(address);
+    const found = this.found.get(address) ?? { kind: 'refused' };
+    // The kernel accepts connections for a process that does not answer.
+    if (aim === 'listener' && found.kind !== 'refused') return { kind: 'listening' };
+    if (aim === 'incarnation') this.named.push(address);
+    return found;
+  };
+
+  /**
+   * Membership of the process `node` in its first incarnation, `node-1`; it ends with the world.
+   */
+  members(node: string, isLeaving = () => false): Membership {
+    return new Membership({
+      bus: this.bus,
+      clock: this.clock,
+      cluster: 'c',
+      prefix: 'test',
+      service: 'engine',
+      self: () => ({ ...reportOf(node), isLeaving: isLeaving() }),
+      onForeignCluster: () => undefined,
+    });
+  }
+
+  /** Publishes a heartbeat of an incarnation that need not exist. */
+  say(node: string, change: Partial<Heartbeat> = {}): void {
+    const rest = { cluster: 'c', service: 'engine', viewHash: '' } as const;
+    const heartbeat = { ...reportOf(node), ...rest, ...change };
+    this.bus.publish(heartbeatSubject('test', 'engine'), encodeHeartbeat(heartbeat));
+    this.clock.advance(0);
+  }
+
+  /** Begins the journal of a node's first incarnation; a process answers at the node's address. */
+  async begin(node: string): Promise<void> {
+    await this.stored.begin(`${node}-1`, `${node}:1`);
+    this.found.set(`${node}:1`, { kind: 'answered', incarnation: `${node}-1` });
+  }
+
+  /** Appends one group to the journal of a node's first incarnation. */
+  async append(node: string): Promise<void> {
+    const incarnation = `${node}-1`;
+    const head = await this.stored.readHead(incarnation, 'serial');
+    const slot = head?.next ?? 0;
+    await this.stored.append(appendOf(incarnation, slot, new Uint8Array()));
+  }
+}
+
+function reportOf(node: string) {
+  const names = { node, incarnation: `${node}-1`, address: `${node}:1` };
+  return { ...names, startedAtMs: 1, isLeaving: false, shards: [], shardCount: 8 };
+}

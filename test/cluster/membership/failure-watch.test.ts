@@ -1,0 +1,162 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newScene, SILENT } from '#test/cluster/membership/watch-fixture';
+import { MANY, oneOfMany } from '#test/cluster/membership/watched-nodes';
+
+const alive = suite('an owner that is alive');
+
+alive('is never sealed', async () => {
+  const { live, world, reasons } = await newScene();
+  await live(60);
+  assert.equal([world.seals, reasons, world.bugs], [[], [], []]);
+});
+
+alive('is not asked for its incarnation while its heartbeats arrive', async () => {
+  const { live, world, talking } = await newScene();
+  world.probed.length = 0;
+  world.named.length = 0;
+  await live(5);
+  assert.ok(world.probed.includes('a:1'));
+  assert.equal(world.named, []);
+  talking.delete('a');
+  await live(2);
+  assert.equal([...new Set(world.named)], ['a:1']);
+});
+
+alive('is not sealed when it is silent on the bus but answers and grows', async () => {
+  const { live, world, talking } = await newScene();
+  talking.delete('a');
+  await live(40);
+  assert.equal(world.seals, []);
+});
+
+alive('is not sealed when one connect is refused and the next is not', async () => {
+  const { live, world, talking } = await newScene();
+  let count = 0;
+  world.found.delete('a:1');
+  const get = world.found.get.bind(world.found);
+  world.found.get = (address) => {
+    if (address !== 'a:1') return get(address);
+    count += 1;
+    return count % 2 === 1 ? { kind: 'refused' } : { kind: 'answered', incarnation: 'a-1' };
+  };
+  talking.delete('a');
+  await live(20);
+  assert.ok(count > 10);
+  assert.equal(world.seals, []);
+});
+
+const dead = suite('an owner whose address refuses twice');
+
+dead('is sealed within a second and may be taken over at once', async () => {
+  const { live, world, growing, talking, detector, reasons, sealed, members, isSealed } =
+    await newScene();
+  world.found.delete('a:1');
+  for (const set of [growing, talking]) set.delete('a');
+  await live(1);
+  assert.ok(await isSealed('a'));
+  assert.equal(reasons, ['dead']);
+  assert.ok(detector.isSealed('a-1'));
+  assert.ok(detector.openableMs('a-1') <= world.clock.monotonicMs());
+  assert.ok(sealed.length > 0);
+  assert.not(members.known().some(({ incarnation }) => incarnation === 'a-1'));
+});
+
+dead('is equally dead when another process answers at its address', async () => {
+  const { live, world, growing, talking, reasons, isSealed } = await newScene();
+  world.found.set('a:1', { kind: 'answered', incarnation: 'a-2' });
+  for (const set of [growing, talking]) set.delete('a');
+  // Until the last heartbeat is old, the listening process may be its sender.
+  await live(0.5);
+  assert.not(await isSealed('a'));
+  await live(1.5);
+  assert.ok(await isSealed('a'));
+  assert.equal(reasons, ['dead']);
+});
+
+dead(
+  'is equally dead when its address is that of this node, which has one incarnation at a time',
+  async () => {
+    const { world, detector, live, reasons, isSealed } = await newScene();
+    await world.stored.begin('before', 'me:1');
+    world.found.set('me:1', SILENT);
+    detector.watch(new Set(['before']));
+    await live(1);
+    assert.ok(detector.isSealed('before'));
+    assert.equal([reasons, await isSealed('a')], [['dead'], false]);
+  },
+);
+
+dead('is not sealed while the store does not answer, and is sealed when it does', async () => {
+  const { live, world, growing, talking, detector } = await newScene();
+  world.found.delete('a:1');
+  for (const set of [growing, talking]) set.delete('a');
+  world.isStoreDown = true;
+  await live(3);
+  assert.not(detector.isSealed('a-1'));
+  world.isStoreDown = false;
+  await live(1);
+  assert.ok(detector.isSealed('a-1'));
+});
+
+dead('is never sealed on suspicion when it has no journal', async () => {
+  const { live, world, detector } = await newScene();
+  detector.watch(new Set(['a-1', 'no-journal']));
+  await live(1);
+  assert.equal([world.seals, detector.isSealed('no-journal')], [[], false]);
+  assert.match(String(world.bugs[0]), /no-journal, which has no journal/);
+  assert.is(world.bugs.length, 1, 'reported once');
+});
+
+const known = suite('an owner that another node has sealed');
+
+known('is detected, and its read lease is awaited as without proof of death', async () => {
+  const { world, detector, live, growing } = await newScene();
+  growing.delete('a');
+  await world.stored.seal('a-1');
+  await live(2);
+  assert.ok(detector.isSealed('a-1'));
+  assert.ok(detector.openableMs('a-1') > world.clock.monotonicMs());
+  assert.equal(world.seals, []);
+});
+
+known('is detected at once after a suspicion on the bus, and is published', async () => {
+  const node = oneOfMany(false);
+  const { world, detector, live } = await newScene(MANY);
+  const suspicions: string[] = [];
+  world.bus.subscribe('test.engine.suspect', (suspicion) =>
+    suspicions.push(Buffer.from(suspicion).toString()),
+  );
+  await world.stored.seal(`${node}-1`);
+  await live(5);
+  assert.not(detector.isSealed(`${node}-1`));
+  world.bus.publish('test.engine.suspect', Buffer.from(`${node}-1`));
+  await live(2);
+  assert.ok(detector.isSealed(`${node}-1`));
+  assert.equal(suspicions, [`${node}-1`, `${node}-1`]);
+});
+
+known('is examined for a limited time only, if the suspicion was wrong', async () => {
+  const node = oneOfMany(false);
+  const { world, live } = await newScene(MANY);
+  await live(5);
+  assert.not(world.probed.includes(`${node}:1`));
+  world.bus.publish('test.engine.suspect', Buffer.from(`${node}-1`));
+  await live(1);
+  assert.ok(world.probed.includes(`${node}:1`));
+  await live(4);
+  world.probed.length = 0;
+  await live(5);
+  assert.not(world.probed.includes(`${node}:1`));
+});
+
+known('is forgotten when it owns no more shards', async () => {
+  const { world, detector, live } = await newScene();
+  await world.stored.seal('a-1');
+  await live(2);
+  detector.watch(new Set(['b-1', 'c-1']));
+  assert.not(detector.isSealed('a-1'));
+  assert.is(detector.openableMs('a-1'), Number.POSITIVE_INFINITY);
+});
+
+for (const suite of [alive, dead, known]) suite.run();

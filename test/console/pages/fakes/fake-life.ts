@@ -1,0 +1,288 @@
+import { EventEmitter, once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { followedState } from '#engine/instance/answers';
+import { reportJson } from '#engine/json';
+import { advance, MODELS, type Observation } from '#identity/model';
+import { MODE_TARGETS } from '#identity/modes';
+import { newReport, readReport } from '#identity/report';
+import {
+  createState,
+  MODEL_VERSION,
+  resetToDefault,
+  resetToInitial,
+  type State,
+} from '#identity/state';
+import type { HistoryRow } from '#pages/instance/events';
+import type { Report } from '#pages/instances/answers';
+import type { AddRoute } from '#test/console/pages/fakes/add-route';
+import { type FakeInstance, fakeInstance } from '#test/console/pages/fakes/fake-instances';
+
+/** Delay before a stream is reopened, in milliseconds. */
+const RETRY_MS = 50;
+
+/** Maximum time for a page to open or close a stream, in milliseconds. */
+const CHANGE_MS_MAX = 20_000;
+
+/** Time of the first observation of a fake; further observations follow one minute apart. */
+const BEGIN_MS = Date.UTC(2026, 0, 15, 12);
+
+type Account = { instances: FakeInstance[]; readonly lives: Map<string, FakeLife> };
+
+/** An instance that observes by the real model, with its event streams. Source: decision 244. */
+export class FakeLife {
+  readonly instance: FakeInstance;
+  /** `after` or `Last-Event-ID` of each stream that was opened. */
+  readonly opened: (string | undefined)[] = [];
+  readonly #account: Account;
+  readonly #streams = new Set<ServerResponse>();
+  readonly #changes = new EventEmitter();
+  readonly #events: { readonly ordinal: number; readonly text: string }[] = [];
+  readonly rows: HistoryRow[] = [];
+  #state: State;
+  #generation = 1;
+  #ordinal = 0;
+  /** Throttles every observation. */
+  isThrottling = false;
+  /** Observations up to this ordinal are deleted. */
+  floor = 0;
+  /** Newest cycle of a generated history. */
+  madeUp = 0;
+
+  constructor(account: Account, name: string, strengths: readonly number[], description = '') {
+    this.#account = account;
+    this.instance = fakeInstance(account.instances.length + 1, { name, description, strengths });
+    this.#state = createState({ modeStrengths: strengths, energyLevel: 0.8 });
+    account.instances = [...account.instances, this.instance];
+    account.lives.set(this.instance.id, this);
+  }
+
+  get report(): Report {
+    return reportOf(this.instance.id, this.#state);
+  }
+
+  /** Waits until `count` streams have been opened, including ended streams. */
+  untilOpened(count: number): Promise<void> {
+    return this.#until(() => this.opened.length >= count);
+  }
+
+  /** Waits until at most `count` streams are open. */
+  untilLeft(count = 0): Promise<void> {
+    return this.#until(() => this.#streams.size <= count);
+  }
+
+  async #until(isSo: () => boolean): Promise<void> {
+    const signal = AbortSignal.timeout(CHANGE_MS_MAX);
+    while (!isSo()) await once(this.#changes, 'change', { signal });
+  }
+
+  /** Makes one observation, and sends it on all streams. */
+  observe(observation: Observation, context: HistoryRow['context'] = {}): Report {
+    advance(this.#state, observation, 60, this.#state);
+    this.#ordinal += 1;
+    const { report } = this;
+    const row = this.#rowOf(observation, context, report.snapshot.cycle);
+    this.rows.push(row);
+    const drift = report.drift.level === 'D0' ? null : driftEvent(report, row);
+    this.#add(`id: ${this.#ordinal}\n${event('cycle', { observation: row, drift })}`);
+    this.#write(this.#stateEvent());
+    this.#renew();
+    return report;
+  }
+
+  reset(mode: string): void {
+    const resetTo = mode === 'initial' ? resetToInitial : resetToDefault;
+    this.#state = resetTo(this.#state);
+    this.#generation += 1;
+    this.#add(event('reset', { generation: this.#generation }));
+    this.#write(this.#stateEvent());
+    this.#renew();
+  }
+
+  #stateEvent(): string {
+    const head = { modelVersion: MODEL_VERSION, model: this.#state };
+    return event('state', JSON.parse(followedState(this.instance.id, head, MODELS)));
+  }
+
+  remove(): void {
+    this.#write(event('deleted', {}));
+    this.cut();
+    this.#account.instances = this.#account.instances.filter(({ id }) => id !== this.instance.id);
+    this.#account.lives.delete(this.instance.id);
+  }
+
+  /** Ends all streams, as a console does after a minute. */
+  cut(): void {
+    for (const stream of this.#streams) stream.end();
+    this.#streams.clear();
+  }
+
+  /** Opens a stream, from now on or after an event. */
+  follow(after: string | undefined, stream: ServerResponse): void {
+    this.opened.push(after);
+    stream.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
+    stream.write(`retry: ${RETRY_MS}\n\n`);
+    if (after === undefined) stream.write(`id: ${this.#ordinal}\n\n`);
+    stream.write(this.#stateEvent());
+    if (after !== undefined) {
+      const from = Math.max(Number(after), this.floor);
+      if (from > Number(after)) stream.write(event('gap', { from: Number(after) + 1, to: from }));
+      for (const { ordinal, text } of this.#events) if (ordinal > from) stream.write(text);
+    }
+    this.#streams.add(stream);
+    this.#changes.emit('change');
+    stream.once('close', () => {
+      this.#streams.delete(stream);
+      this.#changes.emit('change');
+    });
+  }
+
+  /** States that these observations would bring, computed on a copy. */
+  simulate(observations: readonly Observation[]): Report[] {
+    const copy = this.#state.slice();
+    return observations.map((observation) => {
+      advance(copy, observation, 1, copy);
+      return reportOf(this.instance.id, copy);
+    });
+  }
+
+  history(query: Record<string, string>) {
+    const [limit, offset] = [Number(query['limit']), Number(query['offset'])];
+    const isAll = query['generation'] === 'all';
+    const own = this.rows.filter(({ generation }) => isAll || generation === this.#generation);
+    const total = Math.max(this.madeUp, own.length);
+    const rowAt = (index: number): HistoryRow => own.at(-1 - index) ?? madeUpRow(total - index);
+    const count = Math.max(0, Math.min(limit, total - offset));
+    const data = Array.from({ length: count }, (_, index) => rowAt(offset + index));
+    return { data, pagination: { limit, offset, total, has_more: offset + count < total } };
+  }
+
+  #rowOf({ mode, signal, confidence }: Observation, context: HistoryRow['context'], cycle: number) {
+    return {
+      ...{ cycle, signal_strength: signal, confidence, context, generation: this.#generation },
+      mode_target: MODE_TARGETS[mode] ?? 'ORDER',
+      timestamp: new Date(BEGIN_MS + this.#ordinal * 60_000).toISOString(),
+    };
+  }
+
+  #add(text: string): void {
+    this.#events.push({ ordinal: this.#ordinal, text });
+    this.#write(text);
+  }
+
+  #write(text: string): void {
+    for (const stream of this.#streams) stream.write(text);
+  }
+
+  /** Updates the answers of the other routes. */
+  #renew(): void {
+    const { report } = this;
+    this.#account.instances = this.#account.instances.map((each) =>
+      each.id === this.instance.id ? { ...each, report } : each,
+    );
+  }
+}
+
+/** Answers the routes for an instance that receives observations. */
+export function addLifeRoutes(add: AddRoute, account: Account): void {
+  const one =
+    (of: (life: FakeLife, request: FastifyRequest, reply: FastifyReply) => unknown) =>
+    (request: FastifyRequest, reply: FastifyReply) => {
+      const life = account.lives.get((request.params as { id: string }).id);
+      if (life !== undefined) return of(life, request, reply);
+      return reply.status(404).send({ error: 'not_found', message: 'instance not found' });
+    };
+  const at = (path: string) => `/api/instances/:id${path}`;
+  const answered = new Map<string, Report>();
+  add(
+    'GET',
+    at('/events'),
+    one((life, { headers, query }, reply) => {
+      const after = headers['last-event-id'] ?? (query as { after?: string }).after;
+      reply.hijack();
+      life.follow(after === undefined ? undefined : String(after), reply.raw);
+    }),
+  );
+  add(
+    'GET',
+    at('/history'),
+    one((life, { query }) => life.history(query as Record<string, string>)),
+  );
+  add(
+    'POST',
+    at('/process'),
+    one((life, { body, headers }, reply) => {
+      const sent = body as Sent;
+      const key = String(headers['idempotency-key']);
+      const before = answered.get(key);
+      if (before !== undefined) return { data: before };
+      if (life.isThrottling) {
+        reply.headers({ 'x-throttled': 'true', 'retry-after': '1' });
+        return { data: life.report };
+      }
+      const report = life.observe(observationOf(sent), sent.context ?? {});
+      answered.set(key, report);
+      return { data: report };
+    }),
+  );
+  add(
+    'POST',
+    at('/simulate'),
+    one((life, { body }) => {
+      const { observations } = body as { observations: Sent[] };
+      const states = life.simulate(observations.map(observationOf));
+      return { data: { states, processed_count: states.length } };
+    }),
+  );
+  add(
+    'POST',
+    at('/reset'),
+    one((life, { body }) => {
+      life.reset((body as { mode: string }).mode);
+      return { data: {} };
+    }),
+  );
+  add(
+    'DELETE',
+    at(''),
+    one((life) => {
+      life.remove();
+      return { data: { id: life.instance.id, deleted: true } };
+    }),
+  );
+}
+
+type Sent = {
+  readonly mode_target: string;
+  readonly signal_strength: number;
+  readonly confidence?: number;
+  readonly context?: HistoryRow['context'];
+};
+
+function observationOf({ mode_target: mode, signal_strength: signal, confidence = 1 }: Sent) {
+  return { mode: (MODE_TARGETS as readonly string[]).indexOf(mode), signal, confidence };
+}
+
+function reportOf(id: string, state: State): Report {
+  const report = newReport();
+  readReport(state, report);
+  return JSON.parse(reportJson(id, report));
+}
+
+function madeUpRow(cycle: number): HistoryRow {
+  return {
+    ...{ cycle, generation: 1, signal_strength: 0.5, confidence: 1, context: { turn: cycle } },
+    ...{ mode_target: 'ORDER', timestamp: new Date(BEGIN_MS + cycle * 1_000).toISOString() },
+  };
+}
+
+function driftEvent({ snapshot, drift }: Report, { timestamp }: HistoryRow) {
+  return {
+    ...{ cycle: snapshot.cycle, drift_level: drift.level, deviation: drift.deviation },
+    ...{ affected_modes: ['assertion'], rolled_back: drift.level === 'D3', timestamp },
+  };
+}
+
+function event(name: string, data: unknown): string {
+  return `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+}

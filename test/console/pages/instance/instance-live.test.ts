@@ -1,0 +1,229 @@
+import * as assert from 'uvu/assert';
+import { PASSWORD } from '#test/console/console-fixture';
+import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
+import { FakeLife } from '#test/console/pages/fakes/fake-life';
+import {
+  ANALYST,
+  CALM,
+  figure,
+  openLive,
+  untilCycle,
+  WILD,
+} from '#test/console/pages/instance/live-page';
+
+const live = browserSuite('the page of one instance');
+
+live('shows the state, and each observation as it happens', async (pages) => {
+  await using opened = await openLive(pages);
+  const { page, life } = opened;
+  await untilCycle(page, 0);
+  assert.is(await figure(page, 'Energy'), '80 %');
+  assert.is(await figure(page, 'Drift'), 'D0 within band');
+  assert.match(await figure(page, 'Generation'), /unknown until an observation/);
+  await page.getByText('The Analyst').first().waitFor();
+  const report = life.observe(CALM);
+  await untilCycle(page, 1);
+  assert.is(await figure(page, 'Generation'), '1');
+  assert.is(await figure(page, 'Mode now'), 'Perception, Order');
+  assert.ok(report.contract.allowed_actions.length > 0);
+  for (const action of report.contract.allowed_actions) {
+    await page.locator('.reasons .is-good', { hasText: action }).first().waitFor();
+  }
+  await page.getByText('2 states and 1 observation since').waitFor();
+  await page.getByRole('row', { name: /^1 .*order/ }).waitFor();
+  assertQuiet(opened);
+});
+
+live('costs five requests to open', async (pages) => {
+  const life = new FakeLife(pages.account, 'Ada', ANALYST);
+  life.observe(CALM);
+  await using opened = await openLive(pages, life);
+  await opened.page.getByRole('row', { name: /^1 .*order/ }).waitFor();
+  const routes = pages.account.sent.map(({ route }) => route).toSorted();
+  const of = (path: string) => `GET /api/instances/:id${path}`;
+  assert.equal(routes, [
+    ...[of(''), of('/events'), of('/history'), of('/history')],
+    'GET /api/personas',
+  ]);
+});
+
+live('reconnects after the last event when its stream ends, without loss', async (pages) => {
+  await using opened = await openLive(pages);
+  const { page, life } = opened;
+  for (let count = 0; count < 3; count += 1) life.observe(CALM);
+  await untilCycle(page, 3);
+  life.cut();
+  for (let count = 0; count < 4; count += 1) life.observe(CALM);
+  await untilCycle(page, 7);
+  await page.getByText('7 observations since').waitFor();
+  await page.getByText('live', { exact: true }).waitFor();
+  assert.equal(life.opened, [undefined, '3']);
+  assertQuiet(opened);
+});
+
+live('opens a refused stream again, and reports meanwhile that it is not live', async (pages) => {
+  await using opened = await openLive(pages);
+  const { page, life } = opened;
+  life.observe(CALM);
+  await untilCycle(page, 1);
+  pages.account.broken.set('GET /api/instances/:id/events', 503);
+  life.cut();
+  await page.getByText('reconnecting', { exact: true }).waitFor();
+  life.observe(CALM);
+  pages.account.broken.clear();
+  await untilCycle(page, 2);
+  assert.equal(life.opened, [undefined, '1']);
+});
+
+live('leads to the sign-in when the session has ended, and back', async (pages) => {
+  const life = new FakeLife(pages.account, 'Ada', ANALYST);
+  const owner = await pages.desk.owner();
+  await using opened = await pages.open(`/instances/${life.instance.id}`, owner);
+  const { page } = opened;
+  await page.getByText('live', { exact: true }).waitFor();
+  await owner.expect(204, 'POST', '/sign-out', {});
+  life.cut();
+  await page.getByRole('button', { name: 'Sign in' }).waitFor();
+  assert.is(new URL(page.url()).pathname, `/instances/${life.instance.id}`);
+  await page.getByLabel('Email').fill('ada@example.com');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'Ada', exact: true }).waitFor();
+  await page.getByText('live', { exact: true }).waitFor();
+  assert.is(new URL(page.url()).pathname, `/instances/${life.instance.id}`);
+  life.observe(CALM);
+  await untilCycle(page, 1);
+  assert.equal(opened.complaints, []);
+});
+
+live('shows a reset, deleted history, and that the instance was deleted', async (pages) => {
+  await using opened = await openLive(pages);
+  const { page, life } = opened;
+  for (let count = 0; count < 3; count += 1) life.observe(CALM);
+  await untilCycle(page, 3);
+  life.reset('initial');
+  await untilCycle(page, 0);
+  assert.is(await figure(page, 'Generation'), '2');
+  await page.getByText('No observation in this generation yet').waitFor();
+  for (let count = 0; count < 2; count += 1) life.observe(CALM);
+  await page.getByText('2 observations of this generation').waitFor();
+  life.cut();
+  for (let count = 0; count < 5; count += 1) life.observe(CALM);
+  life.floor = 8;
+  await page.getByText('Observations 6 to 8 are no longer stored').waitFor();
+  await untilCycle(page, 7);
+  life.remove();
+  await page.getByText('This instance was deleted').waitFor();
+  await page.getByRole('link', { name: 'Go to the instances' }).waitFor();
+});
+
+live('reports a deletion that happened while it was disconnected', async (pages) => {
+  await using opened = await openLive(pages);
+  const { page, life } = opened;
+  pages.account.broken.set('GET /api/instances/:id/events', 503);
+  life.remove();
+  await page.getByText('This instance was deleted').waitFor();
+});
+
+live('draws nothing while it is paused, and everything afterwards', async (pages) => {
+  await using opened = await openLive(pages);
+  const { page, life } = opened;
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByText('paused', { exact: true }).waitFor();
+  for (let count = 0; count < 5; count += 1) life.observe(CALM);
+  // The next stream starts after the newest event, so all events have arrived.
+  life.cut();
+  await life.untilOpened(2);
+  assert.is(life.opened[1], '5');
+  assert.is(await figure(page, 'Cycle'), '0');
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await untilCycle(page, 5);
+  await page.getByText('5 observations since').waitFor();
+  assertQuiet(opened);
+});
+
+live('shows the deviation of a drift event by click and by Enter', async (pages) => {
+  await using opened = await openLive(pages);
+  const { page, life } = opened;
+  for (let count = 0; count < 8; count += 1) life.observe(count % 2 === 0 ? CALM : WILD);
+  await untilCycle(page, 8);
+  const strip = page.getByRole('toolbar', { name: 'Drift marks' }).first();
+  const [chart, below] = [
+    await page.locator('.line-chart-canvas').first().boundingBox(),
+    await strip.boundingBox(),
+  ];
+  assert.ok(chart !== null && below !== null && below.y >= chart.y + chart.height, 'below it');
+  assert.ok(chart.width > 800, 'as wide as the page');
+  const marks = strip.getByRole('button');
+  assert.ok((await marks.count()) > 1, 'it drifted');
+  const name = (await marks.first().getAttribute('aria-label')) ?? '';
+  const ordinal = /observation (\d+)/.exec(name)?.[1];
+  await marks.first().click();
+  await page.getByRole('region', { name: `Drift at observation ${ordinal}` }).waitFor();
+  await page.keyboard.press('End');
+  await page.keyboard.press('Enter');
+  const last = /observation (\d+)/.exec((await marks.last().getAttribute('aria-label')) ?? '')?.[1];
+  const part = page.getByRole('region', { name: `Drift at observation ${last}` });
+  await part.waitFor();
+  const rows = part.getByRole('row');
+  assert.is(await rows.count(), 8, 'a row for each mode');
+  await part.getByRole('row', { name: /^Assertion \+/ }).waitFor();
+  await page.keyboard.press('Enter');
+  await page.getByRole('region', { name: 'Drift of the newest cycle' }).waitFor();
+  assertQuiet(opened);
+});
+
+live('has the numbers of its chart as a table, and hides a line', async (pages) => {
+  await using opened = await openLive(pages);
+  const { page, life } = opened;
+  for (let count = 0; count < 3; count += 1) life.observe(CALM);
+  await untilCycle(page, 3);
+  const lines = page.getByRole('region', { name: 'Over time' });
+  await lines.getByText('Show the numbers').click();
+  const table = lines.getByRole('table', { name: /^Modes, energy and stability/ });
+  await table.waitFor();
+  assert.is(await table.getByRole('row').count(), 5, 'a head, the state before, and three');
+  await lines.getByRole('checkbox', { name: /^Energy/ }).uncheck();
+  life.observe(CALM);
+  await untilCycle(page, 4);
+  assertQuiet(opened);
+});
+
+live('shows names and contexts as text, whatever their content', async (pages) => {
+  const name = '<img src=x onerror="document.title=1"><script>alert(1)</script>';
+  const life = new FakeLife(pages.account, name, ANALYST, name);
+  await using opened = await openLive(pages, life);
+  const { page } = opened;
+  life.observe(CALM, { text: name });
+  await page.getByRole('button', { name: 'Context of cycle 1' }).click();
+  await page.getByRole('dialog').getByText('<img src=x').waitFor();
+  await page.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('textbox', { name: 'Context' }).fill(JSON.stringify({ text: name }));
+  await page.locator('.code pre').getByText('<img src=x').waitFor();
+  assert.is(await page.locator('main img, main script, dialog img').count(), 0);
+  assertQuiet(opened);
+});
+
+live('shows another instance at another address', async (pages) => {
+  const other = new FakeLife(pages.account, 'Grace', ANALYST);
+  await using opened = await openLive(pages);
+  const { page } = opened;
+  await page.evaluate(`history.pushState(undefined, '', '/instances/${other.instance.id}');
+    dispatchEvent(new PopStateEvent('popstate'))`);
+  await page.getByRole('heading', { name: 'Grace', exact: true }).waitFor();
+  other.observe(CALM);
+  await untilCycle(page, 1);
+  await opened.life.untilLeft();
+  assertQuiet(opened);
+});
+
+live('reports an unknown instance', async (pages) => {
+  await using opened = await pages.open(
+    '/instances/inst_00000000000000ff',
+    await pages.desk.owner(),
+  );
+  await opened.page.getByText('The instance could not be loaded.').waitFor();
+  await opened.page.getByText('Instance not found.').waitFor();
+});
+
+live.run();

@@ -1,0 +1,84 @@
+import type { Page } from 'playwright-core';
+import * as assert from 'uvu/assert';
+import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
+import { FakeLife } from '#test/console/pages/fakes/fake-life';
+import { type TestPages, watchPage } from '#test/console/pages/fakes/pages-fixture';
+import { ANALYST, CALM, untilCycle } from '#test/console/pages/instance/live-page';
+import { launchTabbedChromium } from '#test/support/servers/tabbed-chromium';
+
+/** One more than a browser's maximum number of HTTP/1.1 connections to one address. */
+const TABS = 7;
+
+/** Opens tabs with the page of one instance, one by one; the last tab is visible. */
+async function openTabs(pages: TestPages, life: FakeLife, count: number) {
+  await using opening = new AsyncDisposableStack();
+  const { context } = opening.use(await launchTabbedChromium());
+  const { cookies } = await pages.desk.owner();
+  await context.addCookies(
+    [...cookies].map(([name, value]) => ({ name, value, url: pages.origin })),
+  );
+  const tabs: ReturnType<typeof watchPage>[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const tab = watchPage(await context.newPage(), pages.origin);
+    await tab.page.goto(`${pages.origin}/instances/${life.instance.id}`);
+    await tab.page.getByText('live', { exact: true }).waitFor();
+    tabs.push(tab);
+  }
+  const opened = opening.move();
+  return { tabs, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+const isHidden = async (page: Page) => await page.evaluate('document.hidden');
+
+const tabs = browserSuite('the page of an instance in tabs of one browser');
+
+tabs('is live in the visible tab, however many tabs are open', async (pages) => {
+  const life = new FakeLife(pages.account, 'Ada', ANALYST);
+  await using opened = await openTabs(pages, life, TABS);
+  const [first, second, ...others] = opened.tabs;
+  const last = others.at(-1);
+  assert.ok(first && second && last);
+  assert.equal([await isHidden(first.page), await isHidden(last.page)], [true, false]);
+  await life.untilLeft(1);
+  life.observe(CALM);
+  await untilCycle(last.page, 1);
+
+  for (let count = 0; count < 4; count += 1) life.observe(CALM);
+  await first.page.bringToFront();
+  await untilCycle(first.page, 5);
+  await first.page.getByText('5 observations since').waitFor();
+  await first.page.getByText('live', { exact: true }).waitFor();
+  assert.is(life.opened.at(-1), '0');
+
+  life.floor = 3;
+  await second.page.bringToFront();
+  await second.page.getByText('Observations 1 to 3 are no longer stored').waitFor();
+  await second.page.getByText('2 observations since').waitFor();
+  for (const tab of opened.tabs) assertQuiet(tab);
+});
+
+tabs('continues where it was after short visits in which nothing happens', async (pages) => {
+  const life = new FakeLife(pages.account, 'Ada', ANALYST);
+  await using opened = await openTabs(pages, life, 2);
+  const [one, other] = opened.tabs;
+  assert.ok(one && other);
+  for (const [index, { page }] of [one, other].entries()) {
+    await life.untilLeft(1);
+    await page.bringToFront();
+    await life.untilOpened(3 + index);
+  }
+  await life.untilLeft(1);
+  // Too short for the other tab to notice.
+  await one.page.bringToFront();
+  await other.page.bringToFront();
+  for (let count = 0; count < 2; count += 1) life.observe(CALM);
+  await untilCycle(other.page, 2);
+  await one.page.bringToFront();
+  await untilCycle(one.page, 2);
+  await one.page.getByText('2 observations since').waitFor();
+  // Two visits, and a third one to the first tab; the tab left meanwhile kept its stream.
+  assert.equal(life.opened, [undefined, undefined, '0', '0', '0']);
+  for (const tab of opened.tabs) assertQuiet(tab);
+});
+
+tabs.run();

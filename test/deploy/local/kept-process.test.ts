@@ -1,0 +1,132 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { MissingServer } from '#deploy/local/install/missing-server';
+import { KeptProcess } from '#deploy/local/processes/kept-process';
+import { startServer } from '#deploy/local/servers/local-server';
+import { claimFolder, runningServer, signalProcess } from '#deploy/local/servers/server-record';
+import { refusalOf, turnOfEvents } from '#test/support/settled';
+
+/** Timeout for any step on a busy machine, in milliseconds. */
+const PATIENCE_MS = 20_000;
+
+/** A supervised Node.js program, ready at once, stopped when disposed. */
+function keptProgram(program: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'identity-engine-kept-'));
+  const ends: string[] = [];
+  const open = () =>
+    startServer(
+      { folder, logFolder: folder },
+      {
+        name: 'program',
+        program: process.execPath,
+        args: ['-e', program],
+        address: '',
+        readyMsMax: PATIENCE_MS,
+        ask: () => (program.includes('process.exit') ? Promise.reject() : Promise.resolve()),
+      },
+    );
+  const kept = new KeptProcess({ name: 'program', folder, open, onEnd: (how) => ends.push(how) });
+  return {
+    kept,
+    ends,
+    folder,
+    [Symbol.asyncDispose]: async () => {
+      await kept.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  const deadlineMs = performance.now() + PATIENCE_MS;
+  while (!isSo()) {
+    assert.ok(performance.now() < deadlineMs, 'it did not come to that');
+    await turnOfEvents();
+  }
+}
+
+const ENDLESS = 'setInterval(() => {}, 1000)';
+
+const keeping = suite('a supervised process');
+
+keeping('is restarted two seconds after a kill', async () => {
+  await using program = keptProgram(ENDLESS);
+  const { kept } = program;
+  await kept.start();
+  const first = kept.record;
+  assert.ok(first);
+  signalProcess(first, 'SIGKILL');
+  const killedMs = performance.now();
+  await until(() => (kept.record?.pid ?? first.pid) !== first.pid);
+  assert.ok(performance.now() - killedMs >= 1_990, `${performance.now() - killedMs} ms`);
+  assert.is(kept.restarts, 1);
+  assert.equal(program.ends, ['program ended with SIGKILL']);
+});
+
+keeping(
+  'stays stopped after a stop, even between two restarts, and can then be started again',
+  async () => {
+    await using program = keptProgram(ENDLESS);
+    const { kept, folder } = program;
+    await kept.start();
+    const first = kept.record;
+    assert.ok(first);
+    await kept.stop();
+    assert.is(runningServer(folder), undefined);
+    assert.equal(program.ends, []);
+    await kept.start();
+    const second = kept.record;
+    assert.ok(second);
+    signalProcess(second, 'SIGKILL');
+    await until(() => program.ends.length === 1);
+    await kept.stop();
+    assert.is(kept.record, undefined);
+    assert.is(kept.restarts, 0);
+  },
+);
+
+keeping('has ended if stopped during its start', async () => {
+  await using program = keptProgram(ENDLESS);
+  const ready = program.kept.start();
+  await program.kept.stop();
+  assert.is(program.kept.record, undefined);
+  await ready.catch(() => undefined);
+});
+
+keeping('is given up with a reason if unready after three starts', async () => {
+  await using program = keptProgram(`console.log('no such thing'); process.exit(3)`);
+  const { message } = await refusalOf(() => program.kept.start());
+  assert.match(message, /^program ended while starting, with 3\n.*no such thing/);
+  assert.is(program.kept.restarts, 2);
+});
+
+keeping('is not retried if its program is missing', async () => {
+  const open = () => Promise.reject(new MissingServer('install it'));
+  const nowhere = { name: 'program', folder: '/nowhere', onEnd: () => undefined };
+  const kept = new KeptProcess({ ...nowhere, open });
+  assert.instance(await refusalOf(() => kept.start()), MissingServer);
+  await kept.stop();
+});
+
+keeping.run();
+
+const claiming = suite('a folder claimed by several processes at once');
+
+claiming('goes to one process, and to the next after that one ends', async () => {
+  await using program = keptProgram(ENDLESS);
+  await program.kept.start();
+  const { record } = program.kept;
+  assert.ok(record);
+  const folder = join(program.folder, 'claimed');
+  mkdirSync(folder);
+  const claims = Array.from({ length: 5 }, () => claimFolder(folder, record));
+  assert.is((await Promise.all(claims)).filter(Boolean).length, 1);
+  assert.not.ok(await claimFolder(folder, record));
+  await program.kept.stop();
+  assert.ok(await claimFolder(folder, record));
+});
+
+claiming.run();

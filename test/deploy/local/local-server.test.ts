@@ -1,0 +1,131 @@
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import { startCassandra } from '#deploy/local/servers/cassandra-server';
+import { natsVersionAt } from '#deploy/local/servers/nats-answer';
+import { startNats } from '#deploy/local/servers/nats-server';
+import { runningServer, stopRecordedServer } from '#deploy/local/servers/server-record';
+import { natsOrSkip } from '#test/support/servers/real-servers';
+import { refusalOf, turnOfEvents } from '#test/support/settled';
+
+/* Server life cycle, tested on NATS, which starts in milliseconds; Cassandra uses the same code. */
+
+const { suite } = natsOrSkip();
+
+/** Maximum time until a killed process disappears, in milliseconds. */
+const GONE_MS_MAX = 5_000;
+
+/** A folder and port for a server; removed at the end with a server still running there. */
+function newPlace() {
+  const folder = mkdtempSync(join(tmpdir(), 'identity-engine-server-'));
+  return {
+    folder,
+    logFolder: join(folder, 'logs'),
+    [Symbol.asyncDispose]: async () => {
+      await stopRecordedServer(folder);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Occupies a port until disposed. */
+async function takenPort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { port, [Symbol.dispose]: () => void server.close() };
+}
+
+/** Resolves when no process uses the folder; a kill takes effect with a delay. */
+async function untilGone(folder: string): Promise<void> {
+  const deadlineMs = performance.now() + GONE_MS_MAX;
+  while (runningServer(folder) !== undefined) {
+    assert.ok(performance.now() < deadlineMs, 'it still runs');
+    await turnOfEvents();
+  }
+}
+
+const living = suite('a server owned by the caller');
+
+living('answers once ready, and ends when disposed', async () => {
+  await using place = newPlace();
+  let address = '';
+  {
+    await using nats = await startNats(place);
+    ({ address } = nats);
+    assert.match(await natsVersionAt(address), /^2\.\d+\.\d+/);
+    assert.is(runningServer(place.folder)?.pid, nats.pid);
+    assert.match(readFileSync(nats.logFile, 'utf8'), /Server is ready/);
+  }
+  assert.match((await refusalOf(() => natsVersionAt(address))).message, /ECONNREFUSED/);
+  assert.is(runningServer(place.folder), undefined);
+});
+
+living('reports how it ended after a kill', async () => {
+  await using place = newPlace();
+  await using nats = await startNats(place);
+  nats.signal('SIGKILL');
+  assert.is(await nats.ended, 'SIGKILL');
+});
+
+living('can be stopped while suspended', async () => {
+  await using place = newPlace();
+  await using nats = await startNats(place);
+  nats.signal('SIGSTOP');
+  await nats.stop();
+  assert.is.not(await nats.ended, 'SIGKILL', 'it did not end in good order');
+  assert.is(runningServer(place.folder), undefined);
+});
+
+living('locks its folder', async () => {
+  await using place = newPlace();
+  await using nats = await startNats(place);
+  assert.match(
+    (await refusalOf(() => startNats(place))).message,
+    new RegExp(`already, as ${nats.pid}`),
+  );
+});
+
+living('ends with its starter, unless it has a lifetime of its own', async () => {
+  for (const lifetime of ['caller', 'own'] as const) {
+    await using place = newPlace();
+    const program = `
+      import { startNats } from '#deploy/local/servers/nats-server';
+      const place = ${JSON.stringify({ ...place, lifetime })};
+      await startNats(place);
+      process.exit(0);`;
+    const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program]);
+    assert.is(status, 0, stderr.toString());
+    if (lifetime === 'caller') {
+      await untilGone(place.folder);
+      continue;
+    }
+    const left = runningServer(place.folder);
+    assert.ok(left, 'it went with the process that started it');
+    await natsVersionAt(left.address);
+    await stopRecordedServer(place.folder);
+    assert.match((await refusalOf(() => natsVersionAt(left.address))).message, /ECONNREFUSED/);
+  }
+});
+
+living.run();
+
+const failing = suite('a server that cannot start');
+
+for (const [name, start] of [
+  ['NATS', startNats],
+  ['Cassandra', startCassandra],
+] as const) {
+  failing(`because its port is in use names the port at once (${name})`, async () => {
+    await using place = newPlace();
+    using other = await takenPort();
+    const { message } = await refusalOf(() => start({ ...place, port: other.port }));
+    assert.is(message, `${name}: port ${other.port} of 127.0.0.1 is taken`);
+  });
+}
+
+failing.run();

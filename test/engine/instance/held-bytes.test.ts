@@ -1,0 +1,276 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { InstanceKind } from '#engine/instance/kind';
+import { engineMetrics } from '#engine/instance/process-call';
+import type { InstanceState } from '#engine/instance/state';
+import type { EngineCommand } from '#grpc/engine-messages';
+import type { InstanceStore } from '#storage/ports/instances';
+import { createMetrics } from '#telemetry/metrics';
+import {
+  CREATE,
+  callOf,
+  INSTANCE_ID,
+  instancesUnderTest,
+  observed,
+  process,
+  START_MS,
+  seen,
+} from '#test/engine/instance/instance-fixture';
+import { liveBytes } from '#test/support/garbage';
+import { ManualClock } from '#test/support/manual-clock';
+
+/** Maximum relative difference of counted and real bytes. */
+const TOLERANCE = 0.2;
+
+/** Additional tolerance for each record without text, in bytes. */
+const SHELL_BYTES = 300;
+
+/**
+ * Bytes of the checkpointer's entry for a dirty actor: storing frees them, and no size counts them.
+ */
+const ACCOUNT_BYTES = 190;
+
+/** Maximum bytes of the instances measured together, at most the size of the tail. */
+const BYTES_MAX = 24 * 1_024 * 1_024;
+
+/**
+ * Instances that are measured together: enough that memory of the process itself does not matter.
+ */
+const INSTANCES_MAX = 2_500;
+
+/**
+ * Number of tries: V8 allocates and frees varying memory meanwhile. A wrong count fails every try.
+ */
+const WEIGHINGS_MAX = 3;
+
+/** Command for every instance, in this order; with a key where one is given. */
+type Step = { readonly command: EngineCommand; readonly key?: string };
+
+/** A store that keeps nothing: stored data must not count as held. */
+const FORGETFUL: InstanceStore = {
+  bucketOf: () => 0,
+  readHead: async () => undefined,
+  readHeads: async () => new Map(),
+  checkpoint: async () => undefined,
+  storeAnswers: async () => undefined,
+  readHistory: async () => [],
+  readDrift: async () => [],
+  findAnswer: async () => undefined,
+  findAnswers: async () => [],
+};
+
+const ANCHORED = { ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] };
+
+/** A separate text for every instance, as callers send them. */
+const textOf = (n: number, length: number, unit: string) =>
+  Buffer.from(`${n}`.padEnd(length, unit)).toString();
+const context = (n: number, length: number, unit = 'x') =>
+  Buffer.from(JSON.stringify({ text: textOf(n, length, unit) })).toString();
+
+/** Observations of one call that drift away from an anchored home, from `fromS` on. */
+const drifting = (count: number, fromS = 0) =>
+  Array.from({ length: count }, (_, i) =>
+    seen({ mode: i % 2, signal: 1, timestampMs: START_MS + (fromS + i) * 60_000 }),
+  );
+const batch = (count: number, isEveryStateWanted: boolean): EngineCommand => {
+  return { kind: 'process', observations: drifting(count), isBatch: true, isEveryStateWanted };
+};
+
+/** The steps of instance `n`, by case. */
+const HISTORIES: Record<string, (n: number) => readonly Step[]> = {
+  'a create': () => [{ command: CREATE }],
+  'a create with a long description': (n) => [
+    { command: { ...CREATE, description: textOf(n, 2_000, 'x') } },
+  ],
+  'a create with a description that takes two bytes a character': (n) => [
+    { command: { ...CREATE, description: textOf(n, 2_000, '語') } },
+  ],
+  'a keyed create': (n) => [
+    { command: { ...CREATE, description: textOf(n, 1_000, 'x') }, key: `k-${n}` },
+  ],
+  'a rename': (n) => [
+    { command: CREATE },
+    { command: { kind: 'rename', name: 'Ada', description: textOf(n, 1_500, 'x') } },
+    { command: { kind: 'rename', name: 'Ada', description: textOf(n, 1_000, 'x') } },
+  ],
+  'an observation': () => [{ command: CREATE }, { command: observed() }],
+  'twenty observations': () => [
+    { command: CREATE },
+    ...drifting(20).map((one) => ({ command: process({ ...one, confidence: 0.01 }) })),
+  ],
+  'an observation with a context': (n) => [
+    { command: CREATE },
+    { command: observed({ contextJson: context(n, 1_000) }) },
+  ],
+  'an observation with a context that takes two bytes a character': (n) => [
+    { command: CREATE },
+    { command: observed({ contextJson: context(n, 1_000, '語') }) },
+  ],
+  'observations that drift': () => [
+    { command: ANCHORED },
+    ...drifting(20).map((one) => ({ command: process(one) })),
+  ],
+  'keyed observations': (n) => [
+    { command: CREATE },
+    ...drifting(5).map((one, i) => ({ command: process(one), key: `key-${n}-${i}` })),
+  ],
+  'a keyed reset': (n) => [
+    { command: CREATE },
+    { command: { kind: 'reset', mode: 'initial' }, key: `key-${n}` },
+  ],
+  'a removal of what was not stored': (n) => [
+    { command: { ...CREATE, description: textOf(n, 2_000, 'x') } },
+    { command: batch(20, false), key: `key-${n}` },
+    { command: { kind: 'remove' } },
+  ],
+  'a batch': () => [{ command: ANCHORED }, { command: batch(100, false) }],
+  'a batch with contexts': (n) => [
+    { command: CREATE },
+    {
+      command: process(...[1, 2, 3, 4].map((i) => seen({ contextJson: context(i * n, 4_000) }))),
+    },
+  ],
+  'a removal of observations with contexts': (n) => [
+    { command: CREATE },
+    { command: observed({ contextJson: context(n, 4_000) }) },
+    { command: { kind: 'remove' }, key: `key-${n}` },
+  ],
+  'a keyed batch': (n) => [{ command: ANCHORED }, { command: batch(100, true), key: `k-${n}` }],
+};
+
+const held = suite('the unstored memory of instances');
+
+for (const [what, stepsOf] of Object.entries(HISTORIES)) {
+  held(`equals the count after ${what}`, async () => {
+    const { counted } = await measure(10, stepsOf);
+    const count = Math.min(INSTANCES_MAX, Math.floor(BYTES_MAX / counted));
+    await weighed(async () => {
+      const { memory, ...found } = await measure(count, stepsOf);
+      assertClose(found.counted, memory.all, 'in memory');
+      // For an instance that is deleted or only described, storing frees only the checkpointer's
+      // entry.
+      const unstored = memory.unstored - ACCOUNT_BYTES;
+      if (unstored > 100) assertClose(found.countedUnstored, unstored, 'that is not stored');
+    });
+  });
+}
+
+const recovered = suite('the memory of instances that a takeover has replayed');
+
+for (const [what, stepsOf] of Object.entries(HISTORIES)) {
+  recovered(`equals the count after ${what}`, async () => {
+    const { counted } = await measureRecovered(10, stepsOf);
+    const count = Math.min(INSTANCES_MAX, Math.floor(BYTES_MAX / counted));
+    await weighed(async () => {
+      const { countedUnstored, unstored } = await measureRecovered(count, stepsOf);
+      const text = `${Math.round(countedUnstored)} of ${Math.round(unstored)} bytes`;
+      assert.ok(Math.abs(countedUnstored - unstored) <= TOLERANCE * unstored + SHELL_BYTES, text);
+    });
+  });
+}
+
+/** Measures again after a failure, up to `WEIGHINGS_MAX` times. */
+async function weighed(weigh: () => Promise<void>): Promise<void> {
+  for (let weighing = 1; ; weighing += 1) {
+    try {
+      return await weigh();
+    } catch (error) {
+      if (weighing === WEIGHINGS_MAX) throw error;
+    }
+  }
+}
+
+/** Measures instances that replay their records from the journal. */
+async function measureRecovered(count: number, stepsOf: (n: number) => readonly Step[]) {
+  const directory = { put: none, remove: none, reserve: none };
+  const metrics = engineMetrics(createMetrics(), new ManualClock());
+  const kind = new InstanceKind({ store: FORGETFUL, directory, metrics });
+  const states: InstanceState[] = [];
+  for (let n = 1; n <= count; n += 1) states.push(await replayedState(kind, stepsOf(n)));
+  const dirty = liveBytes();
+  const sizes = () => states.reduce((sum, state) => sum + kind.sizeOf(state), 0);
+  const counted = sizes();
+  for (const state of states) kind.sourcing.checkpoint(INSTANCE_ID, state, []).forget(state);
+  const stored = liveBytes();
+  return {
+    counted: counted / count,
+    countedUnstored: (counted - sizes()) / count,
+    unstored: (dirty - stored) / count,
+  };
+}
+
+/** An instance without stored data except the records of this history. */
+async function replayedState(kind: InstanceKind, steps: readonly Step[]): Promise<InstanceState> {
+  const records = await recordsOf(kind, steps);
+  const events = records.map((record) => kind.sourcing.read(JSON.parse(record)));
+  const loaded = await kind.activate(INSTANCE_ID);
+  let state = kind.sourcing.beforeReplay(loaded.state, events);
+  for (const [index, event] of events.entries()) {
+    ({ state } = kind.sourcing.apply(state, event, index + 1, INSTANCE_ID));
+  }
+  return state;
+}
+
+/** The journal records of an instance with this history. */
+async function recordsOf(kind: InstanceKind, steps: readonly Step[]): Promise<string[]> {
+  let { state } = await kind.activate(INSTANCE_ID);
+  const records: string[] = [];
+  for (const { command, key } of steps) {
+    const idempotency = key === undefined ? undefined : { key, fingerprint: 'f'.repeat(43) };
+    await kind.receive(state, callOf(command, { idempotency }), {
+      wallMs: START_MS,
+      monotonicMs: 0,
+      version: records.length,
+      earlierVersion: undefined,
+      offset: 0,
+      commit(change) {
+        records.push(JSON.stringify(kind.sourcing.recordOf(change)));
+        const applied = kind.sourcing.apply(state, change, records.length, INSTANCE_ID);
+        ({ state } = applied);
+        return applied;
+      },
+      dependOn: () => undefined,
+      beforeAnswer: () => undefined,
+    });
+  }
+  return records;
+}
+
+async function none(): Promise<void> {}
+
+/** Heap bytes and estimated bytes of an instance: in memory, and the unstored part. */
+async function measure(count: number, stepsOf: (n: number) => readonly Step[]) {
+  const scene = instancesUnderTest({ store: FORGETFUL });
+  // The measurement's own memory must not count.
+  await scene.ask(CREATE, { instanceId: 'inst_0000000000000000', callId: 0 });
+  const empty = liveBytes();
+  for (let n = 1; n <= count; n += 1) {
+    const instanceId = `inst_${n.toString(16).padStart(16, '0')}`;
+    for (const { command, key } of stepsOf(n)) {
+      const idempotency = key === undefined ? undefined : { key, fingerprint: 'f'.repeat(43) };
+      // Without an id, because the memory of recent calls has its own bound.
+      await scene.ask(command, { instanceId, callId: 0, idempotency });
+    }
+  }
+  const dirty = liveBytes();
+  const { bytes, unflushedBytes } = scene.host.residency;
+  await scene.host.storeShard(0);
+  const stored = liveBytes();
+  const after = scene.host.residency;
+  const freed = bytes - after.bytes;
+  // The tail counts the text as well, because dirty actors are not evicted.
+  assert.ok(unflushedBytes >= freed && unflushedBytes <= bytes, `${unflushedBytes} in the tail`);
+  assert.is(after.unflushedBytes, 0);
+  return {
+    counted: bytes / count,
+    countedUnstored: freed / count,
+    memory: { all: (dirty - empty) / count, unstored: (dirty - stored) / count },
+  };
+}
+
+function assertClose(counted: number, real: number, what: string): void {
+  const text = `${Math.round(counted)} of ${Math.round(real)} bytes ${what}`;
+  assert.ok(Math.abs(counted - real) <= TOLERANCE * real, text);
+}
+
+for (const group of [held, recovered]) group.run();

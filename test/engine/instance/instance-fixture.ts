@@ -1,0 +1,258 @@
+import { ActorHost, ONE_SHARD } from '#actor-runtime/actor-host';
+import { CommitLog } from '#actor-runtime/commit-log';
+import type { ShardGate } from '#actor-runtime/host-ports';
+import { runtimeMetrics } from '#actor-runtime/runtime-metrics';
+import { type DirectoryCall, DirectoryKind } from '#engine/directory/kind';
+import { directoryCall, NOTIFIED, remoteDirectory } from '#engine/directory/owners';
+import { InstanceKind } from '#engine/instance/kind';
+import { engineMetrics } from '#engine/instance/process-call';
+import type { ChunkBounds } from '#engine/instance/rows';
+import type { Fault } from '#errors/fault';
+import type {
+  EngineAnswer,
+  EngineCall,
+  EngineClient,
+  EngineCommand,
+  ObservationInput,
+} from '#grpc/engine-messages';
+import type { Models } from '#identity/model';
+import { memoryInstanceStore, memoryListingStore } from '#storage/memory/instances';
+import { memoryJournal } from '#storage/memory/meters';
+import { storedHistory } from '#storage/ports/chunks';
+import type { InstanceStore } from '#storage/ports/instances';
+import type { Journal } from '#storage/ports/journal';
+import type { ListingStore } from '#storage/ports/listings';
+import { createMetrics } from '#telemetry/metrics';
+import { plainCall } from '#test/support/calls/engine-calls';
+import { ManualClock } from '#test/support/manual-clock';
+import { pass } from '#test/support/passing';
+import { refusalOf } from '#test/support/settled';
+
+/** The account of a call by default. */
+export const ACCOUNT_ID = 'Acc0unt00001';
+
+/** The instance of a call by default. */
+export const INSTANCE_ID = 'inst_00000000000000aa';
+
+/** When the fixture's clock starts, Unix milliseconds. */
+export const START_MS = Date.UTC(2026, 0, 15, 12);
+
+/**
+ * Age at which idle instances are evicted: the shortest that exceeds the memory of recent calls.
+ */
+const IDLE_AGE_MS = 30_000;
+
+/**
+ * Age at which dirty instances are stored, in milliseconds: shorter than the default, for short
+ * histories.
+ */
+const CHECKPOINT_AGE_MS = 20_000;
+
+/** Parts that a test can replace. */
+export type Replaced = {
+  readonly store?: InstanceStore;
+  readonly listings?: ListingStore;
+  readonly journal?: Journal;
+  readonly gate?: ShardGate;
+  readonly chunkBounds?: ChunkBounds;
+  readonly models?: Models;
+};
+
+/** A call with everything but the command filled in. */
+export function callOf(
+  command: EngineCommand,
+  fields: Partial<Omit<EngineCall, 'command'>> = {},
+): EngineCall {
+  return plainCall({
+    accountId: ACCOUNT_ID,
+    instanceId: INSTANCE_ID,
+    callId: 0,
+    deadlineAtMs: Number.POSITIVE_INFINITY,
+    ...fields,
+    command,
+  });
+}
+
+/** Bounds of chunks that a few rows reach. */
+export function chunksOfRows(history: number, drift = 2): ChunkBounds {
+  const bytesMax = 4_096;
+  return { history: { rowsMax: history, bytesMax }, drift: { rowsMax: drift, bytesMax } };
+}
+
+/** A neutral create. */
+export const CREATE = {
+  kind: 'create',
+  name: 'Ada',
+  description: 'first of her name',
+  modeStrengths: [0, 0, 0, 0, 0, 0, 0],
+  energyLevel: 0.8,
+} as const;
+
+/** A create of an identity that is anchored far from the target of `pushed`. */
+export const ANCHORED = { ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] } as const;
+
+/** An observation; without a time the engine sets the time. */
+export function seen(fields: Partial<ObservationInput> = {}): ObservationInput {
+  return {
+    mode: 2,
+    signal: 0.7,
+    confidence: 1,
+    contextJson: '{}',
+    timestampMs: undefined,
+    ...fields,
+  };
+}
+
+/** `process` with these observations: one is a single call, several are a batch. */
+export function process(
+  ...observations: readonly ObservationInput[]
+): Extract<EngineCommand, { kind: 'process' }> {
+  const isBatch = observations.length > 1;
+  return { kind: 'process', observations, isBatch, isEveryStateWanted: false };
+}
+
+/** `process` with observations of these fields; one neutral observation without fields. */
+export function observed(
+  ...fields: readonly Partial<ObservationInput>[]
+): Extract<EngineCommand, { kind: 'process' }> {
+  return process(...(fields.length === 0 ? [seen()] : fields.map(seen)));
+}
+
+/**
+ * Observation number `n` that pushes an anchored identity away from its home; they are 2 s apart.
+ */
+export function pushed(n: number): EngineCommand {
+  return observed({ mode: n % 2 === 0 ? 1 : 3, signal: 1, timestampMs: START_MS + n * 2_000 });
+}
+
+/** The JSON of an answer. */
+export function bodyOf({ body }: EngineAnswer): ReturnType<typeof JSON.parse> {
+  return JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString());
+}
+
+/** The hosts of instances and of their directories, on stores and a journal of a test. */
+function hostsOf(
+  replaced: Replaced,
+  clock: ManualClock,
+  store: InstanceStore,
+  listings: ListingStore,
+) {
+  const log = new CommitLog(replaced.journal ?? memoryJournal(), clock);
+  const metrics = createMetrics();
+  const bugs: unknown[] = [];
+  const config = {
+    idleAgeMs: IDLE_AGE_MS,
+    memoryBytesMax: 64 * 1_024 * 1_024,
+    checkpointAgeMs: CHECKPOINT_AGE_MS,
+  };
+  const onBug = (error: unknown) => bugs.push(error);
+  const portsOf = (actor: string) => {
+    return {
+      clock,
+      log,
+      gate: actor === 'instance' ? (replaced.gate ?? ONE_SHARD) : ONE_SHARD,
+      onBug,
+      metrics: runtimeMetrics(metrics, 'engine', actor),
+    };
+  };
+  const directories = new ActorHost(
+    new DirectoryKind(listings, clock),
+    config,
+    portsOf('directory'),
+  );
+  const engines = directoryOwner(directories);
+  const directory = remoteDirectory(listings, engines, clock);
+  const { chunkBounds, models } = replaced;
+  const measured = engineMetrics(metrics, clock);
+  const ports = { store, chunkBounds, models, directory, metrics: measured };
+  const kind = new InstanceKind(ports);
+  const host = new ActorHost(kind, config, portsOf('instance'));
+  return { metrics, bugs, directories, host };
+}
+
+/** Delivers rows of instances to the account's directory, as the owner of its shard does. */
+function directoryOwner(directories: {
+  ask(accountId: string, call: DirectoryCall): unknown;
+}): EngineClient {
+  return {
+    async ask(call) {
+      const { command } = call;
+      const { kind } = command;
+      const isForDirectory =
+        kind === 'putListingRow' || kind === 'removeListingRow' || kind === 'reservePlace';
+      if (!isForDirectory) throw new Error('an instance asks others for nothing but to be listed');
+      await directories.ask(call.accountId, directoryCall(call, command));
+      return NOTIFIED;
+    },
+  };
+}
+
+/** Result of `instancesUnderTest`. */
+export type InstanceScene = ReturnType<typeof instancesUnderTest>;
+
+/** A scene in which the default instance has just been created. */
+export async function createdInstance(
+  replaced: Replaced = {},
+  fields: Partial<Extract<EngineCommand, { kind: 'create' }>> = {},
+): Promise<InstanceScene> {
+  const scene = instancesUnderTest(replaced);
+  await scene.ask({ ...CREATE, ...fields });
+  return scene;
+}
+
+/** Instances on a real host with memory stores, under a manual clock. */
+export function instancesUnderTest(replaced: Replaced = {}) {
+  const clock = new ManualClock(START_MS);
+  const store = replaced.store ?? memoryInstanceStore();
+  const listings = replaced.listings ?? memoryListingStore();
+  const { metrics, bugs, directories, host } = hostsOf(replaced, clock, store, listings);
+  let lastCallId = 0;
+
+  /** Sends a command with a new call id, unless the fields have one. */
+  async function ask(
+    command: EngineCommand,
+    fields: Partial<Omit<EngineCall, 'command'>> = {},
+  ): Promise<EngineAnswer> {
+    lastCallId += 1;
+    return host.ask(
+      fields.instanceId ?? INSTANCE_ID,
+      callOf(command, { callId: lastCallId, ...fields }),
+    );
+  }
+
+  /** Passes time in steps, so that background work can complete. */
+  const passed = (ms: number) => pass(clock, ms, 1_000);
+
+  return {
+    clock,
+    store,
+    listings,
+    host,
+    directories,
+    bugs,
+    metrics,
+    ask,
+    pass: passed,
+    read: async (command: EngineCommand) => bodyOf(await ask(command)),
+    refusal: async (command: EngineCommand, fields: Partial<Omit<EngineCall, 'command'>> = {}) =>
+      (await refusalOf(() => ask(command, fields))) as Fault,
+    /** The stored history rows of the default instance, newest first. */
+    storedRows: async () => {
+      const head = await store.readHead(INSTANCE_ID);
+      const page = { newest: 99, count: 99 };
+      return head === undefined ? [] : storedHistory(store, INSTANCE_ID, head, page);
+    },
+    /** Passes time until everything is stored; recently used instances stay in memory. */
+    flush: () => passed(CHECKPOINT_AGE_MS + 2_000),
+    /** Passes time until everything is stored and evicted. */
+    evict: async () => {
+      await passed(2 * IDLE_AGE_MS);
+      if (host.residency.actors > 0) throw new Error('something stays in memory');
+    },
+    /** Advances the clock without a checkpoint or an eviction. */
+    jump: (ms: number) => {
+      clock.advance(ms);
+    },
+    isInMemory: (id = INSTANCE_ID) => host.readUnconfirmed(id, () => true) ?? false,
+  };
+}

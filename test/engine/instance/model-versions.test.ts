@@ -1,0 +1,195 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { InstanceSourcing } from '#engine/instance/sourcing';
+import { headOf, instanceFrom, StepTimer } from '#engine/instance/state';
+import { MODEL_1_0, type Models } from '#identity/model';
+import { memoryInstanceStore } from '#storage/memory/instances';
+import { CorruptState } from '#storage/ports/bytes';
+import {
+  CREATE,
+  createdInstance,
+  INSTANCE_ID,
+  type InstanceScene,
+  instancesUnderTest,
+  observed,
+} from '#test/engine/instance/instance-fixture';
+import { BOTH_MODELS, LATER_FIRST, LATER_MODEL } from '#test/engine/instance/later-model';
+import { ManualClock } from '#test/support/manual-clock';
+import { refusalOf } from '#test/support/settled';
+
+const LATER = { modelVersion: LATER_MODEL.version };
+const FIRST = { modelVersion: MODEL_1_0.version };
+const OTHER_ID = 'inst_00000000000000bb';
+const AT = { atMs: 1_768_435_200_000, answerKey: undefined };
+
+const none = async (): Promise<void> => undefined;
+
+/** Observes once, with a sufficient interval, for an account that may have chosen a model. */
+async function observe(scene: InstanceScene, chosen: { modelVersion?: string } = {}) {
+  scene.jump(5_000);
+  return scene.ask(observed({ signal: 0.9 }), chosen);
+}
+
+/** The head after it was stored. */
+async function storedHead(scene: InstanceScene, id = INSTANCE_ID) {
+  await scene.flush();
+  const head = await scene.store.readHead(id);
+  assert.ok(head);
+  return head;
+}
+
+/** An evicted instance of the first model, which other programs then load. */
+async function olderInstance() {
+  const store = memoryInstanceStore();
+  const before = await createdInstance({ store });
+  await observe(before);
+  await before.evict();
+  return (models: Models) => instancesUnderTest({ store, models });
+}
+
+const goingOn = suite('an instance whose account has chosen no model');
+
+goingOn('starts with the newest model of its program', async () => {
+  for (const [models, expected] of [
+    [BOTH_MODELS, '1.0'],
+    [LATER_FIRST, '2.0'],
+  ] as const) {
+    const head = await storedHead(await createdInstance({ models }));
+    assert.is(head.modelVersion, expected);
+  }
+});
+
+goingOn('keeps its model, whatever model its program starts with', async () => {
+  const scene = (await olderInstance())(LATER_FIRST);
+  const same = await createdInstance();
+  await observe(same);
+  same.jump(60_000);
+  scene.jump(5_000 + 60_000);
+  const [answer, expected] = [await observe(scene), await observe(same)];
+  assert.equal(JSON.parse(String(answer.body)).data, JSON.parse(String(expected.body)).data);
+  assert.is((await storedHead(scene)).modelVersion, '1.0');
+});
+
+const choosing = suite('when the account of an instance chooses a later model');
+
+choosing('the next observation migrates it, and it keeps the later model', async () => {
+  const scene = (await olderInstance())(BOTH_MODELS);
+  const before = await scene.read({ kind: 'readSnapshot' });
+  const { body } = await observe(scene, LATER);
+  const { snapshot } = JSON.parse(String(body)).data;
+  assert.is(snapshot.cycle, before.data.cycle + 1);
+  const { modelVersion, model } = await storedHead(scene);
+  assert.equal([modelVersion, model[0]], ['2.0', 47]);
+  await scene.evict();
+  const after = await scene.read({ kind: 'readSnapshot' });
+  assert.equal(after.data.mode_strengths, snapshot.mode_strengths);
+  await observe(scene);
+  await scene.ask({ kind: 'rename', name: 'Bo', description: undefined });
+  await scene.ask({ kind: 'reset', mode: 'initial' });
+  assert.is((await storedHead(scene)).modelVersion, '2.0');
+});
+
+choosing('the later model computes the following cycles', async () => {
+  const meet = await olderInstance();
+  const changed = await observe(meet(BOTH_MODELS), LATER);
+  const same = await observe(meet(BOTH_MODELS));
+  const strengthOf = ({ body }: typeof same) =>
+    JSON.parse(String(body)).data.snapshot.mode_strengths;
+  assert.not.equal(strengthOf(changed), strengthOf(same));
+});
+
+choosing('new instances start with the later model', async () => {
+  const scene = instancesUnderTest({ models: BOTH_MODELS });
+  await scene.ask(CREATE, LATER);
+  assert.is((await storedHead(scene)).modelVersion, '2.0');
+});
+
+choosing('a rename or reset does not migrate it', async () => {
+  const scene = (await olderInstance())(BOTH_MODELS);
+  await scene.ask({ kind: 'rename', name: 'Bo', description: undefined }, LATER);
+  await scene.ask({ kind: 'reset', mode: 'default' }, LATER);
+  assert.is((await storedHead(scene)).modelVersion, '1.0');
+});
+
+choosing('an instance of the later model does not go back', async () => {
+  const scene = await createdInstance({ models: LATER_FIRST });
+  await observe(scene, FIRST);
+  assert.is((await storedHead(scene)).modelVersion, '2.0');
+});
+
+choosing('an engine without the later model keeps the first, and creates none', async () => {
+  const scene = await createdInstance();
+  await observe(scene, LATER);
+  assert.is((await storedHead(scene)).modelVersion, '1.0');
+  const created = scene.ask(CREATE, { ...LATER, instanceId: OTHER_ID });
+  await refusalOf(() => created);
+  assert.match(String(scene.bugs[0]), /needs model 2\.0; this program has 1\.0/);
+});
+
+const replaying = suite('when records of two models are replayed');
+
+replaying('the state is the same to the last bit', () => {
+  const steps = new StepTimer(new ManualClock(), () => undefined);
+  const sourcing = new InstanceSourcing({
+    store: memoryInstanceStore(),
+    directory: { put: none, remove: none, reserve: none },
+    model: { models: BOTH_MODELS, steps },
+  });
+  const { kind: _, ...config } = CREATE;
+  const created = { kind: 'created', accountId: 'Acc0unt00001', ...config } as const;
+  const event = (modelVersion: string, second: number) => {
+    const seen = { mode: 2, signal: 0.9, confidence: 1, contextJson: '{}' };
+    const observations = [{ ...seen, timestampMs: second * 1_000 }];
+    const change = { kind: 'observed', observations, isBatch: false } as const;
+    return { modelVersion, change: { ...change, isEveryStateWanted: false }, ...AT };
+  };
+  const events = [
+    { modelVersion: '1.0', change: created, ...AT },
+    ...['1.0', '1.0', '2.0', '2.0'].map((model, second) => event(model, second)),
+  ];
+  const lines = events.map((one) => JSON.stringify(sourcing.recordOf(one)));
+  const run = (read: typeof events) =>
+    read.reduce(
+      (state, one, index) => sourcing.apply(state, one, index + 1, INSTANCE_ID).state,
+      instanceFrom(undefined),
+    );
+  const again = run(lines.map((line) => sourcing.read(JSON.parse(line)) as (typeof events)[0]));
+  assert.equal(headOf(again), headOf(run(events)));
+  assert.equal([headOf(again).modelVersion, headOf(again).model[0]], ['2.0', 47]);
+});
+
+const unknown = suite('when a newer program has stored an instance with its own model');
+
+unknown('only this instance is refused as internal, and the log has the reason', async () => {
+  const store = memoryInstanceStore();
+  const later = await createdInstance({ store, models: LATER_FIRST });
+  await later.evict();
+  const scene = instancesUnderTest({ store });
+  for (const command of [
+    observed(),
+    { kind: 'readSnapshot' },
+    { kind: 'rename', name: 'Bo', description: undefined },
+    { kind: 'remove' },
+  ] as const) {
+    await refusalOf(() => scene.ask(command));
+  }
+  assert.is(scene.bugs.length, 4);
+  for (const bug of scene.bugs) {
+    assert.instance(bug, CorruptState);
+    assert.match(String(bug), /inst_00000000000000aa needs model 2\.0; this program has 1\.0/);
+  }
+  await scene.ask(CREATE, { instanceId: OTHER_ID });
+  assert.is((await storedHead(scene, OTHER_ID)).modelVersion, '1.0');
+  assert.equal(await store.readHead(INSTANCE_ID), await later.store.readHead(INSTANCE_ID));
+});
+
+unknown('its deletion marker is read', async () => {
+  const store = memoryInstanceStore();
+  const later = await createdInstance({ store, models: LATER_FIRST });
+  await later.ask({ kind: 'remove' });
+  await later.evict();
+  const { code } = await instancesUnderTest({ store }).refusal({ kind: 'readSnapshot' });
+  assert.is(code, 'not_found');
+});
+
+for (const group of [goingOn, choosing, replaying, unknown]) group.run();

@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  CREATE,
+  instancesUnderTest,
+  observed,
+  process,
+  seen,
+} from '#test/engine/instance/instance-fixture';
+
+/** A call of a caller, and the pause before the call. */
+type Step = {
+  readonly pauseMs: number;
+  readonly count: number;
+  /** Difference of the caller's time to now; undefined: the call has no time. */
+  readonly behindMs: number | undefined;
+  /** Whether the actor is evicted first. */
+  readonly isReloaded: boolean;
+};
+
+const step: fc.Arbitrary<Step> = fc.record({
+  pauseMs: fc.oneof(fc.constant(1_000), fc.integer({ min: 0, max: 5_000 }), fc.constant(150_000)),
+  count: fc.oneof(fc.constant(1), fc.constant(100), fc.integer({ min: 1, max: 100 })),
+  behindMs: fc.option(fc.integer({ min: -300_000, max: 300_000 }), { nil: undefined, freq: 5 }),
+  isReloaded: fc.integer({ min: 0, max: 9 }).map((n) => n === 0),
+});
+const steps = fc.array(step, { minLength: 1, maxLength: 20 });
+
+const batchOf = (count: number) => process(...Array.from({ length: count }, () => seen()));
+
+const lead = suite('the times that the engine sets, after any observations');
+
+lead('are at most 1 s and the batch’s own length ahead of the clock', async () => {
+  await fc.assert(
+    fc.asyncProperty(steps, async (all) => {
+      const { ask, read, clock, evict } = instancesUnderTest();
+      await ask(CREATE);
+      for (const { pauseMs, count, behindMs, isReloaded } of all) {
+        if (isReloaded) await evict();
+        clock.advance(pauseMs);
+        const ownMs = behindMs === undefined ? undefined : clock.wallMs() - behindMs;
+        const command = ownMs === undefined ? batchOf(count) : observed({ timestampMs: ownMs });
+        const { cycles } = await ask(command);
+        if (cycles === 0 || ownMs !== undefined) continue;
+        const page = { limit: 1, offset: 0, isEveryGeneration: false };
+        const { data } = await read({ kind: 'readHistory', ...page });
+        const leadMs = Date.parse(data[0].timestamp) - clock.wallMs();
+        assert.ok(leadMs <= count * 1_000, `${leadMs} ms ahead after ${count}`);
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+lead('do not run ahead of the clock with full batches every second', async () => {
+  const { ask, clock } = instancesUnderTest();
+  await ask(CREATE);
+  let processed = 0;
+  for (let second = 0; second < 1_000; second += 1) {
+    clock.advance(1_000);
+    processed += (await ask(batchOf(100))).cycles;
+  }
+  // One observation a second (interface 8.3); the first batch reaches into the past.
+  assert.ok(processed <= 1_000 + 200, `${processed} in 1,000 s`);
+});
+
+const steppedBack = suite('an instance whose clock stepped back an hour');
+
+steppedBack('accepts observations, one a second', async () => {
+  const { ask, clock } = instancesUnderTest();
+  await ask(CREATE);
+  await ask(observed());
+  clock.stepWall(-3_600_000);
+  for (let second = 0; second < 10; second += 1) {
+    clock.advance(1_000);
+    assert.is((await ask(observed())).cycles, 1);
+  }
+});
+
+steppedBack('accepts them after a handoff to a new owner, too', async () => {
+  const { ask, clock, evict } = instancesUnderTest();
+  await ask(CREATE);
+  await ask(observed());
+  await evict();
+  clock.stepWall(-3_600_000);
+  for (let second = 0; second < 10; second += 1) {
+    clock.advance(1_000);
+    assert.is((await ask(observed())).cycles, 1);
+  }
+});
+
+steppedBack('still waits until the end of a spread batch', async () => {
+  const { ask, clock } = instancesUnderTest();
+  await ask(CREATE);
+  await ask(observed());
+  clock.advance(1_000);
+  assert.is((await ask(batchOf(10))).cycles, 10);
+  clock.stepWall(-3_600_000);
+  clock.advance(9_999);
+  assert.is((await ask(observed())).throttledRetryAfterS, 1);
+  clock.advance(1);
+  assert.is((await ask(observed())).cycles, 1);
+});
+
+for (const group of [lead, steppedBack]) group.run();

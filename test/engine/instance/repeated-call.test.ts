@@ -1,0 +1,79 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { ONE_SHARD } from '#actor-runtime/actor-host';
+import type { EngineCommand } from '#grpc/engine-messages';
+import { memoryInstanceStore } from '#storage/memory/instances';
+import type { Journal } from '#storage/ports/journal';
+import { CREATE, instancesUnderTest, observed, seen } from '#test/engine/instance/instance-fixture';
+import { turnOfEvents } from '#test/support/settled';
+
+const EVERY_STATE: EngineCommand = {
+  kind: 'process',
+  observations: [seen(), seen({ mode: 4 }), seen({ mode: 6, signal: 1 })],
+  isBatch: true,
+  isEveryStateWanted: true,
+};
+
+/** Calls of successive callers, a minute apart. */
+const CALLS: readonly EngineCommand[] = [
+  observed(),
+  EVERY_STATE,
+  { kind: 'rename', name: 'Grace', description: undefined },
+  observed({ mode: 1 }, { mode: 3 }),
+  { kind: 'reset', mode: 'initial' },
+  observed({ mode: 5 }),
+];
+
+/** An engine that ends without storing the work after its checkpoint, and its successor. */
+async function afterFailOver(isStoredBefore: boolean) {
+  const store = memoryInstanceStore();
+  const lines: string[] = [];
+  const journal: Journal = {
+    isLasting: true,
+    isOnlyWriter: false,
+    append: async (group) => void lines.push(...group),
+  };
+  const first = instancesUnderTest({ store, journal });
+  await first.ask(CREATE, { callId: 99 });
+  if (isStoredBefore) await first.host.storeShard(0);
+  const answers = [];
+  for (const [index, command] of CALLS.entries()) {
+    first.jump(2_000);
+    answers.push(await first.ask(command, { callId: 100 + index }));
+  }
+  first.host.abandon();
+  const tail = { lines, offset: 0 };
+  const second = instancesUnderTest({ store, gate: { ...ONE_SHARD, tailOf: () => tail } });
+  second.jump(30_000);
+  return { answers, second };
+}
+
+const moved = suite('a call without a key that is repeated after a failover');
+
+for (const isStoredBefore of [false, true]) {
+  const since = isStoredBefore ? 'that was stored before' : 'that was never stored';
+  moved(`has its own answer, whatever came after it, of an instance ${since}`, async () => {
+    const { answers, second } = await afterFailOver(isStoredBefore);
+    await second.ask(observed(), { callId: 200 });
+    const before = await second.read({ kind: 'readInstance' });
+    for (const [index, command] of CALLS.entries()) {
+      const again = await second.ask(command, { callId: 100 + index });
+      assert.equal(again, answers[index], command.kind);
+    }
+    assert.equal(await second.read({ kind: 'readInstance' }), before);
+  });
+}
+
+moved('may have happened, once its records are stored, and is not executed again', async () => {
+  const { second } = await afterFailOver(true);
+  await second.ask(observed(), { callId: 200 });
+  await second.host.storeShard(0);
+  const before = await second.read({ kind: 'readInstance' });
+  const fault = await second.refusal(CALLS[0] ?? CREATE, { callId: 100 });
+  assert.equal([fault.code, fault.reason], ['service_unavailable', 'outcome_unknown']);
+  assert.ok(fault.isOutcomeUnknown);
+  assert.equal(await second.read({ kind: 'readInstance' }), before);
+  await turnOfEvents();
+});
+
+moved.run();

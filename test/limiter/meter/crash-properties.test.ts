@@ -1,0 +1,139 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { digestOf } from '#accounts/api-key';
+import {
+  type Event,
+  quietHistories,
+  readingHistories,
+  wildHistories,
+} from '#test/limiter/meter/meter-histories';
+import { KEYS, type MeterFlaw, MeterWorld } from '#test/limiter/meter/meter-world';
+
+const limits = fc.record({
+  requests: fc.integer({ min: 1, max: 150 }),
+  cycles: fc.integer({ min: 1, max: 300 }),
+});
+
+/** Throws if a limit was exceeded, or an account was charged without a cause. */
+function judge(requests: number, cycles: number, events: readonly Event[], flaw?: MeterFlaw): void {
+  const world = new MeterWorld(requests, cycles, flaw);
+  for (const event of events) {
+    world.take(event);
+    const { cyclesUsed, cyclesReserved, cyclesLost, cyclesExpired } = world.usage;
+    const charged = cyclesUsed + cyclesReserved;
+    assert.ok(world.executed <= cycles, `${world.executed} of ${cycles} cycles executed`);
+    assert.ok(world.granted <= requests, `${world.granted} of ${requests} requests granted`);
+    assert.ok(world.executed <= charged, `${charged} charged for ${world.executed}`);
+    const excused = world.executed + cyclesLost + cyclesExpired + cyclesReserved;
+    assert.ok(charged <= excused, `${charged} charged, ${excused} explained`);
+    judgeKeys(world);
+  }
+}
+
+/** Throws if a key was charged for calls of another, or its days do not add up to the month. */
+function judgeKeys({ usage, executedBy }: MeterWorld): void {
+  for (const [index, charged] of chargedBy(usage).entries()) {
+    const excused = (executedBy[index] ?? 0) + usage.cyclesExpired;
+    assert.ok(charged <= excused, `${charged} charged to a key, ${excused} explained`);
+  }
+  for (const [day, cycles] of usage.cyclesByDay.entries()) {
+    const ofKeys = sumOf(usage.keys.map(({ cyclesByDay }) => cyclesByDay[day] ?? 0));
+    assert.ok(ofKeys <= cycles, `${ofKeys} of keys on a day of ${cycles}`);
+  }
+}
+
+/** Cycles of each key, in the order of `KEYS`. */
+function chargedBy({ keys }: MeterWorld['usage']): number[] {
+  return KEYS.map((key) => {
+    const used = keys.find(({ prefix }) => digestOf(key).startsWith(prefix));
+    return sumOf(used?.cyclesByDay ?? []);
+  });
+}
+
+function sumOf(counts: readonly number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+const always = suite('after any crash, takeover, loss or unknown outcome');
+
+always('no account gets more than its plan, and every charge can be explained', () => {
+  fc.assert(
+    fc.property(limits, wildHistories, ({ requests, cycles }, events) => {
+      judge(requests, cycles, events);
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+always('no account gets more than its plan from a failing disk', () => {
+  fc.assert(
+    fc.property(limits, readingHistories, ({ requests, cycles }, events) => {
+      judge(requests, cycles, events);
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+always('a crash costs a quiet account at most two steps of ten', () => {
+  const settle = fc.record({ kind: fc.constant('settle'), which: fc.nat(5) } as const);
+  const call = fc.record({
+    kind: fc.constant('call'),
+    cycles: fc.nat(8),
+    uses: fc.nat(8),
+  } as const);
+  fc.assert(
+    fc.property(fc.array(fc.oneof(call, settle), { maxLength: 60, size: 'max' }), (events) => {
+      const world = new MeterWorld(1_000_000, 1_000_000);
+      for (const event of events) {
+        world.take(event);
+        world.take({ kind: 'durable' });
+        world.take({ kind: 'wait', ms: 200 });
+      }
+      const before = world.usage;
+      world.take({ kind: 'crash', appended: 0 });
+      const cost = world.usage.cyclesUsed - before.cyclesUsed - before.cyclesReserved;
+      assert.ok(cost >= 0 && cost <= 20, `${cost} cycles`);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+always('without a crash every count is exact, also after handoffs', () => {
+  fc.assert(
+    fc.property(quietHistories, (events) => {
+      const world = new MeterWorld(1_000_000, 500);
+      for (const event of events) world.take(event);
+      world.finish();
+      const { cyclesUsed, cyclesReserved, cyclesLost, cyclesExpired } = world.usage;
+      assert.equal(
+        { cyclesUsed, cyclesReserved, cyclesLost, cyclesExpired },
+        { cyclesUsed: world.executed, cyclesReserved: 0, cyclesLost: 0, cyclesExpired: 0 },
+      );
+      assert.equal(chargedBy(world.usage), world.executedBy);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+const flawed = suite('a world with a deliberate fault');
+
+const FLAWS = {
+  'grants above its durable watermark': wildHistories,
+  'refunds an unknown outcome': wildHistories,
+  'forgets what a crash may have granted without a record': readingHistories,
+} as const satisfies Record<NonNullable<MeterFlaw>, typeof wildHistories>;
+
+for (const [flaw, histories] of Object.entries(FLAWS) as [MeterFlaw, typeof wildHistories][]) {
+  flawed(`is detected: a meter that ${flaw}`, () => {
+    const property = fc.property(limits, histories, ({ requests, cycles }, events) => {
+      judge(requests, cycles, events, flaw);
+    });
+    const { failed, numRuns } = fc.check(property, { numRuns: 3_000, seed: 1 });
+    assert.ok(failed, 'a check that cannot fail proves nothing');
+    assert.ok(numRuns < 1_000, `${numRuns} histories`);
+  });
+}
+
+always.run();
+flawed.run();

@@ -1,0 +1,215 @@
+import { Fault } from '#errors/fault';
+import type { LimiterAnswer } from '#grpc/limiter-messages';
+import { custom, meterUnderTest } from '#test/limiter/limiter-fixture';
+import type { Event } from '#test/limiter/meter/meter-histories';
+
+/** Secrets of the account's keys. */
+export const KEYS = ['key', 'key of a second', 'key of a third'] as const;
+
+/** Deliberate faults of the world around the meter. */
+export type MeterFlaw =
+  | 'grants above its durable watermark'
+  | 'refunds an unknown outcome'
+  | 'forgets what a crash may have granted without a record'
+  | undefined;
+
+type Call = {
+  readonly callId: number;
+  readonly cycles: number;
+  readonly uses: number;
+  readonly key: number;
+};
+
+/** An admitted call, and the durability dependency of its answer. */
+type Held = Call & Grant & { readonly dependsOn: number };
+
+/** When a request was decided (Unix milliseconds), and the second at which its window ends. */
+type Grant = { readonly decidedAtMs: number; readonly windowResetAtS: number };
+
+/**
+ * Successive meters of one account, on one journal with slow appends, and callers that use all
+ * their grants. The world counts the really executed cycles itself.
+ */
+export class MeterWorld {
+  readonly #flaw: MeterFlaw;
+  #now;
+  #lastCallId = 0;
+  /** Admitted calls without an answer, whose records are not durable yet. */
+  #held: Held[] = [];
+  /** Executed calls without a settlement. */
+  #open: Call[] = [];
+  /** Successful requests. */
+  readonly #granted: Grant[] = [];
+  /** Cycles that engines have really advanced. */
+  executed = 0;
+  /** Executed cycles by key. */
+  readonly executedBy = [0, 0, 0];
+
+  constructor(requests: number, cycles: number, flaw?: MeterFlaw) {
+    this.#flaw = flaw;
+    this.#now = meterUnderTest(custom(requests, cycles), undefined, KEYS);
+    this.#now.journal.durable = 0;
+  }
+
+  /** The usage that the meter reports for the account. */
+  get usage() {
+    const usage = this.#now.meter.usage(this.#now.now());
+    if (usage === undefined) throw new Error('the account is there');
+    return usage;
+  }
+
+  /**
+   * Maximum number of successful requests from the first of a window to its end, rounded down to a
+   * second. The window they were counted in does not matter: a crash may have lost an open window.
+   */
+  get granted(): number {
+    const windows = Map.groupBy(this.#granted, ({ windowResetAtS }) => windowResetAtS);
+    const counts = [...windows].map(([resetAtS, grants]) => {
+      const firstMs = Math.min(...grants.map(({ decidedAtMs }) => decidedAtMs));
+      const isOther = ({ windowResetAtS, decidedAtMs }: Grant) =>
+        windowResetAtS !== resetAtS &&
+        decidedAtMs >= firstMs &&
+        decidedAtMs < (resetAtS - 1) * 1_000;
+      return grants.length + this.#granted.filter(isOther).length;
+    });
+    return Math.max(0, ...counts);
+  }
+
+  /** Settles everything open, so that nothing is reserved any more. */
+  finish(): void {
+    this.#makeDurable();
+    while (this.#open.length > 0) this.take({ kind: 'settle', which: 0 });
+  }
+
+  take(event: Event): void {
+    switch (event.kind) {
+      case 'call':
+        this.#call(event.cycles, Math.min(event.cycles, event.uses), event.key ?? 0);
+        break;
+      case 'read':
+        this.#ask({ cycles: 0, uses: 0, key: 0 }, (callId) => this.#now.read(callId));
+        break;
+      case 'disk':
+        this.#now.log.isHeldUp = !event.isWritable;
+        break;
+      case 'settle':
+        this.#settle(event.which);
+        break;
+      case 'forget':
+        this.#remove(event.which);
+        break;
+      case 'unknown':
+        this.#unknown(event.which);
+        break;
+      case 'durable':
+        this.#makeDurable();
+        break;
+      case 'crash':
+        this.#crash(event.appended);
+        break;
+      case 'zombie':
+        this.#zombie(event.calls);
+        break;
+      case 'handoff':
+        this.#handoff();
+        break;
+      case 'wait':
+        this.#now.clock.advance(event.ms);
+    }
+  }
+
+  #call(cycles: number, uses: number, key: number): void {
+    const ask = (callId: number) => this.#now.admit(callId, cycles, 0, KEYS[key]);
+    this.#ask({ cycles, uses, key }, ask);
+  }
+
+  #ask(asked: Omit<Call, 'callId'>, ask: (callId: number) => LimiterAnswer): void {
+    this.#lastCallId += 1;
+    const callId = this.#lastCallId;
+    let answer: LimiterAnswer;
+    try {
+      answer = ask(callId);
+    } catch (refusal) {
+      if (refusal instanceof Fault && !this.#isWritable) return;
+      throw refusal;
+    }
+    if (answer.verdict !== 'admitted') return;
+    const windowResetAtS = answer.allowance?.windowResetAtS ?? 0;
+    const decidedAtMs = this.#now.now().wallMs;
+    const dependsOn = this.#now.dependsOn();
+    this.#held.push({ ...asked, callId, dependsOn, windowResetAtS, decidedAtMs });
+    this.#answer();
+  }
+
+  get #isWritable(): boolean {
+    return !this.#now.log.isHeldUp;
+  }
+
+  /** Sends answers whose records are durable. */
+  #answer(): void {
+    const { durable } = this.#now.journal;
+    const isAnswerable = ({ dependsOn }: Held) =>
+      dependsOn <= durable || this.#flaw === 'grants above its durable watermark';
+    const answered = this.#held.filter(isAnswerable);
+    this.#held = this.#held.filter((held) => !isAnswerable(held));
+    for (const call of answered) {
+      this.#granted.push(call);
+      this.executed += call.uses;
+      this.executedBy[call.key] = (this.executedBy[call.key] ?? 0) + call.uses;
+      this.#open.push(call);
+    }
+  }
+
+  #remove(index: number): Call | undefined {
+    return this.#open.splice(index % Math.max(1, this.#open.length), 1)[0];
+  }
+
+  #settle(index: number): void {
+    const call = this.#remove(index);
+    if (call !== undefined) this.#now.settle(call.callId, call.uses);
+  }
+
+  /** The caller never learns the outcome; a correct meter keeps the reservation. */
+  #unknown(index: number): void {
+    const call = this.#remove(index);
+    if (call !== undefined && this.#flaw === 'refunds an unknown outcome') {
+      this.#now.settle(call.callId, 0);
+    }
+  }
+
+  #makeDurable(): void {
+    if (!this.#isWritable) return;
+    this.#now.journal.durable = this.#now.journal.heads.length;
+    this.#answer();
+  }
+
+  /** Of the appends in flight some were written, without an answer. */
+  #crash(appended: number): void {
+    const { journal } = this.#now;
+    journal.durable = Math.min(journal.heads.length, journal.durable + appended);
+    this.#held = [];
+    const isUnknown = this.#flaw !== 'forgets what a crash may have granted without a record';
+    this.#now = this.#now.next(undefined, isUnknown);
+  }
+
+  /** A meter that was taken over without noticing: none of its appends becomes durable. */
+  #zombie(count: number): void {
+    const zombie = this.#now;
+    this.#crash(0);
+    const { journal } = this.#now;
+    const records = [...journal.heads];
+    zombie.log.isHeldUp = false;
+    for (let call = 0; call < count; call += 1) zombie.admit(1_000_000 + call, 1);
+    journal.heads.splice(0, journal.heads.length, ...records);
+  }
+
+  #handoff(): void {
+    if (!this.#isWritable) return;
+    this.#makeDurable();
+    const { unrecorded, now } = this.#now;
+    const isUnknown = unrecorded.areRecent(now().monotonicMs);
+    this.#now.close();
+    this.#makeDurable();
+    this.#now = this.#now.next(undefined, isUnknown);
+  }
+}

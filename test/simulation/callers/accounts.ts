@@ -1,0 +1,37 @@
+import { digestOf } from '#accounts/api-key';
+import type { Limits } from '#accounts/plan';
+import type { AccountStore } from '#storage/ports/accounts';
+import { WORLD_START_MS } from '#test/simulation/world';
+import { addKey } from '#test/storage/contracts/stored-keys';
+
+/** Digits at the end of an account id of 12 characters (decision 41). */
+const DIGITS = 5;
+
+/** Id of an account by index. */
+export function accountIdOf(place: number): string {
+  return `account${String(place).padStart(DIGITS, '0')}`;
+}
+
+/** Digest of an account's only key. */
+export function keyDigestOf(accountId: string): string {
+  const known = digests.get(accountId) ?? digestOf(`the key of ${accountId}`);
+  digests.set(accountId, known);
+  return known;
+}
+
+const digests = new Map<string, string>();
+
+/** Creates accounts with these plans, each with one key with all permissions. */
+export async function openAccounts(
+  accounts: AccountStore,
+  plans: readonly Limits[],
+): Promise<void> {
+  for (const [place, limits] of plans.entries()) {
+    const id = accountIdOf(place);
+    const plan = 'enterprise';
+    const createdAtMs = WORLD_START_MS;
+    await accounts.create({ id, name: id, plan, status: 'active', limits, createdAtMs });
+    const digest = keyDigestOf(id);
+    await addKey(accounts, id, { id: 'key_1', digest, scope: 'full', createdAtMs });
+  }
+}

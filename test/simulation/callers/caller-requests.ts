@@ -1,0 +1,108 @@
+import type { EngineCommand, ObservationInput } from '#grpc/engine-messages';
+import { markOf, nameOf, type Requested } from '#test/simulation/checks/history';
+import { LISTED_MAX } from '#test/simulation/checks/listings';
+import type { SeededRandom } from '#test/simulation/seeded-random';
+
+/** Start of callers' own timestamps in Unix milliseconds, long before any instance is created. */
+const RECORDED_DAY_MS = Date.UTC(2020, 0, 1);
+
+/** Maximum page of a history. Source: decision 162. */
+const HISTORY_MAX = 1_000;
+
+/** Shares of calls; the rest is single observations. */
+const SHARES = {
+  batch: 0.06,
+  read: 0.16,
+  readHistory: 0.03,
+  list: 0.03,
+  rename: 0.04,
+  reset: 0.03,
+  remove: 0.008,
+} as const;
+
+/** Generates calls on one instance, and tracks the newest timestamp. */
+export class CallerRequests {
+  readonly #random: SeededRandom;
+  #recordedMs = RECORDED_DAY_MS;
+
+  constructor(random: SeededRandom) {
+    this.#random = random;
+  }
+
+  /** Request for a new instance. */
+  create(): Extract<Requested, { kind: 'create' }> {
+    const modeStrengths = Array.from({ length: 7 }, () => this.#random.whole(0, 10) / 10);
+    return { kind: 'create', modeStrengths, energyLevel: this.#random.whole(3, 10) / 10 };
+  }
+
+  /** Request on an existing instance; `id` is the call's. */
+  next(id: number): Requested {
+    let drawn = this.#random.unit();
+    for (const [kind, share] of Object.entries(SHARES)) {
+      if (drawn < share) return this.#requested(kind as keyof typeof SHARES, id);
+      drawn -= share;
+    }
+    return { kind: 'process', observations: [this.#observation(id, 0)] };
+  }
+
+  #requested(kind: keyof typeof SHARES, id: number): Requested {
+    switch (kind) {
+      case 'batch': {
+        const count = this.#random.whole(2, 5);
+        const observations = Array.from({ length: count }, (_, index) =>
+          this.#observation(id, index),
+        );
+        return { kind: 'process', observations };
+      }
+      case 'reset':
+        return { kind, mode: this.#random.happens(0.5) ? 'initial' : 'default' };
+      case 'read':
+      case 'readHistory':
+      case 'list':
+      case 'rename':
+      case 'remove':
+        return { kind };
+    }
+  }
+
+  /** Later calls have later timestamps, so only a reordered call is throttled. */
+  #observation(id: number, index: number): ObservationInput {
+    this.#recordedMs += this.#random.whole(1_000, 600_000);
+    return {
+      mode: this.#random.whole(0, 6),
+      signal: this.#random.whole(0, 100) / 100,
+      confidence: this.#random.whole(50, 100) / 100,
+      contextJson: JSON.stringify({ mark: markOf(id, index) }),
+      timestampMs: this.#recordedMs,
+    };
+  }
+}
+
+/** Converts a request to an engine command. */
+export function commandOf(requested: Requested, id: number, random: SeededRandom): EngineCommand {
+  switch (requested.kind) {
+    case 'create': {
+      const { modeStrengths, energyLevel } = requested;
+      return { kind: 'create', name: nameOf(id), description: '', modeStrengths, energyLevel };
+    }
+    case 'rename':
+      return { kind: 'rename', name: nameOf(id), description: undefined };
+    case 'remove':
+      return { kind: 'remove' };
+    case 'process': {
+      const { observations } = requested;
+      const isBatch = observations.length > 1;
+      return { kind: 'process', observations, isBatch, isEveryStateWanted: false };
+    }
+    case 'reset':
+      return { kind: 'reset', mode: requested.mode };
+    case 'read':
+      return { kind: random.happens(0.7) ? 'readSnapshot' : 'readContract' };
+    case 'readHistory':
+      return { kind: 'readHistory', limit: HISTORY_MAX, offset: 0, isEveryGeneration: true };
+    case 'trim':
+      throw new Error('an operator trims, no caller');
+    case 'list':
+      return { kind: 'list', limit: LISTED_MAX, offset: 0, sort: 'created_at', order: 'asc' };
+  }
+}

@@ -1,0 +1,231 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { etagOf } from '#engine/instance/keyed-answers';
+import { OBSERVATIONS } from '#storage/ports/rows';
+import { markOf, vitalsText } from '#test/simulation/checks/history';
+import { ACCOUNT, INSTANCE, lived, reanswer } from '#test/simulation/checks/honest-scene';
+import { chunksOf } from '#test/storage/contracts/rows';
+
+/* A valid history, and a hundred ways to corrupt it: proves that the checks detect violations. */
+
+const checks = suite('the checks of a simulated history');
+
+checks('accept a valid history', () => {
+  assert.is(lived().store().violation(), 'nothing');
+  const gone = lived();
+  gone.remove();
+  gone.list();
+  assert.is(gone.store().violation(), 'nothing');
+});
+
+checks('find two calls with one version', () => {
+  const scene = lived();
+  const [a, b] = [scene.process(), scene.process()];
+  b.endedMs = a.endedMs;
+  Object.assign(b, { invokedMs: a.invokedMs });
+  reanswer(b, { etag: a.outcome.kind === 'answered' ? a.outcome.seen.etag : '' });
+  assert.match(scene.store().violation(), /share version/);
+});
+
+checks('find a non-monotonic read', () => {
+  const scene = lived();
+  reanswer(scene.read(), { etag: etagOf(INSTANCE, 2), vitals: undefined });
+  assert.match(scene.store().violation(), /was answered with version 2 after/);
+});
+
+checks('find a write ordered before a version that its caller had seen', () => {
+  const scene = lived();
+  const first = scene.process();
+  const second = scene.process();
+  const { outcome } = first;
+  first.outcome = second.outcome;
+  second.outcome = outcome;
+  assert.match(scene.store().violation(), /after call/);
+});
+
+checks('find two contents of one version', () => {
+  const scene = lived();
+  reanswer(scene.read(), { vitals: vitalsText(1, 0.5, 'LOW') });
+  assert.match(scene.store().violation(), /version \d+ was ".*" for call/);
+});
+
+checks('find a violated condition', () => {
+  const scene = lived();
+  Object.assign(scene.rename(), { ifMatch: etagOf(INSTANCE, 3) });
+  assert.match(scene.store().violation(), /was bound to 3/);
+});
+
+checks('find a lost acknowledged observation', () => {
+  const scene = lived();
+  scene.rows.pop();
+  assert.match(scene.store().violation(), /is lost|come to its state/);
+});
+
+checks('find a missing row that the head counts', () => {
+  const scene = lived().store();
+  const stored = scene.tables.head(INSTANCE);
+  if (stored !== undefined) {
+    const historyCount = stored.historyCount + 1;
+    const newestHistory = { after: historyCount, rows: '' };
+    scene.tables.putHead(INSTANCE, { ...stored, historyCount, newestHistory });
+  }
+  assert.match(scene.violation(), /rows are stored/);
+});
+
+checks('find a duplicate observation', () => {
+  const scene = lived();
+  const [first] = scene.rows;
+  if (first !== undefined) scene.rows.push({ ...first, ordinal: scene.rows.length + 1 });
+  assert.match(scene.store().violation(), /there twice/);
+});
+
+checks('find a stored refused observation', () => {
+  const scene = lived();
+  const call = scene.process();
+  call.outcome = { kind: 'refused', code: 'service_unavailable', reason: undefined };
+  assert.match(scene.store().violation(), /refused, and it is there|acknowledged and/);
+});
+
+checks('find a stored throttled observation', () => {
+  const scene = lived();
+  const call = scene.process();
+  scene.begin({ kind: 'rename' }, 0);
+  reanswer(call, { isThrottled: true });
+  assert.match(scene.store().violation(), /refused, and it is there/);
+});
+
+checks('find a state that differs from its replayed history', () => {
+  const scene = lived().store();
+  const stored = scene.tables.head(INSTANCE);
+  const model = stored?.model.slice() ?? new Float64Array(0);
+  model[0] = (model[0] ?? 0) + 2 ** -40;
+  if (stored !== undefined) scene.tables.putHead(INSTANCE, { ...stored, model });
+  assert.match(scene.violation(), /does not come to its state/);
+});
+
+checks('find an answered state missing in the history', () => {
+  const scene = lived();
+  reanswer(scene.process(), { vitals: vitalsText(9, 0.1, 'LOW') });
+  assert.match(scene.store().violation(), /does not come to its state/);
+});
+
+checks('find a version without a call, and an answered version that is not stored', () => {
+  const more = lived().store();
+  const stored = more.tables.head(INSTANCE);
+  if (stored !== undefined) more.tables.putHead(INSTANCE, { ...stored, version: 99 });
+  assert.match(more.violation(), /version 99 after/);
+  const less = lived();
+  less.store();
+  less.read();
+  less.process();
+  assert.match(less.violation(), /after \d+ acknowledged/);
+});
+
+checks('find a refused name', () => {
+  const scene = lived();
+  const call = scene.rename();
+  call.outcome = { kind: 'refused', code: 'conflict', reason: 'version_mismatch' };
+  scene.begin({ kind: 'reset', mode: 'initial' }, 0);
+  assert.match(scene.store().violation(), /the name .* was refused/);
+});
+
+checks('find a history with missing or duplicate entries, or a wrong count', () => {
+  const lacking = lived();
+  reanswer(lacking.readHistory(), { marks: [markOf(2, 0)], total: 1 });
+  assert.match(lacking.store().violation(), /lacks call/);
+  const twice = lived();
+  reanswer(twice.readHistory(), { marks: [markOf(2, 0), markOf(2, 0)], total: 2 });
+  assert.match(twice.store().violation(), /something twice/);
+  const wrong = lived();
+  reanswer(wrong.readHistory(), { total: 99 });
+  assert.match(wrong.store().violation(), /of 99/);
+});
+
+checks(
+  'accept a trimmed history, and find trimmed observations that are still shown or stored',
+  () => {
+    const honest = lived();
+    honest.trim(2);
+    honest.readHistory();
+    assert.is(honest.store().violation(), 'nothing');
+    const shown = lived();
+    const { outcome } = shown.readHistory();
+    shown.trim(2);
+    Object.assign(shown.readHistory(), { outcome });
+    assert.match(shown.store().violation(), /holds \d+\.0, which call \d+ trimmed/);
+    const unknown = lived();
+    unknown.trim(2).outcome = { kind: 'unknown' };
+    Object.assign(unknown.readHistory(), { outcome });
+    assert.is(unknown.store().violation(), 'nothing');
+    const more = lived();
+    more.trim(2);
+    more.rows.splice(2, 1);
+    assert.match(more.store().violation(), /rows are stored|is lost|come to its state/);
+  },
+);
+
+checks('find any trace of an instance after its delete', () => {
+  const answered = lived();
+  answered.remove();
+  answered.read();
+  assert.match(answered.store().violation(), /answered after the delete/);
+  const rows = lived();
+  rows.remove();
+  const history = chunksOf(OBSERVATIONS, rows.rows);
+  rows.store().tables.putRows(INSTANCE, 1, { history, drift: [], answers: [] });
+  assert.match(rows.violation(), /rows are left/);
+  const back = lived();
+  const head = back.store().tables.head(INSTANCE);
+  const { id } = back.remove();
+  if (head !== undefined) back.tables.putHead(INSTANCE, { ...head, version: head.version + 1 });
+  assert.match(back.violation(), new RegExp(`call ${id} deleted it`));
+});
+
+checks('find a deletion without a call', () => {
+  const scene = lived();
+  const remove = scene.remove();
+  remove.outcome = { kind: 'refused', code: 'conflict', reason: undefined };
+  scene.begin({ kind: 'rename' }, 0);
+  assert.match(scene.store().violation(), /no call has done that/);
+});
+
+checks('find an existing instance reported as not found', () => {
+  const scene = lived();
+  const call = scene.refuse({ kind: 'read' });
+  call.outcome = { kind: 'refused', code: 'not_found', reason: undefined };
+  assert.match(scene.store().violation(), /did not find it/);
+});
+
+checks('find listings with missing or deleted instances, or wrong counts', () => {
+  const lacking = lived();
+  reanswer(lacking.list(), { listed: new Map(), total: 0 });
+  assert.match(lacking.store().violation(), /lacks inst_/);
+  const shown = lived();
+  shown.remove();
+  reanswer(shown.list(), { listed: new Map([[INSTANCE, 'n1']]), total: 1 });
+  assert.match(shown.store().violation(), /after its delete/);
+  const wrong = lived();
+  reanswer(wrong.list(), { total: 2 });
+  assert.match(wrong.store().violation(), /total is 2/);
+});
+
+checks('find stored listings that differ from the instances', () => {
+  const unlisted = lived().store();
+  unlisted.tables.putLine(ACCOUNT, INSTANCE, 99, undefined);
+  assert.match(unlisted.violation(), /not listed/);
+  const misnamed = lived().store();
+  const [row] = misnamed.tables.lines(ACCOUNT);
+  if (row !== undefined) {
+    misnamed.tables.putLine(ACCOUNT, INSTANCE, 99, { ...row, name: 'n999' });
+  }
+  assert.match(misnamed.violation(), /listed as "n999"/);
+});
+
+checks('find an unknown instance without a possible create', () => {
+  const scene = lived().store();
+  const head = scene.tables.head(INSTANCE);
+  if (head !== undefined) scene.tables.putHead('inst_00000000000000bb', { ...head, name: 'n77' });
+  assert.match(scene.violation(), /no call has made "n77"/);
+});
+
+checks.run();

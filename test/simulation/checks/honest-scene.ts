@@ -1,0 +1,254 @@
+import { etagOf } from '#engine/instance/keyed-answers';
+import { advance } from '#identity/model';
+import { newReport, readReport } from '#identity/report';
+import {
+  createState,
+  MODEL_VERSION,
+  resetToInitial,
+  STRESS_STATES,
+  type State,
+} from '#identity/state';
+import { type Floor, type HistoryRow, type InstanceHead, NO_ROWS } from '#storage/ports/instances';
+import { OBSERVATIONS } from '#storage/ports/rows';
+import {
+  type Call,
+  History,
+  markOf,
+  nameOf,
+  type Requested,
+  type Seen,
+  vitalsText,
+} from '#test/simulation/checks/history';
+import { checkListings } from '#test/simulation/checks/listings';
+import { checkOrder } from '#test/simulation/checks/order';
+import { checkStored } from '#test/simulation/checks/stored';
+import { ActorTables } from '#test/simulation/simulated/actor-tables';
+import { Violation } from '#test/simulation/stored/version-index';
+import { chunksOf } from '#test/storage/contracts/rows';
+
+/** Instance and account of a scene. */
+export const INSTANCE = 'inst_00000000000000aa';
+export const ACCOUNT = 'acc1';
+const CREATE = { kind: 'create', modeStrengths: [0.3, 0.2, 0.5, 0, 0.1, 0, 0], energyLevel: 0.8 };
+const NOTHING: Seen = {
+  etag: '',
+  isThrottled: false,
+  vitals: undefined,
+  marks: undefined,
+  listed: undefined,
+  total: undefined,
+};
+
+/** A correct instance: applies every call at once, answers it, and stores everything at the end. */
+export class HonestScene {
+  readonly history = new History();
+  readonly tables = new ActorTables();
+  rows: HistoryRow[] = [];
+  head: InstanceHead;
+  #nowMs = 0;
+  #floor: Floor | undefined;
+  #version = 0;
+  #generation = 1;
+  #state: State;
+  #name = '';
+  readonly #report = newReport();
+
+  constructor() {
+    this.#state = createState(CREATE);
+    const create = this.#do({ ...CREATE, kind: 'create' });
+    this.#name = nameOf(create.id);
+    this.head = this.#headNow();
+  }
+
+  process(): Call {
+    const call = this.#begin({ kind: 'process', observations: [] });
+    const timestampMs = Date.UTC(2020, 0, 1) + 60_000 * call.id;
+    const contextJson = JSON.stringify({ mark: markOf(call.id, 0) });
+    const seen = { mode: 2, signal: 0.7, confidence: 1, contextJson, timestampMs };
+    const last = this.rows.findLast(({ generation }) => generation === this.#generation);
+    advance(
+      this.#state,
+      seen,
+      (timestampMs - (last?.timestampMs ?? timestampMs)) / 1_000,
+      this.#state,
+    );
+    readReport(this.#state, this.#report);
+    const { cycle } = this.#report.snapshot;
+    const ordinal = this.rows.length + 1;
+    this.rows.push({ ...seen, ordinal, generation: this.#generation, cycle });
+    return this.#end(Object.assign(call, { requested: { kind: 'process', observations: [seen] } }));
+  }
+
+  reset(): Call {
+    this.#state = resetToInitial(this.#state);
+    this.#generation += 1;
+    return this.#do({ kind: 'reset', mode: 'initial' });
+  }
+
+  rename(): Call {
+    const call = this.#do({ kind: 'rename' });
+    this.#name = nameOf(call.id);
+    return call;
+  }
+
+  remove(): Call {
+    const call = this.#do({ kind: 'remove' });
+    this.head = { ...this.#headNow(), deletedAtMs: 1, model: new Float64Array(0), name: '' };
+    return call;
+  }
+
+  read(): Call {
+    const call = this.#begin({ kind: 'read' });
+    return this.#answer(call, { ...this.#seenNow() });
+  }
+
+  readHistory(): Call {
+    const left = this.rows.slice(this.#floor?.history ?? 0);
+    const marks = left.map(({ contextJson }) => JSON.parse(contextJson).mark).reverse();
+    const call = this.#begin({ kind: 'readHistory' });
+    return this.#answer(call, { ...NOTHING, marks, total: marks.length });
+  }
+
+  /** Trims the oldest `count` observations. */
+  trim(count: number): Call {
+    const trimmed = this.rows.slice(0, count);
+    const marks = trimmed.map(({ contextJson }) => JSON.parse(contextJson).mark);
+    const { generation, cycle, timestampMs } = trimmed.at(-1) ?? {
+      generation: 1,
+      cycle: 0,
+      timestampMs: 0,
+    };
+    this.#floor = { history: count, drift: 0, generation, cycle, timestampMs, state: undefined };
+    const call = this.#begin({ kind: 'trim', marks });
+    this.#version += 1;
+    return this.#answer(call, NOTHING);
+  }
+
+  list(): Call {
+    const call = this.#begin({ kind: 'list' });
+    call.instance = '';
+    const isGone = this.head.deletedAtMs !== undefined;
+    const listed = new Map(isGone ? [] : [[INSTANCE, this.#name]]);
+    return this.#answer(call, { ...NOTHING, listed, total: listed.size });
+  }
+
+  /** Refuses a request without effect. */
+  refuse(requested: Requested): Call {
+    const call = this.#begin(requested);
+    this.#answer(call, NOTHING);
+    call.outcome = { kind: 'refused', code: 'service_unavailable', reason: undefined };
+    return call;
+  }
+
+  /** Begins a call without ending it. */
+  begin(requested: Requested, invokedMs: number): Call {
+    const fields = { requested, account: ACCOUNT, instance: INSTANCE, ifMatch: undefined };
+    return this.history.begin({ ...fields, invokedMs });
+  }
+
+  /** Writes the final stores. */
+  store(): this {
+    if (this.head.deletedAtMs === undefined) this.head = this.#headNow();
+    const { version, deletedAtMs, name } = this.head;
+    const row = { instanceId: INSTANCE, version, name, description: '', createdAtMs: 0 };
+    if (deletedAtMs !== undefined) this.tables.putLine(ACCOUNT, INSTANCE, version, undefined);
+    else {
+      const history = chunksOf(OBSERVATIONS, this.rows.slice(this.#floor?.history ?? 0));
+      this.tables.putRows(INSTANCE, version, { history, drift: [], answers: [] });
+      this.tables.putLine(ACCOUNT, INSTANCE, version, row);
+    }
+    this.tables.putHead(INSTANCE, this.head);
+    return this;
+  }
+
+  check(): void {
+    checkOrder(this.history);
+    checkStored(this.history, this.tables);
+    checkListings(this.history, this.tables);
+  }
+
+  /** Returns the violation that the checks find. */
+  violation(): string {
+    try {
+      this.check();
+    } catch (error) {
+      if (error instanceof Violation) return error.message;
+      throw error;
+    }
+    return 'nothing';
+  }
+
+  #do(requested: Requested): Call {
+    return this.#end(this.#begin(requested));
+  }
+
+  #begin(requested: Requested): Call {
+    this.#nowMs += 10;
+    return this.begin(requested, this.#nowMs);
+  }
+
+  #end(call: Call): Call {
+    this.#version += 1;
+    return this.#answer(call, this.#seenNow());
+  }
+
+  #answer(call: Call, seen: Seen): Call {
+    this.#nowMs += 10;
+    call.endedMs = this.#nowMs;
+    call.outcome = { kind: 'answered', seen };
+    return call;
+  }
+
+  #seenNow(): Seen {
+    readReport(this.#state, this.#report);
+    const { cycle, energy, stressLevel } = this.#report.snapshot;
+    const shown = Math.round(energy * 1e6) / 1e6;
+    const vitals = vitalsText(cycle, shown, STRESS_STATES[stressLevel] ?? '');
+    return { ...NOTHING, etag: etagOf(INSTANCE, this.#version), vitals };
+  }
+
+  #headNow(): InstanceHead {
+    return {
+      version: this.#version,
+      accountId: ACCOUNT,
+      name: this.#name,
+      description: '',
+      createdAtMs: 0,
+      updatedAtMs: 0,
+      deletedAtMs: undefined,
+      originMs: 0,
+      observedAtMs: undefined,
+      generation: this.#generation,
+      historyCount: this.rows.length,
+      historyStart: 0,
+      driftCount: 0,
+      driftStart: 0,
+      newestHistory: { after: this.rows.length, rows: '' },
+      newestDrift: NO_ROWS,
+      ...(this.#floor === undefined ? {} : { floor: this.#floor }),
+      modelVersion: MODEL_VERSION,
+      model: this.#state.slice(),
+      recentCalls: [],
+    };
+  }
+}
+
+/** An instance with a history. */
+export function lived(): HonestScene {
+  const scene = new HonestScene();
+  scene.process();
+  scene.process();
+  scene.read();
+  scene.list();
+  scene.reset();
+  scene.rename();
+  scene.process();
+  scene.readHistory();
+  return scene;
+}
+
+/** Changes an answer. */
+export function reanswer(call: Call, seen: Partial<Seen>): void {
+  if (call.outcome.kind !== 'answered') throw new Error('it was not answered');
+  call.outcome = { kind: 'answered', seen: { ...call.outcome.seen, ...seen } };
+}

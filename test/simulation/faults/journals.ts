@@ -1,0 +1,53 @@
+import * as flaws from '#test/simulation/faults/journal-flaws';
+import { CRASHES, type Variant } from '#test/simulation/faults/variant';
+import type { ScenarioRequest } from '#test/simulation/scenario';
+
+/** Journals sealed while written, on diverging replicas. */
+const ALARMS: ScenarioRequest = {
+  limiters: 0,
+  checkpointAgeMs: 20_000,
+  isDeletionTimed: false,
+  only: ['falseAlarm'],
+  count: 40,
+  loadMs: 20_000,
+  store: { slow: 0.2, answerLost: 0, executedLate: 0, refused: 0, swallowed: 0 },
+  replicas: { late: 0.2, hinted: 0.05, lost: 0.05, doubled: 0.1, mute: 0 },
+};
+
+/** As `ALARMS`, with replicas that receive seals much later, and writers that do not wait. */
+const HINTS: ScenarioRequest = {
+  ...ALARMS,
+  store: { ...ALARMS.store, slow: 0 },
+  replicas: { late: 0.05, hinted: 0.25, lost: 0, doubled: 0, mute: 0 },
+};
+
+/** Flaws of writing, sealing and reading journals. */
+export const JOURNAL_VARIANTS: readonly Variant[] = [
+  { name: 'no seal', flaws: { journals: flaws.noSeal }, requested: CRASHES },
+  { name: 'no look', flaws: { journals: flaws.noLook }, requested: ALARMS },
+  { name: 'look before the write', flaws: { journals: flaws.lookFirst }, requested: ALARMS },
+  {
+    name: 'look that began before the write was answered',
+    flaws: { journals: flaws.lookMeanwhile },
+    requested: ALARMS,
+  },
+  { name: 'look at one replica', flaws: { journals: flaws.lookAtOne }, requested: HINTS },
+  { name: 'seal answered by one replica', flaws: { journals: flaws.sealAtOne }, requested: HINTS },
+  {
+    name: 'acknowledged out of order',
+    flaws: { journals: flaws.outOfOrder },
+    requested: ALARMS,
+  },
+  {
+    name: 'bytes composed again',
+    flaws: { journals: flaws.composedAgain },
+    requested: { ...ALARMS, keyed: 0.2, store: { ...ALARMS.store, answerLost: 0.1 } },
+  },
+  { name: 'end not decided', flaws: { journals: flaws.endNotDecided }, requested: ALARMS },
+  { name: 'read before the seal', flaws: { journals: flaws.readFirst }, requested: ALARMS },
+  {
+    name: 'end is the newest slot',
+    flaws: { journals: flaws.gapsIgnored },
+    requested: ALARMS,
+  },
+];

@@ -1,0 +1,78 @@
+import { LONG, MOVES, RETURNS, ROUGH, type Variant } from '#test/simulation/faults/variant';
+import type { ScenarioRequest } from '#test/simulation/scenario';
+import { NO_STORE_FAULTS } from '#test/simulation/simulated/store';
+import { NO_REPLICA_FAULTS } from '#test/simulation/stored/replicas';
+
+/** Shards that return to an owner while an earlier change is still in flight, and little else. */
+const RESTLESS: ScenarioRequest = {
+  ...MOVES,
+  count: 30,
+  loadMs: 40_000,
+  store: { ...NO_STORE_FAULTS, executedLate: 0.15 },
+  replicas: NO_REPLICA_FAULTS,
+};
+
+/** Flaws of store statements. */
+export const STORE_VARIANTS: readonly Variant[] = [
+  {
+    name: 'shard changes without epoch',
+    flaws: { shards: { isEpochIgnored: true } },
+    requested: RESTLESS,
+  },
+  {
+    name: 'claim that timed out taken as lost',
+    flaws: { shards: { isSilenceLost: true } },
+    requested: { ...MOVES, store: { answerLost: 0.15 } },
+  },
+  {
+    name: 'shard change not applied taken as lost',
+    flaws: { shards: { isRefusalLost: true } },
+    requested: { ...RETURNS, store: { answerLost: 0.15 } },
+  },
+  {
+    name: 'head before rows',
+    flaws: { checkpoints: { isHeadFirst: true } },
+    requested: { ...LONG, store: { executedLate: 0.08, swallowed: 0.04 } },
+  },
+  {
+    name: 'chunk after head',
+    flaws: { checkpoints: { isChunkLast: true } },
+    requested: { ...LONG, store: { executedLate: 0.08, swallowed: 0.04 } },
+  },
+  {
+    name: 'head that forgets rows not in a chunk',
+    flaws: { checkpoints: { isRowsForgotten: true } },
+    requested: MOVES,
+  },
+  {
+    name: 'head that forgets its floor',
+    flaws: { checkpoints: { isFloorForgotten: true } },
+    requested: { ...MOVES, isTrimming: true, checkpointAgeMs: 5_000 },
+  },
+  {
+    name: 'batch of heads with one version stamp',
+    flaws: { checkpoints: { isBatchStamped: true } },
+    requested: LONG,
+  },
+  { name: 'no version stamp', flaws: { checkpoints: { isUnstamped: true } }, requested: LONG },
+  {
+    name: 'low-water mark moved before the checkpoint',
+    flaws: { checkpoints: { isUnconfirmed: true } },
+    requested: LONG,
+  },
+  {
+    name: 'early answer dropped before it is stored',
+    flaws: { checkpoints: { isAnswerUnconfirmed: true } },
+    requested: { ...ROUGH, keyed: 0.8, loadMs: 45_000 },
+  },
+  {
+    name: 'delete that removes the head',
+    flaws: { checkpoints: { isMarkerless: true } },
+    requested: LONG,
+  },
+  {
+    name: 'request ids forgotten in a head',
+    flaws: { checkpoints: { isCallsForgotten: true } },
+    requested: MOVES,
+  },
+];

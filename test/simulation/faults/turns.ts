@@ -1,0 +1,146 @@
+import { HostedTurn, RecentCalls } from '#actor-runtime/activation';
+import { Checkpointer, EarlyWriter } from '#actor-runtime/checkpointer';
+import { CommitLog } from '#actor-runtime/commit-log';
+import { InstanceKind } from '#engine/instance/kind';
+import { InstanceSourcing } from '#engine/instance/sourcing';
+import { type AnyTurn, skipWaits } from '#test/simulation/callers/replies';
+import { handOffEarly } from '#test/simulation/faults/early-handoff';
+import { replaceMethod } from '#test/simulation/faults/replace-method';
+import { CRASHES, ISLANDS, MOVES, ROUGH, type Variant } from '#test/simulation/faults/variant';
+import { Later } from '#test/simulation/later';
+
+/** Maximum remembered calls, where only their number counts. */
+const REMEMBERED = 2;
+
+/** Flaw: sends answers before their records are durable, either those of commits or all others. */
+function hasty(stack: DisposableStack, isOfCommit: boolean): void {
+  const committed = new WeakSet<object>();
+  replaceMethod(stack, HostedTurn, 'commit', (commit, turn, event) => {
+    committed.add(turn);
+    return commit(event);
+  });
+  replaceMethod(stack, HostedTurn, 'whenAnswerable', async (when, turn, offset) => {
+    if (committed.has(turn) !== isOfCommit) await when(offset);
+  });
+}
+
+/** Flaw: writes early answers before their records are durable. */
+function storeAnswersEarly(stack: DisposableStack): void {
+  let isStarting = false;
+  replaceMethod(stack, EarlyWriter, 'startDue', (start, _writer, onWritten) => {
+    isStarting = true;
+    start(onWritten);
+    isStarting = false;
+  });
+  skipWaits(stack, () => isStarting);
+}
+
+/** Flaw: begins flushes before the records are durable. */
+function flushEarly(stack: DisposableStack): void {
+  let isFlushing = false;
+  const flushing = <Result>(flush: () => Result): Result => {
+    isFlushing = true;
+    try {
+      return flush();
+    } finally {
+      isFlushing = false;
+    }
+  };
+  replaceMethod(stack, Checkpointer, 'startDue', (start, _checkpointer, monotonicMs) => {
+    flushing(() => start(monotonicMs));
+  });
+  replaceMethod(stack, Checkpointer, 'storeSoon', (store, _checkpointer, activation) => {
+    flushing(() => store(activation));
+  });
+  replaceMethod(stack, Checkpointer, 'storeAll', (store, _checkpointer, wanted) => {
+    return flushing(() => store(wanted));
+  });
+  skipWaits(stack, () => isFlushing);
+}
+
+/** Flaws of turns, answers and actor memory. */
+export const TURN_VARIANTS: readonly Variant[] = [
+  { name: 'reply before durable', requested: CRASHES, spoil: (stack) => hasty(stack, true) },
+  {
+    name: 'read or refusal before durable',
+    requested: CRASHES,
+    spoil: (stack) => hasty(stack, false),
+  },
+  {
+    name: 'flush before durable',
+    requested: { ...ROUGH, only: ['kill', 'pause', 'storeCut'], count: 14, loadMs: 45_000 },
+    spoil: (stack) => flushEarly(stack),
+  },
+  {
+    name: 'early answer stored before its record is durable',
+    requested: { ...ROUGH, count: 20, loadMs: 30_000, keyed: 1, store: { answerLost: 0.1 } },
+    spoil: (stack) => storeAnswersEarly(stack),
+  },
+  {
+    name: 'handoff that does not wait for appends in flight',
+    requested: MOVES,
+    spoil: (stack) => handOffEarly(stack),
+  },
+  {
+    name: 'read without lease',
+    requested: { ...ISLANDS, only: ['storeCut', 'edgeBusCut'], count: 16 },
+    spoil: (stack) => replaceMethod(stack, CommitLog, 'isLeased', () => true),
+  },
+  {
+    name: 'request ids remembered by count only',
+    requested: CRASHES,
+    spoil: (stack) => {
+      const last = new WeakMap<RecentCalls, number[]>();
+      replaceMethod(stack, RecentCalls, 'add', (add, calls, callId, version, monotonicMs) => {
+        add(callId, version, monotonicMs);
+        last.set(calls, [...(last.get(calls) ?? []), callId].slice(-REMEMBERED));
+      });
+      replaceMethod(stack, RecentCalls, 'versionOf', (versionOf, calls, callId, monotonicMs) => {
+        const version = versionOf(callId, monotonicMs);
+        return last.get(calls)?.includes(callId) ? version : undefined;
+      });
+    },
+  },
+  {
+    name: 'request ids forgotten in recovery',
+    requested: CRASHES,
+    spoil: (stack) => replaceMethod(stack, RecentCalls, 'restore', () => undefined),
+  },
+  {
+    name: 'key lookup outside the turn',
+    requested: MOVES,
+    spoil: (stack) => {
+      const offsets = new WeakMap<object, number>();
+      let added = 0;
+      replaceMethod(stack, CommitLog, 'add', (add, _log, ...args) => {
+        added = add(...args);
+        return added;
+      });
+      replaceMethod(stack, HostedTurn, 'commit', (commit, turn, event) => {
+        const offset = commit(event);
+        offsets.set(turn, added);
+        return offset;
+      });
+      replaceMethod(stack, InstanceKind, 'receive', (receive, _kind, state, call, turn) => {
+        const answer = receive(state, call, turn);
+        if (!(answer instanceof Promise)) return answer;
+        const held = answer.then(async (found) => {
+          await (turn as AnyTurn).whenAnswerable(offsets.get(turn) ?? 0);
+          return found;
+        });
+        // Not a promise for the host, so that the actor continues with other messages.
+        return new Later(held) as unknown as typeof answer;
+      });
+    },
+  },
+  {
+    name: 'deletion later than its promise',
+    requested: { ...CRASHES, checkpointAgeMs: 120_000, isDeletionTimed: true },
+    spoil: (stack) => replaceMethod(stack, InstanceSourcing, 'isUrgent', () => false),
+  },
+  {
+    name: 'directory not notified again in recovery',
+    requested: ROUGH,
+    spoil: (stack) => replaceMethod(stack, InstanceSourcing, 'effectAfterReplay', () => undefined),
+  },
+];

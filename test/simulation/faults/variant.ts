@@ -1,0 +1,82 @@
+import type { Flaws } from '#test/simulation/faults/flaws';
+import type { ScenarioRequest } from '#test/simulation/scenario';
+
+/** The system with one deliberate flaw. Source: architecture 7. */
+export type Variant = {
+  readonly name: string;
+  readonly flaws?: Flaws;
+  /** Breaks the code itself until the stack is disposed. */
+  readonly spoil?: (stack: DisposableStack) => void;
+  /** Scenario that detects the flaw soonest. */
+  readonly requested: ScenarioRequest;
+};
+
+/** Engine flaws show sooner without limiters and with checkpoints within a run. */
+const ENGINES = {
+  limiters: 0,
+  checkpointAgeMs: 20_000,
+  isDeletionTimed: false,
+  isTrimming: false,
+} as const;
+
+/** Processes end, stall, or lose the store. */
+export const CRASHES: ScenarioRequest = {
+  ...ENGINES,
+  only: ['kill', 'pause', 'storeCut'],
+  count: 6,
+  loadMs: 16_000,
+};
+
+/** Processes stop cleanly and restart. */
+export const MOVES: ScenarioRequest = { ...ENGINES, only: ['restart'], count: 6, loadMs: 14_000 };
+
+/** Long enough for checkpoints by age and their effects. */
+export const LONG: ScenarioRequest = {
+  ...ENGINES,
+  only: ['kill', 'restart', 'pause'],
+  count: 8,
+  loadMs: 45_000,
+};
+
+/** Processes end while the store fails often. */
+export const ROUGH: ScenarioRequest = {
+  ...ENGINES,
+  only: ['kill'],
+  count: 6,
+  loadMs: 16_000,
+  store: { executedLate: 0.15, answerLost: 0.1, swallowed: 0.1 },
+};
+
+/** Nodes lose the store or each other, and edges hear nothing of it. */
+export const ISLANDS: ScenarioRequest = {
+  ...ENGINES,
+  only: ['storeCut', 'edgeBusCut', 'edgeBusCut', 'island'],
+  count: 10,
+  loadMs: 40_000,
+};
+
+/** Nodes reachable only by edges and the store, which others consider unreachable. */
+export const GONE: ScenarioRequest = {
+  ...ENGINES,
+  only: ['island', 'edgeBusCut'],
+  count: 10,
+  loadMs: 45_000,
+  isCalm: true,
+};
+
+/** A shard that returns to an earlier owner: at most every 30 s. */
+export const RETURNS: ScenarioRequest = {
+  ...ENGINES,
+  only: ['restart'],
+  count: 10,
+  loadMs: 75_000,
+};
+
+/** Only occasional stalls of the store. */
+export const STALLS: ScenarioRequest = {
+  ...ENGINES,
+  only: ['storeStall'],
+  count: 3,
+  loadMs: 40_000,
+  isCalm: true,
+};

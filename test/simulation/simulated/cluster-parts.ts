@@ -1,0 +1,23 @@
+import type { Scenario } from '#test/simulation/scenario';
+import type { SimulatedActorStores } from '#test/simulation/simulated/actor-stores';
+import type { SimulatedBus } from '#test/simulation/simulated/bus';
+import type { SimulatedJournals } from '#test/simulation/simulated/journals';
+import type { SimulatedMeterStores } from '#test/simulation/simulated/meter-stores';
+import type { SimulatedNetwork } from '#test/simulation/simulated/network';
+import type { SimulatedShards } from '#test/simulation/simulated/shards';
+import type { World } from '#test/simulation/world';
+
+/** Name of the simulated cluster, and the prefix of its subjects. */
+export const CLUSTER = { cluster: 'simulated', prefix: 'sim' } as const;
+
+/** Infrastructure of a simulated cluster's nodes. */
+export type ClusterParts = {
+  readonly scenario: Scenario;
+  readonly world: World;
+  readonly network: SimulatedNetwork;
+  readonly bus: SimulatedBus;
+  readonly shards: SimulatedShards;
+  readonly journals: SimulatedJournals;
+  readonly customers: SimulatedMeterStores;
+  readonly actors: SimulatedActorStores;
+};

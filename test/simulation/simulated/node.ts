@@ -1,0 +1,119 @@
+import type { ActorHostConfig } from '#actor-runtime/host-ports';
+import type { ProbeAim } from '#cluster/failure-evidence';
+import { Fault } from '#errors/fault';
+import type { ClusterNodePorts } from '#shards/cluster-node';
+import type { NodeConfig } from '#shards/node-context';
+import type { ShardedService } from '#storage/ports/cluster';
+import { CLUSTER, type ClusterParts } from '#test/simulation/simulated/cluster-parts';
+import type { SimulatedProcess } from '#test/simulation/simulated/process';
+import { Violation } from '#test/simulation/stored/version-index';
+import { noteLogger } from '#test/support/test-logger';
+
+/** Timeout of a probe, in milliseconds. */
+const PROBE_MS_MAX = 1_000;
+
+/** Time in which a new node listens for others before it claims shards, in milliseconds. */
+const STARTUP_GRACE_MS = 1_500;
+
+/**
+ * Memory bounds: enough for all idle actors, and early rows slightly above one instance's (the real
+ * bound is ten thousand times that).
+ */
+const ROOM = { memoryBytesMax: 64 * 1_024 * 1_024, earlyRowsBytesMax: 16 * 1_024 };
+
+/** Common part of processes of both services. */
+export type NodeProcess = {
+  readonly process: SimulatedProcess;
+  /** SIGTERM: hands everything over; resolves when done. */
+  leave(): Promise<void>;
+};
+
+/** Join and leave of a node of either service. */
+type Member = AsyncDisposable & { join(address: string): Promise<void> };
+
+/** Membership of a process: joins at once, and leaves only after joining. */
+export class Membership {
+  readonly #node: Member;
+  /** Resolves when the node has joined. */
+  readonly joined: Promise<void>;
+
+  constructor(process: SimulatedProcess, node: Member, onFailed: (error: unknown) => void) {
+    this.#node = node;
+    this.joined = node.join(addressOf(process));
+    this.joined.catch(onFailed);
+  }
+
+  /** Completes the join, then leaves. */
+  async leave(): Promise<void> {
+    await this.joined;
+    await this.#node[Symbol.asyncDispose]();
+  }
+}
+
+/** Parts of a service's node, and its address. */
+export function nodeParts<Service extends ShardedService>(
+  service: Service,
+  process: SimulatedProcess,
+  cluster: ClusterParts,
+) {
+  const config = configOf(service, process, cluster);
+  const ports = portsOf(process, cluster);
+  return { address: addressOf(process), actorConfig: actorsOf(cluster), config, ports };
+}
+
+/** Cluster configuration of a process. */
+function configOf(
+  service: ShardedService,
+  process: SimulatedProcess,
+  { scenario }: ClusterParts,
+): NodeConfig {
+  return {
+    ...CLUSTER,
+    service,
+    name: process.name,
+    shardCount: scenario.shardCount,
+    startupGraceMs: STARTUP_GRACE_MS,
+    isDirect: true,
+  };
+}
+
+/** Actor bounds of a process. */
+function actorsOf({ scenario }: ClusterParts): ActorHostConfig {
+  const { idleAgeMs, checkpointAgeMs } = scenario;
+  return { ...ROOM, idleAgeMs, checkpointAgeMs };
+}
+
+/** Address of a process. */
+export function addressOf({ name }: SimulatedProcess): string {
+  return `${name}:8100`;
+}
+
+/** Ports of a node of either service. */
+function portsOf(process: SimulatedProcess, cluster: ClusterParts): ClusterNodePorts {
+  const { world, network } = cluster;
+  const { name, clock, randomness } = process;
+  const note = (text: string) => world.note(`${name} ${text}`);
+  return {
+    clock,
+    randomness,
+    journals: cluster.journals.portOf(process),
+    shards: cluster.shards.portOf(process),
+    bus: cluster.bus.portOf(process),
+    probe: (address: string, aim: ProbeAim) => network.probe(process, address, aim, PROBE_MS_MAX),
+    logger: noteLogger(note),
+    onBug: (error: unknown) => {
+      // A store without an answer is not a bug, though reported the same way.
+      if (error instanceof Fault && error.code === 'service_unavailable') note(error.message);
+      else world.fail(new Violation(`bug in ${name}: ${error}`, { cause: error }));
+    },
+    metrics: {
+      appended: () => undefined,
+      tailRecovered: (records: number) => note(`recovered ${records}`),
+      moved: (reason: string) => note(`moved: ${reason}`),
+      sealed: (reason: string) => note(`sealed: ${reason}`),
+      takenOver: () => undefined,
+      fenced: () => note('fenced'),
+      notOwner: () => undefined,
+    },
+  };
+}

@@ -1,0 +1,113 @@
+import type { ShardChange, ShardedService, ShardRow, ShardStore } from '#storage/ports/cluster';
+import type { SimulatedProcess } from '#test/simulation/simulated/process';
+import type { SimulatedStore } from '#test/simulation/simulated/store';
+import { memoryShardStore } from '#test/storage/memory/shard-store';
+
+/** Flaws of shard changes. */
+export type ShardFlaws = {
+  /** A change compares only the owner, not the epoch. */
+  readonly isEpochIgnored?: boolean;
+  /** A change without an answer counts as lost to another node. */
+  readonly isSilenceLost?: boolean;
+  /**
+   * A change that is not applied counts as lost, even if an earlier attempt of the same node
+   * applied.
+   */
+  readonly isRefusalLost?: boolean;
+};
+
+/** Called for every applied change, immediately. */
+export type ShardListener = (service: ShardedService, row: ShardRow, by: string) => void;
+
+/** Shard table of a world with injected store faults. Bulk reads lag like quorum reads. */
+export class SimulatedShards {
+  readonly #server: SimulatedStore;
+  readonly #truth = memoryShardStore();
+  readonly #onChanged: ShardListener;
+  readonly #flaws: ShardFlaws;
+  /** Value that a bulk read sees for a row with an undecided change. */
+  readonly #lagging = new Map<string, ShardRow | undefined>();
+
+  constructor(server: SimulatedStore, onChanged: ShardListener, flaws: ShardFlaws = {}) {
+    this.#server = server;
+    this.#onChanged = onChanged;
+    this.#flaws = flaws;
+  }
+
+  /** True table, for checkers. */
+  get truth(): ShardStore {
+    return this.#truth;
+  }
+
+  /** Shard store of one process. */
+  portOf(process: SimulatedProcess): ShardStore {
+    const call = <Answer>(name: string, isWrite: boolean, execute: () => Promise<Answer>) =>
+      this.#server.call(process, { name, isWrite, execute });
+    return {
+      fixCluster: (wanted) => call('cluster', true, () => this.#truth.fixCluster(wanted)),
+      fixCount: (service, wanted) =>
+        call('shard count', true, () => this.#truth.fixCount(service, wanted)),
+      countOf: (service) => call('shard count', false, () => this.#truth.countOf(service)),
+      load: (service, count) => call('shards', false, () => this.#load(service, count)),
+      read: (service, shard) =>
+        call(`shard ${shard}`, false, () => {
+          this.#lagging.delete(`${service} ${shard}`);
+          return this.#truth.read(service, shard);
+        }),
+      change: (change) => this.#heard(change, this.#change(process, change)),
+    };
+  }
+
+  /** Outcome of a change as reported to the process. */
+  async #heard(change: ShardChange, changed: ReturnType<ShardStore['change']>) {
+    const { from, owner } = change;
+    const { isSilenceLost, isRefusalLost } = this.#flaws;
+    if (from === undefined) return await changed;
+    const lost = { isApplied: false, row: { ...from, epoch: from.epoch + 1 } };
+    try {
+      const written = await changed;
+      const isOwn = !written.isApplied && written.row?.owner === owner;
+      return isRefusalLost && isOwn ? lost : written;
+    } catch (error) {
+      if (isSilenceLost) return lost;
+      throw error;
+    }
+  }
+
+  async #load(service: ShardChange['service'], count: number): Promise<ShardRow[]> {
+    const rows = await this.#truth.load(service, count);
+    return rows.flatMap((row) => {
+      const place = `${service} ${row.shard}`;
+      const seen = this.#lagging.has(place) ? this.#lagging.get(place) : row;
+      return seen === undefined ? [] : [seen];
+    });
+  }
+
+  /** The change as sent to the store, with flaws. */
+  #asWritten(change: ShardChange, before: ShardRow | undefined): ShardChange {
+    const isSameOwner = before?.owner === change.from?.owner;
+    return this.#flaws.isEpochIgnored && isSameOwner ? { ...change, from: before } : change;
+  }
+
+  #change(process: SimulatedProcess, change: ShardChange) {
+    let before: ShardRow | undefined;
+    const { service, shard, owner } = change;
+    const place = `${service} ${shard}`;
+    return this.#server.call(process, {
+      name: `change ${shard} to ${owner}`,
+      isWrite: true,
+      execute: async () => {
+        before = await this.#truth.read(service, shard);
+        this.#lagging.delete(place);
+        const written = await this.#truth.change(this.#asWritten(change, before));
+        if (written.isApplied && written.row !== undefined) {
+          this.#onChanged(service, written.row, process.name);
+        }
+        return written;
+      },
+      onLeft: (isAnswered) => {
+        if (!isAnswered && this.#server.world.random.happens(0.5)) this.#lagging.set(place, before);
+      },
+    });
+  }
+}

@@ -1,0 +1,59 @@
+import type { Append } from '#storage/ports/journal';
+import type { Mutation, Resolve } from '#test/simulation/faults/replica-partition';
+
+/** A row of the slot table; without bytes if read repair brought only the mark. */
+export type SlotRow = { readonly records: Uint8Array | undefined; readonly lowWaterMark: number };
+
+/** Columns of a row needed by a head. */
+export const markOf = ({ lowWaterMark }: SlotRow): SlotRow => ({
+  records: undefined,
+  lowWaterMark,
+});
+
+/** A row of the seal table. */
+export type SealRow = true;
+
+/** Timestamp of a slot, equal for all attempts. */
+const timestampOf = (slot: number): number => slot + 1;
+
+/** Above the timestamps of all slots. */
+const ABOVE_EVERY_SLOT = Number.MAX_SAFE_INTEGER;
+
+/** The seal, equal for all sealers. */
+export const SEAL: Mutation<number, SealRow> = {
+  cells: [{ key: 0, timestamp: 1, row: true }],
+  deletions: [],
+};
+
+/** Mutation that empties a journal. */
+export const NO_SLOTS: Mutation<number, SlotRow> = {
+  cells: [],
+  deletions: [{ timestamp: ABOVE_EVERY_SLOT }],
+};
+
+/** Mutation of an append: a slot, and the truncation below. */
+export function slotMutation({
+  slot,
+  records,
+  lowWaterMark,
+  deleteBelow,
+}: Append): Mutation<number, SlotRow> {
+  const timestamp = timestampOf(slot);
+  return {
+    cells: [{ key: slot, timestamp, row: { records: records.slice(), lowWaterMark } }],
+    deletions: deleteBelow === undefined ? [] : [{ below: deleteBelow, timestamp }],
+  };
+}
+
+/** For equal timestamps of a cell, the larger value wins, column by column. */
+export const resolveSlots: Resolve<SlotRow> = (one, other) => {
+  const records = largerOf(one.records, other.records);
+  const lowWaterMark = Math.max(one.lowWaterMark, other.lowWaterMark);
+  const isOne = records === one.records && lowWaterMark === one.lowWaterMark;
+  return isOne ? one : { records, lowWaterMark };
+};
+
+function largerOf(one: Uint8Array | undefined, other: Uint8Array | undefined) {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Buffer.compare(one, other) < 0 ? other : one;
+}

@@ -1,0 +1,79 @@
+import { advance } from '#identity/model';
+import { newReport, readReport } from '#identity/report';
+import {
+  createState,
+  resetToDefault,
+  resetToInitial,
+  STRESS_STATES,
+  type State,
+} from '#identity/state';
+import { type HistoryRow, type InstanceHead, unpackedState } from '#storage/ports/instances';
+import { type Requested, vitalsText } from '#test/simulation/checks/history';
+
+const report = newReport();
+
+/** A reset that happened; `either` if its mode is unknown. */
+export type ResetMode = 'initial' | 'default' | 'either';
+
+/** Answered state after an observation, by its mark. */
+export type AnsweredVitals = ReadonlyMap<string, string>;
+
+/**
+ * Whether replaying a stored history gives the stored state and passes every answered state.
+ * `resets` are the modes between generations; both modes are tried if unknown. Callers' timestamps
+ * lie before any creation or reset, so that these do not affect intervals.
+ */
+export function isReplayed(
+  create: Extract<Requested, { kind: 'create' }>,
+  rows: readonly HistoryRow[],
+  resets: readonly ResetMode[],
+  head: InstanceHead,
+  answered: AnsweredVitals,
+): boolean {
+  const generations = Array.from({ length: head.generation }, (_, index) =>
+    rows.filter(({ generation }) => generation === index + 1),
+  );
+  const { floor } = head;
+  const first = (floor?.generation ?? 1) - 1;
+  const replay = (from: State, generation: number): boolean => {
+    const state = from.slice();
+    const beforeMs = generation === first ? floor?.timestampMs : undefined;
+    if (!runs(state, generations[generation] ?? [], answered, beforeMs)) return false;
+    if (generation + 1 === head.generation) return isSame(state, head.model);
+    const mode = resets[generation] ?? 'either';
+    if (mode !== 'default' && replay(resetToInitial(state), generation + 1)) return true;
+    return mode !== 'initial' && replay(resetToDefault(state), generation + 1);
+  };
+  if (floor === undefined) return replay(createState(create), 0);
+  // With resets of unknown mode before the floor, the floor may have no start state.
+  return floor.state === undefined || replay(unpackedState(floor.state), first);
+}
+
+/** Replays rows; false if a state differs from the answered one. */
+function runs(
+  state: State,
+  rows: readonly HistoryRow[],
+  answered: AnsweredVitals,
+  startMs: number | undefined,
+): boolean {
+  let beforeMs = startMs;
+  for (const { mode, signal, confidence, timestampMs, contextJson } of rows) {
+    const dtSeconds = (timestampMs - (beforeMs ?? timestampMs)) / 1_000;
+    advance(state, { mode, signal, confidence }, dtSeconds, state);
+    beforeMs = timestampMs;
+    const expected = answered.get(JSON.parse(contextJson).mark);
+    if (expected !== undefined && expected !== vitalsIn(state)) return false;
+  }
+  return true;
+}
+
+/** Cycle, energy and stress state as in answers. */
+function vitalsIn(state: State): string {
+  readReport(state, report);
+  const { cycle, energy, stressLevel } = report.snapshot;
+  return vitalsText(cycle, Math.round(energy * 1e6) / 1e6, STRESS_STATES[stressLevel] ?? '?');
+}
+
+function isSame(one: Float64Array, other: Float64Array): boolean {
+  return one.length === other.length && one.every((value, place) => Object.is(value, other[place]));
+}

@@ -1,0 +1,175 @@
+import { spawnSync } from 'node:child_process';
+import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { UNRECORDED_SHARE } from '#limiter/quota-bounds';
+import { type Answer, type Caller, callerOf } from '#test/support/calls/caller';
+import {
+  limitOf,
+  newDocumentedCaller,
+  observationAt,
+  type SceneCaller,
+} from '#test/support/calls/scene';
+import { onFile, type Service, startStandalone } from '#test/support/servers/service';
+import { soon } from '#test/support/soon';
+
+/*
+ * A served file becomes read-only, as on a disk that the kernel has remounted read-only. The test
+ * makes the file immutable, which also affects open files and can be undone. Requires root, and
+ * ext4 or a similar file system.
+ */
+
+/** Requests per minute and cycles per month of the account. */
+const PLAN = 400;
+const CYCLES = 1_000;
+
+/** Share of requests available for reads without a record. */
+const SHARE = PLAN * UNRECORDED_SHARE;
+
+/** Maximum requests granted ahead by a watermark at a few requests per second. */
+const AHEAD_MAX = 60;
+
+const root = mkdtempSync(join(tmpdir(), 'identity-engine-immutable-'));
+let folders = 0;
+process.once('exit', () => {
+  spawnSync('chattr', ['-R', '-i', root]);
+  rmSync(root, { recursive: true, force: true });
+});
+
+/** A file in its own folder, with functions that make it read-only and writable. */
+function newFile() {
+  folders += 1;
+  const folder = join(root, `${folders}`);
+  mkdirSync(folder);
+  const file = join(folder, 'identity-engine.db');
+  const change = (flag: '+i' | '-i') =>
+    assert.is(spawnSync('chattr', [flag, file, `${file}-wal`]).status, 0);
+  return { variables: onFile(file), forbid: () => change('+i'), allow: () => change('-i') };
+}
+
+/** Whether an open file can be made immutable here. */
+function mayForbid(): boolean {
+  const probe = join(root, 'probe');
+  const file = openSync(probe, 'w');
+  try {
+    if (spawnSync('chattr', ['+i', probe]).status !== 0) return false;
+    writeSync(file, 'x');
+    return false;
+  } catch {
+    return true;
+  } finally {
+    spawnSync('chattr', ['-i', probe]);
+    closeSync(file);
+  }
+}
+
+/** Counts the answers to one account's requests. */
+class Requests {
+  granted = 0;
+  readonly #caller: Caller;
+
+  constructor(caller: Caller) {
+    this.#caller = caller;
+  }
+
+  async send(method: string, path: string, sent?: { json: unknown }): Promise<Answer> {
+    const answer = await this.#caller.send(method, path, sent);
+    if (answer.status < 400) this.granted += 1;
+    if (answer.status === 503) assert.ok(answer.headers.has('retry-after'), answer.text);
+    return answer;
+  }
+
+  async observe(id: string, seconds: number): Promise<number> {
+    const sent = { json: observationAt(seconds) };
+    return (await this.send('POST', `/instances/${id}/process`, sent)).status;
+  }
+
+  /** Reads n times; returns the number of answers. */
+  async read(id: string, times: number): Promise<number> {
+    const before = this.granted;
+    for (let at = 0; at < times; at += 1) {
+      const what = at % 2 === 0 ? 'snapshot' : 'contract';
+      const { status } = await this.send('GET', `/instances/${id}/${what}`);
+      assert.ok([200, 429, 503].includes(status), `${status}`);
+    }
+    return this.granted - before;
+  }
+}
+
+/**
+ * Creates an observed instance, and one with an observation in flight when writes become
+ * impossible.
+ */
+async function newHeldUp(service: Service, caller: SceneCaller, forbid: () => void) {
+  const requests = new Requests(caller);
+  const [id, other] = [await caller.createInstance(), await caller.createInstance()];
+  requests.granted += 2;
+  assert.is(await requests.observe(id, 0), 200);
+  forbid();
+  const underWay = requests.observe(other, 0).catch(() => 0);
+  // The journals of the engine and of the limiter.
+  await soon('a notice', () => service.log().split('all changes are refused until').length === 3);
+  const startedMs = performance.now();
+  assert.is((await requests.send('GET', `/instances/${other}/snapshot`)).status, 503);
+  assert.is(await requests.observe(id, 100), 503);
+  assert.ok(performance.now() - startedMs < 1_000, 'no refusal waits for the disk');
+  return { requests, id, underWay };
+}
+
+const immutable = suite('a file that becomes read-only while it is served');
+const run = mayForbid() ? immutable : immutable.skip;
+if (run === immutable.skip) console.log('skipped because no file can be made immutable: root may');
+
+run('answers reads and refuses changes, and is written again once possible', async () => {
+  const { variables, forbid, allow } = newFile();
+  await using service = await startStandalone(variables);
+  const caller = await newDocumentedCaller(service, {
+    requestsPerMinute: PLAN,
+    cyclesPerMonth: CYCLES,
+  });
+  const { requests, id, underWay } = await newHeldUp(service, caller, forbid);
+  assert.is(await requests.read(id, SHARE / 2), SHARE / 2);
+  const answered = await requests.read(id, SHARE + AHEAD_MAX);
+  // One request was counted for the refused read.
+  assert.ok(answered >= SHARE / 2 - 1 && answered < SHARE / 2 + AHEAD_MAX, `${answered} reads`);
+  allow();
+  await soon('room', async () => (await requests.observe(id, 100)) === 200);
+  const snapshot = await requests.send('GET', `/instances/${id}/snapshot`);
+  assert.is(snapshot.body.data.cycle, 2, 'nothing refused has happened');
+  assert.is(await underWay, 200, 'what was under way is known now');
+  const account = await requests.send('GET', '/account');
+  assert.is(limitOf(account, 'monthly'), CYCLES - 3, 'nothing refused is charged');
+  assert.match(service.log(), /the journal can be written again/);
+});
+
+run('never enlarges the plan if its process is killed', async () => {
+  const { variables, forbid, allow } = newFile();
+  const first = await startStandalone(variables);
+  const caller = await newDocumentedCaller(first, { requestsPerMinute: PLAN });
+  const { requests, id } = await newHeldUp(first, caller, forbid);
+  await requests.read(id, SHARE + AHEAD_MAX);
+  assert.ok(requests.granted >= SHARE, `${requests.granted} granted`);
+  first.processes.get('standalone')?.kill('SIGKILL');
+  await first[Symbol.asyncDispose]();
+  allow();
+  await using second = await startStandalone(variables);
+  const after = new Requests(callerOf(second, caller.accountId, caller.key));
+  await after.read(id, PLAN);
+  const both = `${requests.granted} and ${after.granted} of ${PLAN} granted`;
+  assert.ok(requests.granted + after.granted <= PLAN, both);
+  assert.ok(after.granted >= PLAN - 2 * SHARE - AHEAD_MAX, both);
+});
+
+run('costs nothing at the next start after a clean stop', async () => {
+  const { variables } = newFile();
+  const first = await startStandalone(variables);
+  const { accountId, key } = await newDocumentedCaller(first, { requestsPerMinute: PLAN });
+  await first[Symbol.asyncDispose]();
+  await using second = await startStandalone(variables);
+  const answer = await callerOf(second, accountId, key).send('GET', '/instances');
+  assert.is(limitOf(answer, 'remaining'), PLAN - 1);
+});
+
+immutable.run();

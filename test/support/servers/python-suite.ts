@@ -1,0 +1,48 @@
+import type { Test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { newCaller } from '#test/support/calls/caller';
+import { makeEnvironment, pythonLack, runPytest } from '#test/support/servers/python';
+import { suiteUnless } from '#test/support/servers/real-servers';
+import { startStandalone } from '#test/support/servers/service';
+
+/** Selection of the Python client's tests. */
+export type PythonTests = {
+  readonly title: string;
+  /** Arguments of pytest. */
+  readonly args: readonly string[];
+  /** Minimum number of tests; fewer mean that pytest did not find them. */
+  readonly testsMin: number;
+  /** Whether the tests need a real service, whose address and key are then in the environment. */
+  readonly needsService: boolean;
+};
+
+/**
+ * A suite with one test per pytest test. Without Python it is skipped by name, and throws on CI.
+ * The caller adds further tests and runs it.
+ */
+export async function pythonSuite(tests: PythonTests): Promise<Test> {
+  const lack = pythonLack();
+  const python = suiteUnless(lack)(tests.title);
+  if (lack !== undefined) {
+    python('finds and runs its tests', () => undefined);
+    return python;
+  }
+  await makeEnvironment();
+  const { outcomes, run } = await runWith(tests);
+  python('finds and runs its tests', () => {
+    assert.ok(outcomes.length >= tests.testsMin, `${outcomes.length} tests\n${run.output}`);
+    assert.ok(run.isOk || outcomes.some(({ outcome }) => outcome === 'failed'), run.output);
+  });
+  for (const { name, outcome, text } of outcomes) {
+    python(name, () => assert.is(outcome, 'passed', text));
+  }
+  return python;
+}
+
+async function runWith({ args, needsService }: PythonTests): ReturnType<typeof runPytest> {
+  if (!needsService) return await runPytest(args);
+  await using service = await startStandalone();
+  const { key } = await newCaller(service);
+  const env = { IDENTITY_ENGINE_BASE_URL: service.api, IDENTITY_ENGINE_API_KEY: key };
+  return await runPytest(args, env);
+}
