@@ -1,3 +1,4 @@
+/* Actors in memory, and their eviction: least recently used first, after a checkpoint. */
 import { Activation, HostedTurn } from '#actor-runtime/activation';
 import { REPLAY_FILL_MAX, SWEEP_ACTORS_MAX, SWEEP_PERIOD_MS } from '#actor-runtime/actor-bounds';
 import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';

@@ -1,3 +1,7 @@
+/*
+ * Commit log of an actor host: group commit to the journal, durability of each record, and the read
+ * lease within which answers may come from memory.
+ */
 import {
   APPEND_STALL_MS_MAX,
   APPENDS_IN_FLIGHT_MAX,

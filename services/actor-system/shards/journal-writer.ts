@@ -1,3 +1,7 @@
+/*
+ * Writer of the journal of one incarnation, with fencing: once another node seals the journal, the
+ * writer acknowledges nothing more.
+ */
 import assert from 'node:assert/strict';
 import { encodeGroup } from '#actor-runtime/record-codec';
 import { SEAL_REASONS, type SealReason } from '#cluster/failure-detector';

@@ -1,3 +1,4 @@
+/* gRPC connections of this process to other processes. */
 import { strict as assert } from 'node:assert';
 import type { Socket } from 'node:net';
 import * as grpc from '@grpc/grpc-js';

@@ -1,3 +1,4 @@
+/* Port of the journal store: append-only logs, and the seal that fences a former owner. */
 import assert from 'node:assert/strict';
 import { Fault } from '#errors/fault';
 

@@ -1,3 +1,4 @@
+/* Engine calls of the edge. Each call gets its deadline here, once, and every later hop uses it. */
 import { createHash, createHmac, createSecretKey, type KeyObject, randomInt } from 'node:crypto';
 import type { Caller } from '#edge/http';
 import type { AuditedCall } from '#edge/serve/account';

@@ -1,3 +1,7 @@
+/*
+ * State of one instance in memory, its size, and throttling: the minimum interval between two
+ * observations.
+ */
 import { strict as assert } from 'node:assert';
 import type { InstanceEvent } from '#engine/instance/event';
 import { CYCLE_INTERVAL_MS_MIN, type Model, type Models } from '#identity/model';

@@ -1,3 +1,4 @@
+/* Monthly quota of one account: reservation, charge and refund of cycles. */
 import assert from 'node:assert/strict';
 import { monthEndOf } from '#accounts/quota-windows';
 import { type Fault, faultFor } from '#errors/fault';
