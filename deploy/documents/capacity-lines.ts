@@ -24,8 +24,8 @@ export function unitCostLines(): string[] {
 
 /** Example loads for the page about size: a usual load, and many rarely observed instances. */
 const EXAMPLES: readonly Values[] = [
-  { observations: '5000', instances: '1000000', 'keyed-share': '0.2' },
-  { observations: '167000', instances: '10000000' },
+  { observations: '5000', instances: '1000000' },
+  { observations: '167000', instances: '10000000', 'keyed-share': '0.2' },
 ];
 
 /** Commands with their output. */

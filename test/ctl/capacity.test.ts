@@ -149,7 +149,7 @@ command('prints the number and reason for each component, without a service', as
 command('prints the same as JSON', async () => {
   const { out } = await ctl(['capacity', ...LOAD, '--headroom', '0.5', '--json'], {});
   const { load, ...capacity } = JSON.parse(out);
-  const said = { observations: 5_000, instances: 1_000_000, keyedShare: 0, headroom: 0.5 };
+  const said = { observations: 5_000, instances: 1_000_000, keyedShare: 1, headroom: 0.5 };
   assert.equal(load, said);
   assert.equal(capacity, planned(said));
 });

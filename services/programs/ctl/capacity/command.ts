@@ -9,6 +9,9 @@ const HEADROOM = 0.4;
 /** Maximum of `--headroom`. More would leave too little to serve. */
 const HEADROOM_MAX = 0.9;
 
+/** Default of `--keyed-share`: both client libraries send a key with every call. */
+const KEYED_SHARE = 1;
+
 /** Maximum of observations and instances. Larger numbers are mistakes. */
 const NUMBER_MAX = 1e12;
 
@@ -36,7 +39,7 @@ export const CAPACITY: PlanningCommand = {
       faultOf: amountFaultOf,
     },
     'keyed-share': {
-      ...{ value: 'part', about: 'share of calls with an idempotency key (default 0)' },
+      ...{ value: 'part', about: `share of calls with an idempotency key (default ${KEYED_SHARE})` },
       faultOf: partUpTo(1),
     },
     headroom: {
@@ -60,7 +63,7 @@ function loadOf(values: Values): Load {
   return {
     observations: numberIn(values.observations ?? ''),
     instances: numberIn(values.instances ?? ''),
-    keyedShare: numberIn(values['keyed-share'] ?? '0'),
+    keyedShare: numberIn(values['keyed-share'] ?? String(KEYED_SHARE)),
     headroom: numberIn(values.headroom ?? String(HEADROOM)),
   };
 }
