@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { DOCUMENTS, type Document, documentOf } from '#test/docs/documents';
+
+/** A table cell or sentence that ends with `([measured](page))`. */
+const MEASURED = /([^|\n]*?)\(\[measured\]\(([^)#\s]+)[^)\s]*\)\)/g;
+
+const NUMBER = /(?<![\w.,-])\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<![\w.,-])\d+(?:\.\d+)?/g;
+
+/** Figures marked as measured that their page does not have, and marks without a figure. */
+function unmeasuredIn({ path, text }: Document): string[] {
+  return [...text.matchAll(MEASURED)].flatMap(([, claim = '', page = '']) => {
+    const figures = numbersIn(claim);
+    if (figures.length === 0) return [`${path}: no figure before the mark: ${claim}`];
+    const results = numbersIn(readFileSync(join(dirname(path), page), 'utf8')).map(amountOf);
+    return figures
+      .filter((figure) => !results.some((result) => roundsTo(result, figure)))
+      .map((figure) => `${path}: ${page} has no ${figure}`);
+  });
+}
+
+const numbersIn = (text: string): string[] => [...text.matchAll(NUMBER)].map(([all]) => all);
+
+const amountOf = (figure: string): number => Number(figure.replaceAll(',', ''));
+
+/** Whether a result, rounded to the last digit of `figure` that is not 0, equals `figure`. */
+function roundsTo(result: number, figure: string): boolean {
+  const decimals = figure.split('.')[1]?.length ?? 0;
+  const zeros = decimals > 0 ? 0 : (/0*$/.exec(figure.replaceAll(',', ''))?.[0].length ?? 0);
+  const unit = 10 ** (zeros - decimals);
+  return Math.abs(Math.round(result / unit) * unit - amountOf(figure)) < unit / 2;
+}
+
+const figures = suite('a figure of a document that is marked as measured');
+
+figures('is on the page of results that the document links', () => {
+  assert.equal(DOCUMENTS.flatMap(unmeasuredIn), []);
+  assert.ok(DOCUMENTS.some(({ text }) => text.includes('([measured](')));
+});
+
+for (const [text, faults] of [
+  ['| 15,000 a second ([measured](bench/FILE.md)) |', 0],
+  ['| 15,900 a second ([measured](bench/FILE.md)) |', 1],
+  ['| fast ([measured](bench/FILE.md)) |', 1],
+] as const) {
+  figures(`is ${faults === 0 ? 'accepted' : 'rejected'} in ${text}`, () => {
+    assert.is(unmeasuredIn(documentOf('README.md', text)).length, faults);
+  });
+}
+
+figures.run();
