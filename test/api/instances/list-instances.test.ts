@@ -156,7 +156,9 @@ searched.before(async () => {
 });
 
 searched('has instances with the text in their name, in any case, in the same order', async () => {
-  assert.equal(await namesIn(searcher, '?search=ORDER'), ['Border guard', 'Order bot']);
+  const inOrder = (await namesIn(searcher, '')).filter((name) => /order/i.test(name));
+  assert.equal(inOrder.toSorted(), ['Border guard', 'Order bot']);
+  assert.equal(await namesIn(searcher, '?search=ORDER'), inOrder);
   assert.equal(await namesIn(searcher, '?search=order&sort=name'), ['Order bot', 'Border guard']);
   assert.equal(await namesIn(searcher, '?search=ZO%C3%8B'), ['Zoë (100%)']);
   assert.equal(await namesIn(searcher, '?search=(100%25)'), ['Zoë (100%)'], 'no pattern');
@@ -164,9 +166,9 @@ searched('has instances with the text in their name, in any case, in the same or
 });
 
 searched('counts its matches, and pages through them', async () => {
-  const { body } = await list(searcher, '?search=order&limit=1&offset=1');
+  const { body } = await list(searcher, '?search=order&sort=name&limit=1&offset=1');
   assert.equal(placeOf(body.pagination), { limit: 1, offset: 1, total: 2, has_more: false });
-  assert.is(body.data[0].name, 'Order bot');
+  assert.is(body.data[0].name, 'Border guard');
   assert.equal((await list(searcher, '?search=nothing')).body.pagination.total, 0);
 });
 
