@@ -1,7 +1,7 @@
 import type { KeyScope } from '#accounts/api-key';
 import type { Limits, Plan, PlanChange, Retention } from '#accounts/plan';
 
-/** Status that an operator can set. Calls of a suspended account are answered 403. */
+/** Status that an operator can set. Calls to a suspended account get 403. */
 export type SetStatus = 'active' | 'suspended';
 
 /**
@@ -12,25 +12,22 @@ type AccountStatus = SetStatus | 'importing' | 'deleting';
 
 /** Owner of instances and subject of billing. Source: interface 5, 8.1. */
 export type Account = {
-  /** 12 base62 characters, part of every key of the account (decision 41). */
+  /** 12 base62 characters. Every API key contains the id of its account (decision 41). */
   readonly id: string;
   readonly name: string;
   readonly plan: Plan;
   readonly status: AccountStatus;
   readonly limits: Limits;
-  /** Scheduled change of plan; absent: none is scheduled (decision 300). */
+  /** Scheduled plan change; absent: no change is scheduled (decision 300). */
   readonly planChange?: PlanChange;
-  /** Model selected for the account's instances; absent: none (decision 238). */
+  /** Model version chosen for the account's instances; absent: no choice (decision 238). */
   readonly modelVersion?: string;
-  /**
-   * The account's own retention, which overrides the plan's; absent: the plan's applies
-   * (decision 234).
-   */
+  /** Retention set for this account; absent: the retention of the plan (decision 234). */
   readonly retention?: Retention;
   readonly createdAtMs: number;
 };
 
-/** The account with the selected model; `chosen` undefined removes the selection. */
+/** Selects a model for the account. If `chosen` is undefined, removes the selection. */
 export function withModel(
   { modelVersion: _, ...account }: Account,
   chosen: string | undefined,
@@ -38,7 +35,7 @@ export function withModel(
   return chosen === undefined ? account : { ...account, modelVersion: chosen };
 }
 
-/** The account with its own retention; `own` undefined restores the plan's retention. */
+/** Sets the account's own retention. If `own` is undefined, the plan's retention applies again. */
 export function withRetention(
   { retention: _, ...account }: Account,
   own: Retention | undefined,
@@ -46,7 +43,7 @@ export function withRetention(
   return own === undefined ? account : { ...account, retention: own };
 }
 
-/** An API key as stored. The record does not allow anyone to use the key. Source: interface 5.3. */
+/** An API key as stored. The secret cannot be derived from the record. Source: interface 5.3. */
 export type ApiKeyRecord = {
   /** `key_` and 16 hexadecimal characters. Identifies the key without revealing it. */
   readonly id: string;
@@ -56,74 +53,66 @@ export type ApiKeyRecord = {
   readonly createdAtMs: number;
   readonly revokedAtMs?: number;
   readonly expiresAtMs?: number;
-  /** Name for people; absent: the key has none. */
+  /** Display name; absent: the key has no name. */
   readonly name?: string;
-  /** The last 4 characters of the secret (`hintOf`); absent: an older release created the key. */
+  /** Last 4 characters of the secret (`hintOf`); absent: an older release created the key. */
   readonly hint?: string;
-  /**
-   * Networks that calls may come from, in CIDR notation as `networkText` writes them; absent: any.
-   */
+  /** Networks from which calls are accepted, in CIDR notation (`networkText`); absent: all. */
   readonly networks?: readonly string[];
-  /** Unix milliseconds of disabling; absent: the key is not disabled. */
+  /** Time of disabling in Unix milliseconds; absent: the key is enabled. */
   readonly disabledAtMs?: number;
   /** Id of the key that a rotation created as replacement. */
   readonly replacedBy?: string;
-  /** Creator of the key; absent: an older release created the key without recording this. */
+  /** Creator of the key; absent: an older release did not record the creator. */
   readonly createdBy?: Creator;
 };
 
-/**
- * Maximum number of networks per key. Each costs an admission 0.1 µs; reading the address costs 2
- * µs.
- */
+/** Maximum number of networks per key. Each network adds 0.1 µs to an admission. */
 export const KEY_NETWORKS_MAX = 20;
 
 /**
- * Pattern of a key's name: 1 to 64 characters without terminal control characters. Source:
- * decision 242.
+ * Pattern for key names: 1 to 64 characters without control characters, because terminals print
+ * names (decision 242).
  */
 export const KEY_NAME = /^\P{C}{1,64}$/u;
 
-/** An account with its keys, oldest first. Keys that expired long ago are left out (`isKept`). */
+/** An account with its keys, oldest first, without keys that expired long ago (`isKept`). */
 export type AccountWithKeys = {
   readonly account: Account;
   readonly keys: readonly ApiKeyRecord[];
 };
 
-/** Unix milliseconds from which a key is refused. A revoked key is refused at any time. */
+/** Unix milliseconds from which a key is refused; `-Infinity` for a revoked key. */
 export function keyEndsAtMs(key: ApiKeyRecord): number {
   if (key.revokedAtMs !== undefined) return Number.NEGATIVE_INFINITY;
   return key.expiresAtMs ?? Number.POSITIVE_INFINITY;
 }
 
-/** Whether calls may use a key at `nowMs`: it is not revoked, expired or disabled. */
+/** Whether calls may use a key at `nowMs`: not revoked, not expired and not disabled. */
 export function isUsable(key: ApiKeyRecord, nowMs: number): boolean {
   return key.disabledAtMs === undefined && nowMs < keyEndsAtMs(key);
 }
 
-/**
- * Time that an expired key is kept, in milliseconds, so that lists show its end. Source:
- * decision 148.
- */
+/** Retention of an expired key, in milliseconds. Lists show the expiry meanwhile (decision 148). */
 export const EXPIRED_KEY_KEPT_MS = 90 * 24 * 60 * 60 * 1_000;
 
-/** Whether a key is kept at `nowMs`. A key without expiry is always kept, even if revoked. */
+/** Whether a key is kept at `nowMs`. A key without expiry is kept, even if revoked. */
 export function isKept({ expiresAtMs }: ApiKeyRecord, nowMs: number): boolean {
   return expiresAtMs === undefined || nowMs < expiresAtMs + EXPIRED_KEY_KEPT_MS;
 }
 
-/** Creator of a key or link: a member by user id, or an operator by the name that `ctl` sends. */
+/** Creator of a key or link: a member (user id) or an operator (name sent by `ctl`). */
 export type Creator = { readonly kind: 'user' | 'operator'; readonly id: string };
 
-/** Format of a creator's text: kind, space, and an id of up to 64 characters. */
+/** Text form of a creator: kind, space, and an id with up to 64 characters. */
 const TEXT = /^(?<kind>user|operator) (?<id>.{1,64})$/u;
 
-/** A creator as one text, for stores that keep texts. */
+/** Formats a creator as text, for stores. */
 export function creatorText({ kind, id }: Creator): string {
   return `${kind} ${id}`;
 }
 
-/** The creator in a text; undefined if this release does not know its format. */
+/** Parses a creator; undefined if this release does not support the format. */
 export function creatorFrom(text: string | undefined): Creator | undefined {
   const { kind, id } = TEXT.exec(text ?? '')?.groups ?? {};
   if ((kind !== 'user' && kind !== 'operator') || id === undefined) return undefined;
@@ -131,18 +120,14 @@ export function creatorFrom(text: string | undefined): Creator | undefined {
 }
 
 /**
- * Announcements of changed accounts: plan, status or keys. An announcement contains only the
- * account id, so listeners read the account again. Announcements may be late, repeated or lost, so
- * every listener also checks for changes by other means. Source: architecture 4.
+ * Announcements of changes to an account: plan, status or keys. An announcement contains only the
+ * account id, so listeners read the account again. Announcements may be late, repeated or lost.
+ * Every listener must also poll for changes. Source: architecture 4.
  */
 export interface AccountNews {
-  /**
-   * Whether announcements currently arrive, as far as known. While false, announcements are lost.
-   */
+  /** Whether announcements arrive at present. While false, announcements are lost. */
   readonly isHeard: boolean;
-  /**
-   * Notifies every listener, in this process too. Called after the change is stored.
-   */
+  /** Notifies every listener, including those in this process. Call after storing the change. */
   announce(accountId: string): void;
   /** Calls `listener` for every change, until disposed. `listener` must not throw. */
   onChange(listener: (accountId: string) => void): Disposable;

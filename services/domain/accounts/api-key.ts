@@ -4,16 +4,16 @@ import { crc32 } from 'node:zlib';
 /** Prefix of every key. Source: interface 5, decision 41. */
 const PREFIX = 'svc_sk_';
 
-/** Characters of the account id inside a key. Source: decision 41. */
+/** Length of the account id in a key, in characters. Source: decision 41. */
 const ACCOUNT_LENGTH = 12;
 
-/** Characters of a key's secret: 190 bits. Source: decision 41. */
+/** Length of a secret, in characters: 190 random bits. Source: decision 41. */
 export const SECRET_LENGTH = 32;
 
-/** Characters of the checksum: 62^6 is the first power of 62 above 2^32. Source: decision 41. */
+/** Length of the checksum, in characters: 62^6 exceeds 2^32, the range of CRC-32 (decision 41). */
 const CHECKSUM_LENGTH = 6;
 
-/** Characters of a secret that are kept to recognise the key: 24 of its 190 bits (decision 242). */
+/** Length of the stored hint, in characters: 24 bits of the secret's 190 (decision 242). */
 const HINT_LENGTH = 4;
 
 const ACCOUNT_END = PREFIX.length + ACCOUNT_LENGTH;
@@ -24,20 +24,20 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const BASE62_ONLY = /^[0-9A-Za-z]+$/;
 const KEY_SHAPE = /^svc_sk_[0-9A-Za-z]{50}$/;
 
-/** Value of each base62 digit by character code. `KEY_SHAPE` has excluded other characters. */
+/** Value of each base62 digit by character code. `KEY_SHAPE` excludes all other characters. */
 const DIGIT_VALUES = Uint8Array.from({ length: 128 }, (_, code) =>
   Math.max(0, BASE62.indexOf(String.fromCharCode(code))),
 );
 
-/** Whether `text` could be the id of an account: 12 base62 characters. */
+/** Whether `text` has the form of an account id: 12 base62 characters. */
 export function isAccountId(text: string): boolean {
   return text.length === ACCOUNT_LENGTH && BASE62_ONLY.test(text);
 }
 
 /**
- * The account id in a key. Undefined if prefix, length, alphabet or checksum is wrong. Only the
- * meter checks whether the key exists. Every request runs this check first; it takes under a
- * microsecond. Source: decision 41.
+ * Parses a key and returns its account id. Undefined if prefix, length, alphabet or checksum is
+ * wrong. Only the meter checks whether the key exists. Every request runs this check first, in less
+ * than a microsecond. Source: decision 41.
  */
 export function parseApiKey(text: string): { accountId: string } | undefined {
   if (text.length !== KEY_LENGTH || !KEY_SHAPE.test(text)) return undefined;
@@ -50,34 +50,32 @@ export function parseApiKey(text: string): { accountId: string } | undefined {
 }
 
 /**
- * Builds a key from account id and secret. Throws a RangeError unless these are 12 and 32 base62
- * characters. Source: decision 41.
+ * Builds a key from account id and secret. Throws a RangeError if the id does not have 12, or the
+ * secret not 32, base62 characters. Source: decision 41.
  */
 export function formatApiKey(accountId: string, secret: string): string {
-  if (!isAccountId(accountId)) throw new RangeError('an account id has 12 base62 characters');
+  if (!isAccountId(accountId)) throw new RangeError('an account id must have 12 base62 characters');
   if (secret.length !== SECRET_LENGTH || !BASE62_ONLY.test(secret)) {
-    throw new RangeError('a secret has 32 base62 characters');
+    throw new RangeError('a secret must have 32 base62 characters');
   }
   const body = PREFIX + accountId + secret;
   return body + base62Of(crc32(body));
 }
 
 /**
- * Digest that is stored and compared instead of a key: SHA-256 in base64url, 43 characters. A plain
- * hash suffices, because 190 random bits cannot be guessed. Source: architecture 4.
+ * Digest of a key: SHA-256 in base64url, 43 characters. Stores keep the digest instead of the key.
+ * A plain hash suffices, because 190 random bits cannot be guessed. Source: architecture 4.
  */
 export function digestOf(key: string): string {
   return hash('sha256', key, 'base64url');
 }
 
-/**
- * The last characters of a key's secret, by which people recognise the key. Source: decision 242.
- */
+/** Hint of a key: the last characters of its secret, for recognition by people (decision 242). */
 export function hintOf(key: string): string {
   return key.slice(CHECKSUM_START - HINT_LENGTH, CHECKSUM_START);
 }
 
-/** A key as shown after its creation: `svc_sk_…` and its hint. */
+/** Masked form of a key, shown after its creation: `svc_sk_…` and the hint. */
 export function maskedKey(hint: string): string {
   return `${PREFIX}…${hint}`;
 }
@@ -93,8 +91,8 @@ function base62Of(value: number): string {
 }
 
 /**
- * Scopes of a key: one or more words in this order, with spaces between them, as the `scope` of
- * OAuth (RFC 6749, 3.3). `full` contains `read`. Source: decisions 41 and 310.
+ * Scopes of keys: words in this order, separated by spaces, like the OAuth `scope` (RFC 6749, 3.3).
+ * `full` includes `read`. Source: decisions 41 and 310.
  */
 export const KEY_SCOPES = [
   'full',
@@ -110,19 +108,19 @@ export const KEY_SCOPES = [
   'audit billing',
 ] as const;
 
-/** Scope of a key. Keys of releases with fewer scopes are `full` or `read`. */
+/** Scope of a key. Older releases have only `full` and `read`. */
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
 /** One word of a scope. */
 export type KeyRight = 'full' | 'read' | 'audit' | 'billing';
 
-/** The right that a call needs; `any`: every key may make the call. */
+/** Right required by a call; `any`: every key may make the call. */
 export type NeededRight = KeyRight | 'any';
 
-/** Scope with all rights, for the key of the person who runs the service. */
+/** Scope with all rights, for the key of the operator. */
 export const WHOLE_SCOPE: KeyScope = 'full audit billing';
 
-/** The words of scopes, in their order. */
+/** All rights, in the order of scopes. */
 export const RIGHTS: readonly KeyRight[] = ['full', 'read', 'audit', 'billing'];
 
 /** Rights in a scope. */
@@ -130,7 +128,7 @@ export function rightsOf(scope: KeyScope): KeyRight[] {
   return scope.split(' ') as KeyRight[];
 }
 
-/** The scope with these words in any order; undefined if there is no such scope. */
+/** The scope with these words, in any order; undefined if the combination does not exist. */
 export function scopeOf(words: readonly string[]): KeyScope | undefined {
   const text = RIGHTS.filter((right) => words.includes(right)).join(' ');
   const isKnown = words.every((word) => (RIGHTS as readonly string[]).includes(word));

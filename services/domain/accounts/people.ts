@@ -19,7 +19,7 @@ export type EntryLink = {
   readonly digest: string;
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
-  /** Creator of the link; absent: an older release created the link without recording this. */
+  /** Creator of the link; absent: an older release did not record the creator. */
   readonly createdBy?: Creator;
 } & (
   | { readonly kind: 'invitation'; readonly email: string; readonly role: Role }
@@ -32,15 +32,15 @@ export const INVITATION_MS = 7 * 24 * 60 * 60_000;
 /** Validity of a set-up link, in milliseconds. Source: decision 245. */
 export const SETUP_LINK_MS = 24 * 60 * 60_000;
 
-/** Maximum number of members per account. All members are read at once. */
+/** Maximum number of members per account. A request reads all members together. */
 export const MEMBERS_MAX = 200;
 
 /** Maximum number of unused links per account. */
 export const LINKS_MAX = 100;
 
-/** Members of an account and its open links. */
+/** Members of an account and its unused links. */
 export type People = {
-  /** Whether the account is deleted and accepts no new members. */
+  /** Whether the account is deleted. A deleted account accepts no members. */
   readonly isClosed: boolean;
   readonly members: readonly Membership[];
   readonly links: readonly EntryLink[];
@@ -49,7 +49,7 @@ export type People = {
 /** An account without members and links. */
 export const NO_PEOPLE: People = { isClosed: false, members: [], links: [] };
 
-/** Whether a link can be used at `nowMs`. A set-up link works only while there is no owner. */
+/** Whether a link can be used at `nowMs`. A set-up link is invalid once an owner exists. */
 export function isUsable(link: EntryLink, people: People, nowMs: number): boolean {
   return nowMs < link.expiresAtMs && (link.kind === 'invitation' || !hasOwner(people));
 }
@@ -71,40 +71,38 @@ export function roleOf(link: EntryLink): Role {
 
 /** A second factor by time-based codes (RFC 6238). Source: decision 246. */
 type SecondFactor = {
-  /** `pending` until a first code has shown that its user has the secret. */
+  /** `pending` until the user has entered a first valid code. */
   readonly state: 'pending' | 'active';
-  /** The shared secret, encrypted under the cluster's secret. */
+  /** The shared secret, encrypted with the cluster secret. */
   readonly sealedSecret: string;
-  /** Time step of the newest accepted code. Codes of this step or earlier are refused. */
+  /** Time step of the newest accepted code. Codes of this or an earlier step are refused. */
   readonly lastStep: number;
 };
 
-/**
- * A person who signs in to the console; may be a member of several accounts. Source: decision 245.
- */
+/** A person who signs in to the console, possibly a member of several accounts (decision 245). */
 export type User = {
   /** `usr_` and 16 hexadecimal characters. */
   readonly id: string;
   /**
-   * Normalised by `normalEmail`. Addresses are not verified, so several users may have the same
-   * one.
+   * Email address, normalised by `normalEmail`. Addresses are not verified, so several users may
+   * have the same address.
    */
   readonly email: string;
   /**
-   * The account whose link created the user. The address is unique among users with this account
-   * id. Absent: an older version created the user, with an address unique among all users. Source:
+   * The account whose link created the user. Addresses are unique among the users of an account.
+   * Absent: an older version created the user, with a globally unique address. Source:
    * decision 312.
    */
   readonly accountId?: string;
   readonly name: string;
-  /** Algorithm, parameters, salt and hash in one text. */
+  /** Algorithm, parameters, salt and hash in a single text. */
   readonly passwordHash: string;
-  /** Grows with every new password. Sessions with an earlier version are invalid. */
+  /** Incremented by every new password. Sessions with an earlier version are invalid. */
   readonly credentialsVersion: number;
   readonly secondFactor?: SecondFactor;
   /** SHA-256 of the unused recovery codes, base64url. */
   readonly recoveryDigests: readonly string[];
-  /** SHA-256 of cookies of browsers that have signed in, base64url, newest last. */
+  /** SHA-256 of the cookies of browsers that have signed in, base64url, newest last. */
   readonly deviceDigests: readonly string[];
   readonly createdAtMs: number;
 };
@@ -114,7 +112,7 @@ export function signInName({ email, accountId }: Pick<User, 'email' | 'accountId
   return accountId === undefined ? email : `${email} ${accountId}`;
 }
 
-/** Address and account in a sign-in name. The separator is a space, which no address contains. */
+/** Address and account of a sign-in name. Addresses contain no space, so a space separates both. */
 export function addressIn(name: string): Pick<User, 'email' | 'accountId'> {
   const [email = name, accountId] = name.split(' ');
   return accountId === undefined ? { email } : { email, accountId };
@@ -122,7 +120,7 @@ export function addressIn(name: string): Pick<User, 'email' | 'accountId'> {
 
 const USER_ID = /^usr_[0-9a-f]{16}$/;
 
-/** Whether a text has the form of a user's id. */
+/** Whether a text has the form of a user id. */
 export function isUserId(text: string): boolean {
   return USER_ID.test(text);
 }
@@ -135,12 +133,12 @@ const EMAIL_LENGTH_MAX = 254;
 
 const EMAIL = /^[^\s@"(),:;<>[\\\]]{1,64}@[^\s@"(),:;<>[\\\]]+\.[^\s@"(),:;<>[\\\].]+$/u;
 
-/** Control and format characters: invisible, and not part of any address. */
+/** Control and format characters. They are invisible and never part of an address. */
 const UNSEEN = /[\p{Cc}\p{Cf}]/u;
 
 /**
- * Form in which an address is stored and compared: NFKC, trimmed, lower case. Undefined if the text
- * is no address. The part before the `@` is lowered too, because providers ignore its case.
+ * Normalises an email address: NFKC, trimmed, lower case. Undefined if the text is not an address.
+ * The local part becomes lower case too, because providers ignore its case.
  */
 export function normalEmail(text: string): string | undefined {
   const normal = text.normalize('NFKC').trim().toLowerCase();
@@ -148,9 +146,7 @@ export function normalEmail(text: string): string | undefined {
   return isAddress ? normal : undefined;
 }
 
-/**
- * A user with another second factor. Undefined removes the second factor and all recovery codes.
- */
+/** Sets a user's second factor. Undefined removes the second factor and all recovery codes. */
 export function withSecondFactor(
   { secondFactor: _, ...user }: User,
   secondFactor: SecondFactor | undefined,
@@ -158,28 +154,30 @@ export function withSecondFactor(
   return secondFactor === undefined ? { ...user, recoveryDigests: [] } : { ...user, secondFactor };
 }
 
-/** A user with one more browser that has signed in. */
+/** Adds a browser that has signed in to a user. */
 export function withDevice(user: User, digest: string): User {
   const others = user.deviceDigests.filter((known) => known !== digest);
   return { ...user, deviceDigests: [...others, digest].slice(-DEVICES_MAX) };
 }
 
-/** Factors by which a session's user has signed in. */
+/** Factors with which a session's user has signed in. */
 export type Authentication = 'password' | 'password+totp';
 
-/** A signed-in browser. Only that browser has the session's value. Source: decision 245. */
+/** A signed-in browser. Only the browser has the session value. Source: decision 245. */
 export type Session = {
   /** SHA-256 of the cookie's value, base64url. */
   readonly digest: string;
   readonly userId: string;
-  /** The account that the session shows; each account needs its own session. */
+  /** The account of the session. Each account needs its own session. */
   readonly accountId: string;
   readonly authenticatedBy: Authentication;
-  /** The user's `credentialsVersion` at sign-in. A later version ends the session. */
+  /**
+   * The user's `credentialsVersion` at sign-in. The session ends when the user has a later version.
+   */
   readonly credentialsVersion: number;
   readonly createdAtMs: number;
   readonly lastSeenAtMs: number;
-  /** Client of the sign-in: address, and the browser's name for itself. */
+  /** Client at sign-in: IP address and user agent. */
   readonly address: string;
   readonly client: string;
 };
@@ -190,21 +188,20 @@ const SESSION_IDLE_MS = 30 * 60_000;
 /** Maximum lifetime of a session, in milliseconds. Source: decision 245. */
 export const SESSION_MS_MAX = 12 * 60 * 60_000;
 
-/** Time after the password in which the second factor must follow, in milliseconds. */
+/** Maximum time between password and second factor, in milliseconds. */
 const SECOND_FACTOR_MS_MAX = 5 * 60_000;
 
 /** Minimum interval between writes of `lastSeenAtMs`, in milliseconds. */
 const SESSION_SEEN_MS = 60_000;
 
 /**
- * Rights of a session: `full`, `second_factor` (only the second factor may be entered), or `over`
- * (none).
+ * Rights of a session: `full`, `second_factor` (may only enter the second factor) or `over` (none).
  */
 export type SessionWorth = 'full' | 'second_factor' | 'over';
 
 /**
- * Rights of a user's session at `nowMs`. If the user activates the second factor, sessions without
- * it lose their rights.
+ * Rights of a session at `nowMs`. When a user activates the second factor, sessions without a
+ * second factor lose their rights.
  */
 export function worthOf(session: Session, user: User, nowMs: number): SessionWorth {
   const { createdAtMs, lastSeenAtMs, authenticatedBy, credentialsVersion } = session;
@@ -230,13 +227,13 @@ const PASSWORD_LENGTH_MIN = 12;
  */
 const PASSWORD_LENGTH_MAX = 128;
 
-/** Minimum number of different characters in a password. */
+/** Minimum number of distinct characters in a password. */
 const VARIETY_MIN = 5;
 
-/** Sequences of neighbouring characters that are refused as passwords, such as `123456789012`. */
+/** Sequences that are refused as passwords, forwards and backwards, such as `123456789012`. */
 const ROWS = ['01234567890123456789', 'abcdefghijklmnopqrstuvwxyz', 'qwertyuiopasdfghjklzxcvbnm'];
 
-/** Most used passwords of 12 and more characters, without digits and signs at their ends. */
+/** Common passwords of 12 or more characters, without digits and symbols at both ends. */
 const COMMON = new Set([
   ...['password', 'passwordpassword', 'passw0rd', 'p@ssw0rd', 'p@ssword', 'iloveyou', 'letmein'],
   ...['welcome', 'administrator', 'admin', 'changeme', 'football', 'baseball', 'sunshine'],
@@ -248,9 +245,8 @@ const COMMON = new Set([
 type PasswordProblem = 'too_short' | 'too_long' | 'weak_password';
 
 /**
- * The reason why a password is refused for the user with this address; undefined if it is accepted.
- * Only length and obvious passwords are checked: rules about kinds of characters make passwords
- * worse (NIST SP 800-63B).
+ * Reason for refusing a password for the user with this address; undefined: accepted. Checks only
+ * length and obvious passwords, because composition rules make passwords weaker (NIST SP 800-63B).
  */
 export function passwordProblem(password: string, email: string): PasswordProblem | undefined {
   const length = [...password].length;
@@ -288,7 +284,7 @@ export const ROLES = ['owner', 'developer', 'billing', 'viewer'] as const;
 /** Role of a member. */
 export type Role = (typeof ROLES)[number];
 
-/** Permissions, one for each part of the console. */
+/** Permissions, one per section of the console. */
 export type Permission =
   | 'keys.read'
   | 'keys.write'
@@ -325,7 +321,7 @@ export function mayDo(role: Role, permission: Permission): boolean {
   return ALLOWED[role].includes(permission);
 }
 
-/** Permission that corresponds to each right of a key. */
+/** Permission that a member needs to grant each right. */
 const BEHIND: Readonly<Record<KeyRight, Permission>> = {
   full: 'instances.write',
   read: 'instances.read',
@@ -334,8 +330,8 @@ const BEHIND: Readonly<Record<KeyRight, Permission>> = {
 };
 
 /**
- * Rights of `scope` that a role lacks. A member cannot grant these rights to a key or change a key
- * with them. Source: decision 310.
+ * Rights in `scope` that a role lacks. A member cannot grant these rights to a key, and cannot
+ * change a key that has them. Source: decision 310.
  */
 export function rightsBeyond(role: Role, scope: KeyScope): KeyRight[] {
   return rightsOf(scope).filter((right) => !mayDo(role, BEHIND[right]));

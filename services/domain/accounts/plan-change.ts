@@ -1,7 +1,7 @@
 import type { Account } from '#accounts/account';
 import type { PlanSetting } from '#accounts/plan';
 
-/** The account on another plan, with the scheduled change of `setting` or none. */
+/** Sets the plan of an account, and replaces or removes a scheduled change (`setting.later`). */
 export function withPlan({ planChange: _, ...account }: Account, setting: PlanSetting): Account {
   const { plan, limits, later } = setting;
   const changed = { ...account, plan, limits };
@@ -9,8 +9,8 @@ export function withPlan({ planChange: _, ...account }: Account, setting: PlanSe
 }
 
 /**
- * The account as it is at `nowMs`, with a scheduled change of plan applied when due. All decisions
- * and views by plan or limits must use this form.
+ * The account at `nowMs`: applies a scheduled plan change when due. Decisions and views that depend
+ * on plan or limits must use the result. Source: decision 300.
  */
 export function accountAt(account: Account, nowMs: number): Account {
   const { planChange: change, ...lasting } = account;

@@ -1,13 +1,13 @@
 import { monthNameOf } from '#accounts/quota-windows';
 
-/** Plan tiers of interface 8.1. Enterprise plans are agreed, not bought. */
+/** Plan tiers. Enterprise plans are agreed individually, never bought. Source: interface 8.1. */
 export type Plan = 'free' | 'indie' | 'pro' | 'enterprise';
 
 /** Limits of an account. */
 export type Limits = {
   readonly requestsPerMinute: number;
   readonly cyclesPerMonth: number;
-  /** Maximum number of instances at the same time. */
+  /** Maximum number of existing instances. */
   readonly instances: number;
 };
 
@@ -15,16 +15,16 @@ export type Limits = {
 export type PlanChange = {
   readonly plan: Plan;
   readonly limits: Limits;
-  /** Unix milliseconds from which the plan applies. */
+  /** Time from which the plan applies, in Unix milliseconds. */
   readonly atMs: number;
   /**
-   * The plan that this change ends. The change is ignored if a program of release 1.0 has set
-   * another plan since.
+   * Plan before the change. If the account has another plan, the change is ignored: a program of
+   * release 1.0 has set the plan without removing the change.
    */
   readonly from: Plan;
 };
 
-/** A plan with its limits and its scheduled change. */
+/** A plan with its limits and an optional scheduled change. */
 export type PlanSetting = {
   readonly plan: Plan;
   readonly limits: Limits;
@@ -32,15 +32,15 @@ export type PlanSetting = {
   readonly later?: Omit<PlanChange, 'from'> | undefined;
 };
 
-/** Agreed limits of an enterprise account. Default for instances: a million. */
+/** Agreed limits of an enterprise account. Default for instances: one million. */
 type CustomLimits = Omit<Limits, 'instances'> & { readonly instances?: number };
 
-/** A plan with the data for its limits; an enterprise plan has its own limits. */
+/** A plan; for an enterprise plan also its limits. */
 export type PlanChoice =
   | { readonly plan: Exclude<Plan, 'enterprise'> }
   | { readonly plan: 'enterprise'; readonly limits: CustomLimits };
 
-/** Maximum limits of a custom plan. They fit the wire format and stay exact numbers. */
+/** Maximum custom limits. The values fit the wire format and remain exact numbers. */
 export const CUSTOM_LIMITS_MAX: Limits = {
   requestsPerMinute: 1_000_000_000,
   cyclesPerMonth: 1_000_000_000_000,
@@ -61,7 +61,7 @@ export const INSTANCES_OF: Readonly<Record<Plan, number>> = {
   enterprise: CUSTOM_LIMITS_MAX.instances,
 };
 
-/** Plan of the account that a local run creates. Ample, so that first steps get no 429. */
+/** Plan of the account in a local run, ample so that first steps never get 429. */
 export const LOCAL_PLAN: PlanChoice = {
   plan: 'enterprise',
   limits: { requestsPerMinute: 1_000_000, cyclesPerMonth: 1_000_000_000 },
@@ -73,16 +73,16 @@ export function limitsOf(choice: PlanChoice): Limits {
   return { ...choice.limits, instances: choice.limits.instances ?? INSTANCES_OF.enterprise };
 }
 
-/** Days that rows of history and drift are kept; `none`: without an end (decision 234). */
+/** Retention of history and drift rows in days; `none`: rows are kept forever (decision 234). */
 export type Retention = number | 'none';
 
-/** Maximum retention in days: a century. Longer retention is `none`. */
+/** Maximum retention in days: a century. Choose `none` for longer retention. */
 export const RETENTION_DAYS_MAX = 36_500;
 
-/** Retention of plans in days. An absent plan keeps rows without an end. */
+/** Retention by plan, in days. A plan without an entry keeps rows forever. */
 export type RetentionOfPlans = Readonly<Partial<Record<Plan, number>>>;
 
-/** Retention of an account in days; undefined: without an end. */
+/** Retention of an account in days; undefined: rows are kept forever. */
 export function retentionDaysOf(
   { plan, retention }: { readonly plan: Plan; readonly retention?: Retention },
   plans: RetentionOfPlans,
@@ -92,8 +92,8 @@ export function retentionDaysOf(
 }
 
 /**
- * Retention of the audit trail in months, excluding the present month. An absent plan keeps it
- * without an end. Source: decision 249.
+ * Retention of the audit trail in months before the present month. A plan without an entry keeps
+ * the trail forever. Source: decision 249.
  */
 const AUDIT_MONTHS_OF: Readonly<Partial<Record<Plan, number>>> = {
   free: 3,
@@ -101,9 +101,7 @@ const AUDIT_MONTHS_OF: Readonly<Partial<Record<Plan, number>>> = {
   pro: 25,
 };
 
-/**
- * The first month of the audit trail that is kept at `nowMs`, such as `2026-11`; undefined: all.
- */
+/** First month of the audit trail that is kept at `nowMs`, such as `2026-11`; undefined: all. */
 export function auditKeptFrom(plan: Plan, nowMs: number): string | undefined {
   const months = AUDIT_MONTHS_OF[plan];
   if (months === undefined) return undefined;
