@@ -2,17 +2,17 @@ import { hash } from 'node:crypto';
 import { lineIn } from '#audit/entry';
 import type { AuditHead, StoredAuditLine } from '#storage/ports/audit';
 
-/** Head of the empty hash chain of an account's month. */
+/** Head of an empty hash chain, for one account and month. */
 export function chainStart(accountId: string, month: string): AuditHead {
   return { month, lines: 0, hash: hash('sha256', `audit\n${accountId}\n${month}`, 'base64url') };
 }
 
-/** The hash of a line: SHA-256 over the previous hash and the text, in base64url. */
+/** Hash of a line: SHA-256 of the previous hash and the text, in base64url. */
 function chainHash(before: string, text: string): string {
   return hash('sha256', `${before}\n${text}`, 'base64url');
 }
 
-/** Stored lines for `texts`, chained after `head`. */
+/** Builds the stored lines for `texts`, chained after `head`. */
 export function chained(head: AuditHead, texts: readonly string[]): StoredAuditLine[] {
   let last = head.hash;
   return texts.map((text, index) => {
@@ -21,19 +21,19 @@ export function chained(head: AuditHead, texts: readonly string[]): StoredAuditL
   });
 }
 
-/** The head after `lines`, which follow `head`. */
+/** Head after `lines`, which must directly follow `head`. */
 export function headBehind(head: AuditHead, lines: readonly StoredAuditLine[]): AuditHead {
   const last = lines.at(-1);
   return last === undefined ? head : { month: head.month, lines: last.seq, hash: last.hash };
 }
 
-/** A fault in a hash chain, described for an operator. */
+/** An integrity error in a hash chain; `text` is for an operator. */
 export type AuditFinding = { readonly month: string; readonly seq: number; readonly text: string };
 
 /**
- * Verifies the hash chain of one account's month. `take` must get the lines in order, oldest first.
- * Finds changed, removed, inserted and moved lines, and lines missing at the end compared with the
- * head.
+ * Verifies the hash chain of one account and month. Pass all lines to `take` in order, oldest
+ * first. Finds changed, removed, inserted and moved lines. Compares with the stored head, and so
+ * finds lines missing at the end.
  */
 export class ChainCheck {
   readonly findings: AuditFinding[] = [];
@@ -50,13 +50,13 @@ export class ChainCheck {
     const { month, lines, hash: before } = this.#last;
     if (seq !== lines + 1)
       this.#found(lines + 1, seq > lines ? missing(lines + 1, seq) : 'out of order');
-    // After a gap the check continues from the present line, so that a gap gives one finding.
+    // After a gap, continue from the present line. So each gap gives one finding.
     else if (chainHash(before, text) !== hash) this.#found(seq, 'changed since it was written');
     else if (!isOf(text, this.#accountId, month, seq)) this.#found(seq, 'not of this trail');
     this.#last = { month, lines: seq, hash };
   }
 
-  /** Ends the check after all lines; `head` is the stored head of the month. */
+  /** Ends the check after the last line; `head` is the stored head of the month. */
   end(head: AuditHead | undefined): void {
     const { lines, hash } = this.#last;
     if (head === undefined) return;
@@ -65,7 +65,7 @@ export class ChainCheck {
       this.#found(lines, 'hash differs from the head');
   }
 
-  /** Head of the chain after the lines so far. */
+  /** Head of the chain after all lines checked so far. */
   get head(): AuditHead {
     return this.#last;
   }

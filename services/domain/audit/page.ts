@@ -4,13 +4,13 @@ import { AuditEntry, AuditLine, lineIn } from '#audit/entry';
 import { PAGE_ENTRIES_MAX, PAGE_LINES_MAX } from '#audit/trail-bounds';
 import { AUDIT_LINES_MAX, type AuditStore } from '#storage/ports/audit';
 
-/** Filter for lines; an absent field matches all lines. */
+/** Filter for lines. An absent field matches every line. */
 export type AuditFilter = {
-  /** The action or its first words: `key` matches every action on keys. */
+  /** The action or its first words: `key` matches all actions on keys. */
   readonly action?: string | undefined;
   /** Id of the actor. */
   readonly actor?: string | undefined;
-  /** Id of the target. */
+  /** Id of the object acted upon. */
   readonly target?: string | undefined;
   readonly outcome?: string | undefined;
   /** Unix milliseconds; `fromMs` is inclusive, `untilMs` exclusive. */
@@ -21,16 +21,16 @@ export type AuditFilter = {
 /** A page of lines, newest first. */
 export type AuditPage = {
   readonly lines: readonly AuditLine[];
-  /** Cursor of the next page, also after a page without matches; undefined at the end. */
+  /** Cursor of the next page, also set after a page without matches; undefined at the end. */
   readonly next: string | undefined;
 };
 
-/** Cursor of a page: a place in the trail. The page continues before it. */
+/** Cursor: month and number of a line. The next page starts before this line. */
 export const AUDIT_CURSOR = /^(\d{4}-\d{2})\.(\d{1,15})$/;
 
 /**
- * The newest lines of an account that match the filter, before the place `before` if given. Scans
- * at most `PAGE_LINES_MAX` lines. Rejects as the store does.
+ * Reads the newest lines that match the filter and precede the cursor `before`, if given. Scans at
+ * most `PAGE_LINES_MAX` lines. Rejects like the store.
  */
 export async function auditPage(
   store: AuditStore,
@@ -63,7 +63,7 @@ async function* linesBefore(
     if (month > last || !mayHold(month, filter)) continue;
     const isCut = month === last && number !== undefined;
     const end = await linesOf(store, accountId, month);
-    // Callers can make up a cursor: it may lie beyond the end.
+    // Callers can invent a cursor, so its number may exceed the last line.
     let newest = isCut ? Math.min(Number(number) - 1, end) : end;
     while (newest > 0) {
       const lines = await store.read(accountId, month, newest, AUDIT_LINES_MAX);
@@ -77,7 +77,7 @@ async function linesOf(store: AuditStore, accountId: string, month: string): Pro
   return (await store.head(accountId, month))?.lines ?? 0;
 }
 
-/** Whether a month may contain lines in the requested time. */
+/** Whether a month may contain lines of the requested period. */
 function mayHold(month: string, { fromMs, untilMs }: AuditFilter): boolean {
   const from = fromMs === undefined ? '' : monthNameOf(fromMs);
   const until = untilMs === undefined ? '9999-12' : monthNameOf(untilMs);
@@ -98,11 +98,11 @@ function isWanted(line: AuditLine, filter: AuditFilter): boolean {
 }
 
 /*
- * Calls of a process without the store to a process with the store, as JSON. Both ends use these
+ * JSON calls from a process without the store to a process with the store. Both ends use these
  * schemas.
  */
 
-/** Body of `audit.append`; the answer is the place of the line. Older edges send no `linesMax`. */
+/** Body of `audit.append`. Older edges send no `linesMax`. The answer is the line's cursor. */
 export const AppendQuestion = z.object({
   entry: AuditEntry,
   linesMax: z.int().min(0).optional(),
@@ -111,7 +111,7 @@ export const AppendQuestion = z.object({
 /** Answer to `audit.append`. */
 export const AppendAnswer = z.object({ place: z.string().regex(AUDIT_CURSOR) });
 
-/** Body of `audit.page`: a filter, and where the page begins. */
+/** Body of `audit.page`: a filter and a cursor. */
 export const PageQuestion = z.object({
   action: z.string().optional(),
   actor: z.string().optional(),

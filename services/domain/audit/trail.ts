@@ -26,13 +26,13 @@ import {
 type AuditTrailPorts = {
   readonly store: AuditStore;
   readonly clock: Clock;
-  /** Called for each line that did not become durable in time. */
+  /** Called for each line that was not durable in time. */
   readonly onFailure?: () => void;
 };
 
 /**
- * Appends to and reads the audit trails of all accounts. Several processes may append to the same
- * account: the store orders their lines. Source: decision 249.
+ * Appends to and reads the audit trails of all accounts. Several processes may append to an account
+ * at the same time: the store orders their lines. Source: decision 249.
  */
 export class AuditTrail {
   readonly #ports: AuditTrailPorts;
@@ -44,14 +44,17 @@ export class AuditTrail {
   }
 
   /**
-   * Appends a line and resolves with its place, such as `2026-11.17`, once it is durable. Rejects
-   * with `audit_unavailable` if the line is not durable in time; then the action must not happen.
-   * The line may still appear in the trail later. Rejects with `audit_full` if the month has
-   * `linesMax` lines, and with a RangeError for an entry longer than `LINE_LENGTH_MAX`.
+   * Appends a line and resolves with its cursor, such as `2026-11.17`, when the line is durable.
+   * Rejects with `audit_unavailable` if the line is not durable in time; the caller must then not
+   * perform the action. The line may still appear in the trail later. Rejects with `audit_full` if
+   * the month already has `linesMax` lines, and with a RangeError if the entry exceeds
+   * `LINE_LENGTH_MAX`.
    */
   async append(accountId: string, entry: AuditEntry, linesMax?: number): Promise<string> {
     if (JSON.stringify(entry).length > LINE_LENGTH_MAX) {
-      throw new RangeError(`a line of the audit trail has up to ${LINE_LENGTH_MAX} characters`);
+      throw new RangeError(
+        `a line of the audit trail must have at most ${LINE_LENGTH_MAX} characters`,
+      );
     }
     const { clock, onFailure } = this.#ports;
     const append: Append = { entry, linesMax, ...Promise.withResolvers<string>() };
@@ -78,8 +81,8 @@ export class AuditTrail {
   }
 
   /**
-   * Stored lines of a month with numbers from `after + 1` to `after + count`, oldest first. `next`
-   * is the `after` of the following call; undefined at the end.
+   * Stored lines of a month, numbered `after + 1` to `after + count`, oldest first. Pass `next` as
+   * `after` of the following call; undefined at the end.
    */
   async linesAfter(
     accountId: string,
@@ -97,9 +100,9 @@ export class AuditTrail {
   }
 
   /**
-   * Runs `act` between two lines: `entry` as begun, then its outcome with the details from `shown`.
-   * Rejects like `append` before `act` runs, or like `act`. If the second line cannot be written,
-   * the result of `act` is still returned.
+   * Writes the line `begun`, runs `act`, and writes a line with the outcome and the details from
+   * `shown`. Rejects like `append` before `act` runs, or like `act`. If the second line cannot be
+   * written, the result of `act` is still returned.
    */
   async around<Result>(
     accountId: string,
@@ -123,24 +126,24 @@ export class AuditTrail {
   }
 }
 
-/** Maximum number of lines in a month; at this number, writes to instances are refused. */
+/** Maximum number of lines in a month. Once reached, writes to instances are refused. */
 export function monthLinesMax(cyclesPerMonth: number): number {
   return Math.max(MONTH_LINES_MIN, LINES_PER_CYCLE * cyclesPerMonth);
 }
 
-/** An entry that waits to be written. Its promise resolves with the place of the line. */
+/** A queued entry. Its promise resolves with the cursor of the line. */
 type Append = PromiseWithResolvers<string> & {
   readonly entry: AuditEntry;
-  /** Number of lines in the month at which the entry is refused; undefined: no bound. */
+  /** Number of lines in the month from which the entry is refused; undefined: no limit. */
   readonly linesMax: number | undefined;
 };
 
-/** Place of an account's next line, and the previous month's head for the first line of a month. */
+/** Head before an account's next line, and the previous month's head if the month is new. */
 type Place = { readonly head: AuditHead; readonly previous: AuditLine['previous'] };
 
 /**
- * Writes lines per account as a group commit. Waiting entries go into one batch of at most
- * `AUDIT_LINES_MAX` lines, so that a busy account needs one conditional write for many lines.
+ * Group commit per account. Queued entries form batches of at most `AUDIT_LINES_MAX` lines, so that
+ * a busy account needs a single conditional write for many lines.
  */
 class AppendQueue {
   readonly #store: AuditStore;
@@ -153,7 +156,7 @@ class AppendQueue {
     this.#clock = clock;
   }
 
-  /** Queues an entry. Throws `audit_unavailable` if too many entries of the account wait. */
+  /** Queues an entry. Throws `audit_unavailable` if the account has too many queued entries. */
   add(accountId: string, append: Append): void {
     const waiting = this.#waiting.get(accountId);
     if (waiting === undefined) {
@@ -179,7 +182,7 @@ class AppendQueue {
     this.#waiting.delete(accountId);
   }
 
-  /** Writes the oldest entries as one batch. Rejects if the store does not accept the batch. */
+  /** Writes the oldest queued entries as one batch. Rejects if the store refuses the batch. */
   async #writeSome(accountId: string, waiting: Append[]): Promise<void> {
     for (let tries = 0; tries < APPEND_TRIES_MAX; tries += 1) {
       const { head, previous } = await this.#place(accountId);
@@ -205,7 +208,7 @@ class AppendQueue {
     throw new Fault('service_unavailable', 'too many concurrent audit writers; retry');
   }
 
-  /** Refuses the waiting entries whose month is full. */
+  /** Rejects queued entries whose month is full. */
   #refuseBeyond({ lines }: AuditHead, waiting: Append[]): void {
     const isFull = ({ linesMax }: Append) => linesMax !== undefined && lines >= linesMax;
     const refused = waiting.filter(isFull);
@@ -218,7 +221,7 @@ class AppendQueue {
     for (const { reject } of refused) reject(faultFor('audit_full', text, { retryAfterS }));
   }
 
-  /** Whether the store has appended the lines. If its answer was lost, reads the lines back. */
+  /** Whether the store has appended the lines. Reads the lines back if the answer was lost. */
   async #isAppended(
     accountId: string,
     head: AuditHead,
@@ -230,7 +233,7 @@ class AppendQueue {
       return await this.#store.append(accountId, head, lines);
     } catch (error) {
       if (!(error instanceof Fault) || !error.isOutcomeUnknown) throw error;
-      // Reading the head first settles a pending write; others may have appended since.
+      // Reading the head first completes a pending write. Others may have appended since.
       await this.#store.head(accountId, head.month);
       const [last] = await this.#store.read(accountId, head.month, next.lines, 1);
       return last?.hash === next.hash;
@@ -238,8 +241,8 @@ class AppendQueue {
   }
 
   /**
-   * The place of the next line: in the present month, or in the newest month if the clock went
-   * back.
+   * Month and head for the next line: the present month, or the newest stored month if the clock
+   * stepped back.
    */
   async #place(accountId: string): Promise<Place> {
     const present = monthNameOf(this.#clock.wallMs());
@@ -251,7 +254,7 @@ class AppendQueue {
     return { head: chainStart(accountId, present), previous: stored };
   }
 
-  /** Head of the newest month with lines. A failed append may have left a month without lines. */
+  /** Head of the newest month with lines. A failed append may leave a month without lines. */
   async #newestHead(accountId: string): Promise<AuditHead | undefined> {
     for (const month of (await this.#store.months(accountId)).toReversed()) {
       const head = await this.#store.head(accountId, month);
@@ -261,7 +264,7 @@ class AppendQueue {
   }
 }
 
-/** Text of a line for hashing. The order of its fields is fixed. */
+/** Text of a line, as hashed. The field order is fixed. */
 function textOf(
   place: Pick<AuditLine, 'account_id' | 'month' | 'seq' | 'at'>,
   entry: AuditEntry,
@@ -272,7 +275,7 @@ function textOf(
   return JSON.stringify({ ...place, ...who, action, target, outcome, of, before, after, previous });
 }
 
-/** The refusal of an action whose line cannot be made durable. Source: decision 249. */
+/** Error for an action whose line cannot be made durable. Source: decision 249. */
 export function auditUnavailable(cause?: unknown): Fault {
   const text = 'the audit trail cannot be written, so the action was refused; retry';
   return faultFor('audit_unavailable', text, { retryAfterS: 1, cause });
