@@ -19,7 +19,7 @@ import type { Clock } from '#stdlib/clock';
 import type { AccountStore } from '#storage/ports/accounts';
 import type { BillingStore, BoughtPlan, StoredBilling } from '#storage/ports/billing';
 
-/** Maximum number of attempts after conflicts with other notifications of the account. */
+/** Maximum number of attempts when other notifications of the account conflict. */
 const TRIES_MAX = 8;
 
 /** A plan and its scheduled change. Times are Unix milliseconds. */
@@ -28,7 +28,7 @@ type PlanState = {
   readonly later: { readonly plan: string; readonly atMs: number } | undefined;
 };
 
-/** Audit line for a plan that a notification changes. */
+/** Audit line for a plan change caused by a notification. */
 export type PlanAuditLine = {
   readonly accountId: string;
   readonly actor: { readonly kind: 'provider'; readonly id: string };
@@ -46,19 +46,19 @@ export type BillingDeskPorts = {
   readonly provider: BillingProvider | undefined;
   readonly billing: BillingStore;
   readonly accounts: Pick<AccountStore, 'find'>;
-  /** Stores the plan and announces the account to all processes that cache it. */
+  /** Stores the plan, and announces the account to all processes that cache the account. */
   readonly setPlan: (
     accountId: string,
     choice: PlanChoice,
     later: { readonly choice: PlanChoice; readonly atMs: number } | undefined,
   ) => Promise<unknown>;
   /**
-   * Runs `change` after the line is durable; otherwise `change` does not run. Adds a line with the
-   * outcome, and rejects like `change`.
+   * Runs `change` once the line is durable, then adds a line with the outcome. If the line cannot
+   * be made durable, rejects without running `change`. Otherwise rejects like `change`.
    */
   readonly audited: (line: PlanAuditLine, change: () => Promise<void>) => Promise<void>;
   readonly clock: Pick<Clock, 'wallMs'>;
-  /** Grace period of a plan after a failed payment, in milliseconds. */
+  /** Time that a plan lasts after a failed payment, in milliseconds. */
   readonly graceMs: number;
 };
 
@@ -66,16 +66,16 @@ export type BillingDeskPorts = {
 type NotificationOutcome = 'changed' | 'unchanged' | 'ignored';
 
 /**
- * Sells plans. Without a provider all methods but `standing` reject with
- * `billing_provider_not_configured`. They also reject like `BillingProvider`, and with
+ * Sells plans. Without a provider, all methods except `standing` reject with
+ * `billing_provider_not_configured`. Methods also reject like `BillingProvider`, and with
  * `service_unavailable` if a store cannot be reached.
  */
 export interface BillingDesk {
-  /** Plan and subscription of an account, and its purchase options. Rejects with `not_found`. */
+  /** Plan, subscription and purchase options of an account. Rejects with `not_found`. */
   standing(accountId: string): Promise<BillingStanding>;
   /**
-   * Opens a checkout page for a plan. Rejects with `invalid_plan` for a plan that cannot be bought,
-   * and with `not_found` for an unknown account. Rejects with `conflict` if the account has a
+   * Opens a checkout page for a plan. Rejects with `invalid_plan` if the plan is not for sale, with
+   * `not_found` for an unknown account, and with `conflict` if the account already has a
    * subscription or an agreed plan.
    */
   checkout(
@@ -87,14 +87,14 @@ export interface BillingDesk {
     },
   ): Promise<ProviderPage>;
   /**
-   * Opens a page for changing a subscription. Rejects with `not_found` if the account has bought
-   * nothing.
+   * Opens a page for managing a subscription. Rejects with `not_found` if the account has never
+   * bought a plan.
    */
   portal(accountId: string, request: { readonly returnUrl: string }): Promise<ProviderPage>;
   /**
-   * Takes a notification, byte for byte. When the promise resolves, a changed plan is stored,
-   * announced and in the audit trail. After a rejection the provider must send the notification
-   * again; repetition is safe.
+   * Processes a notification, given as received bytes. When the promise resolves, a changed plan is
+   * stored, announced and in the audit trail. After a rejection the provider must send the
+   * notification again. Repetition is safe.
    */
   notified(rawBody: Uint8Array, signature: string | undefined): Promise<NotificationOutcome>;
 }
@@ -144,10 +144,10 @@ export function billingDesk(ports: BillingDeskPorts): BillingDesk {
       const accountId = event.accountId ?? (await billing.accountOf(event.customerId));
       if (accountId === undefined) return 'ignored';
       const account = (await accounts.find(accountId))?.account;
-      // Keep no data of a deleted account.
+      // Store no data for a deleted account.
       if (account === undefined || account.status === 'deleting') return 'ignored';
       if (event.kind === 'unknown_price') {
-        // The customer may buy other products of the same seller.
+        // The customer may buy other products from the same seller.
         if (event.accountId === undefined) return 'ignored';
         throw new Fault('billing_provider_not_configured', 'a subscription has an unknown price', {
           cause: new Error(`SERVICE_BILLING_PRICES has no plan for the price ${event.price}`),
@@ -159,7 +159,7 @@ export function billingDesk(ports: BillingDeskPorts): BillingDesk {
   };
 }
 
-/** The event; for a charge, the provider is asked for its invoice. */
+/** The event. For a charge, asks the provider which invoice was charged. */
 async function located(
   provider: BillingProvider,
   event: BillingEvent,
@@ -192,8 +192,7 @@ function noAccount(): Fault {
 }
 
 /**
- * Adds an event to the billing record of an account (compare-and-set), and returns the stored
- * record.
+ * Adds an event to an account's billing record by compare-and-set, and returns the stored record.
  */
 async function remembered(
   billing: BillingStore,
@@ -214,9 +213,9 @@ async function remembered(
 const NOTHING_STORED: StoredBilling = { record: NO_BILLING, revision: 0 };
 
 /**
- * Sets the account's plan to the plan of its subscriptions. This also runs for known events,
- * because the process that took one first may have crashed before this step. If another
- * notification has arrived meanwhile, both repeat: the last to set the plan has then seen all
+ * Sets the account's plan to the plan of its subscriptions. Runs for known events too, because the
+ * process that first received an event may have crashed before this step. If another notification
+ * arrives meanwhile, both processes repeat: the last process to set the plan has then read all
  * events.
  */
 async function brought(
@@ -248,7 +247,7 @@ async function planBrought(
   const found = (await ports.accounts.find(accountId))?.account;
   if (bought === undefined || found === undefined) return false;
   const account = accountAt(found, nowMs);
-  // An agreed plan changes only by agreement.
+  // Agreed plans never change by notification.
   if (account.plan === 'enterprise') return false;
   const before = planStateOf(account);
   if (isDeepStrictEqual(before, bought)) return false;

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 
 /*
- * Billing calls of an edge, which has no stores, to a limiter, as JSON. Both ends use these
+ * JSON of the billing calls from an edge, which has no stores, to a limiter. Both ends use these
  * schemas.
  */
 
-/** Maximum size of a notification, in bytes. Notifications of Stripe have some kilobytes. */
+/** Maximum size of a notification, in bytes. Stripe's notifications have a few kilobytes. */
 export const NOTIFICATION_BYTES_MAX = 262_144;
 
 /**
@@ -24,14 +24,14 @@ const Origin = z.object({
 });
 
 /**
- * Requester for the audit trail: a key or a member with a session, the address, and the request id.
+ * Requester for the audit trail: a key, or a member with a session; with address and request id.
  */
 const Buyer = z.union([Origin.extend({ keyId: id }), Origin.extend({ userId: id, sessionId: id })]);
 
 /** The requester of a billing call, for the audit trail. */
 export type Buyer = z.infer<typeof Buyer>;
 
-/** Body of `billing.checkout`; the answer is a page. */
+/** Body of `billing.checkout`; the answer is a page URL. */
 export const CheckoutQuestion = z.object({
   by: Buyer,
   plan: text,
@@ -42,7 +42,7 @@ export const CheckoutQuestion = z.object({
 /** A request for a checkout page. */
 export type CheckoutQuestion = z.infer<typeof CheckoutQuestion>;
 
-/** Body of `billing.portal`; the answer is a page. */
+/** Body of `billing.portal`; the answer is a page URL. */
 export const PortalQuestion = z.object({ by: Buyer, returnUrl: text });
 
 /** A request for a portal page. */
@@ -75,7 +75,7 @@ export const StandingAnswer = z.object({
 /** Answer to `billing.checkout` and `billing.portal`. */
 export const LinkAnswer = z.object({ url: z.string() });
 
-/** Body of `billing.notified`: the bytes as received, and the signature header. */
+/** Body of `billing.notified`: the received bytes and the signature header. */
 export const NotifiedQuestion = z.object({
   rawBody: z.base64().max(4 * Math.ceil(NOTIFICATION_BYTES_MAX / 3)),
   signature: text,
@@ -88,8 +88,8 @@ export type NotifiedQuestion = z.infer<typeof NotifiedQuestion>;
 export const NotifiedAnswer = z.object({ outcome: z.string() });
 
 /**
- * Routing key for notifications in place of an account id. The account in a notification cannot be
- * trusted before its signature is checked, so one limiter takes all notifications. No account id
- * has this form.
+ * Routing key for notifications in place of an account id; no account id has this form. The account
+ * in a notification is untrusted until the signature is checked. Therefore a single limiter takes
+ * all notifications.
  */
 export const NOTIFICATIONS_ID = 'billing.notifications';

@@ -11,31 +11,31 @@ import type {
 
 /** Plan and subscription of an account. Times are Unix milliseconds. */
 export type BillingStanding = {
-  /** Name of the payment provider; absent: none is configured. */
+  /** Name of the payment provider; absent: no provider is configured. */
   readonly provider?: string;
   readonly plan: Plan;
-  /** Scheduled change of plan; absent: none is scheduled. */
+  /** Scheduled plan change; absent: no change is scheduled. */
   readonly later?: { readonly plan: Plan; readonly atMs: number };
-  /** The living subscription, or else the newest; absent: the account has bought nothing. */
+  /**
+   * The current subscription, else the newest; absent: the account has never had a subscription.
+   */
   readonly subscription?: {
     readonly plan: BoughtPlan;
     readonly status: 'active' | 'overdue' | 'inactive' | 'ended';
     /** End of the paid period, at which the subscription renews. */
     readonly periodEndsAtMs: number;
-    /** Scheduled end of the subscription; absent: it renews. */
+    /** Scheduled end of the subscription; absent: the subscription renews. */
     readonly endsAtMs?: number;
-    /**
-     * Time of the first failed payment, and end of the grace period; absent: no payment has failed.
-     */
+    /** Time of the first failed payment and end of the grace period; absent: no failed payment. */
     readonly failed?: { readonly sinceMs: number; readonly keptUntilMs: number };
   };
-  /** Whether `checkout` can sell a plan. */
+  /** Whether `checkout` accepts a purchase. */
   readonly maySubscribe: boolean;
-  /** Whether `portal` has a page for the account. */
+  /** Whether `portal` can open a page for the account. */
   readonly mayManage: boolean;
 };
 
-/** The standing of an account, from its plan and its billing record. */
+/** Computes the billing view of an account from its plan and its billing record. */
 export function standingOf(
   { plan, planChange }: Account,
   record: BillingRecord,
@@ -54,7 +54,7 @@ export function standingOf(
   };
 }
 
-/** View of a living subscription, or else of the subscription that was described last. */
+/** View of the current subscription, else of the subscription described last. */
 function viewOf(record: BillingRecord, graceMs: number): BillingStanding['subscription'] {
   const newestFirst = record.subscriptions
     .map((subscription) => ({ subscription, state: stateOf(subscription, record.returns) }))
@@ -75,7 +75,7 @@ function viewOf(record: BillingRecord, graceMs: number): BillingStanding['subscr
   };
 }
 
-/** A trial goes on as a paid subscription does; a subscription that nobody pays does not. */
+/** A paid trial counts as active. A paused subscription is not billed, so it counts as inactive. */
 function shownStatus({ status, isPaused }: SubscriptionTerms) {
   if (status === 'trial' || status === 'active') return isPaused ? 'inactive' : 'active';
   return status;

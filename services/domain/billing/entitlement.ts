@@ -4,7 +4,7 @@ import type { BilledSubscription, BillingRecord, BoughtPlan } from '#storage/por
 /** The plan that an account has bought. */
 export type Entitlement = {
   readonly plan: 'free' | BoughtPlan;
-  /** The plan that follows without further notifications; undefined: the same. */
+  /** Plan that follows without further notifications; undefined: the present plan continues. */
   readonly later: { readonly plan: 'free' | BoughtPlan; readonly atMs: number } | undefined;
 };
 
@@ -15,11 +15,11 @@ const NEVER = Number.NEGATIVE_INFINITY;
 const ALWAYS = Number.POSITIVE_INFINITY;
 
 /**
- * The plan that an account's subscriptions give at `nowMs`, and the plan that follows; undefined:
- * the account has no subscription. A paid plan lasts to its paid end. It goes on without an end
- * while the subscription is for it, and for `graceMs` after the first failed payment of a renewal.
- * A plan that was not paid is never given, except a trial. Source: decision 300; docs/billing.md
- * has the table.
+ * Plan that an account's subscriptions give at `nowMs`, and the plan that follows. Undefined: the
+ * account has no subscription. A paid plan lasts until the end of the paid time. The plan then
+ * continues while the subscription renews, and for `graceMs` after the first failed payment of a
+ * renewal. An unpaid plan gives nothing, except a trial. Source: decision 300; table in
+ * docs/billing.md.
  */
 export function entitlementOf(
   record: BillingRecord,
@@ -45,7 +45,7 @@ export function entitlementOf(
   return { plan, later: changes.find((change) => change.plan !== plan) };
 }
 
-/** Unix milliseconds until which a subscription gives any plan; `-Infinity`: it gives none. */
+/** Unix milliseconds until which a subscription gives any plan; `-Infinity`: no plan. */
 export function keptUntilMs(
   record: BillingRecord,
   subscription: BilledSubscription,
@@ -56,20 +56,20 @@ export function keptUntilMs(
   return Math.max(...BOUGHT.map((plan) => untilMs(state, plan, taken, graceMs)));
 }
 
-/** Whether a subscription renews or may renew again. A second subscription would be paid twice. */
+/** Whether a subscription renews or can renew again. A second purchase would then be paid twice. */
 export function isLiving(subscription: BilledSubscription): boolean {
   const status = stateOf(subscription, []).terms?.status;
   return status === 'trial' || status === 'active' || status === 'overdue';
 }
 
-/** Unix milliseconds until which a subscription gives a plan; `-Infinity`: it does not. */
+/** Unix milliseconds until which a subscription gives a plan; `-Infinity`: never. */
 function untilMs(
   state: SubscriptionState,
   plan: BoughtPlan,
   taken: ReadonlyMap<string, number>,
   graceMs: number,
 ): number {
-  // A dearer plan that was paid includes the cheaper plan.
+  // A paid plan includes every cheaper plan.
   const payments = state.payments.filter((payment) => isAtLeast(payment.plan, plan));
   const paidEndMs = Math.max(NEVER, ...payments.map(({ throughMs }) => throughMs));
   const triedEndMs =
@@ -81,8 +81,8 @@ function untilMs(
 }
 
 /**
- * Unix milliseconds until which a subscription lasts beyond its paid time; `-Infinity`: it does
- * not.
+ * Unix milliseconds until which a subscription lasts beyond its paid time; `-Infinity`: it ends
+ * with the paid time.
  */
 function goesOnUntilMs(
   state: SubscriptionState,
@@ -100,7 +100,8 @@ function goesOnUntilMs(
     case 'active':
     case 'overdue':
       if (failures.size === 0) return endsAtMs;
-      // Only a renewal of the paid plan has a grace period, never a switch or a first payment.
+      // Only renewals of the paid plan have a grace period; plan switches and first payments have
+      // none.
       if (last === undefined || terms.plan !== plan) return NEVER;
       return Math.min(endsAtMs, Math.min(...failures.values()) + graceMs);
     case 'inactive':
@@ -109,12 +110,12 @@ function goesOnUntilMs(
   }
 }
 
-/** Whether a renewal was written off. A switch that was written off leaves the paid plan. */
+/** Whether a renewal was written off. A written-off plan switch leaves the paid plan in force. */
 function isWrittenOff({ writtenOff }: SubscriptionState, last: Payment | undefined): boolean {
   return [...writtenOff].some((plan) => last === undefined || isAtLeast(last.plan, plan));
 }
 
-/** Whether the last payment was for the plan, or a trial of the plan is on or is not paid yet. */
+/** Whether the last payment was for the plan, or an unpaid trial of the plan exists. */
 function isEverGiven(
   { terms, trial }: SubscriptionState,
   plan: BoughtPlan,
@@ -125,7 +126,7 @@ function isEverGiven(
   return isAtLeast(last.plan, plan);
 }
 
-/** The payment that began last: the present period. */
+/** Payment for the present period: the latest to begin. */
 function newestOf(payments: readonly Payment[]): Payment | undefined {
   return payments.toSorted((a, b) => b.fromMs - a.fromMs || b.throughMs - a.throughMs)[0];
 }

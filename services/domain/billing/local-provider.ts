@@ -12,10 +12,10 @@ const PLANS = new Map<string, BoughtPlan>([
   [PRICES.pro, 'pro'],
 ]);
 
-/** Address of the provider's pages. The name does not resolve (RFC 2606). */
+/** Base URL of the provider's pages. The host name does not resolve (RFC 2606). */
 const PAGES = 'http://billing.invalid';
 
-/** An event of a subscription of the local provider. Times are Unix milliseconds. */
+/** A subscription event of the local provider. Times are Unix milliseconds. */
 export type LocalEvent = {
   /** Event id. A repeated notification has the same id. */
   readonly id: string;
@@ -28,24 +28,24 @@ export type LocalEvent = {
     | 'customer.subscription.deleted'
     | 'invoice.paid'
     | 'invoice.payment_failed';
-  /** Status of the subscription; not sent with an invoice event. */
+  /** Status of the subscription; unused for invoice events. */
   readonly status: 'active' | 'past_due' | 'canceled';
   readonly periodEndsAtMs: number;
   readonly cancelsAtPeriodEnd?: boolean;
 };
 
-/** A notification: the body, and the value of `Stripe-Signature`. */
+/** A notification: the body, and the header `Stripe-Signature`. */
 type SignedNotification = { readonly body: string; readonly signature: string };
 
-/** A payment provider that takes no money, for tests and local runs. */
+/** A payment provider without real payments, for tests and local runs. */
 export type LocalProvider = BillingProvider & {
-  /** The notification of an event, signed at `nowMs` in Stripe's format. */
+  /** Builds an event's notification, signed at `nowMs` in Stripe's format. */
   notificationFor(event: LocalEvent, nowMs: number): SignedNotification;
 };
 
 /**
- * Creates a provider that takes no money. Its pages do not exist; `notificationFor` creates the
- * events that a purchase would cause. Signing and reading use the same code as for Stripe.
+ * Creates a provider without real payments. Its pages do not exist. `notificationFor` builds the
+ * events that a purchase would cause. Signing and parsing use the same code as for Stripe.
  */
 export function localProvider(webhookSecrets: Reloadable<readonly string[]>): LocalProvider {
   return {
@@ -76,7 +76,8 @@ export function localProvider(webhookSecrets: Reloadable<readonly string[]>): Lo
 }
 
 /**
- * The event in Stripe's format. Each account has one customer and one subscription, named after it.
+ * The event in Stripe's format. Each account has one customer and one subscription; both ids
+ * contain the account id.
  */
 function stripeEventOf(event: LocalEvent): object {
   const { id, type, atMs } = event;

@@ -5,11 +5,11 @@ import type { BoughtPlan, DescriptionFact, InvoiceFact, ReturnFact } from '#stor
 /** Page of a payment provider for a person's browser. */
 export type ProviderPage = { readonly url: string };
 
-/** A purchase to start. The URLs are for the person's browser; the service never fetches them. */
+/** A purchase request. The person's browser opens the URLs; the service never fetches them. */
 export type CheckoutRequest = {
   readonly accountId: string;
   readonly plan: BoughtPlan;
-  /** Existing customer of the account; undefined if there is none. */
+  /** Existing customer of the account; undefined: the account has no customer. */
   readonly customerId: string | undefined;
   readonly successUrl: string;
   readonly cancelUrl: string;
@@ -20,35 +20,35 @@ type Named = {
   readonly id: string;
   readonly atMs: number;
   readonly customerId: string;
-  /** The account that the purchase named; undefined: look the account up by customer. */
+  /** Account named at purchase; undefined: find the account by customer. */
   readonly accountId: string | undefined;
 };
 
-/** A subscription at the event's time. */
+/** State of a subscription at the event's time. */
 export type SubscriptionEvent = Named &
   Omit<DescriptionFact, 'kind' | 'eventId' | 'atMs'> & {
     readonly kind: 'subscription';
     readonly subscriptionId: string;
   };
 
-/** The outcome of an invoice of a subscription. */
+/** Outcome of a subscription invoice. */
 export type PaymentEvent = Named &
   Omit<InvoiceFact, 'kind' | 'eventId' | 'atMs'> & {
     readonly kind: 'payment';
     readonly subscriptionId: string;
   };
 
-/** A payment was taken back from the seller, or reinstated. */
+/** A payment that was returned to the customer, or reinstated. */
 export type ReturnEvent = Named &
   Omit<ReturnFact, 'eventId' | 'atMs'> & { readonly kind: 'return' };
 
-/** A refund or a dispute of a charge. `BillingProvider.chargedFor` names what the charge paid. */
+/** A refund or dispute of a charge. `BillingProvider.chargedFor` returns the charged invoice. */
 export type ChargeEvent = {
   readonly kind: 'charge';
   readonly id: string;
   readonly atMs: number;
   readonly chargeId: string;
-  /** Undefined: the event does not have it. */
+  /** Undefined: the event does not contain the id. */
   readonly paymentIntentId: string | undefined;
   readonly customerId: string | undefined;
   readonly invoiceId: string | undefined;
@@ -58,13 +58,13 @@ export type ChargeEvent = {
 /** The invoice that a charge paid, and its customer. */
 export type ChargedInvoice = { readonly customerId: string; readonly invoiceId: string };
 
-/** A completed purchase, which links the customer to the account. */
+/** A completed purchase, which links a customer to an account. */
 export type CustomerEvent = Named & { readonly kind: 'customer' };
 
 /** An event about an account. */
 export type AccountEvent = SubscriptionEvent | PaymentEvent | CustomerEvent | ReturnEvent;
 
-/** Content of a notification of the provider. */
+/** Content of a provider notification. */
 export type BillingEvent =
   | Exclude<AccountEvent, ReturnEvent>
   | ChargeEvent
@@ -74,17 +74,17 @@ export type BillingEvent =
   | { readonly kind: 'other'; readonly id: string };
 
 /**
- * A payment provider. Calls end within 8 s. They reject with `service_unavailable` (reason
- * `billing_unavailable`) if the provider does not answer. They reject with
- * `billing_provider_not_configured` if the provider refuses the request, because key, prices or
- * portal are not set up there.
+ * A payment provider. Calls end within 8 s. Calls reject with `service_unavailable` (reason
+ * `billing_unavailable`) if the provider does not answer. Calls reject with
+ * `billing_provider_not_configured` if the provider refuses the request: key, prices or portal are
+ * not set up.
  */
 export interface BillingProvider {
-  /** Name in the audit trail, such as `stripe`. */
+  /** Provider name for the audit trail, such as `stripe`. */
   readonly name: string;
-  /** Opens a page for buying a plan. Account and plan arrive later with notifications. */
+  /** Opens a page for buying a plan. Later notifications contain account and plan. */
   checkout(request: CheckoutRequest): Promise<ProviderPage>;
-  /** Opens a page on which a customer changes, cancels and pays subscriptions. */
+  /** Opens a page where a customer changes, cancels and pays subscriptions. */
   portal(request: { customerId: string; returnUrl: string }): Promise<ProviderPage>;
   /**
    * The event in a notification; `rawBody` must be the received bytes. Throws
@@ -100,8 +100,8 @@ export interface BillingProvider {
 const URL_LENGTH_MAX = 2_048;
 
 /**
- * Throws `invalid_request` for an unsafe URL for a browser's return after a payment. Allowed are
- * https, and http for this machine only. The service never fetches the URL (attacks, API7).
+ * Throws `invalid_request` if a browser must not be sent to the URL after a payment. Allowed are
+ * https, and http for the loopback host. The service never fetches the URL (attacks, API7).
  */
 export function assertCallerUrl(field: string, text: string): void {
   if (text.length > URL_LENGTH_MAX) {

@@ -2,22 +2,22 @@ import Stripe from 'stripe';
 import { NOTIFICATION_BYTES_MAX } from '#billing/billing-questions';
 import { Fault } from '#errors/fault';
 
-/** Maximum difference between signature time and now, in seconds. Source: Stripe. */
+/** Maximum difference between signature time and present time, in seconds. Source: Stripe. */
 const TOLERANCE_S = 300;
 
 /** Maximum length of a signature header, in characters. Each active secret adds about 80. */
 const HEADER_LENGTH_MAX = 4_096;
 
 /**
- * Times in a signature header. Stripe's library takes the last of several, and digits within text.
+ * Times in a signature header. Stripe's library also accepts repeated times and digits within text.
  */
 const TIME = /(?:^|,)t=([^,]*)/g;
 const SECONDS = /^\d{1,12}$/;
 
 /**
- * The JSON of a notification that one of the secrets has signed. The signature is Stripe's HMAC
- * over time and body, compared in constant time by Stripe's library. Throws
- * `webhook_verification_failed` otherwise, without saying which part was wrong.
+ * Verifies a notification and returns its JSON. The signature is Stripe's HMAC of time and body,
+ * for any of the secrets. Stripe's library compares in constant time. Throws
+ * `webhook_verification_failed` without naming the wrong part, to give attackers no hint.
  */
 export function verifiedNotification(
   rawBody: Uint8Array,
@@ -41,7 +41,7 @@ export function verifiedNotification(
   throw refusal(failure);
 }
 
-/** The signature header for a body, signed by `secret` at `nowMs`. */
+/** Builds the signature header for a body, signed with `secret` at `nowMs`. */
 export function signatureOf(body: string, secret: string, nowMs: number): string {
   const timestamp = Math.floor(nowMs / 1_000);
   return Stripe.webhooks.generateTestHeaderString({ payload: body, secret, timestamp });
@@ -53,8 +53,8 @@ function eventOf(rawBody: Uint8Array, header: string, secret: string, nowMs: num
 }
 
 /**
- * Throws unless the header has exactly one valid time, not in the future. Stripe's library refuses
- * only old times.
+ * Throws unless the header has exactly one valid time that is not in the future. Stripe's library
+ * refuses only old times.
  */
 function assertTime(header: string, nowMs: number): void {
   const [first, ...others] = [...header.matchAll(TIME)].map(([, text = '']) => text);

@@ -12,20 +12,20 @@ import type {
 } from '#storage/ports/billing';
 
 /*
- * The parts of Stripe's events that concern a plan. The endpoint at Stripe determines the API
- * version of an event. Fields that moved in 2025 are read at their new and old places.
+ * Parts of Stripe events that concern a plan. The webhook endpoint at Stripe determines the API
+ * version of events. Fields moved in 2025, so the code reads old and new locations.
  */
 
-/** Metadata key for the account of a purchase. Stripe copies it to the resulting objects. */
+/** Metadata key for the purchasing account. Stripe copies metadata to the resulting objects. */
 export const ACCOUNT_METADATA = 'account_id';
 
-/** Id of Stripe. Stripe documents up to 255 characters. */
+/** Id of a Stripe object. Stripe documents up to 255 characters. */
 const Id = z.string().min(1).max(255);
 
 /** Unix seconds, up to the end of the year 9999. */
 const Seconds = z.int().min(0).max(253_402_300_799);
 
-/** An id, or the object itself if the endpoint expands it. */
+/** An id, or the whole object if the endpoint expands references. */
 const Referred = z.union([Id, z.object({ id: Id }).transform(({ id }) => id)]);
 
 const Reference = Referred.nullish().transform((id) => id ?? undefined);
@@ -64,7 +64,7 @@ const Subscription = z.object({
   cancel_at_period_end: z.boolean().nullish(),
   collection_method: z.string().max(255).nullish(),
   latest_invoice: Reference,
-  // Set while Stripe creates invoices and does not collect them; the status stays `active`.
+  // Set while Stripe creates invoices without collecting payment; the status stays `active`.
   pause_collection: z.object({}).nullish(),
   // Moved to the items in version 2025-03-31.
   current_period_end: Seconds.nullish(),
@@ -117,7 +117,7 @@ const Checkout = z.object({
   client_reference_id: z.string().nullish(),
 });
 
-/** Event types for the webhook endpoint at Stripe. Other types are ignored. */
+/** Event types for the webhook endpoint at Stripe. All other types are ignored. */
 export const STRIPE_EVENT_TYPES = [
   'checkout.session.completed',
   'customer.subscription.created',
@@ -139,13 +139,13 @@ type StripeEventType = (typeof STRIPE_EVENT_TYPES)[number];
 /** Configuration for reading events. */
 export type StripeReading = {
   readonly planOf: ReadonlyMap<string, BoughtPlan>;
-  /** Whether the service's key is of live mode. Events of the other mode are ignored. */
+  /** Whether the service's API key is a live-mode key. Events of the other mode are ignored. */
   readonly isLive: boolean;
 };
 
 /**
- * Reads an event of Stripe. Throws `invalid_request` if an event of a type above does not have the
- * documented format.
+ * Reads a Stripe event. Throws `invalid_request` if an event of a type in `STRIPE_EVENT_TYPES` does
+ * not have the documented format.
  */
 export function billingEventOf(json: unknown, { planOf, isLive }: StripeReading): BillingEvent {
   const { id, type, created, livemode, data } = read(Envelope, json);
@@ -217,7 +217,7 @@ function subscriptionOf(
   };
 }
 
-/** The terms of a subscription; undefined if none of its prices has a plan. */
+/** The terms of a subscription; undefined if no price of the subscription has a plan. */
 function termsOf(
   subscription: z.infer<typeof Subscription>,
   planOf: ReadonlyMap<string, BoughtPlan>,
@@ -237,7 +237,7 @@ function termsOf(
 }
 
 /**
- * The terms before a change. Stripe sends former values of changed fields only, also within items.
+ * The terms before a change. Stripe sends former values only for changed fields, also within items.
  */
 function termsBefore(
   object: object,
@@ -276,8 +276,7 @@ function paymentOf(
 }
 
 /**
- * The period of a plan that an invoice line sells or credits. A trial line has amount 0 and sells
- * nothing.
+ * Plan and period that an invoice line sells or credits. A trial line has amount 0 and is skipped.
  */
 function lineOf(
   { amount, period, price, pricing }: z.infer<typeof Line>,
@@ -307,7 +306,7 @@ function disputeOf(
   return { kind: 'charge', ...named, ...paid, outcome };
 }
 
-/** The account id in metadata; undefined if invalid, because people can edit metadata. */
+/** The account id in metadata. Undefined if invalid: people can edit metadata. */
 function accountOf(text: string | null | undefined): string | undefined {
   return typeof text === 'string' && isAccountId(text) ? text : undefined;
 }

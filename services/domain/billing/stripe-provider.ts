@@ -13,34 +13,36 @@ import { type Clock, withinMs } from '#stdlib/clock';
 import { derivedFrom, type Reloadable } from '#stdlib/files';
 import type { BoughtPlan } from '#storage/ports/billing';
 
-/** Maximum time of one try and of a whole call, in milliseconds. Below the timeout of an edge. */
+/** Maximum time of one attempt and of a whole call, in milliseconds. Edges time out later. */
 const TRY_MS_MAX = 3_500;
 const CALL_MS_MAX = 8_000;
 
-/** Maximum number of retries. The library repeats the same idempotency key. */
+/** Maximum number of retries. Stripe's library repeats the same idempotency key. */
 const RETRIES_MAX = 1;
 
 /**
- * Maximum length of a URL from Stripe, in characters. Checkout URLs have about a kilobyte behind
+ * Maximum length of a URL from Stripe, in characters. Checkout URLs have about a kilobyte after
  * `#`.
  */
 const URL_LENGTH_MAX = 8_192;
 
-/** Pattern of a live-mode key. With such a key events of test mode are ignored, and vice versa. */
+/**
+ * Pattern for live-mode keys. With a live-mode key, test-mode events are ignored, and vice versa.
+ */
 const LIVE_KEY = /^[a-z]+_live_/;
 
-/** A price of the provider with its plan. */
+/** A price at the provider with its plan. */
 type PlanPrice = { readonly plan: BoughtPlan; readonly price: string };
 
 /** Options of `stripeProvider`. */
 export type StripeOptions = {
   readonly clock: Clock;
   readonly apiKey: Reloadable<string>;
-  /** Secrets that sign notifications; several during a rotation. */
+  /** Secrets that sign notifications; more than one during a rotation. */
   readonly webhookSecrets: Reloadable<readonly string[]>;
-  /** The first price of each plan is sold. Further prices identify older subscriptions. */
+  /** A purchase uses the first price of a plan. Further prices identify older subscriptions. */
   readonly prices: readonly PlanPrice[];
-  /** Address of the API; default: Stripe itself. */
+  /** API address; default: Stripe. */
   readonly api?: {
     readonly protocol: 'http' | 'https';
     readonly host: string;
@@ -48,7 +50,7 @@ export type StripeOptions = {
   };
 };
 
-/** Creates a payment provider that uses Stripe's library. */
+/** Creates a payment provider on Stripe's library. */
 export function stripeProvider(options: StripeOptions): BillingProvider {
   const { clock, apiKey, webhookSecrets, prices, api = {} } = options;
   const client = derivedFrom(
@@ -111,7 +113,7 @@ function sessionOf(
   };
 }
 
-/** The invoice and customer of a charge. Since version 2025-03-31 only the API has the invoice. */
+/** Invoice and customer of a charge. Since version 2025-03-31 events lack the invoice. */
 async function chargedInvoice(
   stripe: Stripe,
   charge: ChargeEvent,
@@ -164,7 +166,7 @@ function away(cause: unknown): Fault {
   return faultFor('billing_unavailable', text, { cause, retryAfterS: 5 });
 }
 
-/** The key, a price or the portal is wrong. Details go to the log, not to callers. */
+/** A key, price or portal setting is wrong. Details go to the log, not to callers. */
 function notSetUp(cause: unknown): Fault {
   const text = 'the payment provider is not configured for this call';
   return new Fault('billing_provider_not_configured', text, { cause });

@@ -14,17 +14,17 @@ import type {
 
 /*
  * Facts about an account's subscriptions, from notifications in any order and with repetitions. A
- * record is a set of the newest facts, so the same notifications give the same record
- * (decision 300). `stateOf` evaluates the facts in the order of time.
+ * record is a set of the newest facts, so equal notifications give equal records (decision 300).
+ * `stateOf` evaluates the facts by time.
  */
 
-/** Maximum number of customers per account. Normally one; concurrent purchases may create more. */
+/** Maximum number of customers per account. Usually 1; concurrent purchases can create more. */
 const CUSTOMERS_MAX = 8;
 
-/** Maximum number of subscriptions per account, newest first. Normally one is alive at a time. */
+/** Maximum number of subscriptions per account, newest first. Usually a single one is active. */
 const SUBSCRIPTIONS_MAX = 8;
 
-/** Maximum number of facts per subscription, newest first. A month has two or three. */
+/** Maximum number of facts per subscription, newest first. A month adds two or three. */
 const FACTS_MAX = 48;
 
 /** Maximum number of refunds and disputes per account, newest first. */
@@ -33,7 +33,7 @@ const RETURNS_MAX = 24;
 /** The record of an account without notifications. */
 export const NO_BILLING: BillingRecord = { customers: [], subscriptions: [], returns: [] };
 
-/** The record with `event` added; a known event changes nothing. */
+/** Adds `event` to the record. A known event changes nothing. */
 export function applied(record: BillingRecord, event: AccountEvent): BillingRecord {
   const customers = withCustomer(record.customers, { id: event.customerId, atMs: event.atMs });
   switch (event.kind) {
@@ -61,7 +61,7 @@ function factOf(event: SubscriptionEvent | PaymentEvent): SubscriptionFact {
   return { ...rest, eventId, kind: 'description' };
 }
 
-/** The newest `max` facts, ordered by time and event id. Each event counts once. */
+/** The newest `max` facts, ordered by time and event id. Repeated events count once. */
 function withFact<Fact extends SubscriptionFact | ReturnFact>(
   known: readonly Fact[],
   fact: Fact,
@@ -99,19 +99,22 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
 }
 
-/** A paid or credited period of a plan. `invoiceId` undefined: known from a description only. */
+/**
+ * A paid or credited period of a plan. `invoiceId` undefined: only a description proves the
+ * payment.
+ */
 export type Payment = InvoiceLine & { readonly invoiceId: string | undefined };
 
 /** State of a subscription after all facts. Times are Unix milliseconds. */
 export type SubscriptionState = {
-  /** The newest terms; undefined: only invoices are known. */
+  /** The newest terms; undefined: only invoices arrived so far. */
   readonly terms: SubscriptionTerms | undefined;
   /** Time of the newest terms. */
   readonly atMs: number;
   readonly payments: readonly Payment[];
-  /** The trial, with its actual end; undefined: there was none. */
+  /** The trial with its actual end; undefined: there was no trial. */
   readonly trial: { readonly plan: BoughtPlan; readonly throughMs: number } | undefined;
-  /** Time of the first failed payment by unpaid invoice. Empty id: the invoice is unknown. */
+  /** First failed payment per unpaid invoice, in Unix milliseconds. Empty id: invoice unknown. */
   readonly failures: ReadonlyMap<string, number>;
   /** Plans whose newest invoice was written off. */
   readonly writtenOff: ReadonlySet<BoughtPlan>;
@@ -126,7 +129,7 @@ const NOTHING: SubscriptionState = {
   writtenOff: new Set(),
 };
 
-/** Evaluates the facts about a subscription in the order in which they happened. */
+/** Evaluates the facts about a subscription in time order. */
 export function stateOf(
   { facts }: BilledSubscription,
   returns: readonly ReturnFact[],
@@ -153,9 +156,9 @@ function secondsOf(facts: readonly SubscriptionFact[]): SubscriptionFact[][] {
 }
 
 /**
- * The first description among those of one second. A creation precedes changes, and a deletion
- * follows them. A change comes first if it starts from the present terms, or if no other change of
- * the second leads to its starting terms.
+ * The earliest description among several with the same second. A creation precedes changes, and a
+ * deletion follows them. Among changes, prefers a change that starts from the present terms, then a
+ * change whose starting terms no other change of this second produces.
  */
 function followingOf(
   candidates: readonly DescriptionFact[],
@@ -169,11 +172,11 @@ function followingOf(
     (one) => !open.some((other) => other !== one && one.before && isSame(one.before, other)),
   );
   const [first] = [...starts, ...roots.toSorted(byProgress), ...open];
-  if (first === undefined) throw new Error('there is no description of this second');
+  if (first === undefined) throw new Error('a second without descriptions has no next description');
   return first;
 }
 
-/** Tie-break: a subscription becomes active after it was inactive. */
+/** Tie-break: `inactive` precedes all other statuses. */
 function byProgress(a: DescriptionFact, b: DescriptionFact): number {
   return Number(b.status === 'inactive') - Number(a.status === 'inactive');
 }
@@ -208,8 +211,8 @@ function described(state: SubscriptionState, fact: DescriptionFact): Subscriptio
 }
 
 /**
- * The first payment, if a description proves it: Stripe activates a subscription when its first
- * invoice is paid. Later periods and other plans need invoices as proof.
+ * The first payment, if a description proves the payment: Stripe activates a subscription when its
+ * first invoice is paid. Later periods and plan switches need invoices as proof.
  */
 function firstPayment(state: SubscriptionState, fact: DescriptionFact): Payment | undefined {
   if (state.payments.length > 0 || fact.isInvoiced === true) return undefined;
@@ -250,7 +253,7 @@ function invoiced(state: SubscriptionState, fact: InvoiceFact): SubscriptionStat
   if (outcome === 'failed') {
     const isPaid = state.payments.some((payment) => payment.invoiceId === invoiceId);
     if (isPaid || state.failures.has(invoiceId)) return state;
-    // A description of the same second or before may have reported this failure without an invoice.
+    // An earlier description without an invoice may have reported this failure.
     const sinceMs = Math.min(atMs, state.failures.get('') ?? atMs);
     const failures = new Map([...state.failures, [invoiceId, sinceMs]] as const);
     failures.delete('');
@@ -267,7 +270,7 @@ function invoiced(state: SubscriptionState, fact: InvoiceFact): SubscriptionStat
   return { ...state, failures, writtenOff, payments };
 }
 
-/** Payments without credited periods and without payments that were taken back. */
+/** Payments that remain after subtracting credited periods and returned payments. */
 function remaining(payments: readonly Payment[], returns: readonly ReturnFact[]): Payment[] {
   const takenAtMs = takenBack(returns);
   const takenMs = ({ invoiceId }: Payment) =>
