@@ -8,10 +8,10 @@ import {
 import { MODE_KEYS } from '#identity/modes';
 import { clamp } from '#identity/state';
 
-/** How far a protocol can be trusted. Source: model 6. */
+/** How far the answers can be trusted. Source: model 6. */
 export type Verdict = 'ok' | 'caution' | 'invalid';
 
-/** Reasons to doubt a protocol. Source: model 6. */
+/** Reasons to doubt the answers. Source: model 6. */
 type QualityFlag =
   | 'inconsistent'
   | 'acquiescence'
@@ -19,12 +19,12 @@ type QualityFlag =
   | 'low_variability'
   | 'missing_answers';
 
-/** Quality measures of a protocol, independent of the content of its answers. */
+/** Quality measures of answers, independent of their content. */
 export type AnswerQuality = {
   verdict: Verdict;
-  /** Agreement of the answers within modes, [0, 1]; random answers have 0. */
+  /** Agreement of answers within each mode, [0, 1]; 0 for random answers. */
   consistency: number;
-  /** Tendency to agree with every statement, [-2, 2]; 0 is no tendency. */
+  /** Tendency to agree with every statement, [-2, 2]; 0: no tendency. */
   acquiescence: number;
   /** Longest run of equal answers in presentation order. */
   longestRun: number;
@@ -40,19 +40,20 @@ const ACQUIESCENT_FROM = 0.75;
 const STRAIGHT_RUN_FROM = 10;
 const LOW_SD_BELOW = 0.5;
 
-/** Variance of answers drawn uniformly from the five values. Source: model 6. */
+/** Variance of uniformly random answers. Source: model 6. */
 const RANDOM_VARIANCE = 2;
 
-/** Midpoint of the scale, the origin of acquiescence. */
+/** Midpoint of the answer scale; acquiescence 0. */
 const MIDDLE = (ANSWER_MIN + ANSWER_MAX) / 2;
 
 /**
- * Flags that make the answers themselves doubtful. Two of them make a protocol invalid. Model 6.
+ * Flags that make the answers doubtful. More than `GRAVE_MAX` of these make the verdict `invalid`.
+ * Source: model 6.
  */
 const GRAVE: readonly QualityFlag[] = ['inconsistent', 'straightlining', 'low_variability'];
 const GRAVE_MAX = 1;
 
-/** Judges how `sheet` was answered. Source: model 6. */
+/** Computes the quality of the answers in `sheet`. Source: model 6. */
 export function judgeAnswers({ marked }: AnswerSheet): AnswerQuality {
   const values = marked.map(({ value }) => value);
   const acquiescence = mean(MODE_KEYS.map((key) => acquiescenceOf(ofMode(marked, key))));
@@ -70,7 +71,7 @@ export function judgeAnswers({ marked }: AnswerSheet): AnswerQuality {
   return { verdict, consistency, acquiescence, longestRun, responseSd, flags };
 }
 
-/** Mean raw answer of the forward and of the reversed items among `marked`. Source: model 6. */
+/** Mean raw answers among `marked`: of forward items and of reversed items. Source: model 6. */
 export function halvesOf(marked: readonly MarkedItem[]): { forward: number; reversed: number } {
   const valuesOf = (isReversed: boolean) =>
     marked.filter(({ item }) => item.isReversed === isReversed).map(({ value }) => value);
@@ -93,7 +94,7 @@ function acquiescenceOf(marked: readonly MarkedItem[]): number {
   return (forward + reversed) / 2 - MIDDLE;
 }
 
-/** Variance within a mode, after reversing the reversed items and subtracting acquiescence. */
+/** Variance within a mode, after subtracting acquiescence and reversing the reversed items. */
 function keyedVariance(marked: readonly MarkedItem[], acquiescence: number): number {
   return sampleVariance(
     marked.map(({ item, value }) => {

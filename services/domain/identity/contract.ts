@@ -38,7 +38,7 @@ export function readSnapshot(state: State, into: Snapshot): void {
   into.stability = stabilityOf(at(state, OFFSET.unrest));
 }
 
-/** Recovery paths. On ties, the earlier path wins. Source: model 4. */
+/** Recovery paths, in tie-break order: the earlier path wins. Source: model 4. */
 export const RECOVERY_PATHS = [
   'none',
   'rest',
@@ -59,10 +59,10 @@ const SUPPORT_SEEKING = 4;
 const REAPPRAISAL = 5;
 const PROBLEM_SOLVING = 6;
 
-/** Minimum strength of a coping style. Below, the path is `rest`. Source: model 4. */
+/** Minimum strength of a coping style. Weaker styles give the path `rest`. Source: model 4. */
 const COPING_MIN = 0.2;
 
-/** Allostatic load from which high stress requires support. Source: model 4. */
+/** Allostatic load at which high stress requires support. Source: model 4. */
 const SUPPORT_LOAD = 0.4;
 
 const LOW_STRESS = 0;
@@ -71,7 +71,9 @@ const OVER_STRESS = 3;
 const LOW_ENERGY = 1;
 const FULL_ENERGY = 3;
 
-/** Coping path of a set-point. `setPoint` holds seven values from `offset` on. Source: model 4. */
+/**
+ * Coping path for a set-point: seven values in `setPoint`, starting at `offset`. Source: model 4.
+ */
 export function copingPathOf(setPoint: Float64Array, offset: number): number {
   const of = (mode: number) => clamp(at(setPoint, offset + mode), 0, 1);
   let path = STRUCTURING;
@@ -95,8 +97,8 @@ export function copingPathOf(setPoint: Float64Array, offset: number): number {
 }
 
 /**
- * Recovery path at a stress level and energy band. `setPoint` as in `copingPathOf`. Source: model
- * 4.
+ * Recovery path for a stress level and energy band; `setPoint` as in `copingPathOf`. Source:
+ * model 4.
  */
 function recoveryPathOf(
   stressLevel: number,
@@ -110,22 +112,19 @@ function recoveryPathOf(
   return copingPathOf(setPoint, offset);
 }
 
-/** Whether the identity needs support with its stress. Source: model 4. */
+/** Whether the identity needs support against stress. Source: model 4. */
 function isSupportRequired(stressLevel: number, energyBand: number, load: number): boolean {
   if (stressLevel === OVER_STRESS) return true;
   return stressLevel === HIGH_STRESS && (load >= SUPPORT_LOAD || energyBand <= LOW_ENERGY);
 }
 
-/**
- * Whether work should pause: overload, exhaustion, or a breach that was rolled back. Source: model
- * 4.
- */
+/** Whether work should pause: overload, exhaustion, or a rolled-back breach. Source: model 4. */
 function isCooldownRequired(stressLevel: number, energyBand: number, isBreached: boolean): boolean {
   if (isBreached || stressLevel === OVER_STRESS || energyBand === 0) return true;
   return stressLevel === HIGH_STRESS && energyBand <= LOW_ENERGY;
 }
 
-/** Execution contract. Numbers are positions in the tables of names. Source: interface 2.6. */
+/** Execution contract. Numbers are positions in the name tables. Source: interface 2.6. */
 export type Contract = {
   /** Modes. */
   readonly dominant: Ranking;
@@ -155,8 +154,8 @@ export function newContract(): Contract {
 }
 
 /**
- * Writes to `into` the permitted behaviour of `state`. `snapshot` belongs to `state`. Source: model
- * 4.
+ * Writes the permitted behaviour of `state` to `into`. `snapshot` must be read from `state`.
+ * Source: model 4.
  */
 export function readContract(state: State, snapshot: Snapshot, into: Contract): void {
   const { strengths, stressLevel } = snapshot;
@@ -171,27 +170,25 @@ export function readContract(state: State, snapshot: Snapshot, into: Contract): 
   into.isCooldownRequired = isCooldownRequired(stressLevel, band, isBreached);
 }
 
-/**
- * Speed of action, ascending like all four lists; `paused` is outside the order. Source: model 4.
- */
+/** Speed of action, ascending; `paused` is outside the order. Source: model 4. */
 export const TEMPOS = ['slow', 'measured', 'brisk', 'rapid', 'paused'] as const;
-/** Risk appetite. Source: model 4. */
+/** Risk appetite, ascending. Source: model 4. */
 export const RISKS = ['avoidant', 'cautious', 'balanced', 'bold'] as const;
-/** Degree of expression. Source: model 4. */
+/** Degree of expression, ascending. Source: model 4. */
 export const EXPRESSIVENESSES = ['minimal', 'low', 'medium', 'high'] as const;
-/** Evidence required before a commitment. Source: model 4. */
+/** Evidence required before a commitment, ascending. Source: model 4. */
 export const COMMITMENTS = ['low', 'medium', 'high', 'very_high'] as const;
 
 /** Stress above which pressure affects style and actions. Source: model 4. */
 const STRESS_THRESHOLD = 0.3;
 
 /**
- * Energy above which style becomes livelier, and below which it becomes more restrained. Source:
+ * Energy above which the style becomes livelier and below which it becomes restrained. Source:
  * model 4.
  */
 const ENERGY_PIVOT = 0.5;
 
-/** Lower bounds of the second to fourth label of each score. Source: model 4. */
+/** Lower bounds of the second, third and fourth label, per score. Source: model 4. */
 const TEMPO_CUTS = Float64Array.of(0.25, 0.46, 0.64);
 const RISK_CUTS = Float64Array.of(0.18, 0.38, 0.62);
 const EXPRESSIVENESS_CUTS = Float64Array.of(0.2, 0.4, 0.62);
@@ -213,9 +210,9 @@ type DecisionStyle = {
 };
 
 /**
- * Derives the style from reported strengths, stress, energy and stability. Source: model 4.
+ * Derives the style from strengths, stress, energy and stability. Source: model 4.
  *
- * A high stress level caps tempo and risk, independently of the strengths.
+ * A high stress level caps tempo and risk, whatever the strengths are.
  */
 function readStyle(state: State, snapshot: Snapshot, into: DecisionStyle): void {
   const { strengths, energy, stressLevel, stability } = snapshot;
@@ -248,13 +245,13 @@ function riskUnder(stressLevel: number, risk: number): number {
   return stressLevel === HIGH ? Math.min(risk, CAUTIOUS) : risk;
 }
 
-/** Number of `cuts` (three) that the score has reached. */
+/** How many of the three `cuts` the score has reached. */
 function stepOf(score: number, cuts: Float64Array): number {
   if (score < at(cuts, 1)) return score < at(cuts, 0) ? 0 : 1;
   return score < at(cuts, 2) ? 2 : 3;
 }
 
-/** Actions of an identity, in the order of the vocabulary. Source: interface 2.3. */
+/** Actions of an identity, in the order of interface 2.3. */
 export const ACTIONS = [
   'explore',
   'question',
@@ -276,7 +273,7 @@ const STABILIZE = ACTIONS.indexOf('stabilize');
 const DEFER = ACTIONS.indexOf('defer');
 const WITHDRAW = ACTIONS.indexOf('withdraw');
 
-/** Propensity of each action before modes and stress count. Source: model 4. */
+/** Propensity of each action before adding modes and stress. Source: model 4. */
 const READINESS = Float64Array.of(
   ...[0.05, 0.05, 0.05, 0.05, 0, -0.05, -0.1, 0, 0.05, 0.05, 0, -0.1],
 );
@@ -311,20 +308,20 @@ const DEMAND_CEILING = Float64Array.of(0.2, 0.4, 0.65, 1);
 /** Energy below which demanding actions lose propensity. Source: model 4. */
 const TIRED_ENERGY = 0.5;
 
-/** Propensity at or below which an action contradicts the identity. Source: model 4. */
+/** An action with this propensity or less contradicts the identity. Source: model 4. */
 const CONTRADICTION = -0.15;
 
 /** Threshold of allowed actions, as a share of the best propensity above the offset. */
 const THRESHOLD_SHARE = 0.35;
 const THRESHOLD_OFFSET = 0.1;
 
-/** Scratch memory of `sortActions`. No value is carried from one call to the next. */
+/** Scratch memory of `sortActions`; not used across calls. */
 const propensities = new Float64Array(ACTIONS.length);
 
 /**
  * Fills `allowed` (strongest propensity first) and `forbidden` (weakest first). Source: model 4.
  *
- * The lists are disjoint, and `allowed` is never empty. The caller decides on actions in neither
+ * The lists are disjoint, and `allowed` is never empty. The caller decides about actions in neither
  * list.
  */
 function sortActions(state: State, snapshot: Snapshot, allowed: Ranking, forbidden: Ranking): void {
@@ -346,7 +343,7 @@ function sortActions(state: State, snapshot: Snapshot, allowed: Ranking, forbidd
   if (allowed.count === 0) place(allowed, STABILIZE, at(propensities, STABILIZE));
 }
 
-/** Fills `propensities`, and returns the least propensity of an allowed action. */
+/** Fills `propensities`, and returns the minimum propensity of an allowed action. */
 function weigh(state: State, snapshot: Snapshot): number {
   const { strengths, stressLevel } = snapshot;
   const energyBand = at(state, OFFSET.energyBand);
@@ -386,19 +383,19 @@ export function isAlwaysOpen(action: number, stressLevel: number, energyBand: nu
 }
 
 /**
- * Effect of a mode of strength 1 on the propensity of an action, negative against it. Source: model
- * 4.
+ * Effect of mode `mode` at strength 1 on an action's propensity; negative: inhibits. Source:
+ * model 4.
  */
 export function affinityOf(action: number, mode: number): number {
   return at(AFFINITY, action * MODE_COUNT + mode);
 }
 
-/** Whether an action contradicts the identity. `stabilize` never does. */
+/** Whether an action contradicts the identity. `stabilize` never contradicts. */
 function isContradiction(action: number, propensity: number): boolean {
   return propensity <= CONTRADICTION && action !== STABILIZE;
 }
 
-/** Whether an action stays allowed under high stress or with little energy. */
+/** Whether an action remains allowed under high stress or at low energy. */
 function isCoreAction(action: number, stressLevel: number): boolean {
   return action === STABILIZE || action === DEFER || (action === WITHDRAW && stressLevel === OVER);
 }

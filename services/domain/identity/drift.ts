@@ -4,33 +4,33 @@ import { at, clamp, EVIDENCE_MAX, OFFSET, type State } from '#identity/state';
 /** Drift levels in ascending order. */
 export const DRIFT_LEVELS = ['D0', 'D1', 'D2', 'D3'] as const;
 
-/** Position of the lowest level in `DRIFT_LEVELS`: no departure. Source: model 3.4. */
+/** Position in `DRIFT_LEVELS`: the state is within the band. Source: model 3.4. */
 export const WITHIN_BAND = 0;
 const SITUATIONAL_DEPARTURE = 1;
 const SUSTAINED_SHIFT = 2;
-/** Position of the level that causes a rollback. Source: model 3.4. */
+/** Position in `DRIFT_LEVELS`: the state is rolled back. Source: model 3.4. */
 export const IDENTITY_BREACH = 3;
 
-/** Variance of the filtered state relative to that of momentary states. Source: model 3.1. */
+/** Variance of the filtered state relative to momentary states. Source: model 3.1. */
 const FILTER_VARIANCE = 0.2;
 
-/** Limit of the band statistic, chi-square with 7 degrees of freedom, 95 %. Source: model 3.1. */
+/** Band statistic limit: chi-square, 7 degrees of freedom, 95 %. Source: model 3.1. */
 export const BAND_LIMIT = 14.0671;
 
-/** Limit of a single departure, 5 % over seven modes, two-sided. Source: model 3.1. */
+/** Single departure limit: 5 % over seven modes, two-sided. Source: model 3.1. */
 const SINGLE_LIMIT = 2.6901;
 
-/** Informative cycles outside the band after which a departure counts as lasting. Model 3.2. */
+/** Number of informative cycles outside the band after which a departure is lasting (model 3.2). */
 const RUN_LIMIT = 8;
 
-/** Breach limits, chi-square with 6 degrees of freedom, 95 % and, once lasting, 90 %: model 3.4. */
+/** Breach limits: chi-square, 6 degrees of freedom, 95 %, or 90 % if lasting. Source: model 3.4. */
 const BREACH_LIMIT = 12.5916;
 const LASTING_BREACH_LIMIT = 10.6446;
 
-/** Share of each cycle's statistic that enters the stability memory. Source: model 3.5. */
+/** Weight of the present cycle's statistic in the stability memory. Source: model 3.5. */
 const UNREST_PACE = 0.15;
 
-/** Scratch memory. The report needs the shares; the classification ignores them. */
+/** Scratch memory. Only the report uses the shares; the classification ignores them. */
 const unusedShares = new Float64Array(MODE_COUNT);
 const departures = new Float64Array(MODE_COUNT);
 
@@ -41,7 +41,7 @@ export function breachOf(bandStatistic: number, stressDeparture: number): number
   return FILTER_VARIANCE * Math.max(0, bandStatistic - stressDeparture * stressDeparture);
 }
 
-/** Writes the departures of the state from its set-point, and returns the band statistic. */
+/** Writes the departures of the state from the set-point, and returns the band statistic. */
 function measureDepartures(state: State): number {
   for (let mode = 0; mode < MODE_COUNT; mode++) {
     const variance = FILTER_VARIANCE * uncertaintyOf(at(state, OFFSET.evidence + mode));
@@ -85,10 +85,10 @@ function noteEvidence(state: State): void {
 }
 
 /**
- * Classifies the state after this cycle. Source: model 3.1 to 3.5.
+ * Classifies the state after a cycle. Source: model 3.1 to 3.5.
  *
- * Writes the findings, the run, the stability memory and the drift level, and returns the band
- * statistic. `isInformative` is false for a reading of certainty 0, which must not prolong a run.
+ * Writes findings, run, stability memory and drift level, and returns the band statistic. Pass
+ * `isInformative` false for a reading of certainty 0, which must not prolong a run.
  */
 export function classifyDrift(state: State, isInformative: boolean): number {
   const bandStatistic = measureDepartures(state);
@@ -112,17 +112,16 @@ export function classifyDrift(state: State, isInformative: boolean): number {
   return bandStatistic;
 }
 
-/** Stability of an identity with stability memory `unrest`: 1 at rest, 0.5 at the band limit. */
+/** Stability for a stability memory `unrest`: 1 at rest, 0.5 at the band limit. */
 export function stabilityOf(unrest: number): number {
   return 1 / (1 + unrest / BAND_LIMIT);
 }
 
-/** Within-person standard deviation per mode, as a share of the range [0, 1]. Source: model 2.6. */
+/** Within-person standard deviation per mode, on the scale [0, 1]. Source: model 2.6. */
 export const SIGMA = Float64Array.of(0.18, 0.2, 0.18, 0.2, 0.18, 0.16, 0.2);
 
 /**
- * Correlations of the modes within a person, row by row: a labelled design prior. Source: model
- * 2.6.
+ * Within-person correlations of the modes, row by row: a labelled design prior. Source: model 2.6.
  */
 export const CORRELATION = Float64Array.of(
   ...[1.0, 0.15, 0.2, -0.1, 0.15, 0.1, 0.0],
@@ -144,9 +143,9 @@ export const COVARIANCE_INVERSE = CORRELATION_INVERSE.map(
 );
 
 /**
- * Regression of each mode on the observed mode, one row per observed mode. Source: model 2.3.
+ * Regression of each mode on the observed mode. Source: model 2.3.
  *
- * Row `k` holds the movement of each mode when mode `k` moves by one. An observation needs exactly
+ * Row `k` has the movement of each mode when mode `k` moves by one. An observation reads exactly
  * one row, so rows are contiguous.
  */
 const COUPLING = CORRELATION.map((value, cell) => {
@@ -173,8 +172,8 @@ export function whiten(strengths: Float64Array, into: Float64Array, offset: numb
 }
 
 /**
- * Writes the share of each mode in the quadratic form `vector' metric vector` to `shares`, and
- * returns the sum of the shares.
+ * Writes each mode's share in the quadratic form `vector' metric vector` to `shares`, and returns
+ * their sum.
  */
 export function quadraticShares(
   metric: Float64Array,
@@ -237,21 +236,20 @@ function choleskyOf(matrix: Float64Array): Float64Array {
   return factor;
 }
 
-/** Noise of a fully certain reading relative to the variance of its mode. Source: model 2.6. */
+/** Noise of a fully certain reading relative to the mode's variance. Source: model 2.6. */
 const READING_NOISE = 1.5;
 
-/** Extra variance while the set-point rests on few readings. Source: model 2.6. */
+/** Extra variance while few readings support the set-point. Source: model 2.6. */
 const UNCERTAINTY = 60;
 
-/** Drift evidence at which a chart signals: one false alarm in 200 readings. Source: model 2.6. */
+/** Drift evidence at which a chart signals: one false alarm per 200 readings (model 2.6). */
 export const DRIFT_LIMIT = Math.log(200);
 
-/** Maximum drift evidence. The bound lets the evidence of a lasting shift decay in finite time. */
+/** Maximum drift evidence, so that evidence of a lasting shift decays in finite time. */
 const DRIFT_EVIDENCE_MAX = 1.25 * DRIFT_LIMIT;
 
 /**
- * Half of the shift, in standard deviations, that the charts are designed to detect. Source: model
- * 3.2.
+ * Half the shift that the charts are designed to detect, in standard deviations. Source: model 3.2.
  */
 const REFERENCE = 0.5;
 
@@ -264,13 +262,11 @@ const HOME_PULL = 0.004;
 const LATENT_MIN = -0.5;
 const LATENT_MAX = 1.5;
 
-/** Energy below which engagement falls, and engagement at zero energy. Source: model 2.3. */
+/** Energy below which engagement falls, and engagement without energy. Source: model 2.3. */
 const ENGAGED_ENERGY = 0.5;
 const ENGAGEMENT_MIN = 0.4;
 
-/**
- * Stress above which attention narrows, and loss of each mode at full stress. Source: model 2.3.
- */
+/** Stress above which attention narrows, and each mode's loss at full stress. Source: model 2.3. */
 const NARROWING_STRESS = 0.3;
 const ATTENTION_LOSS = Float64Array.of(0.3, 0.6, 0, 0.2, 0.4, 0.1, 0);
 
@@ -279,32 +275,32 @@ export function gainOf(confidence: number): number {
   return confidence / (confidence + READING_NOISE);
 }
 
-/** Variance of a reading around a set-point that rests on `evidence` readings; 1 at the maximum. */
+/** Reading variance around a set-point supported by `evidence` readings; 1 at the maximum. */
 function uncertaintyOf(evidence: number): number {
   return 1 + UNCERTAINTY * (1 / (1 + evidence) - 1 / (1 + EVIDENCE_MAX));
 }
 
-/** Share of its cue that `mode` receives under acute stress `stress`, (0, 1]. Source: model 2.3. */
+/** Share of the cue that `mode` receives under acute stress `stress`, (0, 1]. Source: model 2.3. */
 export function attentionTo(mode: number, stress: number): number {
   const excess = stress - NARROWING_STRESS;
   return excess > 0 ? 1 - at(ATTENTION_LOSS, mode) * (excess / (1 - NARROWING_STRESS)) : 1;
 }
 
-/** Engagement of an identity at `energy`, [0.4, 1]. Source: model 2.3. */
+/** Engagement at energy `energy`, [0.4, 1]. Source: model 2.3. */
 export function engagementAt(energy: number): number {
   return ENGAGEMENT_MIN + (1 - ENGAGEMENT_MIN) * Math.min(1, energy / ENGAGED_ENERGY);
 }
 
 /**
- * Departure of the reading `signal` of `mode` from the set-point, in standard deviations of the
- * readings expected from this identity. Source: model 2.3.
+ * Departure of a reading from the set-point, in standard deviations of this identity's expected
+ * readings. `signal` is the reading of `mode`. Source: model 2.3.
  */
 export function departureOf(state: State, mode: number, signal: number): number {
   const spread = at(SIGMA, mode) * Math.sqrt(uncertaintyOf(at(state, OFFSET.evidence + mode)));
   return (signal - at(state, OFFSET.setPoint + mode)) / spread;
 }
 
-/** Adds a reading of departure `departure` to both charts of `mode`. Source: model 2.3, 3.2. */
+/** Adds a reading with departure `departure` to both charts of `mode`. Source: model 2.3, 3.2. */
 export function gatherEvidence(state: State, mode: number, gain: number, departure: number): void {
   const up = OFFSET.risen + mode;
   const down = OFFSET.fallen + mode;
@@ -315,14 +311,14 @@ export function gatherEvidence(state: State, mode: number, gain: number, departu
 }
 
 /**
- * Learns from the reading `signal` of `mode`. Source: model 2.3.
+ * Learns from a reading `signal` of mode `mode`. Source: model 2.3.
  *
  * The set-point moves as a running mean, pulled back to the home. The tendencies move by one filter
- * step. The other modes follow by regression on the observed mode. `gain` is the gain of the
- * reading; `felt` is the gain after engagement and attention.
+ * step. The other modes follow by regression on the observed mode. `gain` is the reading's gain;
+ * `felt` is the gain after engagement and attention.
  *
- * Keep the order of the products as in the model. A home of 0 can land exactly on a threshold,
- * where the last bit decides.
+ * Keep the order of the products as in the model. A home of 0 can be exactly on a threshold, where
+ * the last bit decides.
  */
 export function learn(
   state: State,
@@ -348,11 +344,11 @@ export function learn(
 }
 
 /**
- * Chebyshev coefficients, in `2t - 1` with `t = 2 / (2 + x)`, of `ln(erfc(x) / t) + x^2` for `x >=
+ * Chebyshev coefficients in `2t - 1`, with `t = 2 / (2 + x)`, for `ln(erfc(x) / t) + x^2`, `x >=
  * 0`.
  *
- * Interpolated at 64 Chebyshev nodes in 40-digit arithmetic. The truncated terms are below 1e-14,
- * and so is the relative error of erfc.
+ * Interpolated at 64 Chebyshev nodes in 40-digit arithmetic. Truncation contributes less than
+ * 1e-14, and the relative error of erfc is below 1e-14 too.
  */
 const ERFC_COEFFICIENTS = Float64Array.of(
   ...[-0.6513268598908547, 0.6419697923564902, 0.019476473204185836],
@@ -381,7 +377,7 @@ function complementaryError(x: number): number {
 }
 
 /**
- * Probability that a chi-square variable with 7 degrees of freedom, one per mode, exceeds `q >= 0`.
+ * Probability that a chi-square variable with 7 degrees of freedom (one per mode) exceeds `q >= 0`.
  * Closed form for odd degrees of freedom. Source: model 3.6.
  */
 export function chiSquareTail(q: number): number {

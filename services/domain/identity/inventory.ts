@@ -1,6 +1,6 @@
 import { MODE_COUNT, MODE_KEYS, type ModeKey } from '#identity/modes';
 
-/** A statement of the inventory with its key. The key never leaves the service. */
+/** A statement of the inventory with its scoring key. The key is never sent to clients. */
 export type InventoryItem = {
   id: string;
   mode: ModeKey;
@@ -9,18 +9,18 @@ export type InventoryItem = {
   text: string;
 };
 
-/** A question as a respondent sees it: without mode and direction. Source: model 6. */
+/** A question for respondents, without mode and direction. Source: model 6. */
 type Question = {
   id: string;
-  /** Place in presentation order, from 1. */
+  /** Number in presentation order, from 1. */
   position: number;
   text: string;
 };
 
-/** Version of items, key and scoring together. Source: model 6. */
+/** Common version of items, key and scoring. Source: model 6. */
 export const INVENTORY_VERSION = '1.0';
 
-/** Name under which the inventory is published. Source: model 6. */
+/** Published name of the inventory. Source: model 6. */
 export const INVENTORY_ID = 'mode_inventory';
 
 /** Instructions for respondents. Source: model 6. */
@@ -41,9 +41,9 @@ export const ANSWER_LABELS = [
 ] as const;
 
 /**
- * The 35 statements in presentation order. Modes alternate, so that neighbours differ in mode.
+ * The 35 statements in presentation order. Neighbours belong to different modes.
  *
- * Each mode has three statements for it (`+`) and two against it (`-`). Source: model 6.
+ * Each mode has three statements in its favour (`+`) and two against it (`-`). Source: model 6.
  */
 const STATEMENTS: readonly (readonly [direction: '+' | '-', text: string])[] = [
   ['+', 'Before I answer, I look for the fact that does not fit.'],
@@ -98,7 +98,7 @@ export const QUESTIONS: readonly Question[] = INVENTORY.map(({ id, text }, index
   text,
 }));
 
-/** One answer as it was submitted. */
+/** A submitted answer. */
 export type Answer = { questionId: string; value: number };
 
 /**
@@ -108,18 +108,18 @@ export type InvalidAnswers =
   | { kind: 'invalid'; reason: AnswerFault; field: string }
   | { kind: 'invalid'; reason: 'too_few_answers'; field: string; mode: ModeKey };
 
-/** Error of a single answer. */
+/** Error in a single answer. */
 type AnswerFault = 'unknown_question' | 'duplicate_question' | 'out_of_range';
 
 /** An answered item. */
 export type MarkedItem = { item: InventoryItem; value: number };
 
-/** Valid answers in presentation order, independent of the order in which they were sent. */
+/** Valid answers in presentation order, whatever the order of submission. */
 export type AnswerSheet = { kind: 'sheet'; marked: readonly MarkedItem[] };
 
 /**
- * Checks `answers`. They may be incomplete, but each mode needs a forward and a reversed item.
- * Model 6.
+ * Validates `answers`. Answers may be missing, but each mode needs a forward and a reversed item.
+ * Source: model 6.
  */
 export function readAnswers(answers: readonly Answer[]): AnswerSheet | InvalidAnswers {
   const values = new Map<string, number>();

@@ -42,13 +42,10 @@ export type Observation = {
 /** Minimum time between two observations of an instance, in ms. Interface 8.3, decision 8. */
 export const CYCLE_INTERVAL_MS_MIN = 1_000;
 
-/** Time a cycle itself takes, in seconds: a batch without timestamps recovers too (model 2.1). */
+/** Duration of a cycle, in seconds: observations without timestamps also recover (model 2.1). */
 export const CYCLE_SECONDS = 30;
 
-/**
- * Limits of a state that may become a rollback point. The band limit is the median of the
- * statistic.
- */
+/** Limits for a rollback point. The band limit is the median of the band statistic. */
 const ROLLBACK_POINT_BAND_MAX = 6.3458;
 const ROLLBACK_POINT_EVIDENCE_MAX = DRIFT_LIMIT / 2;
 const ROLLBACK_POINT_STRESS_LEVEL_MAX = 1;
@@ -56,11 +53,11 @@ const ROLLBACK_POINT_ENERGY_MIN = 0.2;
 const ROLLBACK_POINT_STABILITY_MIN = 0.6;
 
 /**
- * One cycle of the model: lets `dtSeconds` pass, then reads `observation`, and writes the new state
- * to `into`. Source: model 2.1.
+ * One cycle of the model. Lets `dtSeconds` pass, applies `observation`, and writes the new state to
+ * `into`. Source: model 2.1.
  *
- * A negative `dtSeconds` counts as 0. Pure: equal arguments give bit-identical results. `from` is
- * not changed, unless `into` is the same array, which is allowed.
+ * A negative `dtSeconds` counts as 0. Pure: equal arguments give bit-identical results. `from`
+ * stays unchanged, unless `into` is the same array, which is allowed.
  */
 export function advance(
   from: State,
@@ -88,7 +85,8 @@ export function advance(
 }
 
 /**
- * Moves the discrete levels, once per cycle. They do not move while time passes. Source: model 2.2.
+ * Updates the discrete levels, once per cycle. Passing time does not change them. Source:
+ * model 2.2.
  */
 function stepLevels(state: State): void {
   state[OFFSET.stressLevel] = stressLevelAfter(
@@ -120,33 +118,31 @@ const DRIFT_EVIDENCE_HALF_LIFE_SECONDS = 3_600;
 const LOAD_HALF_LIFE_SECONDS = 43_200;
 const SET_POINT_HALF_LIFE_SECONDS = 1_209_600;
 
-/**
- * Decay rates, per second. The stability memory decays at the rate of the tendencies (model 2.6).
- */
+/** Decay rates per second. The stability memory decays as fast as the tendencies (model 2.6). */
 const TENDENCY_RATE = Math.LN2 / TENDENCY_HALF_LIFE_SECONDS;
 const ENERGY_RATE = Math.LN2 / ENERGY_HALF_LIFE_SECONDS;
 const DRIFT_EVIDENCE_RATE = Math.LN2 / DRIFT_EVIDENCE_HALF_LIFE_SECONDS;
 const LOAD_RATE = Math.LN2 / LOAD_HALF_LIFE_SECONDS;
 const SET_POINT_RATE = Math.LN2 / SET_POINT_HALF_LIFE_SECONDS;
 
-/** Share of the allostatic load to which acute stress decays. Source: model 2.6. */
+/** Allostatic load share to which acute stress decays. Source: model 2.6. */
 const RESIDUE_SHARE = 0.25;
 
-/** Reduction of the resting level of energy at full stress. Source: model 2.6. */
+/** Reduction of resting energy at full stress. Source: model 2.6. */
 const STRESS_ON_REST = 0.4;
 
 /**
- * Coefficient of the coupled decay: tendencies follow a set-point that itself decays. Source: model
- * 2.2.
+ * Coefficient of the coupled decay: tendencies follow a set-point that itself decays. Source:
+ * model 2.2.
  */
 const CHASE = TENDENCY_RATE / (TENDENCY_RATE - SET_POINT_RATE);
 
 /**
- * Lets `seconds` pass without an observation, and writes the new state to `into`. Source: model
- * 2.2.
+ * Lets `seconds` pass without an observation, and writes the new state to `into`. Source:
+ * model 2.2.
  *
- * Exact solution of the linear flow, so splitting an interval does not change its end state.
- * Levels, bands, counters and the rollback point do not move. `into` may be `from`.
+ * Exact solution of the linear flow, so splitting an interval does not change the end state.
+ * Levels, bands, counters and the rollback point stay unchanged. `into` may be `from`.
  */
 export function flow(from: State, seconds: number, into: State): void {
   if (into !== from) into.set(from);
@@ -185,30 +181,30 @@ function relaxLoads(state: State, seconds: number): void {
     (acute * (stressLeft - energyLeft)) / (ENERGY_RATE - stressRate) +
     (carried * (loadLeft - energyLeft)) / (ENERGY_RATE - LOAD_RATE);
   const rested = resting + (at(state, OFFSET.energy) - resting) * energyLeft;
-  // The exact values lie within these bounds. The clamp only removes rounding errors.
+  // The exact values are within these bounds. The clamp only removes rounding errors.
   state[OFFSET.energy] = clamp(rested - STRESS_ON_REST * ENERGY_RATE * burden, 0, resting);
   state[OFFSET.stress] = clamp(acute * stressLeft + carried * loadLeft, 0, 1);
   state[OFFSET.load] = load * loadLeft;
 }
 
-/** Effects of acting in a mode on stress and energy, per mode. Source: model 2.4. */
+/** Effect of acting in each mode on stress and energy. Source: model 2.4. */
 const STRAIN = Float64Array.of(0.03, 0.08, 0.03, 0.12, 0.02, 0.02, 0);
 const RELIEF = Float64Array.of(0.05, 0.02, 0.15, 0.02, 0.3, 0.2, 0);
 const COST = Float64Array.of(0.015, 0.04, 0.025, 0.05, 0.015, 0.012, 0.06);
 const RESTORE = Float64Array.of(0.01, 0, 0, 0, 0.03, 0.02, 0);
 
-/** Factor of the gain for a direct reading of stress. Source: model 2.4. */
+/** Gain factor for a direct reading of stress. Source: model 2.4. */
 const STRESS_READING = 1.25;
 
 /**
- * Effort of acting out of character: its size, the departure (SD) where it starts, and the range
- * (SD) to its maximum. Source: model 2.4.
+ * Effort of acting out of character: maximum effort, departure (SD) at which effort starts, and
+ * range (SD) up to the maximum. Source: model 2.4.
  */
 const OUT_OF_CHARACTER = 0.15;
 const IN_CHARACTER_SD = 1;
 const OUT_OF_CHARACTER_RANGE_SD = 3;
 
-/** Reactivity by the set-point of stress response. Source: model 2.4. */
+/** Reactivity as a function of the stress response set-point. Source: model 2.4. */
 const REACTIVITY_BASE = 0.75;
 const REACTIVITY_SLOPE = 0.5;
 const REACTIVITY_MIN = 0.5;
@@ -218,23 +214,21 @@ const REACTIVITY_MAX = 1.5;
 const FIT_MIN = 0.25;
 const FIT_MAX = 1.25;
 
-/** Rate at which the allostatic load follows acute stress, per cycle. Source: model 2.6. */
+/** Weight of acute stress in the allostatic load, per cycle. Source: model 2.6. */
 const LOAD_PACE = 0.01;
 
-/** Share of the out-of-character effort that is paid in energy. Source: model 2.5. */
+/** Share of the out-of-character effort that costs energy. Source: model 2.5. */
 const EFFORT_COST = 0.5;
 
-/** Strength of the reaction to demands, from the learnt stress response. */
+/** Strength of reactions to demands, from the learned stress response. */
 function reactivityOf(state: State): number {
   const disposition = at(state, OFFSET.setPoint + STRESS_RESPONSE);
   return clamp(REACTIVITY_BASE + REACTIVITY_SLOPE * disposition, REACTIVITY_MIN, REACTIVITY_MAX);
 }
 
 /**
- * Effort of a reading `departure` standard deviations out of character, [0, 0.09]. Source: model
- * 2.4.
- *
- * A reading of stress itself causes no effort.
+ * Effort of a reading that departs `departure` standard deviations from character, [0, 0.09]. A
+ * reading of stress causes no effort. Source: model 2.4.
  */
 function effortOf(state: State, mode: number, gain: number, departure: number): number {
   if (mode === STRESS_RESPONSE) return 0;
@@ -243,11 +237,10 @@ function effortOf(state: State, mode: number, gain: number, departure: number): 
 }
 
 /**
- * Updates acute stress, then the allostatic load. Source: model 2.4.
+ * Updates acute stress, then allostatic load. Source: model 2.4.
  *
- * A reading of stress moves stress towards the reading. A reading of another mode adds strain by
- * its demand and removes stress by its relief. Call `learn` first: the set-point must include the
- * reading.
+ * A reading of stress moves stress towards the reading. A reading of another mode adds the mode's
+ * strain and subtracts its relief. Call `learn` first: the set-point must include the reading.
  */
 function bearStress(
   state: State,
@@ -274,8 +267,8 @@ function bearStress(
 }
 
 /**
- * Spends energy in proportion to the energy left, more under stress. Modes that restore energy add
- * some. Call `bearStress` first: stress must include the reading. Source: model 2.5.
+ * Spends energy in proportion to the remaining energy, more under stress. Restoring modes add
+ * energy. Call `bearStress` first: stress must include the reading. Source: model 2.5.
  */
 function spendEnergy(
   state: State,
@@ -292,11 +285,11 @@ function spendEnergy(
   state[OFFSET.energy] = clamp(energy * (1 - spent) + restored, 0, resting);
 }
 
-/** Strengths with which the modes of a state are compared, in mode order, limited to [0, 1]. */
+/** Strengths to compare modes with, in mode order, limited to [0, 1]. */
 type ReferencePoints = {
-  /** The slowly learning home, from which departures are measured. Source: model 1. */
+  /** The slowly learning set-point, from which departures are measured. Source: model 1. */
   readonly setPoint: readonly number[];
-  /** The modes of the rollback point, to which the reset `default` returns. Source: model 3.5. */
+  /** Modes of the rollback point, restored by the reset `default`. Source: model 3.5. */
   readonly lastStable: readonly number[];
 };
 
@@ -311,27 +304,27 @@ export function readReferencePoints(state: State): ReferencePoints {
 }
 
 /**
- * One version of the model: layout of the state, and all rules that move it.
+ * A version of the model: state layout and all rules.
  *
- * A released version never changes its results, because replays of journals use it.
+ * A released version never changes its results, because journal replays use the version.
  */
 export type Model = {
-  /** Version in every head and every event of an instance. */
+  /** Version in each head and each event of an instance. */
   readonly version: string;
   readonly create: (config: InitialConfig) => State;
-  /** One cycle, as `advance` describes it; `from` may be `into`. */
+  /** A cycle, with the contract of `advance`; `from` may be `into`. */
   readonly advance: (from: State, observation: Observation, dtSeconds: number, into: State) => void;
   readonly readReport: (state: State, into: Report) => void;
   readonly readReferencePoints: (state: State) => ReferencePoints;
   readonly resetToInitial: (state: State) => State;
   readonly resetToDefault: (state: State) => State;
-  /** Migrations from other versions, by version. Each returns a new state of this version. Pure. */
+  /** Migrations by source version. Each returns a new state of this version. Pure. */
   readonly takesOver: ReadonlyMap<string, (state: State) => State>;
 };
 
-/** The models that this program can run. */
+/** The models in this program. */
 export type Models = {
-  /** Default model of new instances, if their account has chosen none. */
+  /** Default model for new instances; an account can choose another model. */
   readonly newest: Model;
   /** Returns undefined if this program lacks the version. */
   readonly find: (version: string) => Model | undefined;
@@ -339,7 +332,7 @@ export type Models = {
   readonly versions: readonly string[];
 };
 
-/** Catalog of the models in a list, oldest first. `newest` is the default of new instances. */
+/** Catalog of models, oldest first. `newest` is the default for new instances. */
 export function modelsOf(models: readonly Model[], newest: Model): Models {
   const byVersion = new Map(models.map((model) => [model.version, model]));
   return {
@@ -350,15 +343,15 @@ export function modelsOf(models: readonly Model[], newest: Model): Models {
 }
 
 /**
- * Version that an instance of version `present` runs next: the version chosen by its account, if
- * this program can migrate to it, else `present`.
+ * Next version for an instance of version `present`: the account's chosen version, if this program
+ * can migrate to that version, else `present`.
  */
 export function nextVersion(models: Models, present: string, chosen: string | undefined): string {
   if (chosen === undefined || chosen === present) return present;
   return models.find(chosen)?.takesOver.has(present) === true ? chosen : present;
 }
 
-/** The first model, in the files of this folder. It has no migrations. */
+/** The first model, in the files of this folder. Has no migrations. */
 export const MODEL_1_0: Model = {
   version: MODEL_VERSION,
   create: createState,
@@ -371,9 +364,9 @@ export const MODEL_1_0: Model = {
 };
 
 /**
- * The models of this program, oldest first, and the default of new instances.
+ * The models of this program, oldest first, and the default for new instances.
  *
- * The previous release must have the default too, because its nodes must be able to run instances
- * that nodes of this release created. Source: decision 238.
+ * The previous release must also have the default, because its nodes must be able to run instances
+ * created by this release. Source: decision 238.
  */
 export const MODELS = modelsOf([MODEL_1_0], MODEL_1_0);

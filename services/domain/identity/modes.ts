@@ -1,4 +1,4 @@
-/** The seven modes in the spelling of contracts. All vectors of this model follow this order. */
+/** The seven modes in contract spelling. All model vectors use this order. */
 export const MODE_NAMES = [
   'Perception',
   'Exploration',
@@ -8,12 +8,12 @@ export const MODE_NAMES = [
   'Identity',
   'Stress_Response',
 ] as const;
-/** A mode in the spelling of contracts. */
+/** A mode in contract spelling. */
 export type ModeName = (typeof MODE_NAMES)[number];
 
-/** A mode in the spelling of requests. Source: interface 2.3. */
+/** A mode in request spelling. Source: interface 2.3. */
 export type ModeTarget = Uppercase<ModeName>;
-/** The seven modes in the spelling of requests. */
+/** The seven modes in request spelling. */
 export const MODE_TARGETS: readonly ModeTarget[] = MODE_NAMES.map(
   (name) => name.toUpperCase() as ModeTarget,
 );
@@ -29,11 +29,9 @@ export const MODE_KEYS: readonly ModeKey[] = MODE_NAMES.map(
 export const MODE_COUNT = 7;
 
 /**
- * Position of `identity`. A home high in this mode recovers from stress faster. Source: model 2.2.
+ * Position of `identity`. A strong home in this mode speeds up stress recovery. Source: model 2.2.
  */
 export const IDENTITY = 5;
 
-/**
- * Position of `stress_response`. A reading of this mode is a reading of stress. Source: model 2.4.
- */
+/** Position of `stress_response`, the mode whose readings measure stress. Source: model 2.4. */
 export const STRESS_RESPONSE = 6;

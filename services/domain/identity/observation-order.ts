@@ -1,6 +1,6 @@
 import { CYCLE_INTERVAL_MS_MIN } from '#identity/model';
 
-/** The first observation of a batch whose timestamp breaks decision 8, and the broken rule. */
+/** First observation of a batch that breaks decision 8 (own timestamps), and the broken rule. */
 export type Misplaced = {
   /** Index in the list of times. */
   readonly index: number;
@@ -8,9 +8,9 @@ export type Misplaced = {
 };
 
 /**
- * Checks the timestamps of a batch, in Unix milliseconds. Source: decision 8.
+ * Checks a batch's timestamps, in Unix milliseconds. Source: decision 8.
  *
- * Either all observations carry a timestamp, ascending by at least 1.000 s, or none does. Returns
+ * Either all observations have a timestamp, ascending by at least 1.000 s, or none has. Returns
  * undefined if the rule holds.
  */
 export function firstMisplaced(timesMs: readonly (number | undefined)[]): Misplaced | undefined {

@@ -1,5 +1,5 @@
 /**
- * Mode strengths of the twelve personas, in the order of interface 2.8. A profile can be posted
+ * Mode strengths of the twelve personas, in the order of interface 2.8. Clients can post a profile
  * unchanged as `initial_config.mode_strengths`. Source: model 5.
  */
 export const PERSONA_PROFILES = [
@@ -19,7 +19,7 @@ export const PERSONA_PROFILES = [
 /** Id of a persona. */
 export type PersonaId = (typeof PERSONA_PROFILES)[number]['id'];
 
-/** Position of the persona `id`. */
+/** Position of a persona in `PERSONA_PROFILES`. */
 export function personaIndexOf(id: PersonaId): number {
   return PERSONA_PROFILES.findIndex((profile) => profile.id === id);
 }

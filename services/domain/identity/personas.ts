@@ -24,7 +24,7 @@ import {
 /** A reference archetype: written texts and computed fields. Source: interface 2.8. */
 export type Persona = PersonaText & {
   id: PersonaId;
-  /** Strengths by key, usable as `mode_strengths` of an instance. */
+  /** Strengths by mode key, usable as `mode_strengths` of an instance. */
   modeProfile: Readonly<Record<ModeKey, number>>;
   decisionStyle: {
     tempo: (typeof TEMPOS)[number];
@@ -43,7 +43,7 @@ export type Persona = PersonaText & {
   };
 };
 
-/** Number of allowed actions that a persona lists as preferred. Source: model 5. */
+/** Number of preferred actions per persona. Source: model 5. */
 const PREFERRED_ACTION_COUNT = 5;
 
 /** The twelve personas in the order of interface 2.8. */
@@ -51,12 +51,12 @@ export const PERSONAS: readonly Persona[] = PERSONA_PROFILES.map((profile) =>
   personaOf(profile.id, profile.strengths),
 );
 
-/** The persona `id`; undefined if it does not exist. */
+/** Finds a persona; undefined if the id is unknown. */
 export function findPersona(id: string): Persona | undefined {
   return PERSONAS.find((persona) => persona.id === id);
 }
 
-/** Builds a persona. Computed fields follow from the contract rules at rest. Source: model 5. */
+/** Builds a persona. The contract rules at rest give the computed fields. Source: model 5. */
 function personaOf(id: PersonaId, strengths: readonly number[]): Persona {
   const state = createState({ modeStrengths: strengths, energyLevel: ENERGY_DEFAULT });
   const report = newReport();

@@ -3,21 +3,18 @@ import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
 import { PERSONA_PROFILES, type PersonaId, personaIndexOf } from '#identity/persona-profiles';
 import { at, OFFSET, type State } from '#identity/state';
 
-/**
- * Minimum strength of a dominant mode, and its minimum share of the strongest mode. Source: model
- * 4.
- */
+/** Minimum strength of a dominant mode, also as a share of the strongest mode. Source: model 4. */
 const DOMINANT_STRENGTH = 0.25;
 const DOMINANT_SHARE = 0.6;
 
 /** Maximum number of dominant modes. Source: model 4. */
 const DOMINANT_MAX = 2;
 
-/** Departure (SD) and attention at or below which a mode is suppressed. Source: model 4. */
+/** Maximum departure (SD) or attention of a suppressed mode. Source: model 4. */
 const SUPPRESSED_DEPARTURE = -0.4;
 const SUPPRESSED_ATTENTION = 0.6;
 
-/** The strongest of seven strengths. */
+/** The largest of seven strengths. */
 function strongestOf(strengths: Float64Array): number {
   let strongest = at(strengths, 0);
   for (let mode = 1; mode < MODE_COUNT; mode++) {
@@ -26,7 +23,7 @@ function strongestOf(strengths: Float64Array): number {
   return strongest;
 }
 
-/** Fills `dominant` with one or two dominant modes, strongest first; none if all modes are weak. */
+/** Fills `dominant` with at most two modes, strongest first; empty if all modes are weak. */
 export function rankDominant(strengths: Float64Array, dominant: Ranking): void {
   const least = Math.max(DOMINANT_STRENGTH, DOMINANT_SHARE * strongestOf(strengths));
   dominant.count = 0;
@@ -38,8 +35,7 @@ export function rankDominant(strengths: Float64Array, dominant: Ranking): void {
 }
 
 /**
- * Fills `suppressed`, in mode order, with modes of low departure or low attention that do not
- * dominate.
+ * Fills `suppressed`, in mode order, with non-dominant modes whose departure or attention is low.
  */
 export function rankSuppressed(state: State, dominant: Ranking, suppressed: Ranking): void {
   const stress = at(state, OFFSET.stress);
@@ -59,7 +55,7 @@ function isRanked(ranking: Ranking, item: number): boolean {
   return false;
 }
 
-/** Positions of modes or actions, in descending order of a key. Reusable without allocation. */
+/** Mode or action positions, in descending key order. Reusable without allocation. */
 export type Ranking = {
   /** Number of valid entries in `items` and `keys`. */
   count: number;
@@ -75,7 +71,7 @@ export function newRanking(capacity: number): Ranking {
 /**
  * Inserts `item` by descending `key`. On ties, earlier items stay first.
  *
- * Insertion beats a general sort for a dozen items. Negate the key for an ascending order.
+ * Insertion is faster than a general sort for a dozen items. Negate the key for ascending order.
  */
 export function place(ranking: Ranking, item: number, key: number): void {
   const { items, keys } = ranking;
@@ -90,12 +86,12 @@ export function place(ranking: Ranking, item: number, key: number): void {
   ranking.count++;
 }
 
-/** Item `index` of `ranking`. The caller keeps `index` below `count`. */
+/** Item `index` of `ranking`. The caller must keep `index` below `count`. */
 export function itemAt(ranking: Ranking, index: number): number {
   return ranking.items[index] as number;
 }
 
-/** Blends of two personas that the engine detects. Source: interface 2.8, model 5. */
+/** Detected blends of two personas. Source: interface 2.8, model 5. */
 export const COMPOSITES = [
   { key: 'knowledge_focused_relationship_aware', from: 'persona_scholar', to: 'persona_diplomat' },
   { key: 'visionary_leader', from: 'persona_leader', to: 'persona_creative' },
@@ -105,20 +101,22 @@ export const COMPOSITES = [
 /** Key of a composite. */
 export type CompositeKey = (typeof COMPOSITES)[number]['key'];
 
-/** Resemblance of strengths to personas, as positions; -1 for none. */
+/** Nearest persona and composite for given strengths, as positions; -1 for none. */
 export type PersonaMatch = {
-  /** In `PERSONA_PROFILES`. */
+  /** Position in `PERSONA_PROFILES`. */
   nearestPersona: number;
-  /** In `COMPOSITES`. */
+  /** Position in `COMPOSITES`. */
   composite: number;
 };
 
-/** Minimum strength of every leading mode of a composite, and minimum lead over the other modes. */
+/**
+ * Minimum strength of all leading modes of a composite, and their minimum lead over other modes.
+ */
 const UNION_STRENGTH = 0.4;
 const UNION_MARGIN = -0.1;
 
 /**
- * Range of a composite on the line between its personas, as shares of the line. Source: model 5.
+ * Accepted section of the line between both personas of a composite, as shares. Source: model 5.
  */
 const BLEND_MIN = 0.25;
 const BLEND_MAX = 0.75;
@@ -128,7 +126,7 @@ const PERSONA_COUNT = PERSONA_PROFILES.length;
 /** Persona profiles in whitened coordinates, seven values each. */
 const PROFILES = whitenedProfiles();
 
-/** Positions of the personas sorted by id. On ties, the first id wins. Source: model 5. */
+/** Persona positions sorted by id. On ties, the first id wins. Source: model 5. */
 const BY_ID = Uint8Array.from(
   PERSONA_PROFILES.map((profile, index) => ({ id: profile.id, index }))
     .sort((left, right) => (left.id < right.id ? -1 : 1))
@@ -137,14 +135,14 @@ const BY_ID = Uint8Array.from(
 
 const BLENDS = COMPOSITES.map(({ from, to }) => blendOf(personaIndexOf(from), personaIndexOf(to)));
 
-/** Scratch memory. No value is carried from one call to the next. */
+/** Scratch memory, not used across calls. */
 const whitened = new Float64Array(MODE_COUNT);
 
 /**
- * Writes the resemblance of `strengths` to `into`. Source: model 5.
+ * Writes the nearest persona and composite for `strengths` to `into`. Source: model 5.
  *
- * The nearest persona is the nearest by Mahalanobis distance; none if no mode leads or all are too
- * far. The composite is the composite with the largest margin.
+ * The nearest persona minimises the Mahalanobis distance; none if all modes are weak or all
+ * personas are too far away. The composite has the largest margin.
  */
 export function matchPersonas(strengths: Float64Array, into: PersonaMatch): void {
   whiten(strengths, whitened, 0);
@@ -152,7 +150,7 @@ export function matchPersonas(strengths: Float64Array, into: PersonaMatch): void
   into.composite = compositeOf(strengths);
 }
 
-/** Squared distances of `strengths` to all personas, in the order of the profiles. */
+/** Squared distances between `strengths` and all personas, in profile order. */
 export function squaredDistances(strengths: Float64Array): Float64Array {
   whiten(strengths, whitened, 0);
   return Float64Array.from(PERSONA_PROFILES, (_, persona) => squaredDistanceTo(persona));
@@ -197,8 +195,7 @@ function compositeOf(strengths: Float64Array): number {
 }
 
 /**
- * Weakest leading mode of the pair minus the strongest other mode; minus infinity if the pair is
- * weak.
+ * Weakest leading mode minus strongest other mode; minus infinity if a leading mode is too weak.
  */
 function marginOf(strengths: Float64Array, union: number): number {
   let weakest = Number.POSITIVE_INFINITY;
@@ -213,7 +210,7 @@ function marginOf(strengths: Float64Array, union: number): number {
 
 /** A pair of personas and the vector between them. */
 type Blend = {
-  /** Dominant modes of both personas, bit `i` for mode `i`. */
+  /** Dominant modes of both personas, as a bit mask: bit `i` for mode `i`. */
   union: number;
   from: number;
   way: Float64Array;
@@ -221,9 +218,7 @@ type Blend = {
   length: number;
 };
 
-/**
- * Whether the whitened strengths lie beside the middle part of the line, within the distance limit.
- */
+/** Whether the whitened strengths are close enough to the middle section of the line. */
 function isBetween(blend: Blend): boolean {
   let along = 0;
   for (let axis = 0; axis < MODE_COUNT; axis++) {

@@ -25,8 +25,8 @@ import {
 import { at, OFFSET, type State } from '#identity/state';
 
 /**
- * All reported values of a state and its last cycle, as numbers and positions. Reusable, and
- * without references to the state.
+ * All reported values of a state and its last cycle, as numbers and positions. Reusable, without
+ * references to the state.
  */
 export type Report = {
   readonly snapshot: Snapshot;
@@ -40,10 +40,9 @@ export function newReport(): Report {
 }
 
 /**
- * Fills `into` from `state`, without allocation. Overwrites all earlier values of `into`.
+ * Fills `into` from `state` without allocation, and overwrites all earlier values.
  *
- * A fresh or reset state reports level D0 and a deviation of zero. Interface 2.5 to 2.7, model 3.6,
- * 4.
+ * A new or reset state reports level D0 and no deviation. Interface 2.5 to 2.7, model 3.6, 4.
  */
 export function readReport(state: State, into: Report): void {
   readSnapshot(state, into.snapshot);
@@ -51,31 +50,31 @@ export function readReport(state: State, into: Report): void {
   readDeviation(state, into.snapshot, into.deviation);
 }
 
-/** Departure from which a mode counts as affected, 5 % two-sided. Source: model 3.5. */
+/** Departure from which a mode counts as affected: 5 %, two-sided. Source: model 3.5. */
 const AFFECTED_DEPARTURE = 1.96;
 
 /**
  * Departure of the last cycle from the set-point. Source: model 3.5, 3.6.
  *
- * Describes the state before a rollback. Only the resemblance to personas describes the returned
- * state.
+ * Describes the state before a rollback, except the nearest persona and composite, which describe
+ * the returned state.
  */
 export type Deviation = PersonaMatch & {
   /** Position in `DRIFT_LEVELS`. */
   level: number;
   isRolledBack: boolean;
-  /** The band statistic T2, its root, and its chi-square tail. */
+  /** Band statistic T2, its square root, and its chi-square tail. */
   bandStatistic: number;
   distance: number;
   pValue: number;
   breach: number;
   /** Consecutive informative cycles outside the band. */
   run: number;
-  /** Largest drift evidence, its mode (-1 for none) and its direction. */
+  /** Largest drift evidence, its mode (-1: none) and its direction. */
   evidence: number;
   evidenceMode: number;
   isEvidenceUp: boolean;
-  /** Standardised departures and their shares of the band statistic, in mode order. */
+  /** Standardised departures, and their shares in the band statistic, in mode order. */
   readonly departures: Float64Array;
   readonly contributions: Float64Array;
   /**
@@ -106,8 +105,8 @@ function newDeviation(): Deviation {
 }
 
 /**
- * Writes to `into` the findings of the last cycle. `snapshot` belongs to `state`. Source: model
- * 3.6.
+ * Writes the findings of the last cycle to `into`. `snapshot` must be read from `state`. Source:
+ * model 3.6.
  */
 function readDeviation(state: State, snapshot: Snapshot, into: Deviation): void {
   const { departures } = into;
@@ -132,8 +131,8 @@ function readDeviation(state: State, snapshot: Snapshot, into: Deviation): void 
 }
 
 /**
- * Ranks the affected modes. If no single mode explains the departure, ranks the mode with the
- * largest.
+ * Ranks the affected modes. If no mode exceeds its limit, ranks the mode with the largest
+ * departure.
  */
 function rankAffected(deviation: Deviation, sustained: number): void {
   const { affected, departures, contributions } = deviation;

@@ -30,14 +30,14 @@ import { ENERGY_DEFAULT } from '#identity/state';
 /** Re-exported, so that callers of `score` need one import. */
 export type { Answer };
 
-/** Numbers over the modes, by key. */
+/** Values by mode key. */
 type ByMode = Readonly<Record<ModeKey, number>>;
 
-/** Result of a protocol. Every number is rounded to six decimals. Source: model 6. */
+/** Result of an inventory. All numbers are rounded to six decimals. Source: model 6. */
 export type Scored = {
   kind: 'scored';
   version: string;
-  /** [0, 1]; pulled towards the middle if the answers are doubtful. */
+  /** [0, 1]; pulled towards 0.5 if the answers are doubtful. */
   modeStrengths: ByMode;
   /** [1, 5]. */
   scores: ByMode;
@@ -48,15 +48,15 @@ export type Scored = {
    */
   nearestPersonas: readonly { id: PersonaId; distance: number; fit: number }[];
   composite: CompositeKey | undefined;
-  /** Valid `initial_config` of `POST /instances`. */
+  /** Valid `initial_config` for `POST /instances`. */
   initialConfig: { modeStrengths: ByMode; energyLevel: number };
   quality: AnswerQuality;
 };
 
-/** Share of a score that becomes strength, by verdict. Source: model 6. */
+/** Weight of scores in mode strengths, by verdict. Source: model 6. */
 const TRUST = { ok: 1, caution: 0.75, invalid: 0.25 } as const satisfies Record<Verdict, number>;
 
-/** Midpoints of scores and of strengths. */
+/** Midpoints of the score scale and the strength scale. */
 const SCORE_MIDDLE = (ANSWER_MIN + ANSWER_MAX) / 2;
 const STRENGTH_MIDDLE = 0.5;
 
@@ -64,8 +64,8 @@ const NEAREST_COUNT = 3;
 const DECIMALS = 1e6;
 
 /**
- * Scores a submitted inventory, or returns the first error of the answers. Stateless. Source: model
- * 6.
+ * Scores a submitted inventory, or returns the first error in the answers. Stateless. Source:
+ * model 6.
  */
 export function score(answers: readonly Answer[]): Scored | InvalidAnswers {
   const sheet = readAnswers(answers);
@@ -129,7 +129,7 @@ function byMode(values: ArrayLike<number>): ByMode {
   return Object.fromEntries(entries) as Record<ModeKey, number>;
 }
 
-/** Rounds to six decimals. Adding zero turns a negative zero into zero. Source: model 6. */
+/** Rounds to six decimals. Adding zero turns negative zero into zero. Source: model 6. */
 function rounded(value: number): number {
   return Math.round(value * DECIMALS) / DECIMALS + 0;
 }

@@ -1,23 +1,23 @@
 import { IDENTITY, MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
 
 /**
- * State of one identity: a fixed row of doubles, and the only persisted part of an identity.
+ * State of an identity: a fixed array of doubles, and the only persisted part of an identity.
  *
- * A flat array is copied with one `set`, stored without rounding, and replayed to the same bits.
- * The offsets below are its schema for model version 1.0. A change of meaning or order needs a new
- * model version. Source: model 1, model 9 (persistence).
+ * A flat array can be copied with one `set`, stored without rounding, and replayed bit by bit.
+ * `OFFSET` is the layout for model version 1.0. Changing meaning or order requires a new model
+ * version. Source: model 1, model 9 (persistence).
  */
 export type State = Float64Array;
 
-/** Offset of each part of the state. Vectors take seven places, scalars one. Source: model 1. */
+/** Offset of each part of the state. A vector has seven elements, a scalar one. Source: model 1. */
 export const OFFSET = {
   /** Home base `h`, immutable after creation, in [0, 1]. */
   home: 0,
   /** Tendencies `x`, the latent activations, in [-0.5, 1.5]. */
   tendency: 7,
-  /** Set-point `b`, the slowly learning home, in [-0.5, 1.5]. */
+  /** Set-point `b`, which learns slowly, in [-0.5, 1.5]. */
   setPoint: 14,
-  /** Weight of evidence `n` behind the set-point, in readings, [8, 100]. */
+  /** Evidence weight `n` behind the set-point, in readings, [8, 100]. */
   evidence: 21,
   /** Evidence `cp` that a mode has moved up, log-likelihood, [0, 1.25 H]. */
   risen: 28,
@@ -26,7 +26,7 @@ export const OFFSET = {
   /** Anchoring `a0`: strength of the personality in the home, [0, 1]. */
   anchoring: 42,
   /**
-   * Decay rate of acute stress, per second. Follows from the home; stored to save a power function.
+   * Decay rate of acute stress, per second. Derived from the home; stored to save a power function.
    */
   stressRate: 43,
   /** Acute stress load `S`, [0, 1]. */
@@ -37,7 +37,7 @@ export const OFFSET = {
   energy: 46,
   /** Resting energy `e_h`, immutable, [0.8, 1]. */
   restingEnergy: 47,
-  /** Energy at creation `E0`, needed by the reset `initial`, [0, 1]. */
+  /** Initial energy `E0` for the reset `initial`, [0, 1]. */
   initialEnergy: 48,
   /** Stability memory `V`, the smoothed band statistic, at least 0. */
   unrest: 49,
@@ -47,10 +47,10 @@ export const OFFSET = {
   stressLevel: 51,
   /** Energy band 0..3 = EMPTY, LOW, REDUCED, FULL. */
   energyBand: 52,
-  /** Processed observations since creation or reset, an integer. */
+  /** Number of processed observations since creation or reset. */
   cycle: 53,
 
-  /** Last stable rollback point: `x`, `b`, `n`, then the scalars below. */
+  /** Last rollback point: `x`, `b`, `n`, then the scalars below. */
   savedTendency: 54,
   savedSetPoint: 61,
   savedEvidence: 68,
@@ -62,30 +62,32 @@ export const OFFSET = {
   savedEnergyBand: 80,
   savedCycle: 81,
 
-  /** Findings of the last cycle. They cannot be recomputed after a rollback. */
-  /** Drift level of the last cycle, 0..3 = D0..D3. */
+  /**
+   * Drift level of the last cycle, 0..3 = D0..D3. A rollback makes this and the following findings
+   * impossible to recompute.
+   */
   driftLevel: 82,
-  /** Standardised departures `z` of the state after the last cycle, before a rollback. */
+  /** Standardised departures `z` after the last cycle, before a rollback. */
   departure: 83,
   /** Value of `run` before a rollback. */
   foundRun: 90,
   /** Largest drift evidence of the last cycle, log-likelihood. */
   foundStatistic: 91,
-  /** Mode and direction of that evidence: mode + 1, negative for down, 0 for no evidence. */
+  /** Mode and direction of `foundStatistic`: mode + 1, negative for down; 0: no evidence. */
   foundDirection: 92,
-  /** Modes whose evidence reached the limit, bit `i` for mode `i`. */
+  /** Modes whose evidence has reached the limit, as a bit mask: bit `i` for mode `i`. */
   foundSustained: 93,
 } as const;
 
 /** Number of doubles in a state. */
 export const STATE_LENGTH = 94;
 
-/** Version of this layout and these parameters, stored with each state. Source: model 9. */
+/** Version of layout and parameters, stored with each state. Source: model 9. */
 export const MODEL_VERSION = '1.0';
 
-/** Settings of a new identity, with all defaults filled in. */
+/** Settings of a new identity, including defaults. */
 export type InitialConfig = {
-  /** Seven strengths in mode order, each in [0, 1]; all 0 is the neutral identity. */
+  /** Seven strengths in mode order, each in [0, 1]; all 0: the neutral identity. */
   modeStrengths: readonly number[];
   /** In [0, 1]. */
   energyLevel: number;
@@ -95,24 +97,23 @@ export type InitialConfig = {
 export const ENERGY_DEFAULT = 0.8;
 
 /**
- * Minimum resting energy. An identity that starts lower counts as drained and recovers. Source:
+ * Minimum resting energy. An identity with less initial energy starts drained and recovers. Source:
  * model 1.
  */
 const RESTING_ENERGY_MIN = 0.8;
 
-/** Strength of the strongest mode from which a home counts as fully anchored. Source: model 1. */
+/** Strength of the strongest mode at which a home is fully anchored. Source: model 1. */
 const ANCHORED_STRENGTH = 0.5;
 
-/** Weight of a neutral home, in readings. Source: model 2.6. */
+/** Evidence weight of a neutral home, in readings. Source: model 2.6. */
 const EVIDENCE_PRIOR = 8;
 /**
- * Weight of an anchored home, and maximum weight of a set-point, in readings. Source: model 2.6.
+ * Evidence weight of an anchored home, and maximum for any set-point, in readings. Source:
+ * model 2.6.
  */
 export const EVIDENCE_MAX = 100;
 
-/**
- * Half-life of acute stress for a home with equal identity and stress response. Source: model 2.2.
- */
+/** Half-life of acute stress if identity and stress response are equal. Source: model 2.2. */
 const STRESS_HALF_LIFE_SECONDS = 900;
 
 /** Half-life of acute stress for `home`, in seconds. Source: model 2.2. */
@@ -121,7 +122,7 @@ export function stressHalfLifeSeconds(home: ArrayLike<number>): number {
 }
 
 /**
- * A fresh identity at rest on its home, which is also its first rollback point. Source: model 1.
+ * Creates an identity at rest on its home, which is also the first rollback point. Source: model 1.
  */
 export function createState(config: InitialConfig): State {
   const state = new Float64Array(STATE_LENGTH);
@@ -162,7 +163,7 @@ export function saveRollbackPoint(state: State): void {
 /**
  * Restores the modes from the rollback point and clears the drift evidence. Source: model 3.5.
  *
- * Stress, energy and the cycle count stay. Otherwise an attack could restore spent energy.
+ * Stress, energy and cycle count stay unchanged. Otherwise an attack could restore spent energy.
  */
 export function rollBack(state: State): void {
   for (let place = 0; place < 3 * MODE_COUNT; place++) {
@@ -172,7 +173,7 @@ export function rollBack(state: State): void {
   state[OFFSET.run] = 0;
 }
 
-/** A new state as `state` was created. Source: model 3.5. */
+/** A new state like `state` at its creation. Source: model 3.5. */
 export function resetToInitial(state: State): State {
   return createState({
     modeStrengths: [...state.subarray(OFFSET.home, OFFSET.home + MODE_COUNT)],
@@ -180,7 +181,7 @@ export function resetToInitial(state: State): State {
   });
 }
 
-/** A new state at cycle 0 from the last rollback point of `state`. Source: model 3.5. */
+/** A new state at cycle 0 from the rollback point of `state`. Source: model 3.5. */
 export function resetToDefault(state: State): State {
   const next = state.slice();
   rollBack(next);
@@ -201,16 +202,14 @@ export const STRESS_STATES = ['LOW', 'MED', 'HIGH', 'OVER'] as const;
 /** A stress state. */
 export type StressState = (typeof STRESS_STATES)[number];
 
-/**
- * Stress at or above which each level is entered, and below which it is left. Source: model 2.4.
- */
+/** Stress at which each level is entered, and below which the level is left. Source: model 2.4. */
 const STRESS_ENTER = Float64Array.of(0, 0.35, 0.58, 0.8);
 const STRESS_LEAVE = Float64Array.of(0, 0.25, 0.47, 0.68);
 
 /** Energy at which bands 1 to 3 begin (EMPTY, LOW, REDUCED, FULL). Source: model 2.5. */
 const ENERGY_ENTER = Float64Array.of(0, 0.15, 0.3, 0.5);
 
-/** Margin above a threshold at which energy leaves a drained band. Source: model 2.5. */
+/** Energy above a band's threshold that is needed to enter the band. Source: model 2.5. */
 const ENERGY_HYSTERESIS = 0.03;
 
 const TOP = 3;
@@ -236,7 +235,7 @@ export function energyBandAfter(energy: number, band: number): number {
   return next;
 }
 
-/** Energy band, 0..3, of a fresh identity, without hysteresis. Source: model 1. */
+/** Energy band, 0..3, for a new identity, without hysteresis. Source: model 1. */
 export function bandOf(energy: number): number {
   let band = TOP;
   while (band > 0 && energy < at(ENERGY_ENTER, band)) band--;
@@ -244,10 +243,10 @@ export function bandOf(energy: number): number {
 }
 
 /**
- * Element `index` of `vector`. The caller guarantees that the element exists.
+ * Element `index` of `vector`, which must exist. Compiles to a plain load.
  *
- * Vectors have fixed lengths, and indexes come from bounded loops or from the state layout. So an
- * index never yields `undefined`. Only this function asserts that, and it compiles to a plain load.
+ * Vectors have fixed lengths, and indexes come from bounded loops or the state layout. Therefore
+ * the type assertion is safe, and this function is its only location.
  */
 export function at(vector: Float64Array, index: number): number {
   return vector[index] as number;
