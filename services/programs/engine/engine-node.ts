@@ -44,7 +44,7 @@ import type { Metrics } from '#telemetry/metrics';
 import type { ProcessPorts } from '#telemetry/process-ports';
 import { traced } from '#telemetry/tracer';
 
-/** Settings of the engine's node in its cluster, and bounds of its actors. */
+/** Settings of the cluster node, and bounds of the engine's actors. */
 type EngineNodeConfig = { readonly node: NodeConfig; readonly actors: ActorHostConfig };
 
 type EngineNodePorts = {
@@ -58,11 +58,11 @@ type EngineNodePorts = {
 };
 
 /**
- * An engine of a cluster. The engine answers for the shards that it owns. Until it has joined, and
- * while it rejoins, the engine refuses every call with `service_unavailable`.
+ * An engine in a cluster. Answers calls for the shards that the engine owns. Before joining and
+ * while rejoining, refuses every call with `service_unavailable`.
  */
 export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
-  /** Id of the engine's cluster. */
+  /** Id of the cluster. */
   readonly cluster: string;
   readonly #config: EngineNodeConfig;
   readonly #ports: EngineNodePorts;
@@ -76,16 +76,14 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
   }
 
   /**
-   * Joins the cluster at `address`. Fulfils when the journal has begun. Shards follow as the engine
-   * claims them or other nodes give them up.
+   * Joins the cluster at `address`. Fulfils when the journal exists. The engine claims shards
+   * later, or receives shards from other nodes.
    */
   async join(address: string): Promise<void> {
     await this.#node.join(address);
   }
 
-  /**
-   * Current incarnation of the node. Undefined before the node joins and between two incarnations.
-   */
+  /** Current incarnation of the node. Undefined before joining and between two incarnations. */
   get incarnation() {
     return this.#node.current;
   }
@@ -113,12 +111,12 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
     return this.#node.drain();
   }
 
-  /** Gives up all shards and leaves the cluster. */
+  /** Releases all shards and leaves the cluster. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#node[Symbol.asyncDispose]();
   }
 
-  /** Builds the actors of one incarnation and their router to the actors of all engines. */
+  /** Builds the actors of an incarnation and their router to the actors of all engines. */
   #host({ address, log, gate, routes }: NodeContext): HostedServices<EngineActors> {
     const { engine, connect, random, onRetry } = this.#ports;
     const { clock, metrics, listings, models = MODELS, chunkBounds, onBug, tracer } = engine;
@@ -160,19 +158,19 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
   }
 }
 
-/** Dependencies of an engine on its process, for every kind of storage. */
+/** Dependencies of an engine on its process, for all storage back ends. */
 type EnginePorts = ProcessPorts & {
   readonly metrics: Metrics;
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
-  /** Undefined: the models of this program. */
+  /** Undefined: all models of this program. */
   readonly models?: Models | undefined;
-  /** Bounds at which rows move from a head to chunks. Undefined: the bounds of the service. */
+  /** Bounds for moving rows from a head to chunks. Undefined: `CHUNK_BOUNDS`. */
   readonly chunkBounds?: ChunkBounds | undefined;
 };
 
 /**
- * Builds an engine that is the only one. Its data is in memory, and a crash leaves nothing to
+ * Builds a single engine without a cluster. All data is in memory, so a crash leaves nothing to
  * recover.
  */
 export function composeEngine(
@@ -209,13 +207,13 @@ type EngineActorsPorts = ProcessPorts & {
   readonly gate: ShardGate;
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
-  /** Undefined: the models of this program. */
+  /** Undefined: all models of this program. */
   readonly models?: Models | undefined;
-  /** Bounds at which rows move from a head to chunks. Undefined: the bounds of the service. */
+  /** Bounds for moving rows from a head to chunks. Undefined: `CHUNK_BOUNDS`. */
   readonly chunkBounds?: ChunkBounds | undefined;
-  /** All engines, including this one; undefined if this engine is the only one. */
+  /** All engines, including this engine; undefined without a cluster. */
   readonly engines: EngineClient | undefined;
-  /** Reads summaries of instances on all engines; undefined if all instances are here. */
+  /** Reads summaries from all engines; undefined if this engine owns all instances. */
   readonly summariesOf: SummariesOf | undefined;
 };
 
@@ -225,7 +223,7 @@ type Command<Kind extends EngineCall['command']['kind']> = Extract<
 >;
 
 /**
- * Instances and account directories on one journal. Together they answer every call to an engine.
+ * Instances and account directories on a common journal. Together, both answer every engine call.
  */
 class EngineActors implements EngineClient, AsyncDisposable {
   readonly #instances;
@@ -272,12 +270,12 @@ class EngineActors implements EngineClient, AsyncDisposable {
     return [this.#instances, this.#directories];
   }
 
-  /** Memory use of the actors here, and the number of calls so far. */
+  /** Memory use of the actors, and the number of calls so far. */
   get load(): HostLoad & { readonly calls: number } {
     return { ...hostLoad(this.hosts), calls: this.#calls };
   }
 
-  /** Reads an instance in memory, for operators; undefined if it is not in memory. */
+  /** Reads an instance in memory, for operators; undefined if the instance is not active. */
   async readActive(instanceId: string): Promise<ActiveInstance | undefined> {
     return await this.#instances.read(instanceId, (state) =>
       activeInstanceOf(instanceId, state, this.#models),
@@ -329,7 +327,7 @@ class EngineActors implements EngineClient, AsyncDisposable {
     return pageAnswer(answer, page, summaries, await this.#descriptionsOf(accountId, unseen));
   }
 
-  /** Descriptions of instances from the rows that they stored before they were listed. */
+  /** Descriptions from the rows that instances store before they are listed. */
   async #descriptionsOf(accountId: string, ids: readonly string[]): Promise<Map<string, string>> {
     const { listings } = this.#ports;
     const rows = await Promise.all(ids.map((id) => listings.find(accountId, id)));
@@ -346,8 +344,8 @@ class EngineActors implements EngineClient, AsyncDisposable {
     command: Command<'putListingRow' | 'removeListingRow'>,
   ): Promise<EngineAnswer> {
     const { gate, log } = this.#ports;
-    // The row is stored, and the shard's next owner loads it. Two shards that close at once and
-    // notify each other must not deadlock.
+    // The row is stored, so the shard's next owner will load it. Waiting here could deadlock two
+    // closing shards that notify each other.
     if (!gate.isClosing(gate.shardOf(call.accountId))) {
       await this.#directories.ask(call.accountId, directoryCall(call, command));
     } else if (!log.isLeased()) await log.whenConfirmed();

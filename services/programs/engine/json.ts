@@ -14,36 +14,36 @@ import type { Deviation, Report } from '#identity/report';
 import { STRESS_STATES } from '#identity/state';
 
 /*
- * Builds JSON text in one reused buffer of bytes. Joining dozens of small strings would build a
- * tree that V8 flattens before sending, which costs more than the model. Functions pass positions
- * on instead of storing them, so that no state remains between two texts.
+ * Builds JSON text in a reused byte buffer. Joining dozens of small strings would build a tree that
+ * V8 flattens before sending, at a higher cost than the model. Functions pass positions on instead
+ * of storing them, so that no state remains between texts.
  */
 
 /**
- * Maximum length of a text in bytes: three times the longest object of a report. A write past the
- * end throws.
+ * Maximum length of a text in bytes: three times the longest report object. A write beyond the end
+ * throws.
  */
 const BYTES_MAX = 16_384;
 
 const bytes = Buffer.alloc(BYTES_MAX);
 const view = new DataView(bytes.buffer, bytes.byteOffset, BYTES_MAX);
 
-/** Table of 0..255 as two ASCII hex digits in a word, lowest byte first. */
+/** Two ASCII hex digits for each of 0..255, as a word, lowest byte first. */
 const HEX_PAIRS = Uint32Array.from({ length: 256 }, (_, n) =>
   Buffer.from(n.toString(16).padStart(2, '0'), 'latin1').readUInt16LE(),
 );
 
-/** Piece of ASCII text, prepared for copying eight bytes at a time. */
+/** ASCII text, prepared for copying eight bytes at a time. */
 type Fragment = {
   readonly length: number;
   /**
-   * Bytes of the text, as little-endian doubles that are only copied (ASCII never encodes a NaN).
-   * The next write overwrites the padding of the last double.
+   * Bytes of the text as little-endian doubles, which are only copied (ASCII never encodes a NaN).
+   * The next write overwrites the padding in the last double.
    */
   readonly words: Float64Array;
 };
 
-/** Prepares the ASCII `text` for `put`. */
+/** Prepares ASCII `text` for `put`. */
 export function fragment(text: string): Fragment {
   const padded = Buffer.alloc(Math.ceil(text.length / 8) * 8);
   padded.write(text, 'latin1');
@@ -62,7 +62,7 @@ export function put(piece: Fragment, position: number): number {
   return position + piece.length;
 }
 
-/** Writes the low four bytes of `word`. The caller decides how many of them count. */
+/** Writes the low four bytes of `word`. The caller decides how many bytes to keep. */
 function putWord(word: number, position: number): void {
   view.setUint32(position, word, true);
 }
@@ -92,9 +92,9 @@ export function textUpTo(position: number): string {
 }
 
 /*
- * Writes the three objects of a process answer as JSON text, from pieces that are quoted once. A
- * serializer that walks objects costs more than the whole model. A piece includes the punctuation
- * and the key after it, because fewer pieces are faster.
+ * Writes the three objects of a process answer as JSON text, from pieces quoted once at start. A
+ * serializer that visits objects costs more than the whole model. A piece includes punctuation and
+ * the following key, because fewer pieces are faster.
  */
 
 /** Fragments `before` + word + `after` for each word. */
@@ -103,7 +103,7 @@ const between = (before: string, words: readonly string[], after: string): Fragm
 
 const quoted = (words: readonly string[]) => words.map((word) => JSON.stringify(word));
 
-/** Pieces of a list: its words as first entry, and as any later entry. */
+/** Pieces of a list: each word as first entry, and as later entry. */
 type ListPieces = { first: readonly Fragment[]; later: readonly Fragment[] };
 const listPieces = (words: readonly string[]): ListPieces => ({
   first: between('[', quoted(words), ''),
@@ -140,7 +140,7 @@ const IS_COOLED = between('', ['false', 'true'], '}}');
 
 const LEVEL = between('{"level":', quoted(DRIFT_LEVELS), ',"deviation":');
 
-/** Reason of each drift level, as a sentence and a word. Source: model 3.6. */
+/** Reason of each drift level: a sentence and a word. Source: model 3.6. */
 const REASON = [
   reason('within_band', 'Behaviour stays within what is usual for this identity.'),
   reason('situational_departure', 'The present state departs from the set-point.'),
@@ -170,7 +170,7 @@ const ANSWER_CONTRACT = fragment(',"contract":');
 const ANSWER_DRIFT = fragment(',"drift":');
 
 /**
- * Snapshot, contract and drift as the one object of a process answer. One pass is cheaper than
+ * Snapshot, contract and drift in the single object of a process answer. One pass is cheaper than
  * three. `instanceId` as in `snapshotJson`. Source: interface 4.2.
  */
 export function reportJson(instanceId: string, report: Report): string {
@@ -180,9 +180,7 @@ export function reportJson(instanceId: string, report: Report): string {
   return textUpTo(put(OBJECT_END, position));
 }
 
-/**
- * Snapshot of a process answer. `instanceId` was generated here, so no character needs escaping.
- */
+/** Snapshot of a process answer. `instanceId` must be a generated id, which needs no escaping. */
 export function snapshotJson(instanceId: string, report: Report): string {
   return textUpTo(putSnapshot(instanceId, report, 0));
 }
@@ -265,7 +263,7 @@ function putDeviation(deviation: Deviation, start: number): number {
   return put(pieceOr(NO_COMPOSITE, COMPOSITE, deviation.composite), position);
 }
 
-/** Piece `index`, or `none` for -1. Reading index -1 of an array would work too, but slowly. */
+/** Piece `index`, or `none` for -1. Reading array index -1 would also work, but slowly. */
 function pieceOr(none: Fragment, pieces: readonly Fragment[], index: number): Fragment {
   return index < 0 ? none : (pieces[index] as Fragment);
 }
@@ -284,20 +282,20 @@ function reason(word: string, description: string): Fragment {
   return fragment(`${opening},"distance":`);
 }
 
-/** Scale of answered numbers: six decimals. Source: model 0. */
+/** Scale of numbers in answers: six decimals. Source: model 0. */
 const SCALE = 1e6;
 const HALF_SCALE = 1e3;
 
-/** Magnitude from which six decimals are no longer exact in a double. */
+/** Magnitude above which a double cannot represent six decimals exactly. */
 const EXACT_MAX = 1e9;
 
-/** Table of 0..999 as three ASCII digits in a word, lowest byte first. */
+/** Three ASCII digits for each of 0..999, as a word, lowest byte first. */
 const DIGITS = Uint32Array.from({ length: HALF_SCALE }, (_, n) => {
   const text = String(n).padStart(3, '0');
   return text.charCodeAt(0) | (text.charCodeAt(1) << 8) | (text.charCodeAt(2) << 16);
 });
 
-/** Number of digits that remain without trailing zeros, for 0..999. */
+/** Number of digits without trailing zeros, for each of 0..999. */
 const TAIL_LENGTHS = Uint8Array.from(
   { length: HALF_SCALE },
   (_, n) => String(n).padStart(3, '0').replace(/0+$/, '').length,
@@ -308,9 +306,9 @@ const POINT = '.'.charCodeAt(0);
 const ZERO = '0'.charCodeAt(0);
 
 /**
- * Writes `value` as a JSON number with six decimals and returns the position after it. Omits
- * trailing zeros and the sign of zero. `value` is finite. Digits come from a table, three at a
- * time, which is several times faster than printing a double.
+ * Writes finite `value` as a JSON number with six decimals and returns the position after it. Omits
+ * trailing zeros and the sign of zero. Copies digits from a table, three at a time, several times
+ * faster than printing a double.
  */
 export function putDecimal(value: number, position: number): number {
   const magnitude = Math.abs(value);
@@ -333,14 +331,14 @@ export function putDecimal(value: number, position: number): number {
   return next + 4 + (TAIL_LENGTHS[low] as number);
 }
 
-/** Writes the whole number `value` >= 0 and returns the position after it. */
+/** Writes whole number `value` >= 0 and returns the position after it. */
 function putWhole(value: number, position: number): number {
   if (value >= 10) return putText(String(value), position);
   putWord(ZERO + value, position);
   return position + 1;
 }
 
-/** First code unit of the surrogates, which encode code points above U+FFFF. */
+/** First surrogate code unit. Surrogates encode code points above U+FFFF. */
 const SURROGATE_FIRST = 0xd800;
 
 /** First code unit after the surrogates. */
@@ -348,15 +346,15 @@ const SURROGATE_END = 0xe000;
 
 const SURROGATE = /[\ud800-\udfff]/;
 
-/** Amount added to surrogates, so that they sort above every single code unit up to U+FFFF. */
+/** Added to surrogates, so that surrogates sort above all single code units up to U+FFFF. */
 const SURROGATE_RISE = 0x1_0000 - SURROGATE_END;
 
-/** Amount subtracted from the code units after the surrogates, to close the gap. */
+/** Subtracted from code units after the surrogates, to close the gap. */
 const SINK = SURROGATE_END - SURROGATE_FIRST;
 
 /**
- * Compares two strings by code point: negative, zero or positive. JavaScript's own comparison uses
- * UTF-16 code units, which sort U+1F600 before U+FF5E.
+ * Compares two strings by code point: negative, zero or positive. JavaScript compares UTF-16 code
+ * units, which sort U+1F600 before U+FF5E.
  */
 export function compareCodePoints(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
@@ -368,7 +366,7 @@ export function compareCodePoints(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Whether a string has surrogates, which JavaScript's own comparison sorts differently. */
+/** Whether a string has surrogates, which JavaScript's comparison sorts differently. */
 export function hasSurrogates(text: string): boolean {
   return SURROGATE.test(text);
 }

@@ -5,89 +5,84 @@ import { faultFor } from '#errors/fault';
 import { type InstancesCursor, unusableCursor } from '#grpc/list-cursor';
 import { type ListedInstance, listedBytes } from '#storage/ports/listings';
 
-/** Maximum number of concurrent creates per account. Source: decision 154. */
+/** Maximum number of concurrent creates per account. Source: decision 154 (instance limit). */
 const PLACES_MAX = 1_024;
 
-/** Time slice of a search before it yields, in milliseconds. Source: decision 254. */
+/** Time slice of a search before a yield, in milliseconds. Source: decision 254. */
 const SEARCH_SLICE_MS = 2;
 
 /**
- * Number of rows between two reads of the clock. Names of 100 characters in any alphabet take half
- * a slice.
+ * Number of rows searched between two clock reads. Searching this many names of 100 characters
+ * takes half a slice in any alphabet.
  */
 const SEARCHED_ROWS_PER_LOOK = 64;
 
-/** Time for which a place is reserved for a create, in milliseconds. Twice the longest call. */
+/** Lifetime of a reservation for a create, in milliseconds: twice the longest call. */
 const PLACE_AGE_MS = 20_000;
 
-/** Page of a listing that a caller asks for. Source: interface 4.1. */
+/** Requested page of a listing. Source: interface 4.1. */
 export type ListingPage = {
   readonly limit: number;
   readonly offset: number;
   readonly sort: 'created_at' | 'name';
   readonly order: 'asc' | 'desc';
-  /** Part of a name in any case, or a whole id; undefined: all instances. Source: decision 254. */
+  /** Part of a name in any case, or a whole id; undefined: all instances (decision 254). */
   readonly search?: string | undefined;
   /**
-   * Position where a walk continues; undefined: at `offset`. Its sort, order and search equal the
-   * page's.
+   * Cursor to continue from; undefined: start at `offset`. Sort, order and search must equal those
+   * of the cursor.
    */
   readonly cursor?: InstancesCursor | undefined;
 };
 
-/** Rows of a page in order, and the number of all matching rows. */
+/** Rows of a page in order, and the total number of matching rows. */
 export type ListedPage = {
   readonly total: number;
   readonly rows: readonly ListedInstance[];
-  /** Start of the next page; undefined if there is none. */
+  /** Cursor of the next page; undefined at the end. */
   readonly next?: InstancesCursor | undefined;
 };
 
 /**
- * A walk over a listing by cursor. Rows keep the order of the present listing, except rows that
- * were renamed since the walk began.
+ * State of a paged read by cursor. Rows keep their present order. Rows that were renamed since the
+ * first page keep their old positions.
  */
 type Walk = {
   readonly cursor: InstancesCursor;
   readonly last: ListedInstance;
   readonly renames: number;
-  /** Old names of rows that were renamed since the walk began, by instance id. */
+  /** Old names by instance id, for rows renamed since the first page. */
   readonly names: ReadonlyMap<string, string>;
 };
 
 const NO_NAMES: ReadonlyMap<string, string> = new Map();
 
-/**
- * A row, and the row that decides its place: the same row with its name at the start of the walk.
- */
+/** A row, and the same row with its name at the first page, which determines the position. */
 type PlacedRow = { readonly row: ListedInstance; readonly at: ListedInstance };
 
-/** State of the names at one moment, for a cursor. */
+/** Version of the names, for a cursor. */
 type NamesAt = { readonly epoch: number; readonly count: number; readonly checksum: number };
 
-/** Instances of one account, sorted by creation and by name. */
+/** Instances of an account, sorted by creation and by name. */
 export class AccountListing {
   #total = 0;
-  // Sorted by id too: a map would take four times the memory.
+  // A sorted sequence by id: a map would need four times the memory.
   readonly #byId = new SortedBlocks<ListedInstance>(byId);
   readonly #byCreation = new SortedBlocks<ListedInstance>(byCreation);
   readonly #byName = new SortedBlocks<ListedInstance>((a, b) => this.#compareNames(a, b));
   /**
-   * Whether any name ever had a surrogate. Until then JavaScript's order of names equals code point
-   * order.
+   * Whether any name has ever contained a surrogate. Until then, JavaScript's string order equals
+   * code point order.
    */
   #hasSurrogates = false;
-  /** Reserved places by instance id, with their expiry by the wall clock in Unix milliseconds. */
+  /** Reservations by instance id, with their expiry by the wall clock in Unix milliseconds. */
   readonly #places = new Map<string, number>();
   #bytes = 0;
-  /**
-   * Sum of the checksums of all rows (id and version). Equal sums identify equal states of the
-   * listing.
-   */
+  /** Sum of all row checksums (id and version). Equal sums identify equal listings. */
   #checksum = 0;
   readonly #renames: RenameLog;
 
-  /** `epoch`: differs for every load of this account's listing. */
+  /** `epoch` must differ for every load of the account's listing. */
   constructor(epoch = 0) {
     this.#renames = new RenameLog(epoch);
   }
@@ -97,20 +92,20 @@ export class AccountListing {
     return this.#total;
   }
 
-  /** Approximate bytes in memory. */
+  /** Approximate memory use in bytes. */
   get bytes(): number {
     return this.#bytes + this.#renames.bytes;
   }
 
-  /** Whether the listing has neither rows nor reserved places. */
+  /** Whether the listing has neither rows nor reservations. */
   get isBlank(): boolean {
     return this.#total + this.#places.size === 0;
   }
 
   /**
-   * Reserves a place for an instance that is about to be created, for as long as its create may
-   * take. Reserved places count towards `instancesMax`. Throws `forbidden` when the account is
-   * full. Throws `service_unavailable` when too many creates are in progress. Source: decision 154.
+   * Reserves a place for an instance before its create. Reservations count towards `instancesMax`
+   * and expire after `PLACE_AGE_MS`. Throws `forbidden` if the account is full, and
+   * `service_unavailable` if too many creates are in progress. Source: decision 154.
    */
   reserve(instanceId: string, instancesMax: number, nowMs: number): void {
     if (this.#find(instanceId) !== undefined) return;
@@ -126,20 +121,18 @@ export class AccountListing {
     this.#places.set(instanceId, nowMs + PLACE_AGE_MS);
   }
 
-  /** Whether places are reserved for instances that may still be created. */
+  /** Whether reservations exist for creates in progress. */
   isKeepingPlaces(nowMs: number): boolean {
     this.#forgetPlaces(nowMs);
     return this.#places.size > 0;
   }
 
-  /** Whether the instance has a row or a reserved place. */
+  /** Whether the instance has a row or a reservation. */
   isExpecting(instanceId: string): boolean {
     return this.#places.has(instanceId) || this.#find(instanceId) !== undefined;
   }
 
-  /**
-   * Adds or replaces the row of an instance, unless the listing has the same or a higher version.
-   */
+  /** Adds or replaces an instance's row, unless the listing has the same or a higher version. */
   put(row: ListedInstance): void {
     const known = this.#find(row.instanceId);
     if (known !== undefined && row.version <= known.version) return;
@@ -155,14 +148,14 @@ export class AccountListing {
     this.#byName.insert(row);
   }
 
-  /** Removes the row of an instance that was deleted at `version`, and its reserved place. */
+  /** Removes the row and reservation of an instance that was deleted at `version`. */
   remove(instanceId: string, version: number): void {
     this.#places.delete(instanceId);
     const known = this.#find(instanceId);
     if (known !== undefined && known.version < version) this.#drop(known);
   }
 
-  /** Page in its order, ignoring `search`. Throws `invalid_parameter` as `search` does. */
+  /** Page in the requested order, without `search`. Throws `invalid_parameter` like `search`. */
   page(page: ListingPage): ListedPage {
     const { total } = this;
     if (page.cursor === undefined) {
@@ -196,7 +189,9 @@ export class AccountListing {
     return sort === 'name' ? this.#byName : this.#byCreation;
   }
 
-  /** Walk of a cursor. Throws `invalid_parameter` if the order at the start of the walk is lost. */
+  /**
+   * Restores the state of a cursor. Throws `invalid_parameter` if old names are no longer stored.
+   */
   #walkOf(cursor: InstancesCursor): Walk {
     const { createdAtMs, instanceId, byName } = cursor;
     const last = { instanceId, createdAtMs, version: 0, name: byName?.name ?? '' };
@@ -215,8 +210,8 @@ export class AccountListing {
   }
 
   /**
-   * Merges a page of a walk and cuts it to `limit`. `rows` keep their places after the walk's last
-   * row. `renamed` are rows at their old places.
+   * Merges `rows`, at their present positions, with `renamed`, at their old positions. Cuts the
+   * page to `limit`.
    */
   #walked(
     page: ListingPage,
@@ -238,7 +233,7 @@ export class AccountListing {
     return { rows: shown.map(({ row }) => row), next };
   }
 
-  /** Rows that were renamed since the walk began and are still to come, at their old places. */
+  /** Rows that were renamed since the first page and follow the cursor, at their old positions. */
   #renamedIn(
     page: ListingPage,
     { names, last }: Walk,
@@ -262,7 +257,7 @@ export class AccountListing {
     return order === 'asc' ? ascending : -ascending;
   }
 
-  /** Cursor after the last of `rows`, whose names are those at the start of the walk. */
+  /** Cursor after the last of `rows`. The rows must have their names at the first page. */
   #next(
     { sort, order, search, offset, cursor }: ListingPage,
     rows: readonly ListedInstance[],
@@ -281,9 +276,9 @@ export class AccountListing {
   }
 
   /**
-   * Searches the rows of the first step; later changes do not show. Checks every row, and yields
-   * after each time slice so that other calls can run. Returns the page. `nowMs` is a monotonic
-   * clock.
+   * Searches the rows that exist at the first step; later changes stay invisible. Checks every row,
+   * yields after each time slice so that other calls can run, and returns the page. `nowMs` is a
+   * monotonic clock.
    */
   *search(text: string, page: ListingPage, nowMs: () => number): Generator<undefined, ListedPage> {
     const { offset, order, cursor } = page;
@@ -312,8 +307,8 @@ export class AccountListing {
   }
 
   /**
-   * Predicate: whether a found row, at its place among all found rows, belongs to the page after
-   * `rows`.
+   * Predicate: whether a matching row belongs to the page after `rows`. The second argument is the
+   * row's position among all matching rows.
    */
   #wantedOf(page: ListingPage, walk: Walk | undefined, rows: readonly ListedInstance[]) {
     const { limit, offset } = page;
@@ -322,7 +317,7 @@ export class AccountListing {
       : (row: ListedInstance) => rows.length <= limit && this.#isBehind(page, row, walk);
   }
 
-  /** Whether a row that was not renamed is still to come. */
+  /** Whether a row without a rename follows the cursor. */
   #isBehind(page: ListingPage, row: ListedInstance, { last, names }: Walk): boolean {
     return !names.has(row.instanceId) && this.#compareIn(page, row, last) > 0;
   }
@@ -333,10 +328,7 @@ export class AccountListing {
     }
   }
 
-  /**
-   * Compares by code point. Uses JavaScript's own comparison if it is equal, which is several times
-   * as fast.
-   */
+  /** Compares names by code point. Uses JavaScript's faster comparison if both orders are equal. */
   #compareNames(a: ListedInstance, b: ListedInstance): number {
     if (this.#hasSurrogates) return compareCodePoints(a.name, b.name) || byCreation(a, b);
     if (a.name === b.name) return byCreation(a, b);
@@ -361,7 +353,7 @@ export class AccountListing {
   }
 }
 
-/** Checksum of a row's id and version, mixed so that sums of several rows rarely collide. */
+/** Checksum of a row's id and version, mixed so that sums rarely collide. */
 function checksumOf({ instanceId, version }: ListedInstance): number {
   let mixed = crc32(instanceId) ^ Math.imul(version, 0x9e37_79b1);
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85eb_ca6b);
@@ -393,12 +385,12 @@ class SearchSlice {
 
 /** Predicate: whether a row's name contains `text` in any case, or its id equals `text`. */
 function searchFor(text: string): (row: ListedInstance) => boolean {
-  // Twice as fast as comparing lower-case names, each of which would be a copy.
+  // Twice as fast as comparing lower-case names, which would copy each name.
   const pattern = new RegExp(RegExp.escape(text), 'iu');
   return ({ name, instanceId }) => pattern.test(name) || instanceId === text;
 }
 
-/** Compares ids by code point. Ids are ASCII, so JavaScript's own, faster comparison is correct. */
+/** Compares ids by code point. Ids are ASCII, so JavaScript's faster comparison is correct. */
 function byId({ instanceId: a }: ListedInstance, { instanceId: b }: ListedInstance): number {
   return a < b ? -1 : Number(a > b);
 }

@@ -15,39 +15,39 @@ import {
   listedOf,
 } from '#storage/ports/listings';
 
-/** Command of an account's directory. */
+/** Command to an account's directory. */
 type DirectoryCommand =
   | { readonly kind: 'put'; readonly accountId: string; readonly row: ListedInstance }
   | { readonly kind: 'remove'; readonly instanceId: string; readonly version: number }
   | { readonly kind: 'reserve'; readonly instanceId: string; readonly instancesMax: number }
   | { readonly kind: 'page'; readonly page: ListingPage };
 
-/** A command as a call to the actor. */
+/** A command as actor call. */
 export type DirectoryCall = ActorCall & DirectoryCommand;
 
-/** Number of rows sorted in before other actors get a turn: a few milliseconds. */
+/** Number of rows inserted before other actors get a turn: a few milliseconds. */
 const ROWS_PER_SLICE = 256;
 
 /**
- * Number of instances after the call, or number of rows that a search found; and the rows of a
+ * Number of instances after the call, or number of rows found by a search; and the rows of the
  * page.
  */
 export type DirectoryAnswer = ListedPage & {
   /**
-   * Finishes a search while other calls of the account run; undefined if the answer is complete.
+   * Completes a search while other calls of the account run; undefined if the answer is complete.
    */
   readonly searched?: () => Promise<ListedPage>;
 };
 
 /**
- * Maximum number of concurrent searches per process. Each search copies its rows, at 8 bytes per
- * row. Source: decision 254.
+ * Maximum number of concurrent searches per process. A search copies its rows, at 8 bytes per row.
+ * Source: decision 254.
  */
 const SEARCHES_MAX = 16;
 
 /**
- * The account directory as a kind of durable actor: one account's listing in memory. It commits
- * nothing, because every row is stored before the directory is notified (architecture 3.6).
+ * The account directory as a durable actor: an account's listing in memory. Commits nothing,
+ * because instances store each row before they notify the directory (architecture 3.6).
  */
 export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, DirectoryAnswer> {
   readonly name = 'directory';
@@ -64,7 +64,7 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
     const state = new AccountListing(this.#clock.wallMs());
     const rows = await this.#store.listed(accountId);
     for (let start = 0; start < rows.length; start += ROWS_PER_SLICE) {
-      // A million instances take many seconds to load. Yield, so that other actors do not wait.
+      // Loading a million instances takes many seconds. Yield, so that other actors need not wait.
       if (start > 0) await sleep(this.#clock, 0);
       for (const row of rows.slice(start, start + ROWS_PER_SLICE)) state.put(row);
     }
@@ -95,7 +95,7 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
     }
   }
 
-  /** Starts a search on a copy of the rows. `searched` of the answer runs the remaining slices. */
+  /** Starts a search on a copy of the rows. The answer's `searched` runs the remaining slices. */
   #begun(listing: AccountListing, text: string, page: ListingPage): DirectoryAnswer {
     if (this.#searches >= SEARCHES_MAX) {
       throw faultFor('overloaded', 'too many searches at once', { retryAfterS: 1 });
@@ -120,9 +120,9 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
   }
 
   /**
-   * Handles a row of an instance without row or reserved place. Either its create was before this
-   * directory was loaded, or the instance has been deleted since. The store decides, because it
-   * gets both changes first.
+   * Handles a row of an instance without row or reservation. Either the create preceded the load of
+   * this directory, or the instance has been deleted since. The store decides, because the store
+   * receives both changes first.
    */
   async #putStored(
     listing: AccountListing,
@@ -141,22 +141,22 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
     return listing.isBlank;
   }
 
-  /** False while places are reserved, because reserved places exist in memory only. */
+  /** False while reservations exist, because reservations are only in memory. */
   isEvictable(listing: AccountListing, nowMs: number): boolean {
     return !listing.isKeepingPlaces(nowMs);
   }
 }
 
 /**
- * Listing of accounts, as instances see it. Instances notify the listing of every change before
- * they answer. `traceparent`: span of the call that makes the change.
+ * Listing of accounts, as used by instances. An instance notifies the listing of a change before
+ * the answer to the caller. `traceparent`: span of the call that causes the change.
  */
 export interface Directory {
-  /** Fulfils when the row is stored and the account's directory has it. Idempotent. */
+  /** Fulfils when the store and the account's directory have the row. Idempotent. */
   put(accountId: string, row: ListingRow, traceparent?: string): Promise<void>;
   /**
-   * Fulfils when the account's directory has reserved a place for an instance that is about to be
-   * created. Rejects with `forbidden` when the account has `instancesMax` instances. Idempotent.
+   * Fulfils when the account's directory has a reservation for the instance. Rejects with
+   * `forbidden` if the account already has `instancesMax` instances. Idempotent.
    */
   reserve(
     accountId: string,
@@ -164,7 +164,7 @@ export interface Directory {
     instancesMax: number,
     traceparent?: string,
   ): Promise<void>;
-  /** Fulfils when the row is deleted and the account's directory has dropped it. Idempotent. */
+  /** Fulfils when the store and the account's directory have dropped the row. Idempotent. */
   remove(
     accountId: string,
     instanceId: string,
@@ -173,7 +173,7 @@ export interface Directory {
   ): Promise<void>;
 }
 
-/** Side effect that notifies the listing of an instance's present state, deleted or not. */
+/** Side effect that notifies the listing of the instance's present state, including deletion. */
 export function announcementOf(
   instanceId: string,
   { accountId, version, name, description, createdAtMs, deletedAtMs }: InstanceHead,

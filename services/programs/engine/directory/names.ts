@@ -1,22 +1,23 @@
 /**
- * Maximum number of entries in a block before a split. Small enough to shift, and blocks stay few.
+ * Maximum number of entries per block before a split. Small blocks shift fast; larger blocks are
+ * fewer.
  */
 const BLOCK_ENTRIES_MAX = 512;
 
 /**
- * Sorted sequence that stays fast with hundreds of thousands of entries. An insert or removal
- * touches one block. A page at any offset is found by counting blocks.
+ * Sorted sequence for hundreds of thousands of entries. An insert or removal changes a single
+ * block. A page at any offset is found by counting blocks.
  */
 export class SortedBlocks<Entry> {
   readonly #compare: (a: Entry, b: Entry) => number;
   readonly #blocks: Entry[][] = [];
 
-  /** `compare`: total order in which no two distinct entries are equal. */
+  /** `compare` must be a total order in which distinct entries never compare equal. */
   constructor(compare: (a: Entry, b: Entry) => number) {
     this.#compare = compare;
   }
 
-  /** Inserts an entry that is not in the sequence. */
+  /** Inserts an entry. The sequence must not contain the entry yet. */
   insert(entry: Entry): void {
     const index = Math.min(this.#blockOf(entry), Math.max(0, this.#blocks.length - 1));
     const block = this.#blocks[index];
@@ -26,13 +27,13 @@ export class SortedBlocks<Entry> {
     }
     block.splice(this.#placeIn(block, entry), 0, entry);
     if (block.length > BLOCK_ENTRIES_MAX) {
-      // Copy both halves: a shortened array would keep its memory.
+      // Copy both halves: an array keeps its memory after shortening.
       const half = BLOCK_ENTRIES_MAX / 2;
       this.#blocks.splice(index, 1, block.slice(0, half), block.slice(half));
     }
   }
 
-  /** Removes an entry, if the sequence has it. */
+  /** Removes an entry, if present. */
   remove(entry: Entry): void {
     const index = this.#blockOf(entry);
     const block = this.#blocks[index];
@@ -44,7 +45,7 @@ export class SortedBlocks<Entry> {
     if (block.length === 0) this.#blocks.splice(index, 1);
   }
 
-  /** Entry that compares equal to `probe`. */
+  /** Finds the entry that compares equal to `probe`. */
   find(probe: Entry): Entry | undefined {
     const block = this.#blocks[this.#blockOf(probe)];
     const found = block?.[this.#placeIn(block, probe)];
@@ -65,14 +66,14 @@ export class SortedBlocks<Entry> {
     return taken;
   }
 
-  /** A copy of all entries as they are now, in blocks, ascending or descending. */
+  /** Copies all present entries, in blocks, ascending or descending. */
   copy(order: 'asc' | 'desc'): readonly (readonly Entry[])[] {
     if (order === 'asc') return this.#blocks.map((block) => block.slice());
     return this.#blocks.toReversed().map((block) => block.toReversed());
   }
 
   /**
-   * Entries after `probe` in ascending or descending order. Consume them before the next insert or
+   * Entries after `probe`, ascending or descending. Consume the entries before the next insert or
    * removal.
    */
   *behind(probe: Entry, order: 'asc' | 'desc'): Generator<Entry> {
@@ -90,7 +91,7 @@ export class SortedBlocks<Entry> {
     for (const after of this.#blocks.slice(start + 1)) yield* after;
   }
 
-  /** First block whose last entry is not before `entry`. */
+  /** First block whose last entry does not precede `entry`. */
   #blockOf(entry: Entry): number {
     return firstNot(this.#blocks.length, (index) => {
       const last = this.#blocks[index]?.at(-1);
@@ -106,7 +107,7 @@ export class SortedBlocks<Entry> {
   }
 }
 
-/** First index below `end` at which `isBefore` is false, or `end`. Binary search. */
+/** First index below `end` with `isBefore` false, else `end`. Binary search. */
 function firstNot(end: number, isBefore: (index: number) => boolean): number {
   let low = 0;
   let high = end;
@@ -119,22 +120,22 @@ function firstNot(end: number, isBefore: (index: number) => boolean): number {
 }
 
 /**
- * Minimum number of renames of one account that are remembered. A walk by name fails after more
- * renames.
+ * Minimum number of stored renames per account. After more renames, a paged read sorted by name
+ * fails.
  */
 const RENAMES_MAX = 4_096;
 
-/** Estimated bytes of one rename in memory. */
+/** Estimated memory of a rename, in bytes. */
 const RENAME_BYTES = 200;
 
 type Rename = { readonly instanceId: string; readonly nameBefore: string };
 
 /**
- * Newest renames of an account's instances. With them a walk sorted by name keeps its initial
- * order: a row that is renamed meanwhile stays at its old place (decision 281).
+ * The newest renames of an account's instances. Paged reads sorted by name use the log to keep
+ * renamed rows at their old positions (decision 281).
  */
 export class RenameLog {
-  /** Distinguishes this log from those of earlier and later owners of the directory. */
+  /** Distinguishes this log from logs of earlier and later directory owners. */
   readonly epoch: number;
   readonly #renames: Rename[] = [];
   #dropped = 0;
@@ -143,17 +144,17 @@ export class RenameLog {
     this.epoch = epoch;
   }
 
-  /** Number of all renames so far. */
+  /** Number of renames so far. */
   get count(): number {
     return this.#dropped + this.#renames.length;
   }
 
-  /** Approximate bytes in memory. */
+  /** Approximate memory use in bytes. */
   get bytes(): number {
     return RENAME_BYTES * this.#renames.length;
   }
 
-  /** Remembers a rename. */
+  /** Adds a rename to the log. */
   add(instanceId: string, nameBefore: string): void {
     this.#renames.push({ instanceId, nameBefore });
     if (this.#renames.length <= 2 * RENAMES_MAX) return;
@@ -162,8 +163,8 @@ export class RenameLog {
   }
 
   /**
-   * Names after the first `count` renames, of the instances that were renamed later. Undefined if
-   * these renames are no longer remembered.
+   * Names at the time when `count` renames had happened, for instances renamed later. Undefined if
+   * the log no longer has these renames.
    */
   namesAt(count: number): ReadonlyMap<string, string> | undefined {
     if (count < this.#dropped || count > this.count) return undefined;

@@ -22,28 +22,28 @@ import type { ListingStore } from '#storage/ports/listings';
 import { traced } from '#telemetry/tracer';
 
 /**
- * Maximum time that an owner may take before the store is read instead, in milliseconds. Less than
- * a page may take.
+ * Timeout for an owner's answer before reading the store instead, in milliseconds. Shorter than the
+ * timeout of a page.
  */
 const SUMMARIES_TIMEOUT_MS = 300;
 
-/** Part of `RoutedEngine` that reading summaries uses. */
+/** Part of `RoutedEngine` that is needed for reading summaries. */
 interface InstanceOwners {
-  /** Address of the owner of an instance, if it is known. */
+  /** Address of an instance's owner; undefined if unknown. */
   addressOf(instanceId: string): string | undefined;
-  /** Asks one engine, without retry. */
+  /** Sends a call to a specific engine, without retry. */
   askAt(address: string, call: EngineCall): Promise<EngineAnswer>;
 }
 
 type SummaryPorts = {
   readonly owners: InstanceOwners;
-  /** Reads the stored head without asking an owner. Throws `service_unavailable`. */
+  /** Reads the stored head without calling the owner. Throws `service_unavailable`. */
   readonly storedHeadOf: HeadOf;
   readonly models: Models;
   readonly clock: Clock;
 };
 
-/** Owner's answer to `readSummaries`: from memory, or from the store for inactive instances. */
+/** Owner's answer to `readSummaries`. Reads inactive instances from the store. */
 export async function summariesAnswer(
   instanceIds: readonly string[],
   headOf: HeadOf,
@@ -60,9 +60,9 @@ export async function summariesAnswer(
 }
 
 /**
- * Asks all owners in parallel, each for all its instances. If an owner does not answer within 300
- * ms, its instances are read from the store, which may lag by one checkpoint. Source: architecture
- * 3.6.
+ * Calls all owners in parallel, each for all its instances. If an owner does not answer within 300
+ * ms, reads its instances from the store, which may lag by one checkpoint. Source:
+ * architecture 3.6.
  */
 export function summariesOfOwners({
   owners,
@@ -103,7 +103,7 @@ export function summariesOfOwners({
   };
 }
 
-/** Decodes an owner's answer. Undefined if the answer is malformed, which counts as no answer. */
+/** Decodes an owner's answer. Undefined if malformed; the caller then reads the store. */
 function parseSummaries({ body }: EngineAnswer): Map<string, Summary> | undefined {
   const rows: unknown = JSON.parse(Buffer.from(body).toString());
   if (!Array.isArray(rows)) return undefined;
@@ -124,19 +124,19 @@ function chunksOf(ids: readonly string[]): string[][] {
   );
 }
 
-/** Command that an instance sends to its account's directory. */
+/** Command from an instance to its account's directory. */
 type ToDirectory = Extract<
   PeerCommand,
   { kind: 'putListingRow' | 'removeListingRow' | 'reservePlace' }
 >;
 
-/** Answer of a directory that has executed the command. */
+/** Answer of a directory after executing a command. */
 export const NOTIFIED: EngineAnswer = plainAnswer('');
 
 /**
  * Directory for instances on any engine. Stores the row first, then notifies the owner of the
- * account's shard. Throws `service_unavailable` when either cannot be reached within 10 s. Source:
- * architecture 3.6.
+ * account's shard. Throws `service_unavailable` if store or owner cannot be reached within 10 s.
+ * Source: architecture 3.6.
  */
 export function remoteDirectory(
   store: ListingStore,
@@ -174,7 +174,7 @@ export function remoteDirectory(
   };
 }
 
-/** Call to the account's directory, on the engine that owns the directory. */
+/** Converts an engine call into a call to the account's directory. */
 export function directoryCall(call: EngineCall, command: ToDirectory): DirectoryCall {
   return traced(untraced(call, command), call.traceparent);
 }
@@ -199,8 +199,8 @@ function untraced(
 }
 
 /**
- * Fault of a failed reservation. The place may be reserved, but no instance has been created, so
- * the outcome is known.
+ * Fault of a failed reservation. The directory may have the reservation, but no instance was
+ * created, so the outcome is known.
  */
 function notReserved(fault: Fault): Fault {
   if (fault.code !== 'service_unavailable') return fault;

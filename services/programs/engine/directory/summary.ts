@@ -10,19 +10,19 @@ import { isoTime } from '#stdlib/clock';
 import type { InstanceHead } from '#storage/ports/instances';
 import type { ListedInstance } from '#storage/ports/listings';
 
-/** Fields of an instance that a listing shows besides its row. Source: interface 2.4. */
+/** Fields of a listed instance that its row lacks. Source: interface 2.4. */
 export type Summary = {
   readonly cycle: number;
   readonly energy: number;
   readonly description: string;
 };
 
-/** Part of an instance's head that a summary needs. */
+/** Fields of a head that a summary needs. */
 export type SummarizedHead = Pick<InstanceHead, 'modelVersion' | 'model' | 'description'>;
 
 /**
- * Reads summaries of an account's instances by id. Leaves deleted instances out. `traceparent`:
- * span of the call.
+ * Reads summaries of an account's instances by id. Omits deleted instances. `traceparent`: span of
+ * the call.
  */
 export type SummariesOf = (
   accountId: string,
@@ -30,7 +30,7 @@ export type SummariesOf = (
   traceparent?: string,
 ) => Promise<ReadonlyMap<string, Summary>>;
 
-/** Reads the summaries of instances in parallel with `headOf`. Rejects as `headOf` does. */
+/** Reads summaries in parallel through `headOf`. Rejects like `headOf`. */
 export async function readSummaries(
   instanceIds: readonly string[],
   headOf: (instanceId: string) => Promise<SummarizedHead | undefined>,
@@ -51,21 +51,21 @@ function summaryOf(
   head: SummarizedHead | undefined,
   models: Models,
 ): Summary | undefined {
-  // The marker of a deleted instance has an empty vector.
+  // The tombstone of a deleted instance has an empty vector.
   if (head === undefined || head.model.length === 0) return undefined;
   const { cycle, energy } = reportOf(id, head, models).snapshot;
   return { cycle, energy, description: head.description };
 }
 
 /**
- * Reads the head of an instance, from memory or the store, without activating the instance
+ * Reads an instance's head from memory or the store, without activating the instance
  * (architecture 3.6).
  */
 export type HeadOf = (instanceId: string) => Promise<SummarizedHead | undefined>;
 
 /**
- * Answer of `GET /instances`: a page of the listing with each item's cycle, energy and description.
- * `descriptions`: descriptions of instances without a summary.
+ * Answer to `GET /instances`: a page with each instance's cycle, energy and description.
+ * `descriptions` has the descriptions of instances without a summary.
  */
 export function pageAnswer(
   { total, rows, next }: DirectoryAnswer,
@@ -82,8 +82,8 @@ export function pageAnswer(
 }
 
 /**
- * Item of a listing. An instance without a summary shows the values of a new instance: it is being
- * deleted, its create is not stored yet, or its head is damaged. Source: interface 2.4.
+ * Item of a listing. An instance without a summary gets the values of a new instance. Reasons: a
+ * delete in progress, an unstored create, or a damaged head. Source: interface 2.4.
  */
 function itemOf(
   { instanceId, name, createdAtMs }: ListedInstance,

@@ -21,12 +21,11 @@ import {
 } from '#storage/ports/instances';
 
 /**
- * Maximum number of observations in one answer: the size of the largest batch. Source: decision
- * 244.
+ * Maximum number of observations per answer: the size of the largest batch. Source: decision 244.
  */
 const EVENT_ROWS_MAX = 100;
 
-/** Maximum bytes of one answer's events. The first event always fits. Source: decision 244. */
+/** Maximum event bytes per answer. The first event always fits. Source: decision 244. */
 const EVENT_BYTES_MAX = 256 * 1_024;
 
 /** Instance and cursor of a request for events. */
@@ -39,10 +38,10 @@ type EventsWanted = {
 /**
  * Events of an instance since a cursor, as text of server-sent events. Source: decision 244.
  *
- * The text has every observation in order, as many as fit. After the last observation follows the
- * present state. If there is no cursor, or the cursor is only an ordinal, the state comes first.
- * Empty if nothing has happened. Throws `invalid_parameter` for an ordinal that the instance has
- * not reached.
+ * The text has as many observations as fit, in order. The present state follows the last
+ * observation. Without a cursor, or with an ordinal as cursor, the state comes first. The text is
+ * empty if nothing has happened. Throws `invalid_parameter` for an ordinal beyond the newest
+ * observation.
  */
 export function eventPage(
   { instanceId, state, after }: EventsWanted,
@@ -72,7 +71,7 @@ async function pageAfter(
   const isResumed = after.generation === 0;
   const floor = trimmedOf(head);
   const from = Math.max(after.ordinal, floor.history);
-  // If rows have been trimmed meanwhile, their drift events have been trimmed too.
+  // If rows have been trimmed meanwhile, their drift events were trimmed too.
   const drifted = Math.max(after.drift, floor.drift);
   const begin = isResumed
     ? await resumedAt(from, head, rows)
@@ -90,12 +89,12 @@ async function pageAfter(
   const { cursor } = page;
   if (cursor.ordinal < head.historyCount) return answerOf(page.text, cursor);
   page.enter(head.generation);
-  // An answer that resumes at an ordinal has begun with the state already.
+  // An answer resumed at an ordinal already began with the state.
   if (!isResumed) page.add(stateEvent());
   return answerOf(page.text, newestOf(head));
 }
 
-/** Cursor at an ordinal that a client remembers: number of drift events and generation up to it. */
+/** Cursor for a client's last ordinal: adds the drift count and generation at this ordinal. */
 async function resumedAt(
   ordinal: number,
   head: InstanceHead,
@@ -107,12 +106,12 @@ async function resumedAt(
     return { ordinal, drift: floor.drift, generation: floor.generation, version: 0 };
   }
   const [row] = await rows.history(ordinal, ordinal);
-  if (row === undefined) throw new Error('what is above the floor is there');
+  if (row === undefined) throw new Error('a row above the floor is missing');
   const drift = await rows.driftUpTo(row);
   return { ordinal, drift, generation: row.generation, version: 0 };
 }
 
-/** Text of an answer's events, and the cursor after them. */
+/** Text of an answer's events, and the cursor after these events. */
 class EventText {
   #text = '';
   #bytes = 0;
@@ -142,7 +141,7 @@ class EventText {
     this.#cursor = { ...this.#cursor, generation };
   }
 
-  /** Adds a cycle with its drift event. Returns whether the cycle fitted. */
+  /** Adds a cycle with its drift event. Returns false if the cycle does not fit. */
   addCycle(row: HistoryRow, drift: readonly DriftRow[]): boolean {
     const { generation, cycle } = row;
     const own = drift.find((event) => event.generation === generation && event.cycle === cycle);
@@ -162,12 +161,12 @@ class EventText {
   }
 }
 
-/** Cursor after every event so far. */
+/** Cursor after all events so far. */
 function newestOf({ historyCount, driftCount, generation, version }: InstanceHead): EventCursor {
   return { ordinal: historyCount, drift: driftCount, generation, version };
 }
 
-/** Text of one event. Its data has no line break, because JSON stored and written here has none. */
+/** Text of an event. The data must not contain line breaks; JSON written here has none. */
 function eventText(name: string, data: string): string {
   return `event: ${name}\ndata: ${data}\n\n`;
 }
@@ -176,7 +175,7 @@ function answerOf(text: string, cursor: EventCursor): EngineAnswer {
   return { ...plainAnswer(text), cursor };
 }
 
-/** Time reserved for sending an answer before the call's deadline, in milliseconds. */
+/** Time reserved for sending the answer before the call's deadline, in milliseconds. */
 const ANSWERED_BEFORE_MS = 1_000;
 
 /** Dependencies of `awaitedEvents`. */
@@ -184,14 +183,14 @@ type AwaitedEventsPorts = {
   readonly clock: Clock;
   readonly waiters: EventWaiters;
   readonly shardOf: (instanceId: string) => number;
-  /** Asks the instance in a turn. */
+  /** Calls the instance in a turn. */
   readonly ask: (instanceId: string, call: EngineCall) => EngineAnswer | Promise<EngineAnswer>;
 };
 
 /**
- * Events of an instance, as soon as there are any (long poll). Answers without events after the
- * waiting time of the command. Between its turns the call holds no resources of the instance.
- * Rejects as the instance does, and as the gate does if the shard leaves this node meanwhile.
+ * Long poll: answers as soon as the instance has events. Answers without events after the command's
+ * waiting time. Between turns, the call holds no resources of the instance. Rejects like the
+ * instance, and like the gate if the shard leaves this node meanwhile.
  */
 export async function awaitedEvents(
   call: EngineCall,
@@ -201,7 +200,7 @@ export async function awaitedEvents(
   const { instanceId, deadlineAtMs } = call;
   const leftMs = deadlineAtMs - clock.wallMs() - ANSWERED_BEFORE_MS;
   const endMs = clock.monotonicMs() + Math.min(waitMs, leftMs);
-  // Watch before the first read, so that no change in between is missed.
+  // Watch before the first read, so that no change between both is missed.
   using watch = waiters.watch(instanceId, shardOf(instanceId));
   for (;;) {
     const answer = await ask(instanceId, call);
@@ -212,15 +211,15 @@ export async function awaitedEvents(
 }
 
 /**
- * Maximum number of calls that wait for events, per process: the calls of eight edges. Source:
+ * Maximum number of calls per process that wait for events: the calls of eight edges. Source:
  * decision 244.
  */
 const WAITERS_MAX = 16_384;
 
-/** Watch of one call on an instance. Begins before the call's first read. */
+/** A call's watch on an instance. Begins before the call's first read. */
 type Watch = Disposable & {
   /**
-   * Fulfils with true as soon as the instance has changed since the watch began or last fulfilled.
+   * Fulfils with true once the instance has changed since the watch began or last fulfilled.
    * Fulfils with false after `ms` milliseconds without a change.
    */
   change(ms: number): Promise<boolean>;
@@ -229,13 +228,13 @@ type Watch = Disposable & {
 type Waiter = {
   readonly shard: number;
   hasChanged: boolean;
-  /** Wakes the call. Set only while the call waits. */
+  /** Wakes the call; set only while the call waits. */
   wake: (() => void) | undefined;
 };
 
 /**
- * Calls that wait for changes of an instance. They hold neither a turn nor a place in the mailbox.
- * A woken call asks the instance again. A commit wakes calls before it is durable, and their
+ * Calls that wait for changes of an instance, without holding a turn or a slot in the mailbox. A
+ * woken call reads the instance again. A commit wakes calls before the commit is durable; their
  * answers then wait for durability as usual. Source: decision 244.
  */
 export class EventWaiters {
@@ -247,14 +246,12 @@ export class EventWaiters {
     this.#clock = clock;
   }
 
-  /** Number of calls that watch an instance. */
+  /** Number of calls that watch any instance. */
   get size(): number {
     return this.#size;
   }
 
-  /**
-   * Wakes the waiters of an instance after a commit. On the hot path: cheap while no call waits.
-   */
+  /** Wakes the waiters of an instance after a commit. On the hot path, so cheap without waiters. */
   changed(instanceId: string): void {
     if (this.#size === 0) return;
     for (const waiter of this.#ofInstance.get(instanceId) ?? []) notify(waiter);
@@ -273,7 +270,7 @@ export class EventWaiters {
   }
 
   /**
-   * Begins to watch an instance. Throws `service_unavailable` (reason `overloaded`) when too many
+   * Begins to watch an instance. Throws `service_unavailable` (reason `overloaded`) if too many
    * calls watch.
    */
   watch(instanceId: string, shard: number): Watch {

@@ -9,12 +9,12 @@ import { STRESS_STATES } from '#identity/state';
 import { isoTime } from '#stdlib/clock';
 import { type InstanceHead, type RowCounts, trimmedOf } from '#storage/ports/instances';
 
-/** Reused by every answer about the present state. Never kept across a turn. */
+/** Reused by every answer with the present state. Never used across turns. */
 const present = newReport();
 
 /**
- * Report on an instance's model and its last cycle. Valid until the next call. Throws
- * `CorruptState` when this program lacks the model.
+ * Report of a model state and its last cycle. Valid until the next call. Throws `CorruptState` if
+ * this program lacks the model.
  */
 export function reportOf(
   instanceId: string,
@@ -25,19 +25,19 @@ export function reportOf(
   return present;
 }
 
-/** Rounds a model number to the six decimals of an answer (model, notation). */
+/** Rounds a model number to six decimals, as in answers (model, notation). */
 export function rounded(value: number): number {
   return Math.round(value * 1e6) / 1e6;
 }
 
-/** Answer of a processed observation. */
+/** Answer to a processed observation. */
 export function singleAnswer(instanceId: string, report: Report, version: number): EngineAnswer {
   return answerOf(reportJson(instanceId, report), etagOf(instanceId, version), 1);
 }
 
 /**
- * Answer of a processed batch: all states, or the last state as `reportJson` text. `statuses`: one
- * per item, if any item has a key.
+ * Answer to a processed batch: all states, or the last state as `reportJson` text. `statuses` has
+ * one entry per item, if any item has a key.
  */
 export function batchAnswer(
   instanceId: string,
@@ -58,8 +58,8 @@ function resultsJson(statuses: readonly ItemStatus[]): string {
 }
 
 /**
- * Answer to a call whose observations were all applied before: the present state. Nothing is
- * changed (decision 280).
+ * Answer to a call whose observations had all been applied before: the present state. Changes
+ * nothing (decision 280, keys for batch items).
  */
 export function replayedItemsAnswer(
   instanceId: string,
@@ -68,13 +68,11 @@ export function replayedItemsAnswer(
   models: Models,
   statuses?: readonly ItemStatus[],
 ): EngineAnswer {
-  // Like a throttled call, this call changes nothing and shows the present state.
+  // Like a throttled call, this call changes nothing and returns the present state.
   return { ...throttledAnswer(instanceId, head, shape, 0, models, statuses), isReplayed: true };
 }
 
-/**
- * Answer to an observation that came too early: the present state. Nothing is changed (decision 1).
- */
+/** Answer to an early observation: the present state. Changes nothing (decision 1). */
 export function throttledAnswer(
   instanceId: string,
   head: InstanceHead,
@@ -96,7 +94,7 @@ export function throttledAnswer(
   return { ...answer, throttledRetryAfterS: retryAfterS };
 }
 
-/** Answer of `POST /instances`. */
+/** Answer to `POST /instances`. */
 export function createdAnswer(id: string, head: InstanceHead): EngineAnswer {
   const created_at = isoTime(head.createdAtMs);
   const updated_at = isoTime(head.updatedAtMs);
@@ -104,19 +102,19 @@ export function createdAnswer(id: string, head: InstanceHead): EngineAnswer {
   return objectAnswer({ id, name, description, created_at, updated_at }, etagOf(id, head.version));
 }
 
-/** Answer of `PATCH /instances/{id}`. */
+/** Answer to `PATCH /instances/{id}`. */
 export function renamedAnswer(id: string, head: InstanceHead): EngineAnswer {
   const { name, description } = head;
   const updated_at = isoTime(head.updatedAtMs);
   return objectAnswer({ id, name, description, updated_at }, etagOf(id, head.version));
 }
 
-/** Answer of `DELETE /instances/{id}`. */
+/** Answer to `DELETE /instances/{id}`. */
 export function removedAnswer(id: string): EngineAnswer {
   return objectAnswer({ id, deleted: true }, '');
 }
 
-/** Answer of `POST /instances/{id}/reset`. */
+/** Answer to `POST /instances/{id}/reset`. */
 export function resetAnswer(
   id: string,
   head: InstanceHead,
@@ -130,14 +128,14 @@ export function resetAnswer(
 }
 
 /**
- * Answer of a trim, which only tools send: how many rows are trimmed, and whether this call trimmed
- * them.
+ * Answer to a trim, which only tools send: the number of trimmed rows, and whether this call
+ * trimmed rows.
  */
 export function trimmedAnswer({ history, drift }: RowCounts, is_new = true): EngineAnswer {
   return objectAnswer({ history, drift, is_new }, '');
 }
 
-/** Answer of `GET /instances/{id}`. */
+/** Answer to `GET /instances/{id}`. */
 export function instanceAnswer(id: string, head: InstanceHead, models: Models): EngineAnswer {
   const { cycle, energy, stressLevel, stability } = reportOf(id, head, models).snapshot;
   const { name, description } = head;
@@ -155,7 +153,7 @@ export function instanceAnswer(id: string, head: InstanceHead, models: Models): 
   return objectAnswer(body, etagOf(id, head.version));
 }
 
-/** Answer of `GET /instances/{id}/snapshot`: the snapshot and three more fields (interface 2.5). */
+/** Answer to `GET /instances/{id}/snapshot`: a snapshot with three more fields (interface 2.5). */
 export function snapshotAnswer(id: string, head: InstanceHead, models: Models): EngineAnswer {
   const report = reportOf(id, head, models);
   const times = `"created_at":"${isoTime(head.createdAtMs)}","updated_at":"${isoTime(head.updatedAtMs)}"`;
@@ -163,14 +161,14 @@ export function snapshotAnswer(id: string, head: InstanceHead, models: Models): 
   return answerOf(`${snapshotJson(id, report).slice(0, -1)},${more}}`, etagOf(id, head.version), 0);
 }
 
-/** Answer of `GET /instances/{id}/contract`. */
+/** Answer to `GET /instances/{id}/contract`. */
 export function contractAnswer(id: string, head: InstanceHead, models: Models): EngineAnswer {
   return answerOf(contractJson(reportOf(id, head, models)), etagOf(id, head.version), 0);
 }
 
 /**
- * Present state in an event stream: the report and the reference points of all modes. Answers to
- * observations leave out the reference points to save time.
+ * Present state in an event stream: report and reference points of all modes. Answers to
+ * observations omit the reference points to save time.
  */
 export function followedState(
   id: string,
@@ -189,7 +187,7 @@ function byMode(strengths: readonly number[]): Record<string, number> {
 }
 
 /**
- * Repeats the answer of a retried command from the present state. Undefined if the answer contained
+ * Repeats a retried command's answer from the present state. Undefined if the answer contained
  * earlier states.
  */
 export function answerAgain(
@@ -231,7 +229,7 @@ export function answerAgain(
     case 'reservePlace':
     case 'readSummaries':
     case 'list':
-      throw new Error(`${command.kind} commits nothing that could be repeated`);
+      throw new Error(`${command.kind} commits nothing, so no answer can be repeated`);
   }
 }
 

@@ -46,18 +46,18 @@ import {
 
 type Of<Kind extends InstanceChange['kind']> = Extract<InstanceChange, { kind: Kind }>;
 
-/** Reused for every cycle of every instance. A turn always reads the report to the end. */
+/** Reused for all cycles of all instances. A turn reads the report before the next cycle. */
 const report = newReport();
 
-/** Vector of heads of deleted instances. */
+/** Model vector of a deleted instance. */
 const NO_MODEL = new Float64Array(0);
 
-/** Result of an event: the next state of the instance, and the answer of the command. */
+/** Result of an event: the instance's next state, and the command's answer. */
 export type InstanceApplied = Applied<InstanceState, EngineAnswer>;
 
 /**
  * Applies a committed event. Deterministic in (state, event, version): recovery applies the event
- * again and gets the same bytes. Consumes `state`: the next state reuses its model and rows.
+ * again and gets the same bytes. Consumes `state`: the next state reuses the model and rows.
  */
 export function applyEvent(
   instanceId: string,
@@ -107,7 +107,7 @@ function applyChange(
   }
 }
 
-/** Stores the answer for callers that repeat the key. */
+/** Stores the answer for retries with the same key. */
 function withKeyedAnswer(
   { state, answer }: InstanceApplied,
   { key, fingerprint }: AnswerKey,
@@ -161,7 +161,7 @@ function rename(
   };
 }
 
-/** Leaves a marker with the account and the time of the deletion (architecture 3.2). */
+/** Leaves a tombstone with account and deletion time (architecture 3.2). */
 function removed(state: InstanceState, atMs: number, version: number): InstanceState {
   const { floor: _, ...head } = headOf(state);
   const text = { name: '', description: '', model: NO_MODEL };
@@ -178,7 +178,7 @@ function removed(state: InstanceState, atMs: number, version: number): InstanceS
   };
 }
 
-/** Starts a new generation. The next observation need not keep a distance from earlier ones. */
+/** Starts a new generation. The minimum interval does not apply to the next observation. */
 function reset(
   head: InstanceHead,
   { mode }: Of<'reset'>,
@@ -199,7 +199,7 @@ function reset(
   };
 }
 
-/** Hides the rows up to the floor at once. The next checkpoint deletes them. */
+/** Hides rows up to the floor immediately. The next checkpoint deletes these rows. */
 function trimmed(state: InstanceState, { floor }: Of<'trimmed'>, version: number): InstanceState {
   const { unstored = new UnstoredRows() } = state;
   const head = headOf(state);
@@ -264,7 +264,7 @@ function observe(
 }
 
 /**
- * Remembers the keys of applied items. Their rows have no body: a replay shows the present state.
+ * Stores the keys of applied items. The rows have no body: a replay answers with the present state.
  */
 function addItemRows(
   unstored: UnstoredRows,
@@ -277,7 +277,7 @@ function addItemRows(
   }
 }
 
-/** Vector that a cycle may write to; a copy if the store may share the model. */
+/** Vector that a cycle may overwrite. Copies the model if the store may share it. */
 function ownModel({ model }: InstanceHead, isShared: boolean): State {
   return isShared ? model.slice() : model;
 }
@@ -307,9 +307,7 @@ function driftRow(timestampMs: number, ordinal: number, generation: number): Dri
 
 type Process = Extract<EngineCommand, { kind: 'process' }>;
 
-/**
- * Part of an `observed` event that a process or batch call decides, or that the call is throttled.
- */
+/** Decision on a process or batch call: the fields of its `observed` event, or throttled. */
 type Observed =
   | {
       readonly kind: 'observed';
@@ -321,8 +319,8 @@ type Observed =
   | Extract<Timing, { kind: 'throttled' }>;
 
 /**
- * Assigns times to the observations of a call, by the rules of decisions 1, 8 and 152. `items`:
- * keys and outcomes of the batch's items, if any item has a key.
+ * Assigns times to a call's observations, by decisions 1 (throttling), 8 (own times) and 152 (no
+ * step back). `items`: keys and outcomes of the batch items, if any item has a key.
  */
 export function observedEvent(
   state: InstanceState,
@@ -344,7 +342,7 @@ export function observedEvent(
   return { ...observed, items: { keys, statuses } };
 }
 
-/** Observations with their own times, or one second apart starting at `firstMs` (decision 8). */
+/** Observations with their own times, or one second apart from `firstMs` on (decision 8). */
 export function timedFrom(
   firstMs: number,
   observations: readonly ObservationInput[],
@@ -356,8 +354,8 @@ export function timedFrom(
 }
 
 /**
- * Present time, and anchor for the next one. If an actor was last observed in another process, only
- * the time of its last event is known. At least one second has passed since then.
+ * Present time; also the anchor for the next present time. If another process applied the last
+ * observation, only the time of the last event is known. Since then at least one second has passed.
  */
 function anchoredPresent(state: InstanceState, now: Instant): number {
   const { clockAnchor } = state;

@@ -4,14 +4,14 @@ import type { Floor } from '#storage/ports/instances';
 /** An observation with its time. */
 export type TimedObservation = ObservationInput & { readonly timestampMs: number };
 
-/** The key under which an event's answer is stored, if the caller gave one (decision 22). */
+/** Idempotency key of the event's answer, if the caller sent a key (decision 22). */
 export type AnswerKey = { readonly key: string; readonly fingerprint: string };
 
-/** Keys and outcomes of the items of a batch (decision 280). */
+/** Idempotency keys and outcomes of batch items (decision 280). */
 export type KeyedItems = {
-  /** Keys of the applied observations, one per observation. */
+  /** Keys of applied observations, one entry per observation. */
   readonly keys: readonly (AnswerKey | undefined)[];
-  /** One status per item of the call, in input order. */
+  /** Statuses of all batch items, in input order. */
   readonly statuses: readonly ('applied' | 'replayed')[];
 };
 
@@ -40,20 +40,20 @@ export type InstanceChange =
       readonly items?: KeyedItems | undefined;
     }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }
-  /** The rows up to a floor are trimmed. The floor is above the one before (decision 234). */
+  /** Rows up to the floor are trimmed. Each floor is above the previous floor (decision 234). */
   | { readonly kind: 'trimmed'; readonly floor: Floor };
 
-/** Committed event: the change, its time and its key. Applying an event is deterministic. */
+/** A committed event: change, time and idempotency key. Applying an event is deterministic. */
 export type InstanceEvent = {
-  /** Model that produced the answer. A replay uses the same model (model 9). */
+  /** Model version that produced the answer. A replay uses the same model (model 9). */
   readonly modelVersion: string;
   readonly change: InstanceChange;
-  /** Server time of the commit in Unix milliseconds. */
+  /** Server time of the commit, in Unix milliseconds. */
   readonly atMs: number;
   readonly answerKey: AnswerKey | undefined;
 };
 
-/** Whether a change of this kind is visible in the account's listing. */
+/** Whether a change of this kind affects the account's listing. */
 export function isListedChange(kind: InstanceChange['kind']): boolean {
   return kind === 'created' || kind === 'renamed' || kind === 'removed';
 }

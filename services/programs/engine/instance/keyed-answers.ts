@@ -21,13 +21,13 @@ import {
 } from '#storage/ports/instances';
 
 /**
- * Maximum age of a key whose answer is not looked up, in milliseconds. The id of its call is
- * remembered for 20 s.
+ * Maximum age of a key that needs no lookup, in milliseconds. The actor remembers call ids for 20
+ * s.
  */
 const FRESH_KEY_AGE_MS = 10_000;
 
 /**
- * Maximum time that a caller's clock may be ahead for its key to count as fresh, in milliseconds
+ * Maximum lead of a caller's clock for a key that counts as fresh, in milliseconds
  * (architecture 3.5).
  */
 const FRESH_KEY_AHEAD_MS = 5_000;
@@ -35,10 +35,10 @@ const FRESH_KEY_AHEAD_MS = 5_000;
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i;
 
 /**
- * Stored answer for a keyed call, if there is one. Source: decision 22.
+ * Finds the stored answer for a keyed call. Source: decision 22.
  *
- * The answer comes from memory at once, or from the store with one read. No read is needed if the
- * key is too young to be stored and its call was not seen before.
+ * Reads memory, or else the store, once. Skips the store if the key is too young to be stored and
+ * the call is new.
  */
 export function findAnswer(
   call: EngineCall,
@@ -47,7 +47,7 @@ export function findAnswer(
   { wallMs, earlierVersion }: Pick<Turn<unknown>, 'wallMs' | 'earlierVersion'>,
   store: InstanceStore,
 ): AnswerRow | undefined | Promise<AnswerRow | undefined> {
-  // The answers were deleted with the instance, though the store may still hold them.
+  // The answers were deleted with the instance, even if the store still has them.
   if (!isLive(state)) return undefined;
   const inMemory = state.unstored?.answerTo(rowKey);
   if (inMemory !== undefined) return isExpired(inMemory, wallMs) ? undefined : inMemory;
@@ -57,8 +57,8 @@ export function findAnswer(
 }
 
 /**
- * Repeats the stored answer. Undefined if the key was an item's of a batch, whose row has no
- * answer. Throws `invalid_request` when the key was used for another request.
+ * Repeats a stored answer. Undefined for a batch item's row, which has no answer. Throws
+ * `invalid_request` if the key belongs to another request.
  */
 export function replayOf(
   row: AnswerRow,
@@ -72,21 +72,19 @@ export function replayOf(
   return body === '' ? undefined : { ...plainAnswer(body, etag), isReplayed: true };
 }
 
-/** Whether a single call has the same observation as the batch item that left the row. */
+/** Whether a single call has the same observation as the batch item of the row. */
 function isSameObservation({ fingerprint }: AnswerRow, command: EngineCommand): boolean {
   if (command.kind !== 'process' || command.isBatch) return false;
   const [observation] = command.observations;
   return observation !== undefined && fingerprintOfObservation(observation) === fingerprint;
 }
 
-/** Refusal of a call that may only repeat a stored answer, when none is stored. */
+/** Refusal of a replay-only call without a stored answer: the monthly quota is used up. */
 export function nothingToReplay(): Fault {
   return new Fault('quota_exceeded', 'the monthly quota is used up');
 }
 
-/**
- * Whether a call with an unseen id is surely new: it had no other id before, and its key is fresh.
- */
+/** Whether a call with a new id is certainly new: its key is fresh and had no other call id. */
 function isSurelyNew({ idempotency }: EngineCall, nowMs: number): boolean {
   return idempotency?.isNameUnsure !== true && isFresh(idempotency?.key ?? '', nowMs);
 }
@@ -98,32 +96,32 @@ function isFresh(key: string, nowMs: number): boolean {
 }
 
 /*
- * Idempotency keys of batch items (decision 280). An applied item leaves an answer row under the
- * same name as a single call with its key, so that batches and single calls find each other's keys.
- * The row of an item has no body: a replay shows the present state.
+ * Idempotency keys of batch items (decision 280). Single calls and batch items name their answer
+ * rows alike, so that a key used in either is found in both. An item's row has no body: a replay
+ * answers with the present state.
  */
 
 type Process = Extract<EngineCommand, { kind: 'process' }>;
 
-/** Outcome of one item in the answer's `results`. Source: interface 4.2. */
+/** Outcome of an item in `results` of the answer. Source: interface 4.2. */
 export type ItemStatus = 'applied' | 'replayed' | 'throttled';
 
-/** Answer rows of a batch's keys, by row key. */
+/** Answer rows for a batch's keys, by row key. */
 type KnownRows = ReadonlyMap<string, AnswerRow>;
 
-/** Items of a batch, split into items to apply and items that were applied before. */
+/** Batch items, divided into new items and already applied items. */
 export type SortedItems = {
-  /** The items to apply, in input order. */
+  /** Items to apply, in input order. */
   readonly fresh: readonly ObservationInput[];
-  /** Keys under which the `fresh` items are remembered, one per item. */
+  /** Keys to store for the `fresh` items, one entry per item. */
   readonly keys: readonly (AnswerKey | undefined)[];
-  /** One status per item of the batch, in input order. */
+  /** Statuses of all batch items, in input order. */
   readonly statuses: readonly ('applied' | 'replayed')[];
 };
 
 /**
- * Answer rows of a batch's keys: from memory, and all others with one read of the store. Fresh keys
- * are looked up too, because the id of the call says nothing about its items.
+ * Answer rows for a batch's keys: from memory, and the rest with a single store read. Also looks up
+ * fresh keys, because a new call id does not imply new items.
  */
 export async function findItemRows(
   { instanceId }: Pick<EngineCall, 'instanceId'>,
@@ -147,10 +145,10 @@ export async function findItemRows(
 }
 
 /**
- * Splits the items of a batch. An item is replayed if its key is known, or if an earlier item of
- * the batch has the same key. `earlierVersion`: version at which this call was committed before;
- * its own items then count as applied. Throws `idempotency_key_reused` with the item's field if the
- * key belongs to another observation.
+ * Divides the batch items. An item is replayed if its key is stored, or if an earlier item of the
+ * batch has the same key. `earlierVersion`: version at which this call was committed before; items
+ * of this commit count as applied. Throws `idempotency_key_reused` with the item's field if the key
+ * belongs to another observation.
  */
 export function sortItems(
   { instanceId, idempotency }: Pick<EngineCall, 'instanceId' | 'idempotency'>,
@@ -174,7 +172,7 @@ export function sortItems(
     const row = rows.get(key);
     const known = inBatch.get(key) ?? row?.fingerprint;
     const isSame = known === fingerprint || known === itemKey.fingerprint;
-    // The whole batch would be stored under the key of one of its items.
+    // The key of the call already names the answer row of the whole batch.
     const isOfBatch = itemKey.key === idempotency?.key;
     if (isOfBatch || (known !== undefined && !isSame)) throw reused(index);
     const isOwn = ownTag !== undefined && row?.etag === ownTag && !inBatch.has(key);
@@ -188,9 +186,8 @@ export function sortItems(
 }
 
 /**
- * Checks the times of the items to apply (decision 8). The edge cannot check them, because it does
- * not know which items are replayed. Throws `invalid_request` with the field of the first misplaced
- * item.
+ * Checks the times of the new items (decision 8). The edge cannot check, because only the engine
+ * can find replayed items. Throws `invalid_request` with the field of the first misplaced item.
  */
 export function assertFreshOrder({ fresh, statuses }: SortedItems): void {
   const misplaced = firstMisplaced(fresh.map(({ timestampMs }) => timestampMs));
@@ -199,12 +196,12 @@ export function assertFreshOrder({ fresh, statuses }: SortedItems): void {
   const field = `observations[${places[misplaced.index]}].timestamp`;
   const text =
     misplaced.reason === 'timestamp_order'
-      ? 'less than 1.000 s after the one before'
-      : 'all observations that are not replayed carry one, or none';
+      ? 'less than 1.000 s after the previous observation'
+      : 'either all observations that are not replayed have a timestamp, or none has';
   throw invalid(misplaced.reason, field, `${field}: ${text}`);
 }
 
-/** Statuses when the items to apply came too early. */
+/** Statuses if the new items come too early. */
 export function throttledOf({ statuses }: SortedItems): readonly ItemStatus[] {
   return statuses.map((status) => (status === 'applied' ? 'throttled' : status));
 }
@@ -215,17 +212,17 @@ function reused(index: number): Fault {
 }
 
 /*
- * Mark of the newest batch with item keys. The mark is the first entry of a head's `recentCalls`,
- * so that a new owner of the instance has it too. Releases without item keys ignore the mark,
+ * Marker of the newest batch with item keys: the first entry of a head's `recentCalls`, so that a
+ * new owner of the instance also has the marker. Releases without item keys ignore the marker,
  * because no call has its id.
  */
 
-/** Call id of the mark in `recentCalls`. */
+/** Call id of the marker in `recentCalls`. */
 const ITEM_KEYS_MARK = 2 ** 52 - 1;
 
 /**
- * Time for which the mark is kept, in milliseconds. Longer than a key counts as fresh, with a
- * margin for clock differences.
+ * Lifetime of the marker, in milliseconds. Longer than a key counts as fresh, plus clock
+ * differences.
  */
 const ITEM_KEYS_MARK_AGE_MS = 60_000;
 
@@ -236,13 +233,13 @@ export function marked(version: number, atMs: number): readonly RecentCall[] {
   return [{ callId: ITEM_KEYS_MARK, version, atMs }];
 }
 
-/** `recentCalls` of a head after observations without item keys: the mark, while it is young. */
+/** `recentCalls` of a head after other observations: the marker, unless expired. */
 export function keptMark(recentCalls: readonly RecentCall[], atMs: number): readonly RecentCall[] {
   if (recentCalls.length === 0 || !isMarked(recentCalls, atMs)) return NONE;
   return recentCalls.length === 1 ? recentCalls : recentCalls.slice(0, 1);
 }
 
-/** `recentCalls` of a head to store: its mark, if there is one, and then the calls. */
+/** `recentCalls` of a stored head: the marker, if any, then the calls. */
 export function recentWithMark(
   present: readonly RecentCall[],
   calls: readonly RecentCall[],
@@ -254,8 +251,8 @@ export function recentWithMark(
 }
 
 /**
- * Whether items with keys may have been applied in the last minute. A fresh key of a single call
- * may then belong to such an item, and is looked up.
+ * Whether keyed batch items were applied within the last minute. A fresh key of a single call may
+ * then belong to such an item, so the key needs a lookup.
  */
 function hasRecentItemKeys(state: InstanceState, nowMs: number): boolean {
   return isMarked(headOf(state).recentCalls, nowMs);
@@ -265,15 +262,12 @@ function isMarked([first]: readonly RecentCall[], nowMs: number): boolean {
   return first?.callId === ITEM_KEYS_MARK && first.atMs > nowMs - ITEM_KEYS_MARK_AGE_MS;
 }
 
-/**
- * Length of an observation's fingerprint in hex characters: 128 bits. A call's fingerprint has 64
- * bits.
- */
+/** Length of an observation's fingerprint in hex characters: 128 bits, against 64 for a call. */
 const FINGERPRINT_LENGTH = 32;
 
 /**
- * Fingerprint of an observation's meaning: mode, signal, confidence, own timestamp and context. The
- * JSON layout of the request does not matter.
+ * Fingerprint of an observation: mode, signal, confidence, own timestamp and context. Independent
+ * of the JSON layout in the request.
  */
 function fingerprintOfObservation(observation: ObservationInput): string {
   const { mode, signal, confidence, timestampMs = null, contextJson } = observation;
@@ -282,14 +276,14 @@ function fingerprintOfObservation(observation: ObservationInput): string {
 }
 
 /**
- * Name of the answer row for a key on an instance. A batch item's row has the same name, so that
- * single calls and batches find each other's keys (decisions 22 and 280).
+ * Name of a key's answer row. Single calls and batch items use the same names (decisions 22 and
+ * 280).
  */
 export function callKeyOf(key: string): string {
   return `call:${key}`;
 }
 
-/** Whether an answer is too old to be repeated. */
+/** Whether an answer is too old for a replay. */
 function isExpired({ atMs }: AnswerRow, nowMs: number): boolean {
   return atMs < nowMs - ANSWER_AGE_MS;
 }
@@ -301,7 +295,7 @@ function isExpired({ atMs }: AnswerRow, nowMs: number): boolean {
 const SALT_HIGH = 0x9e3779b9;
 const SALT_LOW = 0x93cd3a2d;
 
-/** Position of the digits in an id, after `inst_`. */
+/** Offset of the hex digits in an id, after `inst_`. */
 const ID_DIGITS_AT = 5;
 const HALF_DIGITS = 8;
 
@@ -312,8 +306,8 @@ const TAG_START = fragment('"snap_');
 const TAG_END = fragment('"');
 
 /**
- * The strong ETag of an instance at a version: `"snap_` + 16 hex + `"`, quotes included. Equal for
- * equal (instance, version), different for different versions of one instance. Source: decision 21.
+ * Strong ETag for an instance version: `"snap_`, 16 hex digits, `"`. Depends only on instance id
+ * and version; differs between versions of an instance. Source: decision 21.
  */
 export function etagOf(instanceId: string, version: number): string {
   const idHigh = hexAt(instanceId, ID_DIGITS_AT);
@@ -325,14 +319,12 @@ export function etagOf(instanceId: string, version: number): string {
   return textUpTo(put(TAG_END, end));
 }
 
-/** Whether an `If-Match` value names the tag; `*` names any. Weak tags never match (RFC 9110). */
+/** Whether `If-Match` matches the tag; `*` matches every tag. Weak tags never match (RFC 9110). */
 export function isMatched(ifMatch: string, etag: string): boolean {
   return ifMatch.trim() === '*' || ifMatch.split(',').some((tag) => tag.trim() === etag);
 }
 
-/**
- * Throws `conflict` if the call has an `If-Match` that does not name this version (decision 21).
- */
+/** Throws `conflict` if the call has an `If-Match` without this version (decision 21). */
 export function assertMatch(
   { ifMatch, instanceId }: Pick<EngineCall, 'ifMatch' | 'instanceId'>,
   version: number,
@@ -343,7 +335,7 @@ export function assertMatch(
   });
 }
 
-/** Eight lower-case hex digits as a 32-bit number. */
+/** Reads eight lower-case hex digits as a 32-bit number. */
 function hexAt(text: string, at: number): number {
   let value = 0;
   for (let index = at; index < at + HALF_DIGITS; index++) {

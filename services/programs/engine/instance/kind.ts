@@ -49,22 +49,20 @@ import {
 
 type InstancePorts = {
   readonly store: InstanceStore;
-  /** Bounds at which rows move from the head to chunks. Undefined: the bounds of the service. */
+  /** Bounds for moving rows from a head to chunks. Undefined: `CHUNK_BOUNDS`. */
   readonly chunkBounds?: ChunkBounds | undefined;
-  /** Undefined: the models of this program. */
+  /** Undefined: all models of this program. */
   readonly models?: Models | undefined;
   readonly directory: Directory;
   readonly metrics: EngineMetrics;
-  /** Undefined: no call waits for events. */
+  /** Undefined: no calls wait for events. */
   readonly waiters?: Pick<EventWaiters, 'changed'> | undefined;
 };
 
 type InstanceTurn = Turn<InstanceEvent, InstanceApplied>;
 type Command<Kind extends EngineCommand['kind']> = Extract<EngineCommand, { kind: Kind }>;
 
-/**
- * The instance as a kind of durable actor: executes the commands of interface 4 on one instance.
- */
+/** The instance as a durable actor: executes the commands of interface 4 on an instance. */
 export class InstanceKind
   implements ActorKind<InstanceState, EngineCall, EngineAnswer, InstanceEvent, InstanceApplied>
 {
@@ -97,7 +95,7 @@ export class InstanceKind
   receive(state: InstanceState, call: EngineCall, turn: InstanceTurn) {
     if (call.command.kind !== 'create') this.#assertPresent(state, call, turn);
     if (call.idempotency === undefined) {
-      // A repeated batch with item keys is handled below, after its keys are looked up.
+      // A repeated batch with item keys is handled after looking up its keys, in `processed`.
       const isRepeated = turn.earlierVersion !== undefined && !hasItemKeys(call.command);
       if (isRepeated) return this.#repeat(state, call, turn);
       return this.#perform(state, call, turn);
@@ -116,20 +114,20 @@ export class InstanceKind
   }
 
   /**
-   * Throws `not_found` for a missing, deleted or foreign instance, indistinguishably (decision 19).
-   * A retried DELETE is answered.
+   * Throws `not_found` for a missing, deleted or foreign instance; callers cannot distinguish the
+   * three (decision 19). A retried DELETE gets its answer.
    */
   #assertPresent(state: InstanceState, call: EngineCall, turn: InstanceTurn): void {
     if (state.head?.accountId === call.accountId) {
       if (isLive(state)) return;
       if (call.command.kind === 'remove') {
-        // Notify the listing again: the first delete may have ended before its notification.
+        // Notify the listing again: the first delete may have failed before its notification.
         this.#announce(call, state, turn);
         if (turn.earlierVersion !== undefined) return;
       }
     } else if (state.head !== undefined) {
-      // Read an unknown instance after the turn: response time must not distinguish a foreign
-      // instance from a missing one.
+      // Read a nonexistent instance after the turn, so that the response time of foreign and
+      // missing instances is equal.
       turn.beforeAnswer(async () => void (await this.#ports.store.readHead(`${call.instanceId}?`)));
     }
     throw new Fault('not_found', 'no such instance');
@@ -199,7 +197,7 @@ export class InstanceKind
       case 'reservePlace':
       case 'readSummaries':
       case 'list':
-        throw new Fault('internal', 'a listing is not an instance');
+        throw new Fault('internal', 'a listing command must not reach an instance');
     }
   }
 
@@ -214,7 +212,7 @@ export class InstanceKind
       throw faultFor('deleted', 'the instance this key created was deleted');
     }
     if (!this.isAbsent(state)) {
-      throw faultFor('already_exists', 'there is an instance of this id');
+      throw faultFor('already_exists', 'an instance with this id already exists');
     }
     if (call.isReplayOnly) throw nothingToReplay();
     const { kind: _, instancesMax, ...config } = command;
@@ -229,7 +227,7 @@ export class InstanceKind
     return reserved.then(create);
   }
 
-  /** Raises the floor. Idempotent: the floor never falls. */
+  /** Raises the floor. Idempotent, because the floor never falls. */
   #trim(
     call: EngineCall,
     state: InstanceState,
@@ -241,12 +239,12 @@ export class InstanceKind
     if (floor.history <= present.history) return answers.trimmedAnswer(present, false);
     const isThere = floor.history <= head.historyCount && floor.drift <= head.driftCount;
     if (!isThere || floor.drift < present.drift) {
-      throw new Fault('conflict', 'the instance has other rows than these');
+      throw new Fault('conflict', 'the floor does not match the rows of the instance');
     }
     return this.#commitSame(call, state, turn, { kind: 'trimmed', floor });
   }
 
-  /** Commits a change that runs no cycle: the instance keeps its model version. */
+  /** Commits a change without a cycle, which keeps the model version. */
   #commitSame(
     call: EngineCall,
     state: InstanceState,
@@ -274,8 +272,8 @@ export class InstanceKind
   }
 
   /**
-   * Delays the answer of a create, rename or delete, also a repeated one, until the listing has the
-   * change (architecture 3.6).
+   * Delays the answer to a create, rename or delete until the listing has the change. Repeated
+   * calls wait too (architecture 3.6).
    */
   #announce(call: EngineCall, state: InstanceState, turn: InstanceTurn): void {
     const { instanceId, command, traceparent } = call;
@@ -292,7 +290,7 @@ export class InstanceKind
 }
 
 /**
- * Name of the answer row of a call. A create's key is scoped to the account, any other key to the
+ * Name of a call's answer row. A create's key is scoped to the account, every other key to the
  * instance (decision 22).
  */
 function rowKeyOf(call: EngineCall): string {
@@ -300,10 +298,10 @@ function rowKeyOf(call: EngineCall): string {
   return call.command.kind === 'create' ? `create:${key}` : callKeyOf(key);
 }
 
-/** Maximum number of unstored cycles in an operator's view. */
+/** Maximum number of unstored cycles in the operator's view. */
 const UNSTORED_SHOWN = 10;
 
-/** Operator's view of an instance in memory; undefined if it was never created. */
+/** Operator's view of an instance in memory; undefined if the instance was never created. */
 export function activeInstanceOf(
   instanceId: string,
   { head, unstored }: InstanceState,
@@ -321,9 +319,9 @@ export function activeInstanceOf(
 }
 
 /**
- * Reads stored heads for pages of several instances. Reports a head that is damaged or needs a
- * missing model to `onBug` and treats it as not found, so that the rest of the page is shown. The
- * instance itself answers 500.
+ * Reads stored heads for pages with several instances. Reports a damaged head, or a head with an
+ * unknown model, to `onBug` and treats the instance as missing, so that the page shows the other
+ * instances. A call to the instance itself gets 500.
  */
 export function storedHeadOf(
   instances: Pick<InstanceStore, 'readHead'>,

@@ -31,12 +31,12 @@ type Process = Extract<EngineCommand, { kind: 'process' }>;
 type ProcessCall = EngineCall & { readonly command: Process };
 type AnyTurn = Turn<never>;
 
-/** Dependencies of processing a call. */
+/** Dependencies for processing a call. */
 export type Processing<SomeTurn> = {
   readonly model: ModelPorts;
   readonly store: Pick<InstanceStore, 'findAnswers'>;
   readonly metrics: EngineMetrics;
-  /** Commits a change, applied by the model of `modelVersion`. */
+  /** Commits a change under the model `modelVersion`. */
   readonly commit: (
     call: EngineCall,
     turn: SomeTurn,
@@ -45,18 +45,17 @@ export type Processing<SomeTurn> = {
   ) => InstanceApplied;
 };
 
-/** Answer shape of a single call. */
+/** Answer shape for a single call. */
 const SINGLE = { isBatch: false, isEveryStateWanted: false } as const;
 
-/** Whether items of a batch have idempotency keys. */
+/** Whether any item of a batch has an idempotency key. */
 export function hasItemKeys(command: EngineCommand): boolean {
   return command.kind === 'process' && command.itemKeys !== undefined;
 }
 
 /**
- * Processes a single observation or a batch. In a batch with item keys only items with new keys are
- * applied (decision 280). Throws `invalid_request` for items that break a rule; nothing is applied
- * then.
+ * Processes an observation or a batch. In a batch with item keys, applies only items with new keys
+ * (decision 280). Throws `invalid_request` for an invalid item, and then applies nothing.
  */
 export function processed<SomeTurn extends AnyTurn>(
   state: InstanceState,
@@ -69,7 +68,7 @@ export function processed<SomeTurn extends AnyTurn>(
 }
 
 /**
- * Answer to a single call whose observation was applied as an item of a batch: the present state.
+ * Answer to a single call whose observation was already applied as a batch item: the present state.
  */
 export function replayedItem(
   state: InstanceState,
@@ -137,12 +136,12 @@ type Simulation = {
 };
 
 /**
- * Simulates observations and answers with the resulting states. They are applied to a copy that is
- * dropped: the instance does not change, and no cycle is charged.
+ * Simulates observations on a copy and answers with the resulting states. The instance does not
+ * change, and no cycle is charged.
  *
- * Observations without times are one second apart, and the first comes as soon as the instance
- * accepts it. Observations with times follow the rules of a batch. Throws `invalid_request` when
- * the first comes too early.
+ * Observations without times are one second apart, starting when the instance accepts the next
+ * observation. Observations with times follow the rules for batches. Throws `invalid_request` if
+ * the first observation is too early.
  */
 export function simulatedAnswer(
   state: InstanceState,
@@ -169,16 +168,16 @@ export function simulatedAnswer(
     atMs: nowMs,
     answerKey: undefined,
   };
-  // A state made from a head alone copies the model before a cycle writes to it.
+  // A state built from a head alone copies the model before the first cycle.
   const copy = instanceFrom(head);
   const { answer } = applyEvent(instanceId, copy, event, head.version, ports);
   return { ...answer, cycles: 0, etag: etagOf(instanceId, head.version) };
 }
 
 /**
- * Answer to a call without a key that was committed before. If the call was the last one, the
- * answer comes from the present state; otherwise from records that this process has replayed.
- * Throws `service_unavailable` of unknown outcome when neither is available (decision 90).
+ * Answer to a repeated call without an idempotency key. If the call was the last commit, uses the
+ * present state; otherwise the records that this process has replayed. Throws `service_unavailable`
+ * with unknown outcome if neither is available (decision 90).
  */
 export function answerToRepeated(
   { command, instanceId }: EngineCall,
@@ -194,7 +193,7 @@ export function answerToRepeated(
   if (answer !== undefined) return answer;
   throw faultFor(
     'outcome_unknown',
-    'it has happened, but its answer is gone; read the instance before you send it again',
+    'the call was committed, but its answer is lost; read the instance before you retry',
     { retryAfterS: 1, isOutcomeUnknown: true },
   );
 }
@@ -217,19 +216,19 @@ function answerOfRecords(
   return answer;
 }
 
-/** Metrics of the engine. All labels are bound in advance. */
+/** Metrics of the engine, with labels bound in advance. */
 export type EngineMetrics = {
   throttled(): void;
-  /** Timer that samples the model's steps. */
+  /** Timer that samples model steps. */
   readonly steps: StepTimer;
   /**
-   * Counts `cycles` applied observations, and the last `driftEvents` rows of `drift`, which they
-   * caused.
+   * Counts `cycles` applied observations and their drift events: the last `driftEvents` rows in
+   * `drift`.
    */
   cycled(cycles: number, drift: readonly DriftRow[], driftEvents: number): void;
 };
 
-/** Registers the engine's metrics on a registry of the process. */
+/** Registers the engine's metrics at the process's registry. */
 export function engineMetrics(metrics: Metrics, clock: Clock): EngineMetrics {
   const advances = metrics.histogram('identity_advance_seconds').labels({});
   const throttled = metrics.counter('identity_throttled_total');

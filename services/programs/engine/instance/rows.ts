@@ -17,19 +17,19 @@ import {
 } from '#storage/ports/instances';
 import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
 
-/** Maximum number of drift events in an answer without paging. Source: decision 162. */
+/** Maximum number of drift events in an unpaged answer. Source: decision 162. */
 const DRIFT_EVENTS_MAX = 1_000;
 
-/** Maximum bytes of a page's rows. The first row always fits. Source: decision 162. */
+/** Maximum row bytes per page. The first row always fits. Source: decision 162. */
 const PAGE_BYTES_MAX = 1_024 * 1_024;
 
-/** Number of rows in the first read from the store. Each further read may be twice as large. */
+/** Number of rows in the first store read. Each further read is up to twice as large. */
 const READ_ROWS = 128;
 
-/** Minimum number of rows in a read, when few rows seem to fit. */
+/** Minimum number of rows per read, even if few rows seem to fit. */
 const READ_ROWS_MIN = 16;
 
-/** A page of the observation history, newest first. Source: interface 4.2. */
+/** A page of observations, newest first. Source: interface 4.2. */
 export async function historyPage(
   instanceId: string,
   state: InstanceState,
@@ -54,7 +54,7 @@ export async function historyPage(
   return pageAnswer(rows, pagination(page, next, total));
 }
 
-/** Drift events, newest first: a page if the caller asked for one, otherwise the newest 1,000. */
+/** Drift events, newest first: the requested page, or without paging the newest 1,000. */
 export async function driftPage(
   instanceId: string,
   state: InstanceState,
@@ -81,26 +81,26 @@ export async function driftPage(
   return pageAnswer(rows, pagination(page, next, total));
 }
 
-/** Ordinal before the first row that may be shown. */
+/** Ordinal before the first visible row. */
 function startOf({ isEveryGeneration }: RecordPage, generation: number, floor: number): number {
   return isEveryGeneration ? floor : Math.max(generation, floor);
 }
 
 /**
- * Like `startOf`, for a page of a walk. A reset after the walk began does not move the start: the
- * walk shows its generation to the end.
+ * Like `startOf`, for a page by cursor. Ignores later resets: paged reads show the generation of
+ * their first page to the end.
  */
 function walkStart(page: RecordPage, generation: number, floor: number): number {
   const { cursor } = page;
   return cursor === undefined ? startOf(page, generation, floor) : Math.max(cursor.start, floor);
 }
 
-/** Ordinal of the newest row of a page. */
+/** Ordinal of the newest row in a page. */
 function topOf({ offset, cursor }: RecordPage, newestOrdinal: number): number {
   return cursor === undefined ? newestOrdinal - offset : Math.min(cursor.before - 1, newestOrdinal);
 }
 
-/** Cursor after a page of `count` rows from ordinal `top` down; undefined if no rows are left. */
+/** Cursor after `count` rows below and including ordinal `top`; undefined if no rows remain. */
 function nextOf(
   list: RecordsCursor['list'],
   instanceId: string,
@@ -122,9 +122,9 @@ type Rows<Row> = {
 
 /**
  * Reads rows by ordinal, newest first. Ordinals have no gaps: the newest rows are in memory, older
- * rows in chunks of the store (architecture 3.2). `start` is the ordinal before the first row that
- * may be shown. Stops before the page is too large, and reads little beyond that. Throws
- * `CorruptState` if rows are missing.
+ * rows in stored chunks (architecture 3.2). `start` is the ordinal before the first visible row.
+ * Stops before the page is too large, with few rows read in vain. Throws `CorruptState` if rows are
+ * missing.
  */
 async function newestFirst<Row>(
   memory: readonly Row[],
@@ -146,7 +146,7 @@ async function newestFirst<Row>(
   for (let portion = READ_ROWS; !isFull && seen < count; portion *= 2) {
     const wanted = Math.min(portion, count - seen, Math.max(READ_ROWS_MIN, fitting.room));
     const stored = await readStored(newest - seen, wanted);
-    // Memory drops a row only after its chunk is stored, so a missing row is damage.
+    // Memory keeps a row until its chunk is stored, so a missing row means damage.
     if (stored.length < wanted) throw new CorruptState(`chunks lack ${name}`);
     isFull = stored.some((row) => !fitting.add(jsonOf(row)));
     seen += wanted;
@@ -154,19 +154,19 @@ async function newestFirst<Row>(
   return fitting.rows;
 }
 
-/** Rows of a page, up to its maximum size. */
+/** Rows of a page, up to the maximum page size. */
 class PageRows {
   readonly rows: string[] = [];
   #bytes = 0;
 
-  /** Estimated number of further rows that fit, by the average size so far. */
+  /** Estimated number of further rows that fit, from the average size so far. */
   get room(): number {
     const { length } = this.rows;
     if (length === 0) return READ_ROWS;
     return Math.ceil(((PAGE_BYTES_MAX - this.#bytes) * length) / this.#bytes);
   }
 
-  /** Adds a row unless the page would be too large with it. Returns whether it was added. */
+  /** Adds a row unless the page would become too large. Returns whether the row was added. */
   add(json: string): boolean {
     this.#bytes += Buffer.byteLength(json) + 1;
     if (this.rows.length > 0 && this.#bytes > PAGE_BYTES_MAX) return false;
@@ -175,7 +175,7 @@ class PageRows {
   }
 }
 
-/** Observation as JSON of the history. */
+/** Observation in the history's JSON form. */
 export function historyJson(row: HistoryRow, isEveryGeneration: boolean): string {
   const mode = MODE_TARGETS[row.mode];
   const numbers = `"signal_strength":${row.signal},"confidence":${row.confidence}`;
@@ -184,7 +184,7 @@ export function historyJson(row: HistoryRow, isEveryGeneration: boolean): string
   return `{"cycle":${row.cycle},"mode_target":"${mode}",${numbers},${rest}}`;
 }
 
-/** Drift event as JSON of the list of drift events. */
+/** Drift event in the JSON form of the drift list. */
 export function driftEventJson(row: DriftRow, isEveryGeneration: boolean): string {
   const level = `"drift_level":"${row.level}","deviation":${row.deviationJson}`;
   const modes = `"affected_modes":${row.affectedModesJson},"rolled_back":${row.isRolledBack}`;
@@ -193,7 +193,7 @@ export function driftEventJson(row: DriftRow, isEveryGeneration: boolean): strin
   return `{"cycle":${row.cycle},${level},${modes},${time}}`;
 }
 
-/** Pagination part of an answer. `next`: cursor of the next page. */
+/** Pagination fields of an answer. `next`: cursor of the next page. */
 export function pagination(
   { limit, offset, cursor }: Pick<RecordPage, 'limit' | 'offset'> & PageOfWalk,
   next: string | undefined,
@@ -211,41 +211,42 @@ function pageAnswer(rows: readonly string[], page: object): EngineAnswer {
 }
 
 /**
- * Maximum number and bytes of the rows of one table in a head, and in a chunk. The next row closes
- * a full chunk.
+ * Maximum number and bytes of rows per table, in a head and in a chunk. The first row beyond a
+ * bound closes the chunk.
  */
 export type HeadBounds = { readonly rowsMax: number; readonly bytesMax: number };
 
 /**
- * Maximum bytes of observations in a head: all 32 if contexts have 110 bytes. Source: decision 210.
+ * Maximum bytes of observations in a head: 32 observations with contexts of 110 bytes. Source:
+ * decision 210.
  */
 const HEAD_HISTORY_BYTES_MAX = 4 * 1_024;
 
-/** Maximum number of drift events in a head: a few days of an agent. Source: decision 210. */
+/** Maximum number of drift events in a head: a few days of a typical agent (decision 210). */
 const HEAD_DRIFT_ROWS_MAX = 8;
 
-/** Maximum bytes of drift events in a head, about 230 bytes each. Source: decision 210. */
+/** Maximum bytes of drift events in a head, at about 230 bytes each. Source: decision 210. */
 const HEAD_DRIFT_BYTES_MAX = 2 * 1_024;
 
-/** Bounds for both tables, together 6 KiB per head. */
+/** Bounds of both tables; together 6 KiB per head. */
 export type ChunkBounds = { readonly history: HeadBounds; readonly drift: HeadBounds };
 
-/** The bounds of the service. */
+/** Default bounds. */
 export const CHUNK_BOUNDS: ChunkBounds = {
   history: { rowsMax: CHUNK_ROWS_MAX, bytesMax: HEAD_HISTORY_BYTES_MAX },
   drift: { rowsMax: HEAD_DRIFT_ROWS_MAX, bytesMax: HEAD_DRIFT_BYTES_MAX },
 };
 
-/** Result of a cut: chunks to write, oldest first, and the rows that stay in the head. */
+/** Result of a cut: chunks to store, oldest first, and rows that remain in the head. */
 export type Cut = { readonly chunks: readonly Chunk[]; readonly newest: NewestRows };
 
 /**
- * Cuts the rows of a head and the rows added after them into chunks. `last` is the ordinal of the
- * last row.
+ * Cuts the rows of a head, and the rows added since, into chunks. `last` is the ordinal of the last
+ * row.
  *
- * A chunk ends before the row that does not fit. A row that is too large for a head becomes a chunk
- * at once. Borders therefore depend on the rows alone: every node that applies the same events cuts
- * at the same places, regardless of checkpoints. The rows in a head follow from its version.
+ * A chunk ends before the first row that does not fit. A row too large for a head becomes a chunk
+ * of its own. Borders depend only on the rows: all nodes that apply the same events cut at the same
+ * rows, regardless of checkpoints. So the version of a head determines its rows.
  */
 export function cutChunks(
   newest: NewestRows,
@@ -274,6 +275,6 @@ export function cutChunks(
     next += 1;
     if (bytes > bytesMax) close();
   }
-  // Join once: repeated concatenation would keep a string of many pieces in memory.
+  // Join once: repeated concatenation would keep a tree of string pieces in memory.
   return { chunks, newest: { after: first - 1, rows: open.join('') } };
 }

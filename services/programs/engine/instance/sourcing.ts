@@ -49,7 +49,7 @@ const RECORD_BYTES = 200;
 
 type SourcingPorts = {
   readonly store: Pick<InstanceStore, 'bucketOf' | 'checkpoint' | 'storeAnswers'>;
-  /** Bounds at which rows move from the head to chunks. Undefined: the bounds of the service. */
+  /** Bounds for moving rows from a head to chunks. Undefined: `CHUNK_BOUNDS`. */
   readonly chunkBounds?: ChunkBounds | undefined;
   readonly directory: Directory;
   readonly model: ModelPorts;
@@ -59,7 +59,7 @@ type SourcingPorts = {
 export class InstanceSourcing
   implements EventSourcing<InstanceState, InstanceEvent, InstanceApplied, InstanceCheckpoint>
 {
-  /** Keyed answers, which are large. Answers of a deleted instance wait for its checkpoint. */
+  /** Keyed answers, which are large. Answers of a deleted instance wait for the checkpoint. */
   readonly earlyRows: EarlyRows<InstanceState, InstanceAnswers>;
   readonly #ports: SourcingPorts;
 
@@ -108,7 +108,7 @@ export class InstanceSourcing
     const rows = unstored?.copy();
     const { head: cut, history, drift } = this.#cut(id, present, rows);
     state.isModelShared = true;
-    // Share the head with the store if possible, because most instances are idle.
+    // Share the head with the store if possible, to save memory: most instances are idle.
     const recent = recentWithMark(present.recentCalls, recentCalls);
     const head = recent === cut.recentCalls ? cut : { ...cut, recentCalls: recent };
     const answers = rows?.answers ?? [];
@@ -116,7 +116,7 @@ export class InstanceSourcing
       copy: { instanceId: id, head, history, drift, answers, trimmedFrom: rows?.trim?.from },
       forget: (later) => {
         later.recovery = undefined;
-        // If the instance was deleted meanwhile, these rows no longer exist.
+        // If the instance was deleted meanwhile, these rows are already dropped.
         if (unstored === undefined || rows === undefined || later.unstored !== unstored) return;
         unstored.drop(rows);
         if (unstored.isEmpty) later.unstored = undefined;
@@ -127,7 +127,7 @@ export class InstanceSourcing
     };
   }
 
-  /** Splits the rows that are in no chunk: the newest go to the head, the others to chunks. */
+  /** Splits the rows outside chunks: the newest rows go to the head, all others to new chunks. */
   #cut(id: string, present: InstanceHead, rows: RowsCopy | undefined) {
     if (rows === undefined) return { head: present, history: [], drift: [] };
     const { historyCount, driftCount, newestHistory, newestDrift } = present;
@@ -148,7 +148,9 @@ export class InstanceSourcing
     await this.#ports.store.checkpoint(copies);
   }
 
-  /** A deletion or a trim deletes stored rows by a promised deadline (decisions 200 and 234). */
+  /**
+   * Deletions and trims must delete stored rows before a promised deadline (decisions 200 and 234).
+   */
   isUrgent({ head, unstored }: InstanceState): boolean {
     return head?.deletedAtMs !== undefined || unstored?.isTrimming === true;
   }
@@ -158,7 +160,7 @@ export class InstanceSourcing
   }
 
   beforeReplay(state: InstanceState, events: readonly InstanceEvent[]): InstanceState {
-    // The recovery shares the model, so the first change must copy it.
+    // The recovery shares the model, so the first change must copy the model.
     return { ...state, isModelShared: true, recovery: recoveryOf(state.head, events) };
   }
 
@@ -176,14 +178,14 @@ function bytesOfKey(one: AnswerKey | undefined): number {
   return one === undefined ? 0 : one.key.length + one.fingerprint.length;
 }
 
-/** Rows of one table: the rows in the head, and the rows added since, up to ordinal `last`. */
+/** Rows of a table: the rows in the head, and the rows added since, up to ordinal `last`. */
 type TableRows<Row> = {
   readonly newest: NewestRows;
   readonly added: readonly Row[];
   readonly last: number;
 };
 
-/** Cuts the rows above a floor into rows of a head and chunks. */
+/** Cuts the rows above a floor into chunks and head rows. */
 function cutAbove<Row extends { readonly ordinal: number }>(
   packing: Packing<Row>,
   id: string,
@@ -206,23 +208,22 @@ function answersOf(
   return {
     copy: { instanceId: id, version: headOf(state).version, answers },
     forget: (later) => {
-      // If the instance was deleted meanwhile, these answers no longer exist.
+      // If the instance was deleted meanwhile, these answers are already dropped.
       if (later.unstored === unstored) unstored?.dropAnswers(answers);
     },
   };
 }
 
 /*
- * Journal form of an event: nested lists, because field names would be more than half of the text.
- * An observation takes 40 to 60 characters, and a node that takes over reads 200,000 of them.
+ * Journal form of an event: nested lists, because field names would be more than half the text. An
+ * observation has 40 to 60 characters; a takeover reads up to 200,000 observations.
  */
 
-/** Context of an observation without a context. Left out of the record. */
+/** Empty context, omitted from the record. */
 const NO_CONTEXT = '{}';
 
 /**
- * Encodes an event as `[model version, server time, key, kind, …fields of the kind]`, plain JSON
- * data.
+ * Encodes an event as `[model version, server time, key, kind, …fields of the kind]`, plain JSON.
  */
 export function recordOfEvent({ modelVersion, atMs, answerKey, change }: InstanceEvent): unknown {
   return [modelVersion, atMs, recordOfKey(answerKey), change.kind, ...fieldsOf(change)];
@@ -263,8 +264,7 @@ function rowOf({ mode, signal, confidence, timestampMs, contextJson }: TimedObse
 }
 
 /**
- * Decodes the event of a record. Throws an Error when the record is invalid or `models` lacks its
- * model.
+ * Decodes an event. Throws an Error if the record is invalid or `models` lacks the record's model.
  */
 export function eventOfRecord(record: unknown, models: Models = MODELS): InstanceEvent {
   const [modelVersion, atMs, key, kind, ...fields] = listOf(record);
@@ -272,14 +272,13 @@ export function eventOfRecord(record: unknown, models: Models = MODELS): Instanc
   // Check the model first: another model may have other fields.
   if (models.find(modelVersion) === undefined) {
     const known = models.versions.join(', ');
-    throw new Error(`the journal needs model ${modelVersion}; this program has ${known}`);
+    throw new Error(`the journal needs model ${modelVersion}, but this program has only ${known}`);
   }
   const change = changeOf(kind, fields);
   return { modelVersion, atMs, answerKey: keyOf(key), change };
 }
 
-// The functions below trust the types of fields: only this file writes them, into the service's own
-// journal.
+// The functions below trust field types, because only this file writes these records.
 function changeOf(kind: unknown, fields: readonly unknown[]): InstanceChange {
   switch (kind) {
     case 'created': {
@@ -314,8 +313,8 @@ function changeOf(kind: unknown, fields: readonly unknown[]): InstanceChange {
 }
 
 /**
- * `[keys, "a" (applied) or "r" (replayed) per item]`. Release 1.0 ignores this field and applies
- * the observations.
+ * `[keys, letters]`, with a letter per item: `a` for applied, `r` for replayed. Release 1.0 ignores
+ * this field and applies the observations.
  */
 function recordOfItems({ keys, statuses }: KeyedItems): unknown {
   const letters = statuses.map((status) => (status === 'applied' ? 'a' : 'r')).join('');
@@ -361,22 +360,22 @@ function listOf(json: unknown): readonly unknown[] {
 }
 
 function unreadable(): Error {
-  return new Error('the journal holds an event that is none');
+  return new Error('the journal contains an invalid event');
 }
 
-/** Rows of an instance by ordinal, from memory, the head or chunks. Rejects as the store does. */
+/** Rows of an instance by ordinal, from memory, head or chunks. Rejects like the store. */
 export type EventRows = {
-  /** Observations with ordinals from `first` to `last`, oldest first. */
+  /** Observations with ordinals `first` to `last`, oldest first. */
   history(first: number, last: number): Promise<readonly HistoryRow[]>;
-  /** Drift events with ordinals from `first` to `last`, oldest first. */
+  /** Drift events with ordinals `first` to `last`, oldest first. */
   drift(first: number, last: number): Promise<readonly DriftRow[]>;
-  /** Number of drift events up to and including the cycle of `observation`. */
+  /** Number of drift events up to the cycle of `observation`, inclusive. */
   driftUpTo(observation: HistoryRow): Promise<number>;
 };
 
 type StoredRows<Row> = (wanted: { newest: number; count: number }) => Promise<Row[]>;
 
-/** Rows of an instance in its present state. Valid for one turn. */
+/** Rows of an instance in its present state. Valid within a turn. */
 export function eventRowsOf(
   instanceId: string,
   state: InstanceState,
@@ -384,7 +383,7 @@ export function eventRowsOf(
 ): EventRows {
   const head = headOf(state);
   const { history = [], drift = [] } = state.unstored ?? {};
-  // The counts of the head include rows that are not stored yet.
+  // The head also counts unstored rows.
   const stored = {
     ...head,
     historyCount: head.historyCount - history.length,
@@ -411,10 +410,7 @@ export function eventRowsOf(
   };
 }
 
-/**
- * Rows from `first` to `last`. The rows in memory follow the `storedCount` rows in the head and
- * chunks.
- */
+/** Rows `first` to `last`. The rows in memory follow the `storedCount` rows in head and chunks. */
 async function rowsBetween<Row>(
   { first, last }: { readonly first: number; readonly last: number },
   inMemory: readonly Row[],
@@ -426,14 +422,12 @@ async function rowsBetween<Row>(
   if (first > newest) return top;
   const count = newest - first + 1;
   const below = await read({ newest, count });
-  if (below.length < count) throw new CorruptState(`rows ${first} to ${newest} are not all there`);
+  if (below.length < count)
+    throw new CorruptState(`some of the rows ${first} to ${newest} are missing`);
   return [...below.reverse(), ...top];
 }
 
-/**
- * Last ordinal above `from`, up to `to`, for which `belongs` holds; `from` if there is none. Binary
- * search.
- */
+/** Last ordinal above `from`, up to `to`, with `belongs` true, else `from`. Binary search. */
 async function lastUpTo(
   from: number,
   to: number,

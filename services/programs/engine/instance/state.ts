@@ -1,7 +1,3 @@
-/*
- * State of one instance in memory, its size, and throttling: the minimum interval between two
- * observations.
- */
 import { strict as assert } from 'node:assert';
 import type { InstanceEvent } from '#engine/instance/event';
 import { CYCLE_INTERVAL_MS_MIN, type Model, type Models } from '#identity/model';
@@ -20,36 +16,39 @@ import {
 } from '#storage/ports/instances';
 
 /**
- * Bytes of an idle instance in memory, without its text and its model: `test/engine/instance/held-bytes`.
+ * Memory of an idle instance without text and model, in bytes. Measured by
+ * `test/engine/instance/held-bytes`.
  */
 const INSTANCE_BYTES = 780;
 
 /**
- * One instance in memory. Every event produces the next state. The stored part is one immutable
- * value, the head, so an idle instance shares it with a store in the same process.
+ * An instance in memory. Each event produces the next state. The stored part, the head, is
+ * immutable, so an idle instance shares the head with a store in the same process.
  */
 export type InstanceState = {
   /**
-   * Undefined if nothing was ever committed. With `deletedAtMs` the head is the marker of a deleted
-   * instance. Its newest rows are those of the last checkpoint; `unstored` has the rows after them.
+   * Undefined before the first commit. A head with `deletedAtMs` is the tombstone of a deleted
+   * instance. The head's newest rows are from the last checkpoint; later rows are in `unstored`.
    */
   head: InstanceHead | undefined;
-  /** Bytes of name and description in memory. */
+  /** Memory of name and description, in bytes. */
   readonly textBytes: number;
   /**
-   * Whether the store may share the head's model, so that a cycle must copy it. Set by a
-   * checkpoint.
+   * Whether the store may share the head's model, so that a cycle must copy the model. A checkpoint
+   * sets this.
    */
   isModelShared: boolean;
-  /** Created on first use, because an idle instance has none. A checkpoint removes it. */
+  /**
+   * Created on first use, because idle instances have no unstored rows. A checkpoint removes it.
+   */
   unstored: UnstoredRows | undefined;
-  /** Start of the replay and its events. A checkpoint removes it. */
+  /** Start and events of the replay. A checkpoint removes the recovery. */
   recovery: Recovery | undefined;
   /** Time of the last observation by both clocks of this process. Set by `observedEvent`. */
   clockAnchor: Instant | undefined;
 };
 
-/** State of the instance that a head describes; without a head, of an unknown instance. */
+/** State of the instance with this head; undefined: an unknown instance. */
 export function instanceFrom(head: InstanceHead | undefined): InstanceState {
   return {
     head,
@@ -61,36 +60,33 @@ export function instanceFrom(head: InstanceHead | undefined): InstanceState {
   };
 }
 
-/** Head of an existing instance. Throws an Error without a head: the caller must have checked. */
+/** Head of an existing instance. The caller must have checked that the instance exists. */
 export function headOf({ head }: Pick<InstanceState, 'head'>): InstanceHead {
   if (head === undefined) throw new Error('the instance has no head');
   return head;
 }
 
-/** Whether the instance was created and not deleted. */
+/** Whether the instance exists: created and not deleted. */
 export function isLive({ head }: InstanceState): boolean {
   return head !== undefined && head.deletedAtMs === undefined;
 }
 
-/** Approximate bytes of an instance in memory. */
+/** Approximate memory of an instance, in bytes. */
 export function bytesOf(state: InstanceState): number {
   return INSTANCE_BYTES + bytesOfModel(state.head) + bytesOfRows(state.head) + bytesUnstored(state);
 }
 
-/**
- * Approximate bytes that only unstored changes hold, and the bytes of the text. They stay in memory
- * until the instance is stored.
- */
+/** Approximate memory of text and unstored changes, in bytes. A checkpoint is needed to free it. */
 export function bytesUnstored({ textBytes, unstored, recovery }: InstanceState): number {
   return textBytes + (unstored?.bytes ?? 0) + (recovery?.bytes ?? 0);
 }
 
-/** Models of this program, and the timer of their steps. */
+/** Models of this program, and a timer for their steps. */
 export type ModelPorts = { readonly models: Models; readonly steps: StepTimer };
 
 /**
- * Model of a version. Throws `CorruptState` when this program lacks the model because a newer one
- * stored the instance. Only this instance then answers 500.
+ * Finds a model. Throws `CorruptState` if this program lacks the model, because a newer program
+ * stored the instance. Only calls to this instance then get 500.
  */
 export function modelOf(models: Models, version: string, instanceId: string): Model {
   const model = models.find(version);
@@ -99,19 +95,19 @@ export function modelOf(models: Models, version: string, instanceId: string): Mo
   throw new CorruptState(`${instanceId} needs model ${version}; this program has ${known}`);
 }
 
-/** Throws `CorruptState` when an instance needs a model that this program lacks. */
+/** Throws `CorruptState` if this program lacks the instance's model. */
 export function assertKnownModel(
   models: Models,
   { modelVersion, deletedAtMs }: InstanceHead,
   instanceId: string,
 ): void {
-  // The marker of a deleted instance has no model state that could be misread.
+  // A tombstone has no model state, so any program can read it.
   if (deletedAtMs === undefined) modelOf(models, modelVersion, instanceId);
 }
 
 /**
- * Converts the model state of a head to another version. `nextVersion` has checked that a
- * conversion exists.
+ * Migrates a head's model state to another version. `nextVersion` guarantees that the migration
+ * exists.
  */
 export function takenOver(
   models: Models,
@@ -120,40 +116,40 @@ export function takenOver(
   instanceId: string,
 ): State {
   const takeOver = modelOf(models, version, instanceId).takesOver.get(modelVersion);
-  assert(takeOver !== undefined, `model ${version} cannot go on from model ${modelVersion}`);
+  assert(takeOver !== undefined, `model ${version} has no migration from model ${modelVersion}`);
   return takeOver(model);
 }
 
 /**
- * Bytes of the lists, and of the map of answers. All estimates are measured by
+ * Memory of the empty lists, and of the map of answers, in bytes. All estimates are measured by
  * `test/engine/instance/held-bytes`.
  */
 const LISTS_BYTES = 240;
 const MAP_BYTES = 110;
 
-/** Bytes of a row in memory, without its text. */
+/** Memory of a row without its text, in bytes. */
 const HISTORY_ROW_BYTES = 150;
 const DRIFT_ROW_BYTES = 180;
 const ANSWER_ROW_BYTES = 300;
 
-/** Floor that no checkpoint has stored, and the row counts that were trimmed before. */
+/** A floor not yet stored by a checkpoint, and the row counts trimmed before. */
 type Trim = { readonly from: RowCounts; readonly to: Floor };
 
-/** Copy of the rows for a checkpoint. */
+/** Copy of unstored rows for a checkpoint. */
 export type RowsCopy = {
   readonly history: readonly HistoryRow[];
   readonly drift: readonly DriftRow[];
   readonly answers: readonly AnswerRow[];
   readonly trim: Trim | undefined;
-  /** Approximate bytes of history and drift rows. */
+  /** Approximate memory of history and drift rows, in bytes. */
   readonly bytes: number;
 };
 
-/** The rows of an instance that no checkpoint has stored, oldest first. */
+/** Rows of an instance since the last checkpoint, oldest first. */
 export class UnstoredRows {
   readonly #history: HistoryRow[] = [];
   readonly #drift: DriftRow[] = [];
-  /** Answers by key. Created on first use, because few instances have any. */
+  /** Answers by key. Created on first use, because few instances have answers. */
   #answers: Map<string, AnswerRow> | undefined;
   #trim: Trim | undefined;
   #rowBytes = 0;
@@ -175,24 +171,23 @@ export class UnstoredRows {
   }
 
   /**
-   * Schedules the rows up to a floor for deletion. Rows up to `from` are deleted or scheduled
-   * already.
+   * Schedules rows up to a floor for deletion. Rows up to `from` are already deleted or scheduled.
    */
   trim(from: RowCounts, to: Floor): void {
     this.#trim = { from: this.#trim?.from ?? from, to };
   }
 
-  /** The answer to a key. */
+  /** Finds the answer to a key. */
   answerTo(key: string): AnswerRow | undefined {
     return this.#answers?.get(key);
   }
 
-  /** Approximate bytes of the answers alone. */
+  /** Approximate memory of the answers alone, in bytes. */
   get answerBytes(): number {
     return this.#answerBytes;
   }
 
-  /** Approximate bytes of everything here. */
+  /** Approximate memory of all rows, in bytes. */
   get bytes(): number {
     const mapBytes = this.#answers === undefined ? 0 : MAP_BYTES;
     return LISTS_BYTES + mapBytes + this.#rowBytes + this.#answerBytes;
@@ -218,7 +213,7 @@ export class UnstoredRows {
     this.#answerBytes += bytesOfAnswer(row);
   }
 
-  /** Oldest answers, up to `bytesMax` and at least one. */
+  /** Oldest answers, up to `bytesMax`, but at least one. */
   copyAnswers(bytesMax: number): AnswerRow[] {
     const answers: AnswerRow[] = [];
     let bytes = 0;
@@ -230,7 +225,7 @@ export class UnstoredRows {
     return answers;
   }
 
-  /** Drops stored answers, unless a newer answer has the key. */
+  /** Drops stored answers, except keys that have a newer answer. */
   dropAnswers(stored: readonly AnswerRow[]): void {
     for (const row of stored) if (this.answerTo(row.key) === row) this.#remove(row);
   }
@@ -252,7 +247,7 @@ export class UnstoredRows {
     };
   }
 
-  /** Drops stored rows. Rows added after the copy stay. */
+  /** Drops stored rows. Keeps rows that were added after the copy. */
   drop({ history, drift, answers, trim, bytes }: RowsCopy): void {
     this.#history.splice(0, history.length);
     this.#drift.splice(0, drift.length);
@@ -261,13 +256,13 @@ export class UnstoredRows {
     if (trim !== undefined) this.#trimmed(trim.to);
   }
 
-  /** Clears a trim whose floor is stored. A later floor stays pending. */
+  /** Clears a trim whose floor is stored. A later floor remains scheduled. */
   #trimmed(stored: Floor): void {
     const to = this.#trim?.to;
     this.#trim = to === undefined || to === stored ? undefined : { from: stored, to };
   }
 
-  /** Whether there is nothing to store. */
+  /** Whether no unstored rows remain. */
   get isEmpty(): boolean {
     if (this.isTrimming) return false;
     return this.#history.length + this.#drift.length + (this.#answers?.size ?? 0) === 0;
@@ -279,36 +274,34 @@ function bytesOfAnswer({ key, fingerprint, body, etag }: AnswerRow): number {
   return ANSWER_ROW_BYTES + names + bytesOfText(body);
 }
 
-/** Bytes of a model in memory. `test/engine/instance/held-bytes` checks these estimates against the heap. */
+/** Memory of a model, in bytes. `test/engine/instance/held-bytes` checks these estimates. */
 const MODEL_BYTES = 1_100;
 
-/** Bytes of a head's rows in memory, without their text. */
+/** Memory of a head's rows without their text, in bytes. */
 const ROWS_BYTES = 60;
 
-/** Bytes of a floor in memory, without its state. */
+/** Memory of a floor without its state, in bytes. */
 const FLOOR_BYTES = 110;
 
-/**
- * Characters that take two bytes in memory. One such character doubles the size of its whole text.
- */
+/** Characters that take two bytes in memory. A single such character doubles the whole text. */
 const WIDE = /[\u0100-\uffff]/;
 
-/** Bytes of a text in memory. */
+/** Memory of a text, in bytes. */
 export function bytesOfText(text: string): number {
   return WIDE.test(text) ? 2 * text.length : text.length;
 }
 
-/** Bytes of a head's text in memory. */
+/** Memory of a head's text, in bytes. */
 export function bytesOfHeadText(head: InstanceHead | undefined): number {
   return bytesOfText(head?.name ?? '') + bytesOfText(head?.description ?? '');
 }
 
-/** Bytes of a head's model in memory; a deleted instance has none. */
+/** Memory of a head's model, in bytes; 0 for a deleted instance. */
 function bytesOfModel(head: InstanceHead | undefined): number {
   return head === undefined || head.model.length === 0 ? 0 : MODEL_BYTES;
 }
 
-/** Bytes of a head's newest rows and of its floor in memory. */
+/** Memory of a head's newest rows and floor, in bytes. */
 function bytesOfRows(head: InstanceHead | undefined): number {
   if (head === undefined) return 0;
   const bytesOf = (newest: NewestRows) =>
@@ -318,25 +311,25 @@ function bytesOfRows(head: InstanceHead | undefined): number {
   return floorBytes + bytesOf(head.newestHistory) + bytesOf(head.newestDrift);
 }
 
-/** Estimated bytes of an event in memory, without its text. */
+/** Estimated memory of an event without its text, in bytes. */
 const EVENT_BYTES = 200;
 
-/** Estimated bytes of an observation in memory, without the text that its row shares. */
+/** Estimated memory of an observation without the text shared with its row, in bytes. */
 const OBSERVATION_BYTES = 150;
 
-/** Stored head, and the events after it that were replayed. */
+/** Stored head, and the replayed events after the head. */
 type Recovery = {
   readonly head: InstanceHead | undefined;
   readonly events: readonly InstanceEvent[];
-  /** Bytes of the text in the head and the events. The rows made from them share this text. */
+  /** Memory of the text in head and events, in bytes. Rows of these events share the text. */
   readonly textBytes: number;
-  /** Approximate bytes of the head and the events that nothing else holds. */
+  /** Approximate memory that only the recovery holds, in bytes. */
   readonly bytes: number;
 };
 
 /**
- * Recovery of an instance. Until the next checkpoint, callers may ask again for answers of its
- * records (decision 90).
+ * Recovery of an instance. Until the next checkpoint, retries can get the answers to replayed
+ * records (decision 90, retries after a fail-over).
  */
 export function recoveryOf(
   head: InstanceHead | undefined,
@@ -347,15 +340,12 @@ export function recoveryOf(
     const count = change.kind === 'observed' ? change.observations.length : 0;
     return sum + EVENT_BYTES + count * OBSERVATION_BYTES;
   }, 0);
-  // The model is counted because the recovery keeps the stored vector for itself.
+  // Count the model, because the recovery keeps the stored vector alone.
   const bytes = shells + bytesOfModel(head);
   return { head, events, textBytes, bytes };
 }
 
-/**
- * Recovery after text has left the head or the rows: the recovery is then the only holder of this
- * text.
- */
+/** Recovery after text has left head or rows. From then on, only the recovery holds the text. */
 export function afterText(
   recovery: Recovery | undefined,
   leavingBytes: number,
@@ -380,35 +370,35 @@ function bytesOfTexts({ change }: InstanceEvent): number {
   }
 }
 
-/** Inputs of the interval rule. Times in Unix milliseconds. */
+/** Inputs of the interval rule. All times are Unix milliseconds. */
 export type IntervalBasis = {
-  /** Time of the last accepted observation of this generation; undefined if there is none. */
+  /** Time of the generation's last accepted observation; undefined: none yet. */
   readonly observedAtMs: number | undefined;
-  /** Time of the wall clock. */
+  /** Time by the wall clock. */
   readonly nowMs: number;
-  /** Time of a clock that never steps back, from `presentOf`. */
+  /** Time by a clock that never steps back, from `presentOf`. */
   readonly presentMs: number;
 };
 
-/** Time of the first observation, or that the observations came too early. */
+/** Time of the first observation, or throttled if the observations are too early. */
 export type Timing =
   | { readonly kind: 'accepted'; readonly firstMs: number }
   | { readonly kind: 'throttled'; readonly retryAfterS: number };
 
 /**
- * Present time by a wall clock that never steps back. The monotonic time since the anchor is the
- * minimum advance. Source: decision 152.
+ * Present time by a wall clock that never steps back: advances at least as far as the monotonic
+ * clock since the anchor. Source: decision 152.
  */
 export function presentOf(anchor: Instant, now: Instant): number {
   return Math.max(now.wallMs, anchor.wallMs + now.monotonicMs - anchor.monotonicMs);
 }
 
 /**
- * Time of the first of `count` observations in one call.
+ * Time of the first of `count` observations in a call.
  *
- * `callerMs` is the caller's timestamp of the first observation; if it is set, the others have
- * timestamps too. Without timestamps the observations are one second apart and end now, if there is
- * room after the previous observation. Source: decisions 1 and 8.
+ * `callerMs` is the caller's timestamp of the first observation; if set, all observations have
+ * timestamps. Without timestamps, the observations are one second apart and end now, if the
+ * previous observation leaves enough time. Source: decisions 1 and 8.
  */
 export function timingOf(
   callerMs: number | undefined,
@@ -432,17 +422,18 @@ export function timingOf(
 /**
  * Timestamp from the engine's clock.
  *
- * The wall clock may be before the earliest allowed time although that time has passed: it stepped
- * back, or a former owner's clock was ahead. The timestamp is then the earliest allowed time, so
- * that the instance does not freeze. If the previous observation lies ahead for another reason,
- * such as a spread batch or a caller's timestamp, the call is throttled. Source: decision 152.
+ * The wall clock can be before the earliest allowed time even after this time has passed: the clock
+ * stepped back, or a former owner's clock was ahead. The timestamp is then the earliest allowed
+ * time; otherwise the instance would refuse all observations for long. If the previous observation
+ * is ahead for another reason, such as a spread batch or a caller's timestamp, the call is
+ * throttled. Source: decision 152.
  */
 function stampOf({ nowMs, presentMs }: IntervalBasis, earliestMs: number | undefined): number {
   if (earliestMs === undefined || nowMs >= earliestMs) return nowMs;
   return Math.min(presentMs, earliestMs);
 }
 
-/** Number of steps per timed step. Reading the clock twice costs a twentieth of a step. */
+/** Number of steps per timed step. Two clock reads cost a twentieth of a step. */
 const STEPS_PER_SAMPLE = 64;
 
 /** Times one model step in 64, including the first. */
@@ -457,8 +448,8 @@ export class StepTimer {
   }
 
   /**
-   * Call before a step. Returns the start in milliseconds (monotonic), or undefined if the step is
-   * not timed.
+   * Call before a step. Returns the monotonic start time in milliseconds, or undefined if the step
+   * is not timed.
    */
   start(): number | undefined {
     if (this.#stepsLeft > 0) {
