@@ -37,10 +37,11 @@ import type { Metrics } from '#telemetry/metrics';
 import type { ProcessPorts } from '#telemetry/process-ports';
 import { traced } from '#telemetry/tracer';
 
-/** Memory and idle-time limits of meters, and maximum waiting times of callers. */
+/** Memory and idle-time limits for meters, and maximum waiting times of callers. */
 export type LimiterConfig = ActorHostConfig & {
   /**
-   * Maximum age of an admission when its turn comes, in milliseconds. Default: `ADMIT_AGE_MS_MAX`.
+   * Maximum waiting time of an admission before its turn, in milliseconds. Default:
+   * `ADMIT_AGE_MS_MAX`.
    */
   readonly admitAgeMs?: number;
 };
@@ -53,17 +54,17 @@ type LimiterActorsPorts = ProcessPorts & {
   readonly metrics: Metrics;
   readonly log: CommitLog;
   readonly gate: ShardGate;
-  /** Grants while the log takes no records; absent: nothing is granted. */
+  /** Grants while the log accepts no records; absent: no such grants. */
   readonly unrecorded?: UnrecordedReads | undefined;
-  /** Compares the wall clock with other clocks; undefined if there are no others. */
+  /** Compares the wall clock with other clocks; undefined: no other clocks. */
   readonly clocks?: { readonly verdict: ClockVerdict } | undefined;
 };
 
-/** Call id and deadline of calls that wait for their turn without a deadline. */
+/** Call id and deadline for calls that may wait for their turn without limit. */
 const UNHURRIED = { callId: 0, deadlineAtMs: Number.POSITIVE_INFINITY };
 
 /**
- * The meters of one limiter, and its answers to all calls. A meter in memory answers synchronously.
+ * The meters of a limiter, and its answers to all calls. A meter in memory answers synchronously.
  */
 export class LimiterActors implements LimiterClient, AsyncDisposable {
   readonly #meters: ActorHost<Meter, MeterCall, MeterAnswer, MeterRecord>;
@@ -97,12 +98,12 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     this.#meters = new ActorHost(kind, config, { clock, log, gate, metrics, onBug, tracer });
   }
 
-  /** The actor hosts, for the node to open and close their shards. */
+  /** Actor hosts, for the node that opens and closes shards. */
   get hosts() {
     return [this.#meters];
   }
 
-  /** Actors in memory, and the number of calls so far. */
+  /** Memory use of the actors, and the number of calls so far. */
   get load(): HostLoad & { readonly calls: number } {
     return { ...hostLoad(this.hosts), calls: this.#calls };
   }
@@ -117,7 +118,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     return call.isCallerDescribed === true ? this.#described(call, used) : used;
   }
 
-  /** Records the use of the key once the call is admitted. */
+  /** Records the key's use if the call is admitted. */
   #noted(
     call: AdmitCall,
     decided: LimiterAnswer | Promise<LimiterAnswer>,
@@ -132,12 +133,12 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
   }
 
   #decide(call: MeteredCall): LimiterAnswer | Promise<LimiterAnswer> {
-    // A settlement is taken at any age; an admission only while its caller waits.
+    // Settlements have no deadline; an admission is useful only while its caller waits.
     const deadlineAtMs =
       call.kind === 'admit' ? this.#clock.wallMs() + this.#admitAgeMs : Number.POSITIVE_INFINITY;
     let answer: MeterAnswer | Promise<MeterAnswer>;
     try {
-      // Call id 0: watermarks belong to no call, and a retry finds its reservation.
+      // Call id 0: records need no call id, and a retry finds its reservation by name.
       const asked: MeterCall = { kind: 'limit', callId: 0, deadlineAtMs, call };
       answer = this.#meters.ask(call.accountId, traced(asked, call.traceparent));
     } catch (refusal) {
@@ -147,7 +148,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     return answer instanceof Promise ? this.#countedLater(answer) : this.#counted(answer);
   }
 
-  // Few calls need the description. It is read from the store, and only for an admitted call.
+  // Few calls need the description. Read it from the store, and only for admitted calls.
   async #described(
     call: AdmitCall,
     decided: LimiterAnswer | Promise<LimiterAnswer>,
@@ -156,26 +157,24 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     if (verdict !== 'admitted') return { verdict, allowance };
     const found = await this.#accounts.find(call.accountId);
     const caller = describeCaller(found, call.keyDigest, this.#clock.wallMs());
-    // The key was revoked or expired after the decision.
+    // The key was revoked or has expired since the decision.
     return caller === undefined ? UNKNOWN_KEY : { verdict, allowance, caller };
   }
 
   async usage(accountId: string): Promise<MeterUsage | undefined> {
     const answer = await this.#meters.ask(accountId, { kind: 'usage', ...UNHURRIED });
-    assert(answer.verdict === 'usage', 'a meter answers a question for usage with it');
+    assert(answer.verdict === 'usage', 'a meter must answer a usage call with its usage');
     return answer.usage;
   }
 
   async resetUsage(accountId: string): Promise<MeterUsage | undefined> {
     const asked = async () => await this.#meters.ask(accountId, { kind: 'reset', ...UNHURRIED });
     const answer = await withinMs(this.#clock, RESET_MS_MAX, asked(), resetIsLate);
-    assert(answer.verdict === 'usage', 'a meter answers a reset with its usage');
+    assert(answer.verdict === 'usage', 'a meter must answer a reset with its usage');
     return answer.usage;
   }
 
-  /**
-   * Makes the meter of a changed account, if in memory, read the account before its next decision.
-   */
+  /** Makes the account's meter, if in memory, read the account before its next decision. */
   async accountChanged(accountId: string): Promise<void> {
     await this.#meters.askResident(accountId, { kind: 'invalidate', ...UNHURRIED });
   }
@@ -196,7 +195,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
   }
 
   #counted(answer: MeterAnswer): LimiterAnswer {
-    assert(answer.verdict !== 'usage', 'a meter answers a check with a verdict');
+    assert(answer.verdict !== 'usage', 'a meter must answer a check with a verdict');
     this.#metrics.answered(answer.verdict);
     return answer;
   }
@@ -212,15 +211,15 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
 }
 
 /**
- * The fault of a reset that missed its deadline. A stalled journal may still take the record;
- * another reset does no harm.
+ * Fault of a reset that missed its deadline. A stalled journal may still accept the record.
+ * Repeating the reset is safe.
  */
 function resetIsLate(): Fault {
   const options = { isOutcomeUnknown: true, retryAfterS: 1 } as const;
   return new Fault('service_unavailable', 'the reset is not durable yet; try again', options);
 }
 
-/** Metrics of the limiter, with every label bound in advance. */
+/** Metrics of the limiter, with labels bound in advance. */
 type LimiterMetrics = {
   answered(verdict: Verdict): void;
   unavailable(): void;
@@ -229,7 +228,7 @@ type LimiterMetrics = {
   raised(watermark: 'month' | 'window', isDurable: boolean, seconds: number): void;
 };
 
-/** The limiter's metrics. A settlement does not count as a check. */
+/** Registers the limiter's metrics. Settlements do not count as checks. */
 export function limiterMetrics(metrics: Metrics): LimiterMetrics {
   const checks = metrics.counter('limiter_checks_total');
   const expired = metrics.counter('limiter_reservations_expired_total');
@@ -240,7 +239,7 @@ export function limiterMetrics(metrics: Metrics): LimiterMetrics {
   });
   const raises = { month: bothOf('month'), window: bothOf('window') };
   const lost = metrics.counter('limiter_lost_cycles_total');
-  // Creates both series, so that the first scrape shows them.
+  // Create both series now, so that the first scrape contains them.
   for (const cause of ['expired', 'crash']) lost.labels({ cause }).inc(0);
   const heavyLosses = metrics.counter('limiter_heavy_losses_total');
   const allow = checks.labels({ decision: 'allow' });
@@ -283,22 +282,19 @@ type MeterCall = ActorCall &
   (
     | { readonly kind: 'limit'; readonly call: MeteredCall }
     /**
-     * The account or one of its keys has changed: the meter reads the account before its next
-     * decision.
+     * The account or one of its keys has changed: the meter must read the account again before its
+     * next decision.
      */
     | { readonly kind: 'invalidate' }
     | { readonly kind: 'usage' }
-    /** An operator resets the meter's month, because the month is wrong. */
+    /** An operator resets a wrong month. */
     | { readonly kind: 'reset' }
   );
 
-/** A limiter's answer to `limit`. All other calls return the account's usage. */
+/** Answer to `limit`. All other calls return the account's usage. */
 type MeterAnswer = LimiterAnswer | UsageAnswer;
 
-/**
- * Answer of a meter to `usage`, `invalidate` and `reset`. `usage` is undefined for an unknown
- * account.
- */
+/** Answer to `usage`, `invalidate` and `reset`. `usage` is undefined for an unknown account. */
 type UsageAnswer = { readonly verdict: 'usage'; readonly usage: MeterUsage | undefined };
 
 type MeterPorts = {
@@ -308,18 +304,18 @@ type MeterPorts = {
   readonly clock: Pick<Clock, 'wallMs' | 'monotonicMs'>;
 };
 
-/** Number of different refresh ages, so that meters do not read their accounts at the same time. */
+/** Number of different refresh ages, so that meters read their accounts at different times. */
 const OLD_STEPS = 32;
 
-/** Bytes of a record in memory until it is stored: its numbers and their array. */
+/** Memory of a record until stored, in bytes: its numbers and their array. */
 const RECORD_BYTES = 200;
 
-/** Bytes of a reservation in a closing record. */
+/** Memory of a reservation in a closing record, in bytes. */
 const STORED_RESERVATION_BYTES = 100;
 
 /**
- * The meter of an account as a durable actor (architecture 4). The meter commits its watermarks,
- * raised ahead of need. On deactivation the meter commits its exact counts.
+ * The meter of an account as a durable actor (architecture 4). Commits watermarks ahead of need
+ * while active, and the exact counts on deactivation.
  */
 export class MeterKind
   implements
@@ -339,7 +335,7 @@ export class MeterKind
     const { accounts, meters, events } = this.#ports;
     const readAt = instantOf(this.#ports.clock);
     const account = await accounts.find(accountId);
-    // A forged key may name an account that does not exist: read nothing more.
+    // A forged key can name a nonexistent account: skip the second read.
     const head = account === undefined ? undefined : await meters.readHead(accountId);
     const state = new Meter(accountId, account, readAt, head, events);
     return { state, version: head?.version ?? 0, recentCalls: [] };
@@ -400,7 +396,7 @@ export class MeterKind
     return RECORD_BYTES + reservations.length * STORED_RESERVATION_BYTES + counted;
   }
 
-  /** The newest record of a meter contains its whole state. */
+  /** A meter's newest record contains its whole state. */
   sizeOfUnstored({ head }: Meter): number {
     return head === undefined ? 0 : this.sizeOfRecord(head);
   }
@@ -410,8 +406,8 @@ export class MeterKind
   }
 
   /**
-   * Reads the account again in the background. A read that began before the last invalidation is
-   * dropped. A failed read is repeated when the account must be read.
+   * Reads the account again in the background. Drops the result if the account was invalidated
+   * since the read began. A failed read is repeated when the account becomes stale.
    */
   #refresh(meter: Meter): void {
     if (this.#refreshing.has(meter)) return;
@@ -428,8 +424,8 @@ export class MeterKind
   }
 
   /**
-   * Reads the account before the call is answered. If the read fails, the next call tries again. A
-   * revoked key therefore stays refused after an outage of the store.
+   * Reads the account before answering the call. If the read fails, the next call tries again. So a
+   * revoked key stays refused after a store outage.
    */
   async #reload(meter: Meter): Promise<void> {
     const readAt = instantOf(this.#ports.clock);
@@ -437,9 +433,7 @@ export class MeterKind
   }
 }
 
-/**
- * The age from which an account is read again: varies between accounts, constant for one account.
- */
+/** Age at which an account is read again. Varies between accounts, constant for an account. */
 function oldAgeMsOf({ accountId }: Meter): number {
   const last = accountId.charCodeAt(accountId.length - 1);
   return ACCOUNT_OLD_MS + (last % OLD_STEPS) * (ACCOUNT_OLD_SPREAD_MS / OLD_STEPS);
@@ -447,7 +441,7 @@ function oldAgeMsOf({ accountId }: Meter): number {
 
 function answerOf(meter: Meter, call: MeterCall, turn: Turn<MeterRecord>): MeterAnswer {
   if (call.kind === 'limit') return meter.answer(call.call, turn);
-  // A reset must be durable before it is acknowledged; reading usage commits nothing.
+  // A reset must be durable before its answer; reading usage commits nothing.
   if (call.kind === 'reset') meter.resetMonth(turn);
   else turn.dependOn(0);
   return { verdict: 'usage', usage: meter.usage(turn) };

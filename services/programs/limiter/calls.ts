@@ -19,21 +19,21 @@ import { unknownCall } from '#grpc/frame';
 import type { AccountCall, CallerDescription, LimiterAnswer } from '#grpc/limiter-messages';
 
 /**
- * Answers account calls of edges other than admissions. No meter is involved, so any limiter can
- * answer. Rejects with `internal` for an invalid body, and with `upgrade_in_progress` for a call
- * that this release does not know.
+ * Answers all account calls of edges except admissions. Needs no meter, so any limiter can answer.
+ * Rejects with `internal` for an invalid body, and with `upgrade_in_progress` for a call that this
+ * release does not support.
  */
 export class AccountCalls {
   readonly #audit: AuditTrail;
   readonly #billing: BillingCalls;
 
-  /** `desk` sells plans; undefined: this service sells none. */
+  /** `desk` sells plans; undefined: this service sells no plans. */
   constructor(audit: AuditTrail, desk: BillingDesk | undefined) {
     this.#audit = audit;
     this.#billing = new BillingCalls({ audit, desk });
   }
 
-  /** Answers a call after its effects are durable. */
+  /** Answers a call once its effects are durable. */
   async answer({ accountId, name, body }: AccountCall): Promise<LimiterAnswer> {
     switch (name) {
       case 'audit.append': {
@@ -74,8 +74,8 @@ type BillingCallsPorts = {
 };
 
 /**
- * Billing calls of edges. Rejects like `BillingDesk`, or with `billing_provider_not_configured` if
- * there is no desk.
+ * Billing calls of edges. Rejects like `BillingDesk`, or with `billing_provider_not_configured`
+ * without a desk.
  */
 class BillingCalls {
   readonly #audit: AuditTrail;
@@ -86,7 +86,7 @@ class BillingCalls {
     this.#desk = desk;
   }
 
-  /** Plan and subscription of an account, and whether the account may subscribe or manage. */
+  /** Plan and subscription of an account, and its purchase options. */
   async standing(accountId: string): Promise<BillingStanding> {
     return await this.#present().standing(accountId);
   }
@@ -98,13 +98,13 @@ class BillingCalls {
     return await this.#audited(accountId, 'billing.checkout', by, open, { plan });
   }
 
-  /** Opens a page for changing a subscription, with audit lines before and after. */
+  /** Opens a page for managing a subscription, with audit lines before and after. */
   async portal(accountId: string, { by, ...request }: PortalQuestion): Promise<ProviderPage> {
     const open = (desk: BillingDesk) => desk.portal(accountId, request);
     return await this.#audited(accountId, 'billing.portal', by, open, {});
   }
 
-  /** Takes a webhook notification: `BillingDesk.notified`. */
+  /** Processes a webhook notification; see `BillingDesk.notified`. */
   async notified({ rawBody, signature }: NotifiedQuestion): Promise<{ readonly outcome: string }> {
     const bytes = Buffer.from(rawBody, 'base64');
     return { outcome: await this.#present().notified(bytes, signature) };
@@ -120,7 +120,7 @@ class BillingCalls {
     const desk = this.#present();
     const { address, requestId } = by;
     const entry = { actor: actorOf(by), address, requestId, action };
-    // The page's address is a secret of its buyer: no audit line contains it.
+    // The page URL is a secret of the buyer, so the audit lines omit it.
     return await this.#audit.around(
       accountId,
       entry,
@@ -141,7 +141,7 @@ function actorOf(by: Buyer): AuditEntry['actor'] {
 }
 
 /**
- * Plan and key of a caller, from its stored account. Undefined if the key is not usable at `nowMs`.
+ * Plan and key of a caller, from the stored account. Undefined if the key is unusable at `nowMs`.
  */
 export function describeCaller(
   found: AccountWithKeys | undefined,

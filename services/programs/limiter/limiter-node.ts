@@ -32,27 +32,27 @@ import type { MeterStore, MonthStore } from '#storage/ports/meters';
 import type { Metrics } from '#telemetry/metrics';
 import type { ProcessPorts } from '#telemetry/process-ports';
 
-/** Cluster membership of a limiter, and the bounds of its meters. */
+/** Cluster membership of a limiter, and bounds of its meters. */
 type LimiterNodeConfig = { readonly node: NodeConfig; readonly limiter: LimiterConfig };
 
 type LimiterNodePorts = {
   readonly limiter: LimiterPorts & { readonly accountNews: AccountNews };
   readonly node: ClusterNodePorts;
-  /** Admin calls to the limiter at an address. */
+  /** Admin client for the limiter at an address. */
   readonly adminAt: (address: string) => UsageAdmin;
 };
 
-/** The meters of one incarnation, and its routes to other limiters. */
+/** Meters of an incarnation, and its routes to other limiters. */
 type Served = { readonly actors: LimiterActors; readonly context: NodeContext };
 
 /**
- * A limiter of a cluster. It decides for the accounts whose shards it owns. Before it has joined,
- * and while it rejoins, every call is refused with `service_unavailable`.
+ * A limiter in a cluster. Decides for the accounts whose shards the limiter owns. Before joining
+ * and while rejoining, refuses every call with `service_unavailable`.
  */
 export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable {
-  /** Id of the limiter's cluster. */
+  /** Id of the cluster. */
   readonly cluster: string;
-  /** Administration of all accounts, including accounts owned by other limiters. */
+  /** Administration of all accounts, including accounts of other limiters. */
   readonly admin: AccountAdmin;
   readonly audit: AuditTrail;
   readonly #node: ClusterNode<Served>;
@@ -60,7 +60,7 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
   readonly #listening: Disposable;
   /** Shared by all incarnations. */
   readonly #keyUses: KeyUses;
-  /** Shared by all incarnations; set on joining. */
+  /** Shared by all incarnations; set by `join`. */
   #unrecorded: UnrecordedReads | undefined;
 
   constructor(config: LimiterNodeConfig, ports: LimiterNodePorts) {
@@ -81,7 +81,7 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
       randomness,
       announce: async (accountId) => {
         accountNews.announce(accountId);
-        // The local meter does not wait for the announcement to return.
+        // Update the local meter directly, without waiting for the announcement.
         await this.#heard(accountId);
       },
       usage: (accountId) => this.#askOwner(accountId, (owner) => owner.readUsage(accountId)),
@@ -90,8 +90,8 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
   }
 
   /**
-   * Joins at `address`; resolves when the journal has begun. Shards follow as other nodes release
-   * them.
+   * Joins at `address`; resolves when the journal exists. Shards arrive later, as other nodes
+   * release them.
    */
   async join(address: string): Promise<void> {
     const { dirtyFlag, clock } = this.#ports.limiter;
@@ -99,7 +99,7 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
     await this.#node.join(address);
   }
 
-  /** The present incarnation of the node; undefined before joining and between two incarnations. */
+  /** Present incarnation of the node; undefined before joining and between two incarnations. */
   get incarnation() {
     return this.#node.current;
   }
@@ -139,16 +139,16 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
     await endUnrecorded(this.#unrecorded, dirtyFlag, clock);
   }
 
-  /** Makes the meter of a changed account read it again, if the meter is in memory here. */
+  /** Makes a changed account's meter, if in memory here, read the account again. */
   async #heard(accountId: string): Promise<void> {
     const changed = this.#node.current?.served.actors.accountChanged(accountId);
-    // A meter that refuses is being deactivated; its next activation reads the account.
+    // A meter that refuses is being deactivated. Its next activation reads the account.
     await changed?.catch((error) =>
       error instanceof Fault ? undefined : this.#ports.limiter.onBug(error),
     );
   }
 
-  /** Asks the owner of the account's meter, for calls that only the owner can answer. */
+  /** Calls the owner of the account's meter, for calls that only the owner can answer. */
   async #askOwner(
     accountId: string,
     ask: (owner: UsageAdmin) => Promise<MeterUsage | undefined>,
@@ -162,7 +162,7 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
     try {
       return await ask(this.#ports.adminAt(owner.address));
     } catch (error) {
-      // The route may be outdated: owners come from announcements (decision 136).
+      // The route may be outdated, because owners come from announcements (decision 136).
       if (toFault(error).code === 'service_unavailable') routes.doubt(shard, askedMs);
       throw error;
     }
@@ -190,35 +190,35 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
   }
 }
 
-/** Ports that a limiter needs, independent of where data is kept. */
+/** Ports of a limiter, for all storage back ends. */
 type LimiterPorts = ProcessPorts & {
   readonly accounts: AccountStore;
   readonly meters: MeterStore & MonthStore;
   readonly audit: AuditTrail;
   readonly keyUses: KeyUseStore;
   /**
-   * Stored flag that unrecorded grants may exist, for data of a single process. Undefined: the
-   * limiter makes no such grants.
+   * Stored flag for possible grants without records, if a single process uses the data. Undefined:
+   * the limiter makes no such grants.
    */
   readonly dirtyFlag?: DirtyFlag | undefined;
-  /** Sells plans; undefined: this service sells none. */
+  /** Sells plans; undefined: this service sells no plans. */
   readonly billingDesk?: BillingDesk | undefined;
-  /** Announces changed accounts to other processes; undefined if there are no others. */
+  /** Announces changed accounts to other processes; undefined: there are no other processes. */
   readonly accountNews: AccountNews | undefined;
   readonly randomness: Randomness;
   readonly metrics: Metrics;
 };
 
-/** A limiter: admission checks, and administration of its accounts. */
+/** A limiter: admission checks and account administration. */
 export type Limiter = AsyncDisposable & {
   readonly client: LimiterClient;
   readonly admin: AccountAdmin;
   readonly audit: AuditTrail;
-  /** Actors in memory, and the number of calls so far. */
+  /** Memory use of the actors, and the number of calls so far. */
   readonly load: () => LimiterActors['load'];
 };
 
-/** A single limiter on memory, where no state survives a crash. */
+/** Builds a single limiter in memory. No state survives a crash. */
 export function composeLimiter(
   config: LimiterConfig,
   ports: LimiterPorts & { readonly journal: Journal },

@@ -1,5 +1,6 @@
 /**
- * Bounds of the limiter, each with unit and reason. A full bound refuses calls (architecture 3.7).
+ * Bounds of the limiter, each with unit and reason. Calls beyond a bound are refused
+ * (architecture 3.7).
  */
 
 /**
@@ -9,62 +10,61 @@
 export const RESERVATION_AGE_MS = 60_000;
 
 /**
- * Maximum number of open reservations per account. Enough for the fastest (local) account at one
- * second per call; about 2.5 MiB.
+ * Maximum number of open reservations per account, about 2.5 MiB. Sufficient for the fastest
+ * (local) account at one second per call.
  */
 export const RESERVATIONS_MAX = 16_384;
 
 /**
- * Maximum time that an admission waits for its turn, in milliseconds. Later its edge has already
- * refused the call (architecture 4).
+ * Maximum time that an admission waits for its turn, in milliseconds. Edges stop waiting before
+ * that (architecture 4).
  */
 export const ADMIT_AGE_MS_MAX = 100;
 
 /**
- * Maximum wait until an operator's reset is durable, in milliseconds. Below the timeout of tools.
+ * Maximum time until an operator's reset is durable, in milliseconds. Shorter than the tools'
+ * timeout.
  */
 export const RESET_MS_MAX = 2_500;
 
-/** Maximum number of usable keys per account. Each key costs an admission 0.1 µs. */
+/** Maximum number of usable keys per account. Each key adds 0.1 µs to an admission. */
 export const USABLE_KEYS_MAX = 20;
 
 /**
- * Maximum number of keys per account that a month counts separately. Room for all usable keys and a
- * dozen revoked or rotated ones. At the end of a month each adds about 250 bytes to every record.
+ * Maximum number of keys per account that a month counts separately: all usable keys and a dozen
+ * revoked or rotated keys. At the end of a month, each key adds about 250 bytes to every record.
  */
 export const COUNTED_KEYS_MAX = 32;
 
-/**
- * Maximum size of a request to the admin port, in bytes. The largest real request has about 300.
- */
+/** Maximum size of a request to the admin port, in bytes. Real requests have at most about 300. */
 export const ADMIN_BODY_BYTES_MAX = 16_384;
 
 /**
- * Maximum time for a request to the admin port to arrive, in milliseconds. Callers are on this
+ * Maximum time for receiving a request to the admin port, in milliseconds. Clients are on this
  * machine.
  */
 export const ADMIN_REQUEST_MS_MAX = 5_000;
 
-/** Smallest step of a watermark. A crash may cost an idle account two steps (architecture 4). */
+/** Minimum step of a watermark. A crash can cost an idle account two steps (architecture 4). */
 export const RAISE_MIN = 10;
 
 /**
- * Number of steps that a raise pre-allocates; the meter raises again when half is left. A crash can
+ * Number of steps that a raise pre-allocates; the meter raises again when half remains. A crash can
  * lose up to two steps (architecture 4); 1.75 leaves a quarter step for refunds.
  */
 export const RAISED_STEPS = 1.75;
 
 /**
- * Share of a minute's requests that may be reads without a record while a file cannot be written.
- * The same share is withheld in the minute after a crash (decision 277).
+ * Share of a minute's requests that can be reads without a record while a file cannot be written.
+ * The same share is withheld for a minute after a crash (decision 277).
  */
 export const UNRECORDED_SHARE = 0.25;
 
-/** Period whose grants set the step of a watermark, in milliseconds (architecture 4). */
+/** Period whose grants determine the step of a watermark, in milliseconds (architecture 4). */
 export const RAISE_OF_USE_MS = 100;
 
 /**
- * Share of a month's quota that crashes may lose without an alert. Source: operations, "alerts".
+ * Share of the monthly quota that crashes may lose without an alert. Source: operations, "alerts".
  */
 export const LOST_SHARE_TOLERABLE = 0.001;
 
@@ -74,19 +74,21 @@ export const LOST_SHARE_TOLERABLE = 0.001;
  */
 export const ACCOUNT_AGE_MS_MAX = 30_000;
 
-/** Age from which a cached account is read again in the background, in milliseconds. */
+/** Age at which a cached account is read again in the background, in milliseconds. */
 export const ACCOUNT_OLD_MS = 15_000;
 
-/** Period over which meters spread these reads, in milliseconds. Avoids load peaks on the store. */
+/**
+ * Period over which meters spread these reads, in milliseconds, against load peaks on the store.
+ */
 export const ACCOUNT_OLD_SPREAD_MS = 10_000;
 
 /**
- * Maximum number of reservations in a closing record, newest first; the others count as used. At 64
- * bytes each, the record stays below the journal's limit.
+ * Maximum number of reservations in a closing record, newest first; all others count as used. At 64
+ * bytes each, the record fits the journal's limit.
  */
 export const CLOSING_RESERVATIONS_MAX = 2_048;
 
-/** Maximum number of key uses that wait to be stored, about 3 MB. Further uses are dropped. */
+/** Maximum number of queued key uses, about 3 MB. Further uses are dropped. */
 export const KEY_USES_MAX = 10_000;
 
 /** Interval between two flushes of key uses, in milliseconds. */
@@ -95,11 +97,11 @@ export const KEY_USES_FLUSH_MS = 1_000;
 /** Maximum number of key uses per flush. Bounds the store's load with 15,000 keys in use. */
 export const KEY_USES_FLUSHED_MAX = 256;
 
-/** Maximum number of key uses that are written concurrently. */
+/** Maximum number of concurrent writes of key uses. */
 export const KEY_USES_AT_ONCE_MAX = 16;
 
-/** Maximum time to store a key use, in milliseconds. Later the use is dropped. */
+/** Timeout for storing a key use, in milliseconds. Afterwards the use is dropped. */
 export const KEY_USE_MS_MAX = 2_000;
 
-/** Maximum time that a closing limiter waits for all key uses, in milliseconds. */
+/** Timeout of a closing limiter for storing all key uses, in milliseconds. */
 export const KEY_USES_END_MS_MAX = 1_000;

@@ -20,49 +20,49 @@ import type { AccountStore, KeyChange, KeyUse, KeyUseStore } from '#storage/port
 import type { MonthStore } from '#storage/ports/meters';
 
 /**
- * Characters of an account id, and of a key id after its prefix. Source: decision 41;
- * interface 2.2.
+ * Length of an account id, and of a key id after its prefix, in characters. Source: decision 41
+ * (key format); interface 2.2.
  */
 const ACCOUNT_ID_LENGTH = 12;
 const KEY_ID_LENGTH = 16;
 
 /**
- * Administers accounts and their keys. Every change is stored and announced when its promise
- * resolves. Rejects with `not_found` for an unknown account or key, and with `service_unavailable`
- * if the store or meter cannot be reached. After `service_unavailable` the change may have been
- * stored. Retries are safe except for `createAccount`, `createKey` and `rotateKey`.
+ * Administration of accounts and their keys. When a promise resolves, the change is stored and
+ * announced. Rejects with `not_found` for an unknown account or key, and with `service_unavailable`
+ * if store or meter cannot be reached. After `service_unavailable` the change may have been stored.
+ * Retries are safe, except for `createAccount`, `createKey` and `rotateKey`.
  */
 export interface AccountAdmin {
-  /** A random account id. */
+  /** Generates a random account id. */
   newAccountId(): string;
   /** An account with its keys; undefined if the account does not exist. */
   find(accountId: string): Promise<AccountWithKeys | undefined>;
-  /** `id` replaces the random id. Rejects with `conflict` if an account with this id exists. */
+  /** `id` replaces the random id. Rejects with `conflict` if the account id exists. */
   createAccount(request: { id?: string; name: string; choice: PlanChoice }): Promise<Account>;
   listAccounts(page: { afterId: string | undefined; limit: number }): Promise<Account[]>;
-  /** Sets the account's plan, and with `later` a change of plan at a later time. */
+  /** Sets the account's plan. `later` schedules a further plan change. */
   setPlan(
     accountId: string,
     choice: PlanChoice,
     later?: { readonly choice: PlanChoice; readonly atMs: number },
   ): Promise<Account>;
   setStatus(accountId: string, status: SetStatus): Promise<Account>;
-  /** Selects the model of the account's instances; undefined removes the selection. */
+  /** Selects the model for the account's instances; undefined removes the selection. */
   setModel(accountId: string, modelVersion: string | undefined): Promise<Account>;
   /** Sets the account's own retention; undefined restores the plan's retention. */
   setRetention(accountId: string, own: Retention | undefined): Promise<Account>;
   /**
-   * Creates a key and answers the key once: the store keeps only its digest. Rejects with
-   * `conflict` if the account has the maximum number of usable keys.
+   * Creates a key. Only this answer contains the key, because the store has only the digest.
+   * Rejects with `conflict` if the account has the maximum number of usable keys.
    */
   createKey(accountId: string, request: KeyRequest): Promise<NewKey>;
-  /** Every key of the account with its last use, oldest first. */
+  /** All keys of the account with their last use, oldest first. */
   listKeys(accountId: string): Promise<readonly UsedKey[]>;
   renameKey(accountId: string, keyId: string, name: string): Promise<ApiKeyRecord>;
-  /** Changes the scope of a key. Rejects with `conflict` if the key is revoked or has expired. */
+  /** Changes a key's scope. Rejects with `conflict` if the key is revoked or expired. */
   setKeyScope(accountId: string, keyId: string, scope: KeyScope): Promise<ApiKeyRecord>;
   /**
-   * Replaces a key by a new key; the old key stays usable for `graceMs`. Rejects like
+   * Replaces a key by a new key. The old key remains usable for `graceMs`. Rejects like
    * `withRotated`.
    */
   rotateKey(
@@ -71,10 +71,7 @@ export interface AccountAdmin {
     graceMs: number,
     createdBy?: Creator,
   ): Promise<NewKey & Rotated>;
-  /**
-   * Disables a key until it is enabled. Rejects with `conflict` if the key is revoked or has
-   * expired.
-   */
+  /** Disables a key until `enableKey`. Rejects with `conflict` if the key is revoked or expired. */
   disableKey(accountId: string, keyId: string): Promise<ApiKeyRecord>;
   /** Enables a disabled key. Rejects like `disableKey`. */
   enableKey(accountId: string, keyId: string): Promise<ApiKeyRecord>;
@@ -83,8 +80,8 @@ export interface AccountAdmin {
   /** Usage of the present month and the last twelve finished months, newest first. */
   months(accountId: string): Promise<readonly MonthUsage[]>;
   /**
-   * Begins the present month with no usage if the account's meter is in another month. Otherwise
-   * changes nothing. Answers the resulting usage.
+   * If the account's meter is in another month, begins the present month without usage. Otherwise
+   * changes nothing. Resolves with the resulting usage.
    */
   resetUsage(accountId: string): Promise<MeterUsage>;
 }
@@ -94,35 +91,35 @@ type KeyRequest = {
   readonly name?: string | undefined;
   readonly scope: KeyScope;
   readonly expiresAtMs?: number | undefined;
-  /** As `networkText` writes networks; empty: any address. */
+  /** In the format of `networkText`; empty: any address. */
   readonly networks?: readonly string[] | undefined;
-  /** Undefined: the service itself creates the key. */
+  /** Undefined: the service itself is the creator. */
   readonly createdBy?: Creator | undefined;
 };
 
-/** A new key with its secret, which is answered once. */
+/** A new key with its secret. Only the creating call returns the secret. */
 type NewKey = { readonly key: string; readonly record: ApiKeyRecord };
 
-/** The key that a rotation replaced, as stored now. */
+/** The key replaced by a rotation, as stored after the rotation. */
 type Rotated = { readonly replaced: ApiKeyRecord };
 
 /** A key with its last recorded use, if any. */
 export type UsedKey = { readonly record: ApiKeyRecord; readonly lastUse: KeyUse | undefined };
 
-/** Ports of account administration: store, meters, time and randomness. */
+/** Ports of account administration: stores, meters, time and randomness. */
 type AccountAdminPorts = {
   readonly accounts: AccountStore;
   readonly keyUses: Pick<KeyUseStore, 'find'>;
   readonly months: MonthStore;
   readonly clock: Clock;
   readonly randomness: Randomness;
-  /** Announces a changed account to all processes that cache it. */
+  /** Announces a changed account to all processes that cache accounts. */
   readonly announce: (accountId: string) => Promise<void>;
   readonly usage: (accountId: string) => Promise<MeterUsage | undefined>;
   readonly resetUsage: (accountId: string) => Promise<MeterUsage | undefined>;
 };
 
-/** Administration of the accounts in one store. */
+/** Administration of all accounts in a store. */
 export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
   const { accounts, clock, randomness, announce } = ports;
 
@@ -165,7 +162,7 @@ export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
     usage: async (accountId) => present(await ports.usage(accountId)),
 
     async months(accountId) {
-      // Usage first: a finished month leaves the meter only after it is stored.
+      // Read usage first: a finished month leaves the meter only after the month is stored.
       const usage = present(await ports.usage(accountId));
       return monthsOf(usage, await ports.months.readMonths(accountId));
     },
@@ -174,7 +171,7 @@ export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
   };
 }
 
-/** Awaits a change, announces it, and answers its result. */
+/** Awaits a change, announces the account, and returns the change's result. */
 type Announced = <T>(accountId: string, change: Promise<T>) => Promise<T>;
 
 /** Administration of API keys. Each change is stored, then announced. */
@@ -190,7 +187,7 @@ export type KeyAdmin = Pick<
   | 'revokeKey'
 >;
 
-/** Administration of the keys of accounts. */
+/** Builds the administration of keys. */
 function keyAdmin(
   { accounts, keyUses, clock, randomness }: AccountAdminPorts,
   announced: Announced,

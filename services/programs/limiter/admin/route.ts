@@ -6,24 +6,24 @@ import type { FaultCode } from '#errors/error-codes';
 import { invalid, toFault } from '#errors/fault';
 import type { AccountAdmin } from '#limiter/admin/accounts';
 
-/** A request to the admin port, with its whole body. */
+/** A request to the admin port, with its complete body. */
 export type AdminRequest = {
   readonly method: string;
   readonly url: URL;
-  /** The parsed JSON body; undefined without a body. */
+  /** Parsed JSON body; undefined: no body. */
   readonly body: unknown;
-  /** The requester, as stored in the records that the request creates. */
+  /** The requester, for the creator field of new records. */
   readonly by: Creator;
 };
 
-/** Method of a route. The type forces every changing route to have a name for the log. */
+/** Method of a route. The type requires a log name for each changing route. */
 type SideEffect =
   | { readonly method: 'GET'; readonly change?: undefined }
   | { readonly method: 'POST' | 'PUT' | 'DELETE'; readonly change: string };
 
-/** One route of the admin port. */
+/** A route of the admin port. */
 export type Route = SideEffect & {
-  /** The path. Named groups are the ids in it. */
+  /** Path pattern. Named groups are ids. */
   readonly path: RegExp;
   readonly answer: (
     admin: AccountAdmin,
@@ -33,7 +33,7 @@ export type Route = SideEffect & {
   ) => Promise<unknown>;
 };
 
-/** `value` parsed by the schema. Throws `invalid_request` with the first invalid field. */
+/** Parses `value` by the schema. Throws `invalid_request` with the first invalid field. */
 export function read<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
@@ -43,64 +43,61 @@ export function read<Schema extends z.ZodType>(
   if (result.success) return result.data;
   const issue = result.error.issues[0];
   const field = issue?.path.join('.') || undefined;
-  const text = issue?.message ?? 'the request is not what this route takes';
+  const text = issue?.message ?? 'the request does not match this route';
   throw invalid(reason, field, field === undefined ? text : `${field}: ${text}`);
 }
 
-/** Header in which `ctl` sends the name of its user. */
+/** Header with the user name of the person who runs `ctl`. */
 export const ADMIN_USER_HEADER = 'x-admin-user';
 
 /** Pattern of accepted user names. */
 export const USER_NAME = /^[\w.@+\\-]{1,64}$/;
 
-/** The sender of an admin request, as far as known. */
+/** Sender of an admin request, as far as known. */
 export type Administrator = {
-  /** Id of the presented token; see `adminTokenId`. */
+  /** Id of the token in the request; see `adminTokenId`. */
   readonly tokenId: string;
-  /** The user name that `ctl` sent. Not proven. */
+  /** User name sent by `ctl`, not authenticated. */
   readonly claimedUser: string | undefined;
-  /** `address:port` of the connection. */
+  /** `address:port` of the sender. */
   readonly address: string;
 };
 
-/** A requested change over the admin port, with its outcome. */
+/** A change requested through the admin port, with its outcome. */
 type AdminChange = {
   /** Name of the change, such as `account.create` or `key.revoke`. */
   readonly change: string;
   readonly accountId: string | undefined;
   readonly keyId: string | undefined;
-  /** The request's body, if valid. Never contains a key. */
+  /** Request body, if valid. Never contains a key. */
   readonly requested: unknown;
   /**
-   * Values other than `done` are refusals. After `service_unavailable` the change may have
-   * happened.
+   * `done`, or the code of the refusal. After `service_unavailable` the change may have happened.
    */
   readonly outcome: 'done' | FaultCode;
 };
 
-/** Called after every change, successful or refused. */
+/** Called after each change, successful or refused. */
 export type AdminAudit = (change: AdminChange, by: Administrator) => void;
 
-/** A change before it is made. */
+/** A change before execution. */
 type IntendedChange = Pick<AdminChange, 'change' | 'accountId' | 'keyId' | 'requested'> & {
-  /**
-   * Present state as the admin port shows it; undefined if the target does not exist or is a list.
-   */
+  /** Present state as shown by the admin port; undefined if the target is missing or is a list. */
   readonly before: Shown | undefined;
 };
 
-/** JSON object that the admin port shows. */
+/** JSON object shown by the admin port. */
 type Shown = Readonly<Record<string, unknown>>;
 
-/** Makes a change between its two audit lines, and answers the change's result. */
+/** Executes a change between its two audit lines, and returns the change's result. */
 export type MakeChange = <Made>(
   intended: IntendedChange,
   act: () => Promise<Made>,
 ) => Promise<Made>;
 
 /**
- * Makes changes with lines in the audit trail of their account (decision 249) and reports each
- * outcome to `heard`. An unknown account has no trail: its change is refused and only reported.
+ * Executes changes with lines in the account's audit trail (decision 249), and reports each outcome
+ * to `heard`. An unknown account has no trail, so its refused change is only reported.
  */
 export function makerOf(trail: AuditTrail, heard: AdminAudit, by: Administrator): MakeChange {
   return async (intended, act) => {
@@ -119,14 +116,14 @@ export function makerOf(trail: AuditTrail, heard: AdminAudit, by: Administrator)
       heard({ ...named, keyId: keyId ?? newKeyIn(action, made), outcome: 'done' }, by);
       return made;
     } catch (error) {
-      // A refused request's body may be invalid: do not log it.
+      // The body of a refused request may be invalid, so do not log it.
       heard({ ...named, requested: undefined, outcome: toFault(error).code }, by);
       throw error;
     }
   };
 }
 
-/** Details of a view; undefined for a list, which is not recorded. */
+/** Details of a view; undefined for a list, which the trail does not record. */
 function data(shown: unknown): AuditEntry['after'] {
   const isObject = typeof shown === 'object' && shown !== null && !Array.isArray(shown);
   return isObject ? detailsOf(shown) : undefined;

@@ -34,7 +34,7 @@ import { AUDIT_LINES_MAX } from '#storage/ports/audit';
 import { LOG_LEVELS } from '#telemetry/logger';
 import type { ProcessControl } from '#telemetry/process-control';
 
-/** Routes of the admin port for the keys of accounts. */
+/** Admin port routes for the keys of accounts. */
 const KEY_ROUTES: readonly Route[] = [
   {
     method: 'POST',
@@ -92,7 +92,7 @@ const KEY_ROUTES: readonly Route[] = [
   }),
 ];
 
-/** A route that changes one key and takes no body. */
+/** A route that changes a key and takes no body. */
 function changing(
   method: 'POST' | 'DELETE',
   path: RegExp,
@@ -194,7 +194,7 @@ const ROUTES: readonly Route[] = [
 ];
 
 /**
- * Answers one admin request. Rejects with the fault that refuses the request. `make` performs all
+ * Answers an admin request. Rejects with the fault of a refused request. `make` executes all
  * changes.
  */
 export async function answerAdmin(
@@ -217,7 +217,7 @@ export async function answerAdmin(
       answer,
     );
   }
-  throw new Fault('not_found', `there is no ${request.method} ${request.url.pathname}`);
+  throw new Fault('not_found', `there is no route ${request.method} ${request.url.pathname}`);
 }
 
 async function keysOf(admin: AccountAdmin, accountId: string): Promise<readonly ApiKeyRecord[]> {
@@ -243,8 +243,8 @@ const MONTHS = /^\/accounts\/(?<account>\w+)\/audit$/;
 const LINES = /^\/accounts\/(?<account>\w+)\/audit\/(?<month>\d{4}-\d{2})$/;
 
 /**
- * Answers a request for the stored lines of an audit trail, which `ctl` verifies itself. Undefined
- * if the request is for something else. Rejects with `not_found` for an unknown account.
+ * Answers a request for stored audit lines, which `ctl` verifies. Undefined for other requests.
+ * Rejects with `not_found` for an unknown account.
  */
 export async function answerAudit(
   { admin, trail }: { readonly admin: AccountAdmin; readonly trail: AuditTrail },
@@ -265,26 +265,26 @@ export async function answerAudit(
   return await trail.linesAfter(account, month, data.after, AUDIT_LINES_MAX);
 }
 
-/** A file that the admin port serves without the token. */
+/** A file that the admin port serves without a token. */
 export type PageFile = {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | string;
 };
 
-/** The cluster overview for operators: a report, and the page that shows it. */
+/** Cluster overview for operators: a report, and the page that displays it. */
 export type ClusterOverview = {
-  /** The present report as JSON. Bounded in time, even if nodes do not answer. */
+  /** Builds the present report. Ends in bounded time, even if nodes do not answer. */
   readonly report: () => Promise<object>;
-  /** A file of the page by its path; undefined if there is none. */
+  /** Finds a file of the page by path. */
   readonly file: (path: string) => PageFile | undefined;
 };
 
-/** Path of the report, which needs the token. The page's files beside it need none. */
+/** Path of the report, which needs the token. Files of the page need no token. */
 const REPORT = '/cluster/report';
 
 /**
- * The page file that a request asks for; undefined for other requests. Throws `not_found` if the
- * file does not exist.
+ * The requested page file; undefined for other requests. Throws `not_found` if the file does not
+ * exist.
  */
 export function pageFileOf(
   { file }: ClusterOverview,
@@ -299,7 +299,7 @@ export function pageFileOf(
   return found;
 }
 
-/** Answers a request for the report; undefined for other requests. */
+/** Answers a report request; undefined for other requests. */
 export async function answerCluster(
   { report }: ClusterOverview,
   { method, url }: { readonly method: string; readonly url: URL },
@@ -307,13 +307,13 @@ export async function answerCluster(
   return method === 'GET' && url.pathname === REPORT ? await report() : undefined;
 }
 
-/** Longest CPU profile, in seconds: a profile grows by about a megabyte a second. */
+/** Maximum length of a CPU profile, in seconds. A profile grows by about a megabyte per second. */
 export const PROFILE_SECONDS_MAX = 60;
 
 const LevelBody = z.strictObject({ level: z.enum(LOG_LEVELS) });
 const ProfileBody = z.strictObject({ seconds: z.int().min(1).max(PROFILE_SECONDS_MAX) });
 
-/** A request about the process itself. */
+/** A request about the process. */
 type ProcessRequest = {
   readonly method: string;
   readonly url: URL;
@@ -321,7 +321,7 @@ type ProcessRequest = {
   readonly requestedBy: string;
 };
 
-/** Answers a request about this process; undefined for other requests. */
+/** Answers a request about the process; undefined for other requests. */
 export async function answerProcess(
   control: ProcessControl | undefined,
   { method, url, body, requestedBy }: ProcessRequest,
@@ -340,7 +340,7 @@ export async function answerProcess(
   return undefined;
 }
 
-/** The fault for an account request to a process without accounts. */
+/** Fault of an account request to a process without accounts. */
 export function noAccounts(): Fault {
   return new Fault(
     'not_found',

@@ -8,10 +8,10 @@ import { ACCOUNTS_PAGE_MAX } from '#storage/ports/accounts';
 
 /**
  * Request and answer schemas of the admin port, snake_case on the wire. `ctl` parses answers with
- * the same schemas, so that both sides change together.
+ * the same schemas, so both sides change together.
  */
 
-/** Name of an account. `ctl` prints names, so terminal control characters are forbidden. */
+/** Account name, without control characters, because terminals print account names. */
 export const AccountName = z
   .string()
   .regex(/^\P{C}{1,100}$/u, '1 to 100 characters, none of them invisible');
@@ -31,7 +31,7 @@ const Agreed = z.strictObject({
   limits: LimitsWire.partial({ instances: true }),
 });
 
-/** Body of `PUT /accounts/{id}/plan`. An enterprise plan has its own limits. */
+/** Body of `PUT /accounts/{id}/plan`. Only an enterprise plan has limits. */
 export const PlanBody = z.discriminatedUnion('plan', [Bought, Agreed]);
 
 /** Body of `POST /accounts`. */
@@ -43,21 +43,21 @@ export const AccountBody = z.discriminatedUnion('plan', [
 /** Body of `PUT /accounts/{id}/status`. */
 export const StatusBody = z.strictObject({ status: z.enum(['active', 'suspended']) });
 
-/** Body of `PUT /accounts/{id}/model`: a model version of this release, or null for none. */
+/** Body of `PUT /accounts/{id}/model`: a model version of this release; null: no selection. */
 export const ModelBody = z.strictObject({ model_version: z.enum(MODELS.versions).nullable() });
 
-/** Days that rows are kept; `none`: without an end. */
+/** Retention of rows in days; `none`: rows are kept forever. */
 export const RetentionWire = z.union([whole(RETENTION_DAYS_MAX), z.literal('none')], {
   error: `must be days from 1 to ${RETENTION_DAYS_MAX}, or none`,
 });
 
-/** Body of `PUT /accounts/{id}/retention`; null restores the plan's retention. */
+/** Body of `PUT /accounts/{id}/retention`; null: use the plan's retention again. */
 export const RetentionBody = z.strictObject({ retention_days: RetentionWire.nullable() });
 
 /** Name of a key. */
 export const KeyName = z.string().regex(KEY_NAME, '1 to 64 characters, none of them invisible');
 
-/** A network in CIDR notation or an address, normalised. */
+/** An address or network in CIDR notation, normalised. */
 const KeyNetwork = z
   .string()
   .refine(
@@ -69,7 +69,7 @@ const KeyNetwork = z
     return network === undefined ? text : networkText(network);
   });
 
-/** Networks that a key is bound to, without duplicates. */
+/** Networks to which a key is bound, without duplicates. */
 export const KeyNetworks = z
   .array(KeyNetwork)
   .min(1)
@@ -95,7 +95,7 @@ export const KeyNameBody = z.strictObject({ name: KeyName });
 /** Body of `PUT /accounts/{id}/keys/{key}/scope`. */
 export const KeyScopeBody = z.strictObject({ scope: Scope });
 
-/** Grace periods of a rotated key, in milliseconds. Source: decision 242. */
+/** Grace periods for rotated keys, in milliseconds. Source: decision 242. */
 export const GRACE_MS = {
   '0': 0,
   '1h': 3_600_000,
@@ -106,7 +106,7 @@ export const GRACE_MS = {
 /** Body of `POST /accounts/{id}/keys/{key}/rotate`. */
 export const RotationBody = z.strictObject({ grace: z.enum(['0', '1h', '24h', '7d']) });
 
-/** Query of `GET /accounts`: accounts with ids after `after`, ordered by id. */
+/** Query of `GET /accounts`: accounts ordered by id, starting after id `after`. */
 export const AccountsQuery = z.strictObject({
   after: z.string().optional(),
   limit: z.coerce.number().pipe(whole(ACCOUNTS_PAGE_MAX)).default(ACCOUNTS_PAGE_MAX),
@@ -114,76 +114,73 @@ export const AccountsQuery = z.strictObject({
 
 const PlanName = z.enum(['free', 'indie', 'pro', 'enterprise']);
 
-/** An account as the admin port shows it. */
+/** An account in answers of the admin port. */
 export const AccountView = z.object({
   id: z.string(),
   name: z.string(),
   plan: PlanName,
   status: z.enum(['active', 'suspended', 'importing', 'deleting']),
   limits: LimitsWire,
-  /** Absent: no change of plan is scheduled. */
+  /** Absent: no plan change is scheduled. */
   plan_change: z.object({ plan: PlanName, limits: LimitsWire, at: z.string() }).optional(),
-  /** Absent: the account has selected no model. */
+  /** Absent: no model is selected. */
   model_version: z.string().optional(),
   /** Absent: the plan's retention applies. */
   retention_days: RetentionWire.optional(),
   created_at: z.string(),
 });
 
-/** A page of accounts. If the page is full, there may be more accounts after its last. */
+/** A page of accounts. After a full page, more accounts may follow. */
 export const AccountsView = z.array(AccountView);
 
 /**
- * A key as the admin port shows it, without its secret. Scope, status and hints accept any text, so
- * that a list with values of a later release still parses.
+ * A key without its secret. Scope, status and hints accept any text, so that lists with values of a
+ * later release still parse.
  */
 export const KeyView = z.object({
   id: z.string(),
   name: z.string().optional(),
-  /** Recognisable form of the key: `svc_sk_…` and the last characters of its secret. */
+  /** Masked key: `svc_sk_…` and the last characters of the secret. */
   masked: z.string().optional(),
   scope: z.string(),
   /** `active`, `disabled`, `revoked` or `expired`. */
   status: z.string(),
-  /** Absent: usable from any address. */
+  /** Absent: any address. */
   networks: z.array(z.string()).optional(),
   created_at: z.string(),
   disabled_at: z.string().optional(),
   revoked_at: z.string().optional(),
   expires_at: z.string().optional(),
-  /** Id of the key that a rotation created as replacement. */
+  /** Id of the key that replaced this key in a rotation. */
   replaced_by: z.string().optional(),
-  /**
-   * `kind` is `user` or `operator`. Absent: an older release created the key without recording
-   * this.
-   */
+  /** `kind` is `user` or `operator`. Absent: an older release did not record the creator. */
   created_by: z.object({ kind: z.string(), id: z.string() }).optional(),
-  /** Absent: no use is recorded. */
+  /** Absent: no recorded use. */
   last_used: z
     .object({
-      /** Time of the last use, in whole minutes. */
+      /** Time of the last use, truncated to minutes. */
       at: z.string(),
       address: z.string().optional(),
       client: z.string().optional(),
     })
     .optional(),
-  /** `never_used`, `idle_90_days`, `no_expiry`; absent if the last use is not looked up. */
+  /** `never_used`, `idle_90_days`, `no_expiry`; absent if the answer has no last use. */
   hints: z.array(z.string()).optional(),
 });
 
 /** All keys of an account, oldest first. */
 export const KeysView = z.array(KeyView);
 
-/** A new key with its secret, which is answered once. */
+/** A new key with its secret. Only the creating call returns the secret. */
 export const NewKeyView = KeyView.extend({ key: z.string() });
 
-/** The new key of a rotation with its secret, which is answered once, and the replaced key. */
+/** The new key of a rotation with its secret, and the replaced key. */
 export const RotationView = NewKeyView.extend({ replaced: KeyView });
 
 /** Cycles by UTC day. */
 const DaysView = z.array(z.object({ date: z.string(), cycles: z.int() }));
 
-/** Usage of keys in a month, most used first. */
+/** Usage by key in a month, most used first. */
 const KeysOfMonthView = z.array(
   z.object({ id: z.string(), name: z.string().optional(), cycles: z.int() }),
 );
@@ -193,7 +190,7 @@ export const UsageView = z.object({
   account_id: z.string(),
   requests_per_minute: z.int(),
   requests_in_window: z.int(),
-  /** Watermark of the window: requests that may be granted without another journal record. */
+  /** Watermark of the window: requests that need no further journal record. */
   window_mark: z.int(),
   /** Absent between two windows. */
   window_resets_at: z.string().optional(),
@@ -201,16 +198,16 @@ export const UsageView = z.object({
   cycles_used: z.int(),
   cycles_reserved: z.int(),
   cycles_remaining: z.int(),
-  /** Watermark of the month: cycles that may be granted without another journal record. */
+  /** Watermark of the month: cycles that need no further journal record. */
   month_mark: z.int(),
-  /** Used cycles from reservations that expired without a settlement. */
+  /** Used cycles of reservations that expired without settlement. */
   cycles_expired: z.int(),
-  /** Used cycles that may have been lost in crashes. */
+  /** Used cycles that crashes may have lost. */
   cycles_lost: z.int(),
   month_ends_at: z.string(),
-  /** Cycles of each UTC day up to today. The sum is `cycles_used`; empty if no cycles were used. */
+  /** Cycles per UTC day up to today, in total `cycles_used`; empty if no cycles were used. */
   days: DaysView,
-  /** The sum of these cycles and `other_cycles` is `cycles_used`. */
+  /** Cycles per key. Together with `other_cycles`, the total is `cycles_used`. */
   keys: KeysOfMonthView,
   other_cycles: z.int(),
 });
@@ -218,20 +215,20 @@ export const UsageView = z.object({
 /** Months of an account, newest first: the present month and finished months. */
 export const MonthsView = z.array(
   z.object({
-    /** Such as `2026-01`. */
+    /** Month, such as `2026-01`. */
     month: z.string(),
     cycles: z.int(),
     days: DaysView,
-    /** The sum of these cycles and `other_cycles` is `cycles`. */
+    /** Cycles per key. Together with `other_cycles`, the total is `cycles`. */
     keys: KeysOfMonthView,
     other_cycles: z.int(),
   }),
 );
 
-/** Months of an audit trail with the head of each hash chain, oldest first. */
+/** Months of an audit trail with their hash chain heads, oldest first. */
 export const AuditMonthsView = z.object({
   months: z.array(z.object({ month: z.string(), lines: z.int(), hash: z.string() })),
-  /** The first month that the plan retains; absent if all months are retained. */
+  /** First month within the plan's retention; absent: all months are kept. */
   kept_from: z.string().optional(),
 });
 
@@ -240,11 +237,11 @@ export const AuditLinesQuery = z.strictObject({
   after: z.coerce.number().pipe(z.int().min(0)).default(0),
 });
 
-/** Stored lines of a month, oldest first. `next` is the cursor of the next page. */
+/** Stored lines of a month, oldest first. Pass `next` as `after` of the next request. */
 export const AuditLinesView = z.object({
   lines: z.array(z.object({ seq: z.int(), text: z.string(), hash: z.string() })),
   next: z.int().optional(),
 });
 
-/** A refusal in the format of the whole service (interface 7). */
+/** An error answer in the format of the public API (interface 7). */
 export const RefusalView = z.object({ error: z.string(), message: z.string() });

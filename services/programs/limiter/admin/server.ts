@@ -43,27 +43,27 @@ import type { ProcessPorts } from '#telemetry/process-ports';
 type AdminListen = { readonly host: string; readonly port: number };
 
 type AdminServerPorts = ProcessPorts & {
-  /** Token that every request must prove; see `limiter/admin/token`. */
+  /** Token that every request must present or prove; see `limiter/admin/token`. */
   readonly token: string;
-  /** The running process; undefined: requests about the process are refused. */
+  /** Control of the process; undefined: requests about the process are refused. */
   readonly control?: ProcessControl | undefined;
 } & (AccountPorts | { readonly admin?: undefined });
 
-/** Accounts and cluster of a limiter or standalone process. Other processes have none. */
+/** Accounts and cluster, for a limiter or standalone process. */
 type AccountPorts = {
   readonly admin: AccountAdmin;
   readonly trail: AuditTrail;
-  /** Receives every change. */
+  /** Receives each change. */
   readonly heard: AdminAudit;
   readonly cluster: ClusterOverview;
 };
 
 /**
- * Serves the admin API and the cluster page over HTTP to programs and people on this machine.
- * Throws a RangeError if `listen.host` is not a loopback address. A request must show or prove the
- * token, and its `Host` must be this machine. Requests from foreign web pages are refused: by their
- * `Origin`, or because their body is not declared as JSON. The files of the page need no token,
- * because people enter the token there.
+ * Serves the admin API and the cluster page over HTTP, to programs and people on this machine.
+ * Throws a RangeError if `listen.host` is not a loopback address. A request must present or prove
+ * the token, and its `Host` must name this machine. Requests from foreign web pages are refused by
+ * their `Origin`, or by a body that is not declared as JSON. Page files need no token, because
+ * people enter the token on the page.
  */
 export async function serveAdmin(listen: AdminListen, ports: AdminServerPorts): Promise<Running> {
   if (!isLoopbackAddress(listen.host)) {
@@ -93,7 +93,7 @@ export async function serveAdmin(listen: AdminListen, ports: AdminServerPorts): 
   };
 }
 
-/** The unused nonce of each connection. */
+/** Unused nonce per connection. */
 type Nonces = WeakMap<Socket, string>;
 
 async function answer(
@@ -124,7 +124,7 @@ async function answer(
       (await answerAccounts(ports, asked, by));
     send(response, { data }, sign);
   } catch (error) {
-    // A client that hung up gets no answer, and its incomplete body is no fault.
+    // A client that hung up gets no answer. Its incomplete body is not an error.
     if (request.destroyed && !request.complete) return;
     refuse(request, response, { fault: toFault(error), sign, nonces });
     if (toFault(error).httpStatus >= 500) onBug(error);
@@ -143,7 +143,7 @@ function refuse(
     nonces.set(request.socket, nonce);
     response.setHeader('www-authenticate', challengeOf(nonce));
   }
-  // Close the connection: the rest of a refused body is not read.
+  // Close the connection, because the rest of a refused body is not read.
   if (!request.complete && hasBody(request)) response.setHeader('connection', 'close');
   send(response, { error: code, message, details: { field, reason } }, sign);
 }
@@ -188,17 +188,17 @@ function sendFile(response: ServerResponse, { headers, body }: PageFile): void {
 function assertLocal(request: IncomingMessage): void {
   const { host, origin } = request.headers;
   const isLocal = isLoopbackAddress(request.socket.remoteAddress ?? '') && isLoopbackHost(host);
-  // Browsers send `Origin` also for requests of the admin page itself.
+  // Browsers also send `Origin` with requests of the admin page itself.
   const isForeign = origin !== undefined && origin !== `http://${host}`;
   if (!isLocal || isForeign) {
-    throw new Fault('forbidden', 'the admin port answers programs on this machine only');
+    throw new Fault('forbidden', 'the admin port answers only programs on this machine');
   }
 }
 
 /**
  * Checks the token or proof of a request. Throws `unauthorized` for a request with neither. For a
- * proof, the caller must pass the body to the returned function, which throws unless the proof
- * matches.
+ * proof, the caller must pass the body to the returned function, which throws if the proof does not
+ * match.
  */
 function askedFor(
   request: IncomingMessage,
@@ -251,7 +251,7 @@ function urlOf(request: IncomingMessage): URL {
 async function textOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  // Keep the connection open when the body is refused, so that the answer can be sent.
+  // Keep the connection open after refusing the body, so that the answer can be sent.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     bytes += chunk.length;
     if (bytes > ADMIN_BODY_BYTES_MAX) {

@@ -18,7 +18,7 @@ import { isoTime } from '#stdlib/clock';
 import { defined } from '#stdlib/defined';
 import type { KeyUse } from '#storage/ports/accounts';
 
-/** An account for the admin port, as it is at `nowMs`. */
+/** View of an account at `nowMs`. */
 export function viewOfAccount(account: Account, nowMs: number): z.infer<typeof AccountView> {
   const present = accountAt(account, nowMs);
   const { id, name, plan, status, limits, planChange: change } = present;
@@ -44,7 +44,7 @@ export function viewOfAccount(account: Account, nowMs: number): z.infer<typeof A
   };
 }
 
-/** The plan that a body requests. */
+/** Plan requested by a body. */
 export function choiceOf(body: z.infer<typeof PlanBody>): PlanChoice {
   if (body.plan !== 'enterprise') return { plan: body.plan };
   const { requests_per_minute, cycles_per_month, instances } = body.limits;
@@ -66,13 +66,13 @@ function viewOfLimits(limits: Limits): z.infer<typeof LimitsWire> {
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 
-/** Age from which an unused key gets a hint, in days. */
+/** Age at which an unused key gets a hint, in days. */
 const UNUSED_DAYS = 7;
 
-/** Time without use from which a key gets a hint, in days. */
+/** Time since the last use at which a key gets a hint, in days. */
 const IDLE_DAYS = 90;
 
-/** A key for the admin port, without secret or digest. */
+/** View of a key, without secret or digest. */
 export function viewOfKey(key: ApiKeyRecord, nowMs: number): z.infer<typeof KeyView> {
   const { id, name, hint, scope, networks, replacedBy } = key;
   return defined<z.infer<typeof KeyView>>({
@@ -93,7 +93,7 @@ export function viewOfKey(key: ApiKeyRecord, nowMs: number): z.infer<typeof KeyV
   });
 }
 
-/** A key in a list, with its last use and hints. */
+/** View of a listed key, with last use and hints. */
 export function viewOfUsedKey(used: UsedKey, nowMs: number): z.infer<typeof KeyView> {
   const { record, lastUse } = used;
   const view = { ...viewOfKey(record, nowMs), hints: hintsOf(used, nowMs) };
@@ -113,8 +113,8 @@ function statusOf(key: ApiKeyRecord, nowMs: number): string {
 }
 
 /**
- * Hints for a usable key. A key without `hint` is from a release that recorded no uses: its absence
- * of uses is no hint.
+ * Hints for a usable key. A key without `hint` comes from a release that recorded no uses, so it
+ * gets no `never_used`.
  */
 function hintsOf({ record, lastUse }: UsedKey, nowMs: number): string[] {
   if (statusOf(record, nowMs) !== 'active') return [];
@@ -131,15 +131,15 @@ function timeOf(atMs: number | undefined): string | undefined {
   return atMs === undefined ? undefined : isoTime(atMs);
 }
 
-/** A month of an account as the admin port shows it. */
+/** A month in answers of the admin port. */
 type MonthView = z.infer<typeof MonthsView>[number];
 
-/** Usage of one key of the account in a month. */
+/** Usage of a key in a month. */
 type UsedByKey = Pick<ApiKeyRecord, 'id' | 'name'> & {
   readonly cyclesByDay: readonly number[];
 };
 
-/** Usage for the admin port; `keys` are those of the account. */
+/** View of an account's usage; `keys` are all keys of the account. */
 export function viewOfUsage(
   accountId: string,
   usage: MeterUsage,
@@ -172,7 +172,7 @@ export function viewOfUsage(
   };
 }
 
-/** A month for the admin port; `keys` are those of the account. */
+/** View of a month; `keys` are all keys of the account. */
 export function viewOfMonth(month: MonthUsage, keys: readonly ApiKeyRecord[]): MonthView {
   const dates = datesOf(month);
   const used = usedByKey(month, keys).map(({ id, name, cyclesByDay }) => ({
@@ -198,7 +198,7 @@ export function datesOf({ endsAtMs, cyclesByDay }: MonthUsage): string[] {
   );
 }
 
-/** Usage of each existing key of the account in a month. */
+/** Usage by key in a month, for all existing keys of the account. */
 export function usedByKey({ keys: used }: MonthUsage, keys: readonly ApiKeyRecord[]): UsedByKey[] {
   return keys.flatMap(({ id, name, digest }) => {
     const usage = used.find(({ prefix }: KeyUsage) => digest.startsWith(prefix));

@@ -5,14 +5,14 @@ import { USABLE_KEYS_MAX } from '#limiter/quota-bounds';
 import type { KeyChange } from '#storage/ports/accounts';
 
 /*
- * Changes of an account's keys as functions of keys and time, for `AccountStore.changeKeys`. Each
- * function answers the resulting key and changes nothing if the key is already so. Throws
+ * Changes to keys as pure functions of keys and time, for `AccountStore.changeKeys`. Each function
+ * returns the resulting key, and writes nothing if the key already has the requested state. Throws
  * `not_found` for an unknown key and `conflict` for an invalid change. Source: decision 242.
  */
 
 type Keys = readonly ApiKeyRecord[];
 
-/** Result of a rotation: the new key, and the replaced key with its new end. */
+/** Result of a rotation: the new key, and the replaced key with its new expiry. */
 export type Rotation = { readonly made: ApiKeyRecord; readonly replaced: ApiKeyRecord };
 
 /** Adds a key. Throws `conflict` if the account has the maximum number of usable keys. */
@@ -21,13 +21,13 @@ export function withKey(keys: Keys, key: ApiKeyRecord, nowMs: number): KeyChange
   return { put: [key], answer: key };
 }
 
-/** Renames a key, including a revoked or expired key, because lists still show it. */
+/** Renames a key. Revoked and expired keys can be renamed too, because lists show them. */
 export function withName(keys: Keys, keyId: string, name: string): KeyChange<ApiKeyRecord> {
   const key = keyIn(keys, keyId);
   return key.name === name ? unchanged(key) : changed({ ...key, name });
 }
 
-/** Changes the scope of a key. Throws `conflict` if the key is revoked or has expired. */
+/** Changes a key's scope. Throws `conflict` if the key is revoked or expired. */
 export function withScope(
   keys: Keys,
   keyId: string,
@@ -38,14 +38,14 @@ export function withScope(
   return key.scope === scope ? unchanged(key) : changed({ ...key, scope });
 }
 
-/** Revokes a key for good. A key that is already revoked keeps its first time. */
+/** Revokes a key permanently. An already revoked key keeps its revocation time. */
 export function withRevoked(keys: Keys, keyId: string, nowMs: number): KeyChange<ApiKeyRecord> {
   const key = keyIn(keys, keyId);
   if (key.revokedAtMs !== undefined) return unchanged(key);
   return changed({ ...key, revokedAtMs: nowMs });
 }
 
-/** Disables a key: calls are refused until it is enabled. A disabled key keeps its first time. */
+/** Disables a key until `withEnabled`. An already disabled key keeps its time. */
 export function withDisabled(keys: Keys, keyId: string, nowMs: number): KeyChange<ApiKeyRecord> {
   const key = livingKeyIn(keys, keyId, nowMs);
   if (key.disabledAtMs !== undefined) return unchanged(key);
@@ -59,9 +59,8 @@ export function withEnabled(keys: Keys, keyId: string, nowMs: number): KeyChange
 }
 
 /**
- * Replaces a key by a new key with the same name, scope and networks, and the same lifetime if
- * limited. The replaced key stays usable for `graceMs`, but never beyond its own end. Without a
- * grace period the replaced key is revoked.
+ * Replaces a key by a new key with the same name, scope, networks and lifetime. The old key remains
+ * usable for `graceMs`, but not beyond its expiry. Without a grace period, the old key is revoked.
  */
 export function withRotated(
   keys: Keys,
@@ -74,7 +73,10 @@ export function withRotated(
     throw new Fault('conflict', 'the key is disabled; enable it first');
   }
   if (key.replacedBy !== undefined) {
-    throw new Fault('conflict', `the key was replaced by ${key.replacedBy}; rotate that one`);
+    throw new Fault(
+      'conflict',
+      `the key was replaced by ${key.replacedBy}; rotate ${key.replacedBy}`,
+    );
   }
   if (graceMs > 0) assertRoom(keys, nowMs);
   const { createdAtMs, expiresAtMs = Number.POSITIVE_INFINITY, createdBy: _, ...kept } = key;
@@ -97,7 +99,7 @@ function unchanged(key: ApiKeyRecord): KeyChange<ApiKeyRecord> {
   return { put: [], answer: key };
 }
 
-// Disabled keys count: enabling a key must not fail for lack of room.
+// Disabled keys count, so that enabling a key never exceeds the maximum.
 function assertRoom(keys: Keys, nowMs: number): void {
   if (keys.filter((key) => keyEndsAtMs(key) > nowMs).length < USABLE_KEYS_MAX) return;
   throw new Fault('conflict', `the account has ${USABLE_KEYS_MAX} usable keys; revoke one`);

@@ -14,27 +14,27 @@ import type { AdmitCall } from '#grpc/limiter-messages';
 import type { Instant } from '#stdlib/clock';
 import { contains, type IpNetwork, readAddress, readNetwork } from '#stdlib/network';
 
-/** A usable key as a meter keeps it in memory. */
+/** A usable key in a meter's memory. */
 export type HeldKey = {
   readonly digest: string;
   readonly scope: KeyScope;
-  /** Unix milliseconds; undefined: never. */
+  /** Unix milliseconds; undefined: the key never expires. */
   readonly expiresAtMs: number | undefined;
-  /** Networks that calls may come from; undefined: any address. */
+  /** Networks from which calls are accepted; undefined: any address. */
   readonly networks: readonly IpNetwork[] | undefined;
 };
 
-/** Characters of a SHA-256 in base64url. */
+/** Length of a SHA-256 in base64url, in characters. */
 const DIGEST_LENGTH = 43;
 
-// Buffers for comparing digests. Digests stay strings: a Buffer per key would cost more memory than
-// the rest of the meter.
+// Buffers for comparing digests. Keys keep digests as strings, because a Buffer per key would cost
+// more memory than the rest of the meter.
 const presented = Buffer.alloc(DIGEST_LENGTH);
 const known = Buffer.alloc(DIGEST_LENGTH);
 
 /**
- * The keys that may be used at `nowMs`: not revoked, expired or disabled, and with a known scope. A
- * later release may store narrower scopes, which this release must not accept.
+ * Keys that are usable at `nowMs`: not revoked, expired or disabled, and with a known scope. A
+ * later release may store narrower scopes, which this release must refuse.
  */
 export function keyRing(keys: readonly ApiKeyRecord[], nowMs: number): readonly HeldKey[] {
   return keys
@@ -47,14 +47,14 @@ export function keyRing(keys: readonly ApiKeyRecord[], nowMs: number): readonly 
     }));
 }
 
-/** Parsed networks. An invalid text is dropped and admits no address. */
+/** Parses networks. Drops an invalid network, which then admits no address. */
 function parsed(networks: readonly string[]): readonly IpNetwork[] {
   return networks.map(readNetwork).filter((network) => network !== undefined);
 }
 
 /**
- * Whether a key is bound to networks and the call has no address. An edge of release 1.0 sends no
- * address and cannot handle the address verdict (decision 242).
+ * Whether a key is bound to networks, but the call has no address. An edge of release 1.0 sends no
+ * address and cannot handle the address verdict (decision 242, restricted keys).
  */
 export function isUnplaced({ networks }: HeldKey, address = ''): boolean {
   return networks !== undefined && address === '';
@@ -67,7 +67,7 @@ export function mayComeFrom({ networks }: HeldKey, text = ''): boolean {
   return address !== undefined && networks.some((network) => contains(network, address));
 }
 
-/** Scopes that contain each right, so that a check of a call is one look-up. */
+/** Scopes that include each right, so that a check is a single look-up. */
 const SCOPES_WITH: ReadonlyMap<KeyRight, ReadonlySet<string>> = new Map(
   RIGHTS.map((right) => [
     right,
@@ -75,7 +75,7 @@ const SCOPES_WITH: ReadonlyMap<KeyRight, ReadonlySet<string>> = new Map(
   ]),
 );
 
-/** Whether a key with this scope may make a call that needs `needed`. Runs in every call. */
+/** Whether a key with this scope may make a call that needs `needed`. Runs on every call. */
 export function isScopeEnough(scope: KeyScope, needed: NeededRight): boolean {
   return needed === 'any' || scope === needed || SCOPES_WITH.get(needed)?.has(scope) === true;
 }
@@ -84,12 +84,12 @@ function grants(rights: readonly KeyRight[], right: KeyRight): boolean {
   return rights.includes(right) || (right === 'read' && rights.includes('full'));
 }
 
-/** The keys of a ring that have not expired at `nowMs`. */
+/** Keys of a ring that are not expired at `nowMs`. */
 export function usableOf(ring: readonly HeldKey[], nowMs: number): readonly HeldKey[] {
   return ring.filter(({ expiresAtMs = Number.POSITIVE_INFINITY }) => expiresAtMs > nowMs);
 }
 
-/** Unix milliseconds at which the first key of a ring expires; undefined: none ever does. */
+/** Earliest expiry in a ring, in Unix milliseconds; undefined: no key expires. */
 export function firstExpiryOf(ring: readonly HeldKey[]): number | undefined {
   let first: number | undefined;
   for (const { expiresAtMs } of ring) {
@@ -98,20 +98,20 @@ export function firstExpiryOf(ring: readonly HeldKey[]): number | undefined {
   return first;
 }
 
-/** The key with this digest; undefined if there is none. Each comparison takes constant time. */
+/** Finds the key with this digest. Each comparison takes constant time. */
 export function keyInRing(ring: readonly HeldKey[], digest: string): HeldKey | undefined {
   if (digest.length !== DIGEST_LENGTH) return undefined;
   presented.write(digest, 'latin1');
   for (const key of ring) {
     known.write(key.digest, 'latin1');
-    // Latin-1 keeps only the low byte of a character: compare the strings after the timing-safe
+    // Latin-1 keeps only the low byte of a character. So compare the strings after the timing-safe
     // match.
     if (timingSafeEqual(presented, known)) return key.digest === digest ? key : undefined;
   }
   return undefined;
 }
 
-/** Limits of an unknown account; no answer shows them. */
+/** Limits of an unknown account. No answer contains them. */
 const NOTHING: Limits = { requestsPerMinute: 0, cyclesPerMonth: 0, instances: 0 };
 
 /**
@@ -125,28 +125,29 @@ const OF_MEMBER: HeldKey = {
   networks: undefined,
 };
 
-/** Bytes per usable key: record and digest. */
+/** Memory per usable key, in bytes: record and digest. */
 const KEY_BYTES = 168;
 
-/** Bytes per network of a key: its numbers. */
+/** Memory per network of a key, in bytes. */
 const NETWORK_BYTES = 160;
 
-/** A meter's cached copy of its account, with its age. */
+/** A meter's cached copy of its account, with an age. */
 export class CachedAccount {
   isSuspended = false;
   limits = NOTHING;
-  /** The model that the account selected for its instances. */
+  /** Model selected for the account's instances. */
   modelVersion: string | undefined;
-  /** Grows with every refresh and invalidation, so that an older read is detected and dropped. */
+  /** Incremented by every refresh and invalidation, so that outdated reads can be detected. */
   edition = 0;
   #keys: readonly HeldKey[] = [];
-  /** Unix milliseconds at which the first key expires; undefined if none does. */
+  /** Earliest expiry of a key, in Unix milliseconds; undefined: no key expires. */
   #keyExpiresAtMs: number | undefined;
-  /** The scheduled change of plan; undefined if there is none. */
+  /** Scheduled plan change; undefined: no change is scheduled. */
   #planChange: PlanChange | undefined;
   #isInvalid = false;
   /**
-   * Start of the account's read in monotonic milliseconds, rounded down: stale early, never late.
+   * Start of the account's read, in monotonic milliseconds, rounded down so that the copy never
+   * becomes stale too late.
    */
   #readAtMs = 0;
 
@@ -155,8 +156,8 @@ export class CachedAccount {
   }
 
   /**
-   * Takes the account from a read that began at `readAt`. Changes after `readAt` may be missing, so
-   * the age counts from then.
+   * Replaces the copy by a read that began at `readAt`. Changes after `readAt` may be missing, so
+   * the age starts at `readAt`.
    */
   refresh(account: AccountWithKeys | undefined, readAt: Instant): void {
     this.edition += 1;
@@ -170,7 +171,7 @@ export class CachedAccount {
     this.#hold(keyRing(account?.keys ?? [], readAt.wallMs));
   }
 
-  /** Applies a scheduled change of plan at its time, without a read or an announcement. */
+  /** Applies a scheduled plan change when due, without a read or an announcement. */
   bringUpTo(nowMs: number): void {
     if (this.#planChange === undefined || nowMs < this.#planChange.atMs) return;
     this.limits = this.#planChange.limits;
@@ -182,27 +183,27 @@ export class CachedAccount {
     return this.limits === NOTHING;
   }
 
-  /** Records that the account has changed: the meter must read it again before the next decision. */
+  /** Marks the copy as outdated: the meter must read the account before its next decision. */
   invalidate(): void {
     this.edition += 1;
     this.#isInvalid = true;
   }
 
-  /** Whether the account must be read again: it was invalidated, or is older than `ageMs`. */
+  /** Whether the copy was invalidated or is older than `ageMs`. */
   isStale(now: Instant, ageMs: number): boolean {
     return this.#isInvalid || now.monotonicMs - this.#readAtMs > ageMs;
   }
 
   /**
-   * The rights of a call: from the key with its digest, or for a member all rights of the account.
-   * Undefined if the key or account does not exist, or the key has expired.
+   * Rights of a call: from its key, or for a member all rights of the account. Undefined if the
+   * account or key is unknown, or the key has expired.
    */
   holderOf({ keyDigest, isOfMember }: AdmitCall, nowMs: number): HeldKey | undefined {
     if (isOfMember !== true) return this.keyWith(keyDigest, nowMs);
     return this.isAbsent ? undefined : OF_MEMBER;
   }
 
-  /** The key with this digest; undefined if there is none or it has expired. */
+  /** Finds the key with this digest; undefined if unknown or expired. */
   keyWith(digest: string, nowMs: number): HeldKey | undefined {
     if (this.#keyExpiresAtMs !== undefined && nowMs >= this.#keyExpiresAtMs) {
       this.#hold(usableOf(this.#keys, nowMs));
@@ -210,7 +211,7 @@ export class CachedAccount {
     return keyInRing(this.#keys, digest);
   }
 
-  /** Estimated bytes of the keys in memory. */
+  /** Estimated memory of the keys, in bytes. */
   get keyBytes(): number {
     let bytes = this.#keys.length * KEY_BYTES;
     for (const { networks } of this.#keys) bytes += (networks?.length ?? 0) * NETWORK_BYTES;

@@ -17,14 +17,14 @@ const MINUTE_MS = 60_000;
 type Noted = { readonly accountId: string; readonly use: KeyUse };
 
 /**
- * Records when and from where keys are used. A background loop stores a bounded number of notes a
- * second, and no call waits for it. Notes are dropped if there is no room or the store fails; a
- * crash loses unsaved notes.
+ * Records time and client of key uses. A background loop stores a bounded number per second; no
+ * call waits for the loop. Uses are dropped if the queue is full or the store fails. A crash loses
+ * unsaved uses.
  */
 export class KeyUses implements AsyncDisposable {
   readonly #store: Pick<KeyUseStore, 'note'>;
   readonly #clock: Clock;
-  /** Notes by key digest, oldest first. */
+  /** Uses by key digest, oldest first. */
   readonly #noted = new Map<string, Noted>();
   #timer: Disposable | undefined;
   #isClosed = false;
@@ -34,9 +34,7 @@ export class KeyUses implements AsyncDisposable {
     this.#clock = clock;
   }
 
-  /**
-   * Takes an admitted call that names its client. The newest note of a key replaces older notes.
-   */
+  /** Takes an admitted call with client data. The newest use of a key replaces an older use. */
   note({ accountId, keyDigest: digest, address: from = '', client = '' }: AdmitCall): void {
     if (this.#isClosed) return;
     if (this.#noted.size >= KEY_USES_MAX && !this.#noted.has(digest)) return;
@@ -51,7 +49,7 @@ export class KeyUses implements AsyncDisposable {
     this.#timer ??= this.#clock.after(KEY_USES_FLUSH_MS, () => this.#flush());
   }
 
-  /** Takes no more notes and stores the remaining ones within `KEY_USES_END_MS_MAX`. */
+  /** Accepts no more uses, and stores the remaining uses within `KEY_USES_END_MS_MAX`. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     this.#timer?.[Symbol.dispose]();

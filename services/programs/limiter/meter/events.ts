@@ -2,32 +2,29 @@ import { monthEndOf } from '#accounts/quota-windows';
 import type { UnrecordedReads } from '#limiter/meter/unrecorded-reads';
 import type { ClockVerdict } from '#stdlib/clock';
 
-/** Callbacks of meters: events for metrics, and checks that a meter makes before it acts. */
+/** Callbacks of meters: events for metrics, and checks before certain steps. */
 export type MeterEvents = {
-  /** Cycles are charged without a report of their use, after an expired reservation or a crash. */
+  /** Cycles are charged although their use is unknown, after an expired reservation or a crash. */
   readonly lost: (cause: 'expired' | 'crash', cycles: number) => void;
-  /** Cycles lost in crashes exceed `LOST_SHARE_TOLERABLE` of the account's monthly quota. */
+  /** Crashes have lost more than `LOST_SHARE_TOLERABLE` of the account's monthly quota. */
   readonly lostMuch: () => void;
-  /** The record at `offset` of the commit log raises a watermark. */
+  /** The record at log offset `offset` raises a watermark. */
   readonly raised: (watermark: 'month' | 'window', offset: number) => void;
-  /**
-   * Whether the wall clock is reliable enough for this step. Absent: no other clock to compare
-   * with.
-   */
+  /** Whether the wall clock is reliable enough for the step. Absent: no other clocks to compare. */
   readonly mayTurn?: (step: MonthStep) => boolean;
-  /** Grants without a record. Absent: the meter makes no such grants and never made any. */
+  /** Grants without records. Absent: no such grants, now or in earlier processes. */
   readonly unrecorded?: UnrecordedReads | undefined;
 };
 
 /**
- * Kind of a change of a meter's month. `first`: the meter's first month; `next`: the following
- * month; `later`: the change skips months, because no call came or the clock is wrong.
+ * Kind of a month change. `first`: the meter's first month; `next`: the following month; `later`:
+ * months are skipped, because there were no calls or because the clock is wrong.
  */
 export type MonthStep = 'first' | 'next' | 'later';
 
 /**
- * The step from the month that ends at `endsAtMs` to the month of `nowMs`. Both are Unix
- * milliseconds; `endsAtMs` 0 means no month yet.
+ * Step from the month that ends at `endsAtMs` to the month of `nowMs`, both in Unix milliseconds.
+ * `endsAtMs` 0: no month yet.
  */
 export function monthStepOf(endsAtMs: number, nowMs: number): MonthStep {
   if (endsAtMs === 0) return 'first';
@@ -35,9 +32,9 @@ export function monthStepOf(endsAtMs: number, nowMs: number): MonthStep {
 }
 
 /**
- * Whether a clock with this verdict may start a new month. A month never goes back, so a wrong step
- * would last until the year that the clock showed. A step that skips months therefore needs other
- * clocks that agree. Source: decision 138.
+ * Whether a clock with this verdict may start a new month. Months never go back, so a wrong step
+ * would last until the year that the clock showed. Skipping months therefore requires agreement
+ * with other clocks. Source: decision 138.
  */
 export function mayTurnMonth(step: MonthStep, verdict: ClockVerdict): boolean {
   switch (verdict) {

@@ -25,40 +25,43 @@ import { LOST_SHARE_TOLERABLE } from '#limiter/quota-bounds';
 import type { Instant } from '#stdlib/clock';
 import type { MeterHead, MeterRecord, StoredReservation } from '#storage/ports/meters';
 
-/** The answer to an unknown key, and to every key of an unknown account. */
+/** Answer for an unknown key, and for every key of an unknown account. */
 export const UNKNOWN_KEY: LimiterAnswer = { verdict: 'unknown_key', allowance: undefined };
 
 const NO_RESERVATIONS: readonly StoredReservation[] = [];
 
-/** Bytes of a meter without keys and reservations; measured in `test/limiter/memory.test.ts`. */
+/**
+ * Memory of a meter without keys and reservations, in bytes; measured in
+ * `test/limiter/memory.test.ts`.
+ */
 const METER_BYTES = 880;
 
-/** Bytes per open reservation: record, map entry and numbers. */
+/** Memory per open reservation, in bytes: record, map entry and numbers. */
 const RESERVATION_BYTES = 160;
 
 /**
- * Counts one account's requests and cycles and decides which calls are admitted. The meter is
- * synchronous and has no timers: every call passes the time. The meter grants only what a durable
- * record allows: counts live in memory, watermarks in the journal.
+ * Counts an account's requests and cycles, and decides which calls are admitted. Synchronous and
+ * without timers: every call passes the time. Grants only what a durable record allows: counts are
+ * in memory, watermarks in the journal.
  *
- * Source: architecture 4; `#verdictOn` has the order of checks.
+ * Source: architecture 4. `#verdictOn` documents the order of checks.
  */
 export class Meter {
   readonly accountId: string;
   readonly account: CachedAccount;
   readonly #minute = new Minute();
   readonly #month: Month;
-  /** The stored record to continue from; later the newest record until it is stored. */
+  /** The stored record to continue from; later the newest unstored record. */
   #head: MeterHead | undefined;
-  /** Whether the counts continue the newest record; false before the first turn. */
+  /** Whether the counts include the newest record; false before the first turn. */
   #hasBegun = false;
-  /** Whether the newest record contains the whole state of this meter. */
+  /** Whether the newest record has the whole state of this meter. */
   #isRecorded = true;
 
   constructor(
     accountId: string,
     account: AccountWithKeys | undefined,
-    /** Start of the read that found the account. */
+    /** Start of the read that returned the account. */
     readAt: Instant,
     head: MeterHead | undefined,
     events: MeterEvents,
@@ -69,14 +72,14 @@ export class Meter {
     this.account = new CachedAccount(account, readAt);
   }
 
-  /** The newest record, until it is stored. */
+  /** The newest record, until stored. */
   get head(): MeterHead | undefined {
     return this.#head;
   }
 
   /**
-   * Releases data that the store now has, up to the record `head`. A recovered meter may be stored
-   * before its first turn: the meter keeps `head` until the counts continue it.
+   * Drops data that the store has, up to record `head`. A recovered meter may be stored before its
+   * first turn. The meter then keeps `head`, because the counts must continue from it.
    */
   forget(head: MeterHead | undefined): void {
     if (this.#hasBegun) {
@@ -86,25 +89,25 @@ export class Meter {
     this.#month.shrink();
   }
 
-  /** Bytes held in memory, estimated. */
+  /** Estimated memory, in bytes. */
   get bytes(): number {
     const { openReservations, keyBytes } = this.#month;
     const counted = openReservations * RESERVATION_BYTES + keyBytes;
     return METER_BYTES + this.account.keyBytes + counted;
   }
 
-  /** Takes a record that this node or an earlier owner of the account has committed. */
+  /** Takes a committed record, of this node or an earlier owner of the account. */
   take(record: MeterRecord, version: number): void {
     this.#head = { ...record, version };
     if (!this.#hasBegun || record.monthWatermark > this.#month.used + this.#month.reserved) return;
-    // A closing record lowers the watermarks: the next grants must raise them again.
+    // A closing record lowers the watermarks, so the next grants must raise them again.
     this.#month.watermark.lower(record.monthWatermark);
     this.#minute.watermark.lower(record.windowWatermark);
     this.#isRecorded = true;
   }
 
   /**
-   * The record of the whole state, for the account's next owner. Undefined if the newest record is
+   * Record with the whole state, for the account's next owner. Undefined if the newest record is
    * already complete.
    */
   closing(now: Instant): MeterRecord | undefined {
@@ -116,8 +119,8 @@ export class Meter {
   }
 
   /**
-   * Decides an admission or takes a settlement. Throws `service_unavailable` at a bound, or if the
-   * journal rejects a required record; then nothing has been counted.
+   * Decides an admission or applies a settlement. Throws `service_unavailable` at a bound, or if
+   * the journal rejects a required record; the call is then not counted.
    */
   answer(call: MeteredCall, turn: Turn<MeterRecord>): LimiterAnswer {
     switch (call.kind) {
@@ -143,7 +146,7 @@ export class Meter {
   }
 
   /**
-   * Begins the present month with no usage if the meter is in another month, after a wrong clock.
+   * If the meter is in another month, after a wrong clock, begins the present month without usage.
    * Throws `service_unavailable` if this limiter's clock is wrong or the journal rejects the
    * record.
    */
@@ -176,7 +179,7 @@ export class Meter {
       if (unrecorded?.grant(call, this.#minute.unrecorded, this.account.limits, turn) === true) {
         this.#minute.countUnrecorded();
       } else {
-        // A shared reservation may depend on a record that is not durable yet.
+        // A shared reservation may depend on a record that is not yet durable.
         const isOfCycles = isAdmitted && call.cycles > 0;
         turn.dependOn(this.#cover(isAdmitted ? missing : 0, isOfCycles, turn));
         this.#minute.count(turn);
@@ -189,14 +192,14 @@ export class Meter {
     return reservation === undefined ? { verdict, allowance } : { verdict, allowance, reservation };
   }
 
-  /** Upper bound of requests in the window that an earlier process granted without a record. */
+  /** Upper bound of requests in the window that an earlier process granted without records. */
   #forgotten(now: Instant): number {
     return this.#month.events.unrecorded?.forgotten(this.account.limits, now) ?? 0;
   }
 
-  // Order of checks: the minute is first, and counts every call that passes it. Every refusal is
-  // therefore limited to the plan's request rate. Next come checks that only the account's owner
-  // can fix. The month is last, because only an otherwise admissible call needs cycles.
+  // Order of checks: the minute is first and counts each call that passes, so refusals are also
+  // limited by the plan's request rate. Next are checks that only the account's owner can fix. The
+  // month is last, because only calls that pass all other checks need cycles.
   #verdictOn(call: AdmitCall, key: HeldKey, missing: number, now: Instant): Verdict {
     if (this.#minute.requests(now) >= this.account.limits.requestsPerMinute) return 'rate_limited';
     if (!mayComeFrom(key, call.address)) return 'address_not_allowed';
@@ -215,9 +218,9 @@ export class Meter {
   }
 
   /**
-   * Pre-allocates one more request and `cycles` more cycles, and raises both watermarks if either
-   * is low. Returns the offset of the record that this grant depends on. If `isOfCycles`, the
-   * offset also covers all cycles reserved so far.
+   * Pre-allocates one request and `cycles` cycles. Raises both watermarks if either is low. Returns
+   * the log offset on which this grant depends. With `isOfCycles`, the offset also covers all
+   * cycles reserved so far.
    */
   #cover(cycles: number, isOfCycles: boolean, turn: Turn<MeterRecord>): number {
     const { requestsPerMinute, cyclesPerMonth } = this.account.limits;
@@ -242,7 +245,7 @@ export class Meter {
     return Math.max(window.offsetOf(requests), monthOffset);
   }
 
-  /** Lowers the month's watermark after refunds, so that a crash loses no more than two steps. */
+  /** Lowers the month's watermark after refunds, so that a crash loses at most two steps. */
   #lower(turn: Turn<MeterRecord>): void {
     const month = this.#month.watermark;
     const used = this.#month.used + this.#month.reserved;
@@ -251,7 +254,7 @@ export class Meter {
     try {
       turn.commit(this.#record(monthWatermark, this.#minute.watermark.value, turn));
     } catch (refusal) {
-      // The settlement still counts; the next settlement tries again to lower the watermark.
+      // The settlement still counts. The next settlement tries to lower the watermark again.
       if (refusal instanceof Fault) return;
       throw refusal;
     }
@@ -273,8 +276,8 @@ export class Meter {
   }
 
   /**
-   * Continues the stored record in the first turn, with its window and reservations limited by the
-   * present time.
+   * Continues from the stored record in the first turn. The present time limits its window and
+   * reservations.
    */
   #begin(now: Instant): void {
     this.#hasBegun = true;
@@ -282,7 +285,7 @@ export class Meter {
     this.#minute.restore(this.#head, now, this.#forgotten(now));
     const before = this.#head.cyclesLost;
     this.#month.restore(this.#head, now);
-    // Otherwise a meter without calls would lose the same cycles at every activation.
+    // Otherwise a meter without calls would lose the same cycles at each activation.
     if (this.#month.lost > before) this.#isRecorded = false;
     const tolerable = this.account.limits.cyclesPerMonth * LOST_SHARE_TOLERABLE;
     const isNew = before <= tolerable && this.#month.lost > tolerable;
@@ -310,26 +313,26 @@ export class Meter {
   }
 }
 
-/** The part of a record about the window. */
+/** The window part of a record. */
 type RecordedWindow = Pick<MeterRecord, 'windowEndsAtMs' | 'windowWatermark' | 'unrecorded'>;
 
 /**
- * The requests of one account's window of one minute. A window begins with the first request after
- * the previous window ended. The monotonic clock measures the window (decision 25, interface 8.1).
+ * Counts an account's requests in a window of one minute. A window begins with the first request
+ * after the previous window. The monotonic clock measures windows (decision 25, interface 8.1).
  */
 export class Minute {
   /** Durable upper bound of requests in the present window. */
   readonly watermark = new DurableWatermark();
-  /** Monotonic milliseconds, rounded up: a window is never shorter than a minute. */
+  /** End in monotonic milliseconds, rounded up: a window is never shorter than a minute. */
   #endsAtMs = 0;
   #resetAtS = 0;
   #requests = 0;
-  /** Counted requests of the window that no record covers. */
+  /** Counted requests of the window without a record. */
   #unrecorded = 0;
 
   /**
-   * Continues the window of a record. All requests that the watermark allowed count as made.
-   * Requests in `forgotten` also count, unless the record includes them in `unrecorded`.
+   * Continues the window of a record. All requests up to the watermark count as made. `forgotten`
+   * requests count too, except those that the record includes in `unrecorded`.
    */
   restore(
     { windowEndsAtMs, windowWatermark, unrecorded = 0 }: RecordedWindow,
@@ -345,7 +348,7 @@ export class Minute {
     this.watermark.set(windowWatermark, 0);
   }
 
-  /** Requests in the open window; 0 if no window is open. */
+  /** Requests in the open window; 0 without an open window. */
   requests(now: Instant): number {
     return this.isOpen(now) ? this.#requests : 0;
   }
@@ -355,9 +358,7 @@ export class Minute {
     return now.monotonicMs < this.#endsAtMs;
   }
 
-  /**
-   * Opens a window if none is open, with the `forgotten` requests of an earlier process counted.
-   */
+  /** Opens a window if no window is open, and counts `forgotten` requests of an earlier process. */
   open(now: Instant, forgotten = 0): void {
     if (this.isOpen(now)) return;
     this.#endsAtMs = Math.ceil(now.monotonicMs + WINDOW_MS);
@@ -367,7 +368,7 @@ export class Minute {
     this.watermark.set(0, 0);
   }
 
-  /** The record of the window with this watermark. */
+  /** Record of the window with this watermark. */
   recorded(windowWatermark: number, now: Instant): RecordedWindow {
     const window = { windowEndsAtMs: this.endsAtWallMs(now), windowWatermark };
     const isAllOfIt = windowWatermark >= this.#requests && this.isOpen(now);
@@ -380,7 +381,7 @@ export class Minute {
     this.watermark.noteUse(1, now.monotonicMs);
   }
 
-  /** Number of counted requests in the open window that may have no record. */
+  /** Number of counted requests in the open window that may lack a record. */
   get unrecorded(): number {
     return this.#unrecorded;
   }
@@ -391,7 +392,7 @@ export class Minute {
     this.#unrecorded += 1;
   }
 
-  /** Unix second at which the open window ends, or at which a window that began now would end. */
+  /** Unix second at which the open window ends, or at which a window opened now would end. */
   resetAtS(now: Instant): number {
     this.#resetAtS = this.isOpen(now)
       ? resetOfRunningWindow(this.#resetAtS, this.#endsAtMs, now)
@@ -399,7 +400,7 @@ export class Minute {
     return this.#resetAtS;
   }
 
-  /** Unix milliseconds at which the open window ends; 0 if no window is open. */
+  /** Unix milliseconds at which the open window ends; 0 without an open window. */
   endsAtWallMs(now: Instant): number {
     if (!this.isOpen(now)) return 0;
     return Math.round(now.wallMs + this.#endsAtMs - now.monotonicMs);
@@ -408,27 +409,27 @@ export class Minute {
 
 /**
  * Maximum drift between wall and monotonic clock within a window, in milliseconds, before the
- * announced end follows the wall clock. Rounding to milliseconds stays below it, so `Reset` is
- * stable. Callers cannot notice it.
+ * announced end follows the wall clock. Larger than rounding errors, so that `Reset` is stable; too
+ * small for callers to notice.
  */
 const DRIFT_MS_MAX = 10;
 
-/** Maximum rounding of an announced end, in milliseconds: ends are rounded up to whole seconds. */
+/** Maximum rounding of an announced end, in milliseconds: ends are whole seconds, rounded up. */
 const ROUNDING_MS = 1_000;
 
 /**
- * Unix second at which a window that opens now will end. Rounded up, so that the window is over for
- * a caller who waits until then.
+ * Unix second at which a window opened now will end. Rounded up, so that a caller who waits until
+ * then meets a new window.
  */
 export function resetOfNewWindow(nowMs: number): number {
   return Math.ceil((nowMs + WINDOW_MS) / 1_000);
 }
 
 /**
- * Unix second at which a running window ends, given the last announced end. The monotonic clock
- * measures the window: a step of the wall clock must not shorten it (too many requests) or stretch
- * it (refusals for hours). The announced end stays the same unless the wall clock was stepped.
- * After a step the announced end follows, and is never in the past.
+ * Unix second at which a running window ends, given the previously announced end. The monotonic
+ * clock measures the window: a step of the wall clock must neither shorten the window (too many
+ * requests) nor extend it (refusals for hours). The announced end changes only after a step of the
+ * wall clock, and is never in the past.
  */
 export function resetOfRunningWindow(
   announcedS: number,

@@ -1,4 +1,4 @@
-/* Monthly quota of one account: reservation, charge and refund of cycles. */
+/* Monthly quota of an account: reservation, charge and refund of cycles. */
 import assert from 'node:assert/strict';
 import { monthEndOf } from '#accounts/quota-windows';
 import { type Fault, faultFor } from '#errors/fault';
@@ -32,28 +32,28 @@ import {
 const NO_MONTHS: readonly FinishedMonth[] = [];
 const NO_KEYS: FinishedMonth['keys'] = [];
 
-/** The part of a record about the month, without its reservations. */
+/** The month part of a record, without reservations. */
 type MonthRecord = Omit<MeterRecord, 'windowEndsAtMs' | 'windowWatermark' | 'reservations'>;
 
 /**
- * The cycles of one account's UTC month: used, or reserved until their calls are settled. A
- * reservation belongs to the month in which it was granted (decision 25).
+ * Cycles of an account in a UTC month: used, or reserved until settlement. A reservation belongs to
+ * the month of its grant (decision 25).
  */
 export class Month {
   /** Durable upper bound of cycles in the present month. */
   readonly watermark = new DurableWatermark();
   #endsAtMs = 0;
   readonly #cycles = new DailyCycles();
-  /** Used cycles of each key. */
+  /** Used cycles by key. */
   readonly #keys = new KeyCounts();
   #reserved = 0;
   #expired = 0;
   #lost = 0;
-  /** The current UTC day, in days since 1970. The day never goes back when the clock does. */
+  /** Current UTC day, in days since 1970. Never goes back, even if the clock does. */
   #day = 0;
   /** Index of `#day` in the month. */
   #today = 0;
-  /** Finished months that may not be stored separately yet. */
+  /** Finished months that the store may not have yet. */
   #finished = NO_MONTHS;
   readonly #reservations = new Reservations();
   readonly events: MeterEvents;
@@ -62,7 +62,7 @@ export class Month {
     this.events = events;
   }
 
-  /** Unix milliseconds at which the month ends; also the identifier of the month. */
+  /** End of the month in Unix milliseconds; also identifies the month. */
   get endsAtMs(): number {
     return this.#endsAtMs;
   }
@@ -75,40 +75,40 @@ export class Month {
     return this.#reserved;
   }
 
-  /** Used cycles from reservations that expired without a settlement. */
+  /** Used cycles of reservations that expired without settlement. */
   get expired(): number {
     return this.#expired;
   }
 
-  /** Used cycles that may have been lost in crashes. */
+  /** Used cycles that crashes may have lost. */
   get lost(): number {
     return this.#lost;
   }
 
-  /** Estimated bytes of the counts of keys. */
+  /** Estimated memory of the counts by key, in bytes. */
   get keyBytes(): number {
     return this.#keys.bytes;
   }
 
-  /** Finished months that may not be stored separately yet, oldest first. */
+  /** Finished months that the store may not have yet, oldest first. */
   get finished(): readonly FinishedMonth[] {
     return this.#finished;
   }
 
-  /** How many reservations are open. */
+  /** Number of open reservations. */
   get openReservations(): number {
     return this.#reservations.size;
   }
 
   /**
-   * Continues the month of a record. The cycles that its watermark allowed count as used, except
-   * for the listed reservations.
+   * Continues the month of a record. All cycles up to the watermark count as used, except listed
+   * reservations.
    */
   restore(record: MeterRecord, now: Instant): void {
     this.#endsAtMs = record.monthEndsAtMs;
     this.#finished = record.finished ?? NO_MONTHS;
     this.#beginDay(now);
-    // Used cycles of the record belong to the record's day or before; lost cycles belong to today.
+    // The record's used cycles belong to its day or earlier; lost cycles belong to today.
     this.#cycles.restore(record.days, record.cyclesUsed, this.#today);
     this.#keys.restore(record.keys, this.#today);
     for (const stored of record.reservations) {
@@ -127,9 +127,9 @@ export class Month {
   }
 
   /**
-   * Starts the present month if the clock is trusted, and charges expired reservations as used. The
-   * month never goes back: a wall clock that steps back over its end must not grant the same quota
-   * twice. Returns whether a reservation expired.
+   * Starts the present month if the clock is trusted, and charges expired reservations as used.
+   * Months never go back: a wall clock that steps back over the month's end must not grant the same
+   * quota twice. Returns whether a reservation expired.
    */
   bringUpTo(now: Instant): boolean {
     if (now.wallMs >= this.endsAtMs && this.#mayTurn(now)) {
@@ -147,7 +147,7 @@ export class Month {
     return expired.length > 0;
   }
 
-  /** Begins the present month with no usage, whatever the month was before. */
+  /** Begins the present month without usage, whatever the previous month was. */
   begin(now: Instant): void {
     this.#endsAtMs = monthEndOf(now.wallMs);
     this.#beginDay(now);
@@ -159,7 +159,7 @@ export class Month {
     this.watermark.set(0, 0);
   }
 
-  /** The record of the month with this watermark. */
+  /** Record of the month with this watermark. */
   recorded(monthWatermark: number): MonthRecord {
     const { days } = this.#cycles;
     const keys = this.#keys.stored;
@@ -181,19 +181,19 @@ export class Month {
     return { endsAtMs: this.#endsAtMs, cyclesUsed, days, keys: this.#keys.stored ?? NO_KEYS };
   }
 
-  /** Drops finished months that the store now has. */
+  /** Drops finished months that the store has. */
   forgetFinished(stored: readonly FinishedMonth[] = NO_MONTHS): void {
     if (stored.length === 0) return;
     const left = this.#finished.filter((month) => !stored.includes(month));
     this.#finished = left.length === 0 ? NO_MONTHS : left;
   }
 
-  /** Throws `service_unavailable` until a trusted clock has set the first month. */
+  /** Throws `service_unavailable` before a trusted clock has set the first month. */
   assertBegun(): void {
     if (this.#endsAtMs === 0) throw wrongClock();
   }
 
-  /** Throws `service_unavailable` while the clock is not trusted to begin a month. */
+  /** Throws `service_unavailable` if the clock is not trusted to begin a month. */
   assertTrusted(): void {
     if (this.events.mayTurn?.('first') === false) throw wrongClock();
   }
@@ -202,14 +202,14 @@ export class Month {
     return this.events.mayTurn?.(monthStepOf(this.endsAtMs, wallMs)) ?? true;
   }
 
-  /** Throws `service_unavailable` if the call needs a reservation and the bound is reached. */
+  /** Throws `service_unavailable` if the call needs a reservation beyond the bound. */
   assertRoomFor(call: CallName): void {
     this.#reservations.assertRoomFor(call);
   }
 
   /**
    * Number of cycles that a call needs beyond its open reservation. Calls with the same name share
-   * one reservation, because at most one of them commits.
+   * a reservation, because at most one of these calls commits.
    */
   missingFor(call: CallName, cycles: number): number {
     const open = this.#reservations.find(call);
@@ -219,7 +219,7 @@ export class Month {
 
   /**
    * Admits a call and reserves the `missing` cycles. `keyDigest` is empty if no key is charged.
-   * Returns the number of the call's reservation; undefined if there is none or it has no number.
+   * Returns the number of the call's reservation; undefined without a numbered reservation.
    */
   reserve(
     call: CallName,
@@ -249,10 +249,10 @@ export class Month {
   }
 
   /**
-   * Commits the cycles that a call used of its reservation. The rest is refunded when every call
-   * that shares the reservation has reported. Otherwise a refusal or replay would refund cycles
-   * that another call is using. Returns false, and changes nothing, if the call has no reservation,
-   * or has another than the settlement names: that settlement is a late copy.
+   * Charges the cycles that a call used. The rest is refunded once all calls that share the
+   * reservation have been settled. Otherwise a refusal or replay could refund cycles that another
+   * call is using. Returns false, without a change, if the call has no reservation or the
+   * settlement names another reservation: such a settlement is a late duplicate.
    */
   settle(call: SettleCall): boolean {
     const { cyclesUsed, reservation } = call;
@@ -273,7 +273,7 @@ export class Month {
     return this.#reservations.stored(now, CLOSING_RESERVATIONS_MAX);
   }
 
-  /** Frees memory that is only needed while calls are open. */
+  /** Frees memory that is needed only for open calls. */
   shrink(): void {
     this.#reservations.shrink();
   }
@@ -289,16 +289,17 @@ export class Month {
     this.#today = dayOfMonth(this.#endsAtMs, timeOfDay(this.#day));
   }
 
-  /** Keeps the usage of the month that has ended. */
+  /** Keeps the usage of the ended month. */
   #finish(): void {
     if (this.used === 0) return;
-    // A wrong clock may have ended this month before: replace that entry.
+    // A wrong clock may have ended this month before: replace the earlier entry.
     const others = this.#finished.filter(({ endsAtMs }) => endsAtMs !== this.#endsAtMs);
     this.#finished = [...others, this.present].slice(-MONTHS_KEPT);
   }
 
   /**
-   * Turns reserved into used cycles. Reservations of a past month do not change the present month.
+   * Turns reserved cycles into used cycles. Reservations of a past month do not affect the present
+   * month.
    */
   #charge(reservation: Reservation, used: number): void {
     if (reservation.monthEndsAtMs !== this.endsAtMs) return;
@@ -312,38 +313,40 @@ function wrongClock(): Fault {
   return faultFor('limiter_unavailable', 'the clock of this limiter is wrong', { retryAfterS: 1 });
 }
 
-/** Cycles held for a call until the call reports how many it used. */
+/** Cycles held for a call until settlement. */
 type Reservation = {
-  /** Distinguishes the reservations that one call opens in turn; undefined after a handoff. */
+  /** Distinguishes successive reservations of the same call; undefined after a handoff. */
   readonly number: number | undefined;
   readonly callId: number;
   readonly callTag: number;
   cycles: number;
-  /** The most cycles that any call of this reservation reported. */
+  /** Largest number of used cycles reported by any call of this reservation. */
   used: number;
-  /** Admitted calls with this name that are not settled. */
+  /** Number of admitted, unsettled calls with this name. */
   callsOpen: number;
-  /** Unix milliseconds at which the month of the grant ends. */
+  /** End of the grant's month, in Unix milliseconds. */
   monthEndsAtMs: number;
-  /** Count of the key that is charged besides the month; undefined if no key is. */
+  /** Count of the charged key; undefined if only the month is charged. */
   key: KeyCount | undefined;
   readonly expiresAtMs: number;
 };
 
 const NONE: readonly Reservation[] = [];
 
-/** Granularity of expiry, in milliseconds: limits scans to ten a second. */
+/** Granularity of expiry, in milliseconds. Limits scans to ten per second. */
 const EXPIRY_GRAIN_MS = 100;
 
 /**
- * The open reservations of one account by call id. There is no timer: the meter removes expired
+ * Open reservations of an account, by call id. Without timers: the meter removes expired
  * reservations at its next call.
  */
 class Reservations {
   #open: NumberMap<Reservation> | undefined;
-  /** Monotonic milliseconds before which no reservation expires. */
+  /** No reservation expires before this monotonic time in milliseconds. */
   #nextExpiryMs = 0;
-  /** Numbers grow with the time, so that they differ from those of this account's earlier meters. */
+  /**
+   * Numbers start from the time, so that they differ from numbers of the account's earlier meters.
+   */
   #lastNumber = 0;
 
   /** Number of open reservations. */
@@ -351,15 +354,15 @@ class Reservations {
     return this.#open?.size ?? 0;
   }
 
-  /** The open reservation of a call; undefined if there is none with its id and tag. */
+  /** The open reservation with the call's id and tag. */
   find({ callId, callTag }: CallName): Reservation | undefined {
     const open = this.#open?.get(callId);
     return open?.callTag === callTag ? open : undefined;
   }
 
   /**
-   * Throws `service_unavailable` if the call needs a reservation and the bound is reached. Also
-   * throws if another call has the same id: a shared reservation is charged once (decision 146).
+   * Throws `service_unavailable` if the call needs a reservation beyond the bound. Also throws if
+   * another call has the same id, because a shared reservation is charged once (decision 146).
    */
   assertRoomFor({ callId, callTag }: CallName): void {
     const open = this.#open?.get(callId);
@@ -369,7 +372,7 @@ class Reservations {
     throw faultFor('overloaded', text, { retryAfterS: 1 });
   }
 
-  /** Opens a reservation for one call. Returns its number. */
+  /** Opens a reservation for a call, and returns its number. */
   open(
     { callId, callTag }: CallName,
     cycles: number,
@@ -377,7 +380,7 @@ class Reservations {
     key: KeyCount | undefined,
     monotonicMs: number,
   ): number {
-    assert(this.#open?.get(callId) === undefined, 'a call has one reservation');
+    assert(this.#open?.get(callId) === undefined, 'a call must have at most one reservation');
     const expiresAtMs = wholeGrains(monotonicMs + RESERVATION_AGE_MS);
     const number = Math.max(this.#lastNumber + 1, Math.floor(monotonicMs));
     this.#lastNumber = number;
@@ -386,7 +389,7 @@ class Reservations {
     return number;
   }
 
-  /** Restores a reservation of another node, until `expiresAtMs` (monotonic). */
+  /** Restores a reservation of another node, valid until `expiresAtMs` (monotonic). */
   restore(stored: StoredReservation, key: KeyCount | undefined, expiresAtMs: number): void {
     const { callId, callTag, cycles, used, callsOpen, monthEndsAtMs } = stored;
     const counts = { cycles, used, callsOpen };
@@ -410,7 +413,7 @@ class Reservations {
     this.#open?.delete(callId);
   }
 
-  /** Removes and returns the reservations that were not settled in time, in any order. */
+  /** Removes and returns expired reservations, in any order. */
   takeExpired(monotonicMs: number): readonly Reservation[] {
     if (monotonicMs < this.#nextExpiryMs || this.#open === undefined) return NONE;
     const expired: Reservation[] = [];
@@ -428,7 +431,7 @@ class Reservations {
     return expired;
   }
 
-  /** Frees the map when no reservation is open. */
+  /** Frees the map when all reservations are closed. */
   shrink(): void {
     if (this.size === 0) this.#open = undefined;
   }
@@ -450,7 +453,7 @@ function wholeGrains(timeMs: number): number {
   return Math.ceil(timeMs / EXPIRY_GRAIN_MS) * EXPIRY_GRAIN_MS;
 }
 
-/** Usage of a meter's month, without the account's limits and window. */
+/** Usage of a meter's month, without limits and window. */
 export function usageOfMonth(
   month: Month,
 ): Omit<MeterUsage, 'limits' | 'requestsInWindow' | 'windowResetAtS' | 'windowWatermark'> {
@@ -469,8 +472,8 @@ export function usageOfMonth(
 }
 
 /**
- * The months of an account, newest first: the present month and finished months. For a finished
- * month, the meter's copy takes precedence over the stored copy.
+ * Months of an account, newest first: the present month and finished months. The meter's copy of a
+ * finished month overrides the stored copy.
  */
 export function monthsOf(usage: MeterUsage, stored: readonly FinishedMonth[]): MonthUsage[] {
   const { cyclesByDay: byDay, keys, finishedMonths } = usage;
@@ -483,7 +486,7 @@ export function monthsOf(usage: MeterUsage, stored: readonly FinishedMonth[]): M
   return [present, ...over.slice(0, MONTHS_KEPT)];
 }
 
-/** A month with the cycles of each day; an empty list if no cycles were used. */
+/** A month with cycles per day; the list is empty if no cycles were used. */
 function usageOf({ endsAtMs, cyclesUsed, days, keys }: FinishedMonth): MonthUsage {
   return {
     endsAtMs,

@@ -10,35 +10,34 @@ import type { DirtyFlag } from '#storage/ports/cluster';
 type RecordingLog = Pick<CommitLog, 'isHeldUp'>;
 
 /**
- * Grants read calls without a record, up to a share of each window. This is used while the only
- * limiter of a file cannot write records. A crash loses the count of such grants. For one minute
- * after a crash, every window therefore starts with the whole share counted as granted. Source:
- * decision 277.
+ * Grants read calls without a record, up to a share of each window, while the only limiter of a
+ * file cannot write records. A crash loses the count of such grants. Therefore, for a minute after
+ * a crash, every window starts with the whole share counted as granted. Source: decision 277.
  */
 export class UnrecordedReads {
   readonly #isFlagged: boolean;
   #log: RecordingLog | undefined;
-  /** Monotonic milliseconds since which earlier grants are unknown. */
+  /** Monotonic milliseconds since when earlier grants are unknown. */
   #unknownSinceMs: number;
   #grantedAtMs = Number.NEGATIVE_INFINITY;
 
   /**
-   * `isFlagged`: the flag is stored, so that the next process learns of possible grants; without
-   * the flag nothing is granted. `isUnknown`: an earlier process may have made grants.
+   * `isFlagged`: the stored flag informs the next process of possible grants. Without the flag, the
+   * process makes no such grants. `isUnknown`: an earlier process may have made grants.
    */
   constructor(isFlagged: boolean, isUnknown: boolean, nowMs: number) {
     this.#isFlagged = isFlagged;
     this.#unknownSinceMs = isUnknown ? nowMs : Number.NEGATIVE_INFINITY;
   }
 
-  /** Takes the log for records from now on. Grants made beside an earlier log count as unknown. */
+  /** Sets the log for records. Grants made with an earlier log count as unknown. */
   recordTo(log: RecordingLog, nowMs: number): void {
     if (this.#log !== undefined && this.areRecent(nowMs)) this.#unknownSinceMs = nowMs;
     this.#log = log;
   }
 
   /**
-   * Grants a call without a record if allowed, after `granted` others of its window. Returns
+   * Grants a call without a record if allowed, after `granted` such calls in the window. Returns
    * whether the call was granted.
    */
   grant({ scope, cycles }: AdmitCall, granted: number, limits: Limits, now: Instant): boolean {
@@ -49,13 +48,14 @@ export class UnrecordedReads {
     return true;
   }
 
-  /** Upper bound of unknown grants for a window that begins or is restored now. */
+  /** Upper bound of unknown grants, for a window that begins or is restored now. */
   forgotten(limits: Limits, now: Instant): number {
     return now.monotonicMs - this.#unknownSinceMs < WINDOW_MS ? partOf(limits) : 0;
   }
 
   /**
-   * Whether a window with such grants may still be open, so that the next process must count them.
+   * Whether a window with such grants may still be open. The next process must then count the
+   * grants.
    */
   areRecent(nowMs: number): boolean {
     return nowMs - Math.max(this.#grantedAtMs, this.#unknownSinceMs) < WINDOW_MS;
@@ -66,7 +66,7 @@ function partOf({ requestsPerMinute }: Limits): number {
   return Math.floor(requestsPerMinute * UNRECORDED_SHARE);
 }
 
-/** Starts the grants of a new process. If the flag cannot be written, the process makes none. */
+/** Starts grants in a new process. Without a writable flag, the process makes no such grants. */
 export async function beginUnrecorded(
   flag: DirtyFlag,
   clock: Pick<Clock, 'monotonicMs'>,
@@ -75,10 +75,7 @@ export async function beginUnrecorded(
   return new UnrecordedReads(isUnknown !== undefined, isUnknown ?? true, clock.monotonicMs());
 }
 
-/**
- * Ends the grants of a process. The flag stays set while recent grants may matter to the next
- * process.
- */
+/** Ends grants in a process. The flag stays set while recent grants may affect the next process. */
 export async function endUnrecorded(
   reads: UnrecordedReads,
   flag: DirtyFlag,
