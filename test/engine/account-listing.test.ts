@@ -7,13 +7,13 @@ import { liveHeapBytes } from '#test/support/garbage';
 
 const changes = suite('when an account’s instances change');
 
-changes('a row at the same or a higher version is kept', () => {
+changes('the listing keeps the row with the highest version', () => {
   const listing = listingOf([rowOf('inst_1', 5)]);
   for (const version of [4, 5]) listing.put({ ...rowOf('inst_1', version), name: 'late' });
   assert.equal(contents(listing), [rowOf('inst_1', 5)]);
 });
 
-changes('a removal deletes older rows, and frees the reserved place', () => {
+changes('a removal deletes older rows, and frees the reservation', () => {
   const listing = listingOf([rowOf('inst_1', 4), rowOf('inst_2', 6)]);
   listing.reserve('inst_3', 9, 0);
   for (const id of ['inst_1', 'inst_2', 'inst_3']) listing.remove(id, 5);
@@ -21,7 +21,7 @@ changes('a removal deletes older rows, and frees the reserved place', () => {
   assert.not(listing.isExpecting('inst_3'));
 });
 
-changes('a row is expected if it exists or has a reserved place', () => {
+changes('the listing expects an instance with a row or a reservation', () => {
   const listing = listingOf([rowOf('inst_1', 1)]);
   listing.reserve('inst_2', 9, 0);
   const ids = ['inst_1', 'inst_2', 'inst_3'];
@@ -31,7 +31,7 @@ changes('a row is expected if it exists or has a reserved place', () => {
   );
 });
 
-changes('the bytes follow the rows', () => {
+changes('the counted bytes grow and shrink with the rows', () => {
   const listing = listingOf([rowOf('inst_1', 1)]);
   const before = listing.bytes;
   listing.put({ ...rowOf('inst_1', 2), name: 'x'.repeat(1_000) });
@@ -46,9 +46,13 @@ changes('the bytes follow the rows', () => {
 
 for (const [what, name, bytesMax] of [
   ['at most 200 bytes', (n: number) => `agent number ${n}`, 200],
-  ['its text in two bytes a unit', (n: number) => `${'😀'.repeat(93)}${n}`, 650],
+  [
+    'at most 650 bytes for text with two bytes a unit',
+    (n: number) => `${'😀'.repeat(93)}${n}`,
+    650,
+  ],
 ] as const) {
-  changes(`a listed instance takes ${what}, and about its estimate`, () => {
+  changes(`a listed instance takes ${what}, close to its estimate`, () => {
     const count = 20_000;
     const before = liveHeapBytes();
     const listing = new AccountListing();
@@ -63,7 +67,7 @@ for (const [what, name, bytesMax] of [
   });
 }
 
-/** As the store returns it: every text is a separate string. */
+/** As returned by a store: every text is a separate string. */
 function listedOf(n: number, name: string): ListedInstance {
   const instanceId = Buffer.from(`inst_${n.toString(16).padStart(16, '0')}`).toString();
   const own = Buffer.from(name).toString();
@@ -72,7 +76,7 @@ function listedOf(n: number, name: string): ListedInstance {
 
 const pages = suite('when a page is requested');
 
-pages('it is that part of the whole order, both ways and by both fields', () => {
+pages('the page is the requested part of the sorted listing, for every sort and order', () => {
   const row = fc.record({
     instanceId: fc.integer({ min: 0, max: 99 }).map((n) => `inst_${n}`),
     name: fc.string({ unit: fc.constantFrom('a', 'B', 'é', '\uff5e', '\u{1f600}'), maxLength: 2 }),
@@ -97,7 +101,7 @@ pages('it is that part of the whole order, both ways and by both fields', () => 
   );
 });
 
-pages('a rename moves the instance in one order and not in the other', () => {
+pages('a rename changes the position by name, but not by creation', () => {
   const listing = listingOf(['inst_1', 'inst_2', 'inst_3'].map((id) => rowOf(id, 1)));
   listing.put({ ...rowOf('inst_1', 2), name: 'zz' });
   const ids = (sort: ListingPage['sort']) =>
@@ -110,7 +114,7 @@ pages('a rename moves the instance in one order and not in the other', () => {
 
 const searches = suite('when a listing is searched');
 
-searches('every row with the text in its name is found, in the order of the page', () => {
+searches('the search finds every row whose name contains the text, in page order', () => {
   const row = fc.record({
     name: fc.string({ unit: fc.constantFrom('a', 'A', 'é', 'É', '.', '\u{1f600}'), maxLength: 3 }),
     createdAtMs: fc.integer({ min: 0, max: 4 }),
@@ -139,13 +143,13 @@ searches('every row with the text in its name is found, in the order of the page
 });
 
 // Report 15: a search looked at 8,192 rows before others had their turn, which took up to 150 ms.
-searches('other work gets its turn after 2 ms, and that time’s changes are not counted', () => {
+searches('the search yields after 2 ms, and ignores changes made meanwhile', () => {
   const rows = Array.from({ length: 1_000 }, (_, n) => ({ ...rowOf(`inst_${n}`, 1), name: 'ßſK' }));
   for (const sort of ['name', 'created_at'] as const) {
     const listing = listingOf(rows);
     let nowMs = 0;
     let sliceBeganMs = 0;
-    // Each reading of the clock is half a millisecond later.
+    // Each clock read advances the clock by half a millisecond.
     const clock = () => (nowMs += 0.5);
     const page = { limit: 3, offset: 990, sort, order: 'asc' } as const;
     const searching = listing.search('k', page, clock);
@@ -166,19 +170,19 @@ searches('other work gets its turn after 2 ms, and that time’s changes are not
   }
 });
 
-searches('an id is found if it is complete and exact', () => {
+searches('only a complete and exact id is found', () => {
   const listing = listingOf(['inst_12', 'inst_1'].map((id) => rowOf(id, 1)));
   const page = { limit: 9, offset: 0, sort: 'name', order: 'asc' } as const;
   const found = (text: string) => listing.search(text, page, () => 0).next().value?.total;
   assert.equal([found('inst_1'), found('inst_'), found('INST_1')], [1, 0, 0]);
 });
 
-const walks = suite('paging by name through a listing');
+const walks = suite('paging by name');
 
 const NAMED: ListingPage = { limit: 1, offset: 0, sort: 'name', order: 'asc' };
 const three = () => ['inst_1', 'inst_2', 'inst_3'].map((id, at) => rowOf(id, at + 1));
 
-walks('continues after the directory was reloaded, if no row has changed', () => {
+walks('continues after a reload of the directory, if no row has changed', () => {
   const { next } = listingOf(three(), 1).page(NAMED);
   const again = listingOf(three(), 2).page({ ...NAMED, limit: 9, cursor: next });
   assert.equal(
@@ -187,13 +191,13 @@ walks('continues after the directory was reloaded, if no row has changed', () =>
   );
 });
 
-walks('is refused if rows changed and their old names are lost', () => {
+walks('is refused if rows changed and a reload lost their old names', () => {
   const { next } = listingOf(three(), 1).page(NAMED);
   const renamed = listingOf([...three(), { ...rowOf('inst_3', 9), name: 'a' }], 2);
   assert.throws(() => renamed.page({ ...NAMED, cursor: next }), /begin again/);
 });
 
-walks('is refused after more renames than are remembered', () => {
+walks('is refused after more renames than the listing stores', () => {
   const listing = listingOf(three(), 1);
   const { next } = listing.page(NAMED);
   for (let version = 10; version < 8_300; version += 1) listing.put(rowOf('inst_2', version));
@@ -214,7 +218,7 @@ function rowOf(instanceId: string, version: number): ListedInstance {
   return { instanceId, version, name: `name ${version}`, createdAtMs: 5 };
 }
 
-/** The order of a listing, implemented independently. */
+/** Reference implementation of the listing order. */
 function plainOrder({
   sort,
   order,

@@ -13,7 +13,7 @@ import { faultIn, stateOf } from '#test/support/settled';
 
 const ACTORS = { idleAgeMs: 120_000, memoryBytesMax: 64 * 1_024 * 1_024 };
 
-/** Time for a call of these tests, and for its command to wait, in milliseconds. */
+/** Deadline of a call, and waiting time of its command, in milliseconds. */
 const CALL_MS = 10_000;
 const WAIT_MS = 8_000;
 
@@ -44,7 +44,7 @@ async function scene(journal: Journal = memoryJournal()) {
 
 const waiting = suite('a call that waits for events');
 
-waiting('is answered as soon as there is an event, without blocking other calls', async () => {
+waiting('is answered when an event happens, and does not block other calls', async () => {
   const { ask, wait, cursor } = await scene();
   const answer = wait(cursor);
   assert.is(await stateOf(answer), 'pending');
@@ -59,14 +59,14 @@ waiting('is answered as soon as there is an event, without blocking other calls'
   assert.is(next?.ordinal, 1);
 });
 
-waiting('is answered at once when there are events already', async () => {
+waiting('is answered at once if events already exist', async () => {
   const { ask, wait, cursor } = await scene();
   await ask(observed());
   assert.is.not(await stateOf(wait(cursor)), 'pending');
   assert.is.not(await stateOf(wait({ ...cursor, version: 0 })), 'pending');
 });
 
-waiting('is answered without events after its waiting time', async () => {
+waiting('is answered without events at the end of its waiting time', async () => {
   const { clock, wait, cursor } = await scene();
   const answer = wait(cursor);
   clock.advance(WAIT_MS - 1);
@@ -76,28 +76,28 @@ waiting('is answered without events after its waiting time', async () => {
   assert.equal([body, same], ['', cursor]);
 });
 
-waiting('is answered before its deadline, whatever its waiting time', async () => {
+waiting('is answered before its deadline, even if its waiting time is longer', async () => {
   const { clock, wait, cursor } = await scene();
   const answer = wait(cursor, CALL_MS);
   clock.advance(CALL_MS - 1_000);
   assert.is((await answer).body, '');
 });
 
-waiting('is refused when the instance is deleted', async () => {
+waiting('is refused as not found when the instance is deleted', async () => {
   const { ask, wait, cursor } = await scene();
   const refused = faultIn(wait(cursor));
   await ask({ kind: 'remove' });
   assert.is((await refused).code, 'not_found');
 });
 
-waiting('is refused at once when the engine ends', async () => {
+waiting('is refused at once when the engine shuts down', async () => {
   const { engine, wait, cursor } = await scene();
   const refused = faultIn(wait(cursor));
   await engine[Symbol.asyncDispose]();
   assert.is((await refused).reason, 'shutting_down');
 });
 
-waiting('contains only durable events', async () => {
+waiting('receives an event only when the event is durable', async () => {
   const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
   let isHeld = false;
   const journal: Journal = {

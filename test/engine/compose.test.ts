@@ -24,7 +24,7 @@ type Item = { id: string; name: string; cycle_count: number; energy_level: numbe
 
 const LIST: List = { kind: 'list', limit: 20, offset: 0, sort: 'created_at', order: 'desc' };
 
-/** A composed engine with stores in memory and a manual clock. */
+/** A composed engine with memory stores and a manual clock. */
 async function engineUnderTest() {
   const clock = new ManualClock(START_MS);
   const metrics = createMetrics();
@@ -47,7 +47,7 @@ async function engineUnderTest() {
     ask,
     list: (fields: Partial<List> = {}, accountId = ACCOUNT_ID) =>
       ask({ ...LIST, ...fields }, '', accountId),
-    /** Passes time until every instance is evicted. */
+    /** Advances the clock until every instance is evicted. */
     async evict(): Promise<void> {
       for (let s = 0; s < 60; s += 1) {
         clock.advance(1_000);
@@ -77,7 +77,7 @@ empty('its listing is an empty page', async () => {
 
 const several = suite('when an account has several instances');
 
-several('they are listed both ways by creation and by name', async () => {
+several('the listing sorts them by creation and by name, in both directions', async () => {
   const { ask, list, clock } = await engineUnderTest();
   const names = ['b', 'a', '\u{1f600}', '\uff5e', 'a'];
   for (const [n, name] of names.entries()) {
@@ -92,7 +92,7 @@ several('they are listed both ways by creation and by name', async () => {
   assert.equal(ids(await list({ sort: 'name', order: 'desc' })), named.toReversed());
 });
 
-several('pages have no gap, and state whether there are more', async () => {
+several('pages follow each other without gaps, and report whether more rows exist', async () => {
   const { ask, list, clock } = await engineUnderTest();
   for (let n = 1; n <= 7; n += 1) {
     clock.advance(10);
@@ -107,26 +107,23 @@ several('pages have no gap, and state whether there are more', async () => {
   assert.equal((await list({ limit: 7 })).pagination.has_more, false);
 });
 
-several(
-  'an item has the description of its row while its instance cannot be read now',
-  async () => {
-    const { ask, list, instances, listings, evict } = await engineUnderTest();
-    await ask(CREATE, idOf(1));
-    await evict();
-    const readHead = instances.readHead;
-    instances.readHead = async () => undefined;
-    const [item] = (await list()).data;
-    assert.equal([item.description, item.cycle_count], ['first of her name', 0]);
-    instances.readHead = readHead;
-    let finds = 0;
-    listings.find = async () => {
-      finds += 1;
-      return undefined;
-    };
-    assert.is((await list()).data[0].description, 'first of her name');
-    assert.is(finds, 0, 'whose head is there is not looked for twice');
-  },
-);
+several('an item has the description of its row while the instance cannot be read', async () => {
+  const { ask, list, instances, listings, evict } = await engineUnderTest();
+  await ask(CREATE, idOf(1));
+  await evict();
+  const readHead = instances.readHead;
+  instances.readHead = async () => undefined;
+  const [item] = (await list()).data;
+  assert.equal([item.description, item.cycle_count], ['first of her name', 0]);
+  instances.readHead = readHead;
+  let finds = 0;
+  listings.find = async () => {
+    finds += 1;
+    return undefined;
+  };
+  assert.is((await list()).data[0].description, 'first of her name');
+  assert.is(finds, 0, 'a readable head makes a second lookup unnecessary');
+});
 
 several('an item has the present cycle and energy of its instance', async () => {
   const { ask, list } = await engineUnderTest();
@@ -148,7 +145,7 @@ several('an item has the present cycle and energy of its instance', async () => 
   assert.is(item.energy_level, data.snapshot.energy_level);
 });
 
-several('a rename and a deletion show at once, and other accounts see nothing', async () => {
+several('the listing shows renames and deletions at once, to the account only', async () => {
   const { ask, list } = await engineUnderTest();
   for (const n of [1, 2]) await ask(CREATE, idOf(n));
   await ask({ kind: 'rename', name: 'Zoe', description: undefined }, idOf(2));
@@ -158,9 +155,9 @@ several('a rename and a deletion show at once, and other accounts see nothing', 
   assert.equal((await list({}, 'Acc0unt00002')).data, []);
 });
 
-const resting = suite('when instances are in the store only');
+const resting = suite('when all instances are evicted');
 
-resting('a listing shows their stored state and activates none of them', async () => {
+resting('a listing shows their stored state without activating them', async () => {
   const { ask, list, evict, active } = await engineUnderTest();
   for (const n of [1, 2, 3]) {
     await ask(CREATE, idOf(n));
@@ -177,7 +174,7 @@ resting('a listing shows their stored state and activates none of them', async (
 
 const going = suite('while an instance is being deleted');
 
-going('a page with that instance shows the numbers of a fresh one', async () => {
+going('its item shows the numbers of a new instance', async () => {
   const { ask, list, listings } = await engineUnderTest();
   await ask(CREATE, idOf(1));
   const gate = Promise.withResolvers<void>();
@@ -197,7 +194,7 @@ going('a page with that instance shows the numbers of a fresh one', async () => 
 
 const closed = suite('when the engine is closed');
 
-closed('everything is stored and calls are refused', async () => {
+closed('the engine stores everything and refuses calls', async () => {
   const { ask, engine, instances, listings } = await engineUnderTest();
   await ask(CREATE, idOf(1));
   await ask(observed(), idOf(1));

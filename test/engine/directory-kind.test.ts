@@ -22,7 +22,7 @@ type CommandOf<Kind extends DirectoryCall['kind']> = Omit<
 
 type Change = { readonly kind: 'put' | 'remove'; readonly id: string; readonly version: number };
 
-/** One account's directory on a real host, and the store that it loads from. */
+/** A directory on a real host, and the store from which the directory loads. */
 function directoryUnderTest(clockOf: (own: ManualClock) => Clock = (own) => own) {
   const clock = new ManualClock();
   const listings = memoryListingStore();
@@ -42,7 +42,7 @@ function directoryUnderTest(clockOf: (own: ManualClock) => Clock = (own) => own)
   const ask = async (
     call: CommandOf<'put'> | CommandOf<'remove'> | CommandOf<'reserve'> | CommandOf<'page'>,
   ) => host.ask('a', { ...call, ...UNHURRIED });
-  /** As instances do: the store receives the row first. */
+  /** Like instances: the store receives the row first. */
   const change = async ({ kind, id: instanceId, version }: Change) => {
     if (kind === 'remove') {
       await listings.remove('a', instanceId, version);
@@ -54,7 +54,7 @@ function directoryUnderTest(clockOf: (own: ManualClock) => Clock = (own) => own)
   return { clock, listings, host, ask, change };
 }
 
-/** Changes of a few instances; an instance has one per version, and its removal is the last. */
+/** Changes to two instances: one put per version, optionally with a removal last. */
 function arbitraryChanges(): fc.Arbitrary<Change[]> {
   const history = (id: string) =>
     fc
@@ -88,7 +88,7 @@ notified('a late change does not restore a removed instance', async () => {
   assert.equal(await ask({ kind: 'page', page: PAGE }), { total: 0, rows: [], next: undefined });
 });
 
-notified('the order of notifications makes no difference', async () => {
+notified('the order of notifications does not matter', async () => {
   await fc.assert(
     fc.asyncProperty(fc.gen(), async (gen) => {
       const history = gen(arbitraryChanges);
@@ -100,23 +100,26 @@ notified('the order of notifications makes no difference', async () => {
   );
 });
 
-notified('an instance whose create it has not received is looked up in the store', async () => {
-  const { change, listings, ask } = directoryUnderTest();
-  const reads: string[] = [];
-  const { find } = listings;
-  listings.find = async (accountId, instanceId) => {
-    reads.push(instanceId);
-    return find(accountId, instanceId);
-  };
-  await ask({ kind: 'reserve', instanceId: 'inst_2', instancesMax: 9 });
-  await change({ kind: 'put', id: 'inst_1', version: 1 });
-  await change({ kind: 'put', id: 'inst_2', version: 1 });
-  await change({ kind: 'put', id: 'inst_1', version: 2 });
-  assert.equal(reads, ['inst_1'], 'neither what it knows nor what it keeps a place for');
-  assert.is((await ask({ kind: 'page', page: PAGE })).total, 2);
-});
+notified(
+  'the directory reads the store for an instance whose create it did not receive',
+  async () => {
+    const { change, listings, ask } = directoryUnderTest();
+    const reads: string[] = [];
+    const { find } = listings;
+    listings.find = async (accountId, instanceId) => {
+      reads.push(instanceId);
+      return find(accountId, instanceId);
+    };
+    await ask({ kind: 'reserve', instanceId: 'inst_2', instancesMax: 9 });
+    await change({ kind: 'put', id: 'inst_1', version: 1 });
+    await change({ kind: 'put', id: 'inst_2', version: 1 });
+    await change({ kind: 'put', id: 'inst_1', version: 2 });
+    assert.equal(reads, ['inst_1'], 'no read for a known row or a reservation');
+    assert.is((await ask({ kind: 'page', page: PAGE })).total, 2);
+  },
+);
 
-notified('changes that arrive during its load are kept, newest version first', async () => {
+notified('changes during the load are kept, and the highest version wins', async () => {
   const { ask, listings } = directoryUnderTest();
   await listings.put('a', rowOf('inst_1', 4));
   const { listed } = listings;
@@ -142,7 +145,7 @@ notified('changes that arrive during its load are kept, newest version first', a
 
 const idle = suite('when a directory is idle');
 
-idle('it is evicted and reloaded from the store', async () => {
+idle('the directory is evicted, and reloads from the store', async () => {
   const { ask, listings, host, clock } = directoryUnderTest();
   await listings.put('a', rowOf('inst_1', 1));
   const before = await ask({ kind: 'page', page: PAGE });
@@ -156,7 +159,7 @@ idle('it is evicted and reloaded from the store', async () => {
 
 const large = suite('when a large directory is loaded');
 
-large('others get their turn before it is sorted', async () => {
+large('other actors get turns before the load is complete', async () => {
   const { clock, listings, ask } = directoryUnderTest();
   for (let n = 0; n < 2_000; n += 1) await listings.put('a', rowOf(`inst_${n}`, 1));
   let total: number | undefined;
@@ -169,7 +172,7 @@ large('others get their turn before it is sorted', async () => {
 });
 
 // Report 15: other calls of the account waited until a name search had ended.
-large('other work and its own calls get their turn during a search', async () => {
+large('other calls, even to this directory, get turns during a search', async () => {
   let lookedMs = 0;
   const { clock, listings, ask } = directoryUnderTest((own) => ({
     ...{ wallMs: () => own.wallMs(), after: (ms: number, task: () => void) => own.after(ms, task) },
@@ -196,7 +199,7 @@ large('other work and its own calls get their turn during a search', async () =>
   assert.equal(done, ['undefined 5000', 'undefined 4999', 'NST_123 11']);
 });
 
-/** Passes turns of the event loop until `isSo` holds, and counts them. */
+/** Runs turns of the event loop until `isSo` holds. Returns their number. */
 async function turnsUntil(clock: ManualClock, isSo: () => boolean): Promise<number> {
   let turns = 0;
   for (; !isSo(); turns += 1) {

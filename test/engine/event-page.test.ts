@@ -15,7 +15,7 @@ import { eventsIn, type StreamEvent } from '#test/support/calls/event-reader';
 
 const PAGE = { limit: 1_000, offset: 0, isEveryGeneration: true };
 
-/** The cursor of a client that has received the event with this ordinal. */
+/** Cursor of a client that has received the event with this ordinal. */
 const behind = (ordinal: number): EventCursor => ({
   ordinal,
   drift: 0,
@@ -44,7 +44,7 @@ async function all(scene: InstanceScene, ordinal: number) {
 const namesOf = (events: readonly StreamEvent[]) => events.map(({ event }) => event);
 const idsOf = (events: readonly StreamEvent[]) => events.flatMap(({ id }) => id ?? []);
 
-/** Ten drifting observations in each of two generations; most rows are in chunks of three. */
+/** Ten drifting observations in each of two generations. Most rows are in chunks of three. */
 async function lived(): Promise<InstanceScene> {
   const scene = await createdInstance({ chunkBounds: chunksOfRows(3) }, ANCHORED);
   for (let n = 1; n <= 20; n += 1) {
@@ -57,7 +57,7 @@ async function lived(): Promise<InstanceScene> {
   return scene;
 }
 
-/** The expected events, derived from history and drift. */
+/** The expected events, built from history and drift. */
 async function expected(scene: InstanceScene) {
   const { data: rows } = await scene.read({ kind: 'readHistory', ...PAGE });
   const { data: drift } = await scene.read({ kind: 'readDrift', ...PAGE, isPaged: true });
@@ -74,58 +74,64 @@ async function expected(scene: InstanceScene) {
 
 const following = suite('the events of an instance');
 
-following('start with the id to continue with and the state, without a cursor', async () => {
-  const scene = await lived();
-  const { events, cursor } = await ask(scene, undefined);
-  assert.equal(namesOf(events), [undefined, 'state']);
-  assert.equal(idsOf(events), [20]);
-  assert.equal(cursor.ordinal, 20);
-  assert.equal((await ask(scene, cursor)).events, []);
-});
-
 following(
-  'contain with the state the target of its rollback and the positions of the modes',
+  'start with the state and the id to continue from, if the request has no cursor',
   async () => {
-    const scene = await createdInstance({}, ANCHORED);
-    const stateOf = async () => (await ask(scene, undefined)).events[1]?.data;
-    const fresh = await stateOf();
-    assert.equal(fresh.set_point, fresh.snapshot.mode_strengths);
-    assert.equal(fresh.last_stable, fresh.snapshot.mode_strengths);
-    for (let n = 1; n <= 6; n += 1) {
-      await scene.ask(observed({ mode: 3, signal: 1, timestampMs: START_MS + n * 2_000 }));
-    }
-    const pushed = await stateOf();
-    const { assertion } = pushed.snapshot.mode_strengths;
-    assert.ok(pushed.set_point.assertion > fresh.set_point.assertion, 'it learns');
-    assert.ok(pushed.set_point.assertion < assertion, 'and slowly');
-    assert.ok(pushed.last_stable.assertion < assertion, 'this is not stable');
-    await scene.ask({ kind: 'reset', mode: 'default' });
-    assert.equal((await stateOf()).snapshot.mode_strengths, pushed.last_stable);
+    const scene = await lived();
+    const { events, cursor } = await ask(scene, undefined);
+    assert.equal(namesOf(events), [undefined, 'state']);
+    assert.equal(idsOf(events), [20]);
+    assert.equal(cursor.ordinal, 20);
+    assert.equal((await ask(scene, cursor)).events, []);
   },
 );
 
-following('contain every cycle after any id once, in order, wherever its rows are', async () => {
-  const scene = await lived();
-  const cycles = await expected(scene);
-  for (const afterwards of [async () => undefined, scene.flush, scene.evict]) {
-    await afterwards();
-    for (let id = 0; id <= 20; id += 1) {
-      const { events } = await all(scene, id);
-      const sent = events.filter(({ event }) => event === 'cycle');
-      assert.equal(
-        idsOf(sent),
-        Array.from({ length: 20 - id }, (_, n) => id + n + 1),
-      );
-      assert.equal(
-        sent.map(({ data }) => data),
-        cycles.slice(id),
-      );
-      assert.is(events[0]?.event, 'state');
-    }
+following('have, with the state, the rollback target and the set-point of the modes', async () => {
+  const scene = await createdInstance({}, ANCHORED);
+  const stateOf = async () => (await ask(scene, undefined)).events[1]?.data;
+  const fresh = await stateOf();
+  assert.equal(fresh.set_point, fresh.snapshot.mode_strengths);
+  assert.equal(fresh.last_stable, fresh.snapshot.mode_strengths);
+  for (let n = 1; n <= 6; n += 1) {
+    await scene.ask(observed({ mode: 3, signal: 1, timestampMs: START_MS + n * 2_000 }));
   }
+  const pushed = await stateOf();
+  const { assertion } = pushed.snapshot.mode_strengths;
+  assert.ok(pushed.set_point.assertion > fresh.set_point.assertion, 'the set-point moves');
+  assert.ok(
+    pushed.set_point.assertion < assertion,
+    'the set-point moves more slowly than the tendency',
+  );
+  assert.ok(pushed.last_stable.assertion < assertion, 'the rollback target stays below');
+  await scene.ask({ kind: 'reset', mode: 'default' });
+  assert.equal((await stateOf()).snapshot.mode_strengths, pushed.last_stable);
 });
 
-following('report between which cycles an instance was reset', async () => {
+following(
+  'contain each cycle after the given id once, in order, from memory and store',
+  async () => {
+    const scene = await lived();
+    const cycles = await expected(scene);
+    for (const afterwards of [async () => undefined, scene.flush, scene.evict]) {
+      await afterwards();
+      for (let id = 0; id <= 20; id += 1) {
+        const { events } = await all(scene, id);
+        const sent = events.filter(({ event }) => event === 'cycle');
+        assert.equal(
+          idsOf(sent),
+          Array.from({ length: 20 - id }, (_, n) => id + n + 1),
+        );
+        assert.equal(
+          sent.map(({ data }) => data),
+          cycles.slice(id),
+        );
+        assert.is(events[0]?.event, 'state');
+      }
+    }
+  },
+);
+
+following('report a reset between the cycles before and after it', async () => {
   const scene = await lived();
   const { events } = await all(scene, 8);
   assert.equal(namesOf(events).slice(0, 5), ['state', 'cycle', 'cycle', 'reset', 'cycle']);
@@ -133,19 +139,22 @@ following('report between which cycles an instance was reset', async () => {
   assert.not(namesOf((await all(scene, 11)).events).includes('reset'));
 });
 
-following('continue after the last answer, with the state after the newest cycle', async () => {
-  const scene = await lived();
-  const { cursor } = await ask(scene, undefined);
-  await scene.ask(observed({ timestampMs: START_MS + 60_000 }));
-  const next = await ask(scene, cursor);
-  assert.equal(namesOf(next.events), ['cycle', 'state']);
-  assert.equal(idsOf(next.events), [21]);
-  assert.is(next.events[1]?.data.snapshot.cycle, 11);
-  await scene.ask({ kind: 'reset', mode: 'initial' });
-  assert.equal(namesOf((await ask(scene, next.cursor)).events), ['reset', 'state']);
-});
+following(
+  'continue after the previous answer, and end with the state after the newest cycle',
+  async () => {
+    const scene = await lived();
+    const { cursor } = await ask(scene, undefined);
+    await scene.ask(observed({ timestampMs: START_MS + 60_000 }));
+    const next = await ask(scene, cursor);
+    assert.equal(namesOf(next.events), ['cycle', 'state']);
+    assert.equal(idsOf(next.events), [21]);
+    assert.is(next.events[1]?.data.snapshot.cycle, 11);
+    await scene.ask({ kind: 'reset', mode: 'initial' });
+    assert.equal(namesOf((await ask(scene, next.cursor)).events), ['reset', 'state']);
+  },
+);
 
-following('are returned a hundred at a time', async () => {
+following('come in answers of at most 100 observations', async () => {
   const scene = await createdInstance();
   for (let batch = 0; batch < 3; batch += 1) {
     const times = Array.from({ length: 90 }, (_, n) => START_MS + (batch * 90 + n) * 1_000);
@@ -156,7 +165,7 @@ following('are returned a hundred at a time', async () => {
   assert.equal(idsOf((await all(scene, 0)).events).length, 270);
 });
 
-following('with large contexts are returned a quarter of a megabyte at a time', async () => {
+following('come in answers of at most 256 KiB if contexts are large', async () => {
   const scene = await createdInstance();
   const contextJson = JSON.stringify({ filler: 'x'.repeat(8_000) });
   for (let batch = 0; batch < 2; batch += 1) {
@@ -174,7 +183,7 @@ for (const [id, from] of [
   [0, 1],
   [5, 6],
 ] as const) {
-  trimmed(`a client that had ${id} gets a report of missing events, and the others`, async () => {
+  trimmed(`a client at id ${id} receives a gap event, then all remaining events`, async () => {
     const scene = await lived();
     const cycles = await expected(scene);
     const { data: rows } = await scene.read({ kind: 'readHistory', ...PAGE });
@@ -201,7 +210,7 @@ for (const [id, from] of [
   });
 }
 
-trimmed('a stream that had all deleted events continues', async () => {
+trimmed('a stream at the newest event continues without a gap', async () => {
   const scene = await lived();
   const { cursor } = await ask(scene, undefined);
   const { data: rows } = await scene.read({ kind: 'readHistory', ...PAGE });
@@ -213,16 +222,16 @@ trimmed('a stream that had all deleted events continues', async () => {
   assert.equal(idsOf((await all(scene, 20)).events), [21]);
 });
 
-const refused = suite('requests for events');
+const refused = suite('a request for events');
 
-refused('after an observation that does not exist yet are refused', async () => {
+refused('is refused for an ordinal that does not exist yet', async () => {
   const scene = await lived();
   const refusal = await scene.refusal({ kind: 'readEvents', after: behind(21), waitMs: 0 });
   assert.ok(refusal instanceof Fault);
   assert.equal([refusal.httpStatus, refusal.reason], [400, 'invalid_parameter']);
 });
 
-refused('of a deleted instance are answered as for an unknown one', async () => {
+refused('is refused for a deleted instance as for an unknown instance', async () => {
   const scene = await lived();
   await scene.ask({ kind: 'remove' });
   const refusal = await scene.refusal({ kind: 'readEvents', after: undefined, waitMs: 0 });

@@ -23,14 +23,14 @@ watching('is woken by a commit, once for all changes since its last read', async
   assert.is(await stateOf(watch.change(1_000)), 'pending');
 });
 
-watching('misses no commit that happens before it waits', async () => {
+watching('is woken by a commit that precedes the wait', async () => {
   const { waiters } = scene();
   using watch = waiters.watch('a', 1);
   waiters.changed('a');
   assert.is(await watch.change(1_000), true);
 });
 
-watching('is not woken by another instance, and is woken by its time-out', async () => {
+watching('is not woken by changes of other instances, and times out', async () => {
   const { clock, waiters } = scene();
   using watch = waiters.watch('a', 1);
   const change = watch.change(1_000);
@@ -41,7 +41,7 @@ watching('is not woken by another instance, and is woken by its time-out', async
   assert.is(await change, false);
 });
 
-watching('is woken when its shard, or every shard, is closed here', async () => {
+watching('is woken when its shard or all shards leave this node', async () => {
   const { waiters } = scene();
   using one = waiters.watch('a', 1);
   using other = waiters.watch('b', 2);
@@ -53,7 +53,7 @@ watching('is woken when its shard, or every shard, is closed here', async () => 
   assert.is(await second, true);
 });
 
-watching('is removed when it ends, and other calls of the instance are not', async () => {
+watching('is removed at its end, without affecting other calls for the instance', async () => {
   const { waiters } = scene();
   using staying = waiters.watch('a', 1);
   const going = waiters.watch('a', 1);

@@ -9,7 +9,7 @@ import { createState, ENERGY_DEFAULT, MODEL_VERSION, OFFSET } from '#identity/st
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 
-/** The head of an instance after n cycles. */
+/** A head after `cycle` cycles. */
 function headAt(cycle: number, energy = ENERGY_DEFAULT): SummarizedHead {
   const model = createState({ modeStrengths: Array<number>(7).fill(0.5), energyLevel: energy });
   model[OFFSET.cycle] = cycle;
@@ -25,8 +25,8 @@ const MARKER: SummarizedHead = {
 type Engine = (call: EngineCall) => EngineAnswer | Promise<EngineAnswer>;
 
 /**
- * Engines by address, instances by the address of their owner, and the store's models. Every model
- * in the store is of cycle 1, which identifies the source of an answer.
+ * Engines by address, owner addresses by instance, and a store. All stored heads have cycle 1,
+ * which identifies answers from the store.
  */
 function ownersUnderTest(engines: Record<string, Engine>, owned: Record<string, string>) {
   const clock = new ManualClock();
@@ -40,7 +40,7 @@ function ownersUnderTest(engines: Record<string, Engine>, owned: Record<string, 
       async askAt(address, call) {
         asked.push({ address, call });
         const engine = engines[address];
-        if (engine === undefined) throw new Fault('service_unavailable', 'not there');
+        if (engine === undefined) throw new Fault('service_unavailable', 'unknown address');
         return engine(call);
       },
     },
@@ -56,7 +56,9 @@ function ownersUnderTest(engines: Record<string, Engine>, owned: Record<string, 
   return { clock, asked, stored, summariesOf, cyclesOf };
 }
 
-/** An owner with every instance at `cycle`. Its answer has the form of a decoded message. */
+/**
+ * An owner whose instances all have cycle `cycle`. The answer has the form of a decoded message.
+ */
 function ownerAt(cycle: number): Engine {
   return async ({ command }) => {
     const ids = command.kind === 'readSummaries' ? command.instanceIds : [];
@@ -67,7 +69,7 @@ function ownerAt(cycle: number): Engine {
 
 const asking = suite('when a page needs the state of its instances');
 
-asking('every owner is asked once for all its instances', async () => {
+asking('each owner gets one call for all its instances', async () => {
   const owned = { i1: 'a', i2: 'b', i3: 'a' };
   const { asked, stored, cyclesOf } = ownersUnderTest({ a: ownerAt(5), b: ownerAt(9) }, owned);
   assert.equal(await cyclesOf('i1', 'i2', 'i3'), { i1: 5, i3: 5, i2: 9 });
@@ -81,7 +83,7 @@ asking('every owner is asked once for all its instances', async () => {
   );
 });
 
-asking('the numbers arrive unrounded', async () => {
+asking('numbers arrive unrounded', async () => {
   const energy = 0.1 + 0.2;
   const engine = () => summariesAnswer(['i1'], async () => headAt(3, energy), MODELS);
   const { summariesOf } = ownersUnderTest({ a: engine }, { i1: 'a' });
@@ -89,7 +91,7 @@ asking('the numbers arrive unrounded', async () => {
   assert.equal(summary, { cycle: 3, energy, description: 'as described' });
 });
 
-asking('calls belong to the trace of their page', async () => {
+asking('calls belong to the trace of the page', async () => {
   const { asked, summariesOf } = ownersUnderTest({ a: ownerAt(2) }, { i1: 'a' });
   const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
   await summariesOf('acct_1', ['i1'], traceparent);
@@ -100,7 +102,7 @@ asking('calls belong to the trace of their page', async () => {
   );
 });
 
-asking('no call names more instances than an engine accepts', async () => {
+asking('no call has more instances than an engine accepts', async () => {
   const ids = Array.from({ length: 250 }, (_, n) => `i${n}`);
   const owned = Object.fromEntries(ids.map((id) => [id, 'a']));
   const { asked, summariesOf } = ownersUnderTest({ a: ownerAt(2) }, owned);
@@ -111,7 +113,7 @@ asking('no call names more instances than an engine accepts', async () => {
   assert.equal(counts, [100, 100, 50]);
 });
 
-asking('an account without instances causes no call to an owner', async () => {
+asking('an account without instances causes no calls', async () => {
   const { asked, summariesOf } = ownersUnderTest({}, {});
   assert.is((await summariesOf('acct_1', [])).size, 0);
   assert.equal(asked, []);
@@ -119,7 +121,7 @@ asking('an account without instances causes no call to an owner', async () => {
 
 const silent = suite('when an owner does not answer');
 
-silent('only its instances are read from the store after 300 ms', async () => {
+silent('only its instances are read from the store, after 300 ms', async () => {
   const never = () => new Promise<EngineAnswer>(() => undefined);
   const owned = { i1: 'a', i2: 'b' };
   const { clock, asked, stored, cyclesOf } = ownersUnderTest({ a: never, b: ownerAt(9) }, owned);
@@ -135,7 +137,7 @@ silent('only its instances are read from the store after 300 ms', async () => {
 });
 
 silent(
-  'if it is unknown, unreachable or sends an invalid answer, the store is read at once',
+  'the store is read at once if it is unknown, unreachable or sends an invalid answer',
   async () => {
     const answering = (body: string) => () =>
       ({ body, etag: '', cycles: 0, throttledRetryAfterS: 0, isReplayed: false }) as const;
@@ -164,8 +166,8 @@ silent(
   },
 );
 
-silent('if the store does not answer either, the page is refused', async () => {
-  const refusal = new Fault('service_unavailable', 'the store is away');
+silent('the page is refused if the store does not answer either', async () => {
+  const refusal = new Fault('service_unavailable', 'the store is unreachable');
   const summariesOf = summariesOfOwners({
     clock: new ManualClock(),
     models: MODELS,
@@ -177,7 +179,7 @@ silent('if the store does not answer either, the page is refused', async () => {
 
 const owner = suite('when an owner is asked for the state of its instances');
 
-owner('deleted and unknown instances are left out', async () => {
+owner('deleted and unknown instances are omitted', async () => {
   const heads: Record<string, SummarizedHead | undefined> = { i1: headAt(4), deleted: MARKER };
   const { body, etag, cycles } = await summariesAnswer(
     ['i1', 'deleted', 'never'],
@@ -188,8 +190,8 @@ owner('deleted and unknown instances are left out', async () => {
   assert.equal([etag, cycles], ['', 0]);
 });
 
-owner('a refusal of its store is returned, so that the caller can read the store', async () => {
-  const refusal = new Fault('service_unavailable', 'the store is away');
+owner('a store failure is returned, so that the caller can read the store', async () => {
+  const refusal = new Fault('service_unavailable', 'the store is unreachable');
   const asked = () => summariesAnswer(['i1'], () => Promise.reject(refusal), MODELS);
   assert.is(await refusalOf(asked), refusal);
 });

@@ -20,7 +20,7 @@ const ROW: ListingRow = {
 
 const TRACEPARENT = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
 
-/** A directory whose owner accepts commands as an engine does, and a record of all events. */
+/** A directory whose owner executes commands like an engine, with a record of all calls. */
 function directoryUnderTest({ refusal }: { refusal?: Fault } = {}) {
   const clock = new ManualClock();
   const store = memoryListingStore();
@@ -72,7 +72,7 @@ notifying('the notification belongs to the trace of the changing call', async ()
   assert.is(directoryCall(call, call.command).traceparent, TRACEPARENT);
 });
 
-notifying('a removal is permanent on both sides', async () => {
+notifying('a removal is final in store and directory', async () => {
   const { store, listing, storedWhenNotified, directory } = directoryUnderTest();
   await directory.put('acct_1', ROW);
   await directory.remove('acct_1', 'inst_1', 4);
@@ -82,15 +82,15 @@ notifying('a removal is permanent on both sides', async () => {
   assert.equal(storedWhenNotified, [1, 0, 0]);
 });
 
-notifying('it fails when the owner does not confirm', async () => {
+notifying('the notification fails if the owner does not confirm', async () => {
   const refusal = new Fault('service_unavailable', 'no', { reason: 'engine_unavailable' });
   const { directory } = directoryUnderTest({ refusal });
   assert.is(await refusalOf(() => directory.put('acct_1', ROW)), refusal);
   assert.is(await refusalOf(() => directory.remove('acct_1', 'inst_1', 4)), refusal);
 });
 
-notifying('no directory is notified of a row that was not stored', async () => {
-  const refusal = new Fault('service_unavailable', 'the store is away');
+notifying('the owner is not notified of a row that could not be stored', async () => {
+  const refusal = new Fault('service_unavailable', 'the store is unreachable');
   const fail = () => Promise.reject(refusal);
   const store: ListingStore = { put: fail, remove: fail, listed: fail, find: fail, load: fail };
   const calls: EngineCall[] = [];

@@ -3,14 +3,14 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { SortedBlocks } from '#engine/directory/names';
 
-/** Entries in the large sequence. */
+/** Number of entries in the large sequence. */
 const MANY = 200_000;
 
 const ascending = (a: number, b: number) => a - b;
 
 const beside = suite('compared with a plain sorted array');
 
-beside('every page is the same after any inserts and removals', () => {
+beside('every page is equal after any inserts and removals', () => {
   const change = fc.record({ isInsert: fc.boolean(), entry: fc.integer({ min: 0, max: 60 }) });
   const fill = fc.uniqueArray(fc.integer({ min: 0, max: 60 }));
   fc.assert(
@@ -30,7 +30,7 @@ beside('every page is the same after any inserts and removals', () => {
   );
 });
 
-beside('it is the same over many blocks', () => {
+beside('every page is equal across many blocks', () => {
   const blocks = new SortedBlocks<number>(ascending);
   const plain = new Set<number>();
   for (const entry of scattered(5_000)) {
@@ -59,8 +59,8 @@ beside('removing a missing entry changes nothing', () => {
 
 const large = suite('with 200,000 entries');
 
-// The count of comparisons does not depend on the load of the machine.
-large('an insert compares with few of them, in any order of inserts', () => {
+// Counting comparisons is independent of machine load.
+large('an insert needs few comparisons, in any insertion order', () => {
   for (const entries of [scattered(MANY), rising(MANY), rising(MANY).reverse()]) {
     let comparisons = 0;
     const blocks = new SortedBlocks<number>((a, b) => {
@@ -87,7 +87,9 @@ function rising(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index);
 }
 
-/** 0 to count − 1, with distant neighbours: 7,919 is prime and divides no count used here. */
+/**
+ * 0 to count − 1 with distant neighbours: the prime 7,919 does not divide the counts used here.
+ */
 function scattered(count: number): number[] {
   return rising(count).map((index) => (index * 7_919) % count);
 }

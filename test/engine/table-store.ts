@@ -3,17 +3,17 @@ import { type InstanceCheckpoint, type InstanceStore, trimmedOf } from '#storage
 import { OBSERVATIONS } from '#storage/ports/rows';
 import { ActorTables } from '#test/simulation/simulated/actor-tables';
 
-/** More rows than any instance of a test has. */
+/** Exceeds the row count of every test instance. */
 const ROWS_MAX = 10_000;
 
-/** Tables as in Cassandra, to which a checkpoint's writes arrive one by one, late or never. */
+/** Tables as in Cassandra. The writes of a checkpoint arrive one by one, late or never. */
 export class TableStore implements InstanceStore {
   readonly #tables = new ActorTables();
   readonly #late: (() => void)[] = [];
 
   /**
-   * Executes this number of writes of a checkpoint; the next is late. Returns whether all were
-   * executed.
+   * Executes the first `writes` writes of a checkpoint. The next write is late, and all others are
+   * lost. Returns whether all writes were executed.
    */
   begin(checkpoint: InstanceCheckpoint, writes: number): boolean {
     const all = this.#writesOf(checkpoint);
@@ -29,7 +29,7 @@ export class TableStore implements InstanceStore {
     this.#late.splice(place, 1)[0]?.();
   }
 
-  /** The ordinals of all observations in head and chunks, ascending. */
+  /** Ordinals of all observations in head and chunks, ascending. */
   ordinals(id: string): number[] {
     const head = this.#tables.head(id);
     if (head === undefined) return [];
@@ -53,7 +53,7 @@ export class TableStore implements InstanceStore {
   }
 
   async checkpoint() {
-    throw new Error('a test says when a checkpoint is written');
+    throw new Error('tests call begin() instead of checkpoint()');
   }
 
   async storeAnswers() {
@@ -76,7 +76,7 @@ export class TableStore implements InstanceStore {
     return [];
   }
 
-  /** The writes in the order of the real adapter, each of them atomic. */
+  /** The writes in the order of the real adapter. Each write is atomic. */
   #writesOf({ instanceId: id, head, history, drift, trimmedFrom }: InstanceCheckpoint) {
     const tables = this.#tables;
     const { version } = head;

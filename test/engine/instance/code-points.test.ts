@@ -38,13 +38,13 @@ order('is a total order', () => {
 });
 
 for (const [before, after, why] of [
-  ['', 'a', 'nothing comes first'],
-  ['a', 'ab', 'a beginning comes before the whole'],
-  ['B', 'a', 'capitals come before small letters'],
-  ['z', 'é', 'letters are not collated'],
-  ['\uff5e', '\u{1f600}', 'U+FF5E comes before U+1F600, though not by code unit'],
-  ['\ud7ff', '\ue000', 'the last before the surrogates comes before the first after them'],
-  ['\uffff', '\u{10000}', 'the last of one unit comes before the first of two'],
+  ['', 'a', 'puts the empty text first'],
+  ['a', 'ab', 'puts a prefix before the longer text'],
+  ['B', 'a', 'puts capital letters before small letters'],
+  ['z', 'é', 'does not collate accented letters'],
+  ['\uff5e', '\u{1f600}', 'puts U+FF5E before U+1F600, unlike UTF-16'],
+  ['\ud7ff', '\ue000', 'puts the last code unit before the surrogates below the first after them'],
+  ['\uffff', '\u{10000}', 'puts the last single code unit below the first surrogate pair'],
 ] as const) {
   order(`${why}`, () => {
     assert.ok(compareCodePoints(before, after) < 0);

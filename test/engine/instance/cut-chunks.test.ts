@@ -8,11 +8,11 @@ import { driftRows, historyRows } from '#test/storage/contracts/rows';
 
 const { history: HISTORY, drift: DRIFT } = CHUNK_BOUNDS;
 
-/** Packed rows of these sizes; each row is identified by its character. */
+/** Packed rows with these sizes. The character identifies the row. */
 const rowsOf = (sizes: readonly number[]) =>
   sizes.map((size, index) => String.fromCharCode(33 + (index % 90)).repeat(size));
 
-/** Rows in one checkpoint for each part. */
+/** Cuts the rows with one checkpoint per part. */
 function cutIn(parts: readonly (readonly string[])[], bounds = HISTORY): Cut {
   let all: Cut = { chunks: [], newest: NO_ROWS };
   let last = 0;
@@ -24,9 +24,9 @@ function cutIn(parts: readonly (readonly string[])[], bounds = HISTORY): Cut {
   return all;
 }
 
-const head = suite('the rows in a head');
+const head = suite('a head');
 
-head('are 32 observations, and move to a chunk when there is one more', () => {
+head('keeps 32 observations, and the next observation moves them to a chunk', () => {
   const rows = rowsOf(Array(33).fill(20));
   const { chunks, newest } = cutIn([rows.slice(0, 32)]);
   assert.equal([chunks, newest], [[], { after: 0, rows: rows.slice(0, 32).join('') }]);
@@ -35,13 +35,13 @@ head('are 32 observations, and move to a chunk when there is one more', () => {
   assert.equal(more.newest, { after: 32, rows: rows[32] });
 });
 
-head('are 8 drift events', () => {
+head('keeps 8 drift events', () => {
   const rows = driftRows(1, 9).map(DRIFT_EVENTS.pack);
   const { chunks, newest } = cutIn([rows], DRIFT);
   assert.equal([chunks.map(({ last }) => last), newest.after], [[8], 8]);
 });
 
-head('are fewer when they are large, and none when one exceeds the bound', () => {
+head('keeps fewer rows if they are large, and none if a row exceeds the bound', () => {
   assert.is(cutIn([rowsOf([1_500, 1_500, 1_500])]).newest.after, 2);
   const { chunks, newest } = cutIn([rowsOf([100, 8_000, 8_000])]);
   assert.equal(
@@ -55,22 +55,22 @@ head('are fewer when they are large, and none when one exceeds the bound', () =>
   assert.equal(newest, { after: 3, rows: '' });
 });
 
-head('stay the same object when there are no others', () => {
+head('keeps the same object if no rows are added', () => {
   assert.is(cutChunks(NO_ROWS, [], 0, HISTORY).newest, NO_ROWS);
 });
 
-head('take at most 6 KiB together', () => {
+head('keeps at most 6 KiB in both tables together', () => {
   assert.ok(HISTORY.bytesMax + DRIFT.bytesMax <= 6 * 1_024);
   assert.ok(HISTORY.rowsMax <= CHUNK_ROWS_MAX && DRIFT.rowsMax <= CHUNK_ROWS_MAX);
 });
 
-head('take 14 bytes for an observation without a context', () => {
+head('needs 13 bytes for an observation without a context', () => {
   const row = { generation: 1, cycle: 100, mode: 2, signal: 0.7, confidence: 0.85 };
   const whole = { ...row, ordinal: 1, contextJson: '{}', timestampMs: 1_768_478_400_000 };
   assert.is(OBSERVATIONS.pack(whole).length, 13);
 });
 
-const borders = suite('the bounds of chunks');
+const borders = suite('the borders of chunks');
 const sizes = fc.array(
   fc.oneof(fc.integer({ min: 10, max: 200 }), fc.integer({ min: 1, max: 9_000 })),
   {
@@ -79,7 +79,7 @@ const sizes = fc.array(
   },
 );
 
-borders('follow from the rows, however they are grouped into checkpoints', () => {
+borders('depend only on the rows, not on the checkpoints', () => {
   const property = fc.property(sizes, fc.array(fc.nat(150)), (each, places) => {
     const rows = rowsOf(each);
     const ends = [0, ...places.toSorted((a, b) => a - b), rows.length];
@@ -90,7 +90,7 @@ borders('follow from the rows, however they are grouped into checkpoints', () =>
   fc.assert(property, { numRuns: 200 });
 });
 
-borders('omit no row and keep within the limits', () => {
+borders('omit no row and respect all limits', () => {
   const property = fc.property(sizes, (each) => {
     const rows = rowsOf(each);
     const { chunks, newest } = cutIn([rows]);
@@ -108,7 +108,7 @@ borders('omit no row and keep within the limits', () => {
   fc.assert(property, { numRuns: 200 });
 });
 
-borders('keep a chunk of 32 usual observations below the size of a head', () => {
+borders('come after 32 typical observations', () => {
   const rows = historyRows(1, 64).map(OBSERVATIONS.pack);
   assert.equal(
     cutIn([rows]).chunks.map(({ last }) => last),

@@ -3,9 +3,9 @@ import * as assert from 'uvu/assert';
 import { ANCHORED, bodyOf, createdInstance, pushed } from '#test/engine/instance/instance-fixture';
 import { placeOf } from '#test/support/calls/pagination';
 
-const drift = suite('when drift is read');
+const drift = suite('when drift events are read');
 
-/** An anchored home that is pushed away until it breaks: D1, D2 and D3 events. */
+/** An anchored identity that is pushed away until a rollback: events D1, D2 and D3. */
 async function drifting() {
   const scene = await createdInstance({}, ANCHORED);
   const answered: unknown[] = [];
@@ -18,29 +18,26 @@ async function drifting() {
   return { scene, answered };
 }
 
-drift(
-  'there is one event for every cycle that was not within band, as it was answered',
-  async () => {
-    const { scene, answered } = await drifting();
-    const read = { kind: 'readDrift', limit: 1_000, offset: 0, isEveryGeneration: false } as const;
-    const { data, pagination } = await scene.read({ ...read, isPaged: false });
-    type Event = { cycle: number; drift_level: string; deviation: object; rolled_back: boolean };
-    assert.equal(
-      data.map((event: Event) => ({
-        cycle: event.cycle,
-        level: event.drift_level,
-        deviation: event.deviation,
-      })),
-      answered,
-    );
-    assert.equal(pagination, { total: answered.length });
-    const levels = new Set(data.map((event: Event) => event.drift_level));
-    assert.ok(levels.has('D1') && levels.has('D3'), [...levels].join());
-    for (const event of data) assert.is(event.rolled_back, event.drift_level === 'D3');
-  },
-);
+drift('each cycle outside the band has an event with the values of its answer', async () => {
+  const { scene, answered } = await drifting();
+  const read = { kind: 'readDrift', limit: 1_000, offset: 0, isEveryGeneration: false } as const;
+  const { data, pagination } = await scene.read({ ...read, isPaged: false });
+  type Event = { cycle: number; drift_level: string; deviation: object; rolled_back: boolean };
+  assert.equal(
+    data.map((event: Event) => ({
+      cycle: event.cycle,
+      level: event.drift_level,
+      deviation: event.deviation,
+    })),
+    answered,
+  );
+  assert.equal(pagination, { total: answered.length });
+  const levels = new Set(data.map((event: Event) => event.drift_level));
+  assert.ok(levels.has('D1') && levels.has('D3'), [...levels].join());
+  for (const event of data) assert.is(event.rolled_back, event.drift_level === 'D3');
+});
 
-drift('a page has all four numbers and spans stored and unstored events', async () => {
+drift('a page with pagination fields spans stored and unstored events', async () => {
   const { scene, answered } = await drifting();
   const total = answered.length;
   for (const [limit, offset] of [

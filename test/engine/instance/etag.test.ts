@@ -10,7 +10,7 @@ const version = fc.integer({ min: 1, max: 2 ** 40 });
 
 const tag = suite('the ETag of an instance at a version');
 
-tag('is a strong tag of 16 hex digits, identical every time', () => {
+tag('is a strong tag with 16 hex digits, equal for equal arguments', () => {
   fc.assert(
     fc.property(instanceId, version, (id, at) => {
       assert.match(etagOf(id, at), /^"snap_[0-9a-f]{16}"$/);
@@ -19,12 +19,12 @@ tag('is a strong tag of 16 hex digits, identical every time', () => {
   );
 });
 
-tag('has the same value as in the first release, because callers store it', () => {
+tag('equals the tag of the first release, because clients store tags', () => {
   assert.is(etagOf('inst_0123456789abcdef', 12_345), '"snap_51e0950824a643bd"');
   assert.is(etagOf('inst_fedcba9876543210', 2 ** 40 + 7), '"snap_c24ade30a738637f"');
 });
 
-tag('differs at every other version', () => {
+tag('differs from the tags of all other versions', () => {
   fc.assert(
     fc.property(instanceId, version, version, (id, one, other) => {
       fc.pre(one !== other);
@@ -37,7 +37,7 @@ tag('differs at every other version', () => {
   assert.is(tags.size, 20_000);
 });
 
-tag('differs for every other instance', () => {
+tag('differs from the tags of all other instances', () => {
   fc.assert(
     fc.property(instanceId, instanceId, version, (one, other, at) => {
       fc.pre(one !== other);
@@ -46,14 +46,14 @@ tag('differs for every other instance', () => {
   );
 });
 
-tag('of the next version is not similar to this one', () => {
+tag("differs from the next version's tag in most digits", () => {
   const one = etagOf('inst_0000000000000000', 1);
   const next = etagOf('inst_0000000000000000', 2);
   const equal = [...one].filter((letter, place) => letter === next[place]).length;
   assert.ok(equal < '"snap_"'.length + 8, `${one} ${next}`);
 });
 
-const condition = suite('If-Match');
+const condition = suite('the condition If-Match');
 
 for (const [ifMatch, isMet] of [
   ['"snap_0123456789abcdef"', true],

@@ -74,7 +74,7 @@ const event: fc.Arbitrary<InstanceEvent> = fc.record({
   answerKey: fc.option(fc.record({ key: text, fingerprint: text }), { nil: undefined }),
 });
 
-/** An observation without context, the most frequent case. */
+/** An observation without context, the most common event. */
 const PLAIN: InstanceEvent = {
   modelVersion: MODEL_VERSION,
   change: {
@@ -91,7 +91,7 @@ const PLAIN: InstanceEvent = {
 
 const record = suite('the record of an event');
 
-record('restores every event to the last bit, through JSON', () => {
+record('restores every event exactly, through JSON', () => {
   fc.assert(
     fc.property(event, (given) => {
       const json = JSON.stringify(recordOfEvent(given));
@@ -100,12 +100,12 @@ record('restores every event to the last bit, through JSON', () => {
   );
 });
 
-record('of a single observation has at most 100 characters', () => {
+record('has at most 100 characters for a single observation', () => {
   const { length } = JSON.stringify(recordOfEvent(PLAIN));
   assert.ok(length <= 100, `${length} characters`);
 });
 
-record('is refused if it is malformed', () => {
+record('is refused if malformed', () => {
   const whole = recordOfEvent(PLAIN) as unknown[];
   for (const wrong of [
     undefined,
@@ -117,11 +117,11 @@ record('is refused if it is malformed', () => {
     whole.with(6, [7]),
     whole.with(2, 'key'),
   ]) {
-    assert.throws(() => eventOfRecord(wrong), /none/);
+    assert.throws(() => eventOfRecord(wrong), /invalid event/);
   }
 });
 
-record('of another model is refused with the model’s name', () => {
+record("is refused with the model's name if it belongs to another model", () => {
   const other = (recordOfEvent(PLAIN) as unknown[]).with(0, 'm9');
   for (const record of [other, other.with(3, 'renounced'), other.with(6, 'rows')]) {
     assert.throws(() => eventOfRecord(record), /needs model m9/);

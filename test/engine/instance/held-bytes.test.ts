@@ -19,34 +19,33 @@ import {
 import { liveBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** Maximum relative difference of counted and real bytes. */
+/** Maximum relative difference between counted and measured bytes. */
 const TOLERANCE = 0.2;
 
-/** Additional tolerance for each record without text, in bytes. */
+/** Additional tolerance per record without text, in bytes. */
 const SHELL_BYTES = 300;
 
 /**
- * Bytes of the checkpointer's entry for a dirty actor: storing frees them, and no size counts them.
+ * Memory of the checkpointer's entry for a dirty actor, in bytes. Storing frees the entry, but no
+ * size counts it.
  */
 const ACCOUNT_BYTES = 190;
 
-/** Maximum bytes of the instances measured together, at most the size of the tail. */
+/** Maximum memory of all measured instances, in bytes; at most the size of the tail. */
 const BYTES_MAX = 24 * 1_024 * 1_024;
 
-/**
- * Instances that are measured together: enough that memory of the process itself does not matter.
- */
+/** Number of instances per measurement, so that other memory of the process is negligible. */
 const INSTANCES_MAX = 2_500;
 
 /**
- * Number of tries: V8 allocates and frees varying memory meanwhile. A wrong count fails every try.
+ * Maximum number of measurements: V8's own memory varies meanwhile. A wrong count fails each one.
  */
-const WEIGHINGS_MAX = 3;
+const MEASUREMENTS_MAX = 3;
 
-/** Command for every instance, in this order; with a key where one is given. */
+/** Command for every instance, optionally with an idempotency key. */
 type Step = { readonly command: EngineCommand; readonly key?: string };
 
-/** A store that keeps nothing: stored data must not count as held. */
+/** A store that keeps nothing: stored data must not affect the measurement. */
 const FORGETFUL: InstanceStore = {
   bucketOf: () => 0,
   readHead: async () => undefined,
@@ -61,13 +60,13 @@ const FORGETFUL: InstanceStore = {
 
 const ANCHORED = { ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] };
 
-/** A separate text for every instance, as callers send them. */
+/** A separate text per instance, as callers send separate texts. */
 const textOf = (n: number, length: number, unit: string) =>
   Buffer.from(`${n}`.padEnd(length, unit)).toString();
 const context = (n: number, length: number, unit = 'x') =>
   Buffer.from(JSON.stringify({ text: textOf(n, length, unit) })).toString();
 
-/** Observations of one call that drift away from an anchored home, from `fromS` on. */
+/** Observations of a call that drift away from an anchored home, starting at second `fromS`. */
 const drifting = (count: number, fromS = 0) =>
   Array.from({ length: count }, (_, i) =>
     seen({ mode: i % 2, signal: 1, timestampMs: START_MS + (fromS + i) * 60_000 }),
@@ -76,13 +75,13 @@ const batch = (count: number, isEveryStateWanted: boolean): EngineCommand => {
   return { kind: 'process', observations: drifting(count), isBatch: true, isEveryStateWanted };
 };
 
-/** The steps of instance `n`, by case. */
+/** Steps of instance `n`, by case. */
 const HISTORIES: Record<string, (n: number) => readonly Step[]> = {
   'a create': () => [{ command: CREATE }],
   'a create with a long description': (n) => [
     { command: { ...CREATE, description: textOf(n, 2_000, 'x') } },
   ],
-  'a create with a description that takes two bytes a character': (n) => [
+  'a create with a description of two-byte characters': (n) => [
     { command: { ...CREATE, description: textOf(n, 2_000, '語') } },
   ],
   'a keyed create': (n) => [
@@ -102,7 +101,7 @@ const HISTORIES: Record<string, (n: number) => readonly Step[]> = {
     { command: CREATE },
     { command: observed({ contextJson: context(n, 1_000) }) },
   ],
-  'an observation with a context that takes two bytes a character': (n) => [
+  'an observation with a context of two-byte characters': (n) => [
     { command: CREATE },
     { command: observed({ contextJson: context(n, 1_000, '語') }) },
   ],
@@ -118,7 +117,7 @@ const HISTORIES: Record<string, (n: number) => readonly Step[]> = {
     { command: CREATE },
     { command: { kind: 'reset', mode: 'initial' }, key: `key-${n}` },
   ],
-  'a removal of what was not stored': (n) => [
+  'a removal of unstored data': (n) => [
     { command: { ...CREATE, description: textOf(n, 2_000, 'x') } },
     { command: batch(20, false), key: `key-${n}` },
     { command: { kind: 'remove' } },
@@ -138,30 +137,29 @@ const HISTORIES: Record<string, (n: number) => readonly Step[]> = {
   'a keyed batch': (n) => [{ command: ANCHORED }, { command: batch(100, true), key: `k-${n}` }],
 };
 
-const held = suite('the unstored memory of instances');
+const held = suite('the counted memory of unstored instances');
 
 for (const [what, stepsOf] of Object.entries(HISTORIES)) {
-  held(`equals the count after ${what}`, async () => {
+  held(`equals the heap after ${what}`, async () => {
     const { counted } = await measure(10, stepsOf);
     const count = Math.min(INSTANCES_MAX, Math.floor(BYTES_MAX / counted));
-    await weighed(async () => {
+    await measuredRepeatedly(async () => {
       const { memory, ...found } = await measure(count, stepsOf);
       assertClose(found.counted, memory.all, 'in memory');
-      // For an instance that is deleted or only described, storing frees only the checkpointer's
-      // entry.
+      // For deleted or renamed instances, storing frees only the checkpointer's entry.
       const unstored = memory.unstored - ACCOUNT_BYTES;
-      if (unstored > 100) assertClose(found.countedUnstored, unstored, 'that is not stored');
+      if (unstored > 100) assertClose(found.countedUnstored, unstored, 'unstored');
     });
   });
 }
 
-const recovered = suite('the memory of instances that a takeover has replayed');
+const recovered = suite('the counted memory of instances that a takeover has replayed');
 
 for (const [what, stepsOf] of Object.entries(HISTORIES)) {
-  recovered(`equals the count after ${what}`, async () => {
+  recovered(`equals the heap after ${what}`, async () => {
     const { counted } = await measureRecovered(10, stepsOf);
     const count = Math.min(INSTANCES_MAX, Math.floor(BYTES_MAX / counted));
-    await weighed(async () => {
+    await measuredRepeatedly(async () => {
       const { countedUnstored, unstored } = await measureRecovered(count, stepsOf);
       const text = `${Math.round(countedUnstored)} of ${Math.round(unstored)} bytes`;
       assert.ok(Math.abs(countedUnstored - unstored) <= TOLERANCE * unstored + SHELL_BYTES, text);
@@ -169,18 +167,18 @@ for (const [what, stepsOf] of Object.entries(HISTORIES)) {
   });
 }
 
-/** Measures again after a failure, up to `WEIGHINGS_MAX` times. */
-async function weighed(weigh: () => Promise<void>): Promise<void> {
-  for (let weighing = 1; ; weighing += 1) {
+/** Measures again after a failure, up to `MEASUREMENTS_MAX` times. */
+async function measuredRepeatedly(check: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
     try {
-      return await weigh();
+      return await check();
     } catch (error) {
-      if (weighing === WEIGHINGS_MAX) throw error;
+      if (attempt === MEASUREMENTS_MAX) throw error;
     }
   }
 }
 
-/** Measures instances that replay their records from the journal. */
+/** Measures instances that replay records from the journal. */
 async function measureRecovered(count: number, stepsOf: (n: number) => readonly Step[]) {
   const directory = { put: none, remove: none, reserve: none };
   const metrics = engineMetrics(createMetrics(), new ManualClock());
@@ -199,7 +197,7 @@ async function measureRecovered(count: number, stepsOf: (n: number) => readonly 
   };
 }
 
-/** An instance without stored data except the records of this history. */
+/** An instance without stored data, replayed from the records of the steps. */
 async function replayedState(kind: InstanceKind, steps: readonly Step[]): Promise<InstanceState> {
   const records = await recordsOf(kind, steps);
   const events = records.map((record) => kind.sourcing.read(JSON.parse(record)));
@@ -211,7 +209,7 @@ async function replayedState(kind: InstanceKind, steps: readonly Step[]): Promis
   return state;
 }
 
-/** The journal records of an instance with this history. */
+/** Journal records of an instance after the steps. */
 async function recordsOf(kind: InstanceKind, steps: readonly Step[]): Promise<string[]> {
   let { state } = await kind.activate(INSTANCE_ID);
   const records: string[] = [];
@@ -238,17 +236,17 @@ async function recordsOf(kind: InstanceKind, steps: readonly Step[]): Promise<st
 
 async function none(): Promise<void> {}
 
-/** Heap bytes and estimated bytes of an instance: in memory, and the unstored part. */
+/** Counted and measured bytes of an instance, in all and unstored. */
 async function measure(count: number, stepsOf: (n: number) => readonly Step[]) {
   const scene = instancesUnderTest({ store: FORGETFUL });
-  // The measurement's own memory must not count.
+  // Allocate what the measurement itself needs before the first reading.
   await scene.ask(CREATE, { instanceId: 'inst_0000000000000000', callId: 0 });
   const empty = liveBytes();
   for (let n = 1; n <= count; n += 1) {
     const instanceId = `inst_${n.toString(16).padStart(16, '0')}`;
     for (const { command, key } of stepsOf(n)) {
       const idempotency = key === undefined ? undefined : { key, fingerprint: 'f'.repeat(43) };
-      // Without an id, because the memory of recent calls has its own bound.
+      // Without a call id, because remembered calls have their own bound.
       await scene.ask(command, { instanceId, callId: 0, idempotency });
     }
   }
@@ -258,7 +256,7 @@ async function measure(count: number, stepsOf: (n: number) => readonly Step[]) {
   const stored = liveBytes();
   const after = scene.host.residency;
   const freed = bytes - after.bytes;
-  // The tail counts the text as well, because dirty actors are not evicted.
+  // The tail also counts texts, because dirty actors cannot be evicted.
   assert.ok(unflushedBytes >= freed && unflushedBytes <= bytes, `${unflushedBytes} in the tail`);
   assert.is(after.unflushedBytes, 0);
   return {

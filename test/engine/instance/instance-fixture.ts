@@ -28,27 +28,22 @@ import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import { refusalOf } from '#test/support/settled';
 
-/** The account of a call by default. */
+/** Default account of calls. */
 export const ACCOUNT_ID = 'Acc0unt00001';
 
-/** The instance of a call by default. */
+/** Default instance of calls. */
 export const INSTANCE_ID = 'inst_00000000000000aa';
 
-/** When the fixture's clock starts, Unix milliseconds. */
+/** Initial time of the fixture's clock, in Unix milliseconds. */
 export const START_MS = Date.UTC(2026, 0, 15, 12);
 
-/**
- * Age at which idle instances are evicted: the shortest that exceeds the memory of recent calls.
- */
+/** Idle age for evictions in milliseconds: the shortest that exceeds the memory of recent calls. */
 const IDLE_AGE_MS = 30_000;
 
-/**
- * Age at which dirty instances are stored, in milliseconds: shorter than the default, for short
- * histories.
- */
+/** Age at which dirty instances are stored, in milliseconds. Below the default, for short tests. */
 const CHECKPOINT_AGE_MS = 20_000;
 
-/** Parts that a test can replace. */
+/** Replaceable parts of the fixture. */
 export type Replaced = {
   readonly store?: InstanceStore;
   readonly listings?: ListingStore;
@@ -58,7 +53,7 @@ export type Replaced = {
   readonly models?: Models;
 };
 
-/** A call with everything but the command filled in. */
+/** A call with defaults for all fields but the command. */
 export function callOf(
   command: EngineCommand,
   fields: Partial<Omit<EngineCall, 'command'>> = {},
@@ -73,7 +68,7 @@ export function callOf(
   });
 }
 
-/** Bounds of chunks that a few rows reach. */
+/** Chunk bounds that a few rows reach. */
 export function chunksOfRows(history: number, drift = 2): ChunkBounds {
   const bytesMax = 4_096;
   return { history: { rowsMax: history, bytesMax }, drift: { rowsMax: drift, bytesMax } };
@@ -88,10 +83,10 @@ export const CREATE = {
   energyLevel: 0.8,
 } as const;
 
-/** A create of an identity that is anchored far from the target of `pushed`. */
+/** A create with a home that is far from the target of `pushed`. */
 export const ANCHORED = { ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] } as const;
 
-/** An observation; without a time the engine sets the time. */
+/** An observation. If `timestampMs` is undefined, the engine sets the time. */
 export function seen(fields: Partial<ObservationInput> = {}): ObservationInput {
   return {
     mode: 2,
@@ -103,7 +98,7 @@ export function seen(fields: Partial<ObservationInput> = {}): ObservationInput {
   };
 }
 
-/** `process` with these observations: one is a single call, several are a batch. */
+/** A `process` command. A single observation is a single call; several observations are a batch. */
 export function process(
   ...observations: readonly ObservationInput[]
 ): Extract<EngineCommand, { kind: 'process' }> {
@@ -111,26 +106,24 @@ export function process(
   return { kind: 'process', observations, isBatch, isEveryStateWanted: false };
 }
 
-/** `process` with observations of these fields; one neutral observation without fields. */
+/** A `process` command with observations of these fields; default: a neutral observation. */
 export function observed(
   ...fields: readonly Partial<ObservationInput>[]
 ): Extract<EngineCommand, { kind: 'process' }> {
   return process(...(fields.length === 0 ? [seen()] : fields.map(seen)));
 }
 
-/**
- * Observation number `n` that pushes an anchored identity away from its home; they are 2 s apart.
- */
+/** Observation `n`, which pushes an anchored identity from its home. Observations are 2 s apart. */
 export function pushed(n: number): EngineCommand {
   return observed({ mode: n % 2 === 0 ? 1 : 3, signal: 1, timestampMs: START_MS + n * 2_000 });
 }
 
-/** The JSON of an answer. */
+/** Parses an answer's JSON. */
 export function bodyOf({ body }: EngineAnswer): ReturnType<typeof JSON.parse> {
   return JSON.parse(typeof body === 'string' ? body : Buffer.from(body).toString());
 }
 
-/** The hosts of instances and of their directories, on stores and a journal of a test. */
+/** Hosts of instances and directories, on the stores and journal of a test. */
 function hostsOf(
   replaced: Replaced,
   clock: ManualClock,
@@ -170,7 +163,7 @@ function hostsOf(
   return { metrics, bugs, directories, host };
 }
 
-/** Delivers rows of instances to the account's directory, as the owner of its shard does. */
+/** Delivers rows to the account's directory, like the owner of the account's shard. */
 function directoryOwner(directories: {
   ask(accountId: string, call: DirectoryCall): unknown;
 }): EngineClient {
@@ -180,7 +173,7 @@ function directoryOwner(directories: {
       const { kind } = command;
       const isForDirectory =
         kind === 'putListingRow' || kind === 'removeListingRow' || kind === 'reservePlace';
-      if (!isForDirectory) throw new Error('an instance asks others for nothing but to be listed');
+      if (!isForDirectory) throw new Error('instances call other engines only for the listing');
       await directories.ask(call.accountId, directoryCall(call, command));
       return NOTIFIED;
     },
@@ -190,7 +183,7 @@ function directoryOwner(directories: {
 /** Result of `instancesUnderTest`. */
 export type InstanceScene = ReturnType<typeof instancesUnderTest>;
 
-/** A scene in which the default instance has just been created. */
+/** A scene with a new default instance. */
 export async function createdInstance(
   replaced: Replaced = {},
   fields: Partial<Extract<EngineCommand, { kind: 'create' }>> = {},
@@ -200,7 +193,7 @@ export async function createdInstance(
   return scene;
 }
 
-/** Instances on a real host with memory stores, under a manual clock. */
+/** Instances on a real host with memory stores and a manual clock. */
 export function instancesUnderTest(replaced: Replaced = {}) {
   const clock = new ManualClock(START_MS);
   const store = replaced.store ?? memoryInstanceStore();
@@ -208,7 +201,7 @@ export function instancesUnderTest(replaced: Replaced = {}) {
   const { metrics, bugs, directories, host } = hostsOf(replaced, clock, store, listings);
   let lastCallId = 0;
 
-  /** Sends a command with a new call id, unless the fields have one. */
+  /** Sends a command with a new call id, unless `fields` has a call id. */
   async function ask(
     command: EngineCommand,
     fields: Partial<Omit<EngineCall, 'command'>> = {},
@@ -220,7 +213,7 @@ export function instancesUnderTest(replaced: Replaced = {}) {
     );
   }
 
-  /** Passes time in steps, so that background work can complete. */
+  /** Advances the clock in steps, so that background work can complete. */
   const passed = (ms: number) => pass(clock, ms, 1_000);
 
   return {
@@ -236,18 +229,18 @@ export function instancesUnderTest(replaced: Replaced = {}) {
     read: async (command: EngineCommand) => bodyOf(await ask(command)),
     refusal: async (command: EngineCommand, fields: Partial<Omit<EngineCall, 'command'>> = {}) =>
       (await refusalOf(() => ask(command, fields))) as Fault,
-    /** The stored history rows of the default instance, newest first. */
+    /** Stored observations of the default instance, newest first. */
     storedRows: async () => {
       const head = await store.readHead(INSTANCE_ID);
       const page = { newest: 99, count: 99 };
       return head === undefined ? [] : storedHistory(store, INSTANCE_ID, head, page);
     },
-    /** Passes time until everything is stored; recently used instances stay in memory. */
+    /** Advances the clock until everything is stored. Recently used instances stay in memory. */
     flush: () => passed(CHECKPOINT_AGE_MS + 2_000),
-    /** Passes time until everything is stored and evicted. */
+    /** Advances the clock until everything is stored and evicted. */
     evict: async () => {
       await passed(2 * IDLE_AGE_MS);
-      if (host.residency.actors > 0) throw new Error('something stays in memory');
+      if (host.residency.actors > 0) throw new Error('an actor remained in memory');
     },
     /** Advances the clock without a checkpoint or an eviction. */
     jump: (ms: number) => {

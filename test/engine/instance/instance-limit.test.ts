@@ -13,7 +13,7 @@ const keyed = (n: number) => {
   return { ...at(n), callId: 7_000 + n, idempotency: { key: `k${n}`, fingerprint: 'f' } };
 };
 
-/** An account with n instances, and the result of one more create. */
+/** An account with `instances` instances, and a probe whether a further create is refused. */
 async function accountWith(instances: number, listings = memoryListingStore()) {
   const scene = instancesUnderTest({ listings });
   for (let n = 1; n <= instances; n += 1) await scene.ask(LIMITED, at(n));
@@ -26,14 +26,14 @@ async function accountWith(instances: number, listings = memoryListingStore()) {
 
 const full = suite('an account at the instance limit of its plan');
 
-full('is refused one more, which leaves no data', async () => {
+full('is refused a further instance, and the refusal leaves no data', async () => {
   const { isLimited, isInMemory, listings } = await accountWith(MAX);
   assert.ok(await isLimited(MAX + 1));
   assert.not(isInMemory(idOf(MAX + 1)));
   assert.is((await listings.load(ACCOUNT_ID)).length, MAX);
 });
 
-full('gets the answer again for a repeated create, with a key and without', async () => {
+full('gets the first answer again for a repeated create, with and without a key', async () => {
   const { ask, isLimited } = await accountWith(MAX - 2);
   const first = await ask(LIMITED, keyed(8));
   const other = await ask(LIMITED, { ...at(9), callId: 99 });
@@ -42,14 +42,14 @@ full('gets the answer again for a repeated create, with a key and without', asyn
   assert.equal(await ask(LIMITED, { ...at(9), callId: 99 }), other);
 });
 
-full('may create another one when one is deleted', async () => {
+full('can create a further instance after a deletion', async () => {
   const { ask, isLimited } = await accountWith(MAX);
   await ask({ kind: 'remove' }, at(2));
   await ask(LIMITED, at(MAX + 1));
   assert.ok(await isLimited(MAX + 2));
 });
 
-full('has the same count after a deletion is reported twice', async () => {
+full('keeps its count if a deletion is reported twice', async () => {
   const { ask, refusal, isLimited } = await accountWith(MAX);
   await ask({ kind: 'remove' }, at(2));
   await refusal({ kind: 'remove' }, at(2));
@@ -57,7 +57,7 @@ full('has the same count after a deletion is reported twice', async () => {
   assert.ok(await isLimited(MAX + 2));
 });
 
-full('is counted from the store when its directory is activated', async () => {
+full('is counted from the store after its directory was evicted', async () => {
   const { evict, isLimited } = await accountWith(MAX);
   await evict();
   assert.ok(await isLimited(MAX + 1));
@@ -65,7 +65,7 @@ full('is counted from the store when its directory is activated', async () => {
 
 const beside = suite('concurrent creates');
 
-beside('get the remaining places, and no more', async () => {
+beside('get the remaining places, but no more', async () => {
   const { ask, listings } = await accountWith(MAX - 1);
   const creates = Array.from({ length: 20 }, (_, n) => ask(LIMITED, at(100 + n)));
   const made = (await Promise.allSettled(creates)).filter(({ status }) => status === 'fulfilled');
@@ -73,7 +73,7 @@ beside('get the remaining places, and no more', async () => {
   assert.is((await listings.load(ACCOUNT_ID)).length, MAX);
 });
 
-beside('count while their rows are being stored', async () => {
+beside('count towards the limit while their rows are being stored', async () => {
   const listings = memoryListingStore();
   const { put } = listings;
   const gate = Promise.withResolvers<void>();
@@ -89,9 +89,9 @@ beside('count while their rows are being stored', async () => {
   assert.ok(await isLimited(9));
 });
 
-const lost = suite('a place reserved for a create that never came');
+const lost = suite('a reservation for a create that never happens');
 
-lost('is free again after a while', async () => {
+lost('expires', async () => {
   const { ask, directories, isLimited, pass } = await accountWith(MAX - 1);
   const place = { kind: 'reserve', instanceId: idOf(8), instancesMax: MAX } as const;
   const deadlineAtMs = Number.POSITIVE_INFINITY;
@@ -101,7 +101,7 @@ lost('is free again after a while', async () => {
   await ask(LIMITED, at(9));
 });
 
-lost('is not reserved when the listing cannot be reached', async () => {
+lost('is refused if the listing cannot be reached', async () => {
   const { directories, ask, isInMemory } = await accountWith(0);
   await directories[Symbol.asyncDispose]();
   const refusal = await refusalOf(() => ask(LIMITED, at(1)));

@@ -10,13 +10,13 @@ import { CREATE, callOf, INSTANCE_ID, START_MS } from '#test/engine/instance/ins
 import { answerRow, checkpointAt, headAt, markerAt, storeOne } from '#test/storage/contracts/rows';
 import { refusalOf } from '#test/support/settled';
 
-/** A UUIDv7 of a given time. */
+/** A UUIDv7 with the given time. */
 function uuidV7(madeAtMs: number): string {
   const hex = madeAtMs.toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7abc-8def-0123456789ab`;
 }
 
-/** Looks a key up at `START_MS`. Returns the answer found, and whether the store was read. */
+/** Looks a key up at `START_MS`. Returns the answer, and the store reads. */
 async function lookUp(
   key: string,
   answers: AnswerRow[] = [],
@@ -40,37 +40,37 @@ async function lookUp(
   return { found, asked };
 }
 
-const memory = suite('when the answer for a key is in memory');
+const memory = suite('when memory has the answer for a key');
 
-memory('it is found without a store read, for 24 h', async () => {
+memory('the lookup finds it for 24 h, without a store read', async () => {
   const row = answerRow('call:k', START_MS - ANSWER_AGE_MS);
   assert.equal(await lookUp('k', [row]), { found: row, asked: [] });
 });
 
-memory('a millisecond later it is found neither in memory nor in the store', async () => {
+memory('the lookup neither finds it nor reads the store a millisecond later', async () => {
   const row = answerRow('call:k', START_MS - ANSWER_AGE_MS - 1);
   assert.equal(await lookUp('k', [row]), { found: undefined, asked: [] });
 });
 
-memory('the newest of several answers is found', async () => {
+memory('the lookup finds the newest of several answers', async () => {
   const rows = [answerRow('call:k', 1), answerRow('call:j', 2), answerRow('call:k', START_MS)];
   assert.is((await lookUp('k', rows)).found, rows[2]);
 });
 
-const store = suite('when the answer is not in memory');
+const store = suite('when memory lacks the answer');
 
 for (const [text, key, isAsked] of [
-  ['any text is looked up', 'order-17', true],
-  ['an empty-looking key is looked up', ' ', true],
-  ['a UUIDv7 of now is not', uuidV7(START_MS), false],
-  ['nor one in capitals', uuidV7(START_MS).toUpperCase(), false],
-  ['nor one of 9.999 s ago', uuidV7(START_MS - 9_999), false],
-  ['one of 10 s ago is', uuidV7(START_MS - 10_000), true],
-  ['one 4.999 s ahead is not', uuidV7(START_MS + 4_999), false],
-  ['one 5 s ahead is', uuidV7(START_MS + 5_000), true],
-  ['a UUIDv4 is', '0198f3a2-7c11-4abc-8def-0123456789ab', true],
-  ['a UUIDv7 of another variant is', uuidV7(START_MS).replace('-8def', '-cdef'), true],
-  ['a UUIDv7 with something behind it is', `${uuidV7(START_MS)}0`, true],
+  ['a key with any text is looked up', 'order-17', true],
+  ['a key of a single space is looked up', ' ', true],
+  ['a UUIDv7 with the present time is not looked up', uuidV7(START_MS), false],
+  ['a UUIDv7 in capitals is not looked up', uuidV7(START_MS).toUpperCase(), false],
+  ['a UUIDv7 from 9.999 s ago is not looked up', uuidV7(START_MS - 9_999), false],
+  ['a UUIDv7 from 10 s ago is looked up', uuidV7(START_MS - 10_000), true],
+  ['a UUIDv7 from 4.999 s ahead is not looked up', uuidV7(START_MS + 4_999), false],
+  ['a UUIDv7 from 5 s ahead is looked up', uuidV7(START_MS + 5_000), true],
+  ['a UUIDv4 is looked up', '0198f3a2-7c11-4abc-8def-0123456789ab', true],
+  ['a UUIDv7 with another variant is looked up', uuidV7(START_MS).replace('-8def', '-cdef'), true],
+  ['a UUIDv7 with trailing text is looked up', `${uuidV7(START_MS)}0`, true],
 ] as const) {
   store(text, async () => {
     const { asked } = await lookUp(key);
@@ -79,16 +79,16 @@ for (const [text, key, isAsked] of [
   });
 }
 
-store('a new UUIDv7 whose call is remembered is looked up', async () => {
+store('a new UUIDv7 is looked up if its call was seen before', async () => {
   assert.is((await lookUp(uuidV7(START_MS), [], 3)).asked.length, 1);
 });
 
-store('a new UUIDv7 is looked up when its call may be remembered under another id', async () => {
+store('a new UUIDv7 is looked up if its call may have had another id', async () => {
   const change = { isNameUnsure: true } as const;
   assert.is((await lookUp(uuidV7(START_MS), [], undefined, change)).asked.length, 1);
 });
 
-store('no answer of a deleted instance is looked up, nor of an unknown one', async () => {
+store('no key is looked up for a deleted or unknown instance', async () => {
   const rows = memoryInstanceStore();
   const answers = [answerRow('create:k', START_MS)];
   await storeOne(rows, INSTANCE_ID, checkpointAt(1, { answers }));
@@ -101,15 +101,15 @@ store('no answer of a deleted instance is looked up, nor of an unknown one', asy
 
 const keyed = (fingerprint: string) => callOf(CREATE, { idempotency: { key: 'k', fingerprint } });
 
-const replay = suite('when a stored answer is returned again');
+const replay = suite('when a stored answer is replayed');
 
-replay('it has the first answer’s body and tag, no cycle, and is marked as replayed', () => {
+replay("it has the first answer's body and tag, adds no cycle, and is marked as replayed", () => {
   const { body, etag, fingerprint } = answerRow('call:k', 5);
   const expected = { body, etag, cycles: 0, throttledRetryAfterS: 0, isReplayed: true };
   assert.equal(replayOf(answerRow('call:k', 5), keyed(fingerprint)), expected);
 });
 
-replay('for another request it is refused and names the header', async () => {
+replay("another request with the same key is refused with the header's name", async () => {
   const fault = (await refusalOf(() => replayOf(answerRow('call:k', 5), keyed('g')))) as Fault;
   assert.equal(
     [fault.code, fault.reason, fault.field],

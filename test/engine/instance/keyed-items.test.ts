@@ -21,11 +21,11 @@ import {
 
 type Process = Extract<EngineCommand, { kind: 'process' }>;
 
-/** Observation at this second of a log. */
+/** Observation at this second. */
 const at = (second: number, fields: Partial<ObservationInput> = {}) =>
   seen({ timestampMs: START_MS + second * 1_000, ...fields });
 
-/** A batch; `keys` name its items, and a single call's fingerprint is derived from the key. */
+/** A batch with these item keys. Each key also determines a single call's fingerprint. */
 function batch(
   keys: readonly (string | undefined)[],
   observations: readonly ObservationInput[] = keys.map((_, index) => at(index)),
@@ -37,7 +37,7 @@ function batch(
 const ofSingle = (key: string) => ({ key, fingerprint: `a single call with ${key}` });
 const single = (key: string): Pick<EngineCall, 'idempotency'> => ({ idempotency: ofSingle(key) });
 
-/** A new key, which a single call does not look up unless it must. */
+/** A fresh key, which a single call looks up only if necessary. */
 const YOUNG = `${START_MS.toString(16).padStart(12, '0').slice(0, 8)}-${START_MS.toString(16)
   .padStart(12, '0')
   .slice(8)}-7abc-8def-0123456789ab`;
@@ -46,10 +46,10 @@ const statusesOf = (answer: EngineAnswer): string[] =>
   bodyOf(answer).data.results.map(({ status }: { status: string }) => status);
 const cycleOf = (answer: EngineAnswer): number => bodyOf(answer).data.snapshot.cycle;
 
-const again = suite('when items of a batch are repeated');
+const again = suite('when a batch repeats items');
 
 // Report 2: a log that was replayed after a crash counted twice.
-again('they are reported as replayed, and only the others are applied', async () => {
+again('they are reported as replayed, and only new items are applied', async () => {
   const { ask } = await createdInstance();
   const first = await ask(batch(['a', 'b', 'c']));
   assert.equal(statusesOf(first), ['applied', 'applied', 'applied']);
@@ -67,7 +67,7 @@ again('they are reported as replayed, and only the others are applied', async ()
   assert.is(bodyOf(third).data.processed_count, 0);
 });
 
-again('the states of the applied items are returned', async () => {
+again('the answer has the states of the applied items', async () => {
   const { ask } = await createdInstance();
   await ask(batch(['a']));
   const { data } = bodyOf(await ask({ ...batch(['a', 'b', 'c']), isEveryStateWanted: true }));
@@ -76,7 +76,7 @@ again('the states of the applied items are returned', async () => {
   assert.equal([none.data.states, none.data.processed_count], [[], 0]);
 });
 
-again('an item repeated within one batch is replayed, or refused if it differs', async () => {
+again('an item that repeats within the batch is replayed, or refused if it differs', async () => {
   const { ask, refusal } = await createdInstance();
   const twice = await ask(batch(['a', 'a', 'b'], [at(0), at(0), at(1)]));
   assert.equal(statusesOf(twice), ['applied', 'replayed', 'applied']);
@@ -88,7 +88,7 @@ again('an item repeated within one batch is replayed, or refused if it differs',
   );
 });
 
-again('one item with other content prevents the whole batch', async () => {
+again('an item with different content prevents the whole batch', async () => {
   const { ask, refusal, read } = await createdInstance();
   await ask(batch(['a', 'b']));
   const changes = [{ mode: 3 }, { signal: 0.1 }, { confidence: 0.5 }, { contextJson: '{"a":1}' }];
@@ -102,21 +102,21 @@ again('one item with other content prevents the whole batch', async () => {
   assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 2);
 });
 
-again('they are new after a day', async () => {
+again('they are new after 24 h', async () => {
   const { ask, jump } = await createdInstance();
   await ask(batch(['a']));
   jump(24 * 60 * 60 * 1_000 + 1);
   assert.equal(statusesOf(await ask(batch(['a'], [at(100_000)]))), ['applied']);
 });
 
-again('items without a key are applied as before', async () => {
+again('items without a key are always applied', async () => {
   const { ask } = await createdInstance();
   await ask(batch(['a']));
   const answer = await ask(batch(['a', undefined], [at(0), at(1)]));
   assert.equal(statusesOf(answer), ['replayed', 'applied']);
 });
 
-again('they are found in the store after an eviction', async () => {
+again('their keys are found in the store after an eviction', async () => {
   const scene = await createdInstance();
   await scene.ask(batch(['a', 'b']));
   await scene.evict();
@@ -124,7 +124,7 @@ again('they are found in the store after an eviction', async () => {
   assert.equal(statusesOf(answer), ['replayed', 'replayed', 'applied']);
 });
 
-const rules = suite('the time rules of a batch with keys');
+const rules = suite('the time rules for a batch with keys');
 
 rules('do not apply to replayed items', async () => {
   const { ask } = await createdInstance();
@@ -133,7 +133,7 @@ rules('do not apply to replayed items', async () => {
   assert.equal(statusesOf(answer), ['replayed', 'applied', 'replayed']);
 });
 
-rules('apply to the other items', async () => {
+rules('apply to new items', async () => {
   const { ask, refusal } = await createdInstance();
   await ask(batch(['a']));
   const mixed = await refusal(batch(['a', 'b', 'c'], [at(0), at(5), seen()]));
@@ -151,7 +151,7 @@ rules('report early items as throttled', async () => {
   assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 1);
 });
 
-const calls = suite('a key used for single calls and for items');
+const calls = suite('an idempotency key');
 
 calls('of an item is replayed by a single call, with the present state', async () => {
   const { ask, refusal, jump } = await createdInstance();
@@ -164,7 +164,7 @@ calls('of an item is replayed by a single call, with the present state', async (
   assert.equal([fault.reason, fault.field], ['idempotency_key_reused', 'Idempotency-Key']);
 });
 
-calls('of a single call is replayed by an item with the same text', async () => {
+calls('of a single call is replayed by an item with the same key', async () => {
   const { ask, refusal } = await createdInstance();
   await ask({ ...observed(), observations: [at(0)] }, single('a'));
   assert.equal(statusesOf(await ask(batch(['a', 'b']))), ['replayed', 'applied']);
@@ -181,17 +181,17 @@ calls('of an item cannot be used for a reset or a batch', async () => {
   }
 });
 
-calls('that is new and stored by now is looked up', async () => {
+calls('that is fresh but already stored is looked up', async () => {
   const scene = await createdInstance();
   await scene.ask(batch([YOUNG]));
-  // Stored and evicted, while the key still counts as new.
+  // Stored and evicted while the key still counts as fresh.
   await scene.host.storeShard(0);
   scene.clock.advance(2_000);
   const answer = await scene.ask({ ...observed(), observations: [at(0)] }, single(YOUNG));
   assert.ok(answer.isReplayed);
 });
 
-calls('that names both the whole batch and an item is refused', async () => {
+calls('that names both the batch and an item is refused', async () => {
   const { refusal } = await createdInstance();
   const fault = await refusal(batch(['x', 'a']), single('a'));
   assert.equal(
@@ -200,9 +200,9 @@ calls('that names both the whole batch and an item is refused', async () => {
   );
 });
 
-const quota = suite('when the quota is used up');
+const quota = suite('when the monthly quota is used up');
 
-quota('a batch is answered if all its items are replayed', async () => {
+quota('a batch is answered only if all items are replayed', async () => {
   const { ask, refusal } = await createdInstance();
   await ask(batch(['a', 'b']));
   const fields = { isReplayOnly: true };
@@ -212,7 +212,7 @@ quota('a batch is answered if all its items are replayed', async () => {
 
 const retried = suite('when a router repeats a batch with keys');
 
-retried('it gets the same answer, charged once', async () => {
+retried('the batch gets the same answer and is charged once', async () => {
   const { ask, read } = await createdInstance();
   await ask(batch(['a']));
   const fields = { callId: 4_711 };
@@ -223,7 +223,7 @@ retried('it gets the same answer, charged once', async () => {
   assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 3);
 });
 
-/** An engine that ends with all or nothing of its work stored, and its successor. */
+/** An engine that fails with all or nothing of its work stored, and its successor. */
 async function afterTakeOver(isStored: boolean) {
   const store = memoryInstanceStore();
   const lines: string[] = [];
@@ -247,7 +247,7 @@ async function afterTakeOver(isStored: boolean) {
 for (const isStored of [true, false]) {
   const takeOver = suite(`after a takeover with ${isStored ? 'all' : 'nothing'} stored`);
 
-  takeOver('no item is applied twice, in a batch or alone', async () => {
+  takeOver('no item is applied twice, neither in a batch nor alone', async () => {
     const { second } = await afterTakeOver(isStored);
     const { ask, jump } = second;
     const answer = await ask(batch(['a', YOUNG, 'b', 'c']));
@@ -257,13 +257,13 @@ for (const isStored of [true, false]) {
     assert.equal([alone.isReplayed, alone.cycles], [true, 0]);
   });
 
-  takeOver('a new key is looked up before anything else', async () => {
+  takeOver('a single call looks its fresh key up', async () => {
     const { second } = await afterTakeOver(isStored);
     const alone = await second.ask({ ...observed(), observations: [at(1)] }, single(YOUNG));
     assert.equal([alone.isReplayed, alone.cycles], [true, 0]);
   });
 
-  takeOver('the repeated call gets its own answer', async () => {
+  takeOver('a repeated call gets its first answer', async () => {
     const { second, answer } = await afterTakeOver(isStored);
     const repeated = await second.ask(batch([YOUNG, 'b'], [at(1), at(2)]), { callId: 101 });
     assert.equal(repeated, answer);

@@ -1,7 +1,7 @@
 import { MODEL_1_0, type Model, modelsOf } from '#identity/model';
 import { STATE_LENGTH, type State } from '#identity/state';
 
-/** First value of a state of the later model; all other values are shifted by one. */
+/** First value of a later model's state. All other values are shifted by one. */
 const MARK = 47;
 
 const ofFirst = (state: State): State => state.subarray(1);
@@ -13,7 +13,7 @@ function marked(first: State): State {
   return state;
 }
 
-/** A model that no program has: another layout, and it inverts the signal. */
+/** A model that no release has. Its layout differs, and it inverts the signal. */
 export const LATER_MODEL: Model = {
   version: '2.0',
   create: (config) => marked(MODEL_1_0.create(config)),
@@ -29,8 +29,8 @@ export const LATER_MODEL: Model = {
   takesOver: new Map([[MODEL_1_0.version, marked]]),
 };
 
-/** A program with both models that starts instances with the first one. */
+/** Models of a program that starts instances with the first model. */
 export const BOTH_MODELS = modelsOf([MODEL_1_0, LATER_MODEL], MODEL_1_0);
 
-/** A program one release later that starts instances with the later model. */
+/** Models of the following release, which starts instances with the later model. */
 export const LATER_FIRST = modelsOf([MODEL_1_0, LATER_MODEL], LATER_MODEL);

@@ -19,7 +19,7 @@ const iso = (timeMs: number) => new Date(timeMs).toISOString();
 
 const created = suite('when an instance is created');
 
-created('the answer has its texts and times, and a tag of version 1', async () => {
+created('the answer has its texts, its times, and the tag of version 1', async () => {
   const { ask } = instancesUnderTest();
   const answer = await ask(CREATE);
   assert.equal(bodyOf(answer).data, {
@@ -33,7 +33,7 @@ created('the answer has its texts and times, and a tag of version 1', async () =
   assert.is(answer.cycles, 0);
 });
 
-created('it is in the listing before the answer is sent', async () => {
+created('the listing has its row before the answer is sent', async () => {
   const listings = memoryListingStore();
   const written = Promise.withResolvers<void>();
   const slow = { ...listings, put: () => written.promise };
@@ -44,7 +44,7 @@ created('it is in the listing before the answer is sent', async () => {
   assert.is(bodyOf(await answer).data.id, INSTANCE_ID);
 });
 
-created('its listing row is written only after the journal has its record', async () => {
+created('the listing row is written only after the journal has the record', async () => {
   const journal = new SlowJournal();
   const { ask, listings } = instancesUnderTest({ journal });
   const answer = ask(CREATE);
@@ -55,15 +55,15 @@ created('its listing row is written only after the journal has its record', asyn
   assert.is((await listings.load('Acc0unt00001')).length, 1);
 });
 
-created('a second create with the same id is a conflict, for any caller', async () => {
+created('a second create with the same id is a conflict, for every account', async () => {
   const { refusal } = await createdInstance();
   assert.is((await refusal(CREATE)).reason, 'already_exists');
   assert.is((await refusal(CREATE, { accountId: 'Acc0unt00002' })).reason, 'already_exists');
 });
 
-const foreign = suite('when an instance is of another account or does not exist');
+const foreign = suite('when an instance is missing or belongs to another account');
 
-foreign('every command is not found, with identical refusals', async () => {
+foreign('every command gets the same not-found error in both cases', async () => {
   const { read, refusal } = await createdInstance();
   const page = { limit: 1, offset: 0, isEveryGeneration: false } as const;
   const commands = [
@@ -87,7 +87,7 @@ foreign('every command is not found, with identical refusals', async () => {
   assert.is((await read({ kind: 'readInstance' })).data.name, 'Ada');
 });
 
-foreign('calls for instances that do not exist leave nothing in memory', async () => {
+foreign('calls leave nothing in memory', async () => {
   const { host, refusal } = instancesUnderTest();
   for (const id of ['inst_0000000000000001', 'inst_0000000000000002']) {
     await refusal({ kind: 'readInstance' }, { instanceId: id });
@@ -98,7 +98,7 @@ foreign('calls for instances that do not exist leave nothing in memory', async (
 
 const renamed = suite('when an instance is renamed');
 
-renamed('only the given fields change, and the state does not', async () => {
+renamed('only the given fields change, and the model state does not', async () => {
   const { ask, jump, read } = await createdInstance();
   await ask(observed());
   const before = await read({ kind: 'readSnapshot' });
@@ -115,16 +115,16 @@ renamed('only the given fields change, and the state does not', async () => {
   assert.equal({ ...after.data, updated_at: before.data.updated_at }, before.data);
 });
 
-renamed('the listing has the new row before the answer', async () => {
+renamed('the listing has the new row before the answer is sent', async () => {
   const { ask, listings } = await createdInstance();
   await ask({ kind: 'rename', name: undefined, description: 'x' });
   const [row] = await listings.load('Acc0unt00001');
   assert.equal([row?.name, row?.description, row?.version], ['Ada', 'x', 2]);
 });
 
-const matched = suite('when a call requires a version');
+const matched = suite('when a call has an If-Match');
 
-matched('another version is a conflict without a change', async () => {
+matched('a tag of another version is a conflict, and nothing changes', async () => {
   const { ask, read, refusal } = instancesUnderTest();
   const { etag } = await ask(CREATE);
   await ask({ kind: 'rename', name: 'Grace', description: undefined }, { ifMatch: etag });
@@ -141,7 +141,7 @@ matched('another version is a conflict without a change', async () => {
   assert.equal([data.name, data.cycle_count], ['Grace', 0]);
 });
 
-matched('any version and the present one are accepted, and process ignores it', async () => {
+matched('the present tag and * are accepted, and process ignores the header', async () => {
   const { ask } = await createdInstance();
   const reset = await ask({ kind: 'reset', mode: 'initial' }, { ifMatch: '*' });
   await ask(observed(), { ifMatch: '"snap_0000000000000000"' });
@@ -152,7 +152,7 @@ matched('any version and the present one are accepted, and process ignores it', 
 
 const removed = suite('when an instance is deleted');
 
-removed('it is deleted everywhere, with its rows', async () => {
+removed('its head, rows and listing entry are deleted', async () => {
   const scene = await createdInstance({ chunkBounds: chunksOfRows(1) });
   const { ask, refusal, flush, store, storedRows, listings } = scene;
   await ask(observed({ contextJson: '{"secret":1}' }, { contextJson: '{"secret":2}' }));
@@ -171,7 +171,7 @@ removed('it is deleted everywhere, with its rows', async () => {
   assert.equal(await storedRows(), []);
 });
 
-removed('it stays deleted after its eviction', async () => {
+removed('it stays deleted after an eviction', async () => {
   const { ask, refusal, evict } = await createdInstance();
   await ask({ kind: 'remove' });
   await evict();
@@ -181,7 +181,7 @@ removed('it stays deleted after its eviction', async () => {
 
 const processing = suite('when observations are processed');
 
-processing('each is a cycle, in one version per call', async () => {
+processing('each observation is a cycle, and each call a version', async () => {
   const { ask, jump } = await createdInstance();
   const single = await ask(observed());
   assert.equal([single.cycles, single.etag], [1, etagOf(INSTANCE_ID, 2)]);
@@ -192,7 +192,7 @@ processing('each is a cycle, in one version per call', async () => {
   assert.equal([data.processed_count, data.snapshot.cycle], [3, 4]);
 });
 
-processing('a batch with intermediate states gets one for each observation', async () => {
+processing('a batch with intermediate states gets a state per observation', async () => {
   const { ask } = await createdInstance();
   const requested = { ...observed({}, { mode: 4 }), isEveryStateWanted: true };
   const { data } = bodyOf(await ask(requested));
@@ -203,7 +203,7 @@ processing('a batch with intermediate states gets one for each observation', asy
   assert.is(data.processed_count, 2);
 });
 
-processing('an early observation changes nothing and gets the time to wait', async () => {
+processing('an early observation changes nothing and gets a waiting time', async () => {
   const { ask, jump, clock } = await createdInstance();
   const first = await ask(observed());
   jump(400);
@@ -228,7 +228,7 @@ processing('an early batch is throttled as a whole', async () => {
 
 const reset = suite('when an instance is reset');
 
-reset('it is like new: cycle 0, no minimum interval, time from now', async () => {
+reset('it has cycle 0, no minimum interval, and accepts any time', async () => {
   const { ask, jump } = instancesUnderTest();
   await ask({ ...CREATE, energyLevel: 0.6 });
   await ask(observed());

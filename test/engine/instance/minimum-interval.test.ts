@@ -3,12 +3,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type IntervalBasis, presentOf, timingOf } from '#engine/instance/state';
 
-/** Now, Unix milliseconds. */
+/** Present time in Unix milliseconds. */
 const NOW = 1_768_478_400_000;
 
 /**
- * A basis with an observation `agoMs` ago by the wall clock; a negative value lies in the future.
- * `realAgoMs` have really passed since its time was set.
+ * A basis with an observation `agoMs` before now by the wall clock (negative: after now). By the
+ * monotonic clock, `realAgoMs` have passed since then.
  */
 function observed(agoMs: number, realAgoMs = agoMs): IntervalBasis {
   const observedAtMs = NOW - agoMs;
@@ -28,20 +28,40 @@ const throttled = (retryAfterS: number) => ({ kind: 'throttled', retryAfterS });
 const own = suite('an observation with its own timestamp');
 
 for (const [text, callerMs, basis, expected] of [
-  ['as the first of an instance is taken, however old', 0, FRESH, accepted(0)],
-  ['as the first is taken, also ahead of now', NOW + 300_000, FRESH, accepted(NOW + 300_000)],
-  ['1.000 s after the previous one is taken', NOW - 4_000, observed(5_000), accepted(NOW - 4_000)],
-  ['0.999 s after it waits one second', NOW - 4_001, observed(5_000), throttled(1)],
-  ['at the same time as it waits one second', NOW - 5_000, observed(5_000), throttled(1)],
-  ['1 ms before it waits two', NOW - 5_001, observed(5_000), throttled(2)],
+  ['is accepted as first observation, however old', 0, FRESH, accepted(0)],
   [
-    'an hour before it waits an hour and a second',
+    'is accepted as first observation, even in the future',
+    NOW + 300_000,
+    FRESH,
+    accepted(NOW + 300_000),
+  ],
+  [
+    'is accepted 1.000 s after the previous one',
+    NOW - 4_000,
+    observed(5_000),
+    accepted(NOW - 4_000),
+  ],
+  [
+    'waits one second if 0.999 s after the previous one',
+    NOW - 4_001,
+    observed(5_000),
+    throttled(1),
+  ],
+  ['waits one second at the time of the previous one', NOW - 5_000, observed(5_000), throttled(1)],
+  ['waits two seconds if 1 ms before the previous one', NOW - 5_001, observed(5_000), throttled(2)],
+  [
+    'waits an hour and a second if an hour before the previous one',
     NOW - 3_605_000,
     observed(5_000),
     throttled(3_601),
   ],
-  ['is measured by its own time, not by now', NOW + 1_000, observed(0), accepted(NOW + 1_000)],
-  ['is not moved by a second that really passed', NOW - 5_500, observed(5_000), throttled(2)],
+  [
+    'is measured by its own time, not by the present',
+    NOW + 1_000,
+    observed(0),
+    accepted(NOW + 1_000),
+  ],
+  ['does not move when a second of real time passes', NOW - 5_500, observed(5_000), throttled(2)],
 ] as const) {
   own(text, () => assert.equal(timingOf(callerMs, 1, basis), expected));
 }
@@ -49,21 +69,21 @@ for (const [text, callerMs, basis, expected] of [
 const stamped = suite('an observation without a timestamp');
 
 for (const [text, basis, expected] of [
-  ['is of now', FRESH, accepted(NOW)],
-  ['is of now, long after the previous one', observed(60_000), accepted(NOW)],
-  ['exactly 1.000 s after it is of now', observed(1_000), accepted(NOW)],
-  ['0.999 s after it waits one second', observed(999), throttled(1)],
-  ['right after it waits one second', observed(0), throttled(1)],
-  // Decision 152: the wall clock is behind the previous observation.
+  ['gets the present time', FRESH, accepted(NOW)],
+  ['gets the present time long after the previous one', observed(60_000), accepted(NOW)],
+  ['gets the present time 1.000 s after the previous one', observed(1_000), accepted(NOW)],
+  ['waits one second 0.999 s after the previous one', observed(999), throttled(1)],
+  ['waits one second directly after the previous one', observed(0), throttled(1)],
+  // Decision 152 (no step back): the wall clock is behind the previous observation.
   [
-    'follows it by 1 s when the clock stepped back',
+    'follows the previous one by 1 s if the clock stepped back',
     observed(-60_000, 1_000),
     accepted(NOW + 61_000),
   ],
-  ['waits when the clock stepped back but no second passed', observed(-500, 999), throttled(1)],
-  ['waits no longer for a clock that stepped back', observed(-60_000, 0), throttled(1)],
+  ['waits if the clock stepped back within the last second', observed(-500, 999), throttled(1)],
+  ['waits only one second after the clock stepped back', observed(-60_000, 0), throttled(1)],
   [
-    'follows it when the clock is slow, not only when it is behind',
+    'follows the previous one by 1 s if the clock is slow',
     observed(200, 1_000),
     accepted(NOW + 800),
   ],
@@ -71,7 +91,7 @@ for (const [text, basis, expected] of [
   stamped(text, () => assert.equal(timingOf(undefined, 1, basis), expected));
 }
 
-stamped('waits for one that was ahead when it arrived, however long that takes', () => {
+stamped('waits for a previous one in the future, however long', () => {
   const basis = { observedAtMs: NOW + 200_000, nowMs: NOW, presentMs: NOW };
   assert.equal(timingOf(undefined, 1, basis), throttled(201));
 });
@@ -80,18 +100,28 @@ const batch = suite('a batch without timestamps');
 
 for (const [text, count, basis, expected] of [
   ['ends now', 5, FRESH, accepted(NOW - 4_000)],
-  ['ends now where there is room', 5, observed(5_000), accepted(NOW - 4_000)],
   [
-    'starts 1 s after the previous one where there is none',
+    'ends now if the previous observation leaves enough time',
+    5,
+    observed(5_000),
+    accepted(NOW - 4_000),
+  ],
+  [
+    'starts 1 s after the previous observation if time is short',
     5,
     observed(3_000),
     accepted(NOW - 2_000),
   ],
-  ['is taken from 1.000 s on', 100, observed(1_000), accepted(NOW)],
-  ['is throttled as a whole before', 100, observed(999), throttled(1)],
-  ['of one is like a single one', 1, observed(5_000), accepted(NOW)],
+  ['is accepted 1.000 s after the previous observation', 100, observed(1_000), accepted(NOW)],
   [
-    'follows by 1 s when the clock stepped back',
+    'is throttled as a whole 0.999 s after the previous observation',
+    100,
+    observed(999),
+    throttled(1),
+  ],
+  ['with one observation is treated like a single call', 1, observed(5_000), accepted(NOW)],
+  [
+    'starts 1 s after the previous observation if the clock stepped back',
     3,
     observed(-10_000, 1_500),
     accepted(NOW + 11_000),
@@ -102,12 +132,12 @@ for (const [text, count, basis, expected] of [
 
 const timed = suite('a batch with timestamps');
 
-timed('is checked by its first timestamp alone', () => {
+timed('is checked only by its first timestamp', () => {
   assert.equal(timingOf(NOW - 4_000, 9, observed(5_000)), accepted(NOW - 4_000));
   assert.equal(timingOf(NOW - 4_001, 9, observed(5_000)), throttled(1));
 });
 
-const always = suite('for any sequence of times');
+const always = suite('for any observation times');
 
 const basis: fc.Arbitrary<IntervalBasis> = fc
   .record({
@@ -125,24 +155,21 @@ const callerMs = fc.option(fc.integer({ min: NOW - 12_000, max: NOW + 12_000 }),
 });
 const count = fc.integer({ min: 1, max: 100 });
 
-always(
-  'accepted times are at least 1 s apart, and the time of a caller is never changed by the engine',
-  () => {
-    fc.assert(
-      fc.property(callerMs, count, basis, (caller, n, known) => {
-        const timing = timingOf(caller, n, known);
-        if (timing.kind === 'throttled') return;
-        if (caller !== undefined) assert.is(timing.firstMs, caller);
-        if (known.observedAtMs !== undefined) {
-          assert.ok(timing.firstMs >= known.observedAtMs + 1_000);
-        }
-      }),
-      { numRuns: 1_000 },
-    );
-  },
-);
+always("accepted times are at least 1 s apart, and a caller's time is never changed", () => {
+  fc.assert(
+    fc.property(callerMs, count, basis, (caller, n, known) => {
+      const timing = timingOf(caller, n, known);
+      if (timing.kind === 'throttled') return;
+      if (caller !== undefined) assert.is(timing.firstMs, caller);
+      if (known.observedAtMs !== undefined) {
+        assert.ok(timing.firstMs >= known.observedAtMs + 1_000);
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+});
 
-always('the answered waiting time is sufficient, and a second less is not', () => {
+always('the returned waiting time suffices, and a second less does not', () => {
   const seconds = fc.integer({ min: -12, max: 12 }).map((s) => NOW + s * 1_000);
   fc.assert(
     fc.property(fc.oneof(callerMs, seconds), basis, (caller, known) => {
@@ -162,7 +189,7 @@ always('the answered waiting time is sufficient, and a second less is not', () =
   );
 });
 
-always('no clock blocks an instance: a time set a second ago is over', () => {
+always('a time set one second ago never blocks an instance', () => {
   fc.assert(
     fc.property(basis, count, (known, n) => {
       const observedAtMs = known.presentMs - 1_000;
@@ -172,7 +199,7 @@ always('no clock blocks an instance: a time set a second ago is over', () => {
   );
 });
 
-always('the engine’s own time is within the batch’s tolerance of the present', () => {
+always('a time set by the engine is at most the present', () => {
   fc.assert(
     fc.property(basis, count, (known, n) => {
       const timing = timingOf(undefined, n, known);
@@ -182,15 +209,18 @@ always('the engine’s own time is within the batch’s tolerance of the present
   );
 });
 
-always('a batch never reaches further ahead than its spacing', () => {
+always('a batch reaches ahead only as far as its spacing requires', () => {
   fc.assert(
     fc.property(count, basis, (n, known) => {
       const timing = timingOf(undefined, n, known);
       if (timing.kind === 'throttled') return;
       const lastMs = timing.firstMs + (n - 1) * 1_000;
       const earliestMs = (known.observedAtMs ?? Number.NEGATIVE_INFINITY) + 1_000;
-      assert.ok(lastMs >= known.nowMs, 'it ends now or later');
-      assert.ok(lastMs === known.nowMs || timing.firstMs === earliestMs, 'later only without room');
+      assert.ok(lastMs >= known.nowMs, 'the batch ends now or later');
+      assert.ok(
+        lastMs === known.nowMs || timing.firstMs === earliestMs,
+        'the batch ends later only if time is short',
+      );
     }),
     { numRuns: 1_000 },
   );

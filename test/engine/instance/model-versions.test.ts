@@ -24,13 +24,13 @@ const AT = { atMs: 1_768_435_200_000, answerKey: undefined };
 
 const none = async (): Promise<void> => undefined;
 
-/** Observes once, with a sufficient interval, for an account that may have chosen a model. */
+/** Makes an observation after a sufficient interval. `chosen` is the account's model. */
 async function observe(scene: InstanceScene, chosen: { modelVersion?: string } = {}) {
   scene.jump(5_000);
   return scene.ask(observed({ signal: 0.9 }), chosen);
 }
 
-/** The head after it was stored. */
+/** The head after a checkpoint. */
 async function storedHead(scene: InstanceScene, id = INSTANCE_ID) {
   await scene.flush();
   const head = await scene.store.readHead(id);
@@ -38,7 +38,7 @@ async function storedHead(scene: InstanceScene, id = INSTANCE_ID) {
   return head;
 }
 
-/** An evicted instance of the first model, which other programs then load. */
+/** An evicted instance of the first model, for other programs to load. */
 async function olderInstance() {
   const store = memoryInstanceStore();
   const before = await createdInstance({ store });
@@ -59,7 +59,7 @@ goingOn('starts with the newest model of its program', async () => {
   }
 });
 
-goingOn('keeps its model, whatever model its program starts with', async () => {
+goingOn("keeps its model, whatever the program's default is", async () => {
   const scene = (await olderInstance())(LATER_FIRST);
   const same = await createdInstance();
   await observe(same);
@@ -70,24 +70,27 @@ goingOn('keeps its model, whatever model its program starts with', async () => {
   assert.is((await storedHead(scene)).modelVersion, '1.0');
 });
 
-const choosing = suite('when the account of an instance chooses a later model');
+const choosing = suite('when an account chooses a later model');
 
-choosing('the next observation migrates it, and it keeps the later model', async () => {
-  const scene = (await olderInstance())(BOTH_MODELS);
-  const before = await scene.read({ kind: 'readSnapshot' });
-  const { body } = await observe(scene, LATER);
-  const { snapshot } = JSON.parse(String(body)).data;
-  assert.is(snapshot.cycle, before.data.cycle + 1);
-  const { modelVersion, model } = await storedHead(scene);
-  assert.equal([modelVersion, model[0]], ['2.0', 47]);
-  await scene.evict();
-  const after = await scene.read({ kind: 'readSnapshot' });
-  assert.equal(after.data.mode_strengths, snapshot.mode_strengths);
-  await observe(scene);
-  await scene.ask({ kind: 'rename', name: 'Bo', description: undefined });
-  await scene.ask({ kind: 'reset', mode: 'initial' });
-  assert.is((await storedHead(scene)).modelVersion, '2.0');
-});
+choosing(
+  'the next observation migrates an instance, which then keeps the later model',
+  async () => {
+    const scene = (await olderInstance())(BOTH_MODELS);
+    const before = await scene.read({ kind: 'readSnapshot' });
+    const { body } = await observe(scene, LATER);
+    const { snapshot } = JSON.parse(String(body)).data;
+    assert.is(snapshot.cycle, before.data.cycle + 1);
+    const { modelVersion, model } = await storedHead(scene);
+    assert.equal([modelVersion, model[0]], ['2.0', 47]);
+    await scene.evict();
+    const after = await scene.read({ kind: 'readSnapshot' });
+    assert.equal(after.data.mode_strengths, snapshot.mode_strengths);
+    await observe(scene);
+    await scene.ask({ kind: 'rename', name: 'Bo', description: undefined });
+    await scene.ask({ kind: 'reset', mode: 'initial' });
+    assert.is((await storedHead(scene)).modelVersion, '2.0');
+  },
+);
 
 choosing('the later model computes the following cycles', async () => {
   const meet = await olderInstance();
@@ -104,20 +107,20 @@ choosing('new instances start with the later model', async () => {
   assert.is((await storedHead(scene)).modelVersion, '2.0');
 });
 
-choosing('a rename or reset does not migrate it', async () => {
+choosing('a rename or reset does not migrate an instance', async () => {
   const scene = (await olderInstance())(BOTH_MODELS);
   await scene.ask({ kind: 'rename', name: 'Bo', description: undefined }, LATER);
   await scene.ask({ kind: 'reset', mode: 'default' }, LATER);
   assert.is((await storedHead(scene)).modelVersion, '1.0');
 });
 
-choosing('an instance of the later model does not go back', async () => {
+choosing('an instance of the later model never migrates back', async () => {
   const scene = await createdInstance({ models: LATER_FIRST });
   await observe(scene, FIRST);
   assert.is((await storedHead(scene)).modelVersion, '2.0');
 });
 
-choosing('an engine without the later model keeps the first, and creates none', async () => {
+choosing('an engine without the later model keeps the first, and refuses creates', async () => {
   const scene = await createdInstance();
   await observe(scene, LATER);
   assert.is((await storedHead(scene)).modelVersion, '1.0');
@@ -128,7 +131,7 @@ choosing('an engine without the later model keeps the first, and creates none', 
 
 const replaying = suite('when records of two models are replayed');
 
-replaying('the state is the same to the last bit', () => {
+replaying('the replayed state is bit-identical', () => {
   const steps = new StepTimer(new ManualClock(), () => undefined);
   const sourcing = new InstanceSourcing({
     store: memoryInstanceStore(),
@@ -158,9 +161,9 @@ replaying('the state is the same to the last bit', () => {
   assert.equal([headOf(again).modelVersion, headOf(again).model[0]], ['2.0', 47]);
 });
 
-const unknown = suite('when a newer program has stored an instance with its own model');
+const unknown = suite('when a newer program stored an instance with its own model');
 
-unknown('only this instance is refused as internal, and the log has the reason', async () => {
+unknown('only this instance gets an internal error, and the log has the reason', async () => {
   const store = memoryInstanceStore();
   const later = await createdInstance({ store, models: LATER_FIRST });
   await later.evict();
@@ -183,7 +186,7 @@ unknown('only this instance is refused as internal, and the log has the reason',
   assert.equal(await store.readHead(INSTANCE_ID), await later.store.readHead(INSTANCE_ID));
 });
 
-unknown('its deletion marker is read', async () => {
+unknown('its tombstone remains readable', async () => {
   const store = memoryInstanceStore();
   const later = await createdInstance({ store, models: LATER_FIRST });
   await later.ask({ kind: 'remove' });

@@ -9,13 +9,13 @@ import {
   seen,
 } from '#test/engine/instance/instance-fixture';
 
-/** A call of a caller, and the pause before the call. */
+/** A call, and the pause before the call. */
 type Step = {
   readonly pauseMs: number;
   readonly count: number;
-  /** Difference of the caller's time to now; undefined: the call has no time. */
+  /** Caller's time before the present; undefined: the call has no time. */
   readonly behindMs: number | undefined;
-  /** Whether the actor is evicted first. */
+  /** Whether the actor is evicted before the call. */
   readonly isReloaded: boolean;
 };
 
@@ -29,9 +29,9 @@ const steps = fc.array(step, { minLength: 1, maxLength: 20 });
 
 const batchOf = (count: number) => process(...Array.from({ length: count }, () => seen()));
 
-const lead = suite('the times that the engine sets, after any observations');
+const lead = suite('the times that the engine assigns');
 
-lead('are at most 1 s and the batch’s own length ahead of the clock', async () => {
+lead('are ahead of the clock by at most the length of the batch', async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (all) => {
       const { ask, read, clock, evict } = instancesUnderTest();
@@ -53,7 +53,7 @@ lead('are at most 1 s and the batch’s own length ahead of the clock', async ()
   );
 });
 
-lead('do not run ahead of the clock with full batches every second', async () => {
+lead('do not run away from the clock with full batches every second', async () => {
   const { ask, clock } = instancesUnderTest();
   await ask(CREATE);
   let processed = 0;
@@ -61,13 +61,13 @@ lead('do not run ahead of the clock with full batches every second', async () =>
     clock.advance(1_000);
     processed += (await ask(batchOf(100))).cycles;
   }
-  // One observation a second (interface 8.3); the first batch reaches into the past.
+  // One observation per second (interface 8.3). The first batch reaches into the past.
   assert.ok(processed <= 1_000 + 200, `${processed} in 1,000 s`);
 });
 
 const steppedBack = suite('an instance whose clock stepped back an hour');
 
-steppedBack('accepts observations, one a second', async () => {
+steppedBack('accepts an observation per second', async () => {
   const { ask, clock } = instancesUnderTest();
   await ask(CREATE);
   await ask(observed());
@@ -78,7 +78,7 @@ steppedBack('accepts observations, one a second', async () => {
   }
 });
 
-steppedBack('accepts them after a handoff to a new owner, too', async () => {
+steppedBack('accepts an observation per second, even after a handoff', async () => {
   const { ask, clock, evict } = instancesUnderTest();
   await ask(CREATE);
   await ask(observed());
@@ -90,7 +90,7 @@ steppedBack('accepts them after a handoff to a new owner, too', async () => {
   }
 });
 
-steppedBack('still waits until the end of a spread batch', async () => {
+steppedBack('waits for the end of a spread batch', async () => {
   const { ask, clock } = instancesUnderTest();
   await ask(CREATE);
   await ask(observed());

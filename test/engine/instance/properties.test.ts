@@ -15,17 +15,17 @@ import {
   seen,
 } from '#test/engine/instance/instance-fixture';
 
-/** A command for an instance, and the fate of its actor right afterwards. */
+/** A command for an instance, and an event of its actor afterwards. */
 type Step = {
   readonly command: EngineCommand;
   readonly key: string | undefined;
   readonly afterwards: 'nothing' | 'flush' | 'evict';
 };
 
-/** Time between two steps: longer than a checkpoint and an eviction take. */
+/** Time between two steps, long enough for a checkpoint and an eviction. */
 const STEP_MS = 100_000;
 
-/** An anchored home, so that drift and rollbacks happen within a few pushes. */
+/** An anchored home, so that a few pushes cause drift and rollbacks. */
 const ANCHORED = { ...CREATE, modeStrengths: [0.1, 0.1, 0.8, 0.1, 0.1, 0.6, 0.1] };
 
 const page = {
@@ -91,7 +91,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   key: fc.option(fc.constantFrom('a', 'b', 'c'), { nil: undefined }),
   afterwards: fc.constantFrom('nothing' as const, 'flush' as const, 'evict' as const),
 });
-/** From chunks of single rows to the bounds of the service. */
+/** Chunk bounds from a single row up to the default. */
 const bounds = fc
   .tuple(fc.integer({ min: 1, max: 32 }), fc.integer({ min: 1, max: 8 }))
   .map(([history, drift]) => chunksOfRows(history, drift));
@@ -99,7 +99,7 @@ const day = fc.array(step, { minLength: 1, maxLength: 25 });
 
 const property = suite('after any commands to an instance');
 
-property('an eviction and reload changes no byte of any answer', async () => {
+property('evictions and reloads change no byte of any answer', async () => {
   await fc.assert(
     fc.asyncProperty(day, bounds, async (steps, chunkBounds) => {
       const kept = await answersOf(steps.map((one) => ({ ...one, afterwards: 'nothing' })));
@@ -109,7 +109,7 @@ property('an eviction and reload changes no byte of any answer', async () => {
   );
 });
 
-property('no head in a store is ever changed', async () => {
+property('no stored head has been changed', async () => {
   await fc.assert(
     fc.asyncProperty(day, async (steps) => {
       const { store, assertUnchanged } = watchedStore();
@@ -120,7 +120,7 @@ property('no head in a store is ever changed', async () => {
   );
 });
 
-/** The answers to the steps, or their refusals; the clock is the same in every run. */
+/** Answers or errors of all steps. The clock is the same in every run. */
 async function answersOf(steps: readonly Step[], replaced: Replaced = {}): Promise<unknown[]> {
   const scene = instancesUnderTest(replaced);
   const { ask, clock, flush, evict, bugs } = scene;
@@ -136,7 +136,8 @@ async function answersOf(steps: readonly Step[], replaced: Replaced = {}): Promi
 }
 
 /**
- * Fields as the edge sets them: only writes have keys, and a key is used for one kind of command.
+ * Fields as set by the edge: only writes have keys, and each key belongs to a single kind of
+ * command.
  */
 function fieldsOf(
   index: number,
@@ -158,7 +159,7 @@ async function outcomeOf(ask: () => Promise<EngineAnswer>): Promise<unknown> {
   }
 }
 
-/** A store that records every head as it was when stored. */
+/** A store that copies every head at the time of storing. */
 function watchedStore() {
   const store = memoryInstanceStore();
   const heads: { given: InstanceHead; copy: InstanceHead }[] = [];

@@ -16,7 +16,7 @@ import { stateOf, turnOfEvents } from '#test/support/settled';
 
 type Record = { cycle: number; generation: number; context: { n: number } };
 
-/** Observations `first` to `last`, a minute apart, each with its number in the context. */
+/** Sends observations `first` to `last`, a minute apart, each with its number in the context. */
 async function observe({ ask }: InstanceScene, first: number, last: number): Promise<void> {
   for (let n = first; n <= last; n += 1) {
     const timestampMs = START_MS + n * 60_000;
@@ -35,13 +35,13 @@ async function history(
   return { numbers: data.map((row: Record) => row.context.n), data, pagination };
 }
 
-/** The numbers from `from` down to `to`. */
+/** Numbers from `from` down to `to`. */
 const down = (from: number, to: number) =>
   Array.from({ length: Math.max(0, from - to + 1) }, (_, index) => from - index);
 
 const record = suite('when the history is read');
 
-record('a record has the values that were sent, and their time', async () => {
+record('a record has the values and the time that were sent', async () => {
   const scene = await createdInstance();
   const contextJson = '{"text":"é\\u0000","deep":{"list":[1,2.5,null]}}';
   await scene.ask(observed({ mode: 6, signal: 0.1, confidence: 0, contextJson }));
@@ -74,9 +74,9 @@ record('an instance without observations has an empty history', async () => {
   assert.equal(placeOf(pagination), { limit: 10, offset: 0, total: 0, has_more: false });
 });
 
-const straddling = suite('when some rows are stored and some are not');
+const straddling = suite('when only some rows are stored');
 
-/** Ten stored rows, eight of them in chunks, and five rows in memory only. */
+/** Ten stored rows, eight of which are in chunks, and five unstored rows. */
 async function straddle(): Promise<InstanceScene> {
   const scene = await createdInstance({ chunkBounds: chunksOfRows(4) });
   await observe(scene, 1, 10);
@@ -87,7 +87,7 @@ async function straddle(): Promise<InstanceScene> {
   return scene;
 }
 
-straddling('every page of every size has its rows in order', async () => {
+straddling('pages of every size and offset have their rows in order', async () => {
   const scene = await straddle();
   for (let limit = 1; limit <= 17; limit += 1) {
     for (let offset = 0; offset <= 17; offset += 1) {
@@ -99,7 +99,7 @@ straddling('every page of every size has its rows in order', async () => {
   }
 });
 
-straddling('the pages are the same after the rows are stored, and after a reload', async () => {
+straddling('pages stay the same after a checkpoint and after a reload', async () => {
   const scene = await straddle();
   const pages = async () => {
     const all = [];
@@ -113,33 +113,30 @@ straddling('the pages are the same after the rows are stored, and after a reload
   assert.equal(await pages(), before);
 });
 
-straddling(
-  'a page that is read while a checkpoint is written misses and repeats no row',
-  async () => {
-    const { store, gates } = gatedStore();
-    const scene = await createdInstance({ store, chunkBounds: chunksOfRows(4) });
-    await observe(scene, 1, 10);
-    await scene.flush();
-    gates.checkpoint?.resolve();
-    await turnOfEvents();
-    await observe(scene, 11, 15);
-    await scene.pass(21_000);
-    await observe(scene, 16, 18);
-    assert.ok(gates.checkpoint !== undefined, 'a checkpoint is under way');
-    assert.equal((await history(scene, 20, 0)).numbers, down(18, 1));
-    const reading = Promise.withResolvers<void>();
-    gates.read = reading;
-    const page = history(scene, 20, 0);
-    assert.is(await stateOf(page), 'pending');
-    gates.checkpoint?.resolve();
-    await turnOfEvents();
-    reading.resolve();
-    assert.equal((await page).numbers, down(18, 1));
-    assert.equal((await history(scene, 20, 0)).numbers, down(18, 1));
-  },
-);
+straddling('a page read during a checkpoint neither misses nor repeats a row', async () => {
+  const { store, gates } = gatedStore();
+  const scene = await createdInstance({ store, chunkBounds: chunksOfRows(4) });
+  await observe(scene, 1, 10);
+  await scene.flush();
+  gates.checkpoint?.resolve();
+  await turnOfEvents();
+  await observe(scene, 11, 15);
+  await scene.pass(21_000);
+  await observe(scene, 16, 18);
+  assert.ok(gates.checkpoint !== undefined, 'a checkpoint is in progress');
+  assert.equal((await history(scene, 20, 0)).numbers, down(18, 1));
+  const reading = Promise.withResolvers<void>();
+  gates.read = reading;
+  const page = history(scene, 20, 0);
+  assert.is(await stateOf(page), 'pending');
+  gates.checkpoint?.resolve();
+  await turnOfEvents();
+  reading.resolve();
+  assert.equal((await page).numbers, down(18, 1));
+  assert.equal((await history(scene, 20, 0)).numbers, down(18, 1));
+});
 
-const generations = suite('when an instance was reset in between');
+const generations = suite('when an instance was reset twice');
 
 async function threeGenerations(): Promise<InstanceScene> {
   const scene = await createdInstance();
@@ -152,42 +149,48 @@ async function threeGenerations(): Promise<InstanceScene> {
   return scene;
 }
 
-generations('the current generation is shown, and its total is the cycle count', async () => {
-  const scene = await threeGenerations();
-  const { data, numbers, pagination } = await history(scene, 10, 0);
-  assert.equal(numbers, [9, 8]);
-  assert.equal(
-    data.map(({ cycle, generation }: Record) => [cycle, generation]),
-    [
-      [2, undefined],
-      [1, undefined],
-    ],
-  );
-  const { data: instance } = await scene.read({ kind: 'readInstance' });
-  assert.equal([pagination.total, instance.cycle_count], [2, 2]);
-});
+generations(
+  'the default page has only the present generation, and its total is the cycle count',
+  async () => {
+    const scene = await threeGenerations();
+    const { data, numbers, pagination } = await history(scene, 10, 0);
+    assert.equal(numbers, [9, 8]);
+    assert.equal(
+      data.map(({ cycle, generation }: Record) => [cycle, generation]),
+      [
+        [2, undefined],
+        [1, undefined],
+      ],
+    );
+    const { data: instance } = await scene.read({ kind: 'readInstance' });
+    assert.equal([pagination.total, instance.cycle_count], [2, 2]);
+  },
+);
 
-generations('all generations are shown newest first, each record with its generation', async () => {
-  const scene = await threeGenerations();
-  const { data, pagination } = await history(scene, 10, 0, true);
-  assert.equal(
-    data.map(({ cycle, generation }: Record) => [generation, cycle]),
-    [
-      [3, 2],
-      [3, 1],
-      [2, 3],
-      [2, 2],
-      [2, 1],
-      [1, 4],
-      [1, 3],
-      [1, 2],
-      [1, 1],
-    ],
-  );
-  assert.is(pagination.total, 9);
-});
+generations(
+  'a page with all generations is newest first, and each record has its generation',
+  async () => {
+    const scene = await threeGenerations();
+    const { data, pagination } = await history(scene, 10, 0, true);
+    assert.equal(
+      data.map(({ cycle, generation }: Record) => [generation, cycle]),
+      [
+        [3, 2],
+        [3, 1],
+        [2, 3],
+        [2, 2],
+        [2, 1],
+        [1, 4],
+        [1, 3],
+        [1, 2],
+        [1, 1],
+      ],
+    );
+    assert.is(pagination.total, 9);
+  },
+);
 
-/** A memory store that can block the next checkpoint, and a read. */
+/** A memory store that can delay the next checkpoint and reads. */
 function gatedStore() {
   const store = memoryInstanceStore();
   const gates: {
@@ -212,9 +215,7 @@ function gatedStore() {
 
 const large = suite('when the rows of a page are large');
 
-/**
- * Rows with contexts of these sizes, oldest first, all stored; and the number of rows of each read.
- */
+/** Stored rows with contexts of these sizes, oldest first; and the row counts of all reads. */
 async function stored(sizes: readonly number[]) {
   const reads: number[] = [];
   const memory = memoryInstanceStore();
@@ -239,7 +240,7 @@ async function stored(sizes: readonly number[]) {
 /** Bytes of the rows in a page. */
 const bytesOf = (data: unknown[]) => Buffer.byteLength(JSON.stringify(data)) - 2;
 
-large('a page ends before the row that would exceed 1 MiB, and has more', async () => {
+large('a page ends before the row that would exceed 1 MiB, and reports more rows', async () => {
   const { scene, reads } = await stored(Array.from({ length: 140 }, () => 8_000));
   const { numbers, data, pagination } = await history(scene, 1_000, 0);
   assert.ok(bytesOf(data) <= 1_048_576);
@@ -252,7 +253,7 @@ large('a page ends before the row that would exceed 1 MiB, and has more', async 
   assert.is(rest.pagination.has_more, false);
 });
 
-large('they are counted the same in memory as in the store', async () => {
+large('unstored rows count towards the limit like stored rows', async () => {
   const { scene } = await stored([8_000]);
   for (let n = 2; n <= 140; n += 1) {
     const contextJson = `{"n":${n},"x":"${'é'.repeat(4_000)}"}`;
@@ -263,10 +264,10 @@ large('they are counted the same in memory as in the store', async () => {
   assert.is(pagination.has_more, true);
 });
 
-large('small rows are read in a few portions, whatever the page', async () => {
+large('small rows are read in few portions, whatever the page', async () => {
   const { scene, reads } = await stored(Array.from({ length: 600 }, () => 10));
   assert.equal((await history(scene, 1_000, 0)).numbers, down(600, 1));
-  // The newest 24 rows are in the head.
+  // The head has the newest 24 rows.
   assert.equal(reads, [128, 256, 192]);
   assert.equal((await history(scene, 100, 17)).numbers, down(583, 484));
   assert.equal(reads.slice(3), [93]);

@@ -10,7 +10,7 @@ import {
   START_MS,
 } from '#test/engine/instance/instance-fixture';
 
-/** All answers to reads, byte for byte. */
+/** Answers to all read commands, byte for byte. */
 async function everything({ ask }: InstanceScene, throttledAtMs: number) {
   const page = { limit: 1_000, offset: 0, isEveryGeneration: true };
   const commands = [
@@ -27,19 +27,19 @@ async function everything({ ask }: InstanceScene, throttledAtMs: number) {
   return answers;
 }
 
-/** An identity pushed away from its home until its rollback, and the time of the last push. */
+/** An identity pushed away from its home until a rollback, and the time of the last push. */
 async function rolledBack() {
   const scene = await createdInstance({}, ANCHORED);
   for (let n = 1; n <= 400; n += 1) {
     const answer = await scene.ask(pushed(n));
     if (bodyOf(answer).data.drift.level === 'D3') return { scene, lastMs: START_MS + n * 2_000 };
   }
-  throw new Error('nothing was rolled back');
+  throw new Error('no observation caused a rollback');
 }
 
-const back = suite('when an instance was evicted and is loaded again');
+const back = suite('when an instance is reloaded after an eviction');
 
-back('every answer is the same to the byte', async () => {
+back('every answer is byte-identical', async () => {
   const scene = await createdInstance({}, { description: 'with "quotes" and é\u{1f600}' });
   for (let n = 0; n < 30; n += 1) {
     scene.jump(1_700);
@@ -61,7 +61,7 @@ back('the report of a rolled-back cycle is the same', async () => {
   assert.equal(await everything(scene, lastMs + 999), before);
 });
 
-back('it continues exactly like an instance that stayed in memory', async () => {
+back('further observations give the same answers as without the eviction', async () => {
   const [{ scene: left }, { scene: stayed }] = [await rolledBack(), await rolledBack()];
   await left.evict();
   for (let n = 0; n < 20; n += 1) {
@@ -72,7 +72,7 @@ back('it continues exactly like an instance that stayed in memory', async () => 
   }
 });
 
-back('the next observation without a timestamp has the present time', async () => {
+back('the next observation without a timestamp gets the present time', async () => {
   const scene = await createdInstance();
   await scene.ask(observed());
   await scene.evict();
@@ -82,7 +82,7 @@ back('the next observation without a timestamp has the present time', async () =
   assert.is(data[0].timestamp, new Date(scene.clock.wallMs()).toISOString());
 });
 
-back('a clock behind its last observation does not block it', async () => {
+back('a clock behind the last observation does not block the instance', async () => {
   const scene = await createdInstance();
   await scene.ask(observed());
   await scene.evict();

@@ -14,7 +14,7 @@ const EVERY_STATE: EngineCommand = {
   isEveryStateWanted: true,
 };
 
-/** Calls of successive callers, a minute apart. */
+/** Calls of different callers, 2 s apart. */
 const CALLS: readonly EngineCommand[] = [
   observed(),
   EVERY_STATE,
@@ -24,7 +24,7 @@ const CALLS: readonly EngineCommand[] = [
   observed({ mode: 5 }),
 ];
 
-/** An engine that ends without storing the work after its checkpoint, and its successor. */
+/** An engine that fails without storing the work since its checkpoint, and its successor. */
 async function afterFailOver(isStoredBefore: boolean) {
   const store = memoryInstanceStore();
   const lines: string[] = [];
@@ -48,11 +48,11 @@ async function afterFailOver(isStoredBefore: boolean) {
   return { answers, second };
 }
 
-const moved = suite('a call without a key that is repeated after a failover');
+const moved = suite('a call without a key that is repeated after a fail-over');
 
 for (const isStoredBefore of [false, true]) {
-  const since = isStoredBefore ? 'that was stored before' : 'that was never stored';
-  moved(`has its own answer, whatever came after it, of an instance ${since}`, async () => {
+  const since = isStoredBefore ? 'with a stored state' : 'without a stored state';
+  moved(`gets its first answer despite later calls, for an instance ${since}`, async () => {
     const { answers, second } = await afterFailOver(isStoredBefore);
     await second.ask(observed(), { callId: 200 });
     const before = await second.read({ kind: 'readInstance' });
@@ -64,16 +64,19 @@ for (const isStoredBefore of [false, true]) {
   });
 }
 
-moved('may have happened, once its records are stored, and is not executed again', async () => {
-  const { second } = await afterFailOver(true);
-  await second.ask(observed(), { callId: 200 });
-  await second.host.storeShard(0);
-  const before = await second.read({ kind: 'readInstance' });
-  const fault = await second.refusal(CALLS[0] ?? CREATE, { callId: 100 });
-  assert.equal([fault.code, fault.reason], ['service_unavailable', 'outcome_unknown']);
-  assert.ok(fault.isOutcomeUnknown);
-  assert.equal(await second.read({ kind: 'readInstance' }), before);
-  await turnOfEvents();
-});
+moved(
+  'gets an unknown outcome once its records are stored, and is not executed again',
+  async () => {
+    const { second } = await afterFailOver(true);
+    await second.ask(observed(), { callId: 200 });
+    await second.host.storeShard(0);
+    const before = await second.read({ kind: 'readInstance' });
+    const fault = await second.refusal(CALLS[0] ?? CREATE, { callId: 100 });
+    assert.equal([fault.code, fault.reason], ['service_unavailable', 'outcome_unknown']);
+    assert.ok(fault.isOutcomeUnknown);
+    assert.equal(await second.read({ kind: 'readInstance' }), before);
+    await turnOfEvents();
+  },
+);
 
 moved.run();

@@ -16,7 +16,7 @@ import type { State } from '#identity/state';
 import { GOLDEN_CASES, live } from '#test/identity/golden-case';
 import { reachableState } from '#test/support/arbitrary-identity';
 
-/** Tolerance on serialised values. Source: model 7.2. */
+/** Tolerance for serialised values. Source: model 7.2. */
 const TOLERANCE = 1e-6;
 
 const INSTANCE_ID = 'inst_0123456789abcdef';
@@ -27,7 +27,7 @@ function reportOf(state: State): Report {
   return report;
 }
 
-/** Structural equality, keys in the same order, numbers within tolerance. */
+/** Asserts equal structure and key order, and equal numbers within the tolerance. */
 function assertAlike(found: unknown, wanted: unknown, path: string): void {
   if (typeof wanted === 'number' && typeof found === 'number') {
     const gap = Math.abs(found - wanted);
@@ -65,7 +65,7 @@ for (const golden of GOLDEN_CASES) {
   });
 }
 
-rendered('is JSON for every reachable state, in the shortest form', () => {
+rendered('is valid JSON in its shortest form, for every reachable state', () => {
   fc.assert(
     fc.property(reachableState, (state) => {
       const report = reportOf(state);
@@ -79,13 +79,13 @@ rendered('is JSON for every reachable state, in the shortest form', () => {
         `{"snapshot":${snapshot},"contract":${contract},"drift":${drift}}`,
       );
       const texts = [snapshot, contract, drift, affectedModesJson(report)];
-      // JSON.stringify of the parsed text gives the same text: no surplus zero, no -0.
+      // JSON.stringify of the parsed text gives the same text: no surplus zeros, no -0.
       for (const text of texts) assert.is(JSON.stringify(JSON.parse(text)), text);
     }),
   );
 });
 
-rendered('of a fresh identity is in equilibrium', () => {
+rendered('shows equilibrium for a new identity', () => {
   const [golden] = GOLDEN_CASES;
   assert.ok(golden);
   const report = reportOf(live({ ...golden, observations: [] }));
@@ -104,12 +104,12 @@ rendered('of a fresh identity is in equilibrium', () => {
 
 rendered.run();
 
-/** `value` in the form of an answer. */
+/** Formats `value` as in an answer. */
 const decimalJson = (value: number): string => textUpTo(putDecimal(value, 0));
 
 const decimal = suite('a number with six decimals');
 
-decimal('has no surplus zero', () => {
+decimal('has no trailing zeros', () => {
   const texts: [number, string][] = [
     [0, '0'],
     [-0, '0'],
@@ -128,7 +128,7 @@ decimal('has no surplus zero', () => {
   for (const [value, text] of texts) assert.is(decimalJson(value), text);
 });
 
-decimal('is read back as the rounded number at any magnitude', () => {
+decimal('parses to the rounded number at any magnitude', () => {
   const small = fc.integer({ min: -5e9, max: 5e9 }).map((n) => n / 1e6);
   fc.assert(
     fc.property(small, (value) => {

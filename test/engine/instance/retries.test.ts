@@ -12,15 +12,13 @@ import {
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-/**
- * A keyed call's fields: the id that the edge derives, the key, and a fingerprint of the request.
- */
+/** Fields of a keyed call: call id as derived by the edge, key, and request fingerprint. */
 function keyed(key: string, fingerprint = 'f'): Pick<EngineCall, 'callId' | 'idempotency'> {
   const callId = 1 + [...key].reduce((id, letter) => (id * 31 + letter.charCodeAt(0)) % 2 ** 40, 7);
   return { callId, idempotency: { key, fingerprint } };
 }
 
-/** A UUIDv7 of a given time. */
+/** A UUIDv7 with the given time. */
 function uuidV7(madeAtMs: number): string {
   const hex = madeAtMs.toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7abc-8def-0123456789ab`;
@@ -28,7 +26,7 @@ function uuidV7(madeAtMs: number): string {
 
 const again = suite('when a call without a key is repeated');
 
-again('it is executed once and answered twice', async () => {
+again('the call is executed once and gets the same answer twice', async () => {
   const { ask, read, jump } = instancesUnderTest();
   const commands = [
     CREATE,
@@ -48,18 +46,18 @@ again('it is executed once and answered twice', async () => {
   assert.ok(bodyOf(await ask({ kind: 'remove' }, { callId: 2_000 })).data.deleted);
 });
 
-again('after later changes, the answer is that it may have happened', async () => {
+again('the outcome is unknown if later calls changed the instance', async () => {
   const { ask, refusal, read, jump } = await createdInstance();
   await ask(observed(), { callId: 77 });
   jump(2_000);
   await ask(observed());
   const fault = await refusal(observed(), { callId: 77 });
   assert.equal([fault.code, fault.reason], ['service_unavailable', 'outcome_unknown']);
-  assert.ok(fault.isOutcomeUnknown, 'or its cycles would be given back');
+  assert.ok(fault.isOutcomeUnknown, 'otherwise the edge would refund the cycles');
   assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 2);
 });
 
-again('a batch with intermediate states is never answered with fewer states', async () => {
+again('a batch with intermediate states never gets fewer states', async () => {
   const { ask, refusal, jump } = await createdInstance();
   const one = { ...observed(), isBatch: true, isEveryStateWanted: true };
   const answer = await ask(one, { callId: 78 });
@@ -85,7 +83,7 @@ again('the listing is notified again before the second answer', async () => {
   assert.equal(puts, [1]);
 });
 
-again('a throttled or refused call is not remembered', async () => {
+again('a throttled or refused call is executed again', async () => {
   const { ask, refusal, jump } = instancesUnderTest();
   await refusal(observed(), { callId: 9 });
   await ask(CREATE);
@@ -122,22 +120,25 @@ stored('the answer is the same from memory, from the store, and after an evictio
   assert.is((await scene.read({ kind: 'readInstance' })).data.cycle_count, 2);
 });
 
-stored('it is replayed for 24 h, and executed again a millisecond later', async () => {
-  for (const isEvicted of [false, true]) {
-    const { ask, clock, evict, flush } = await createdInstance();
-    await ask(observed(), keyed('k'));
-    const startupGraceMs = clock.monotonicMs();
-    await (isEvicted ? evict() : flush());
-    clock.stepWall(DAY_MS - (clock.monotonicMs() - startupGraceMs));
-    assert.ok((await ask(observed(), keyed('k'))).isReplayed);
-    clock.stepWall(1);
-    const repeated = await ask(observed(), keyed('k'));
-    assert.equal([repeated.isReplayed, repeated.cycles], [false, 1]);
-    assert.ok((await ask(observed(), keyed('k'))).isReplayed);
-  }
-});
+stored(
+  'the answer is replayed for 24 h, and the call executed again a millisecond later',
+  async () => {
+    for (const isEvicted of [false, true]) {
+      const { ask, clock, evict, flush } = await createdInstance();
+      await ask(observed(), keyed('k'));
+      const startupGraceMs = clock.monotonicMs();
+      await (isEvicted ? evict() : flush());
+      clock.stepWall(DAY_MS - (clock.monotonicMs() - startupGraceMs));
+      assert.ok((await ask(observed(), keyed('k'))).isReplayed);
+      clock.stepWall(1);
+      const repeated = await ask(observed(), keyed('k'));
+      assert.equal([repeated.isReplayed, repeated.cycles], [false, 1]);
+      assert.ok((await ask(observed(), keyed('k'))).isReplayed);
+    }
+  },
+);
 
-stored('with another body it is refused, from memory and from the store', async () => {
+stored('a different body is refused, whether memory or the store has the answer', async () => {
   const { ask, refusal, evict } = instancesUnderTest();
   await ask(CREATE, keyed('c'));
   await ask(observed(), keyed('k'));
@@ -149,7 +150,7 @@ stored('with another body it is refused, from memory and from the store', async 
   }
 });
 
-stored('a create’s key and a later call’s key are independent', async () => {
+stored('the keys of a create and of a later call are independent', async () => {
   const { ask, jump } = instancesUnderTest();
   await ask(CREATE, keyed('k'));
   jump(1_000);
@@ -165,7 +166,7 @@ stored('a throttled answer is not stored', async () => {
   assert.is((await ask(observed(), keyed('k'))).cycles, 1);
 });
 
-stored('a call with a new key is also found if its answer was evicted', async () => {
+stored('an answer with a fresh key is found even after an eviction', async () => {
   const { ask, clock, pass, read } = await createdInstance();
   await pass(19_500);
   const key = uuidV7(clock.wallMs());
@@ -176,9 +177,9 @@ stored('a call with a new key is also found if its answer was evicted', async ()
   assert.is((await read({ kind: 'readInstance' })).data.cycle_count, 1);
 });
 
-const quota = suite('when only a stored answer may be given');
+const quota = suite('when a call may only be replayed');
 
-quota('a stored answer is returned', async () => {
+quota('the stored answer is returned', async () => {
   const { ask, evict } = await createdInstance();
   const first = await ask(observed(), keyed('k'));
   await evict();
@@ -186,7 +187,7 @@ quota('a stored answer is returned', async () => {
   assert.equal([second.body, second.isReplayed], [first.body, true]);
 });
 
-quota('without a stored answer the quota is exceeded and nothing changes', async () => {
+quota('without a stored answer the error is quota_exceeded, and nothing changes', async () => {
   const { refusal, read } = await createdInstance();
   const fault = await refusal(observed(), { ...keyed('k'), isReplayOnly: true });
   assert.is(fault.code, 'quota_exceeded');
@@ -195,7 +196,7 @@ quota('without a stored answer the quota is exceeded and nothing changes', async
 
 const deleted = suite('when the instance of a keyed create was deleted');
 
-deleted('the create is a conflict for 24 h, wherever its answer was stored', async () => {
+deleted('the repeated create is a conflict for 24 h, wherever the answer was stored', async () => {
   for (const isFlushed of [false, true]) {
     for (const isEvicted of [false, true]) {
       const { ask, refusal, flush, evict } = instancesUnderTest();
@@ -209,7 +210,7 @@ deleted('the create is a conflict for 24 h, wherever its answer was stored', asy
   }
 });
 
-deleted('after 24 h its id stays used, so that the key gets another id', async () => {
+deleted('the old id stays used after 24 h, and another id succeeds', async () => {
   const { ask, refusal, clock } = instancesUnderTest();
   await ask(CREATE, keyed('c'));
   await ask({ kind: 'remove' });
@@ -222,9 +223,9 @@ deleted('after 24 h its id stays used, so that the key gets another id', async (
   assert.equal([bodyOf(repeated).data.id, repeated.isReplayed], [instanceId, false]);
 });
 
-const early = suite('when a keyed create is older than 24 h and its instance exists');
+const early = suite('when a keyed create is repeated after 24 h and its instance exists');
 
-early('its id is used', async () => {
+early('the id is already in use', async () => {
   const { ask, refusal, clock, evict } = instancesUnderTest();
   await ask(CREATE, keyed('c'));
   await evict();

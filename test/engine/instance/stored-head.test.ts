@@ -6,9 +6,9 @@ import { MODELS } from '#identity/model';
 import { CorruptState } from '#storage/ports/bytes';
 import { headAt } from '#test/storage/contracts/rows';
 
-const damaged = suite('when a head in a page of instances is damaged');
+const damaged = suite('when a page includes an instance with a damaged head');
 
-damaged('the other instances are shown, and the reason is reported', async () => {
+damaged('the other instances are shown, and the damage is reported', async () => {
   const bugs: unknown[] = [];
   const readHead = async (id: string) => {
     if (id === 'b') throw new CorruptState('the head of b does not match its checksum');
@@ -21,7 +21,7 @@ damaged('the other instances are shown, and the reason is reported', async () =>
   assert.match(String(bugs[0]), /the head of b does not match/);
 });
 
-damaged('a store without an answer is not reported as damage', async () => {
+damaged('a store failure is not reported as damage', async () => {
   const failure = new Error('no answer');
   const headOf = storedHeadOf({ readHead: () => Promise.reject(failure) }, MODELS, () =>
     assert.unreachable(),

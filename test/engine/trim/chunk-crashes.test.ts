@@ -14,15 +14,16 @@ const ID = 'inst_a';
 type Step =
   | { readonly kind: 'observe'; readonly count: number }
   /**
-   * A checkpoint with this many completed writes; the next may arrive late. With all: it is stored.
+   * A checkpoint with `writes` completed writes. If all are completed, the checkpoint is stored;
+   * otherwise the next write may arrive late.
    */
   | { readonly kind: 'checkpoint'; readonly writes: number; readonly isLate: boolean }
-  /** The node ends, and another with other bounds starts from the stored head and the journal. */
+  /** The node fails. A node with other bounds continues from the stored head and the journal. */
   | { readonly kind: 'crash'; readonly bounds: HeadBounds }
-  /** A late write is executed now. */
+  /** A late write arrives. */
   | { readonly kind: 'arrive'; readonly place: number };
 
-/** A number of writes that leaves the head's write in flight. */
+/** Number of writes that leaves the head's write pending. */
 const ALL_BUT_THE_HEAD = -1;
 
 const bounds = fc.record({
@@ -40,12 +41,12 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('arrive' as const), place: fc.nat(3) }),
 );
 
-/** One instance whose every observation is a version and stays in the journal forever. */
+/** An instance with one version per observation, and a journal that keeps everything. */
 class CrashingInstance {
   readonly tables = new ActorTables();
   readonly #late: (() => void)[] = [];
   #bounds: HeadBounds;
-  /** Every observation, and those that the node has in its head. */
+  /** Number of observations, and the part in the node's head. */
   #count = 0;
   #newest: NewestRows = { after: 0, rows: '' };
   #inHead = 0;
@@ -87,7 +88,7 @@ class CrashingInstance {
       () => this.tables.putHead(ID, head),
     ];
     for (const write of all.slice(0, writes)) write();
-    // The next write was sent without an answer; later writes were never sent.
+    // The next write was sent without an answer. Later writes were never sent.
     const unanswered = all.at(writes);
     if (isLate && unanswered !== undefined) this.#late.push(unanswered);
     if (unanswered !== undefined) return;
@@ -95,13 +96,13 @@ class CrashingInstance {
     this.#inHead = version;
   }
 
-  /** Every row as a reader of the stored head finds it. */
+  /** All rows, as found by a reader of the stored head. */
   stored(): HistoryRow[] {
     const head = this.tables.head(ID);
     return head === undefined ? [] : this.#read(head.newestHistory, head.historyCount);
   }
 
-  /** Every row as the owner of the instance finds it. */
+  /** All rows, as found by the owner of the instance. */
   served(): HistoryRow[] {
     const fresh = historyRows(this.#inHead + 1, this.#count);
     return [...this.#read(this.#newest, this.#inHead), ...fresh];
@@ -122,9 +123,9 @@ class CrashingInstance {
   }
 }
 
-const crashes = suite('whenever a node ends while it stores rows');
+const crashes = suite('whenever a node fails while storing rows');
 
-crashes('every row is read once, from the stores and by its next owner, with any bounds', () => {
+crashes('readers and the next owner find every row once, with any bounds', () => {
   const property = fc.property(
     bounds,
     fc.array(step, { maxLength: 60, size: 'max' }),

@@ -12,7 +12,7 @@ import {
 } from '#test/engine/instance/instance-fixture';
 import { refusalOf } from '#test/support/settled';
 
-/** Makes n observations with a sufficient interval. */
+/** Makes `times` observations with sufficient intervals. */
 async function observe(scene: InstanceScene, times: number): Promise<void> {
   for (let left = times; left > 0; left -= 1) {
     scene.jump(10_000);
@@ -20,7 +20,7 @@ async function observe(scene: InstanceScene, times: number): Promise<void> {
   }
 }
 
-/** The cycles of the newest rows, newest first. */
+/** Cycles of the newest rows, newest first. */
 async function newestCycles(scene: InstanceScene, limit: number): Promise<number[]> {
   const page = { limit, offset: 0, isEveryGeneration: false };
   const { data } = bodyOf(await scene.ask({ kind: 'readHistory', ...page }));
@@ -38,23 +38,27 @@ for (const [what, spoil] of [
     },
   ],
 ] as const) {
-  damaged(`a page of a chunk that ${what} is an internal error; others are served`, async () => {
-    const memory = memoryInstanceStore();
-    const store: InstanceStore = {
-      ...memory,
-      readHistory: async (id, newest, count) => spoil(await memory.readHistory(id, newest, count)),
-    };
-    const scene = await createdInstance({ store, chunkBounds: chunksOfRows(4) });
-    await observe(scene, 10);
-    await scene.flush();
-    const page = { limit: 10, offset: 0, isEveryGeneration: false };
-    assert.instance(await refusalOf(() => scene.ask({ kind: 'readHistory', ...page })), Error);
-    assert.is(scene.bugs.length, 1);
-    assert.instance(scene.bugs[0], CorruptState);
-    assert.equal(await newestCycles(scene, 2), [10, 9]);
-    await observe(scene, 1);
-    assert.equal(await newestCycles(scene, 1), [11]);
-  });
+  damaged(
+    `a page with a chunk that ${what} is an internal error, and other pages are served`,
+    async () => {
+      const memory = memoryInstanceStore();
+      const store: InstanceStore = {
+        ...memory,
+        readHistory: async (id, newest, count) =>
+          spoil(await memory.readHistory(id, newest, count)),
+      };
+      const scene = await createdInstance({ store, chunkBounds: chunksOfRows(4) });
+      await observe(scene, 10);
+      await scene.flush();
+      const page = { limit: 10, offset: 0, isEveryGeneration: false };
+      assert.instance(await refusalOf(() => scene.ask({ kind: 'readHistory', ...page })), Error);
+      assert.is(scene.bugs.length, 1);
+      assert.instance(scene.bugs[0], CorruptState);
+      assert.equal(await newestCycles(scene, 2), [10, 9]);
+      await observe(scene, 1);
+      assert.equal(await newestCycles(scene, 1), [11]);
+    },
+  );
 }
 
 damaged.run();

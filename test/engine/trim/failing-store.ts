@@ -2,7 +2,7 @@ import { Fault } from '#errors/fault';
 import { memoryInstanceStore } from '#storage/memory/instances';
 import type { InstanceCheckpoint, InstanceStore } from '#storage/ports/instances';
 
-/** A store in memory whose checkpoints fail or wait while a test requires it. */
+/** A memory store whose checkpoints fail or wait on demand. */
 export function storeThatFails() {
   const memory = memoryInstanceStore();
   const failures = { before: false };
@@ -17,7 +17,7 @@ export function storeThatFails() {
       await memory.checkpoint(checkpoints);
     },
   };
-  /** Makes checkpoints wait until the returned function is called. */
+  /** Blocks checkpoints until the returned function is called. */
   const hold = (): (() => void) => {
     const { promise, resolve } = Promise.withResolvers<void>();
     held = promise;

@@ -27,13 +27,15 @@ type Step =
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }
   /** Trims this share of the present observations, in thousandths. */
   | { readonly kind: 'trim'; readonly thousandths: number }
-  /** Starts a checkpoint: this number of its writes is executed before the rest is late or lost. */
+  /**
+   * Starts a checkpoint and executes `writes` writes. The next is late, and all others are lost.
+   */
   | { readonly kind: 'checkpoint'; readonly writes: number }
-  /** The last checkpoint is confirmed as stored, after the events since then. */
+  /** Confirms the last checkpoint as stored, after the events since then. */
   | { readonly kind: 'stored' }
-  /** The node ends, and another with other bounds starts from the stored head and the journal. */
+  /** The node fails. A node with other bounds continues from the stored head and the journal. */
   | { readonly kind: 'crash'; readonly bounds: ChunkBounds }
-  /** A late write is executed now. */
+  /** A late write arrives. */
   | { readonly kind: 'arrive'; readonly place: number };
 
 const bounds = fc
@@ -77,10 +79,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** One instance on successive nodes; without `isTrimming` its rows stay forever. */
+/** An instance on successive nodes. Without trims its rows stay forever. */
 class CrashingInstance {
   readonly #tables = new TableStore();
-  /** Every event, as the journal keeps it. */
+  /** All events, as in the journal. */
   readonly #journal: string[] = [];
   #sourcing: InstanceSourcing;
   #state: InstanceState = instanceFrom(undefined);
@@ -139,7 +141,7 @@ class CrashingInstance {
     }
   }
 
-  /** Every row that callers can read, newest first. */
+  /** All visible rows, newest first. */
   async shown(): Promise<{ history: ShownRow[]; drift: ShownRow[] }> {
     const page = { limit: 1_000, offset: 0, isEveryGeneration: true, isPaged: true };
     const history = await historyPage(ID, this.#state, page, this.#tables);
@@ -150,7 +152,7 @@ class CrashingInstance {
     return { history: ofHistory.data, drift: ofDrift.data };
   }
 
-  /** The ordinals of the observations that the tables have, head and chunks. */
+  /** Ordinals of stored observations, in head and chunks. */
   get kept(): number[] {
     return this.#tables.ordinals(ID);
   }
@@ -167,14 +169,14 @@ function sourcingOf(store: InstanceStore, chunkBounds: ChunkBounds): InstanceSou
   return new InstanceSourcing({ store, chunkBounds, directory, model: { models: MODELS, steps } });
 }
 
-/** Observation number `n`, which pushes the identity away from its home. */
+/** Observation `n`, which pushes the identity away from its home. */
 function nth(n: number): InstanceChange {
   const observation = seen({ mode: n % 2 === 0 ? 1 : 3, signal: 1 });
   const observations = [{ ...observation, timestampMs: START_MS + n * 2_000 }];
   return { kind: 'observed', observations, isBatch: false, isEveryStateWanted: false };
 }
 
-/** Two instances with the same events; only one of them is trimmed, stored or taken over. */
+/** Two instances with the same events. Only one is trimmed, stored and taken over. */
 class TwoInstances {
   readonly trimmed: CrashingInstance;
   readonly #whole = new CrashingInstance(chunksOfRows(32, 8));
@@ -205,7 +207,7 @@ class TwoInstances {
     }
   }
 
-  /** Asserts that the trimmed instance shows the rows of the other one above the floor. */
+  /** Asserts that the trimmed instance shows the other's rows above the floor. */
   async compare(): Promise<void> {
     const { history, drift } = await this.#whole.shown();
     const { floor } = this.trimmed;
@@ -233,7 +235,7 @@ class TwoInstances {
 
 const crashes = suite('whenever an instance is trimmed, stored and taken over');
 
-crashes('it shows the rows of an untrimmed one above the floor, and no others', async () => {
+crashes('it shows exactly the rows of an untrimmed instance above the floor', async () => {
   const property = fc.asyncProperty(
     bounds,
     fc.array(step, { maxLength: 40, size: 'max' }),
@@ -243,7 +245,7 @@ crashes('it shows the rows of an untrimmed one above the floor, and no others', 
         await two.take(one);
         await two.compare();
       }
-      // After any executed, lost or late writes, the next trim leaves nothing below the floor.
+      // After any executed, lost or late writes, the next trim leaves no row below the floor.
       for (let late = 0; late < steps.length; late += 1) two.trimmed.arrive(0);
       await two.take({ kind: 'trim', thousandths: 500 });
       await two.take({ kind: 'observe', count: 2 });

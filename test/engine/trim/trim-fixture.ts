@@ -1,13 +1,13 @@
 import type { TrimCommand } from '#grpc/engine-messages';
 
-/** Rows as in a page, by which a floor is named. */
+/** Rows of a page, which identify a floor. */
 export type ShownRow = {
   readonly generation: number;
   readonly cycle: number;
   readonly timestamp: string;
 };
 
-/** Whether a row belongs to the same observation as `last`, or to an earlier one. */
+/** Whether a row belongs to the observation of `last` or to an earlier observation. */
 export function isUpTo(row: ShownRow, last: ShownRow): boolean {
   return row.generation < last.generation
     ? true
@@ -15,8 +15,8 @@ export function isUpTo(row: ShownRow, last: ShownRow): boolean {
 }
 
 /**
- * The command that deletes an instance's oldest `count` observations. `rows` and `drift` are all
- * rows that it ever had, oldest first. The state at the floor is not known.
+ * Command that deletes the oldest `count` observations. `rows` and `drift` are all rows ever,
+ * oldest first. Leaves the model state at the floor undefined.
  */
 export function trimOf(
   rows: readonly ShownRow[],
@@ -24,7 +24,7 @@ export function trimOf(
   count: number,
 ): TrimCommand {
   const last = rows[count - 1];
-  if (last === undefined) throw new Error(`there are no ${count} rows`);
+  if (last === undefined) throw new Error(`fewer than ${count} rows exist`);
   const { generation, cycle, timestamp } = last;
   return {
     kind: 'trim',

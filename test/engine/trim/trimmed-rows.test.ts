@@ -19,12 +19,10 @@ import { placeOf } from '#test/support/calls/pagination';
 
 const PAGE = { limit: 1_000, offset: 0, isEveryGeneration: true };
 
-/** Maximum delay until a deletion is stored, in milliseconds; other changes take 20 s here. */
+/** Maximum delay until a deletion is stored, in milliseconds; 20 s for other changes. */
 const URGENT_MS = 12_000;
 
-/**
- * An instance with ten drifting observations in each of two generations, most of them in chunks.
- */
+/** An instance with ten drifting observations in each of two generations, mostly in chunks. */
 async function lived(replaced: Replaced = {}): Promise<InstanceScene> {
   const scene = await createdInstance({ chunkBounds: chunksOfRows(3), ...replaced }, ANCHORED);
   for (let n = 1; n <= 20; n += 1) {
@@ -42,7 +40,7 @@ async function all(scene: InstanceScene) {
   return { history, drift };
 }
 
-/** The command that deletes the oldest `count` observations of a scene. */
+/** Command that deletes a scene's oldest `count` observations. */
 async function trim(scene: InstanceScene, count: number): Promise<TrimCommand> {
   const { history, drift } = await all(scene);
   return trimOf(history.data.toReversed(), drift.data.toReversed(), count);
@@ -50,11 +48,14 @@ async function trim(scene: InstanceScene, count: number): Promise<TrimCommand> {
 
 const trimming = suite('when the oldest rows of an instance are trimmed');
 
-trimming('pages of any size and depth show the remaining rows, and count those', async () => {
+trimming('pages of any size and offset show and count the remaining rows', async () => {
   const scene = await lived();
   const before = await all(scene);
   const command = await trim(scene, 13);
-  assert.ok(command.drift > 0 && command.drift < before.drift.data.length, 'some drift events go');
+  assert.ok(
+    command.drift > 0 && command.drift < before.drift.data.length,
+    'some drift events are trimmed',
+  );
   await scene.ask(command);
   const left = before.history.data.slice(0, 7);
   for (const afterwards of [async () => undefined, scene.flush, scene.evict]) {
@@ -77,7 +78,7 @@ trimming('pages of any size and depth show the remaining rows, and count those',
   }
 });
 
-trimming('the present generation is counted from its start, or from the floor', async () => {
+trimming('the present generation counts from its start, or from the floor if higher', async () => {
   const scene = await lived();
   const total = async () => {
     const page = { ...PAGE, isEveryGeneration: false };
@@ -96,7 +97,7 @@ trimming('the present generation is counted from its start, or from the floor', 
   assert.is(await total(), 0);
 });
 
-trimming('they are deleted from the store within 20 s, from head and chunks', async () => {
+trimming('the store deletes them from head and chunks within 12 s', async () => {
   const scene = await lived();
   const command = await trim(scene, 13);
   await scene.ask(command);
@@ -109,7 +110,7 @@ trimming('they are deleted from the store within 20 s, from head and chunks', as
   assert.equal(left, [20, 19, 18, 17, 16, 15, 14]);
 });
 
-trimming('all rows may be deleted, also those in the head, and it continues', async () => {
+trimming('trimming all rows empties the head too, and the instance continues', async () => {
   const scene = await lived();
   await scene.ask(await trim(scene, 20));
   await scene.pass(URGENT_MS);
@@ -124,7 +125,7 @@ trimming('all rows may be deleted, also those in the head, and it continues', as
   assert.equal([history.pagination.total, history.data[0].cycle], [1, 11]);
 });
 
-trimming('nothing else changes except its version', async () => {
+trimming('only the version changes otherwise', async () => {
   const scene = await lived();
   const everything = async () => [
     await scene.read({ kind: 'readInstance' }),
@@ -143,7 +144,7 @@ trimming('nothing else changes except its version', async () => {
 
 const again = suite('a repeated trim');
 
-again('changes nothing, nor does a trim below the floor', async () => {
+again('changes nothing, like a trim below the floor', async () => {
   const scene = await lived();
   const [low, high] = [await trim(scene, 5), await trim(scene, 9)];
   const { history, drift } = high;
@@ -161,7 +162,7 @@ again('changes nothing, nor does a trim below the floor', async () => {
   assert.is((await scene.store.readHead(INSTANCE_ID))?.version, version);
 });
 
-again('before the first one is stored deletes the rows of both', async () => {
+again('deletes the rows of both trims if the first is not stored yet', async () => {
   const { store, failures, stored } = storeThatFails();
   const scene = await lived({ store });
   const [low, high] = [await trim(scene, 5), await trim(scene, 9)];
@@ -177,7 +178,7 @@ again('before the first one is stored deletes the rows of both', async () => {
   assert.equal(await store.readHistory(INSTANCE_ID, 9, 9), []);
 });
 
-again('while the first one is being stored is stored after it', async () => {
+again('is stored after the first trim if the first is being stored', async () => {
   const { store, hold, stored } = storeThatFails();
   const scene = await lived({ store });
   const [low, high] = [await trim(scene, 5), await trim(scene, 12)];
@@ -197,7 +198,7 @@ again('while the first one is being stored is stored after it', async () => {
 
 const refused = suite('a trim is refused');
 
-refused('beyond the newest row, and where drift events would reappear', async () => {
+refused('beyond the newest row, and if drift events would reappear', async () => {
   const scene = await lived();
   const command = await trim(scene, 8);
   for (const change of [{ history: 21 }, { drift: 99 }]) {
@@ -208,7 +209,7 @@ refused('beyond the newest row, and where drift events would reappear', async ()
   assert.is((await scene.refusal(later)).code, 'conflict');
 });
 
-refused('for another account, an unknown instance, and a deleted one', async () => {
+refused('for another account, an unknown instance, and a deleted instance', async () => {
   const scene = await lived();
   const command = await trim(scene, 8);
   const foreign = await scene.refusal(command, { accountId: 'Acc0unt00002' });
@@ -220,21 +221,24 @@ refused('for another account, an unknown instance, and a deleted one', async () 
 
 const deleted = suite('a deletion after a trim');
 
-deleted('leaves only the marker, stored together with the trim or after it', async () => {
-  for (const isStoredBetween of [false, true]) {
-    const scene = await lived();
-    const command = await trim(scene, 8);
-    const state = packedState(new Float64Array(94).fill(0.1));
-    await scene.ask({ ...command, state });
-    if (isStoredBetween) await scene.flush();
-    await scene.ask({ kind: 'remove' });
-    await scene.flush();
-    const head = await scene.store.readHead(INSTANCE_ID);
-    assert.ok(head?.deletedAtMs);
-    assert.is(head?.floor, undefined);
-    assert.equal(await scene.store.readHistory(INSTANCE_ID, 99, 99), []);
-    assert.equal(await scene.store.readDrift(INSTANCE_ID, 99, 99), []);
-  }
-});
+deleted(
+  'leaves only the tombstone, whether the trim was stored before or together with it',
+  async () => {
+    for (const isStoredBetween of [false, true]) {
+      const scene = await lived();
+      const command = await trim(scene, 8);
+      const state = packedState(new Float64Array(94).fill(0.1));
+      await scene.ask({ ...command, state });
+      if (isStoredBetween) await scene.flush();
+      await scene.ask({ kind: 'remove' });
+      await scene.flush();
+      const head = await scene.store.readHead(INSTANCE_ID);
+      assert.ok(head?.deletedAtMs);
+      assert.is(head?.floor, undefined);
+      assert.equal(await scene.store.readHistory(INSTANCE_ID, 99, 99), []);
+      assert.equal(await scene.store.readDrift(INSTANCE_ID, 99, 99), []);
+    }
+  },
+);
 
 for (const group of [trimming, again, refused, deleted]) group.run();
