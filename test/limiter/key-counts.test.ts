@@ -11,7 +11,7 @@ const KEYS = ['one', 'two'];
 
 const counts = suite('the usage by key of an account');
 
-counts('lists the keys that were used, in the order of their first use', () => {
+counts('lists used keys, in order of their first use', () => {
   const keys = new KeyCounts();
   assert.is(keys.stored, undefined);
   const [one, two] = KEYS.map(digestOf);
@@ -40,7 +40,7 @@ counts('is bounded: a new key replaces the least used key', () => {
   assert.is(prefixes.at(-1), digestOf('new').slice(0, 8));
 });
 
-/** A meter of an account with two keys, and the usage of each. */
+/** A meter of an account with two keys, and the usage of each key. */
 function twoKeys() {
   let meter = meterUnderTest(custom(1_000, 100_000), undefined, KEYS);
   let calls = 0;
@@ -68,7 +68,7 @@ function twoKeys() {
 
 const meters = suite('a meter');
 
-meters('charges the key of a call, on the day of its settlement', () => {
+meters('charges the key of a call, on the day of the settlement', () => {
   const account = twoKeys();
   account.spend('one', 9, 7);
   account.now.clock.advance(DAY_MS);
@@ -88,7 +88,7 @@ meters('charges the key of a call, on the day of its settlement', () => {
   ]);
 });
 
-meters('charges a shared reservation to the key that requested it', () => {
+meters('charges a shared reservation to the key of its first call', () => {
   const account = twoKeys();
   account.now.admit(1, 5, 0, 'one');
   account.now.admit(1, 5, 0, 'two');
@@ -97,7 +97,7 @@ meters('charges a shared reservation to the key that requested it', () => {
   assert.equal(account.used(), [[5], []]);
 });
 
-meters('charges a reservation that continues in the next month to its key at that time', () => {
+meters('charges a reservation that grows in the next month to the key of that call', () => {
   const account = twoKeys();
   account.now.clock.advance(JANUARY_ENDS_MS - account.now.clock.wallMs() - 10_000);
   account.now.admit(1, 5, 0, 'one');
@@ -118,7 +118,7 @@ meters('charges no key for calls of members', () => {
   assert.equal([usage?.cyclesUsed, usage?.keys], [5, []]);
 });
 
-meters('charges calls that are settled or expire at its next owner', () => {
+meters('charges calls to their keys even if a later owner settles or expires them', () => {
   const account = twoKeys();
   account.now.admit(1, 5, 0, 'one');
   account.now.admit(2, 6, 0, 'two');
@@ -129,7 +129,7 @@ meters('charges calls that are settled or expire at its next owner', () => {
   assert.equal(account.used(), [[3], [6]]);
 });
 
-meters('charges no key for the possible cost of a crash', () => {
+meters('charges no key for cycles lost in a crash', () => {
   const account = twoKeys();
   account.spend('one', 5);
   account.next();

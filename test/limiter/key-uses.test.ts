@@ -14,7 +14,7 @@ const FROM = { address: '192.0.2.1', client: 'curl/8.5.0' };
 
 const uses = suite('the use of a key');
 
-uses('is recorded within a second, with its minute, address and client', async () => {
+uses('is recorded within a second, with minute, address and client', async () => {
   await using scene = await inUse();
   await scene.admit(FROM);
   await scene.pass(1_000);
@@ -22,7 +22,7 @@ uses('is recorded within a second, with its minute, address and client', async (
   assert.equal(await scene.keyUses.find(scene.id), [{ digest, minute: MINUTE, ...FROM }]);
 });
 
-uses('is recorded once for many calls, with the values of the newest', async () => {
+uses('is recorded once for many calls, with the newest values', async () => {
   await using scene = await inUse();
   for (const client of ['a', 'b', 'c']) await scene.admit({ ...FROM, client });
   await scene.pass(1_000);
@@ -41,7 +41,7 @@ uses('is shown with the key', async () => {
   assert.equal(await lastUse(), expected);
 });
 
-uses('is not recorded for a call without a client, or for a refused call', async () => {
+uses('is not recorded for a call without a client, or a refused call', async () => {
   await using scene = await inUse();
   await scene.admit({ address: '192.0.2.1' });
   const ask = (keyDigest: string) =>
@@ -53,7 +53,7 @@ uses('is not recorded for a call without a client, or for a refused call', async
   assert.equal(await scene.keyUses.find(scene.id), []);
 });
 
-uses('is stored when the limiter ends', async () => {
+uses('is stored when the limiter shuts down', async () => {
   const scene = await inUse();
   await scene.admit(FROM);
   await scene[Symbol.asyncDispose]();
@@ -79,7 +79,7 @@ notes('is stored at a bounded rate, and drops uses beyond 10,000', async () => {
   assert.is(stored.find(({ digest }) => digest === '0')?.client, 'newest');
 });
 
-notes('drops uses while the store is down, and stores later ones', async () => {
+notes('drops uses while the store is down, and stores later uses', async () => {
   const scene = notesUnderTest();
   scene.answer = async () => {
     throw new Fault('service_unavailable', 'the store is down');
@@ -97,7 +97,7 @@ notes('drops uses while the store is down, and stores later ones', async () => {
   );
 });
 
-notes('waits 2 s for a store without an answer, and 1 s when the limiter ends', async () => {
+notes('waits 2 s for a store that does not answer, and 1 s at shutdown', async () => {
   const scene = notesUnderTest();
   scene.answer = () => new Promise(() => undefined);
   scene.uses.note(callOf('a'));
@@ -105,7 +105,7 @@ notes('waits 2 s for a store without an answer, and 1 s when the limiter ends', 
   scene.uses.note(callOf('b'));
   scene.clock.advance(1_999);
   await turnOfEvents();
-  assert.is(scene.stored.length, 1, 'one at a time');
+  assert.is(scene.stored.length, 1, 'only one write at a time');
   scene.clock.advance(1);
   await turnOfEvents();
   scene.clock.advance(1_000);
@@ -126,7 +126,7 @@ notes('waits 2 s for a store without an answer, and 1 s when the limiter ends', 
 
 for (const each of [uses, notes]) each.run();
 
-/** A limiter with one key, and the caller data of its calls. */
+/** A limiter with one key, and calls with caller data. */
 async function inUse() {
   const fixture = await limiterUnderTest(custom(100, 100));
   const { limiter, clock, id, key } = fixture;
@@ -148,7 +148,7 @@ function notesUnderTest() {
   const scene = {
     clock,
     stored,
-    /** Replaceable by a test. */
+    /** A test can replace this function. */
     answer: async (): Promise<void> => undefined,
     uses: new KeyUses(
       {

@@ -32,24 +32,24 @@ import { noteLogger, SILENT } from '#test/support/test-logger';
 
 const SHARDS = 4;
 
-/** An account and its key, whichever node has its meter. */
+/** An account and its key, independent of the node that owns the meter. */
 export type Customer = { readonly id: string; readonly key: string; readonly keyId: string };
 
-/** Limiters with common stores, bus and clock. */
+/** Limiters with a common store, bus and clock. */
 export class LimiterCluster {
   readonly clock = new ManualClock();
   readonly bugs: unknown[] = [];
   /** Whether announcements of account changes are delivered. */
   isHeard = true;
-  /** Whether the limiters can read the table of shard owners. */
+  /** Whether limiters can read the table of shard owners. */
   isTableThere = true;
-  /** Milliseconds by which the clock of the store's server is ahead. */
+  /** Lead of the store server's clock, in milliseconds. */
   serverAheadMs = 0;
-  /** Number of reads of accounts. */
+  /** Number of account reads. */
   reads = 0;
   /** Number of limiters that listen to account changes. */
   listeners = 0;
-  /** Addresses at which a limiter has called another. */
+  /** Addresses at which limiters have called each other. */
   readonly askedAt: string[] = [];
   #held: Promise<void> | undefined;
   readonly #journals = memoryJournalStore(this.clock);
@@ -79,10 +79,10 @@ export class LimiterCluster {
   readonly #bus = inProcessBus({ clock: this.clock, onBug: (error) => this.bugs.push(error) });
   readonly #nodes = new Map<string, LimiterNode>();
   readonly #clocks = new Map<string, SkewedClock>();
-  /** Operator notices of the limiters, each with the name of its limiter. */
+  /** Operator notices of the limiters, each prefixed by the limiter's name. */
   readonly notices: string[] = [];
 
-  /** Adds a limiter with its wall clock ahead, and waits until it has its shards. */
+  /** Adds a limiter whose wall clock is `aheadMs` ahead, and waits until it owns its shards. */
   async join(name: string, aheadMs = 0): Promise<LimiterNode> {
     const address = `${name}:1`;
     const place = { prefix: 'test', cluster: 'c', shardCount: SHARDS };
@@ -138,9 +138,9 @@ export class LimiterCluster {
     return node;
   }
 
-  /** Forges a permanent claim to the account's shard, signed with the secret, for all limiters. */
-  async lieAbout({ id }: Customer): Promise<void> {
-    const place = { cluster: 'c', service: 'limiter', incarnation: 'insider' } as const;
+  /** Publishes a forged, permanent claim to the account's shard, signed with the secret. */
+  async forgeClaimTo({ id }: Customer): Promise<void> {
+    const place = { cluster: 'c', service: 'limiter', incarnation: 'forger' } as const;
     const claim = { shard: shardOf(id, SHARDS), epoch: Number.MAX_SAFE_INTEGER };
     const announcement = encodeAnnouncement({ ...place, ...claim, address: 'elsewhere:1' });
     const bus = this.#signedBus(this.clock, SILENT);
@@ -148,21 +148,21 @@ export class LimiterCluster {
     await pass(this.clock, 5, 5);
   }
 
-  /** Steps the wall clock of one limiter. */
+  /** Steps the wall clock of a limiter. */
   stepWallOf(name: string, byMs: number): void {
     const clock = this.#clocks.get(name);
-    if (clock === undefined) throw new Error(`there is no limiter ${name}`);
+    if (clock === undefined) throw new Error(`no limiter is named ${name}`);
     clock.aheadMs += byMs;
   }
 
-  /** An account with one full key, created through `node`. */
+  /** Creates an account with a full key, through `node`. */
   async customer(node: LimiterNode, choice: PlanChoice): Promise<Customer> {
     const { id } = await node.admin.createAccount({ name: 'a customer', choice });
     const { key, record } = await node.admin.createKey(id, { scope: 'full' });
     return { id, key, keyId: record.id };
   }
 
-  /** Sends an admission to `node`. Rejects with its refusal. */
+  /** Sends an admission to `node`. Rejects if `node` refuses the call. */
   async admit(node: LimiterNode, customer: Customer, callId: number, cycles = 1) {
     return await this.#soon(() => this.ask(node, customer, callId, cycles));
   }
@@ -171,17 +171,17 @@ export class LimiterCluster {
     return await this.#soon(() => this.report(node, customer, callId, used));
   }
 
-  /** Like `admit`, without passing time: for many calls at once. */
+  /** Like `admit`, but without advancing the clock, for concurrent calls. */
   async ask(node: LimiterNode, { id, key }: Customer, callId: number, cycles = 1) {
     return await node.ask(admission(callId, cycles, digestOf(key), 'full', id));
   }
 
-  /** Like `settle`, without passing time. */
+  /** Like `settle`, but without advancing the clock. */
   async report(node: LimiterNode, { id }: Customer, callId: number, used: number) {
     return await node.ask(settlement(callId, used, id));
   }
 
-  /** The node that owns the account. */
+  /** Finds the node that owns the account. */
   ownerOf({ id }: Customer): LimiterNode {
     for (const node of this.#nodes.values()) {
       const { incarnation } = node;
@@ -190,7 +190,7 @@ export class LimiterCluster {
     throw new Error('no limiter owns the account');
   }
 
-  /** Ends the process of `node` at once. */
+  /** Kills the process of `node`. */
   async kill(node: LimiterNode): Promise<void> {
     for (const [address, other] of this.#nodes) {
       if (other === node) this.#nodes.delete(address);
@@ -199,13 +199,13 @@ export class LimiterCluster {
     await this.live(12_000);
   }
 
-  /** Seals the journal of `node`, as a takeover does. */
+  /** Seals the journal of `node`, like a takeover. */
   async seal(node: LimiterNode): Promise<void> {
     await this.#journals.seal(node.identity());
   }
 
   /**
-   * Delays the results of reads until the returned function is called; with a failure, the reads
+   * Delays the results of reads until the returned function is called. With a failure, the reads
    * fail.
    */
   holdReads(): (failure?: Error) => void {
@@ -228,7 +228,7 @@ export class LimiterCluster {
     return { kind: 'answered', incarnation: node.identity() };
   };
 
-  /** The usage administration at an address; without a limiter there is no answer. */
+  /** Usage administration at an address. Calls to an address without a limiter fail. */
   #at(address: string): UsageAdmin {
     this.askedAt.push(address);
     const silence = async () => {
@@ -237,7 +237,7 @@ export class LimiterCluster {
     return this.#nodes.get(address) ?? { readUsage: silence, resetUsage: silence };
   }
 
-  /** Another bus of a process with the secret. */
+  /** A further bus of a process with the secret. */
   #signedBus(clock: Clock, logger: Logger): Bus {
     return signedBus({
       ...{
@@ -259,7 +259,7 @@ export class LimiterCluster {
   }
 }
 
-/** The clock of one machine: its wall clock may be wrong, its monotonic clock is exact. */
+/** Clock of a machine: the wall clock may be wrong, the monotonic clock is exact. */
 class SkewedClock implements Clock {
   aheadMs: number;
   readonly #true: Clock;
@@ -282,7 +282,7 @@ class SkewedClock implements Clock {
   }
 }
 
-/** The shared bus below the bus of one process: closing that bus does not close it. */
+/** The shared bus, protected from being closed by the bus of a single process. */
 function sharing(wire: Bus): Bus {
   return {
     isConnected: true,

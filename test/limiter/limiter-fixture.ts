@@ -23,12 +23,12 @@ import { ManualClock } from '#test/support/manual-clock';
 
 const ACCOUNT_ID = 'Acc0unt00001';
 
-/** An enterprise plan with these numbers. */
+/** An enterprise plan with these limits. */
 export function custom(requestsPerMinute: number, cyclesPerMonth: number): PlanChoice {
   return { plan: 'enterprise', limits: { requestsPerMinute, cyclesPerMonth } };
 }
 
-/** An account with a full key for each of `names`, whose digest is that of the name. */
+/** An account with a full key per name. A key's digest is the digest of its name. */
 export function record(
   choice: PlanChoice,
   change: Partial<Account> = {},
@@ -49,8 +49,8 @@ export function record(
 }
 
 /**
- * An earlier activation of a meter: its clock, its journal, which the next activation continues,
- * and whether it may have made grants without a record.
+ * An earlier activation of a meter: its clock, its journal, and whether it may have made grants
+ * without a record.
  */
 export type EarlierActivation = {
   readonly clock: ManualClock;
@@ -58,17 +58,17 @@ export type EarlierActivation = {
   readonly isUnknown?: boolean;
 };
 
-/** Meter events that are ignored. */
+/** Ignores all meter events. */
 export const UNNOTICED: MeterEvents = {
   lost: () => undefined,
   lostMuch: () => undefined,
   raised: () => undefined,
 };
 
-/** The records of one meter; a crash keeps only the durable ones. */
+/** Records of a meter. A crash keeps only durable records. */
 class MeterJournal {
   readonly heads: MeterHead[] = [];
-  /** Number of durable records. A test may limit it. */
+  /** Number of durable records. Tests can limit the number. */
   durable = Number.POSITIVE_INFINITY;
 
   /** The record that the next owner loads. */
@@ -77,7 +77,7 @@ class MeterJournal {
   }
 }
 
-/** The parts of a meter's turn. */
+/** Parts from which a meter's turn is built. */
 type TurnParts = Pick<Turn<MeterRecord>, 'dependOn'> & {
   readonly meter: Meter;
   readonly journal: MeterJournal;
@@ -94,19 +94,19 @@ function turnOf({ meter, journal, log, now, dependOn }: TurnParts): Turn<MeterRe
       return journal.heads.length;
     },
     commit(made) {
-      if (log.isHeldUp) throw new Fault('service_unavailable', 'nothing can be committed');
+      if (log.isHeldUp) throw new Fault('service_unavailable', 'the journal accepts no records');
       const version = (journal.heads.at(-1)?.version ?? 0) + 1;
       meter.take(made, version);
-      // The form in which the next owner reads it.
+      // Convert the record to the form that the next owner reads.
       const row: unknown = JSON.parse(JSON.stringify(rowOfMeter(made)));
       journal.heads.push({ ...meterOfRow(row), version });
     },
     dependOn,
-    beforeAnswer: () => assert.unreachable('a meter has no side effect'),
+    beforeAnswer: () => assert.unreachable('a meter has no side effects'),
   };
 }
 
-/** A meter on its own, with a manual clock and a journal without delay or failure. */
+/** A meter alone, with a manual clock and a journal without delay or failure. */
 export function meterUnderTest(
   choice: PlanChoice,
   earlier?: EarlierActivation,
@@ -118,9 +118,9 @@ export function meterUnderTest(
   const heavyLosses: number[] = [];
   const raises: [watermark: 'month' | 'window', offset: number][] = [];
   let dependsOn = 0;
-  /** The verdict of the clock comparison. */
+  /** Verdict of the clock comparison. */
   const standing: { verdict: ClockVerdict } = { verdict: 'agreed' };
-  /** The state of the commit log. */
+  /** State of the commit log. */
   const log = { isHeldUp: false };
   const isUnknown = earlier?.isUnknown ?? false;
   const unrecorded = new UnrecordedReads(true, isUnknown, instantOf(clock).monotonicMs);
@@ -148,13 +148,13 @@ export function meterUnderTest(
     now,
     turn,
     losses,
-    /** When losses passed a thousandth of the quota, in Unix milliseconds. */
+    /** Times at which losses passed a thousandth of the quota, in Unix milliseconds. */
     heavyLosses,
-    /** Raised watermarks, and the log offsets of their records. */
+    /** Raised watermarks, with the log offsets of their records. */
     raises,
-    /** Log offset of the record that the last answer depends on; 0 for none. */
+    /** Log offset on which the last answer depends; 0 for none. */
     dependsOn: () => dependsOn,
-    /** Replaces the meter's account, as a read now would. */
+    /** Replaces the meter's account, like a read. */
     refresh: (account: AccountWithKeys | undefined) => meter.account.refresh(account, now()),
     expired: () => losses.filter(({ cause }) => cause === 'expired').length,
     admit: (callId: number, cycles = 1, callTag = 0, key = 'key') =>
@@ -163,7 +163,7 @@ export function meterUnderTest(
       meter.answer(admission(callId, 0, digestOf(key), 'read'), turn()),
     settle: (callId: number, cyclesUsed: number, callTag = 0) =>
       meter.answer({ ...settlement(callId, cyclesUsed), callTag }, turn()),
-    /** Closes the meter normally, as the runtime does. */
+    /** Closes the meter normally, like the runtime. */
     close: () => {
       const closing = meter.closing(now());
       if (closing !== undefined) turn().commit(closing);
@@ -176,7 +176,7 @@ export function meterUnderTest(
   };
 }
 
-/** An admission of `callId`, with the fixture's key and account by default. */
+/** An admission of call `callId`, with the fixture's key and account by default. */
 export function admission(
   callId: number,
   cycles = 1,
@@ -187,7 +187,7 @@ export function admission(
   return { kind: 'admit', accountId, keyDigest, callId, callTag: 0, scope, cycles };
 }
 
-/** A settlement of `callId`. */
+/** A settlement of call `callId`. */
 export function settlement(callId: number, cyclesUsed: number, accountId = ACCOUNT_ID): SettleCall {
   return { kind: 'settle', accountId, callId, callTag: 0, cyclesUsed };
 }
@@ -252,7 +252,7 @@ function callers(limiter: Limiter, id: string, key: string) {
   };
 }
 
-/** The answer to a call with this key; the account is taken from the key. */
+/** Answer to a call with this key, for the account in the key. */
 export async function admitKey(
   limiter: Limiter,
   key: string,
@@ -262,7 +262,7 @@ export async function admitKey(
   return limiter.client.ask({ ...admission(0, 0, digestOf(key), 'full', accountId), address });
 }
 
-/** The value of a counter in a scrape. */
+/** Value of a counter in a scrape. */
 export async function counted(metrics: Metrics, line: string): Promise<number> {
   const { text } = await metrics.scrape();
   const found = text.split('\n').find((candidate) => candidate.startsWith(`${line} `));

@@ -20,7 +20,7 @@ const CHECKS = /^limiter_checks_total/;
 
 const reports = suite('the metrics of the limiter');
 
-reports('count one check for each verdict, and no settlement', async () => {
+reports('count a check for each verdict, but none for a settlement', async () => {
   const metrics = createMetrics();
   const reported = limiterMetrics(metrics);
   reported.answered('admitted');
@@ -58,21 +58,18 @@ reports('count lost cycles by cause, and expired reservations', async () => {
   });
 });
 
-reports(
-  'measure how long each raise of a watermark took, for which one, and whether it succeeded',
-  async () => {
-    const metrics = createMetrics();
-    const reported = limiterMetrics(metrics);
-    reported.raised('month', true, 0.25);
-    reported.raised('window', false, 0.5);
-    assert.equal(await scrapedOf(metrics, /^limiter_watermark_raise_seconds_sum/), {
-      'limiter_watermark_raise_seconds_sum{watermark="month",result="ok"}': 0.25,
-      'limiter_watermark_raise_seconds_sum{watermark="window",result="failed"}': 0.5,
-    });
-  },
-);
+reports('measure duration and result of each raise, by watermark', async () => {
+  const metrics = createMetrics();
+  const reported = limiterMetrics(metrics);
+  reported.raised('month', true, 0.25);
+  reported.raised('window', false, 0.5);
+  assert.equal(await scrapedOf(metrics, /^limiter_watermark_raise_seconds_sum/), {
+    'limiter_watermark_raise_seconds_sum{watermark="month",result="ok"}': 0.25,
+    'limiter_watermark_raise_seconds_sum{watermark="window",result="failed"}': 0.5,
+  });
+});
 
-/** Meters of one account on a journal whose appends end when the test decides. */
+/** Meters of an account, with a journal whose appends end on demand. */
 async function newScene() {
   const [clock, journal, metrics] = [new ManualClock(), new SlowJournal(), createMetrics()];
   const { account, keys } = record(custom(60, 100));
@@ -98,28 +95,25 @@ async function newScene() {
 
 const asked = suite('the metrics of a call to a limiter');
 
-asked(
-  'time the raises of both watermarks from their records to the answer of the journal',
-  async () => {
-    const { clock, journal, metrics, actors } = await newScene();
-    clock.advance(5_000);
-    const answer = Promise.resolve(actors.ask(admission(1)));
-    await turnOfEvents();
-    clock.advance(250);
-    await journal.succeed();
-    assert.is((await answer).verdict, 'admitted');
-    const names = /^limiter_watermark_raise_seconds_(sum|count)/;
-    const found = await scrapedOf(metrics, names);
-    assert.is(found['limiter_watermark_raise_seconds_sum{watermark="month",result="ok"}'], 0.25);
-    assert.is(found['limiter_watermark_raise_seconds_sum{watermark="window",result="ok"}'], 0.25);
-    assert.equal(
-      Object.keys(found).filter((name) => name.includes('failed')),
-      [],
-    );
-  },
-);
+asked('time the raise of both watermarks until the journal answers', async () => {
+  const { clock, journal, metrics, actors } = await newScene();
+  clock.advance(5_000);
+  const answer = Promise.resolve(actors.ask(admission(1)));
+  await turnOfEvents();
+  clock.advance(250);
+  await journal.succeed();
+  assert.is((await answer).verdict, 'admitted');
+  const names = /^limiter_watermark_raise_seconds_(sum|count)/;
+  const found = await scrapedOf(metrics, names);
+  assert.is(found['limiter_watermark_raise_seconds_sum{watermark="month",result="ok"}'], 0.25);
+  assert.is(found['limiter_watermark_raise_seconds_sum{watermark="window",result="ok"}'], 0.25);
+  assert.equal(
+    Object.keys(found).filter((name) => name.includes('failed')),
+    [],
+  );
+});
 
-asked('count a raise whose journal ended as failed, and the check as unavailable', async () => {
+asked('count a failed append as a failed raise and an unavailable check', async () => {
   const { journal, metrics, actors } = await newScene();
   const refusal = refusalOf(() => actors.ask(admission(1)));
   await turnOfEvents();
@@ -150,7 +144,7 @@ asked('count an immediate refusal as unavailable', async () => {
   });
 });
 
-asked('include a settlement at any time, but no admission beyond its deadline', async () => {
+asked('include late settlements, but no admissions beyond their deadline', async () => {
   const { clock, journal, actors } = await newScene();
   const answer = Promise.resolve(actors.ask(admission(1, 5)));
   const late = refusalOf(() => actors.ask(admission(2)));

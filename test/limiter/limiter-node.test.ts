@@ -7,9 +7,9 @@ import { LimiterCluster } from '#test/limiter/limiter-cluster';
 import { admission, custom } from '#test/limiter/limiter-fixture';
 import { refusalOf } from '#test/support/settled';
 
-const shared = suite('two limiters of one cluster');
+const shared = suite('two limiters of a cluster');
 
-shared('refuse calls for each other’s accounts, and name the owner', async () => {
+shared("refuse calls for each other's accounts, and name the owner", async () => {
   const { cluster, owner, other, customer } = await newScene();
   assert.is((await cluster.admit(owner, customer, 1)).verdict, 'admitted');
   const refusal = (await refusalOf(() => cluster.admit(other, customer, 2))) as Fault;
@@ -36,7 +36,7 @@ shared('reset any account from a month in the future', async () => {
     await cluster.live(1_000);
     await cluster.admit(owner, customer, 1);
     cluster.clock.stepWall(-31 * 86_400_000);
-    assert.is(await monthAt(), Date.UTC(2026, 2, 1), 'else this tests nothing');
+    assert.is(await monthAt(), Date.UTC(2026, 2, 1), 'the meter must be in the future month first');
     const { monthResetAtS } = await node.admin.resetUsage(customer.id);
     assert.is(monthResetAtS * 1_000, Date.UTC(2026, 1, 1));
     assert.is(await monthAt(), Date.UTC(2026, 1, 1));
@@ -59,7 +59,7 @@ shared('report their identity and cluster', async () => {
   assert.is.not(first.identity(), second.identity());
 });
 
-shared('refuse to report the usage of an account while its owner is unknown', async () => {
+shared("refuse to report an account's usage while its owner is unknown", async () => {
   const cluster = new LimiterCluster();
   cluster.isTableThere = false;
   const node = await cluster.join('a');
@@ -68,7 +68,7 @@ shared('refuse to report the usage of an account while its owner is unknown', as
   assert.equal([refusal.code, refusal.isOutcomeUnknown], ['service_unavailable', false]);
 });
 
-shared('learn within a second of a change that was made at the other', async () => {
+shared("apply each other's account changes within a second", async () => {
   const { cluster, owner, other, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   await other.admin.setStatus(customer.id, 'suspended');
@@ -80,7 +80,7 @@ shared('learn within a second of a change that was made at the other', async () 
   assert.is((await cluster.admit(owner, customer, 3)).verdict, 'unknown_key');
 });
 
-shared('learn at once of a change of their own, without announcements', async () => {
+shared('apply their own account changes at once, without announcements', async () => {
   const { cluster, owner, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   cluster.isHeard = false;
@@ -88,7 +88,7 @@ shared('learn at once of a change of their own, without announcements', async ()
   assert.is((await cluster.ask(owner, customer, 2)).verdict, 'unknown_key');
 });
 
-shared('complete a change that is stored, also when the meter cannot be read', async () => {
+shared("complete a stored change even if the meter's read fails", async () => {
   const { cluster, owner, customer } = await newScene();
   const release = cluster.holdReads();
   const call = refusalOf(() => cluster.ask(owner, customer, 1));
@@ -100,7 +100,7 @@ shared('complete a change that is stored, also when the meter cannot be read', a
   assert.equal(cluster.bugs, []);
 });
 
-shared('learn of a change within 30 s without an announcement', async () => {
+shared('apply a change within 30 s if its announcement is lost', async () => {
   const { cluster, owner, other, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   cluster.isHeard = false;
@@ -108,13 +108,13 @@ shared('learn of a change within 30 s without an announcement', async () => {
   assert.is(
     (await cluster.admit(owner, customer, 2)).verdict,
     'admitted',
-    'else this tests nothing',
+    'the old state must be cached first',
   );
   await cluster.live(30_000);
   assert.is((await cluster.admit(owner, customer, 3)).verdict, 'unknown_key');
 });
 
-shared('reread accounts in the background, so that no call waits', async () => {
+shared('read accounts in the background, so that no call waits', async () => {
   const { cluster, owner, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   const before = cluster.reads;
@@ -125,11 +125,11 @@ shared('reread accounts in the background, so that no call waits', async () => {
     const asked = owner.ask(admission(call, 1, digestOf(customer.key), 'full', customer.id));
     if (asked instanceof Promise) waited.push(await asked);
   }
-  assert.is(cluster.reads - before, 1, 'it was read, once while the answer is late');
+  assert.is(cluster.reads - before, 1, 'a delayed read must not be repeated');
   release();
 });
 
-shared('do not use results of reads from before the last announcement', async () => {
+shared('ignore reads that began before the last announcement', async () => {
   const { cluster, owner, other, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   await cluster.live(26_000);
@@ -141,43 +141,45 @@ shared('do not use results of reads from before the last announcement', async ()
   assert.is((await cluster.admit(owner, customer, 3)).verdict, 'unknown_key');
 });
 
-const lied = suite('when a process with the secret claims an account’s shard at the largest epoch');
+const forged = suite(
+  "when a process with the secret claims an account's shard at the largest epoch",
+);
 
-lied('every limiter reports the account’s usage again within three seconds', async () => {
+forged("every limiter reports the account's usage again within 3 s", async () => {
   const scene = await newScene();
   const { cluster, first, second, customer } = scene;
-  await cluster.lieAbout(customer);
+  await cluster.forgeClaimTo(customer);
   const refused = (await refusalOf(() => otherOf(scene).admin.usage(customer.id))) as Fault;
-  assert.match(refused.message, /elsewhere/, 'else this tests nothing');
+  assert.match(refused.message, /elsewhere/, 'the forged claim must have an effect first');
   await cluster.live(3_000);
   for (const node of [first, second])
     assert.is((await node.admin.usage(customer.id)).cyclesUsed, 0);
 });
 
-lied('no refusal passes on the forged owner after that', async () => {
+forged('no refusal names the forged owner after 3 s', async () => {
   const scene = await newScene();
   const { cluster, customer } = scene;
-  await cluster.lieAbout(customer);
+  await cluster.forgeClaimTo(customer);
   await cluster.live(3_000);
   const refusal = (await refusalOf(() => cluster.admit(otherOf(scene), customer, 1))) as Fault;
   const owner = cluster.ownerOf(customer).identity();
   assert.equal([refusal.reason, refusal.owner?.incarnation], ['not_owner', owner]);
 });
 
-lied('a call that finds no owner there corrects it, while the table is unavailable', async () => {
+forged('a failed call corrects the route, even if the owner table was unavailable', async () => {
   const scene = await newScene();
   const { cluster, customer } = scene;
   cluster.isTableThere = false;
-  await cluster.lieAbout(customer);
+  await cluster.forgeClaimTo(customer);
   await cluster.live(3_000);
   await refusalOf(() => otherOf(scene).admin.usage(customer.id));
   await cluster.live(1_500);
   assert.is((await otherOf(scene).admin.usage(customer.id)).cyclesUsed, 0);
 });
 
-const ended = suite('when a limiter ends');
+const ended = suite('when a limiter');
 
-ended('normally, the other continues with exact counts and open reservations', async () => {
+ended('shuts down, the other continues with exact counts and open reservations', async () => {
   const { cluster, owner, other, customer } = await newScene();
   await cluster.admit(owner, customer, 1, 4);
   await cluster.settle(owner, customer, 1, 3);
@@ -193,7 +195,7 @@ ended('normally, the other continues with exact counts and open reservations', a
   assert.is((await other.admin.usage(customer.id)).cyclesLost, 0);
 });
 
-ended('after a drain, the other continues with exact counts', async () => {
+ended('drains, the other continues with exact counts', async () => {
   const { cluster, owner, other, customer } = await newScene();
   await cluster.admit(owner, customer, 1, 4);
   await cluster.settle(owner, customer, 1, 3);
@@ -204,7 +206,7 @@ ended('after a drain, the other continues with exact counts', async () => {
   assert.is((await cluster.admit(other, customer, 2)).allowance?.cyclesRemaining, 96);
 });
 
-ended('it no longer receives account changes', async () => {
+ended('shuts down, it no longer receives account changes', async () => {
   const { cluster, first, second, customer } = await newScene();
   const left = first[Symbol.asyncDispose]();
   await cluster.live(6_000);
@@ -215,7 +217,7 @@ ended('it no longer receives account changes', async () => {
   assert.is((await cluster.admit(second, customer, 1)).verdict, 'account_suspended');
 });
 
-ended('by force, it receives changes until it rejoins', async () => {
+ended('is fenced, it receives account changes until it rejoins', async () => {
   const { cluster, owner, customer } = await newScene();
   await cluster.admit(owner, customer, 1);
   await cluster.seal(owner);
@@ -230,7 +232,7 @@ ended('by force, it receives changes until it rejoins', async () => {
   assert.equal(cluster.bugs, []);
 });
 
-ended('in a crash, the other counts possible grants as used', async () => {
+ended('crashes, the other counts possible grants as used', async () => {
   const { cluster, owner, other, customer } = await newScene();
   await cluster.admit(owner, customer, 1, 4);
   await cluster.settle(owner, customer, 1, 4);
@@ -243,7 +245,7 @@ ended('in a crash, the other counts possible grants as used', async () => {
   assert.is((await other.admin.usage(customer.id)).cyclesLost, monthWatermark);
 });
 
-ended('and was only sealed, it admits nothing for accounts it has not read', async () => {
+ended('is fenced by a seal alone, it grants only what is durable', async () => {
   const { cluster, owner, customer } = await newScene();
   await cluster.admit(owner, customer, 1, 1);
   await cluster.seal(owner);
@@ -256,7 +258,7 @@ ended('and was only sealed, it admits nothing for accounts it has not read', asy
     outcomes.push(outcome);
   }
   const granted = outcomes.filter((outcome) => outcome === 'admitted').length;
-  assert.ok(granted <= 10, `${granted} from what was durable`);
+  assert.ok(granted <= 10, `${granted} calls granted from durable allowance`);
   assert.is(outcomes.at(-1), 'service_unavailable');
 });
 
@@ -270,11 +272,11 @@ async function newScene() {
   return { cluster, first, second, owner, other: owner === first ? second : first, customer };
 }
 
-/** The node that does not own the account. */
+/** The limiter that does not own the account. */
 function otherOf({ cluster, first, second, customer }: Awaited<ReturnType<typeof newScene>>) {
   return cluster.ownerOf(customer) === first ? second : first;
 }
 
 shared.run();
-lied.run();
+forged.run();
 ended.run();

@@ -8,9 +8,9 @@ import { admission, custom, limiterUnderTest, settlement } from '#test/limiter/l
 import { ManualClock } from '#test/support/manual-clock';
 import { faultIn, turnOfEvents } from '#test/support/settled';
 
-const crowd = suite('when 1,000 calls of one account arrive at once');
+const crowd = suite('when 1,000 calls of an account arrive at once');
 
-crowd('exactly the limit is admitted, also by a meter that is not loaded', async () => {
+crowd('exactly the limit is admitted, even by a meter that is not loaded', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 1_000_000));
   const ids = Array.from({ length: 1_000 }, (_, i) => i + 1);
   const answers = await Promise.all(ids.map((id) => fixture.admit(id)));
@@ -33,7 +33,7 @@ crowd('a meter in memory answers each call synchronously', async () => {
   for (const answer of answers) assert.not.instance(answer, Promise);
 });
 
-const stranger = suite('a key of an account that does not exist');
+const stranger = suite('a key of a nonexistent account');
 
 stranger('is unknown, and so is its settlement', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
@@ -43,7 +43,7 @@ stranger('is unknown, and so is its settlement', async () => {
   assert.equal(await client.ask(settlement(1, 0, 'Nobody000001')), unknown);
 });
 
-stranger('leaves nothing in memory, however many there are', async () => {
+stranger('leaves nothing in memory, even after 100,000 different keys', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   const { client } = fixture.limiter;
   const digest = digestOf('x');
@@ -56,7 +56,7 @@ stranger('leaves nothing in memory, however many there are', async () => {
   assert.is(await fixture.counted('limiter_checks_total{decision="key"}'), 100_000);
 });
 
-stranger('works from the moment when the account is created', async () => {
+stranger('works as soon as the account is created', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   const { admin } = fixture.limiter;
   const { id } = await admin.createAccount({ name: 'new', choice: { plan: 'free' } });
@@ -67,7 +67,7 @@ stranger('works from the moment when the account is created', async () => {
 
 const change = suite('when an administrator changes an account in use');
 
-change('a revoked key is refused at once, another continues, and the counts stay', async () => {
+change('a revoked key is refused at once, other keys continue, and counts remain', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   const { admin } = fixture.limiter;
   const other = await admin.createKey(fixture.id, { scope: 'full' });
@@ -80,7 +80,7 @@ change('a revoked key is refused at once, another continues, and the counts stay
   assert.is((await fixture.settle(1, 0)).allowance?.cyclesRemaining, 99);
 });
 
-change('suspension and another plan take effect for the next call', async () => {
+change('suspension and a new plan affect the next call', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   const { admin } = fixture.limiter;
   await fixture.admit(1);
@@ -94,7 +94,7 @@ change('suspension and another plan take effect for the next call', async () => 
   assert.equal([allowance?.cyclesPerMonth, allowance?.cyclesRemaining], [10_000, 9_998]);
 });
 
-change('a scheduled plan takes effect at its time, and until then the present one', async () => {
+change('a scheduled plan takes effect at its time, not before', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   const { clock, limiter } = fixture;
   const later = { choice: custom(5, 50), atMs: clock.wallMs() + 2_000 };
@@ -107,7 +107,7 @@ change('a scheduled plan takes effect at its time, and until then the present on
   assert.equal(limits, [60, 60, 5]);
 });
 
-change('the model that it chooses is in the next answer', async () => {
+change('the selected model is in the next answer', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   const { admin } = fixture.limiter;
   assert.not('modelVersion' in ((await fixture.admit(1)).allowance ?? {}));
@@ -117,7 +117,7 @@ change('the model that it chooses is in the next answer', async () => {
   assert.not('modelVersion' in ((await fixture.settle(2, 1)).allowance ?? {}));
 });
 
-change('calls during the read of the account wait for it', async () => {
+change('calls wait while the account is read', async () => {
   const accounts = faltering();
   await using fixture = await limiterUnderTestDisposable(custom(60, 100), { accounts });
   await fixture.admit(1);
@@ -130,7 +130,7 @@ change('calls during the read of the account wait for it', async () => {
   assert.is((await meanwhile).verdict, 'unknown_key');
 });
 
-change('an account may have 20 usable keys, and another when one is revoked', async () => {
+change('an account can have 20 usable keys, and another key after a revocation', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   const { admin } = fixture.limiter;
   for (let made = 1; made < 20; made += 1) await admin.createKey(fixture.id, { scope: 'read' });
@@ -140,7 +140,7 @@ change('an account may have 20 usable keys, and another when one is revoked', as
   assert.is((await admin.listKeys(fixture.id)).length, 21);
 });
 
-change('nothing can be changed for an account that does not exist', async () => {
+change('changes to a nonexistent account are refused', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   const { admin } = fixture.limiter;
   await refused('not_found', admin.setPlan('Nobody000001', { plan: 'pro' }));
@@ -153,7 +153,7 @@ change('nothing can be changed for an account that does not exist', async () => 
 
 const down = suite('when accounts cannot be read');
 
-down('an account that is not in memory is refused as unavailable, then works again', async () => {
+down('an account outside memory is refused as unavailable, then works again', async () => {
   const accounts = faltering();
   await using fixture = await limiterUnderTestDisposable(custom(60, 100), { accounts });
   await fixture.leave();
@@ -164,7 +164,7 @@ down('an account that is not in memory is refused as unavailable, then works aga
   assert.is((await fixture.admit(1)).verdict, 'admitted');
 });
 
-down('one in memory continues until it changes, and then requires a read', async () => {
+down('an account in memory works until it changes', async () => {
   const accounts = faltering();
   await using fixture = await limiterUnderTestDisposable(custom(60, 100), { accounts });
   await fixture.admit(1);
@@ -181,7 +181,7 @@ down('one in memory continues until it changes, and then requires a read', async
 
 const idle = suite('a meter without calls');
 
-idle('is evicted, and has its counts at the next call', async () => {
+idle('is evicted, and restores its counts at the next call', async () => {
   await using fixture = await limiterUnderTestDisposable(custom(60, 100));
   await fixture.admit(1, 2);
   await fixture.settle(1, 2);
@@ -201,9 +201,9 @@ idle('reports expired reservations without a call', async () => {
   assert.is(await fixture.counted('limiter_reservations_expired_total'), 1);
 });
 
-const late = suite('an admission that waited too long');
+const late = suite('a call that waited too long for its turn');
 
-late('is refused as unavailable at no cost; a settlement is accepted', async () => {
+late('is refused at no cost if it is an admission, and accepted if a settlement', async () => {
   const accounts = faltering();
   await using fixture = await limiterUnderTestDisposable(custom(60, 100), { accounts });
   await fixture.admit(1, 5);
@@ -223,7 +223,7 @@ async function limiterUnderTestDisposable(...args: Parameters<typeof limiterUnde
   const fixture = await limiterUnderTest(...args);
   return {
     ...fixture,
-    /** Long enough for everything idle to be swept and evicted. */
+    /** Advances the clock until all idle actors are evicted. */
     async leave() {
       for (let second = 0; second < 130; second += 1) {
         fixture.clock.advance(1_000);
@@ -238,7 +238,7 @@ async function limiterUnderTestDisposable(...args: Parameters<typeof limiterUnde
   };
 }
 
-/** A store whose reads can fail, or be delayed. */
+/** A store whose reads can fail or be delayed. */
 function faltering(): AccountStore & {
   isDown: boolean;
   hold(): { reached: Promise<void>; open(): void };
@@ -268,14 +268,14 @@ async function refused(code: string, pending: Promise<unknown>): Promise<void> {
 }
 
 crowd.run();
-const stalled = suite('an operator’s reset of usage while the journal is stalled');
+const stalled = suite("an operator's reset of usage while the journal is stalled");
 
 stalled('ends after 2.5 s with an unknown outcome', async () => {
   const append = () => new Promise<void>(() => undefined);
   const journal = { isLasting: true, isOnlyWriter: false, append };
   const { admit, clock, id, limiter } = await limiterUnderTest(custom(60, 1_000), { journal });
   let refusal: unknown;
-  // The admission waits for the record that raised its watermarks, the reset for earlier records.
+  // The admission waits for its own record; the reset waits for earlier records.
   void admit(1).catch(() => undefined);
   await turnOfEvents();
   const reset = limiter.admin.resetUsage(id).catch((fault: unknown) => {

@@ -9,7 +9,7 @@ import { admission, custom, record, settlement, UNNOTICED } from '#test/limiter/
 import { liveHeapBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** Maximum bytes of an active account. Source: the limiter's budget (decision 259). */
+/** Maximum memory of an active account, in bytes. Source: the limiter's budget (decision 259). */
 const BYTES_MAX = 1_280;
 const ACCOUNTS = 20_000;
 
@@ -23,7 +23,7 @@ const quietTurn = {
 
 const memory = suite('an account in use');
 
-memory('holds at most 1.25 KiB with its entry in the runtime, and about its estimate', async () => {
+memory('needs at most 1.25 KiB including its runtime entry, close to its estimate', async () => {
   const digests = Array.from({ length: ACCOUNTS }, (_, i) => digestOf(String(i)));
   const clock = new ManualClock();
   const kind = new MeterKind({
@@ -49,7 +49,7 @@ memory('holds at most 1.25 KiB with its entry in the runtime, and about its esti
     const commit = (record: MeterRecord) => state.take(record, 1);
     state.answer(admission(i, 1, digests[i] ?? ''), { ...turn, commit });
     state.answer(settlement(i, 1), { ...turn, commit });
-    // The work of a checkpoint two minutes later.
+    // Like a checkpoint two minutes later.
     kind.checkpoint(id, state).forget();
     estimated += kind.sizeOf(state);
     places.set(id, place);

@@ -13,10 +13,10 @@ import { faultIn, turnOfEvents } from '#test/support/settled';
 
 const SECOND_MS = 1_000;
 
-/** Age at which an unused meter is evicted, as in production. */
+/** Idle age at which a meter is evicted, as in production. */
 const IDLE_MS = 900 * SECOND_MS;
 
-/** The next call waits for the read of the account, and its key is then unknown. */
+/** Asserts that the next call waits for the account's read and then finds its key unknown. */
 async function assertUnknownOnceRead({
   admit,
   accounts,
@@ -30,10 +30,10 @@ async function assertUnknownOnceRead({
 const revoked = suite('a revoked key whose announcement is lost');
 
 for (const gapS of [1, 7, 29, 30.5, 60, 300, 899]) {
-  revoked(`works for 30 s at most when its calls come ${gapS} s apart`, async () => {
+  revoked(`works for at most 30 s if its calls are ${gapS} s apart`, async () => {
     await using scene = await accountInUse();
     const { id, record, accounts, clock, admit } = scene;
-    // The account is now read in the background, just before the change.
+    // Start a background read of the account, just before the change.
     await scene.pass(26 * SECOND_MS);
     await admit(2, 0);
     await turnOfEvents();
@@ -49,7 +49,7 @@ for (const gapS of [1, 7, 29, 30.5, 60, 300, 899]) {
   });
 }
 
-/** Changes of a key that are stored without an announcement. */
+/** Key changes that are stored without an announcement. */
 const CHANGES = {
   revoked: (keys, id, nowMs) => withRevoked(keys, id, nowMs),
   disabled: (keys, id, nowMs) => withDisabled(keys, id, nowMs),
@@ -84,18 +84,22 @@ unheard('is accepted 30 s after it was enabled', async () => {
   assert.is((await admit(3, 0)).verdict, 'admitted');
 });
 
-revoked('is refused at the first call that starts more than 30 s after the read', async () => {
+revoked('is refused by the first call more than 30 s after the last read', async () => {
   await using scene = await accountInUse();
   const { id, record, accounts, clock, admit } = scene;
   accounts.isHeld = true;
   await scene.pass(30 * SECOND_MS);
-  assert.is((await admit(2, 0)).verdict, 'admitted', 'the read in the background hangs');
+  assert.is(
+    (await admit(2, 0)).verdict,
+    'admitted',
+    'a hanging background read does not block calls',
+  );
   await revokeKey(accounts, id, record.id, clock.wallMs());
   await scene.pass(1);
   await assertUnknownOnceRead(scene);
 });
 
-revoked('works no longer because of a slow read that missed the change', async () => {
+revoked('is refused after 30 s even if a slow read missed the revocation', async () => {
   await using scene = await accountInUse();
   const { id, record, accounts, clock } = scene;
   await scene.beginRead();
@@ -107,7 +111,7 @@ revoked('works no longer because of a slow read that missed the change', async (
   await assertUnknownOnceRead(scene);
 });
 
-revoked('works no longer because its meter was loading on first use', async () => {
+revoked('is refused after 30 s even if its meter was loading during the revocation', async () => {
   await using scene = await accountInUse();
   const { id, record, accounts, clock, admit } = scene;
   await scene.leave();
@@ -128,7 +132,7 @@ revoked('works no longer because its meter was loading on first use', async () =
 
 const again = suite('an account in use');
 
-again('is read at most 3 times in 38 s of one call a second', async () => {
+again('is read at most 3 times in 38 s with one call per second', async () => {
   await using scene = await accountInUse();
   for (let call = 1; call <= 38; call += 1) {
     await scene.pass(SECOND_MS);
@@ -148,7 +152,7 @@ again('never delays a call while the store answers', async () => {
   }
 });
 
-again('is read in the background between 15 and 25 s of age, without delaying calls', async () => {
+again('is read in the background at an age of 15 to 25 s, without delaying calls', async () => {
   for (let account = 0; account < 8; account += 1) {
     await using scene = await accountInUse();
     const { accounts, admit } = scene;
@@ -159,12 +163,12 @@ again('is read in the background between 15 and 25 s of age, without delaying ca
     await scene.pass(10 * SECOND_MS + 1);
     assert.is((await admit(3, 0)).verdict, 'admitted');
     assert.is((await admit(4, 0)).verdict, 'admitted');
-    assert.is(scene.reads(), 2, 'one read for all calls that find it old');
+    assert.is(scene.reads(), 2, 'all calls share one background read');
     accounts.release();
   }
 });
 
-again('that cannot be read is refused at 30 s of age, and every call tries again', async () => {
+again('is refused at an age of 30 s if unreadable, and each call tries again', async () => {
   await using scene = await accountInUse();
   const { accounts, admit } = scene;
   accounts.isDown = true;
@@ -184,15 +188,12 @@ again('ignores a read that began before the announcement', async () => {
   await scene.beginRead();
   accounts.isHeld = false;
   await limiter.admin.revokeKey(id, record.id);
-  // The background read ends only now, with its outdated result.
+  // Only now, the background read returns its outdated result.
   await accounts.answerOnce();
   assert.is((await admit(3, 0)).verdict, 'unknown_key');
 });
 
-/**
- * A limiter whose single account has just been read by its first call, and the count of later
- * reads.
- */
+/** A limiter whose only account was just read by a first call, and the number of later reads. */
 async function accountInUse() {
   const accounts = watchedStore();
   const fixture = await limiterUnderTest(custom(1_000_000, 1_000_000), {
@@ -211,13 +212,13 @@ async function accountInUse() {
       clock.advance(ms);
       await turnOfEvents();
     },
-    /** Makes the second call start a background read without an answer yet. */
+    /** Makes the second call start a background read, and delays the read's result. */
     async beginRead() {
       await this.pass(26 * SECOND_MS);
       accounts.isHeld = true;
       await fixture.admit(2, 0);
     },
-    /** Long enough for the idle meter to be evicted. */
+    /** Advances the clock until the idle meter is evicted. */
     async leave() {
       for (let second = 0; second < 1_000; second += 1) {
         clock.advance(SECOND_MS);
@@ -232,7 +233,7 @@ async function accountInUse() {
   };
 }
 
-/** A store that counts its reads, and can refuse them or delay their results. */
+/** A store that counts reads, and can fail reads or delay their results. */
 function watchedStore() {
   const store = memoryAccountStore(new ManualClock());
   let waiting: (() => void)[] = [];
@@ -241,7 +242,7 @@ function watchedStore() {
     reads: 0,
     isDown: false,
     isHeld: false,
-    /** Returns the results found so far; later reads wait again. */
+    /** Returns the delayed results. Later reads are delayed again. */
     async answerOnce() {
       const due = waiting;
       waiting = [];

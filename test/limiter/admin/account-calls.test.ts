@@ -4,7 +4,7 @@ import { entryOf } from '#test/audit/entries';
 import { custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
 import { faultIn } from '#test/support/settled';
 
-const questions = suite('a call of an edge for an account');
+const questions = suite('an account call of an edge');
 
 async function askerUnderTest() {
   const { limiter, id, audit } = await limiterUnderTest(custom(60, 100));
@@ -13,7 +13,7 @@ async function askerUnderTest() {
   return { ask, id, audit };
 }
 
-questions('is answered with the position of the stored audit line', async () => {
+questions('gets the cursor of the stored audit line', async () => {
   const { ask, id, audit } = await askerUnderTest();
   const answer = await ask('audit.append', { entry: entryOf({ target: 'key_1' }) });
   assert.equal(answer, { verdict: 'answered', allowance: undefined, body: { place: '2026-01.1' } });
@@ -23,7 +23,7 @@ questions('is answered with the position of the stored audit line', async () => 
   assert.equal(body, { lines: [JSON.parse(line?.text ?? '')], next: undefined });
 });
 
-questions('is refused when it is malformed, and stored nowhere', async () => {
+questions('is refused if malformed, and stores nothing', async () => {
   const { ask, id, audit } = await askerUnderTest();
   for (const body of [{}, { entry: { ...entryOf(), action: 'No' } }, { entry: 5 }, null]) {
     assert.is((await faultIn(ask('audit.append', body))).code, 'internal');
@@ -32,14 +32,14 @@ questions('is refused when it is malformed, and stored nowhere', async () => {
   assert.equal(await audit.months(id), []);
 });
 
-questions('stores its line without unknown fields of a later release', async () => {
+questions('stores its line without unknown fields from a later release', async () => {
   const { ask, id, audit } = await askerUnderTest();
   await ask('audit.append', { entry: { ...entryOf(), later: 'x' }, other: 1 });
   const [line] = await audit.read(id, '2026-01', 1, 1);
   assert.not.match(line?.text ?? '', /later/);
 });
 
-questions('of a later release is refused as unknown, without effect', async () => {
+questions('is refused as unknown, without effect, if it comes from a later release', async () => {
   const { ask } = await askerUnderTest();
   const fault = await faultIn(ask('of.later', {}));
   assert.equal([fault.reason, fault.isOutcomeUnknown], ['upgrade_in_progress', false]);

@@ -8,7 +8,7 @@ const JSON_BODY = { 'content-type': 'application/json' };
 
 const any = suite('an answer of the admin port');
 
-any('is JSON that is not cached and not taken for another type', async () => {
+any('is JSON, uncached, and protected against type sniffing', async () => {
   await using port = await adminUnderTest();
   for (const path of ['/accounts', '/nowhere']) {
     const { headers } = await port.send('GET', path);
@@ -18,7 +18,7 @@ any('is JSON that is not cached and not taken for another type', async () => {
   }
 });
 
-any('has a challenge if the token or proof was wrong, and nowhere else', async () => {
+any('has a challenge only if the token or proof was wrong', async () => {
   await using port = await adminUnderTest();
   const wrong = await port.raw('GET', '/accounts', { authorization: 'Bearer of news' }, '');
   assert.is(wrong.status, 401);
@@ -27,7 +27,7 @@ any('has a challenge if the token or proof was wrong, and nowhere else', async (
   assert.equal([missing.status, missing.headers['www-authenticate']], [404, undefined]);
 });
 
-any('also comes from an IPv6 address of this machine', async () => {
+any('is also sent from an IPv6 loopback address', async () => {
   const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
   if (!addresses.some(({ address }) => address === '::1')) return;
   await using port = await adminUnderTest({ host: '::1' });
@@ -35,9 +35,9 @@ any('also comes from an IPv6 address of this machine', async () => {
   assert.is((await port.send('GET', '/accounts')).status, 200);
 });
 
-const body = suite('a body that is sent to the admin port');
+const body = suite('a body sent to the admin port');
 
-body('may have 16,384 bytes', async () => {
+body('can have up to 16,384 bytes', async () => {
   await using port = await adminUnderTest();
   const body = JSON.stringify({ name: 'a', plan: 'free' });
   const made = await port.raw('POST', '/accounts', JSON_BODY, body.padEnd(16_384));
@@ -46,7 +46,7 @@ body('may have 16,384 bytes', async () => {
   assert.equal([refused.status, refused.json.details.reason], [413, 'body_too_large']);
 });
 
-body('ends its connection when it is refused unread, and only then', async () => {
+body('closes its connection if refused unread, and only then', async () => {
   await using port = await adminUnderTest();
   const unread = await port.raw('POST', '/accounts', JSON_BODY, ' '.repeat(1_000_000));
   assert.equal([unread.status, unread.headers.connection], [413, 'close']);
@@ -72,7 +72,7 @@ target('is refused as malformed', async () => {
 
 const failing = suite('a failed administration call');
 
-failing('is reported to the log and not to the caller when it is a bug', async () => {
+failing('is reported to the log, but not to the caller, if it is a bug', async () => {
   const bug = new TypeError('a secret of the store');
   const port = await adminUnderTest({ admin: { listAccounts: () => Promise.reject(bug) } });
   const { status, json, text } = await port.send('GET', '/accounts');
@@ -82,17 +82,17 @@ failing('is reported to the log and not to the caller when it is a bug', async (
   await port[Symbol.asyncDispose]();
 });
 
-failing('is reported to both when the store is unavailable', async () => {
-  const away = new Fault('service_unavailable', 'the store gives no answer');
+failing('is reported to log and caller if the store is unavailable', async () => {
+  const away = new Fault('service_unavailable', 'the store does not answer');
   const port = await adminUnderTest({ admin: { listAccounts: () => Promise.reject(away) } });
   const { status, json } = await port.send('GET', '/accounts');
-  assert.equal([status, json.message], [503, 'the store gives no answer']);
+  assert.equal([status, json.message], [503, 'the store does not answer']);
   assert.equal(port.fixture.bugs.splice(0), [away]);
   await port[Symbol.asyncDispose]();
 });
 
-failing('is reported only to the caller when the caller made the mistake', async () => {
-  const refusal = new Fault('conflict', 'there is one already');
+failing('is reported only to the caller if the caller made a mistake', async () => {
+  const refusal = new Fault('conflict', 'the account already exists');
   await using port = await adminUnderTest({
     admin: { listAccounts: () => Promise.reject(refusal) },
   });

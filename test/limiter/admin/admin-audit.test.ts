@@ -2,9 +2,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { adminUnderTest } from '#test/limiter/admin/admin-fixture';
 
-const watched = suite('a change over the admin port');
+const watched = suite('a change through the admin port');
 
-watched('is reported with user, change and outcome, without any key', async () => {
+watched('is reported with user, change and outcome, but without keys', async () => {
   await using port = await adminUnderTest();
   const json = { 'content-type': 'application/json', 'x-admin-user': 'grace' };
   const limits = { requests_per_minute: 1, cycles_per_month: 1 };
@@ -45,7 +45,7 @@ watched('is reported with user, change and outcome, without any key', async () =
   assert.not.match(JSON.stringify(port.changes), /svc_sk_|the-token/);
 });
 
-watched('has no user name if the name is invalid', async () => {
+watched('is reported without a user name if the name is invalid', async () => {
   await using port = await adminUnderTest();
   const json = { 'content-type': 'application/json' };
   const body = JSON.stringify({ name: 'a', plan: 'free' });

@@ -9,7 +9,7 @@ import { NO_OVERVIEW } from '#test/support/no-overview';
 
 type Heard = Parameters<AdminAudit>[0] & { readonly by: Parameters<AdminAudit>[1] };
 
-/** The admin port of a limiter with one account; a test may replace parts of its administration. */
+/** The admin port of a limiter with one account. A test can replace parts of the administration. */
 export async function adminUnderTest({
   host = '127.0.0.1',
   admin = {} as Partial<AccountAdmin>,
@@ -48,7 +48,7 @@ export async function adminUnderTest({
   };
 }
 
-// fetch() would correct the headers that these tests set wrongly.
+// fetch() would correct the headers that these tests deliberately set wrong.
 async function exchange(
   address: string,
   method: string,
@@ -58,7 +58,7 @@ async function exchange(
 ) {
   const { hostname, port } = new URL(address);
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
-  // The agent would keep the connection if the server did.
+  // The agent would reuse the connection if the server kept it open.
   const agent = new Agent({ keepAlive: true });
   const answered = await new Promise<{
     status: number;

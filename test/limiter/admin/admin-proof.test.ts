@@ -20,7 +20,7 @@ const REQUEST = {
 
 const proof = suite('the proof of a request to the admin port');
 
-proof('differs for another request, address or token', () => {
+proof('differs for any other request, address or token', () => {
   const right = requestProof(TOKEN, REQUEST);
   assert.ok(isSameProof(right, requestProof(TOKEN, { ...REQUEST })));
   for (const name of ['nonce', 'address', 'method', 'target', 'body'] as const) {
@@ -34,7 +34,7 @@ proof('differs for another request, address or token', () => {
   assert.not.match(right, /t{8}/);
 });
 
-proof('does not prove an answer, whose proof covers request, status and body', () => {
+proof('cannot prove an answer, whose proof covers request, status and body', () => {
   const of = requestProof(TOKEN, REQUEST);
   const right = answerProof(TOKEN, of, 200, '{}');
   for (const other of [
@@ -48,7 +48,7 @@ proof('does not prove an answer, whose proof covers request, status and body', (
   }
 });
 
-proof('is for the nonce in a challenge, which is never repeated', () => {
+proof('depends on the nonce of a challenge, which never repeats', () => {
   const nonces = Array.from({ length: 100 }, newNonce);
   assert.is(new Set(nonces).size, 100);
   for (const nonce of nonces) assert.is(nonceIn(challengeOf(nonce)), nonce);

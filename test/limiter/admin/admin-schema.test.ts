@@ -44,7 +44,7 @@ const usage = {
   monthResetAtS: AT_MS / 1_000,
 };
 
-/** Requires every field of a view, except optional ones. */
+/** Asserts that every field of a view is required, except optional fields. */
 function assertExact(schema: z.ZodType, view: object, optional: readonly string[] = []): void {
   assert.equal(schema.parse(view), view);
   for (const name of Object.keys(view)) {
@@ -54,9 +54,9 @@ function assertExact(schema: z.ZodType, view: object, optional: readonly string[
   }
 }
 
-const answers = suite('answers of the admin port');
+const answers = suite('in answers of the admin port, ctl validates each field of');
 
-answers('are parsed by ctl field by field: an account of any plan and status', () => {
+answers('an account with any plan and status', () => {
   for (const plan of [...PLANS, 'enterprise'] as const) {
     for (const status of ['active', 'suspended'] as const) {
       assertExact(AccountView, viewOfAccount({ ...account, plan, status }, AT_MS));
@@ -65,7 +65,7 @@ answers('are parsed by ctl field by field: an account of any plan and status', (
   assert.not.ok(AccountView.safeParse({ ...viewOfAccount(account, AT_MS), plan: 'gold' }).success);
 });
 
-answers('are parsed by ctl field by field: a key of any scope and state', () => {
+answers('a key with any scope and state', () => {
   const optional = ['revoked_at', 'expires_at', 'name', 'masked', 'networks', 'disabled_at'];
   for (const scope of ['full', 'read'] as const) {
     const key = { id: 'key_1', digest: 'd', scope, createdAtMs: AT_MS };
@@ -94,12 +94,12 @@ answers('are parsed by ctl field by field: a key of any scope and state', () => 
   }
 });
 
-answers('of a later release are parsed too: another scope, status or hint of a key', () => {
+answers('a key, but accepts unknown scopes, statuses and hints', () => {
   const later = { id: 'key_1', scope: 'events', status: 'paused', created_at: AT };
   assert.equal(KeyView.parse({ ...later, hints: ['leaked'] }), { ...later, hints: ['leaked'] });
 });
 
-answers('show which keys need attention', () => {
+answers('a key, including hints about keys that need attention', () => {
   const daysAgo = (days: number) => AT_MS - days * 86_400_000;
   const key = { id: 'key_1', digest: 'd', scope: 'full', hint: 'ab12' } as const;
   const hintsOf = (record: ApiKeyRecord, usedDaysAgo?: number) => {
@@ -116,7 +116,7 @@ answers('show which keys need attention', () => {
   assert.equal(hintsOf({ ...key, createdAtMs: daysAgo(99), ...until }, 90), ['idle_90_days']);
   assert.equal(hintsOf({ ...key, createdAtMs: daysAgo(99) }, 89), ['no_expiry']);
   const { hint: _, ...old } = { ...key, createdAtMs: daysAgo(99), ...until };
-  assert.equal(hintsOf(old), [], 'made by a release that kept no uses');
+  assert.equal(hintsOf(old), [], 'no hint for a key of a release that recorded no uses');
   assert.equal(hintsOf({ ...key, createdAtMs: daysAgo(99), revokedAtMs: 1 }), []);
   const used = { record: { ...key, createdAtMs: 0 }, lastUse: { digest: 'd', minute: 29_000_000 } };
   const { last_used } = viewOfUsedKey(
@@ -130,16 +130,16 @@ answers('show which keys need attention', () => {
   });
 });
 
-answers('are parsed by ctl field by field: usage, and a refusal', () => {
+answers('usage and error answers', () => {
   assertExact(UsageView, viewOfUsage('Acc0unt00001', usage, []), ['window_resets_at']);
   assertExact(RefusalView, { error: 'not_found', message: 'there is none' });
   const over = viewOfUsage('Acc0unt00001', { ...usage, cyclesUsed: 10 ** 12 }, []);
-  assert.is(over.cycles_remaining, 0, 'a plan that was lowered leaves nothing, not less');
+  assert.is(over.cycles_remaining, 0, 'remaining cycles are never negative');
 });
 
-const bodies = suite('requests to the admin port');
+const bodies = suite('the admin port accepts');
 
-bodies('contain a plan, with limits exactly for an agreed plan', () => {
+bodies('a plan, with limits only if the plan is agreed', () => {
   for (const plan of PLANS) {
     assert.equal(PlanBody.parse({ plan }), { plan });
     assert.equal(AccountBody.parse({ name: 'Zoë', plan }), { name: 'Zoë', plan });
@@ -148,7 +148,7 @@ bodies('contain a plan, with limits exactly for an agreed plan', () => {
   const agreed = { plan: 'enterprise', limits: LIMITS };
   assert.equal(PlanBody.parse(agreed), agreed);
   assert.equal(AccountBody.parse({ ...agreed, name: 'Zoë' }), { ...agreed, name: 'Zoë' });
-  assert.not.ok(AccountBody.safeParse(agreed).success, 'an account has a name');
+  assert.not.ok(AccountBody.safeParse(agreed).success, 'an account needs a name');
   for (const limits of [
     { ...LIMITS, requests_per_minute: 0 },
     { ...LIMITS, burst: 1 },
@@ -158,7 +158,7 @@ bodies('contain a plan, with limits exactly for an agreed plan', () => {
   }
 });
 
-bodies('contain a key’s name, and its networks, each once in normal form', () => {
+bodies('a key with a name, and normalised networks without duplicates', () => {
   const networks = ['10.1.2.3/8', '::ffff:10.0.0.0/104', '192.0.2.7', '2001:DB8::1'];
   assert.equal(KeyBody.parse({ scope: 'full', name: 'CI ✓', networks }), {
     scope: 'full',
@@ -176,7 +176,7 @@ bodies('contain a key’s name, and its networks, each once in normal form', () 
   }
 });
 
-bodies('contain a key’s scope, and a time with its offset', () => {
+bodies('a key with a scope, and an expiry with a time zone', () => {
   for (const scope of ['full', 'read']) assert.equal(KeyBody.parse({ scope }), { scope });
   const dated = { scope: 'read', expires_at: '2026-02-01T00:00:00+01:00' };
   assert.equal(KeyBody.parse(dated), dated);

@@ -11,9 +11,9 @@ import { NO_OVERVIEW } from '#test/support/no-overview';
 
 const SHOWN = `Bearer ${ADMIN_TOKEN}`;
 
-const life = suite('an account on the admin port');
+const lifecycle = suite('an account on the admin port');
 
-life('is created, listed, moved to other plans, suspended and resumed', async () => {
+lifecycle('can be created, listed, moved to other plans, suspended and resumed', async () => {
   await using port = await adminUnderTest();
   const { status, data } = await port.send('POST', '/accounts', { name: 'Zoë', plan: 'indie' });
   assert.is(status, 200);
@@ -40,33 +40,36 @@ life('is created, listed, moved to other plans, suspended and resumed', async ()
   assert.equal(behind, [all[1]]);
 });
 
-life('shows a key once, lists it without the secret, and revokes it at once', async () => {
-  await using port = await adminUnderTest();
-  const keys = `/accounts/${port.fixture.id}/keys`;
-  const expires_at = '2026-02-01T00:00:00.000Z';
-  const { data: made } = await port.send('POST', keys, { scope: 'read', expires_at });
-  assert.equal(parseApiKey(made.key), { accountId: port.fixture.id });
-  const { key, ...shown } = made;
-  assert.equal([shown.scope, shown.status, shown.expires_at], ['read', 'active', expires_at]);
-  assert.is((await port.fixture.admitKey(key)).verdict, 'read_only_key');
+lifecycle(
+  'returns a new key once, lists the key without the secret, and revokes it at once',
+  async () => {
+    await using port = await adminUnderTest();
+    const keys = `/accounts/${port.fixture.id}/keys`;
+    const expires_at = '2026-02-01T00:00:00.000Z';
+    const { data: made } = await port.send('POST', keys, { scope: 'read', expires_at });
+    assert.equal(parseApiKey(made.key), { accountId: port.fixture.id });
+    const { key, ...shown } = made;
+    assert.equal([shown.scope, shown.status, shown.expires_at], ['read', 'active', expires_at]);
+    assert.is((await port.fixture.admitKey(key)).verdict, 'read_only_key');
 
-  const listed = await port.send('GET', keys);
-  assert.equal(listed.data[1], { ...shown, hints: [] });
-  assert.not.ok(listed.text.includes(key.slice(19, 51)), 'no secret');
-  assert.not.ok(/digest/.test(listed.text), 'no digest');
+    const listed = await port.send('GET', keys);
+    assert.equal(listed.data[1], { ...shown, hints: [] });
+    assert.not.ok(listed.text.includes(key.slice(19, 51)), 'the list has no secret');
+    assert.not.ok(/digest/.test(listed.text), 'the list has no digest');
 
-  const { data: revoked } = await port.send('DELETE', `${keys}/${made.id}`);
-  assert.equal([revoked.status, revoked.revoked_at], ['revoked', '2026-01-15T12:00:00.000Z']);
-  assert.is((await port.fixture.admitKey(key)).verdict, 'unknown_key');
-  await port.send('POST', keys, { scope: 'full', expires_at });
-  port.fixture.clock.stepWall(32 * 86_400_000);
-  const states = (await port.send('GET', keys)).data.map(
-    ({ status }: { status: string }) => status,
-  );
-  assert.equal(states, ['active', 'revoked', 'expired']);
-});
+    const { data: revoked } = await port.send('DELETE', `${keys}/${made.id}`);
+    assert.equal([revoked.status, revoked.revoked_at], ['revoked', '2026-01-15T12:00:00.000Z']);
+    assert.is((await port.fixture.admitKey(key)).verdict, 'unknown_key');
+    await port.send('POST', keys, { scope: 'full', expires_at });
+    port.fixture.clock.stepWall(32 * 86_400_000);
+    const states = (await port.send('GET', keys)).data.map(
+      ({ status }: { status: string }) => status,
+    );
+    assert.equal(states, ['active', 'revoked', 'expired']);
+  },
+);
 
-life('shows its usage', async () => {
+lifecycle('shows its usage', async () => {
   await using port = await adminUnderTest();
   const path = `/accounts/${port.fixture.id}/usage`;
   const fresh = await port.send('GET', path);
@@ -137,7 +140,7 @@ wrong('is refused with the name of the field, and changes nothing', async () => 
   assert.is((await port.send('GET', '/accounts')).data.length, 1);
 });
 
-wrong('is answered 404 for an unknown object', async () => {
+wrong('gets 404 for an unknown object', async () => {
   await using port = await adminUnderTest();
   const paths = ['/', '/accounts/', '/accounts/Nobody000001', '/accounts/Nobody000001/usage'];
   for (const path of [...paths, '/accounts/..%2f/keys', '/accounts/Nobody000001/keys']) {
@@ -151,7 +154,7 @@ wrong('is answered 404 for an unknown object', async () => {
   assert.equal([unknown.status, unknown.json.details.reason], [400, 'invalid_parameter']);
 });
 
-wrong('is refused when its body is not JSON, not declared as JSON, or too large', async () => {
+wrong('is refused if its body is not JSON, not declared as JSON, or too large', async () => {
   await using port = await adminUnderTest();
   const json = { 'content-type': 'application/json' };
   const body = JSON.stringify({ name: 'a', plan: 'free' });
@@ -169,7 +172,7 @@ wrong('is refused when its body is not JSON, not declared as JSON, or too large'
 
 const web = suite('a web page that calls the admin port');
 
-web('is refused by the host name of its request', async () => {
+web('is refused if its request has a foreign host name', async () => {
   await using port = await adminUnderTest();
   for (const host of [
     'evil.example',
@@ -186,7 +189,7 @@ web('is refused by the host name of its request', async () => {
   }
 });
 
-web('is refused by its origin, also if that is this machine', async () => {
+web('is refused for its origin, even if the origin is this machine', async () => {
   await using port = await adminUnderTest();
   for (const origin of ['https://evil.example', 'null', 'http://localhost:3000']) {
     assert.is((await port.raw('GET', '/accounts', { origin }, '')).status, 403, origin);
@@ -225,7 +228,7 @@ unproven('is refused for every request, and nothing changes', async () => {
 
 const listen = suite('the admin port');
 
-listen('listens on no address that is reachable from other machines', async () => {
+listen('never listens on an address that other machines can reach', async () => {
   const { admin, audit: trail } = (await limiterUnderTest(custom(1, 1))).limiter;
   for (const host of ['0.0.0.0', '::', '', '10.1.2.3', 'localhost', 'example.org']) {
     const opening = serveAdmin(
@@ -238,7 +241,7 @@ listen('listens on no address that is reachable from other machines', async () =
   }
 });
 
-listen('recognises its own addresses', () => {
+listen('recognises loopback addresses', () => {
   for (const yes of ['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1']) {
     assert.ok(isLoopbackAddress(yes), yes);
   }
@@ -248,7 +251,7 @@ listen('recognises its own addresses', () => {
   assert.not.ok(isLoopbackHost(undefined));
 });
 
-listen('closes although a client keeps a connection open', async () => {
+listen('closes even if a client keeps a connection open', async () => {
   const port = await adminUnderTest();
   const { hostname, port: number } = new URL(port.address);
   const socket = connect(Number(number), hostname);
@@ -260,7 +263,7 @@ listen('closes although a client keeps a connection open', async () => {
   await port[Symbol.asyncDispose]();
   await closed;
   await new Promise((resolve) => setImmediate(resolve));
-  assert.equal(port.fixture.bugs, [], 'a client that hangs up is no bug');
+  assert.equal(port.fixture.bugs, [], 'a client that hangs up is not a bug');
 });
 
 const clock = {
@@ -273,7 +276,7 @@ function fail(error: unknown): never {
   throw error;
 }
 
-life.run();
+lifecycle.run();
 wrong.run();
 web.run();
 unproven.run();

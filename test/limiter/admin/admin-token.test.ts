@@ -26,7 +26,7 @@ import { refusalOf } from '#test/support/settled';
 
 const PORT = 8_001;
 
-/** A home and a temporary folder for one test, until disposed. */
+/** A home folder and a temporary folder for a test, until disposed. */
 function ownFolders() {
   const root = mkdtempSync(join(tmpdir(), 'identity-engine-home-'));
   const environment = keptEnvironment();
@@ -47,14 +47,14 @@ function ownFolders() {
 
 const published = suite('the token of an admin port');
 
-published('cannot be guessed, and its file name does not reveal it', () => {
+published('cannot be guessed, and its id does not reveal it', () => {
   const token = newAdminToken();
   assert.match(token, /^[\w-]{43}$/);
   assert.is.not(newAdminToken(), token);
   assert.match(adminTokenId(token), /^[0-9a-f]{12}$/);
 });
 
-published('is in a file that only its user can read, and is found by its port', async () => {
+published('is in a file that only the user can read, and can be found by port', async () => {
   using folders = ownFolders();
   const token = newAdminToken();
   {
@@ -64,9 +64,9 @@ published('is in a file that only its user can read, and is found by its port', 
     assert.is(statSync(dirname(place.path)).mode & 0o777, 0o700);
     assert.is(await findAdminToken(PORT), token);
     assert.is(await findAdminToken(PORT + 1), undefined);
-    assert.equal(readdirSync(dirname(place.path)).length, 1, 'nothing half written is left');
+    assert.equal(readdirSync(dirname(place.path)).length, 1, 'no partly written file remains');
   }
-  assert.is(await findAdminToken(PORT), undefined, 'it goes with its process');
+  assert.is(await findAdminToken(PORT), undefined, 'the file disappears with its process');
 });
 
 published('replaces the file of a killed process', async () => {
@@ -77,7 +77,7 @@ published('replaces the file of a killed process', async () => {
   assert.is(await findAdminToken(PORT), token);
 });
 
-published('is not written through a link of another user', async () => {
+published("is never written through another user's link", async () => {
   using folders = ownFolders();
   const [path = ''] = adminTokenPlaces(PORT);
   const other = join(folders.temporary, 'other');
@@ -89,7 +89,7 @@ published('is not written through a link of another user', async () => {
   assert.is(readFileSync(other, 'utf8'), 'precious');
 });
 
-published('is in the temporary folder when no home is writable', async () => {
+published('is in the temporary folder if the home folder is not writable', async () => {
   using folders = ownFolders();
   writeFileSync(join(folders.home, '.local'), 'no folder');
   const token = newAdminToken();
@@ -98,7 +98,7 @@ published('is in the temporary folder when no home is writable', async () => {
   assert.is(await findAdminToken(PORT), token);
 });
 
-published('is not written to a folder that others can write to, or to a file', async () => {
+published('is never written to a folder that others can write to, or to a link', async () => {
   using folders = ownFolders();
   writeFileSync(join(folders.home, '.local'), 'no folder');
   const [, path = ''] = adminTokenPlaces(PORT);
@@ -106,16 +106,16 @@ published('is not written to a folder that others can write to, or to a file', a
   mkdirSync(folder);
   chmodSync(folder, 0o755);
   const open = await refusalOf(() => publishAdminToken(PORT, newAdminToken()));
-  assert.match(open.message, /^no place .*open to other users.*SERVICE_ADMIN_TOKEN_FILE$/);
+  assert.match(open.message, /^no folder .*open to other users.*SERVICE_ADMIN_TOKEN_FILE$/);
   rmSync(folder, { recursive: true });
   const elsewhere = join(folders.temporary, 'elsewhere');
   mkdirSync(elsewhere, { mode: 0o700 });
   symlinkSync(elsewhere, folder);
   const link = await refusalOf(() => publishAdminToken(PORT, newAdminToken()));
-  assert.match(link.message, /no folder/);
+  assert.match(link.message, /not a folder/);
 });
 
-published('is not accepted where others could have written it', async () => {
+published('is ignored if other users could have written the file', async () => {
   using _ = ownFolders();
   const place = await publishAdminToken(PORT, newAdminToken());
   chmodSync(place.path, 0o644);
@@ -124,7 +124,7 @@ published('is not accepted where others could have written it', async () => {
 
 const given = suite('a token from an operator');
 
-given('is read, also through links and with a line end', async () => {
+given('is read, even through links and with a line end', async () => {
   using folders = ownFolders();
   const path = join(folders.home, 'data');
   const link = join(folders.home, 'token');
@@ -135,11 +135,11 @@ given('is read, also through links and with a line end', async () => {
 });
 
 for (const [what, text, mode, complaint] of [
-  ['everybody can read', 'x'.repeat(40), 0o644, /open to every user/],
-  ['is short', 'x'.repeat(31), 0o600, /holds no token/],
-  ['is long', 'x'.repeat(513), 0o600, /holds no token/],
-  ['has a space', `${'x'.repeat(20)} ${'x'.repeat(20)}`, 0o600, /holds no token/],
-  ['is empty', '', 0o600, /holds no token/],
+  ['can be read by all users', 'x'.repeat(40), 0o644, /open to every user/],
+  ['is too short', 'x'.repeat(31), 0o600, /contains no valid token/],
+  ['is too long', 'x'.repeat(513), 0o600, /contains no valid token/],
+  ['has a space', `${'x'.repeat(20)} ${'x'.repeat(20)}`, 0o600, /contains no valid token/],
+  ['is empty', '', 0o600, /contains no valid token/],
 ] as const) {
   given(`is refused if it ${what}`, async () => {
     using folders = ownFolders();

@@ -10,7 +10,7 @@ const ACCOUNT = 'Acc0unt00001';
 const BY = { keyId: 'key_1', address: '192.0.2.1', requestId: 'request-1' };
 const CHECKOUT = { by: BY, plan: 'pro', successUrl: 'https://a.example', cancelUrl: 'https://b' };
 
-/** A limiter's billing calls before a desk, and the audit lines that they leave. */
+/** A limiter's billing calls with a fake desk, and the resulting audit lines. */
 function openCalls(desk: Partial<BillingDesk> | undefined) {
   const trail = memoryTrail();
   const calls = new AccountCalls(trail, desk as BillingDesk | undefined);
@@ -26,7 +26,7 @@ function openCalls(desk: Partial<BillingDesk> | undefined) {
 
 const purchase = suite('a request for a page of the payment provider');
 
-purchase('is in the audit trail before it is sent to the provider', async () => {
+purchase('is in the audit trail before the provider receives the request', async () => {
   const seen: unknown[] = [];
   const { ask, outcomes } = openCalls({
     async checkout(...asked) {
@@ -40,7 +40,7 @@ purchase('is in the audit trail before it is sent to the provider', async () => 
   assert.equal(await outcomes(), ['done', 'begun']);
 });
 
-purchase('writes an audit line when it is refused', async () => {
+purchase('also writes an audit line if refused', async () => {
   const { ask, outcomes } = openCalls({
     portal: async () => {
       throw faultFor('billing_unavailable', 'later');
@@ -51,7 +51,7 @@ purchase('writes an audit line when it is refused', async () => {
   assert.equal(await outcomes(), ['service_unavailable', 'begun']);
 });
 
-purchase('is refused where nothing is sold, and with fields that no edge sends', async () => {
+purchase('is refused without a desk, and if it has fields that no edge sends', async () => {
   const nowhere = openCalls(undefined);
   const refused = await faultIn(nowhere.ask('billing.checkout', CHECKOUT));
   assert.is(refused.code, 'billing_provider_not_configured');

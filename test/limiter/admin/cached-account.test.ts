@@ -19,10 +19,14 @@ const at = (monotonicMs: number, wallMs = NOW_MS) => ({ wallMs, monotonicMs });
 
 const age = suite('the age of a cached account');
 
-age('starts with the read, whenever the account is first used', () => {
+age('starts with the read, not with the first use', () => {
   const cached = new CachedAccount(record(custom(1, 1)), at(5_000.7));
   assert.is(cached.isStale(at(35_000), 30_000), false);
-  assert.is(cached.isStale(at(35_000.5), 30_000), true, 'what lies within a millisecond is old');
+  assert.is(
+    cached.isStale(at(35_000.5), 30_000),
+    true,
+    'fractions of a millisecond are rounded towards stale',
+  );
   assert.is(cached.isStale(at(35_001), 30_000), true);
   assert.is(cached.isStale(at(20_001), 15_000), true);
   cached.refresh(record(custom(1, 1)), at(32_000));
@@ -30,7 +34,7 @@ age('starts with the read, whenever the account is first used', () => {
   assert.is(cached.isStale(at(62_001), 30_000), true);
 });
 
-age('is ignored after a change: the account is outdated until it is read again', () => {
+age('is irrelevant after an invalidation, until the next read', () => {
   const cached = new CachedAccount(record(custom(1, 1)), at(0));
   cached.invalidate();
   assert.is(cached.isStale(at(0), 30_000), true);
@@ -38,7 +42,7 @@ age('is ignored after a change: the account is outdated until it is read again',
   assert.is(cached.isStale(at(0), 30_000), false);
 });
 
-age('belongs to one edition: announcements and reads create another', () => {
+age('belongs to an edition, which every announcement and read changes', () => {
   const cached = new CachedAccount(record(custom(1, 1)), at(0));
   const editions = [cached.edition];
   cached.invalidate();
@@ -64,9 +68,9 @@ content('is the result of the last read', () => {
   assert.is(cached.isSuspended, false);
 });
 
-const replanned = suite('a scheduled change of plan');
+const replanned = suite('a scheduled plan change');
 
-replanned('takes effect at that moment, without a read', () => {
+replanned('takes effect at its time, without a read', () => {
   const limits = { requestsPerMinute: 2, cyclesPerMonth: 5, instances: 4 };
   const planChange = { plan: 'free', limits, atMs: NOW_MS + 10, from: 'enterprise' } as const;
   const found = record(custom(3, 7), { planChange });
@@ -76,19 +80,19 @@ replanned('takes effect at that moment, without a read', () => {
   cached.bringUpTo(NOW_MS + 10);
   assert.equal(cached.limits, limits);
   cached.bringUpTo(NOW_MS);
-  assert.equal(cached.limits, limits, 'a clock that steps back returns nothing');
+  assert.equal(cached.limits, limits, 'a clock that steps back does not restore the old plan');
   cached.refresh(found, at(0));
-  assert.is(cached.limits.requestsPerMinute, 3, 'but the next read does');
+  assert.is(cached.limits.requestsPerMinute, 3, 'the next read restores the old plan');
   cached.refresh(found, at(0, NOW_MS + 10));
-  assert.equal(cached.limits, limits, 'and a later one finds it changed');
+  assert.equal(cached.limits, limits, 'a later read returns the new plan');
   cached.refresh(record(custom(3, 7)), at(0));
   cached.bringUpTo(NOW_MS + 10);
-  assert.is(cached.limits.requestsPerMinute, 3, 'unless it was called off');
+  assert.is(cached.limits.requestsPerMinute, 3, 'a cancelled change has no effect');
 });
 
 const expired = suite('a key that expires');
 
-expired('is removed from memory at that moment, and other keys stay', () => {
+expired('is removed from memory at its expiry, and other keys remain', () => {
   const keys = [key('first', 1), key('never'), key('later', 2)];
   const cached = new CachedAccount({ ...record(custom(1, 1)), keys }, at(0));
   const states = [0, 1, 2].map((ms) => {
@@ -102,7 +106,7 @@ expired('is removed from memory at that moment, and other keys stay', () => {
   ]);
 });
 
-expired('is not kept by an account that is read after that', () => {
+expired('is not cached by a read after its expiry', () => {
   const keys = [key('deleted', 0), key('revoked'), key('there', 1)];
   keys[1] = { ...key('revoked'), revokedAtMs: NOW_MS + 5 };
   const cached = new CachedAccount({ ...record(custom(1, 1)), keys }, at(0));
@@ -112,7 +116,7 @@ expired('is not kept by an account that is read after that', () => {
 
 const ring = suite('the usable keys of an account');
 
-ring('are those that are neither revoked nor expired, with the fields of a check', () => {
+ring('exclude revoked and expired keys, and have the fields needed for checks', () => {
   const held = keyRing([key('a', 1), { ...key('b'), revokedAtMs: NOW_MS + 9 }, key('c')], NOW_MS);
   assert.equal(held, [
     { digest: digestOf('a'), scope: 'full', expiresAtMs: NOW_MS + 1, networks: undefined },
@@ -127,7 +131,7 @@ ring('exclude a disabled key', () => {
   assert.is(keyInRing(held, digestOf('b'))?.scope, 'full');
 });
 
-ring('accept a key with networks from those only, in any notation of an address', () => {
+ring('accept a key with networks only from these, in any address notation', () => {
   const [held] = keyRing([{ ...key('a'), networks: ['10.0.0.0/8', '2001:db8::/32'] }], NOW_MS);
   assert.ok(held);
   for (const inside of ['10.1.2.3', '::ffff:10.1.2.3', '10.1.2.3:80', '2001:db8::1']) {
@@ -137,7 +141,7 @@ ring('accept a key with networks from those only, in any notation of an address'
     assert.not.ok(mayComeFrom(held, outside), outside);
   }
   const [broken] = keyRing([{ ...key('a'), networks: ['nowhere'] }], NOW_MS);
-  assert.ok(broken && !mayComeFrom(broken, '10.1.2.3'), 'what cannot be read lets nothing in');
+  assert.ok(broken && !mayComeFrom(broken, '10.1.2.3'), 'an invalid network admits no address');
   assert.ok(isUnplaced(held, undefined) && isUnplaced(held, ''));
   const [free] = keyRing([key('a')], NOW_MS);
   assert.ok(free && mayComeFrom(free, undefined) && !isUnplaced(free, undefined));
@@ -152,7 +156,7 @@ ring('exclude keys with a scope of a later release', () => {
   );
 });
 
-ring('lose at a time the keys that expire then', () => {
+ring('lose each key at its expiry', () => {
   const held = keyRing([key('a', 1), key('b', 2), key('c')], NOW_MS);
   const digests = (ms: number) => usableOf(held, NOW_MS + ms).map(({ digest }) => digest);
   assert.equal(digests(0), [digestOf('a'), digestOf('b'), digestOf('c')]);
@@ -160,14 +164,14 @@ ring('lose at a time the keys that expire then', () => {
   assert.equal(digests(2), [digestOf('c')]);
 });
 
-ring('have the time at which the first of them expires', () => {
+ring('have the earliest expiry of their keys', () => {
   const first = (...keys: ApiKeyRecord[]) => firstExpiryOf(keyRing(keys, NOW_MS));
   assert.is(first(), undefined);
   assert.is(first(key('a')), undefined);
   assert.is(first(key('a'), key('b', 7), key('c', 5), key('d', 6)), NOW_MS + 5);
 });
 
-ring('are found by their whole digest only', () => {
+ring('are found only by their whole digest', () => {
   const held = keyRing([key('a'), { ...key('b'), scope: 'read' }], NOW_MS);
   assert.is(keyInRing(held, digestOf('a'))?.scope, 'full');
   assert.is(keyInRing(held, digestOf('b'))?.scope, 'read');
@@ -177,7 +181,7 @@ ring('are found by their whole digest only', () => {
   assert.is(keyInRing([], digestOf('a'))?.scope, undefined);
 });
 
-ring('are compared by whole characters, not only by their last byte', () => {
+ring('are compared by whole characters, not only by low bytes', () => {
   const held = keyRing([key('a')], NOW_MS);
   const digest = digestOf('a');
   const others = [digest.charCodeAt(42) + 0x100, 'é'.charCodeAt(0), 0x20ac];
@@ -187,7 +191,7 @@ ring('are compared by whole characters, not only by their last byte', () => {
   }
 });
 
-/** A full key named `id`, whose digest is that of its name; it expires after `leftMs`, if given. */
+/** A full key with this id, and the digest of the id. Expires after `leftMs`, if given. */
 function key(id: string, leftMs?: number): ApiKeyRecord {
   const always = { id, digest: digestOf(id), scope: 'full', createdAtMs: 0 } as const;
   return leftMs === undefined ? always : { ...always, expiresAtMs: NOW_MS + leftMs };

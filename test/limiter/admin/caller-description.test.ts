@@ -10,7 +10,7 @@ const NOW_MS = 1_000_000;
 
 const described = suite('the description of a caller');
 
-described('has the plan of its account and its own key, without digest or name', () => {
+described("has the account's plan and the caller's key, without digest or name", () => {
   const found = record({ plan: 'pro' });
   const other = { id: 'key_2', digest: digestOf('other'), scope: 'read', createdAtMs: 0 } as const;
   const keys = [...found.keys, { ...other, expiresAtMs: NOW_MS + 1 }];
@@ -25,7 +25,7 @@ described('has the plan of its account and its own key, without digest or name',
   assert.equal(of('other'), { plan: 'pro', keyId: 'key_2', keyScope: 'read', keyExpiresAtMs });
 });
 
-described('does not exist for a key that is unknown, expired or revoked', () => {
+described('is missing for a key that is unknown, expired or revoked', () => {
   const { account, keys } = record({ plan: 'pro' });
   const of = (change: object) =>
     describeCaller(
@@ -40,9 +40,9 @@ described('does not exist for a key that is unknown, expired or revoked', () => 
   assert.is(describeCaller(undefined, digestOf('key'), NOW_MS), undefined);
 });
 
-const asked = suite('an admission that requests the description of its caller');
+const asked = suite("an admission that requests the caller's description");
 
-/** A limiter for 2 requests a minute that counts the reads of the account. */
+/** A limiter for 2 requests a minute, which counts reads of the account. */
 async function limiterOfTwo() {
   const accounts = memoryAccountStore(new ManualClock());
   let reads = 0;
@@ -59,7 +59,7 @@ async function limiterOfTwo() {
   return { limiter, id, ask, reads: () => reads };
 }
 
-asked('has the description in its answer, and no other answer has', async () => {
+asked('gets the description in its answer, and other admissions do not', async () => {
   const { limiter, ask, id } = await limiterOfTwo();
   await using _ = limiter;
   assert.equal(Object.keys(await ask(false)), ['verdict', 'allowance']);
@@ -74,7 +74,7 @@ asked('has the description in its answer, and no other answer has', async () => 
   });
 });
 
-asked('reads the account only for an admitted call', async () => {
+asked('reads the account only if the call is admitted', async () => {
   const { limiter, ask, reads } = await limiterOfTwo();
   await using _ = limiter;
   await ask(false);

@@ -25,7 +25,7 @@ async function pageUnderTest(pages: BuiltPages | undefined = PAGES) {
     return REPORT;
   };
   const port = await adminUnderTest({ cluster: { report, file: clusterPage(pages) } });
-  /** A request without the token, as a browser makes it before the token is entered. */
+  /** Sends a request without the token, like a browser before the user enters the token. */
   const fetched = async (path: string, headers: Record<string, string> = {}, method = 'GET') => {
     const answer = await fetch(`${port.address}${path}`, { method, headers });
     return { status: answer.status, headers: answer.headers, text: await answer.text() };
@@ -38,9 +38,9 @@ async function pageUnderTest(pages: BuiltPages | undefined = PAGES) {
   };
 }
 
-const report = suite('the report of a cluster on the admin port');
+const report = suite('the cluster report on the admin port');
 
-report('is one JSON answer for callers with the token, and no others', async () => {
+report('is JSON for callers with the token, and refused to all others', async () => {
   await using port = await pageUnderTest();
   const { status, data, headers } = await port.send('GET', '/cluster/report');
   assert.equal([status, data, headers['cache-control']], [200, REPORT, 'no-store']);
@@ -50,7 +50,7 @@ report('is one JSON answer for callers with the token, and no others', async () 
   assert.is(port.reports(), 1);
 });
 
-report('is refused for a page of another origin, and for another host name', async () => {
+report('is refused to pages of another origin, and for another host name', async () => {
   await using port = await pageUnderTest();
   for (const headers of [
     { origin: 'https://evil.example' },
@@ -64,7 +64,11 @@ report('is refused for a page of another origin, and for another host name', asy
   }
   assert.is(port.reports(), 0);
   const { origin } = new URL(port.address);
-  assert.is((await port.raw('GET', '/cluster/report', { origin }, '')).status, 200, 'its own');
+  assert.is(
+    (await port.raw('GET', '/cluster/report', { origin }, '')).status,
+    200,
+    'the page itself has access',
+  );
 });
 
 report('is read-only', async () => {
@@ -77,9 +81,9 @@ report('is read-only', async () => {
   assert.is(port.reports(), 0);
 });
 
-const page = suite('the page of a cluster on the admin port');
+const page = suite('the cluster page on the admin port');
 
-page('is served without the token, with a security policy, and is never cached', async () => {
+page('is served without the token, with a security policy, and uncached', async () => {
   await using port = await pageUnderTest();
   for (const [path, type, text] of [
     ['/cluster', 'text/html; charset=utf-8', '<!doctype html>'],
@@ -116,7 +120,7 @@ page('serves no other files, whatever the path', async () => {
   ]) {
     assert.is((await port.fetched(path)).status, 404, path);
   }
-  assert.is((await port.fetched('/clusters')).status, 401, 'another route');
+  assert.is((await port.fetched('/clusters')).status, 401, 'a different route');
   assert.is((await port.fetched('/cluster', {}, 'POST')).status, 401);
 });
 

@@ -14,25 +14,25 @@ const EXPIRED = { ...KEY, expiresAtMs: NOW_MS };
 const REVOKED = { ...KEY, revokedAtMs: 7 };
 const DISABLED = { ...KEY, disabledAtMs: 7 };
 
-const ended = suite('a key that has ended');
+const ended = suite('a key');
 
 for (const [what, key] of [
   ['is revoked', REVOKED],
   ['has expired', EXPIRED],
 ] as const) {
-  ended(`because it ${what} is neither disabled, enabled nor rotated`, () => {
+  ended(`that ${what} can be neither disabled, enabled nor rotated`, () => {
     conflicts(what, () => changes.withDisabled([key], key.id, NOW_MS));
     conflicts(what, () => changes.withEnabled([{ ...key, disabledAtMs: 7 }], key.id, NOW_MS));
     conflicts(what, () => rotated([key]));
   });
 
-  ended(`because it ${what} can still be renamed`, () => {
+  ended(`that ${what} can be renamed`, () => {
     const change = changes.withName([key], key.id, 'old');
     assert.equal(change, put({ ...key, name: 'old' }));
   });
 }
 
-ended('is revoked once, with the time of the first revocation, also when it has expired', () => {
+ended('keeps its first revocation time, and can be revoked after its expiry', () => {
   assert.equal(changes.withRevoked([REVOKED], KEY.id, NOW_MS), nothing(REVOKED));
   assert.equal(
     changes.withRevoked([EXPIRED], KEY.id, NOW_MS),
@@ -42,19 +42,19 @@ ended('is revoked once, with the time of the first revocation, also when it has 
 
 const living = suite('a usable key');
 
-living('is disabled and enabled, and repeating either changes nothing', () => {
+living('can be disabled and enabled, and repeating either changes nothing', () => {
   assert.equal(changes.withDisabled([KEY], KEY.id, 7), put(DISABLED));
   assert.equal(changes.withDisabled([DISABLED], KEY.id, NOW_MS), nothing(DISABLED));
   assert.equal(changes.withEnabled([DISABLED], KEY.id, NOW_MS), put(KEY));
   assert.equal(changes.withEnabled([KEY], KEY.id, NOW_MS), nothing(KEY));
 });
 
-living('is unchanged when it gets the same name', () => {
+living('does not change if it gets the same name', () => {
   const named = { ...KEY, name: 'CI' };
   assert.equal(changes.withName([named], KEY.id, 'CI'), nothing(named));
 });
 
-living('cannot be changed by another account', () => {
+living('cannot be changed through another account', () => {
   for (const change of [
     () => changes.withName([KEY], 'key_2', 'CI'),
     () => changes.withRevoked([KEY], 'key_2', NOW_MS),
@@ -77,20 +77,20 @@ rotation('creates a key with the same name, scope and networks', () => {
   assert.equal(stored, [replaced, made]);
 });
 
-rotation('keeps the old key for the grace period, and never longer than before', () => {
+rotation('keeps the old key for the grace period, but not beyond its expiry', () => {
   const soon = { ...KEY, expiresAtMs: NOW_MS + 9 };
   assert.is(rotated([soon], HOUR_MS).answer.replaced.expiresAtMs, NOW_MS + 9);
   const late = { ...KEY, expiresAtMs: NOW_MS + 9 * HOUR_MS };
   assert.is(rotated([late], HOUR_MS).answer.replaced.expiresAtMs, NOW_MS + HOUR_MS);
 });
 
-rotation('gives the new key the same remaining life as the old one', () => {
+rotation('gives the new key the same lifetime as the old key', () => {
   const key = { ...KEY, createdAtMs: NOW_MS - 5, expiresAtMs: NOW_MS + 5 };
   assert.is(rotated([key], HOUR_MS).answer.made.expiresAtMs, NOW_MS + 10);
   assert.is(rotated([KEY], HOUR_MS).answer.made.expiresAtMs, undefined);
 });
 
-rotation('without a grace period revokes the old key', () => {
+rotation('revokes the old key if there is no grace period', () => {
   const { answer } = rotated([KEY], 0);
   assert.equal(answer.replaced, { ...KEY, revokedAtMs: NOW_MS, replacedBy: FRESH.id });
 });
@@ -100,11 +100,11 @@ rotation('is refused for a key that is disabled or was rotated', () => {
   conflicts('replaced by key_9', () => rotated([{ ...KEY, replacedBy: 'key_9' }]));
 });
 
-const room = suite('the bound of usable keys');
+const room = suite('the maximum number of usable keys');
 
 const TWENTY = Array.from({ length: 20 }, (_, i) => ({ ...KEY, id: `key_${i}`, digest: `d ${i}` }));
 
-room('counts disabled keys, but neither revoked nor expired ones', () => {
+room('includes disabled keys, but no revoked or expired keys', () => {
   const more = { ...KEY, ...FRESH };
   conflicts('20 usable keys', () => changes.withKey(TWENTY, more, NOW_MS));
   const [first = KEY, ...others] = TWENTY;
@@ -114,7 +114,7 @@ room('counts disabled keys, but neither revoked nor expired ones', () => {
   conflicts('20', () => changes.withKey([{ ...first, disabledAtMs: 1 }, ...others], more, NOW_MS));
 });
 
-room('prevents a rotation with a grace period, but allows one without', () => {
+room('prevents a rotation with a grace period, but allows a rotation without', () => {
   conflicts('20 usable keys', () => rotated(TWENTY, HOUR_MS));
   assert.is(rotated(TWENTY, 0).answer.made.id, FRESH.id);
 });
@@ -140,7 +140,7 @@ function faultOf(change: () => unknown): Fault {
     if (refusal instanceof Fault) return refusal;
     throw refusal;
   }
-  throw new Error('nothing was refused');
+  throw new Error('the change was not refused');
 }
 
 function conflicts(text: string, change: () => unknown): void {

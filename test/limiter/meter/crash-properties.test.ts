@@ -8,31 +8,34 @@ import {
   readingHistories,
   wildHistories,
 } from '#test/limiter/meter/meter-histories';
-import { KEYS, type MeterFlaw, MeterWorld } from '#test/limiter/meter/meter-world';
+import { KEYS, type MeterFlaw, MeterSimulation } from '#test/limiter/meter/meter-world';
 
 const limits = fc.record({
   requests: fc.integer({ min: 1, max: 150 }),
   cycles: fc.integer({ min: 1, max: 300 }),
 });
 
-/** Throws if a limit was exceeded, or an account was charged without a cause. */
+/** Throws if a limit was exceeded, or if a charge has no cause. */
 function judge(requests: number, cycles: number, events: readonly Event[], flaw?: MeterFlaw): void {
-  const world = new MeterWorld(requests, cycles, flaw);
+  const simulation = new MeterSimulation(requests, cycles, flaw);
   for (const event of events) {
-    world.take(event);
-    const { cyclesUsed, cyclesReserved, cyclesLost, cyclesExpired } = world.usage;
+    simulation.take(event);
+    const { cyclesUsed, cyclesReserved, cyclesLost, cyclesExpired } = simulation.usage;
     const charged = cyclesUsed + cyclesReserved;
-    assert.ok(world.executed <= cycles, `${world.executed} of ${cycles} cycles executed`);
-    assert.ok(world.granted <= requests, `${world.granted} of ${requests} requests granted`);
-    assert.ok(world.executed <= charged, `${charged} charged for ${world.executed}`);
-    const excused = world.executed + cyclesLost + cyclesExpired + cyclesReserved;
+    assert.ok(simulation.executed <= cycles, `${simulation.executed} of ${cycles} cycles executed`);
+    assert.ok(
+      simulation.granted <= requests,
+      `${simulation.granted} of ${requests} requests granted`,
+    );
+    assert.ok(simulation.executed <= charged, `${charged} charged for ${simulation.executed}`);
+    const excused = simulation.executed + cyclesLost + cyclesExpired + cyclesReserved;
     assert.ok(charged <= excused, `${charged} charged, ${excused} explained`);
-    judgeKeys(world);
+    judgeKeys(simulation);
   }
 }
 
-/** Throws if a key was charged for calls of another, or its days do not add up to the month. */
-function judgeKeys({ usage, executedBy }: MeterWorld): void {
+/** Throws if a key was charged for other keys' calls, or if days do not add up to the month. */
+function judgeKeys({ usage, executedBy }: MeterSimulation): void {
   for (const [index, charged] of chargedBy(usage).entries()) {
     const excused = (executedBy[index] ?? 0) + usage.cyclesExpired;
     assert.ok(charged <= excused, `${charged} charged to a key, ${excused} explained`);
@@ -43,8 +46,8 @@ function judgeKeys({ usage, executedBy }: MeterWorld): void {
   }
 }
 
-/** Cycles of each key, in the order of `KEYS`. */
-function chargedBy({ keys }: MeterWorld['usage']): number[] {
+/** Cycles by key, in the order of `KEYS`. */
+function chargedBy({ keys }: MeterSimulation['usage']): number[] {
   return KEYS.map((key) => {
     const used = keys.find(({ prefix }) => digestOf(key).startsWith(prefix));
     return sumOf(used?.cyclesByDay ?? []);
@@ -57,7 +60,7 @@ function sumOf(counts: readonly number[]): number {
 
 const always = suite('after any crash, takeover, loss or unknown outcome');
 
-always('no account gets more than its plan, and every charge can be explained', () => {
+always('no account gets more than its plan, and every charge has a cause', () => {
   fc.assert(
     fc.property(limits, wildHistories, ({ requests, cycles }, events) => {
       judge(requests, cycles, events);
@@ -66,7 +69,7 @@ always('no account gets more than its plan, and every charge can be explained', 
   );
 });
 
-always('no account gets more than its plan from a failing disk', () => {
+always('no account gets more than its plan while a disk fails', () => {
   fc.assert(
     fc.property(limits, readingHistories, ({ requests, cycles }, events) => {
       judge(requests, cycles, events);
@@ -75,7 +78,7 @@ always('no account gets more than its plan from a failing disk', () => {
   );
 });
 
-always('a crash costs a quiet account at most two steps of ten', () => {
+always('a crash costs an account with few calls at most two steps of ten', () => {
   const settle = fc.record({ kind: fc.constant('settle'), which: fc.nat(5) } as const);
   const call = fc.record({
     kind: fc.constant('call'),
@@ -84,39 +87,39 @@ always('a crash costs a quiet account at most two steps of ten', () => {
   } as const);
   fc.assert(
     fc.property(fc.array(fc.oneof(call, settle), { maxLength: 60, size: 'max' }), (events) => {
-      const world = new MeterWorld(1_000_000, 1_000_000);
+      const simulation = new MeterSimulation(1_000_000, 1_000_000);
       for (const event of events) {
-        world.take(event);
-        world.take({ kind: 'durable' });
-        world.take({ kind: 'wait', ms: 200 });
+        simulation.take(event);
+        simulation.take({ kind: 'durable' });
+        simulation.take({ kind: 'wait', ms: 200 });
       }
-      const before = world.usage;
-      world.take({ kind: 'crash', appended: 0 });
-      const cost = world.usage.cyclesUsed - before.cyclesUsed - before.cyclesReserved;
+      const before = simulation.usage;
+      simulation.take({ kind: 'crash', appended: 0 });
+      const cost = simulation.usage.cyclesUsed - before.cyclesUsed - before.cyclesReserved;
       assert.ok(cost >= 0 && cost <= 20, `${cost} cycles`);
     }),
     { numRuns: 1_000 },
   );
 });
 
-always('without a crash every count is exact, also after handoffs', () => {
+always('counts are exact after histories without crashes, even with handoffs', () => {
   fc.assert(
     fc.property(quietHistories, (events) => {
-      const world = new MeterWorld(1_000_000, 500);
-      for (const event of events) world.take(event);
-      world.finish();
-      const { cyclesUsed, cyclesReserved, cyclesLost, cyclesExpired } = world.usage;
+      const simulation = new MeterSimulation(1_000_000, 500);
+      for (const event of events) simulation.take(event);
+      simulation.finish();
+      const { cyclesUsed, cyclesReserved, cyclesLost, cyclesExpired } = simulation.usage;
       assert.equal(
         { cyclesUsed, cyclesReserved, cyclesLost, cyclesExpired },
-        { cyclesUsed: world.executed, cyclesReserved: 0, cyclesLost: 0, cyclesExpired: 0 },
+        { cyclesUsed: simulation.executed, cyclesReserved: 0, cyclesLost: 0, cyclesExpired: 0 },
       );
-      assert.equal(chargedBy(world.usage), world.executedBy);
+      assert.equal(chargedBy(simulation.usage), simulation.executedBy);
     }),
     { numRuns: 1_000 },
   );
 });
 
-const flawed = suite('a world with a deliberate fault');
+const flawed = suite('the checks of these tests');
 
 const FLAWS = {
   'grants above its durable watermark': wildHistories,
@@ -125,12 +128,12 @@ const FLAWS = {
 } as const satisfies Record<NonNullable<MeterFlaw>, typeof wildHistories>;
 
 for (const [flaw, histories] of Object.entries(FLAWS) as [MeterFlaw, typeof wildHistories][]) {
-  flawed(`is detected: a meter that ${flaw}`, () => {
+  flawed(`detect a meter that ${flaw}`, () => {
     const property = fc.property(limits, histories, ({ requests, cycles }, events) => {
       judge(requests, cycles, events, flaw);
     });
     const { failed, numRuns } = fc.check(property, { numRuns: 3_000, seed: 1 });
-    assert.ok(failed, 'a check that cannot fail proves nothing');
+    assert.ok(failed, 'the checks must detect the fault');
     assert.ok(numRuns < 1_000, `${numRuns} histories`);
   });
 }

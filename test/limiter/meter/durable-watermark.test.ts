@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DurableWatermark } from '#limiter/meter/usage';
 
-/** Above all values of these watermarks. */
+/** Exceeds all watermarks of these tests. */
 const LIMIT = 1_000_000;
 
 /** A watermark with this value, set by the record at offset 1. */
@@ -12,9 +12,9 @@ function watermarkAt(value: number): DurableWatermark {
   return watermark;
 }
 
-const offset = suite('the durability dependency of a grant below a watermark');
+const offset = suite('the durability dependency of a grant');
 
-offset('is the record that raised the watermark to that value, or the record before', () => {
+offset('is the first record that raised the watermark far enough', () => {
   const watermark = watermarkAt(10);
   assert.equal([watermark.offsetOf(0), watermark.offsetOf(1), watermark.offsetOf(10)], [0, 1, 1]);
   watermark.set(20, 7);
@@ -29,7 +29,7 @@ offset('is the newest record for a value above a lowered watermark', () => {
   assert.equal([watermark.value, watermark.offsetOf(5), watermark.offsetOf(6)], [5, 2, 3]);
 });
 
-offset('is unchanged when the watermark is lowered', () => {
+offset('does not change when the watermark is lowered', () => {
   const watermark = watermarkAt(10);
   watermark.set(20, 2);
   watermark.lower(15);
@@ -42,15 +42,15 @@ offset('is unchanged when the watermark is lowered', () => {
 
 const low = suite('a watermark is low');
 
-low('when it does not cover the requested amount, also at the limit', () => {
+low('if it does not cover the requested amount, even at the limit', () => {
   const watermark = watermarkAt(100);
   assert.is(watermark.isLow(101, 1, 100, 0), true);
   assert.is(watermark.isLow(100, 1, 100, 0), false);
   assert.is(watermark.isLow(100, 1, 99, 0), false);
-  assert.is(watermark.isLow(100, 1, 101, 0), true, 'below the limit there is something to raise');
+  assert.is(watermark.isLow(100, 1, 101, 0), true, 'below the limit, the watermark can be raised');
 });
 
-low('when less than half of the raised allowance is left', () => {
+low('if less than half of a raise remains', () => {
   const watermark = watermarkAt(100);
   assert.equal([watermark.isLow(91, 1, LIMIT, 0), watermark.isLow(92, 1, LIMIT, 0)], [false, true]);
   assert.equal(
@@ -63,16 +63,16 @@ low('when less than half of the raised allowance is left', () => {
 
 const raise = suite('a watermark is raised');
 
-raise('by the larger of twice the call’s need and 1¾ steps, from before the call', () => {
+raise("by twice the call's need or by 1¾ steps, whichever is larger", () => {
   const watermark = watermarkAt(0);
   assert.is(watermark.raisedFor(1, 1, LIMIT, 0), 18);
   assert.is(watermark.raisedFor(109, 9, LIMIT, 0), 118);
   assert.is(watermark.raisedFor(110, 10, LIMIT, 0), 120);
   watermark.noteUse(11, 0);
-  assert.is(watermark.raisedFor(1, 1, LIMIT, 0), 20, 'whole cycles alone can be granted');
+  assert.is(watermark.raisedFor(1, 1, LIMIT, 0), 20, 'only whole cycles can be granted');
 });
 
-raise('never above the limit except for granted amounts, and never down', () => {
+raise('to at most the limit or the granted amount, and never lowered', () => {
   const watermark = watermarkAt(50);
   assert.is(watermark.raisedFor(41, 1, 55, 0), 55);
   assert.is(watermark.raisedFor(60, 1, 55, 0), 60);
@@ -81,7 +81,7 @@ raise('never above the limit except for granted amounts, and never down', () => 
 
 const high = suite('a watermark is high');
 
-high('when it leaves more than two steps, and is then lowered to a raise', () => {
+high('if it leaves more than two steps, and can then be lowered', () => {
   const watermark = watermarkAt(100);
   assert.equal([watermark.isHigh(80, 0), watermark.isHigh(79, 0)], [false, true]);
   assert.is(watermark.loweredFor(79, 0), 97);
@@ -92,11 +92,11 @@ high('when it leaves more than two steps, and is then lowered to a raise', () =>
 
 const step = suite('the step of a watermark');
 
-/** Steps of a watermark, derived from its lowered value: 1¾ steps, rounded up. */
+/** Derives the step from the lowered value: 1¾ steps, rounded up. */
 const stepsOf = (watermark: DurableWatermark, monotonicMs: number) =>
   watermark.loweredFor(0, monotonicMs);
 
-step('is the use in the present tenth of a second, or the one before, and at least ten', () => {
+step('is the use in this or the previous tenth of a second, and at least ten', () => {
   const watermark = watermarkAt(1_000);
   watermark.noteUse(9, 500);
   assert.is(stepsOf(watermark, 599), 18);
@@ -107,7 +107,7 @@ step('is the use in the present tenth of a second, or the one before, and at lea
   assert.is(stepsOf(watermark, 699), 35, 'two tenths are not added up');
   watermark.noteUse(12, 699);
   assert.is(stepsOf(watermark, 700), 42);
-  assert.is(stepsOf(watermark, 800), 18, 'nothing was used in the tenth before');
+  assert.is(stepsOf(watermark, 800), 18, 'the previous tenth had no use');
 });
 
 step('is ten again after a pause of a tenth of a second', () => {

@@ -6,30 +6,30 @@ import { Admission, type AdmissionCall, LimitedKeys } from '#edge/callers/admiss
 import { edgeMetrics } from '#edge/serve/reply';
 import { createMetrics } from '#telemetry/metrics';
 import { counted, custom, limiterUnderTest } from '#test/limiter/limiter-fixture';
-import { type Fate, fates, lossyLink } from '#test/limiter/meter/lossy-link';
+import { type CopyDelays, copyDelays, lossyLink } from '#test/limiter/meter/lossy-link';
 import { pass } from '#test/support/passing';
 
-/** Limits of a minute and a month that these histories reach. */
+/** Limits per minute and month that these histories reach. */
 const REQUESTS = 8;
 const CYCLES = 20;
 
-/** A call: reserved cycles, cycles that its engine would use, and the pause before it. */
+/** A call: reserved cycles, cycles used by the engine, and the pause before the call. */
 type Wanted = { readonly cycles: number; readonly uses: number; readonly pauseMs: number };
 
 const requests: fc.Arbitrary<Wanted> = fc
   .record({ cycles: fc.nat(5), uses: fc.nat(5), pauseMs: fc.nat(3_000) })
   .map((request) => ({ ...request, uses: Math.min(request.uses, request.cycles) }));
 
-/** An edge and its limiter, and a link on which messages meet these fates in order. */
-async function scene(met: readonly Fate[]) {
+/** An edge and its limiter, connected by a link that applies these delays in order. */
+async function scene(delays: readonly CopyDelays[]) {
   const limiter = await limiterUnderTest(custom(REQUESTS, CYCLES));
   const { clock, id, key } = limiter;
   const metrics = createMetrics();
-  const left = [...met];
+  const left = [...delays];
   const link = lossyLink(limiter.limiter.client, clock, () => left.shift() ?? [0]);
   const limited = new LimitedKeys(clock, undefined);
   const admission = new Admission(link, clock, edgeMetrics(metrics), limited);
-  /** Answers to callers; granted requests by the end of their window. */
+  /** Answers to callers; granted requests by window end. */
   const answered = { executed: 0, unsure: 0, granted: new Map<unknown, number>() };
   let lastCallId = 0;
   const call = async ({ cycles, uses }: Wanted) => {
@@ -62,13 +62,13 @@ async function scene(met: readonly Fate[]) {
 const link = suite('when messages between edge and limiter are lost, repeated or reordered');
 
 link(
-  'no account gets more than its plan, and every charged cycle is used or has expired',
+  'no account gets more than its plan, and every charged cycle was used or expired',
   async () => {
     const history = fc.array(requests, { maxLength: 30, size: 'max' });
-    const met = fc.array(fates, { maxLength: 120, size: 'max' });
+    const anyDelays = fc.array(copyDelays, { maxLength: 120, size: 'max' });
     await fc.assert(
-      fc.asyncProperty(history, met, async (wanted, fate) => {
-        const { clock, answered, call, usage, edgeMetrics: metrics } = await scene(fate);
+      fc.asyncProperty(history, anyDelays, async (wanted, delays) => {
+        const { clock, answered, call, usage, edgeMetrics: metrics } = await scene(delays);
         const pending: Promise<void>[] = [];
         for (const request of wanted) {
           clock.advance(request.pauseMs);
@@ -85,7 +85,10 @@ link(
           `${cyclesUsed} charged for ${answered.executed}`,
         );
         assert.equal([cyclesReserved, cyclesLost], [0, 0]);
-        assert.ok(cyclesUsed <= answered.executed + cyclesExpired, 'charged for nothing');
+        assert.ok(
+          cyclesUsed <= answered.executed + cyclesExpired,
+          'every charge must have a cause',
+        );
         const failed = 'edge_fail_closed_total{reason="limiter_unavailable"}';
         assert.is(await counted(metrics, failed), answered.unsure);
       }),
@@ -94,7 +97,7 @@ link(
   },
 );
 
-link('no answer in 100 ms is a refusal, and possibly reserved cycles are refunded', async () => {
+link('a call without an answer in 100 ms is refused, and its cycles are refunded', async () => {
   const { clock, answered, call, usage } = await scene([[0], []]);
   const pending = call({ cycles: 5, uses: 5, pauseMs: 0 });
   await pass(clock, 101, 1);
@@ -104,7 +107,7 @@ link('no answer in 100 ms is a refusal, and possibly reserved cycles are refunde
   assert.equal([cyclesUsed, cyclesReserved, requestsInWindow], [0, 0, 1]);
 });
 
-link('an admission that arrives after its refund expires as used, without a refund', async () => {
+link('an admission that arrives after its refund expires as used', async () => {
   const { clock, answered, call, usage } = await scene([[500]]);
   const pending = call({ cycles: 5, uses: 5, pauseMs: 0 });
   await pass(clock, 101, 1);
@@ -125,9 +128,9 @@ link('a repeated settlement refunds once', async () => {
   assert.is((await usage()).cyclesUsed, 6);
 });
 
-// Without the number of the reservation, the copies would charge a call twice.
-link('copies of a whole call after its end charge nothing but an expired reservation', async () => {
-  const copied: Fate = [0, 5_001];
+// Without reservation numbers, the duplicates would charge the call twice.
+link('late duplicates of a whole call charge only an expired reservation', async () => {
+  const copied: CopyDelays = [0, 5_001];
   const { clock, answered, call, usage } = await scene([copied, [0], copied]);
   const pending = call({ cycles: 1, uses: 1, pauseMs: 0 });
   await pass(clock, 50, 1);

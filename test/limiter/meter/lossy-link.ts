@@ -5,13 +5,13 @@ import type { LimiterAnswer, LimiterCall, LimiterClient } from '#grpc/limiter-me
 import type { ManualClock } from '#test/support/manual-clock';
 
 /**
- * Fate of one message: the delays, in milliseconds, after which its copies arrive. None: it is
- * lost. Different delays reorder messages.
+ * Delays of a message's copies, in milliseconds. An empty list loses the message. Different delays
+ * reorder messages.
  */
-export type Fate = readonly number[];
+export type CopyDelays = readonly number[];
 
-/** Mostly without faults; otherwise delays beyond the age of a reservation. */
-export const fates: fc.Arbitrary<Fate> = fc.oneof(
+/** Mostly immediate delivery; otherwise delays up to beyond the age of a reservation. */
+export const copyDelays: fc.Arbitrary<CopyDelays> = fc.oneof(
   { weight: 6, arbitrary: fc.constant([0]) },
   { weight: 1, arbitrary: fc.constant([]) },
   { weight: 2, arbitrary: fc.tuple(fc.nat(150)) },
@@ -20,16 +20,16 @@ export const fates: fc.Arbitrary<Fate> = fc.oneof(
 );
 
 /**
- * A link to a limiter that loses, repeats, delays and reorders messages. After 100 ms a caller gets
- * an unknown outcome, as on a real connection.
+ * A link to a limiter that loses, repeats, delays and reorders messages. Callers get an unknown
+ * outcome after 100 ms, as on a real connection.
  */
 export function lossyLink(
   limiter: LimiterClient,
   clock: ManualClock,
-  fateOf: () => Fate,
+  delaysOf: () => CopyDelays,
 ): LimiterClient {
   const deliver = (task: () => void): void => {
-    for (const delayMs of fateOf()) clock.after(delayMs, task);
+    for (const delayMs of delaysOf()) clock.after(delayMs, task);
   };
   return {
     ask(call: LimiterCall): Promise<LimiterAnswer> {

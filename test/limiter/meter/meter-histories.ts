@@ -6,7 +6,7 @@ export type Event =
       readonly kind: 'call';
       readonly cycles: number;
       readonly uses: number;
-      /** Index into `KEYS`; absent: the first. */
+      /** Index into `KEYS`; absent: the first key. */
       readonly key?: number;
     }
   | { readonly kind: 'read' }
@@ -17,7 +17,7 @@ export type Event =
   | { readonly kind: 'crash'; readonly appended: number }
   | { readonly kind: 'zombie'; readonly calls: number }
   | { readonly kind: 'handoff' }
-  /** Makes the disk unwritable, or writable again. */
+  /** Makes the disk read-only, or writable again. */
   | { readonly kind: 'disk'; readonly isWritable: boolean }
   | { readonly kind: 'wait'; readonly ms: number };
 
@@ -45,7 +45,7 @@ const disks: fc.Arbitrary<Event> = fc.record({
   isWritable: fc.boolean(),
 } as const);
 
-/** Histories without failures, possibly slow. */
+/** Histories without failures, but with delays. */
 export const quietHistories = fc.array(
   fc.oneof(
     { weight: 12, arbitrary: calls },
@@ -58,7 +58,8 @@ export const quietHistories = fc.array(
 );
 
 /**
- * Histories with crashes, zombies, lost settlements, appends, unknown outcomes and disk failures.
+ * Histories with crashes, zombies, lost settlements and appends, unknown outcomes and disk
+ * failures.
  */
 export const wildHistories: fc.Arbitrary<Event[]> = fc.array(
   fc.oneof(
@@ -80,7 +81,7 @@ export const wildHistories: fc.Arbitrary<Event[]> = fc.array(
   { maxLength: 250, size: 'max' },
 );
 
-/** Histories of read calls with failing disks and processes that crash and end. */
+/** Histories of read calls with disk failures, crashes and handoffs. */
 export const readingHistories: fc.Arbitrary<Event[]> = fc.array(
   fc.oneof(
     { weight: 24, arbitrary: reads },

@@ -12,7 +12,7 @@ import { turnOfEvents } from '#test/support/settled';
 
 const UNHURRIED = { callId: 0, deadlineAtMs: Number.POSITIVE_INFINITY };
 
-/** The kind of a limiter's meters, whose stores record their reads. */
+/** A limiter's kind of meters, with stores that record all reads and writes. */
 function kindUnderTest(isAbsent = false) {
   const clock = new ManualClock();
   const store = memoryMeterStore();
@@ -49,14 +49,14 @@ function kindUnderTest(isAbsent = false) {
     offset: 7,
     commit: () => undefined,
     dependOn: (offset) => dependencies.push(offset),
-    beforeAnswer: () => assert.unreachable('a meter has no side effect'),
+    beforeAnswer: () => assert.unreachable('a meter has no side effects'),
   });
   return { clock, store, asked, kind, dependencies, turn };
 }
 
-const activation = suite('a meter that is activated');
+const activation = suite('an activated meter');
 
-activation('continues from its head, and its version', async () => {
+activation('continues from its head and version', async () => {
   const { kind, store } = kindUnderTest();
   await store.checkpoint([{ accountId: 'a', head: meterAt(5) }]);
   const { state, version, recentCalls } = await kind.activate('a');
@@ -65,7 +65,7 @@ activation('continues from its head, and its version', async () => {
   assert.is((await kind.activate('b')).version, 0);
 });
 
-activation('reads nothing more for an account that does not exist', async () => {
+activation('reads nothing more if the account does not exist', async () => {
   const { kind, asked } = kindUnderTest(true);
   const { state } = await kind.activate('a');
   assert.equal([asked, kind.isAbsent(state)], [['account a'], true]);
@@ -73,7 +73,7 @@ activation('reads nothing more for an account that does not exist', async () => 
 
 const stored = suite('the stored state of a meter');
 
-stored('is its newest record, and nothing without a record', async () => {
+stored('is its newest record, or nothing without a record', async () => {
   const { kind, asked } = kindUnderTest();
   const { state } = await kind.activate('a');
   asked.length = 0;
@@ -86,20 +86,20 @@ stored('is its newest record, and nothing without a record', async () => {
   assert.equal(asked, ['checkpoint a v3']);
   assert.is(state.head?.version, 3);
   forget();
-  assert.is(state.head?.version, 3, 'before its first turn it is all that the meter knows');
+  assert.is(state.head?.version, 3, 'before the first turn, the meter has no other data');
   state.usage(kindUnderTest().turn());
   forget();
   assert.is(state.head, undefined);
 });
 
-stored('is restored unchanged from the journal, and counted with its reservations', () => {
+stored('is restored exactly from the journal, and its size includes reservations', () => {
   const { kind } = kindUnderTest();
   const { version: _, ...made } = meterAt(3, { reservations: reservations(3) });
   assert.equal(kind.read(kind.recordOf(made)), made);
   assert.is(kind.sizeOfRecord(made), 500);
 });
 
-stored('ends with a record of the time of its eviction', async () => {
+stored('ends with a record of the time of eviction', async () => {
   const { kind, clock, turn } = kindUnderTest();
   const { state } = await kind.activate('a');
   const call = admission(1, 5, digestOf('key'), 'full', 'a');
@@ -124,7 +124,7 @@ asking('is answered at once, without a durability dependency', async () => {
 
 const ages = suite('the ages at which accounts are read in the background');
 
-ages('are spread over 10 s from 15 s on, by the last letter of their ids', async () => {
+ages('are spread from 15 s to 25 s by the last letter of the account id', async () => {
   const readAfterMs = async (id: string) => {
     const { kind, clock, turn, asked } = kindUnderTest();
     const { state } = await kind.activate(id);

@@ -9,15 +9,15 @@ import {
   record,
 } from '#test/limiter/limiter-fixture';
 
-/** An admission for a member: a session instead of a key. */
+/** An admission for a member, with a session instead of a key. */
 const ofMember = (callId: number, cycles = 1): AdmitCall => ({
   ...admission(callId, cycles, 'ses_0000000000000001'),
   isOfMember: true,
 });
 
-const members = suite('a meter with an admission for a member');
+const members = suite('for admissions of members, a meter');
 
-members('needs no key, and counts minute and month as for a key', () => {
+members('needs no key, and counts minute and month as usual', () => {
   const { meter, turn, admit } = meterUnderTest(custom(3, 2));
   const ask = (callId: number) => meter.answer(ofMember(callId), turn()).verdict;
   assert.is(admit(1).verdict, 'admitted');
@@ -31,7 +31,7 @@ members('refuses members of a suspended account', () => {
   assert.is(meter.answer(ofMember(1), turn()).verdict, 'account_suspended');
 });
 
-members('finds no member of a deleted account', () => {
+members('refuses members of a deleted account', () => {
   const { meter, turn, refresh } = meterUnderTest(custom(3, 100));
   refresh(undefined);
   assert.equal(meter.answer(ofMember(1), turn()), {
@@ -39,13 +39,13 @@ members('finds no member of a deleted account', () => {
   });
 });
 
-members('admits none where members are not supported, as in release 1.0', () => {
+members('of release 1.0, which ignores the member field, admits nobody', () => {
   const { meter, turn } = meterUnderTest(custom(3, 100));
   const { isOfMember: _, ...known } = ofMember(1);
   assert.is(meter.answer(known, turn()).verdict, 'unknown_key');
 });
 
-members('records no use of a key', async () => {
+members('records no key use', async () => {
   const { limiter, id, keyUses } = await limiterUnderTest(custom(3, 100));
   const call = { ...ofMember(1), accountId: id, address: '1.1.1.1', client: 'a lie' };
   assert.is((await limiter.client.ask(call)).verdict, 'admitted');

@@ -54,7 +54,7 @@ function run(requests: number, cycles: number) {
 
 const always = suite('after any admissions, settlements and pauses');
 
-always('no 60 s from a first request on have more requests than the limit', () => {
+always('no window of 60 s has more requests than the limit', () => {
   fc.assert(
     fc.property(limits, life(stepped), ({ requests, cycles }, steps) => {
       const { take, clock } = run(requests, cycles);
@@ -68,7 +68,7 @@ always('no 60 s from a first request on have more requests than the limit', () =
           counted = 0;
         }
         if (answer?.verdict !== 'rate_limited') counted += 1;
-        else assert.is(counted, requests, 'no request is refused early');
+        else assert.is(counted, requests, 'no request is refused too early');
         assert.ok(counted <= requests);
         assert.is(answer?.allowance?.requestsRemaining, requests - counted);
       }
@@ -106,8 +106,8 @@ const attempt = fc.record({
 type Attempt = typeof attempt extends fc.Arbitrary<infer T> ? T : never;
 
 /**
- * An engine that lets one call of each id advance. It settles admitted calls three at a time in any
- * order, or not at all. `charged` must never be less than the advanced cycles.
+ * An engine that commits one call per id. Settles admitted calls three at a time, in any order, or
+ * never. `charged` must never be less than `advanced`.
  */
 function engineUnderTest() {
   const limiter = meterUnderTest(custom(1e6, 50));
@@ -138,7 +138,7 @@ function engineUnderTest() {
   };
 }
 
-always('a month is charged for every cycle that advanced, in any order of settlements', () => {
+always('every committed cycle is charged, in any order of settlements', () => {
   fc.assert(
     fc.property(fc.array(attempt, { maxLength: 40 }), (attempts) => {
       const engine = engineUnderTest();
@@ -152,7 +152,7 @@ always('a month is charged for every cycle that advanced, in any order of settle
   );
 });
 
-always('the window’s end is never in the past and at most 60 s away, rounded up', () => {
+always('the announced window end is never in the past, and at most 60 s away, rounded up', () => {
   fc.assert(
     fc.property(limits, life(stepped), ({ requests, cycles }, steps) => {
       const { take, clock } = run(requests, cycles);
@@ -167,7 +167,7 @@ always('the window’s end is never in the past and at most 60 s away, rounded u
   );
 });
 
-always('after 60 s of silence nothing is reserved, and a month later nothing is used', () => {
+always('no cycles are reserved 60 s later, and none are used in the next month', () => {
   fc.assert(
     fc.property(limits, life(running), ({ requests, cycles }, steps) => {
       const { take, meter, now, clock } = run(requests, cycles);

@@ -7,7 +7,7 @@ const FEBRUARY_MS = Date.UTC(2026, 1, 1);
 
 const head = suite('the newest record of a meter');
 
-head('is kept until it is stored, and then a newer one', () => {
+head('is kept until it or a newer record is stored', () => {
   const { admit, meter, journal } = meterUnderTest(custom(1_000, 1_000));
   assert.is(meter.head, undefined);
   admit(1);
@@ -16,7 +16,7 @@ head('is kept until it is stored, and then a newer one', () => {
   admit(2, 20);
   assert.equal(meter.head, journal.heads.at(-1));
   meter.forget(first);
-  assert.equal(meter.head, journal.heads.at(-1), 'what was stored is not the newest');
+  assert.equal(meter.head, journal.heads.at(-1), 'a newer record remains unstored');
   meter.forget(meter.head);
   assert.is(meter.head, undefined);
 });
@@ -28,35 +28,32 @@ head('is the start of the next activation', () => {
   assert.equal(meter.head, journal.head);
 });
 
-head('is kept until the first turn has continued from it, stored or not', () => {
+head('is kept until the first turn continues from it, even if stored', () => {
   const first = meterUnderTest(custom(1_000, 1_000));
   first.admit(1, 30);
   first.settle(1, 30);
   const { meter, journal, now } = first.next();
   meter.forget(meter.head);
   assert.equal(meter.head, journal.head);
-  assert.ok(
-    (meter.usage(now())?.cyclesUsed ?? 0) >= 30,
-    'what an earlier owner granted is counted',
-  );
+  assert.ok((meter.usage(now())?.cyclesUsed ?? 0) >= 30, "an earlier owner's grants are counted");
   meter.forget(meter.head);
   assert.is(meter.head, undefined);
 });
 
-head('counts the cost of a crash once, whether or not a call arrives', () => {
+head('counts the loss of a crash once, with or without calls', () => {
   const first = meterUnderTest(custom(1_000, 1_000));
   first.admit(1, 30);
   const second = first.next();
   second.close();
-  assert.ok(second.losses.length > 0, 'cycles that were granted and are not known to be used');
+  assert.ok(second.losses.length > 0, 'grants of unknown use are lost');
   const third = second.next();
   third.close();
   assert.equal(third.losses, []);
 });
 
-const bytes = suite('the bytes of a meter');
+const bytes = suite('the counted bytes of a meter');
 
-bytes('are its own, those of its keys, of counted keys and of open reservations', () => {
+bytes('include its keys, counted keys and open reservations', () => {
   const { admit, settle, refresh, meter } = meterUnderTest(custom(1_000, 1_000));
   assert.is(meter.bytes, 1_048);
   for (const call of [1, 2, 3]) admit(call);
@@ -76,11 +73,11 @@ closing('lowers both watermarks, so that the next grant needs a new record', () 
   assert.equal([journal.head?.monthWatermark, journal.head?.windowWatermark], [3, 1]);
   admit(2, 0);
   assert.is(dependsOn(), 3);
-  assert.is(journal.head?.monthWatermark, 3, 'and a call without cycles raises those of none');
+  assert.is(journal.head?.monthWatermark, 3, 'a call without cycles does not raise the month');
   assert.ok((journal.head?.windowWatermark ?? 0) >= 2);
 });
 
-closing('follows a lowering record, which is incomplete', () => {
+closing('follows a lowering record, because that record is incomplete', () => {
   const { admit, settle, close, clock, journal } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 100);
   clock.advance(250);
@@ -90,7 +87,7 @@ closing('follows a lowering record, which is incomplete', () => {
   assert.equal([journal.heads.length, journal.head?.monthWatermark], [3, 1]);
 });
 
-closing('is of the month that has started meanwhile', () => {
+closing('belongs to the month that has started meanwhile', () => {
   const { admit, settle, close, clock, journal } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 5);
   settle(1, 5);
@@ -102,7 +99,7 @@ closing('is of the month that has started meanwhile', () => {
   assert.equal([windowWatermark, windowEndsAtMs], [0, 0]);
 });
 
-closing('is followed by another one when one of its reservations expires here', () => {
+closing('is followed by another if one of its reservations expires here', () => {
   const { admit, close, clock, meter, now, journal } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 5);
   close();
@@ -131,7 +128,7 @@ dependency('without a grant has no durability dependency', () => {
   assert.is(dependsOn(), 0);
 });
 
-dependency('without cycles depends on the window alone, while the month is being raised', () => {
+dependency('without cycles depends only on the window', () => {
   const { admit, dependsOn } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 0);
   admit(2, 5);
@@ -142,7 +139,7 @@ dependency('without cycles depends on the window alone, while the month is being
   assert.is(dependsOn(), 1);
 });
 
-dependency('that refuses cycles raises no watermark for them', () => {
+dependency('that refuses cycles raises no watermark for the cycles', () => {
   const { admit, journal } = meterUnderTest(custom(1_000, 20));
   admit(1, 1);
   assert.is(admit(2, 20).verdict, 'quota_exceeded');
@@ -175,7 +172,7 @@ dependency('after a lowered watermark grants only what a new record allows', () 
 
 const raised = suite('a raise of a watermark');
 
-raised('is reported for each watermark that it raises', () => {
+raised('is reported for each raised watermark', () => {
   const { admit, raises } = meterUnderTest(custom(3, 1_000));
   admit(1, 1);
   assert.equal(raises, [
@@ -183,7 +180,7 @@ raised('is reported for each watermark that it raises', () => {
     ['month', 1],
   ]);
   admit(2, 20);
-  assert.equal(raises.slice(2), [['month', 2]], 'the window has all that the plan allows');
+  assert.equal(raises.slice(2), [['month', 2]], "the window already has the plan's limit");
   const second = meterUnderTest(custom(1_000, 1_000));
   second.admit(1, 0);
   assert.equal(second.raises, [['window', 1]]);
@@ -191,7 +188,7 @@ raised('is reported for each watermark that it raises', () => {
 
 const usage = suite('the usage report of a meter');
 
-usage('has all its counts, in a window and between two', () => {
+usage('has all counts, during and between windows', () => {
   const { admit, settle, clock, meter, now } = meterUnderTest(custom(60, 1_000));
   const limits = { requestsPerMinute: 60, cyclesPerMonth: 1_000, instances: 1_000_000 };
   const month = { cyclesLost: 0, cyclesExpired: 0, monthResetAtS: FEBRUARY_MS / 1_000, limits };
@@ -226,7 +223,7 @@ usage('has all its counts, in a window and between two', () => {
   });
 });
 
-usage('is empty for a deleted account, whose settlements belong to no account', () => {
+usage('is empty for a deleted account, whose settlements are refused', () => {
   const { admit, settle, refresh, meter, now } = meterUnderTest(custom(60, 1_000));
   admit(1, 5);
   refresh(undefined);

@@ -6,7 +6,7 @@ import type { Event } from '#test/limiter/meter/meter-histories';
 /** Secrets of the account's keys. */
 export const KEYS = ['key', 'key of a second', 'key of a third'] as const;
 
-/** Deliberate faults of the world around the meter. */
+/** Deliberate faults in the simulation, which the checks must detect. */
 export type MeterFlaw =
   | 'grants above its durable watermark'
   | 'refunds an unknown outcome'
@@ -20,27 +20,27 @@ type Call = {
   readonly key: number;
 };
 
-/** An admitted call, and the durability dependency of its answer. */
+/** An admitted call with the durability dependency of its answer. */
 type Held = Call & Grant & { readonly dependsOn: number };
 
-/** When a request was decided (Unix milliseconds), and the second at which its window ends. */
+/** Time of the decision in Unix milliseconds, and second at which the window ends. */
 type Grant = { readonly decidedAtMs: number; readonly windowResetAtS: number };
 
 /**
- * Successive meters of one account, on one journal with slow appends, and callers that use all
- * their grants. The world counts the really executed cycles itself.
+ * Simulation of an account: successive meters on a slow journal, and callers that use all grants.
+ * Counts the executed cycles independently of the meters.
  */
-export class MeterWorld {
+export class MeterSimulation {
   readonly #flaw: MeterFlaw;
   #now;
   #lastCallId = 0;
-  /** Admitted calls without an answer, whose records are not durable yet. */
+  /** Admitted calls whose records are not durable yet, so that their answers wait. */
   #held: Held[] = [];
   /** Executed calls without a settlement. */
   #open: Call[] = [];
   /** Successful requests. */
   readonly #granted: Grant[] = [];
-  /** Cycles that engines have really advanced. */
+  /** Cycles executed by engines. */
   executed = 0;
   /** Executed cycles by key. */
   readonly executedBy = [0, 0, 0];
@@ -51,16 +51,17 @@ export class MeterWorld {
     this.#now.journal.durable = 0;
   }
 
-  /** The usage that the meter reports for the account. */
+  /** Usage reported by the meter. */
   get usage() {
     const usage = this.#now.meter.usage(this.#now.now());
-    if (usage === undefined) throw new Error('the account is there');
+    if (usage === undefined) throw new Error('the account is missing');
     return usage;
   }
 
   /**
-   * Maximum number of successful requests from the first of a window to its end, rounded down to a
-   * second. The window they were counted in does not matter: a crash may have lost an open window.
+   * Maximum number of successful requests from a window's first request to its end, rounded down to
+   * a second. Includes requests that were counted in other windows: a crash may lose an open
+   * window.
    */
   get granted(): number {
     const windows = Map.groupBy(this.#granted, ({ windowResetAtS }) => windowResetAtS);
@@ -75,7 +76,7 @@ export class MeterWorld {
     return Math.max(0, ...counts);
   }
 
-  /** Settles everything open, so that nothing is reserved any more. */
+  /** Settles all open calls, so that no cycles remain reserved. */
   finish(): void {
     this.#makeDurable();
     while (this.#open.length > 0) this.take({ kind: 'settle', which: 0 });
@@ -169,7 +170,7 @@ export class MeterWorld {
     if (call !== undefined) this.#now.settle(call.callId, call.uses);
   }
 
-  /** The caller never learns the outcome; a correct meter keeps the reservation. */
+  /** The outcome is unknown to the caller. A correct meter keeps the reservation. */
   #unknown(index: number): void {
     const call = this.#remove(index);
     if (call !== undefined && this.#flaw === 'refunds an unknown outcome') {
@@ -183,7 +184,7 @@ export class MeterWorld {
     this.#answer();
   }
 
-  /** Of the appends in flight some were written, without an answer. */
+  /** Stores some of the appends in flight, without answers. */
   #crash(appended: number): void {
     const { journal } = this.#now;
     journal.durable = Math.min(journal.heads.length, journal.durable + appended);
@@ -192,7 +193,7 @@ export class MeterWorld {
     this.#now = this.#now.next(undefined, isUnknown);
   }
 
-  /** A meter that was taken over without noticing: none of its appends becomes durable. */
+  /** A meter that continues after a takeover. None of its appends becomes durable. */
   #zombie(count: number): void {
     const zombie = this.#now;
     this.#crash(0);

@@ -5,7 +5,7 @@ import { admission, custom, meterUnderTest, record } from '#test/limiter/limiter
 
 const minute = suite('the minute of an account with 3 requests');
 
-minute('admits 3 requests and refuses the 4th, which is not counted', () => {
+minute('admits 3 requests and refuses further requests without counting them', () => {
   const { admit, clock } = meterUnderTest(custom(3, 100));
   const verdicts = [1, 2, 3, 4, 5].map((id) => admit(id));
   assert.equal(
@@ -23,16 +23,19 @@ minute('admits 3 requests and refuses the 4th, which is not counted', () => {
   assert.is(admit(6).allowance?.requestsRemaining, 2);
 });
 
-minute('starts with the first request after the last window, not with the clock', () => {
-  const { admit, clock } = meterUnderTest(custom(3, 100));
-  admit(1);
-  clock.advance(59_999);
-  assert.is(admit(2).allowance?.requestsRemaining, 1);
-  clock.advance(30_001);
-  const late = admit(3).allowance;
-  assert.is(late?.requestsRemaining, 2);
-  assert.is(late?.windowResetAtS, clock.wallMs() / 1_000 + 60);
-});
+minute(
+  "starts with the first request after the previous window, not with the clock's minute",
+  () => {
+    const { admit, clock } = meterUnderTest(custom(3, 100));
+    admit(1);
+    clock.advance(59_999);
+    assert.is(admit(2).allowance?.requestsRemaining, 1);
+    clock.advance(30_001);
+    const late = admit(3).allowance;
+    assert.is(late?.requestsRemaining, 2);
+    assert.is(late?.windowResetAtS, clock.wallMs() / 1_000 + 60);
+  },
+);
 
 minute('ends at its announced time', () => {
   const { admit, settle, clock } = meterUnderTest(custom(3, 100));
@@ -45,7 +48,7 @@ minute('ends at its announced time', () => {
   }
 });
 
-minute('keeps its length when the wall clock steps forward: no account gets another early', () => {
+minute('keeps its length if the wall clock steps forward, so no account gains requests', () => {
   const { admit, clock } = meterUnderTest(custom(3, 100));
   for (const id of [1, 2, 3]) admit(id);
   clock.stepWall(3_600_000);
@@ -54,7 +57,7 @@ minute('keeps its length when the wall clock steps forward: no account gets anot
   assert.is(allowance?.windowResetAtS, clock.wallMs() / 1_000 + 60);
 });
 
-minute('keeps its length when the wall clock steps back: no account is blocked for an hour', () => {
+minute('keeps its length if the wall clock steps back, so no account is blocked', () => {
   const { admit, clock } = meterUnderTest(custom(3, 100));
   for (const id of [1, 2, 3]) admit(id);
   clock.stepWall(-3_600_000);
@@ -71,7 +74,7 @@ minute('counts a call that the quota refuses, and a call without cycles', () => 
   assert.is(admit(4, 0).verdict, 'rate_limited');
 });
 
-minute('counts every try of a call, also while its reservation is open', () => {
+minute('counts each retry of a call, even with an open reservation', () => {
   const { admit } = meterUnderTest(custom(3, 100));
   const tries = [admit(1), admit(1), admit(1), admit(1)];
   assert.equal(
@@ -82,7 +85,7 @@ minute('counts every try of a call, also while its reservation is open', () => {
 
 const month = suite('the month of an account with 10 cycles');
 
-month('refuses a batch that does not fit at no charge, and admits one that fits', () => {
+month('refuses a batch that does not fit at no charge, and admits a smaller batch', () => {
   const { admit, settle } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   settle(1, 4);
@@ -95,7 +98,7 @@ month('refuses a batch that does not fit at no charge, and admits one that fits'
   assert.is(admit(5, 0).verdict, 'admitted');
 });
 
-month('counts reserved cycles as used until they are settled', () => {
+month('counts reserved cycles as used until settlement', () => {
   const { admit, settle, meter, now } = meterUnderTest(custom(100, 10));
   assert.is(admit(1, 4).allowance?.cyclesRemaining, 6);
   assert.is(settle(1, 1).allowance?.cyclesRemaining, 9);
@@ -103,7 +106,7 @@ month('counts reserved cycles as used until they are settled', () => {
   assert.equal([usage?.cyclesUsed, usage?.cyclesReserved], [1, 0]);
 });
 
-month('restarts at the first moment of the next month, UTC', () => {
+month('restarts with the next UTC month', () => {
   const { admit, settle, clock } = meterAtMonthsEnd();
   admit(1, 10);
   settle(1, 10);
@@ -123,7 +126,7 @@ function meterAtMonthsEnd() {
   return meter;
 }
 
-month('refunds a reservation of the last month to that month', () => {
+month('refunds a reservation of the previous month to that month', () => {
   const { admit, settle, clock } = meterAtMonthsEnd();
   admit(1, 10);
   clock.advance(1);
@@ -132,7 +135,7 @@ month('refunds a reservation of the last month to that month', () => {
   assert.is(settle(2, 4).allowance?.cyclesRemaining, 6);
 });
 
-month('reserves in the new month for a retry of a call of the last month', () => {
+month('reserves again when a call of the previous month is retried', () => {
   const { admit, settle, clock } = meterAtMonthsEnd();
   admit(1, 3);
   clock.advance(1);
@@ -141,7 +144,7 @@ month('reserves in the new month for a retry of a call of the last month', () =>
   assert.is(settle(1, 0).allowance?.cyclesRemaining, 10);
 });
 
-month('does not return when a wall clock steps back over its end', () => {
+month('does not return if the wall clock steps back over its end', () => {
   const { admit, settle, clock } = meterUnderTest(custom(100, 10));
   clock.advance(Date.UTC(2026, 1, 1) - clock.wallMs());
   admit(1, 10);
@@ -152,7 +155,7 @@ month('does not return when a wall clock steps back over its end', () => {
   assert.is(admit(3).verdict, 'quota_exceeded');
 });
 
-const change = suite('when an account changes while its meter counts');
+const change = suite('when an account changes');
 
 change('a smaller plan takes effect at once, and no count becomes negative', () => {
   const { admit, refresh } = meterUnderTest(custom(10, 100));
@@ -164,7 +167,7 @@ change('a smaller plan takes effect at once, and no count becomes negative', () 
   assert.equal([allowance?.cyclesPerMonth, allowance?.cyclesRemaining], [20, 0]);
 });
 
-change('a larger plan takes effect at once, and keeps the used amounts', () => {
+change('a larger plan takes effect at once, and used amounts remain', () => {
   const { admit, refresh } = meterUnderTest(custom(2, 10));
   admit(1, 10);
   assert.is(admit(2).verdict, 'quota_exceeded');
@@ -175,7 +178,7 @@ change('a larger plan takes effect at once, and keeps the used amounts', () => {
   assert.equal([allowance?.requestsRemaining, allowance?.cyclesRemaining], [2, 19]);
 });
 
-change('a suspended one is refused, its open calls can be settled, and it resumes', () => {
+change('a suspended account is refused, can settle open calls, and can resume', () => {
   const { admit, settle, refresh } = meterUnderTest(custom(10, 10));
   admit(1, 5);
   refresh(record(custom(10, 10), { status: 'suspended' }));
@@ -189,7 +192,7 @@ change('a suspended one is refused, its open calls can be settled, and it resume
 
 const key = suite('a key');
 
-key('that is unknown or not a digest is answered without numbers and counts nothing', () => {
+key('that is unknown or not a digest gets no numbers and counts nothing', () => {
   const { meter, turn } = meterUnderTest(custom(10, 10));
   for (const digest of [digestOf('other'), '', 'x', 'é'.repeat(43)]) {
     const answer = meter.answer(admission(1, 1, digest), turn());
@@ -198,7 +201,7 @@ key('that is unknown or not a digest is answered without numbers and counts noth
   assert.is(meter.usage(turn())?.requestsInWindow, 0);
 });
 
-key('that differs from a known one in one character of its digest is unknown', () => {
+key('is unknown if a single character of its digest differs', () => {
   const { meter, turn } = meterUnderTest(custom(1_000, 10));
   const digest = digestOf('key');
   for (let at = 0; at < digest.length; at += 1) {
@@ -220,7 +223,7 @@ key('that is revoked or has expired is unknown', () => {
   assert.is(meter.answer(admission(1), turn()).verdict, 'unknown_key');
 });
 
-key('is found among many, whichever it is', () => {
+key('is found among twenty, whatever its position', () => {
   const { meter, turn, refresh } = meterUnderTest(custom(100, 10));
   const { account } = record(custom(100, 10));
   const names = Array.from({ length: 20 }, (_, i) => `key ${i}`);
@@ -236,7 +239,7 @@ key('is found among many, whichever it is', () => {
   }
 });
 
-key('for reading may read, is refused for writes, and pays a request for the refusal', () => {
+key('with scope read is refused for writes, at the cost of a request', () => {
   const { meter, turn, refresh } = meterUnderTest(custom(3, 10));
   const { account, keys } = record(custom(3, 10));
   refresh({ account, keys: keys.map((one) => ({ ...one, scope: 'read' as const })) });
@@ -247,10 +250,10 @@ key('for reading may read, is refused for writes, and pays a request for the ref
   assert.is(refused.verdict, 'read_only_key');
   assert.equal([refused.allowance?.requestsRemaining, refused.allowance?.cyclesRemaining], [1, 9]);
   assert.is(ask('full').verdict, 'read_only_key');
-  assert.is(ask('full').verdict, 'rate_limited', 'beyond the minute it is 429 like any other');
+  assert.is(ask('full').verdict, 'rate_limited', 'refusals count towards the rate limit');
 });
 
-key('for reading is refused for its scope before its account’s suspension', () => {
+key("with scope read is refused for its scope before the account's suspension", () => {
   const { meter, turn, refresh } = meterUnderTest(custom(3, 10));
   const { account, keys } = record(custom(3, 10), { status: 'suspended' });
   refresh({ account, keys: keys.map((one) => ({ ...one, scope: 'read' as const })) });
@@ -260,7 +263,7 @@ key('for reading is refused for its scope before its account’s suspension', ()
   assert.is(ask('read').verdict, 'account_suspended');
 });
 
-key('with networks is admitted from them, and pays a request for a refusal elsewhere', () => {
+key('with networks is admitted only from these; refusals cost a request', () => {
   const { meter, turn, refresh } = meterUnderTest(custom(3, 10));
   const { account, keys } = record(custom(3, 10), { status: 'suspended' });
   const bound = keys.map((one) => ({ ...one, scope: 'read' as const, networks: ['10.0.0.0/8'] }));
@@ -270,13 +273,17 @@ key('with networks is admitted from them, and pays a request for a refusal elsew
   assert.is(ask('::ffff:10.1.2.3').verdict, 'admitted');
   refresh({ account, keys: bound });
   const refused = ask('11.0.0.1', 'full');
-  assert.is(refused.verdict, 'address_not_allowed', 'before scope and suspension');
+  assert.is(
+    refused.verdict,
+    'address_not_allowed',
+    'the address is checked before scope and suspension',
+  );
   assert.equal([refused.allowance?.requestsRemaining, refused.allowance?.cyclesRemaining], [1, 9]);
   assert.is(ask('unreadable').verdict, 'address_not_allowed');
   assert.is(ask('10.1.2.3').verdict, 'rate_limited');
 });
 
-key('with networks is unknown to an edge that does not send the caller’s address', () => {
+key("with networks is unknown if the edge does not send the caller's address", () => {
   const { meter, turn, refresh } = meterUnderTest(custom(3, 10));
   const { account, keys } = record(custom(3, 10));
   refresh({ account, keys: keys.map((one) => ({ ...one, networks: ['10.0.0.0/8'] })) });
@@ -285,7 +292,7 @@ key('with networks is unknown to an edge that does not send the caller’s addre
   for (const silent of [undefined, '']) {
     assert.equal(ask(silent), { verdict: 'unknown_key', allowance: undefined });
   }
-  assert.is(ask('10.1.2.3').allowance?.requestsRemaining, 2, 'and cost nothing');
+  assert.is(ask('10.1.2.3').allowance?.requestsRemaining, 2, 'an unknown key costs no request');
 });
 
 minute.run();

@@ -5,10 +5,10 @@ import { Minute } from '#limiter/meter/meter';
 /** A whole second. */
 const START_MS = Date.UTC(2026, 0, 15, 12);
 
-/** The moment `ms` milliseconds after the start, by both clocks. */
+/** The time `ms` milliseconds after the start, by both clocks. */
 const at = (ms: number) => ({ wallMs: START_MS + ms, monotonicMs: 5_000 + ms });
 
-/** Fields of a record for a window with 18 requests. */
+/** Window fields of a record with 18 requests. */
 const recorded = (windowEndsAtMs: number) => ({ windowEndsAtMs, windowWatermark: 18 });
 
 const resetS = (ms: number) => (START_MS + ms) / 1_000;
@@ -38,7 +38,7 @@ open('lasts for 60 s from its first request', () => {
   assert.is(minute.endsAtWallMs(at(60_000)), 0);
 });
 
-open('after another window starts at zero, below no watermark', () => {
+open('after another window starts at zero, with watermark 0', () => {
   const minute = new Minute();
   minute.open(at(0));
   minute.count(at(0));
@@ -49,13 +49,13 @@ open('after another window starts at zero, below no watermark', () => {
   assert.is(minute.resetAtS(at(60_000)), resetS(120_000));
 });
 
-open('is never shorter than 60 s, within whole milliseconds', () => {
+open('is never shorter than 60 s, rounded up to milliseconds', () => {
   const minute = new Minute();
   minute.open(at(0.25));
   assert.equal([minute.isOpen(at(60_000.5)), minute.isOpen(at(60_001))], [true, false]);
 });
 
-open('counts its requests towards its watermark', () => {
+open('counts its requests as use of its watermark', () => {
   const minute = new Minute();
   minute.open(at(0));
   for (let request = 0; request < 20; request += 1) minute.count(at(0));
@@ -64,7 +64,7 @@ open('counts its requests towards its watermark', () => {
 
 const restored = suite('a window of an earlier activation');
 
-restored('continues to the recorded end, with all requests up to its watermark', () => {
+restored('continues to its recorded end, with all requests up to its watermark', () => {
   const minute = new Minute();
   minute.restore(recorded(START_MS + 20_000.5), at(0.25));
   assert.equal(
@@ -75,7 +75,7 @@ restored('continues to the recorded end, with all requests up to its watermark',
   assert.equal([minute.isOpen(at(20_000.9)), minute.isOpen(at(20_001))], [true, false]);
 });
 
-restored('is over at its recorded end, and changes nothing', () => {
+restored('changes nothing after its recorded end', () => {
   for (const endsAtMs of [START_MS, START_MS - 1, 0]) {
     const minute = new Minute();
     minute.restore(recorded(endsAtMs), at(0));

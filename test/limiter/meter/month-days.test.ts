@@ -9,7 +9,7 @@ const FEBRUARY_MS = Date.UTC(2026, 1, 1);
 
 const days = suite('the days of a month');
 
-days('are counted in UTC, within the month, whatever the clock shows', () => {
+days('are UTC days within the month, whatever the clock shows', () => {
   const dayAt = (...at: Parameters<typeof Date.UTC>) => dayOfMonth(FEBRUARY_MS, Date.UTC(...at));
   assert.is(dayAt(2026, 0, 1), 0);
   assert.is(dayAt(2026, 0, 1, 23, 59, 59, 999), 0);
@@ -20,7 +20,7 @@ days('are counted in UTC, within the month, whatever the clock shows', () => {
   assert.is(dayOfMonth(Date.UTC(2028, 2, 1), Date.UTC(2028, 1, 29)), 28);
 });
 
-days('add up to the usage, each with its own, in any steps', () => {
+days('add up to the usage, whatever the order of days and uses', () => {
   const step = fc.record({ days: fc.nat(4), cycles: fc.nat(1_000) });
   const property = fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
     const expected: number[] = Array(31).fill(0);
@@ -31,7 +31,7 @@ days('add up to the usage, each with its own, in any steps', () => {
       list = daysUntil(list, used, today);
       used += cycles;
       expected[today] = (expected[today] ?? 0) + cycles;
-      // A record is written at any time, and read by the next owner.
+      // A record can be written at any time, and be read by the next owner.
       list = daysUntil(list, used, today);
     }
     const found = cyclesByDay(list, used);
@@ -42,7 +42,7 @@ days('add up to the usage, each with its own, in any steps', () => {
 
 const meters = suite('the days that a meter counts');
 
-meters('are the days of settlements, also at the next owner', () => {
+meters('are the days of settlements, across handoffs', () => {
   let meter = meterUnderTest(custom(1_000, 100_000));
   const spend = (callId: number, cycles: number) => {
     meter.admit(callId, cycles);
@@ -62,7 +62,7 @@ meters('are the days of settlements, also at the next owner', () => {
   assert.equal(byDay(), [7, 20, 0, 1]);
 });
 
-meters('include the possible cost of a crash on the day of its detection', () => {
+meters("include a crash's loss on the day of its detection", () => {
   let meter = meterUnderTest(custom(1_000, 100_000));
   meter.admit(1, 5);
   meter.settle(1, 5);

@@ -9,16 +9,16 @@ const FEBRUARY_MS = Date.UTC(2026, 1, 1);
 const MARCH_MS = Date.UTC(2026, 2, 1);
 const IN_2036_MS = Date.UTC(2036, 4, 7);
 
-const step = suite('a step of a month');
+const step = suite('a month step');
 
-step('is the first month, the next one, or one that skips a month', () => {
+step('starts the first month, the next month, or skips months', () => {
   assert.is(monthStepOf(0, IN_2036_MS), 'first');
   assert.is(monthStepOf(FEBRUARY_MS, FEBRUARY_MS), 'next');
   assert.is(monthStepOf(FEBRUARY_MS, MARCH_MS - 1), 'next');
   assert.is(monthStepOf(FEBRUARY_MS, MARCH_MS), 'later');
 });
 
-step('needs a clock that is not wrong, and an agreed one to skip a month', () => {
+step('needs a clock that is not wrong, and agreement to skip months', () => {
   const allowed = (verdict: ClockVerdict) =>
     (['first', 'next', 'later'] as const).map((each) => mayTurnMonth(each, verdict));
   assert.equal(allowed('agreed'), [true, true, true]);
@@ -26,7 +26,7 @@ step('needs a clock that is not wrong, and an agreed one to skip a month', () =>
   assert.equal(allowed('deviating'), [false, false, false]);
 });
 
-/** A meter of ten cycles a month that has used three in January. */
+/** A meter with 10 cycles a month, of which 3 were used in January. */
 function usedInJanuary() {
   const scene = meterUnderTest(custom(1_000, 10));
   scene.admit(1, 3);
@@ -51,11 +51,11 @@ for (const verdict of ['deviating', 'unsure'] as const) {
     assert.is(counted.usage(now())?.monthResetAtS, FEBRUARY_MS / 1_000);
     jumpTo(FEBRUARY_MS);
     believe('agreed');
-    assert.is(admit(4, 10).verdict, 'admitted', 'the next month comes as it would have');
+    assert.is(admit(4, 10).verdict, 'admitted', 'the next month starts on time');
   });
 }
 
-meter('starts no first month with that clock, and grants nothing without a month', () => {
+meter('starts no first month if the clock is wrong, and then grants nothing', () => {
   const scene = meterUnderTest(custom(1_000, 10));
   scene.standing.verdict = 'deviating';
   assert.throws(
@@ -78,13 +78,13 @@ function poisoned() {
   return scene;
 }
 
-reset('stays there on its own', () => {
+reset('stays there without a reset', () => {
   const { meter: counted, now, admit } = poisoned();
   admit(3, 1);
   assert.is(counted.usage(now())?.monthResetAtS, Date.UTC(2036, 5, 1) / 1_000);
 });
 
-reset('is reset to the present month by an operator, with nothing used, durably', () => {
+reset('is reset by an operator to the present month, without usage, durably', () => {
   const { meter: counted, now, turn, next } = poisoned();
   counted.resetMonth(turn());
   for (const each of [counted.usage(now()), next().meter.usage(now())]) {
@@ -102,7 +102,7 @@ reset('is not reset by an operator whose clock is wrong', () => {
   assert.is(counted.usage(now())?.monthResetAtS, Date.UTC(2036, 5, 1) / 1_000);
 });
 
-reset('is not reset if its month is right', () => {
+reset('is not reset if its month is already correct', () => {
   const { meter: counted, now, turn, journal } = usedInJanuary();
   const records = journal.heads.length;
   counted.resetMonth(turn());

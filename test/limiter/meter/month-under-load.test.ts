@@ -3,21 +3,22 @@ import * as assert from 'uvu/assert';
 import { LimiterCluster } from '#test/limiter/limiter-cluster';
 import { custom } from '#test/limiter/limiter-fixture';
 
-/** End of the month, in the middle of a load of 100 calls a second. */
+/** End of the month, during a load of 100 calls per second. */
 const MONTH_END_MS = Date.UTC(2026, 1, 1);
 const PERIOD_MS = 10;
 
-/** Cycles of a month: both months use all of them. */
+/** Monthly quota, which both months use up. */
 const CYCLES = 150;
 
 /**
- * Duration of a call until its settlement: a third of the old month's are settled in the new one.
+ * Time from a call to its settlement, in milliseconds. A third of the old month's calls are settled
+ * in the new month.
  */
 const CALL_MS = 1_000;
 
-const turn = suite('when the month turns under load');
+const turn = suite('when the month ends under load');
 
-turn('both months are used to the last cycle, and a rest of the old one stays in it', async () => {
+turn('both months are used up exactly, and refunds stay in the old month', async () => {
   const cluster = new LimiterCluster();
   const node = await cluster.join('a');
   const customer = await cluster.customer(node, custom(1_000_000, CYCLES));
@@ -40,7 +41,7 @@ turn('both months are used to the last cycle, and a rest of the old one stays in
       return;
     }
     granted[isOld ? 'before' : 'after'] += 1;
-    // Calls in progress at the end of the month turn out to have used nothing.
+    // Calls in progress at the end of the month use no cycles.
     const settle = () => cluster.report(node, customer, callId, isOld && isNew() ? 0 : 1);
     clock.after(CALL_MS, () => void settle());
   };
@@ -53,7 +54,7 @@ turn('both months are used to the last cycle, and a rest of the old one stays in
   await Promise.all(calls);
   await cluster.live(2 * CALL_MS);
   assert.equal([granted.before, granted.after], [CYCLES, CYCLES]);
-  assert.ok(granted.refusedBefore > 0 && granted.refusedAfter > 0, 'both were used up');
+  assert.ok(granted.refusedBefore > 0 && granted.refusedAfter > 0, 'both months must be used up');
   const { cyclesUsed, cyclesReserved, cyclesLost } = await node.admin.usage(customer.id);
   assert.equal([cyclesUsed, cyclesReserved, cyclesLost], [CYCLES, 0, 0]);
   assert.equal(cluster.bugs, []);

@@ -4,7 +4,7 @@ import { custom, meterUnderTest } from '#test/limiter/limiter-fixture';
 
 const FEBRUARY_MS = Date.UTC(2026, 1, 1);
 
-/** A meter of 1,000 cycles, and its usage report. */
+/** A meter with 1,000 cycles, and its usage report. */
 function monthUnderTest(earlier?: ReturnType<typeof meterUnderTest>) {
   const fixture = earlier?.next() ?? meterUnderTest(custom(1_000, 1_000));
   const { meter, now, clock } = fixture;
@@ -19,14 +19,14 @@ function monthUnderTest(earlier?: ReturnType<typeof meterUnderTest>) {
         lost: usage?.cyclesLost,
       };
     },
-    /** Moves to this time before the month's end; after it, if negative. */
+    /** Moves to `leftMs` before the month's end; negative: after the end. */
     toEnd: (leftMs: number) => clock.advance(FEBRUARY_MS - leftMs - clock.wallMs()),
   };
 }
 
 const turn = suite('a month that ends');
 
-turn('carries nothing used, expired or lost into the next month', () => {
+turn('carries no used, expired or lost cycles into the next month', () => {
   const first = meterUnderTest(custom(1_000, 1_000));
   first.admit(1, 4);
   first.clock.advance(60_000);
@@ -40,7 +40,7 @@ turn('carries nothing used, expired or lost into the next month', () => {
   assert.equal(cycles(), { used: 0, reserved: 5, expired: 0, lost: 0 });
 });
 
-turn('keeps a reservation without a settlement out of the next month’s usage', () => {
+turn("keeps unsettled reservations out of the next month's usage", () => {
   const { admit, cycles, toEnd, clock, losses } = monthUnderTest();
   toEnd(1);
   admit(1, 5);
@@ -49,7 +49,7 @@ turn('keeps a reservation without a settlement out of the next month’s usage',
   assert.equal(losses, [{ cause: 'expired', cycles: 5 }]);
 });
 
-turn('during a takeover has no loss in the new month', () => {
+turn('during a takeover causes no loss in the new month', () => {
   const first = meterUnderTest(custom(1_000, 1_000));
   first.admit(1, 5);
   first.clock.advance(FEBRUARY_MS - first.clock.wallMs());
@@ -60,7 +60,7 @@ turn('during a takeover has no loss in the new month', () => {
 
 const shared = suite('a reservation shared by several tries');
 
-shared('expires with the cycles that no try has used', () => {
+shared('expires with the cycles that no try used', () => {
   const { admit, settle, cycles, clock, losses } = monthUnderTest();
   admit(1, 5);
   admit(1, 5);
@@ -84,7 +84,7 @@ shared('keeps the used amount when it grows', () => {
 
 const handoff = suite('a month after a handoff');
 
-handoff('has the reservations of the month before, and does not count them', () => {
+handoff("has the previous month's reservations, but does not count them", () => {
   const first = monthUnderTest();
   first.toEnd(1);
   first.admit(1, 5);
@@ -99,7 +99,7 @@ handoff('has the reservations of the month before, and does not count them', () 
   assert.equal(losses, []);
 });
 
-handoff('expires its reservations no earlier, with clocks that differ', () => {
+handoff('expires its reservations no earlier, even with clocks that differ', () => {
   const first = meterUnderTest(custom(1_000, 1_000));
   first.admit(1, 5);
   first.clock.stepWall(0.4);
@@ -112,7 +112,7 @@ handoff('expires its reservations no earlier, with clocks that differ', () => {
   assert.is(cycles().reserved, 0);
 });
 
-handoff('is recorded again after a settlement with usage, and not after an empty one', () => {
+handoff('is recorded again after a settlement with usage, but not without usage', () => {
   const { admit, settle, close, journal } = monthUnderTest();
   admit(1, 4);
   admit(1, 4);

@@ -13,7 +13,7 @@ const JANUARY_ENDS_MS = Date.UTC(2026, 1, 1);
 
 const sumOf = (counts: readonly number[]) => counts.reduce((sum, count) => sum + count, 0);
 
-/** A meter of a plan that is never used up, in the middle of January. */
+/** A meter with a plan that is never used up, in the middle of January. */
 function meterInJanuary() {
   let meter = meterUnderTest(custom(1_000_000, 1_000_000));
   let calls = 0;
@@ -31,7 +31,7 @@ function meterInJanuary() {
     },
     usage() {
       const usage = meter.meter.usage(meter.now());
-      if (usage === undefined) throw new Error('the account is there');
+      if (usage === undefined) throw new Error('the account is missing');
       return usage;
     },
   };
@@ -78,7 +78,7 @@ turn('is the same for the next owner, whether or not a record contains it', () =
   }
 });
 
-turn('has all cycles that its records allowed after a crash, and no less than were used', () => {
+turn('has all cycles that its records allowed after a crash', () => {
   const account = meterInJanuary();
   account.spend(7);
   account.now.clock.advance(20 * DAY_MS);
@@ -89,7 +89,7 @@ turn('has all cycles that its records allowed after a crash, and no less than we
   assert.is(cyclesUsed, 0);
 });
 
-turn('is stored with the head that contains it, and then omitted from later records', async () => {
+turn('is stored with its head, and then omitted from later records', async () => {
   const account = meterInJanuary();
   const store = memoryMeterStore();
   const kind = new MeterKind({
@@ -147,7 +147,7 @@ turn('is counted once, on any day and after any handoffs', () => {
 
 const list = suite('the months of an account');
 
-list('are the present one, and twelve past ones from the meter or the store', () => {
+list('are the present month and twelve past months, from meter or store', () => {
   const account = meterInJanuary();
   account.spend(3);
   const stored = Array.from({ length: 13 }, (_, index) => monthAt(11 - index));

@@ -20,25 +20,25 @@ reservation('never refunds or charges more than it reserved', () => {
   assert.is(settle(1, 9).allowance?.cyclesRemaining, 5);
 });
 
-reservation('is shared by every try of its call', () => {
+reservation('is shared by all tries of its call', () => {
   const { admit, settle } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   const again = admit(1, 4);
   assert.is(again.verdict, 'admitted');
   assert.is(again.allowance?.cyclesRemaining, 6);
   settle(1, 0);
-  assert.is(settle(1, 0).allowance?.cyclesRemaining, 10, 'when both used nothing');
+  assert.is(settle(1, 0).allowance?.cyclesRemaining, 10, 'both tries used nothing');
 });
 
-reservation('is not refunded by one try while another may be using it', () => {
+reservation('is not refunded by one try while another may use it', () => {
   const { admit, settle } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   admit(1, 4);
-  assert.is(settle(1, 0).allowance?.cyclesRemaining, 6, 'the refused one');
-  assert.is(settle(1, 4).allowance?.cyclesRemaining, 6, 'the one that advanced');
+  assert.is(settle(1, 0).allowance?.cyclesRemaining, 6, 'the refused try');
+  assert.is(settle(1, 4).allowance?.cyclesRemaining, 6, 'the committed try');
 });
 
-reservation('is used once by two tries, whichever is settled first', () => {
+reservation('is charged once for two tries, whichever is settled first', () => {
   const { admit, settle } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   admit(1, 4);
@@ -46,25 +46,33 @@ reservation('is used once by two tries, whichever is settled first', () => {
   assert.is(settle(1, 0).allowance?.cyclesRemaining, 6);
 });
 
-reservation('of one call is never that of another call with the same id', () => {
+reservation('is never shared with another call of the same id', () => {
   const { admit, settle, meter, now } = meterUnderTest(custom(100, 1_000));
   const [mine, other] = [4_711, 4_712];
   assert.is(admit(1, 100, mine).verdict, 'admitted');
   const before = meter.usage(now());
   for (const tag of [other, 0]) {
-    assert.is(refusalOf(() => admit(1, 100, tag)).reason, 'overloaded', 'not shared, not counted');
+    assert.is(
+      refusalOf(() => admit(1, 100, tag)).reason,
+      'overloaded',
+      'neither shared nor counted',
+    );
   }
   assert.equal(meter.usage(now()), before);
   assert.is(settle(1, 0, other).allowance?.cyclesRemaining, 900);
   assert.is(settle(1, 0).allowance?.cyclesRemaining, 900);
-  assert.is(admit(1, 0, other).verdict, 'admitted', 'what reserves nothing shares nothing');
+  assert.is(admit(1, 0, other).verdict, 'admitted', 'a call without cycles needs no reservation');
   assert.is(settle(1, 0, other).allowance?.cyclesRemaining, 900);
-  assert.is(admit(1, 100, mine).allowance?.cyclesRemaining, 900, 'its own tries share it');
+  assert.is(
+    admit(1, 100, mine).allowance?.cyclesRemaining,
+    900,
+    'retries of its own call share the reservation',
+  );
   settle(1, 100, mine);
-  assert.is(admit(1, 100, other).allowance?.cyclesRemaining, 800, 'then the id is free');
+  assert.is(admit(1, 100, other).allowance?.cyclesRemaining, 800, 'the id is free again');
 });
 
-reservation('keeps its tag at the next owner', () => {
+reservation('keeps its tag after a handoff', () => {
   const first = meterUnderTest(custom(100, 1_000));
   first.admit(1, 100, 4_711);
   first.close();
@@ -75,7 +83,7 @@ reservation('keeps its tag at the next owner', () => {
   assert.is(settle(1, 0, 4_711).allowance?.cyclesRemaining, 1_000);
 });
 
-reservation('grows for a try that needs more, if the quota has room', () => {
+reservation('grows for a try that needs more, if the quota allows', () => {
   const { admit, settle } = meterUnderTest(custom(100, 10));
   admit(1, 1);
   assert.is(admit(1, 11).verdict, 'quota_exceeded');
@@ -84,7 +92,7 @@ reservation('grows for a try that needs more, if the quota has room', () => {
   assert.is(settle(1, 8).allowance?.cyclesRemaining, 2);
 });
 
-reservation('is not refunded by a try that needed no cycles', () => {
+reservation('is not refunded by a try without cycles', () => {
   const { admit, settle } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   admit(1, 0);
@@ -92,7 +100,7 @@ reservation('is not refunded by a try that needed no cycles', () => {
   assert.is(settle(1, 4).allowance?.cyclesRemaining, 6);
 });
 
-reservation('that restarts in the next month has no usage of the last month', () => {
+reservation('that restarts in the next month has no usage of the previous month', () => {
   const { admit, settle, clock, meter, now } = meterUnderTest(custom(100, 10));
   clock.advance(Date.UTC(2026, 1, 1) - clock.wallMs() - 1);
   for (let attempt = 0; attempt < 3; attempt += 1) admit(1, 4);
@@ -104,21 +112,21 @@ reservation('that restarts in the next month has no usage of the last month', ()
   assert.equal([usage?.cyclesUsed, usage?.cyclesReserved], [0, 0]);
 });
 
-reservation('counts as used without a settlement for 60 s', () => {
+reservation('counts as used if not settled within 60 s', () => {
   const { admit, settle, clock, meter, now, expired } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   clock.advance(59_999);
   admit(2, 1);
   assert.is(expired(), 0);
   clock.advance(1);
-  assert.is(settle(1, 0).allowance?.cyclesRemaining, 5, 'too late');
+  assert.is(settle(1, 0).allowance?.cyclesRemaining, 5, 'the settlement is too late');
   assert.is(expired(), 1);
   const usage = meter.usage(now());
   assert.equal([usage?.cyclesUsed, usage?.cyclesReserved], [4, 1]);
-  assert.is(settle(2, 0).allowance?.cyclesRemaining, 6, 'the younger one is still open');
+  assert.is(settle(2, 0).allowance?.cyclesRemaining, 6, 'the younger reservation is open');
 });
 
-reservation('waits for its settlement for 60 s, up to the next tenth of a second', () => {
+reservation('expires after 60 s, rounded up to the next tenth of a second', () => {
   const { admit, clock, meter, now, expired } = meterUnderTest(custom(100, 10));
   const expiredAfter = (ms: number) => {
     clock.advance(ms);
@@ -150,26 +158,23 @@ reservation('expires at its own time, independent of others', () => {
   }
 });
 
-reservation(
-  'moves to the account’s next owner if it is one of the newest, in order from the oldest',
-  () => {
-    const { admit, clock, meter, now } = meterUnderTest(custom(1_000_000, 1_000_000));
-    const admitAt = (stepMs: number, ...ids: number[]) => {
-      clock.advance(stepMs);
-      for (const id of ids) admit(id);
-    };
-    const others = Array.from({ length: CLOSING_RESERVATIONS_MAX - 2 }, (_, i) => 1_000 + i);
-    admitAt(0, 7);
-    admitAt(1_000, 9);
-    admitAt(1_000, ...others);
-    admitAt(1_000, 8);
-    const ids = meter.closing(now())?.reservations.map(({ callId }) => callId) ?? [];
-    assert.equal([ids.length, ids[0], ids.at(-1)], [CLOSING_RESERVATIONS_MAX, 9, 8]);
-    assert.equal(new Set(ids), new Set([9, ...others, 8]));
-  },
-);
+reservation("moves to the account's next owner if it is one of the newest, oldest first", () => {
+  const { admit, clock, meter, now } = meterUnderTest(custom(1_000_000, 1_000_000));
+  const admitAt = (stepMs: number, ...ids: number[]) => {
+    clock.advance(stepMs);
+    for (const id of ids) admit(id);
+  };
+  const others = Array.from({ length: CLOSING_RESERVATIONS_MAX - 2 }, (_, i) => 1_000 + i);
+  admitAt(0, 7);
+  admitAt(1_000, 9);
+  admitAt(1_000, ...others);
+  admitAt(1_000, 8);
+  const ids = meter.closing(now())?.reservations.map(({ callId }) => callId) ?? [];
+  assert.equal([ids.length, ids[0], ids.at(-1)], [CLOSING_RESERVATIONS_MAX, 9, 8]);
+  assert.equal(new Set(ids), new Set([9, ...others, 8]));
+});
 
-reservation('that has expired is not used by the next try, which reserves again', () => {
+reservation('that has expired is replaced by a new reservation at the next try', () => {
   const { admit, settle, clock } = meterUnderTest(custom(100, 10));
   admit(1, 4);
   clock.advance(60_000);
@@ -177,19 +182,19 @@ reservation('that has expired is not used by the next try, which reserves again'
   assert.is(settle(1, 0).allowance?.cyclesRemaining, 6);
 });
 
-reservation('beyond the maximum of open reservations is refused at no cost', () => {
+reservation('beyond the maximum is refused at no cost', () => {
   const { admit, settle, meter, now } = meterUnderTest(custom(1_000_000, 1_000_000));
   for (let id = 1; id <= RESERVATIONS_MAX; id += 1) admit(id);
   const before = meter.usage(now());
   assert.is(refusalOf(() => admit(RESERVATIONS_MAX + 1)).code, 'service_unavailable');
   assert.equal(meter.usage(now()), before);
-  assert.is(admit(1).verdict, 'admitted', 'one that is open may be tried again');
-  assert.is(admit(0, 0).verdict, 'admitted', 'and one without cycles needs none');
+  assert.is(admit(1).verdict, 'admitted', 'an open reservation can be retried');
+  assert.is(admit(0, 0).verdict, 'admitted', 'a call without cycles needs no reservation');
   settle(2, 1);
   assert.is(admit(RESERVATIONS_MAX + 1).verdict, 'admitted');
 });
 
-/** The fault that `action` throws. */
+/** Returns the fault that `action` throws. */
 function refusalOf(action: () => unknown): Fault {
   try {
     action();
@@ -197,7 +202,7 @@ function refusalOf(action: () => unknown): Fault {
     if (refusal instanceof Fault) return refusal;
     throw refusal;
   }
-  throw new Error('nothing was refused');
+  throw new Error('the action was not refused');
 }
 
 reservation.run();

@@ -7,44 +7,38 @@ import { custom } from '#test/limiter/limiter-fixture';
 
 const HOUR_MS = 3_600_000;
 
-/** Requests of the account in a minute, all made before the clock steps. */
+/** Requests per minute of the account, all made before the clock steps. */
 const REQUESTS = 50;
 
-/** Maximum time after the step until every call is answered again. */
+/** Maximum time after the step until every call gets an answer, in milliseconds. */
 const RECOVERY_MS_MAX = 10_000;
 
-const stepped = suite('when the wall clock of the limiters steps under load');
+const stepped = suite('when the wall clock of all limiters steps under load by');
 
 for (const stepMs of [HOUR_MS, -HOUR_MS]) {
   const direction = stepMs > 0 ? 'forward' : 'back';
 
-  stepped(
-    `an hour ${direction}, no account gets a second minute, and none is blocked`,
-    async () => {
-      const { cluster, node, customer, verdictOf } = await usedUp();
-      cluster.clock.stepWall(stepMs);
-      const verdicts = [];
-      for (let callId = 1_000; callId < 1_100; callId += 1) {
-        verdicts.push(await verdictOf(callId));
-        await cluster.live(100);
-      }
-      assert.not.ok(
-        verdicts.includes('admitted'),
-        'the window is 60 s by the clock that no step moves',
-      );
-      const settledIn = verdicts.slice(RECOVERY_MS_MAX / 120).filter((it) => it !== 'rate_limited');
-      assert.equal(settledIn, [], 'after a moment every call is answered');
-      await cluster.live(60_000);
-      assert.is(
-        (await cluster.admit(cluster.ownerOf(customer), customer, 2_000)).verdict,
-        'admitted',
-      );
-      assert.is((await node.admin.usage(customer.id)).cyclesLost, 0);
-      assert.equal(cluster.bugs, []);
-    },
-  );
+  stepped(`an hour ${direction}, no account gets extra requests or is blocked`, async () => {
+    const { cluster, node, customer, verdictOf } = await usedUp();
+    cluster.clock.stepWall(stepMs);
+    const verdicts = [];
+    for (let callId = 1_000; callId < 1_100; callId += 1) {
+      verdicts.push(await verdictOf(callId));
+      await cluster.live(100);
+    }
+    assert.not.ok(verdicts.includes('admitted'), 'the monotonic clock measures the window');
+    const settledIn = verdicts.slice(RECOVERY_MS_MAX / 120).filter((it) => it !== 'rate_limited');
+    assert.equal(settledIn, [], 'every call is answered after the recovery time');
+    await cluster.live(60_000);
+    assert.is(
+      (await cluster.admit(cluster.ownerOf(customer), customer, 2_000)).verdict,
+      'admitted',
+    );
+    assert.is((await node.admin.usage(customer.id)).cyclesLost, 0);
+    assert.equal(cluster.bugs, []);
+  });
 
-  stepped(`an hour ${direction} and back, the usage of the month stays`, async () => {
+  stepped(`an hour ${direction} and returns, the month's usage remains`, async () => {
     const { cluster, customer, used, verdictOf } = await usedUp();
     for (const byMs of [stepMs, -stepMs]) {
       cluster.clock.stepWall(byMs);
@@ -56,47 +50,44 @@ for (const stepMs of [HOUR_MS, -HOUR_MS]) {
   });
 }
 
-/** Possible clock error after a lost battery or a wrong time server. */
+/** Clock error, as after a lost battery or with a wrong time server. */
 const TO_2036_MS = 10 * 365 * 24 * HOUR_MS;
 
 const jumped = suite('when the clock of one of three limiters jumps to 2036');
 
-jumped(
-  'no month turns, its accounts move to the others, and return when it is corrected',
-  async () => {
-    const cluster = new LimiterCluster();
-    const names = ['a', 'b', 'c'];
-    const nodes = new Map<string, LimiterNode>();
-    for (const name of names) nodes.set(name, await cluster.join(name));
-    await cluster.live(60_000);
-    const first = nodes.get('a') as LimiterNode;
-    const customer = await cluster.customer(first, custom(1_000, 10));
-    const owner = () => cluster.ownerOf(customer);
-    await cluster.admit(owner(), customer, 1, 4);
-    await cluster.settle(owner(), customer, 1, 4);
-    const month = (await owner().admin.usage(customer.id)).monthResetAtS;
-    const wrong = owner();
-    const name = names.find((each) => nodes.get(each) === wrong) ?? '';
-    cluster.stepWallOf(name, TO_2036_MS);
-    assert.is((await cluster.admit(wrong, customer, 2, 3)).verdict, 'admitted');
-    await cluster.settle(wrong, customer, 2, 3);
-    await cluster.live(15_000);
-    assert.is(wrong.incarnation?.shards.size, 0, 'it serves nothing');
-    assert.is.not(owner(), wrong);
-    assert.is((await cluster.admit(owner(), customer, 3, 4)).verdict, 'quota_exceeded');
-    const usage = await owner().admin.usage(customer.id);
-    assert.equal([usage.cyclesUsed, usage.monthResetAtS, usage.cyclesLost], [7, month, 0]);
-    const reported = cluster.notices.filter((notice) => notice.includes('wall clock'));
-    assert.is(reported.length, 1, reported.join('; '));
-    assert.match(reported[0] ?? '', new RegExp(`^${name}: .* aheadSeconds=315360000$`));
-    cluster.stepWallOf(name, -TO_2036_MS);
-    await cluster.live(60_000);
-    assert.ok((wrong.incarnation?.shards.size ?? 0) > 0, 'it serves again');
-    assert.equal(cluster.bugs, []);
-  },
-);
+jumped('no month starts, its accounts move away, and return after the correction', async () => {
+  const cluster = new LimiterCluster();
+  const names = ['a', 'b', 'c'];
+  const nodes = new Map<string, LimiterNode>();
+  for (const name of names) nodes.set(name, await cluster.join(name));
+  await cluster.live(60_000);
+  const first = nodes.get('a') as LimiterNode;
+  const customer = await cluster.customer(first, custom(1_000, 10));
+  const owner = () => cluster.ownerOf(customer);
+  await cluster.admit(owner(), customer, 1, 4);
+  await cluster.settle(owner(), customer, 1, 4);
+  const month = (await owner().admin.usage(customer.id)).monthResetAtS;
+  const wrong = owner();
+  const name = names.find((each) => nodes.get(each) === wrong) ?? '';
+  cluster.stepWallOf(name, TO_2036_MS);
+  assert.is((await cluster.admit(wrong, customer, 2, 3)).verdict, 'admitted');
+  await cluster.settle(wrong, customer, 2, 3);
+  await cluster.live(15_000);
+  assert.is(wrong.incarnation?.shards.size, 0, 'the wrong limiter owns no shards');
+  assert.is.not(owner(), wrong);
+  assert.is((await cluster.admit(owner(), customer, 3, 4)).verdict, 'quota_exceeded');
+  const usage = await owner().admin.usage(customer.id);
+  assert.equal([usage.cyclesUsed, usage.monthResetAtS, usage.cyclesLost], [7, month, 0]);
+  const reported = cluster.notices.filter((notice) => notice.includes('wall clock'));
+  assert.is(reported.length, 1, reported.join('; '));
+  assert.match(reported[0] ?? '', new RegExp(`^${name}: .* aheadSeconds=315360000$`));
+  cluster.stepWallOf(name, -TO_2036_MS);
+  await cluster.live(60_000);
+  assert.ok((wrong.incarnation?.shards.size ?? 0) > 0, 'the corrected limiter owns shards again');
+  assert.equal(cluster.bugs, []);
+});
 
-/** Far enough that the next month has started by this clock. */
+/** Clock error that reaches the next month. */
 const DAYS_20_MS = 20 * 24 * HOUR_MS;
 
 const sharesOf = (...nodes: LimiterNode[]): number =>
@@ -104,7 +95,7 @@ const sharesOf = (...nodes: LimiterNode[]): number =>
 
 const wrong = suite('a limiter whose clock is 20 days ahead');
 
-wrong('compared with those it finds at its start serves nothing, even after they end', async () => {
+wrong('of the others at its start owns no shards, even after the others fail', async () => {
   const cluster = new LimiterCluster();
   const first = await cluster.join('a');
   const right = [first, await cluster.join('b')];
@@ -116,17 +107,17 @@ wrong('compared with those it finds at its start serves nothing, even after they
   assert.is(sharesOf(late), 0);
   for (const node of right) await cluster.kill(node);
   await cluster.live(30_000);
-  assert.is(sharesOf(late), 0, 'it would turn the months of all');
+  assert.is(sharesOf(late), 0, 'the limiter must not start a month for any account');
   const reported = cluster.notices.filter((notice) => /^c: the wall clock/.test(notice));
   assert.is(reported.length, 1, reported.join('; '));
   cluster.stepWallOf('c', -DAYS_20_MS);
   await cluster.live(30_000);
-  assert.is(cluster.ownerOf(customer), late, 'mended, it takes over');
+  assert.is(cluster.ownerOf(customer), late, 'the corrected limiter takes over');
   assert.is((await cluster.admit(late, customer, 2, 7)).verdict, 'quota_exceeded');
   assert.equal(cluster.bugs, []);
 });
 
-wrong('stays aside while all others are restarted, one by one', async () => {
+wrong('owns no shards while all others restart one by one', async () => {
   const cluster = new LimiterCluster();
   const others = new Map<string, LimiterNode>();
   for (const name of ['a', 'b']) others.set(name, await cluster.join(name));
@@ -141,14 +132,14 @@ wrong('stays aside while all others are restarted, one by one', async () => {
     await cluster.live(10_000);
     assert.is(sharesOf(late), 0, `after ${name}`);
   }
-  assert.is(sharesOf(...others.values()), 4, 'the others have all');
+  assert.is(sharesOf(...others.values()), 4, 'the others own all shards');
   cluster.stepWallOf('c', -DAYS_20_MS);
   await cluster.live(90_000);
-  assert.ok(sharesOf(late) > 0, 'mended, it serves again');
+  assert.ok(sharesOf(late) > 0, 'the corrected limiter owns shards again');
   assert.equal(cluster.bugs, []);
 });
 
-wrong('like a second one’s does not take two correct limiters out of service', async () => {
+wrong('cannot disable two correct limiters, even with a second wrong limiter', async () => {
   const cluster = new LimiterCluster();
   const first = await cluster.join('a');
   const second = await cluster.join('b');
@@ -159,15 +150,15 @@ wrong('like a second one’s does not take two correct limiters out of service',
   assert.is(sharesOf(first, second), 4);
   await cluster.kill(first);
   await cluster.live(15_000);
-  assert.is(sharesOf(second), 4, 'fail-over goes on');
+  assert.is(sharesOf(second), 4, 'fail-over still works');
   assert.equal(cluster.bugs, []);
 });
 
-const alone = suite('a limiter with fewer than two others');
+const alone = suite('when a cluster has only');
 
 const MONTHS_3_MS = 3 * 31 * 24 * HOUR_MS;
 
-/** One limiter, or two, whose account has used 4 of its 10 cycles. */
+/** One or two limiters, with an account that has used 4 of 10 cycles. */
 async function smallOf(...names: string[]) {
   const cluster = new LimiterCluster();
   const nodes: LimiterNode[] = [];
@@ -183,19 +174,17 @@ async function smallOf(...names: string[]) {
 }
 
 for (const names of [['a'], ['a', 'b']]) {
-  alone(
-    `, ${names.length} in all, starts the present month after months without a call`,
-    async () => {
-      const { cluster, admit, usage } = await smallOf(...names);
-      cluster.clock.stepWall(MONTHS_3_MS);
-      await cluster.live(15_000);
-      assert.is(await admit(2, 10), 'admitted');
-      assert.is((await usage()).cyclesLost, 0);
-      assert.equal(cluster.bugs, []);
-    },
-  );
+  const size = names.length === 1 ? 'one limiter' : 'two limiters';
+  alone(`${size}, the present month starts after months without calls`, async () => {
+    const { cluster, admit, usage } = await smallOf(...names);
+    cluster.clock.stepWall(MONTHS_3_MS);
+    await cluster.live(15_000);
+    assert.is(await admit(2, 10), 'admitted');
+    assert.is((await usage()).cyclesLost, 0);
+    assert.equal(cluster.bugs, []);
+  });
 
-  alone(`, ${names.length} in all, starts none if the store contradicts its clock`, async () => {
+  alone(`${size}, no month starts if the store contradicts their clock`, async () => {
     const { cluster, admit, usage } = await smallOf(...names);
     const { monthResetAtS } = await usage();
     cluster.clock.stepWall(TO_2036_MS);
@@ -206,7 +195,7 @@ for (const names of [['a'], ['a', 'b']]) {
     cluster.clock.stepWall(-TO_2036_MS);
     cluster.serverAheadMs = 0;
     await cluster.live(15_000);
-    assert.is(await admit(3, 6), 'admitted', 'what was left of the month');
+    assert.is(await admit(3, 6), 'admitted', 'the rest of the month remains usable');
   });
 }
 

@@ -19,7 +19,7 @@ const newMeter = () => meterUnderTest(custom(PLAN, 1_000));
 
 const held = suite('a meter that cannot record');
 
-held('grants reads at once, up to its share of each window, then the recorded amount', () => {
+held('grants reads at once, up to its share of each window', () => {
   const { log, read, dependsOn, journal, clock } = newMeter();
   log.isHeldUp = true;
   for (let window = 0; window < 3; window += 1) {
@@ -44,7 +44,7 @@ held('grants no writes, and counts nothing', async () => {
   assert.is(meter.usage(now())?.requestsInWindow, 0);
 });
 
-held('records its grants afterwards', () => {
+held('records its grants later', () => {
   const { log, read, journal } = newMeter();
   log.isHeldUp = true;
   for (let at = 1; at <= SHARE; at += 1) read(at);
@@ -53,7 +53,7 @@ held('records its grants afterwards', () => {
   assert.ok((journal.head?.windowWatermark ?? 0) > SHARE);
 });
 
-held('grants none where the next process could not detect them', () => {
+held('makes no grants that the next process could not detect', () => {
   const clock = new ManualClock();
   const reads = new UnrecordedReads(false, false, clock.monotonicMs());
   reads.recordTo({ isHeldUp: true }, clock.monotonicMs());
@@ -63,7 +63,7 @@ held('grants none where the next process could not detect them', () => {
 
 const after = suite('the windows of a meter after a crash');
 
-after('start with the possibly granted share, for a minute', () => {
+after('start with the whole share counted as granted, for a minute', () => {
   const { read, clock } = newMeter().next(undefined, true);
   clock.advance(WINDOW_MS - 1);
   assert.is(read(1).allowance?.requestsRemaining, PLAN - SHARE - 1);
@@ -71,7 +71,7 @@ after('start with the possibly granted share, for a minute', () => {
   assert.is(read(2).allowance?.requestsRemaining, PLAN - 1);
 });
 
-after('continue with the recorded amount and the share', () => {
+after('continue with the recorded amount plus the share', () => {
   const first = newMeter();
   first.read(1);
   const watermark = first.journal.head?.windowWatermark ?? 0;
@@ -79,7 +79,7 @@ after('continue with the recorded amount and the share', () => {
   assert.is(second.read(2).allowance?.requestsRemaining, PLAN - watermark - SHARE - 1);
 });
 
-after('grant nothing more when both together are the whole plan', () => {
+after('grant nothing more if both together reach the plan', () => {
   const first = newMeter();
   for (let at = 1; at <= 80; at += 1) first.read(at);
   const second = first.next(undefined, true);
@@ -87,7 +87,7 @@ after('grant nothing more when both together are the whole plan', () => {
   assert.equal([verdict, allowance?.requestsRemaining], ['rate_limited', 0]);
 });
 
-after('count the share once, however many crashes happen in a minute', () => {
+after('count the share once, even after several crashes in a minute', () => {
   let meter = newMeter();
   meter.read(1);
   for (let crash = 1; crash <= 3; crash += 1) {
@@ -100,7 +100,7 @@ after('count the share once, however many crashes happen in a minute', () => {
   assert.is(meter.journal.head?.unrecorded, SHARE);
 });
 
-after('leave no part of the share for grants without a record', () => {
+after('leave no share for grants without a record', () => {
   const { read, log } = newMeter().next(undefined, true);
   log.isHeldUp = true;
   assert.throws(() => read(1), isUnavailable);
@@ -112,7 +112,7 @@ const flag = suite('the dirty flag of a file');
 function newFlag() {
   const flag = { isSet: false, isWritable: true };
   const assertWritable = () => {
-    if (!flag.isWritable) throw new Fault('service_unavailable', 'nothing can be written');
+    if (!flag.isWritable) throw new Fault('service_unavailable', 'the flag cannot be written');
   };
   return {
     flag,
@@ -129,7 +129,7 @@ function newFlag() {
   };
 }
 
-flag('is cleared by a normal end, and reveals a crash', async () => {
+flag('is cleared by a normal shutdown, so a set flag reveals a crash', async () => {
   const [clock, store] = [new ManualClock(), newFlag()];
   const first = await beginUnrecorded(store, clock);
   assert.is(first.forgotten(LIMITS, instantOf(clock)), 0);
@@ -140,7 +140,7 @@ flag('is cleared by a normal end, and reveals a crash', async () => {
   assert.is(third.forgotten(LIMITS, instantOf(clock)), SHARE);
 });
 
-flag('stays for a minute after a crash, and after a grant', async () => {
+flag('stays set for a minute after a crash or a grant', async () => {
   const [clock, store] = [new ManualClock(), newFlag()];
   store.flag.isSet = true;
   const reads = await beginUnrecorded(store, clock);
@@ -157,7 +157,7 @@ flag('stays for a minute after a crash, and after a grant', async () => {
   assert.not(store.flag.isSet);
 });
 
-flag('that cannot be set prevents grants, and all may have been granted', async () => {
+flag('prevents grants if it cannot be set, and earlier grants count as unknown', async () => {
   const [clock, store] = [new ManualClock(), newFlag()];
   store.flag.isWritable = false;
   const reads = await beginUnrecorded(store, clock);
@@ -173,7 +173,7 @@ flag('is not needed for another incarnation in the same process', async () => {
   const reads = await beginUnrecorded(newFlag(), clock);
   for (const isHeldUp of [false, true]) {
     reads.recordTo({ isHeldUp }, clock.monotonicMs());
-    assert.is(reads.forgotten(LIMITS, instantOf(clock)), 0, 'nothing was granted');
+    assert.is(reads.forgotten(LIMITS, instantOf(clock)), 0, 'no grants were made');
   }
   reads.grant(admission(1, 0, undefined, 'read'), 0, LIMITS, instantOf(clock));
   clock.advance(WINDOW_MS - 1);

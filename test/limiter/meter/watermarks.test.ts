@@ -5,7 +5,7 @@ import { custom, meterUnderTest, record, settlement } from '#test/limiter/limite
 
 const ahead = suite('a watermark');
 
-ahead('is raised before the first grant, and again when half of its allowance is left', () => {
+ahead('is raised before the first grant, and again when half its allowance remains', () => {
   const { admit, journal, clock, dependsOn } = meterUnderTest(custom(1_000, 1_000));
   const offsets: number[] = [];
   for (let call = 1; call <= 20; call += 1) {
@@ -22,7 +22,7 @@ ahead('is raised before the first grant, and again when half of its allowance is
     ],
   );
   const first = Array.from({ length: 18 }, () => 1);
-  assert.equal(offsets, [...first, 2, 2], 'a raise delays who needs it alone');
+  assert.equal(offsets, [...first, 2, 2], 'a raise delays only calls that need it');
 });
 
 ahead('follows the usage in a tenth of a second', () => {
@@ -37,22 +37,22 @@ ahead('follows the usage in a tenth of a second', () => {
   });
   assert.ok(Math.max(...raises) <= 200, `${Math.max(...raises)}`);
   const left = (last?.monthWatermark ?? 0) - 2_000;
-  assert.ok(left <= 400, 'a crash costs at most a fifth of a second');
-  assert.ok(left >= 150, 'a store that takes most of a tenth of a second keeps no caller waiting');
+  assert.ok(left <= 400, 'a crash costs at most a fifth of a second of use');
+  assert.ok(left >= 150, 'the allowance covers a slow append');
   assert.ok(journal.heads.length < 50, `${journal.heads.length} records for a second`);
 });
 
-ahead('is awaited by a retry too, which shares the allowance of a raise in flight', () => {
+ahead('is also awaited by a retry during the raise', () => {
   const { admit, dependsOn } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 0);
-  assert.is(dependsOn(), 1, 'for the window alone');
+  assert.is(dependsOn(), 1, 'depends only on the window');
   admit(2);
   assert.is(dependsOn(), 2);
   admit(2);
-  assert.is(dependsOn(), 2, 'the first try may have been given up while the raise was under way');
+  assert.is(dependsOn(), 2, 'the first try may have failed during the raise');
 });
 
-ahead('is never above the limit, and at the limit needs no more records', () => {
+ahead('is never above the limit, and needs no more records at the limit', () => {
   const { admit, journal } = meterUnderTest(custom(12, 15));
   for (let call = 1; call <= 30; call += 1) admit(call, call === 1 ? 4 : 1);
   assert.is(journal.heads.at(-1)?.windowWatermark, 12);
@@ -60,7 +60,7 @@ ahead('is never above the limit, and at the limit needs no more records', () => 
   assert.ok(journal.heads.length <= 3, `${journal.heads.length}`);
 });
 
-ahead('is raised by the need of one call, if that is more', () => {
+ahead('is raised by the need of a single call, if larger', () => {
   const { admit, journal } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 100);
   assert.is(journal.heads.at(-1)?.monthWatermark, 200);
@@ -79,7 +79,7 @@ ahead('is not alternately raised and lowered by calls that refund their reservat
   }
 });
 
-ahead('whose lowering is refused is lowered by the next settlement', () => {
+ahead('is lowered by the next settlement if lowering was refused', () => {
   const { admit, settle, meter, turn, journal, clock } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 100);
   clock.advance(250);
@@ -87,14 +87,14 @@ ahead('whose lowering is refused is lowered by the next settlement', () => {
     throw new Fault('service_unavailable', 'the journal is full');
   };
   const refused = meter.answer(settlement(1, 0), { ...turn(), commit: refuse });
-  assert.is(refused.allowance?.cyclesRemaining, 1_000, 'the settlement itself is taken');
+  assert.is(refused.allowance?.cyclesRemaining, 1_000, 'the settlement itself is accepted');
   admit(2, 1);
   assert.is(journal.heads.at(-1)?.monthWatermark, 200);
   settle(2, 0);
   assert.is(journal.heads.at(-1)?.monthWatermark, 18);
 });
 
-ahead('whose lowering fails for another reason is reported', () => {
+ahead('reports a bug that occurs during lowering', () => {
   const { admit, meter, turn, clock } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 100);
   clock.advance(250);
@@ -104,7 +104,7 @@ ahead('whose lowering fails for another reason is reported', () => {
   assert.throws(() => meter.answer(settlement(1, 0), { ...turn(), commit: fail }), /a bug/);
 });
 
-ahead('that is low when nothing can be committed costs the call nothing', () => {
+ahead('charges no call that needs a raise while the journal is down', () => {
   const { meter, turn, admit, now } = meterUnderTest(custom(100, 100));
   for (let call = 1; call <= 11; call += 1) admit(call);
   const before = meter.usage(now());
@@ -124,7 +124,7 @@ ahead('that is low when nothing can be committed costs the call nothing', () => 
   assert.equal(meter.usage(now()), before);
 });
 
-ahead('is not raised for a call that needs no cycles', () => {
+ahead('is not raised for a call without cycles', () => {
   const { admit, journal } = meterUnderTest(custom(1_000, 1_000));
   admit(1, 0);
   assert.is(journal.heads.at(-1)?.monthWatermark, 0);
@@ -147,7 +147,7 @@ crash('both watermarks count as used, and the possible loss is reported', () => 
   assert.is(meter.usage(now())?.cyclesLost, 18);
 });
 
-crash('losses above a thousandth of the month’s quota are reported once', () => {
+crash('losses above a thousandth of the monthly quota are reported once', () => {
   const heavyOf = (quota: number) => {
     const first = meterUnderTest(custom(100, quota));
     first.admit(1);
@@ -167,11 +167,11 @@ crash('a raise that was not durable has no grants', () => {
   first.journal.durable = 1;
   assert.is(first.dependsOn(), 1);
   first.admit(7, 20);
-  assert.ok(first.dependsOn() > 1, 'this one is still held back');
+  assert.ok(first.dependsOn() > 1, 'the answer must wait for the record');
   assert.is(first.next().admit(8).allowance?.cyclesRemaining, 81);
 });
 
-crash('the window continues to its end, and no longer than 60 s', () => {
+crash('the window continues to its end, at most 60 s', () => {
   const first = meterUnderTest(custom(19, 100));
   first.admit(1);
   first.clock.advance(20_000);
@@ -186,16 +186,16 @@ crash('the window continues to its end, and no longer than 60 s', () => {
   const third = second.next();
   third.admit(6);
   third.clock.advance(60_000);
-  assert.is(third.admit(7).allowance?.requestsRemaining, 18, 'whatever the wall clock says');
+  assert.is(third.admit(7).allowance?.requestsRemaining, 18, 'the wall clock does not matter');
 });
 
-crash('nothing of the last month is left in the next', () => {
+crash('the next month has nothing from the previous month', () => {
   const first = meterUnderTest(custom(100, 100));
   first.admit(1, 50);
   const second = first.next();
   second.clock.advance(31 * 86_400_000);
   assert.is(second.admit(2).allowance?.cyclesRemaining, 99);
-  assert.equal(second.losses, [], 'a month that is over is charged to no account');
+  assert.equal(second.losses, [], 'a finished month is not charged');
 });
 
 crash('grants of the new month inside an old window are not repeated', () => {
@@ -214,7 +214,7 @@ crash('grants of the new month inside an old window are not repeated', () => {
   assert.is(allowance?.monthResetAtS, Date.UTC(2026, 2, 1) / 1_000);
 });
 
-crash('the month does not return with a clock that is behind', () => {
+crash('the month does not return if a clock is behind', () => {
   const first = meterUnderTest(custom(100, 30));
   first.clock.advance(Date.UTC(2026, 1, 1) - first.clock.wallMs());
   first.admit(1, 30);
@@ -255,10 +255,10 @@ handoff('a reservation expires at its original time', () => {
   assert.equal([meter.usage(now())?.cyclesReserved, meter.usage(now())?.cyclesUsed], [0, 5]);
 });
 
-handoff('nothing is recorded twice: without a change there is no record', () => {
+handoff('no record is written without a change', () => {
   const { admit, settle, close, journal, next } = meterUnderTest(custom(100, 100));
   close();
-  assert.is(journal.heads.length, 0, 'a meter that counted nothing has nothing to say');
+  assert.is(journal.heads.length, 0, 'a new meter writes no record');
   admit(1);
   settle(1, 1);
   close();

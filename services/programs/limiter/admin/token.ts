@@ -80,7 +80,7 @@ export async function publishAdminToken(port: number, token: string): Promise<Pu
     }
   }
   const tried = refusals.join(' and ');
-  throw new Error(`no place for the admin token in ${tried}: set SERVICE_ADMIN_TOKEN_FILE`);
+  throw new Error(`no folder for the admin token: tried ${tried}; set SERVICE_ADMIN_TOKEN_FILE`);
 }
 
 /** Token published by this user's process on `port`; undefined if there is none. */
@@ -127,9 +127,9 @@ function fileName(port: number): string {
 /** Rejects if the folder is a link, belongs to another user, or is open to others. */
 async function assertOwn(folder: string): Promise<void> {
   const found = await lstat(folder);
-  if (!found.isDirectory()) throw new Error('no folder');
+  if (!found.isDirectory()) throw new Error('not a folder');
   if (!isPosix()) return;
-  if (found.uid !== ownUid()) throw new Error('of another user');
+  if (found.uid !== ownUid()) throw new Error('owned by another user');
   if ((found.mode & RIGHTS_OF_OTHERS) !== 0) throw new Error('open to other users');
 }
 

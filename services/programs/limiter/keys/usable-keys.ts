@@ -183,7 +183,7 @@ export class CachedAccount {
     return this.limits === NOTHING;
   }
 
-  /** Marks the copy as outdated: the meter must read the account before its next decision. */
+  /** Invalidates the copy: the meter must read the account before its next decision. */
   invalidate(): void {
     this.edition += 1;
     this.#isInvalid = true;
