@@ -11,7 +11,7 @@ const anyKey = fc
   .tuple(base62(12), base62(32))
   .map(([account, secret]) => formatApiKey(account, secret));
 
-const wellFormed = suite('an API key that this service generated');
+const wellFormed = suite('an API key from this service');
 
 wellFormed('contains the id of its account', () => {
   fc.assert(
@@ -21,18 +21,18 @@ wellFormed('contains the id of its account', () => {
   );
 });
 
-wellFormed('has the documented shape', () => {
+wellFormed('has the documented format', () => {
   const key = formatApiKey('A'.repeat(12), 'b'.repeat(32));
   assert.match(key, /^svc_sk_A{12}b{32}[0-9A-Za-z]{6}$/);
-  // CRC32 of the 51 characters before it, in six base62 digits, computed with Python's zlib.
+  // CRC-32 of the first 51 characters in six base62 digits, computed with Python's zlib.
   assert.is(key.slice(51), '2093Z3');
 });
 
-wellFormed('has a digest of 43 base64url characters that is its SHA-256', () => {
+wellFormed('has a digest: its SHA-256 in 43 base64url characters', () => {
   assert.is(digestOf('abc'), 'ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0');
 });
 
-wellFormed('cannot be formatted from parts of the wrong shape', () => {
+wellFormed('cannot be formatted from parts with a wrong format', () => {
   assert.throws(() => formatApiKey('short', 'b'.repeat(32)), RangeError);
   assert.throws(() => formatApiKey('A'.repeat(12), 'b'.repeat(31)), RangeError);
   assert.throws(() => formatApiKey('A'.repeat(11).concat('-'), 'b'.repeat(32)), RangeError);
@@ -40,7 +40,7 @@ wellFormed('cannot be formatted from parts of the wrong shape', () => {
 
 const mistyped = suite('a key with a typing error');
 
-mistyped('is refused whichever single character is another base62 digit', () => {
+mistyped('is refused if any single character is replaced by another base62 digit', () => {
   const key = formatApiKey('0aZ9bY8cX7dW', 'Qw3rTy6uIoP0asDfGh1jKl2zXcVb5nM4');
   for (let at = 0; at < key.length; at += 1) {
     for (const digit of BASE62) {
@@ -50,7 +50,7 @@ mistyped('is refused whichever single character is another base62 digit', () => 
   }
 });
 
-mistyped('is refused for any single change in any key', () => {
+mistyped('is refused after any single change to any key', () => {
   const unit = fc.string({ unit: 'binary', minLength: 1, maxLength: 1 });
   fc.assert(
     fc.property(anyKey, fc.nat(56), unit, (key, at, other) => {
@@ -60,7 +60,7 @@ mistyped('is refused for any single change in any key', () => {
   );
 });
 
-mistyped('is refused when two adjacent characters are swapped', () => {
+mistyped('is refused if two adjacent characters are swapped', () => {
   fc.assert(
     fc.property(anyKey, fc.integer({ min: 7, max: 55 }), (key, at) => {
       const swapped = [key.slice(0, at), key[at + 1], key[at], key.slice(at + 2)].join('');
@@ -70,7 +70,7 @@ mistyped('is refused when two adjacent characters are swapped', () => {
   );
 });
 
-mistyped('is refused when it is too short, too long, padded or of another form', () => {
+mistyped('is refused if too short, too long, padded or of another format', () => {
   const key = formatApiKey('A'.repeat(12), 'b'.repeat(32));
   const others = [
     '',
@@ -84,8 +84,8 @@ mistyped('is refused when it is too short, too long, padded or of another form',
   for (const other of others) assert.is(parseApiKey(other), undefined);
 });
 
-mistyped('is refused under another prefix, though its checksum is right', () => {
-  // CRC32 of 'svc_pk_AAAAAAAAAAAAbbbb…' in base62, computed with Python's zlib.
+mistyped('is refused with another prefix, even if the checksum is right', () => {
+  // CRC-32 of 'svc_pk_AAAAAAAAAAAAbbbb…' in base62, computed with Python's zlib.
   const key = `svc_pk_${'A'.repeat(12)}${'b'.repeat(32)}3vx8Tm`;
   assert.is(parseApiKey(key), undefined);
 });
@@ -99,7 +99,7 @@ random('has the requested length and only base62 digits', () => {
   }
 });
 
-random('is unbiased: over every byte value each digit occurs equally often', () => {
+random('is unbiased: all digits are equally frequent over all byte values', () => {
   let calls = 0;
   const everyByte = (count: number) =>
     Uint8Array.from({ length: count }, () => {

@@ -27,7 +27,7 @@ const MINUTE_MS = 60_000;
 
 const roles = suite('the permissions of a role');
 
-roles('are exactly those of the documented table', () => {
+roles('are exactly the permissions in the documented table', () => {
   const allowed: Record<Permission, string> = {
     'keys.read': 'owner developer viewer',
     'keys.write': 'owner developer',
@@ -47,7 +47,7 @@ roles('are exactly those of the documented table', () => {
 
 const emails = suite('an email address');
 
-emails('is normalised to the same form, however it is written', () => {
+emails('has the same normalised form, however it is written', () => {
   for (const text of ['ada@example.com', ' Ada@EXAMPLE.com\n', 'ａda@example.com']) {
     assert.is(normalEmail(text), 'ada@example.com', text);
   }
@@ -84,14 +84,14 @@ for (const [password, problem] of [
   ['ada@example.com12', 'weak_password'],
   ['correct horse battery', undefined],
 ] as const) {
-  passwords(`such as ${password.slice(0, 24)} is ${problem ?? 'taken'}`, () => {
+  passwords(`such as ${password.slice(0, 24)} is ${problem ?? 'accepted'}`, () => {
     assert.is(passwordProblem(password, USER.email), problem);
   });
 }
 
 const sessions = suite('a session');
 
-sessions('has full rights until it is idle for 30 minutes or 12 hours old', () => {
+sessions('has full rights until 30 minutes idle or 12 hours old', () => {
   assert.is(worthOf(SESSION, USER, 30 * MINUTE_MS - 1), 'full');
   assert.is(worthOf(SESSION, USER, 30 * MINUTE_MS), 'over');
   const busy = { ...SESSION, lastSeenAtMs: 12 * 60 * MINUTE_MS - 1 };
@@ -99,12 +99,12 @@ sessions('has full rights until it is idle for 30 minutes or 12 hours old', () =
   assert.is(worthOf(busy, USER, 12 * 60 * MINUTE_MS), 'over');
 });
 
-sessions('ends when it is of an earlier password or of another user', () => {
+sessions('ends if the password has changed or the user differs', () => {
   assert.is(worthOf(SESSION, { ...USER, credentialsVersion: 4 }, 1), 'over');
   assert.is(worthOf(SESSION, { ...USER, id: 'usr_fedcba9876543210' }, 1), 'over');
 });
 
-sessions('without its second factor allows only that step, for five minutes', () => {
+sessions('without the second factor may only enter it, for five minutes', () => {
   const secondFactor = { state: 'active', sealedSecret: 's', lastStep: 0 } as const;
   const user = { ...USER, secondFactor };
   assert.is(worthOf(SESSION, user, 5 * MINUTE_MS - 1), 'second_factor');
@@ -114,7 +114,7 @@ sessions('without its second factor allows only that step, for five minutes', ()
   assert.is(worthOf(SESSION, pending, 6 * MINUTE_MS), 'full');
 });
 
-sessions('keeps the ten newest browsers of its user', () => {
+sessions('stores the ten newest browsers of its user', () => {
   const digests = Array.from({ length: 12 }, (_, at) => `${at}`);
   const user = digests.reduce(withDevice, USER);
   assert.equal(user.deviceDigests, digests.slice(2));

@@ -18,9 +18,9 @@ const FREE: Account = {
 const PRO = { plan: 'pro', limits: limitsOf({ plan: 'pro' }) } as const;
 const LATER = { plan: 'indie', limits: limitsOf({ plan: 'indie' }), atMs: AT_MS } as const;
 
-const change = suite('an account with a scheduled change of plan');
+const change = suite('an account with a scheduled plan change');
 
-change('has the earlier plan before that time, and the later plan from then on', () => {
+change('has the earlier plan until the scheduled time, and then the later plan', () => {
   const account = withPlan(FREE, { ...PRO, later: LATER });
   assert.is(accountAt(account, AT_MS - 1), account);
   const { plan, limits } = LATER;
@@ -29,13 +29,13 @@ change('has the earlier plan before that time, and the later plan from then on',
   }
 });
 
-change('drops the scheduled change once it gets another plan', () => {
+change('drops the scheduled change when it gets another plan', () => {
   const scheduled = withPlan(FREE, { ...PRO, later: LATER });
   assert.equal(withPlan(scheduled, PRO), { ...FREE, ...PRO });
   assert.is(accountAt(withPlan(scheduled, PRO), AT_MS).plan, 'pro');
 });
 
-change('keeps a plan that was set by a release without scheduled changes', () => {
+change('keeps a plan set by a release without scheduled changes', () => {
   const scheduled = withPlan(FREE, { ...PRO, later: LATER });
   const given = { plan: 'enterprise', limits: { ...PRO.limits, instances: 5 } } as const;
   const expected = { ...FREE, ...given };
@@ -44,7 +44,7 @@ change('keeps a plan that was set by a release without scheduled changes', () =>
   }
 });
 
-change('is returned as the same object when nothing is scheduled', () => {
+change('is returned as the same object if no change is scheduled', () => {
   assert.is(accountAt(FREE, AT_MS), FREE);
 });
 

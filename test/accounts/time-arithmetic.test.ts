@@ -15,12 +15,12 @@ month('ends with the first millisecond of the next month', () => {
   assert.is(monthEndOf(end), Date.UTC(2026, 2, 1));
 });
 
-month('ends with the year in December, and after the 29th of a leap-year February', () => {
+month('ends correctly in December and in a leap-year February', () => {
   assert.is(monthEndOf(Date.UTC(2026, 11, 31, 23, 59)), Date.UTC(2027, 0, 1));
   assert.is(monthEndOf(Date.UTC(2028, 1, 29)), Date.UTC(2028, 2, 1));
 });
 
-month('is the same for every time in the month, and ends after all of them', () => {
+month('has the same end for all its times, and the end is later than all', () => {
   const time = fc.integer({ min: 0, max: Date.UTC(2100, 0) });
   fc.assert(
     fc.property(time, (atMs) => {
@@ -33,12 +33,12 @@ month('is the same for every time in the month, and ends after all of them', () 
 
 const announced = suite('the announced end of a window');
 
-announced('is the real end, rounded up to a second', () => {
+announced('is the actual end, rounded up to a second', () => {
   assert.is(resetOfNewWindow(1_000_000), 1_060);
   assert.is(resetOfNewWindow(1_000_001), 1_061);
 });
 
-announced('stays the same while both clocks run, even if they round differently', () => {
+announced('stays the same while both clocks run, even with different rounding', () => {
   const start = fc.integer({ min: 0, max: 2e12 });
   fc.assert(
     fc.property(
@@ -55,7 +55,7 @@ announced('stays the same while both clocks run, even if they round differently'
   );
 });
 
-announced('follows a wall clock that was stepped, and is never in the past', () => {
+announced('follows a stepped wall clock, and is never in the past', () => {
   const start = fc.integer({ min: 1e9, max: 2e12 });
   const step = fc.integer({ min: -1e9, max: 1e9 });
   fc.assert(
@@ -63,20 +63,20 @@ announced('follows a wall clock that was stepped, and is never in the past', () 
       const now = { wallMs: s + t + by, monotonicMs: t };
       const reset = resetOfRunningWindow(resetOfNewWindow(s), WINDOW_MS, now) * 1_000;
       assert.ok(reset >= now.wallMs, 'not in the past');
-      assert.ok(reset - (now.wallMs + WINDOW_MS - t) < 2_011, 'not much after the real end');
-      assert.ok(reset - (now.wallMs + WINDOW_MS - t) >= -10, 'not noticeably before the real end');
+      assert.ok(reset - (now.wallMs + WINDOW_MS - t) < 2_011, 'at most 2 s after the actual end');
+      assert.ok(reset - (now.wallMs + WINDOW_MS - t) >= -10, 'at most 10 ms before the actual end');
     }),
   );
 });
 
-announced('follows a wall clock that runs ahead by less than shows, before it is past', () => {
+announced('moves before it is past if the wall clock runs slightly ahead', () => {
   const last = { wallMs: 1_060_003, monotonicMs: WINDOW_MS - 1 };
   assert.is(resetOfRunningWindow(resetOfNewWindow(1_000_000), WINDOW_MS, last), 1_061);
 });
 
 const plan = suite('a plan');
 
-plan('has the numbers of the specification', () => {
+plan('has the limits of the specification', () => {
   const free = { requestsPerMinute: 10, cyclesPerMonth: 10_000, instances: 1_000 };
   assert.equal(limitsOf({ plan: 'free' }), free);
   const indie = { requestsPerMinute: 60, cyclesPerMonth: 100_000, instances: 10_000 };
@@ -85,14 +85,14 @@ plan('has the numbers of the specification', () => {
   assert.equal(limitsOf({ plan: 'pro' }), pro);
 });
 
-plan('has its own numbers when it is enterprise, with a million instances by default', () => {
+plan('has its own limits if it is enterprise, with a million instances by default', () => {
   const local = { requestsPerMinute: 1_000_000, cyclesPerMonth: 1_000_000_000 };
   assert.equal(limitsOf(LOCAL_PLAN), { ...local, instances: 1_000_000 });
 });
 
 const key = suite('the end of a key');
 
-key('is its expiry, never, or before all time once the key is revoked', () => {
+key('is its expiry, never, or minus infinity if the key is revoked', () => {
   const made = { id: 'key_1', digest: '', scope: 'full', createdAtMs: 5 } as const;
   assert.is(keyEndsAtMs(made), Number.POSITIVE_INFINITY);
   assert.is(keyEndsAtMs({ ...made, expiresAtMs: 7 }), 7);
