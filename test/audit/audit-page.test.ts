@@ -32,7 +32,7 @@ pages('is newest first, across months, and continues at its cursor', async () =>
   assert.equal(targets, ['d', 'c', 'b', 'a']);
 });
 
-pages('has the lines that match its filter', async () => {
+pages('has only lines that match its filter', async () => {
   const { store, clock } = await openLines();
   const found = async (filter: AuditFilter) =>
     (await auditPage(store, ACCOUNT, filter, { before: undefined, limit: 10 })).lines.map(
@@ -49,25 +49,22 @@ pages('has the lines that match its filter', async () => {
   assert.equal(await found({ fromMs: clock.wallMs() + 1 }), []);
 });
 
-pages(
-  'skips lines that are not JSON, and keeps fields that only a later release knows',
-  async () => {
-    const { store } = await openLines();
-    const read: typeof store.read = async (...args) =>
-      (await store.read(...args)).map((line) =>
-        line.text.includes('"c"')
-          ? { ...line, text: '{broken' }
-          : { ...line, text: line.text.replace('{', '{"later":1,') },
-      );
-    const page = await auditPage({ ...store, read }, ACCOUNT, {}, { before: undefined, limit: 10 });
-    assert.equal(
-      page.lines.map(({ target }) => target),
-      ['d', 'b', 'a'],
+pages('skips lines that are not JSON, and keeps fields of a later release', async () => {
+  const { store } = await openLines();
+  const read: typeof store.read = async (...args) =>
+    (await store.read(...args)).map((line) =>
+      line.text.includes('"c"')
+        ? { ...line, text: '{broken' }
+        : { ...line, text: line.text.replace('{', '{"later":1,') },
     );
-  },
-);
+  const page = await auditPage({ ...store, read }, ACCOUNT, {}, { before: undefined, limit: 10 });
+  assert.equal(
+    page.lines.map(({ target }) => target),
+    ['d', 'b', 'a'],
+  );
+});
 
-pages('starts at the end of its month, whatever a cursor says', async () => {
+pages('starts at the end of its month if the cursor is beyond the end', async () => {
   const { store } = await openLines();
   let reads = 0;
   const read: typeof store.read = async (account, month, newest, count) => {
@@ -80,7 +77,7 @@ pages('starts at the end of its month, whatever a cursor says', async () => {
   assert.is(reads, 2);
 });
 
-pages('reads a bounded number of lines, and returns the cursor to continue', async () => {
+pages('reads a bounded number of lines, and returns a cursor to continue', async () => {
   const { store, trail } = openTrail();
   const count = PAGE_LINES_MAX + 10;
   await Promise.all(

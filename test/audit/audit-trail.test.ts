@@ -14,7 +14,7 @@ const MONTH = '2026-01';
 
 const trails = suite('an audit trail');
 
-trails('writes an entry with its position, its time and all fields', async () => {
+trails('writes an entry with its cursor, its time and all fields', async () => {
   const { store, trail } = openTrail();
   const entry = entryOf({
     actor: { kind: 'user', id: 'usr_1', session: 'ses_1' },
@@ -42,7 +42,7 @@ trails('writes an entry with its position, its time and all fields', async () =>
   });
 });
 
-trails('writes waiting entries together, in order of arrival', async () => {
+trails('writes queued entries together, in order of arrival', async () => {
   const memory = memoryAuditStore();
   let appends = 0;
   const store: AuditStore = {
@@ -62,7 +62,7 @@ trails('writes waiting entries together, in order of arrival', async () => {
 });
 
 // Report 12: the audit trail of a month had no bound.
-trails('refuses bounded entries above a number of lines, and accepts all others', async () => {
+trails('refuses bounded entries in a full month, and accepts all others', async () => {
   let failures = 0;
   const { store, clock } = openTrail();
   const trail = new AuditTrail({ store, clock, onFailure: () => (failures += 1) });
@@ -76,7 +76,7 @@ trails('refuses bounded entries above a number of lines, and accepts all others'
   assert.equal(await findingsOf(store, MONTH), []);
 });
 
-trails('of several processes is one chain that contains every line once', async () => {
+trails('shared by several processes is a single chain with every line once', async () => {
   const { store, clock, trail } = openTrail();
   const other = new AuditTrail({ store, clock });
   const names = Array.from({ length: 200 }, (_, index) => `t${index}`);
@@ -90,7 +90,7 @@ trails('of several processes is one chain that contains every line once', async 
   assert.equal(await findingsOf(store, MONTH), []);
 });
 
-trails('retries lines whose outcome is unknown, and writes none twice', async () => {
+trails('retries lines with unknown outcome, and writes no line twice', async () => {
   for (const isApplied of [true, false]) {
     const memory = memoryAuditStore();
     let losses = 2;
@@ -110,7 +110,7 @@ trails('retries lines whose outcome is unknown, and writes none twice', async ()
   }
 });
 
-trails('refuses lines that cannot be made durable, and continues with the store', async () => {
+trails('refuses lines that cannot be made durable, and recovers with the store', async () => {
   const memory = memoryAuditStore();
   let isDown = true;
   const store: AuditStore = {
@@ -126,7 +126,7 @@ trails('refuses lines that cannot be made durable, and continues with the store'
   assert.is(await trail.append(ACCOUNT, entryOf()), `${MONTH}.1`);
 });
 
-trails('refuses entries that take too long, and entries beyond its queue bound', async () => {
+trails('refuses entries that take too long, and entries beyond its queue limit', async () => {
   const store: AuditStore = { ...memoryAuditStore(), append: () => new Promise(() => undefined) };
   const { trail, clock } = openTrail(store);
   const waiting = Array.from({ length: WAITING_LINES_MAX }, () =>
@@ -138,7 +138,7 @@ trails('refuses entries that take too long, and entries beyond its queue bound',
   for (const fault of await Promise.all(waiting)) assert.is(fault.reason, 'audit_unavailable');
 });
 
-trails('reports each line that did not become durable, and no other', async () => {
+trails('reports exactly the lines that did not become durable', async () => {
   const memory = memoryAuditStore();
   const clock = new ManualClock();
   let isDown = true;
@@ -161,7 +161,7 @@ trails('reports each line that did not become durable, and no other', async () =
   assert.is(failures, 2);
 });
 
-trails('begins a chain with every month, from the last line of the previous month', async () => {
+trails('begins a new chain each month, linked to the previous month', async () => {
   const { store, clock, trail } = openTrail();
   await trail.append(ACCOUNT, entryOf());
   await trail.append(ACCOUNT, entryOf());
@@ -174,20 +174,17 @@ trails('begins a chain with every month, from the last line of the previous mont
   assert.is(await trail.append(ACCOUNT, entryOf()), '2026-02.2');
 });
 
-trails(
-  'continues the last month that has lines, if an append to a later month was lost',
-  async () => {
-    const memory = memoryAuditStore();
-    const named = async (account: string) => [...(await memory.months(account)), '2026-02'];
-    const { clock, trail } = openTrail({ ...memory, months: named });
-    await trail.append(ACCOUNT, entryOf());
-    assert.is((await linesOf(memory, '2026-01')).length, 1);
-    clock.advance(20 * 24 * 60 * 60 * 1_000);
-    await trail.append(ACCOUNT, entryOf());
-    const [first] = await linesOf(memory, '2026-02');
-    assert.equal(JSON.parse(first?.text ?? '').previous, await memory.head(ACCOUNT, '2026-01'));
-  },
-);
+trails('continues the last month with lines if an append to a later month was lost', async () => {
+  const memory = memoryAuditStore();
+  const named = async (account: string) => [...(await memory.months(account)), '2026-02'];
+  const { clock, trail } = openTrail({ ...memory, months: named });
+  await trail.append(ACCOUNT, entryOf());
+  assert.is((await linesOf(memory, '2026-01')).length, 1);
+  clock.advance(20 * 24 * 60 * 60 * 1_000);
+  await trail.append(ACCOUNT, entryOf());
+  const [first] = await linesOf(memory, '2026-02');
+  assert.equal(JSON.parse(first?.text ?? '').previous, await memory.head(ACCOUNT, '2026-01'));
+});
 
 trails('has a line before an action and a line after it', async () => {
   const { store, trail } = openTrail();
@@ -215,7 +212,7 @@ trails('has a line before an action and a line after it', async () => {
   );
 });
 
-trails('prevents an action whose line cannot be written', async () => {
+trails('prevents an action if its line cannot be written', async () => {
   const down = async () => {
     throw new Fault('service_unavailable', 'down');
   };

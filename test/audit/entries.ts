@@ -5,10 +5,10 @@ import { memoryAuditStore } from '#storage/memory/meters';
 import type { AuditStore, StoredAuditLine } from '#storage/ports/audit';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** The account of these tests. */
+/** Account of the tests. */
 export const ACCOUNT = 'testAccount1';
 
-/** An audit entry with defaults, changed by `options`. */
+/** An audit entry with defaults, overridden by `options`. */
 export function entryOf(options: Partial<AuditEntry> = {}): AuditEntry {
   return {
     actor: { kind: 'operator', id: 'abc' },
@@ -18,7 +18,7 @@ export function entryOf(options: Partial<AuditEntry> = {}): AuditEntry {
   };
 }
 
-/** A trail in memory with a manual clock. */
+/** A trail on a memory store, with a manual clock. */
 export function openTrail(store: AuditStore = memoryAuditStore()) {
   const clock = new ManualClock();
   return { store, clock, trail: new AuditTrail({ store, clock }) };
@@ -30,7 +30,7 @@ export async function linesOf(store: AuditStore, month: string): Promise<StoredA
   return (await store.read(ACCOUNT, month, head?.lines ?? 0, 100_000)).toReversed();
 }
 
-/** Findings in the lines of a month, after a test has changed them. */
+/** Findings in a month's lines after applying `change`. */
 export async function findingsOf(
   store: AuditStore,
   month: string,
