@@ -28,7 +28,7 @@ notified('changes the plan once its audit line is durable', async () => {
 });
 
 notified(
-  'changes nothing if its audit line fails, and is applied completely when repeated',
+  'changes nothing if its audit line fails, and takes full effect when repeated',
   async () => {
     const lost = new Fault('service_unavailable', 'no audit trail');
     const audited = async () => Promise.reject(lost);
@@ -43,7 +43,7 @@ notified(
   },
 );
 
-notified('that is repeated is applied and audited once', async () => {
+notified('is applied and audited once if repeated', async () => {
   const scene = await deskUnderTest();
   const event = eventAt(scene.startMs);
   const outcomes = [await scene.notify(event), await scene.notify(event)];
@@ -51,7 +51,7 @@ notified('that is repeated is applied and audited once', async () => {
   assert.is(scene.lines().length, 1);
 });
 
-notified('that is older than the recorded state changes nothing', async () => {
+notified('changes nothing if older than the recorded state', async () => {
   const scene = await deskUnderTest();
   const cancelled = eventAt(scene.startMs + 1_000, { cancelsAtPeriodEnd: true });
   await scene.notify(eventAt(scene.startMs));
@@ -60,7 +60,7 @@ notified('that is older than the recorded state changes nothing', async () => {
   assert.is((await scene.account()).plan, 'pro');
 });
 
-notified('that arrives late does not restore an older plan', async () => {
+notified('does not restore an older plan if it arrives late', async () => {
   const gate = Promise.withResolvers<void>();
   let isFirst = true;
   const audited: BillingDeskPorts['audited'] = async (_line, change) => {
@@ -108,7 +108,7 @@ notified(
   },
 );
 
-notified('of a failed payment starts the grace period, which a later payment ends', async () => {
+notified('of a failed payment starts the grace period, and a later payment ends it', async () => {
   const scene = await deskUnderTest();
   await scene.notify(eventAt(scene.startMs));
   scene.clock.advance(31 * DAY_MS);
@@ -125,7 +125,7 @@ notified('of a failed payment starts the grace period, which a later payment end
 });
 
 // Report 8: a failed upgrade gave the dearer plan for the grace period, and took the paid plan away.
-notified('of a failed upgrade keeps the paid plan to its paid end', async () => {
+notified('of a failed upgrade keeps the paid plan until its paid end', async () => {
   const scene = await deskUnderTest();
   const { startMs } = scene;
   const periodEndsAtMs = startMs + 30 * DAY_MS;
@@ -158,7 +158,7 @@ notified('of a refund ends the plan that the invoice paid', async () => {
     const provider = { ...scene.provider, read: () => refund, chargedFor: async () => charged };
     return await billingDesk({ ...scene, provider }).notified(new Uint8Array(), '');
   };
-  assert.is(await outcomeOf(undefined), 'ignored', 'it paid for something else');
+  assert.is(await outcomeOf(undefined), 'ignored', 'the refund is for another purchase');
   const customerId = `cus_${ACCOUNT_ID}`;
   assert.is(await outcomeOf({ customerId, invoiceId: 'in_of_another' }), 'unchanged');
   const invoiceId = `in_${ACCOUNT_ID}_pro_${Math.floor(periodEndsAtMs / 1_000)}`;
@@ -168,7 +168,7 @@ notified('of a refund ends the plan that the invoice paid', async () => {
   assert.is((await scene.account()).plan, 'free');
 });
 
-notified('does not change an agreed plan, and is still recorded', async () => {
+notified('does not change an agreed plan, but is recorded', async () => {
   const scene = await deskUnderTest();
   const limits = { requestsPerMinute: 1, cyclesPerMonth: 2, instances: 3 };
   await scene.accounts.setPlan(ACCOUNT_ID, { plan: 'enterprise', limits });
@@ -180,7 +180,7 @@ notified('does not change an agreed plan, and is still recorded', async () => {
   assert.equal(scene.steps, []);
 });
 
-notified('of an account that does not exist or is being deleted is ignored', async () => {
+notified('is ignored if the account does not exist or is being deleted', async () => {
   const scene = await deskUnderTest();
   assert.is(await scene.notify(eventAt(scene.startMs, { accountId: 'An0ther00001' })), 'ignored');
   assert.is(await scene.billing.find('An0ther00001'), undefined);
@@ -200,36 +200,33 @@ notified('is refused without a signature, or with a changed body', async () => {
   assert.is(await scene.billing.find(ACCOUNT_ID), undefined);
 });
 
-notified(
-  'give the same plan in any order, with repeated and with parallel notifications',
-  async () => {
-    const startMs = new ManualClock().wallMs();
-    const day = fc.integer({ min: 0, max: 20 }).map((days) => startMs + days * DAY_MS);
-    const anyEvent = fc
-      .record({
-        atMs: day,
-        plan: fc.constantFrom('indie' as const, 'pro' as const),
-        status: fc.constantFrom('active' as const, 'past_due' as const, 'canceled' as const),
-        periodEndsAtMs: day,
-        cancelsAtPeriodEnd: fc.boolean(),
-      })
-      .map((change) => eventAt(change.atMs, change));
-    const histories = fc.array(anyEvent, { minLength: 1, maxLength: 6 }).chain((list) => {
-      const twice = [...list, ...list];
-      const exactly = { minLength: twice.length, maxLength: twice.length };
-      return fc.tuple(fc.constant(list), fc.shuffledSubarray(twice, exactly));
-    });
-    await fc.assert(
-      fc.asyncProperty(histories, fc.boolean(), async ([list, disordered], atOnce) => {
-        const [first, second] = [await deskUnderTest(), await deskUnderTest()];
-        for (const event of list) await first.notify(event);
-        if (atOnce) await Promise.all(disordered.map((event) => second.notify(event)));
-        else for (const event of disordered) await second.notify(event);
-        assert.equal(await second.account(), await first.account());
-      }),
-      { numRuns: 200 },
-    );
-  },
-);
+notified('leads to the same plan in any order, with repetition and in parallel', async () => {
+  const startMs = new ManualClock().wallMs();
+  const day = fc.integer({ min: 0, max: 20 }).map((days) => startMs + days * DAY_MS);
+  const anyEvent = fc
+    .record({
+      atMs: day,
+      plan: fc.constantFrom('indie' as const, 'pro' as const),
+      status: fc.constantFrom('active' as const, 'past_due' as const, 'canceled' as const),
+      periodEndsAtMs: day,
+      cancelsAtPeriodEnd: fc.boolean(),
+    })
+    .map((change) => eventAt(change.atMs, change));
+  const histories = fc.array(anyEvent, { minLength: 1, maxLength: 6 }).chain((list) => {
+    const twice = [...list, ...list];
+    const exactly = { minLength: twice.length, maxLength: twice.length };
+    return fc.tuple(fc.constant(list), fc.shuffledSubarray(twice, exactly));
+  });
+  await fc.assert(
+    fc.asyncProperty(histories, fc.boolean(), async ([list, disordered], atOnce) => {
+      const [first, second] = [await deskUnderTest(), await deskUnderTest()];
+      for (const event of list) await first.notify(event);
+      if (atOnce) await Promise.all(disordered.map((event) => second.notify(event)));
+      else for (const event of disordered) await second.notify(event);
+      assert.equal(await second.account(), await first.account());
+    }),
+    { numRuns: 200 },
+  );
+});
 
 notified.run();

@@ -5,10 +5,10 @@ import type {
   SubscriptionEvent,
 } from '#billing/provider';
 
-/** The account of these tests. */
+/** Account of the tests. */
 export const ACCOUNT_ID = 'Acc0unt00001';
 
-/** A day, in milliseconds. */
+/** Length of a day, in milliseconds. */
 export const DAY_MS = 86_400_000;
 
 /** Start of the test, and end of the first month. */
@@ -23,7 +23,7 @@ function named(atMs: number) {
 }
 
 /**
- * A subscription at a time: pro, active and paid until the month's end, unless `change` differs.
+ * A subscription event. Default: pro, active, paid until the month's end; overridden by `change`.
  */
 export function subscription(
   atMs: number,
@@ -41,7 +41,7 @@ export function subscription(
   };
 }
 
-/** A payment for the subscription. */
+/** A payment event for the subscription. */
 export function payment(
   atMs: number,
   outcome: PaymentEvent['outcome'],
@@ -56,7 +56,7 @@ export function purchase(atMs: number, customerId = 'cus_1'): CustomerEvent {
   return { ...named(atMs), kind: 'customer', customerId };
 }
 
-/** A refund or a dispute of an invoice. */
+/** A refund or dispute of an invoice. */
 export function returned(
   atMs: number,
   invoiceId: string,

@@ -8,7 +8,7 @@ const URLS = { successUrl: 'https://shop.example/done', cancelUrl: 'https://shop
 
 const buying = suite('the billing desk');
 
-buying('returns a checkout page for a plan, and none to accounts with a subscription', async () => {
+buying('opens a checkout page for a plan, unless the account has a subscription', async () => {
   const scene = await deskUnderTest();
   const { url } = await scene.desk.checkout(ACCOUNT_ID, { plan: 'pro', ...URLS });
   assert.match(url, new RegExp(`account=${ACCOUNT_ID}&plan=pro$`));
@@ -27,7 +27,7 @@ buying('sells only indie and pro', async () => {
   }
 });
 
-buying('sells nothing to an unknown account, or to one with an agreed plan', async () => {
+buying('refuses sales to unknown accounts and accounts with an agreed plan', async () => {
   const { desk, accounts } = await deskUnderTest();
   const unknown = await faultIn(desk.checkout('An0ther00001', { plan: 'pro', ...URLS }));
   assert.is(unknown.code, 'not_found');
@@ -37,7 +37,7 @@ buying('sells nothing to an unknown account, or to one with an agreed plan', asy
   assert.is(agreed.code, 'conflict');
 });
 
-buying('returns a portal page to accounts that have bought a plan', async () => {
+buying('opens a portal page for accounts that have bought a plan', async () => {
   const scene = await deskUnderTest();
   const request = { returnUrl: 'https://shop.example/account' };
   assert.is((await faultIn(scene.desk.portal(ACCOUNT_ID, request))).code, 'not_found');
@@ -46,7 +46,7 @@ buying('returns a portal page to accounts that have bought a plan', async () => 
   assert.match(url, new RegExp(`customer=cus_${ACCOUNT_ID}$`));
 });
 
-buying('refuses unsafe return addresses', async () => {
+buying('refuses unsafe return URLs', async () => {
   const scene = await deskUnderTest();
   await scene.notify(eventAt(scene.startMs));
   for (const url of [

@@ -9,11 +9,11 @@ import { memoryBillingStore } from '#storage/memory/meters';
 import { ACCOUNT_ID, DAY_MS } from '#test/billing/billing-events';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** Length of the grace period after a failed payment. */
+/** Grace period after a failed payment, in milliseconds. */
 export const GRACE_MS = 7 * DAY_MS;
 const SECRET = 'whsec_of_this_test';
 
-/** A desk with a local provider, stores in memory, and one free account. */
+/** A desk with a local provider, memory stores, and a free account. */
 export async function deskUnderTest(change: Partial<BillingDeskPorts> = {}) {
   const clock = new ManualClock();
   const startMs = clock.wallMs();
@@ -59,7 +59,7 @@ function planOf(choice: PlanChoice) {
 
 let events = 0;
 
-/** An event: an active subscription to pro for 30 days, unless `change` differs. */
+/** An event. Default: an active subscription to pro for 30 days; overridden by `change`. */
 export function eventAt(atMs: number, change: Partial<LocalEvent> = {}): LocalEvent {
   events += 1;
   return {

@@ -8,7 +8,7 @@ const worded = (plan: (row: PlanRow) => string) =>
   PLAN_ROWS.map((row) => [row.state, row.event, plan(row)]);
 
 // Report 8: a failed upgrade gave the dearer plan, and unpaid months and ended trials gave a plan.
-table('gives a plan to each state and event', () => {
+table('gives the documented plan for each state and event', () => {
   assert.equal(
     worded(planAfterRow),
     worded(({ plan }) => plan),
@@ -16,7 +16,7 @@ table('gives a plan to each state and event', () => {
 });
 
 // Report 8: of two updates in one second, the larger event id won.
-table('is the same in every order of the notifications', () => {
+table('gives the same plan for every order of notifications', () => {
   for (const row of PLAN_ROWS) {
     const reversed = row.events.toReversed();
     assert.is(planAfterRow({ ...row, events: [...reversed, ...row.events] }), row.plan, row.event);

@@ -5,12 +5,11 @@ import type { BoughtPlan } from '#storage/ports/billing';
 import { ACCOUNT_ID, DAY_MS } from '#test/billing/billing-events';
 
 /*
- * The table (state, event) -> plan of docs/billing.md. Each row is a sequence of Stripe's events in
- * the shape of its API version 2025-03-31. The events have all fields that are read and some
- * others.
+ * Table (state, event) -> plan of docs/billing.md. Each row is a sequence of Stripe events in the
+ * format of API version 2025-03-31, with all fields that the code reads and some others.
  */
 
-/** Start of the first month, the change in that month, its end, and the end of the second month. */
+/** Start of the first month, change within the month, its end, and the second month's end. */
 const START_S = Date.UTC(2026, 0, 1) / 1_000;
 const CHANGE_S = START_S + 10 * 86_400;
 const END_S = Date.UTC(2026, 1, 1) / 1_000;
@@ -18,11 +17,11 @@ const NEXT_END_S = Date.UTC(2026, 2, 1) / 1_000;
 const HOUR_S = 3_600;
 const GRACE_DAYS = 7;
 
-/** A row of the table, and the notifications that lead to its plan. */
+/** A row of the table, with the notifications that lead to the plan. */
 export type PlanRow = {
   readonly state: string;
   readonly event: string;
-  /** The plan after the event. */
+  /** Plan after the event. */
   readonly plan: string;
   readonly events: readonly object[];
 };
@@ -35,13 +34,13 @@ const READING = {
   isLive: true,
 };
 
-/** The account's plan right after the last event of a row, in words. */
+/** The account's plan directly after a row's last event, in words. */
 export function planAfterRow({ events }: PlanRow): string {
   const known = events.map((event) => billingEventOf(event, READING));
   const record = known.reduce((now, event) => {
     if (event.kind === 'other' || event.kind === 'unknown_price') return now;
     if (event.kind !== 'charge') return applied(now, event);
-    // A dispute names only its charge; the provider's API returns the invoice.
+    // A dispute contains only a charge id; the provider's API returns the invoice.
     const { id, atMs, outcome, invoiceId = 'in_1' } = event;
     const whose = { customerId: 'cus_1', accountId: ACCOUNT_ID };
     return applied(now, { kind: 'return', id, atMs, outcome, invoiceId, ...whose });
@@ -66,7 +65,7 @@ let count = 0;
 
 function event(type: string, created: number, data: object): object {
   count += 1;
-  // Stripe's ids are not ordered by time: here later events get smaller ids.
+  // Stripe's ids are not ordered by time. Here, later events get smaller ids.
   const id = `evt_${String(9_999 - count)}`;
   return {
     id,
@@ -142,7 +141,7 @@ const paid = (plan: BoughtPlan) => [
 const trial = [created(at('pro', 'trialing'))];
 const formerItems = (plan: BoughtPlan, endS = END_S) => ({ items: { data: [item(plan, endS)] } });
 
-/** `indie` is paid; `pro` is chosen and not yet paid. */
+/** `indie` is paid; `pro` is selected but not paid. */
 const switched = [...paid('indie'), updated(CHANGE_S, at('pro'), formerItems('indie'))];
 const switchFailed = [
   ...switched,
@@ -151,7 +150,7 @@ const switchFailed = [
 ];
 const switchPaid = [...switched, invoice('paid', CHANGE_S + 2, 'in_2', upgradeLines)];
 
-/** The second month has started, and its invoice is a draft for an hour. */
+/** The second month has started. Its invoice is a draft for an hour. */
 const renewing = [
   ...paid('pro'),
   updated(END_S, at('pro', 'active', NEXT_END_S), formerItems('pro')),
@@ -187,7 +186,7 @@ const dispute = (change: 'funds_withdrawn' | 'funds_reinstated', atS: number): o
 
 const cancelling = { cancel_at_period_end: true };
 
-/** Rows: state, event, plan. The last events of a row are its event. */
+/** Rows of state, event and plan. The row's last notifications are the event. */
 export const PLAN_ROWS: readonly PlanRow[] = [
   row('nothing bought', 'purchase whose payment is missing', '`free`', [
     created(at('pro', 'incomplete')),

@@ -13,7 +13,7 @@ const BODY = JSON.stringify(EVENT, undefined, 1);
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-/** A header in the form of Stripe's own helper. */
+/** A signature header, built by Stripe's helper. */
 function signed(change: { payload?: string; secret?: string; timestamp?: number } = {}): string {
   const { payload = BODY, secret = SECRET, timestamp = NOW_S } = change;
   return Stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp });
@@ -32,32 +32,32 @@ function refused(what: string, header: string | undefined, body?: string): void 
     assert.is((error as Fault).httpStatus, 400);
     return;
   }
-  assert.unreachable(`${what} is taken`);
+  assert.unreachable(`${what} is accepted`);
 }
 
-/** The signature in a header. */
+/** Signature in a header. */
 const v1Of = (header: string) => header.split('v1=')[1] ?? '';
 
 const good = suite('a signed notification');
 
-good('of Stripe is read exactly as it was written', () => {
+good('from Stripe is parsed exactly', () => {
   assert.equal(verified(signed()), EVENT);
 });
 
-good('of this service has the signature that Stripe would create, byte for byte', () => {
+good('from this service has the same signature as from Stripe, byte for byte', () => {
   assert.is(signatureOf(BODY, SECRET, NOW_MS + 999), signed());
   const hmac = createHmac('sha256', SECRET).update(`${NOW_S}.${BODY}`).digest('hex');
   assert.is(signed(), `t=${NOW_S},v1=${hmac}`);
 });
 
-good('with any of several secrets is accepted, for secret rotation', () => {
+good('is accepted with any of several secrets, for secret rotation', () => {
   const secrets = ['whsec_new', SECRET, 'whsec_other'];
   assert.equal(verified(signed(), BODY, secrets), EVENT);
   const both = `${signed({ secret: 'whsec_gone' })},v1=${v1Of(signed())}`;
-  assert.equal(verified(both), EVENT, 'and so is one that is signed with two');
+  assert.equal(verified(both), EVENT, 'a header with two signatures is accepted too');
 });
 
-good('with a time at most five minutes earlier or later is accepted', () => {
+good('is accepted if its time differs by at most five minutes', () => {
   for (const timestamp of [NOW_S - 300, NOW_S, NOW_S + 300]) {
     assert.equal(verified(signed({ timestamp })), EVENT);
   }
@@ -65,7 +65,7 @@ good('with a time at most five minutes earlier or later is accepted', () => {
 
 const attack = suite('a notification is refused');
 
-attack('without a signature, or with a malformed one', () => {
+attack('without a signature, or with a malformed signature', () => {
   refused('no header', undefined);
   const { length } = v1Of(signed());
   for (const header of ['', 'v1', 't', ',', '=', `t=${NOW_S}`, `t=${NOW_S},v1=`, 'nonsense']) {
@@ -73,52 +73,52 @@ attack('without a signature, or with a malformed one', () => {
   }
   refused('no time', `v1=${v1Of(signed())}`);
   refused('zeros', `t=${NOW_S},v1=${'0'.repeat(length)}`);
-  refused('half of it', signed().slice(0, -length / 2));
+  refused('half the signature', signed().slice(0, -length / 2));
   refused('in upper case', `t=${NOW_S},v1=${v1Of(signed()).toUpperCase()}`);
 });
 
-attack('when only an older scheme signs it', () => {
+attack('if only an older scheme signs it', () => {
   refused('v0', signed().replace('v1=', 'v0='));
   refused('no scheme', signed().replace('v1=', '='));
 });
 
-attack('with the signature of another secret, or of an empty one', () => {
+attack('with a signature by another secret, or by an empty secret', () => {
   refused('another', signed({ secret: `${SECRET}x` }));
   const empty = createHmac('sha256', '').update(`${NOW_S}.${BODY}`).digest('hex');
-  refused('an empty one', `t=${NOW_S},v1=${empty}`);
+  refused('an empty secret', `t=${NOW_S},v1=${empty}`);
   assert.throws(() => verified(signed(), BODY, []));
   assert.throws(() => verified(`t=${NOW_S},v1=${empty}`, BODY, ['']));
 });
 
-attack('with a time more than five minutes earlier or later', () => {
+attack('if its time differs by more than five minutes', () => {
   refused('old', signed({ timestamp: NOW_S - 301 }));
   refused('to come', signed({ timestamp: NOW_S + 301 }));
   refused('far to come', signed({ timestamp: NOW_S * 1_000 }));
 });
 
-attack('with a time other than the signed time', () => {
+attack('if its time is not the signed time', () => {
   const old = signed({ timestamp: NOW_S - 400 });
   refused('a newer time', `t=${NOW_S},v1=${v1Of(old)}`);
   refused('two times', `t=${NOW_S},${old}`);
-  refused('two times, the good one last', `${old},t=${NOW_S}`);
+  refused('two times, the valid time last', `${old},t=${NOW_S}`);
   for (const text of ['', '-1', '1e9', ' 1', '0x10', 'NaN', `${NOW_S}.5`, `${NOW_S}abc`]) {
     refused(`t=${text}`, `t=${text},v1=${v1Of(signed())}`);
   }
 });
 
-attack('with a body that was serialised again, or changed', () => {
+attack('if its body was changed or serialised again', () => {
   refused('without its spaces', signed(), JSON.stringify(EVENT));
-  refused('with a space more', signed(), `${BODY} `);
-  refused('with a byte less', signed(), BODY.slice(0, -1));
-  refused('of another event', signed(), BODY.replace('evt_1', 'evt_2'));
+  refused('with an extra space', signed(), `${BODY} `);
+  refused('without the last byte', signed(), BODY.slice(0, -1));
+  refused('another event', signed(), BODY.replace('evt_1', 'evt_2'));
   refused('empty', signed({ payload: '' }), '');
 });
 
-attack('with a valid signature and invalid JSON, without giving a reason', () => {
+attack('if its JSON is invalid despite a valid signature, without a reason', () => {
   refused('text', signed({ payload: 'text' }), 'text');
 });
 
-attack('with a body larger than any of the provider, with any signature', () => {
+attack('if body or header are too large, whatever the signature', () => {
   const payload = JSON.stringify({ ...EVENT, text: 'x'.repeat(262_144) });
   refused('a huge body', signed({ payload }), payload);
   refused('a huge header', `${signed()},${`v1=${v1Of(signed())},`.repeat(100)}`);

@@ -17,7 +17,7 @@ const PLANS = {
   isLive: false,
 };
 
-/** Parts of a subscription in Stripe's format since 2025, with some fields that are not read. */
+/** A subscription in Stripe's format since 2025, with some fields that the code ignores. */
 function subscription(change: object = {}) {
   return {
     id: 'sub_1',
@@ -65,7 +65,7 @@ const SUBSCRIPTION = {
 
 const subscriptions = suite("Stripe's event of a subscription");
 
-subscriptions('contains plan, status and times, in milliseconds', () => {
+subscriptions('contains plan, status and times in milliseconds', () => {
   assert.equal(changed({}), SUBSCRIPTION);
   for (const change of ['created', 'deleted'] as const) {
     assert.equal(changed({}, `customer.subscription.${change}`), { ...SUBSCRIPTION, change });
@@ -75,12 +75,12 @@ subscriptions('contains plan, status and times, in milliseconds', () => {
   }
 });
 
-subscriptions('is also read in the format of earlier API versions', () => {
+subscriptions('can also have the format of earlier API versions', () => {
   const earlier = { current_period_end: END_S, items: { data: [item('price_pro', 'none')] } };
   assert.equal(changed(earlier), SUBSCRIPTION);
 });
 
-subscriptions('ends at the time that is set, or with its period', () => {
+subscriptions('ends at its cancellation time, or with its period', () => {
   const ends = [{ cancel_at_period_end: true }, { cancel_at: END_S }, { cancel_at: AT_S + 5 }];
   const atMs = ends.map((change) => {
     const event = changed(change);
@@ -89,7 +89,7 @@ subscriptions('ends at the time that is set, or with its period', () => {
   assert.equal(atMs, [END_S * 1_000, END_S * 1_000, (AT_S + 5) * 1_000]);
 });
 
-subscriptions('has one of four states', () => {
+subscriptions('has one of four statuses', () => {
   const states = {
     ...{ active: 'active', trialing: 'trial', past_due: 'overdue', unpaid: 'overdue' },
     ...{ incomplete: 'inactive', paused: 'inactive' },
@@ -100,14 +100,14 @@ subscriptions('has one of four states', () => {
   }
 });
 
-subscriptions('is of the plan whose price is in one of its items', () => {
+subscriptions('has the plan of the first known price among its items', () => {
   const items = { data: [item('price_of_extras', AT_S), item('price_pro_old')] };
   assert.equal(changed({ items }), SUBSCRIPTION);
   const unknown = changed({ items: { data: [item('price_gold')] } });
   assert.equal(unknown, { kind: 'unknown_price', ...NAMED, price: 'price_gold' });
 });
 
-subscriptions('is of the account in its metadata, where that id is valid', () => {
+subscriptions('has the account in its metadata, if the id is valid', () => {
   for (const account_id of ['', 'short', 'Acc0unt0000\n', '../Acc0unt001', 'x'.repeat(500)]) {
     assert.equal(changed({ metadata: { account_id } }), { ...SUBSCRIPTION, accountId: undefined });
   }
@@ -118,7 +118,7 @@ subscriptions('is of the account in its metadata, where that id is valid', () =>
 
 const others = suite("Stripe's other events");
 
-others('of an invoice become payments of its subscription', () => {
+others('of an invoice become payments for its subscription', () => {
   const details = { subscription: 'sub_1', metadata: { account_id: ACCOUNT_ID } };
   const invoice = { id: 'in_1', customer: 'cus_1', parent: { subscription_details: details } };
   const invoiceId = 'in_1';
@@ -131,7 +131,7 @@ others('of an invoice become payments of its subscription', () => {
   assert.equal(eventOf('invoice.paid', earlier), unnamed);
 });
 
-others('of a purchase name the account of the customer', () => {
+others('of a purchase link the customer to the account', () => {
   const session = { mode: 'subscription', customer: 'cus_1', client_reference_id: ACCOUNT_ID };
   const completed = (change: object) =>
     eventOf('checkout.session.completed', { ...session, ...change });
@@ -146,7 +146,7 @@ others('of a purchase name the account of the customer', () => {
   }
 });
 
-others('of all other kinds change nothing', () => {
+others('of any other type change nothing', () => {
   for (const type of ['customer.created', 'invoice.created', 'toString', 'a.new.type', '']) {
     assert.equal(eventOf(type, { anything: [1] }), { kind: 'other', id: 'evt_1' });
   }
@@ -160,7 +160,7 @@ others('of all other kinds change nothing', () => {
 
 const LINE = { object: 'line_item', period: { start: AT_S, end: END_S } };
 
-others('of an invoice have the periods of plans that it sells and credits', () => {
+others('of an invoice contain the periods that it sells and credits', () => {
   const pricing = { type: 'price_details', price_details: { price: 'price_pro' } };
   const data = [
     { ...LINE, amount: -700, price: { id: 'price_indie' } },
@@ -178,7 +178,7 @@ others('of an invoice have the periods of plans that it sells and credits', () =
 });
 
 // Report 8: refunds and disputes left the plan as it was.
-others('of a charge report that its payment was refunded, or restored', () => {
+others('of a charge report a refund, or the reinstatement of a payment', () => {
   const charge = { kind: 'charge', id: 'evt_1', atMs: AT_S * 1_000, chargeId: 'ch_1' };
   const refund = { id: 'ch_1', customer: 'cus_1', payment_intent: 'pi_1', refunded: true };
   assert.equal(eventOf('charge.refunded', refund), {
@@ -209,7 +209,7 @@ others('of the other mode change nothing', () => {
   }
 });
 
-subscriptions('have the terms before a change, also where Stripe sends parts of an item', () => {
+subscriptions('has the terms before a change, even if Stripe sends only parts of an item', () => {
   const previous_attributes = {
     ...{ status: 'trialing', cancel_at_period_end: true },
     items: { data: [{ id: 'si_1', price: { id: 'price_indie' } }] },
@@ -222,7 +222,7 @@ subscriptions('have the terms before a change, also where Stripe sends parts of 
 
 const wrong = suite('a signed payload that is not an event');
 
-wrong('is refused with the fault that was found', async () => {
+wrong('is refused with the reason', async () => {
   for (const json of [undefined, null, 1, 'text', [], {}, { id: 'evt_1' }]) {
     const refusal = await refusalOf(() => billingEventOf(json, PLANS));
     assert.match(refusal.message, /invalid event of the payment provider/);

@@ -39,7 +39,7 @@ function providerAt(host: string, change: Partial<StripeOptions> = {}) {
 
 const real = suite('the Stripe adapter against stripe-mock');
 
-real('creates a checkout page for a new customer and for a known one', async () => {
+real('opens a checkout page for new and existing customers', async () => {
   const provider = providerAt(address);
   for (const customerId of [undefined, 'cus_123']) {
     const { url } = await provider.checkout({ ...CHECKOUT, customerId });
@@ -47,13 +47,13 @@ real('creates a checkout page for a new customer and for a known one', async () 
   }
 });
 
-real('creates a portal page', async () => {
+real('opens a portal page', async () => {
   const request = { customerId: 'cus_123', returnUrl: 'https://shop.example/account' };
   assert.match((await providerAt(address).portal(request)).url, /^https:\/\//);
 });
 
 // Report 8: a dispute names neither its customer nor its invoice, and no code looked for them.
-real('leads from a charge to its customer and its invoice', async () => {
+real('finds customer and invoice of a charge', async () => {
   const charge = {
     kind: 'charge',
     id: 'evt_1',
@@ -65,18 +65,18 @@ real('leads from a charge to its customer and its invoice', async () => {
   const known = { ...charge, ...unknown, customerId: 'cus_1' };
   const charged = await providerAt(address).chargedFor(known);
   assert.is(charged?.customerId, 'cus_1');
-  assert.ok(charged?.invoiceId, 'stripe-mock makes up an id');
+  assert.ok(charged?.invoiceId, 'stripe-mock invents an id');
   await providerAt(address).chargedFor({ ...charge, ...unknown });
 });
 
-real('reports an unknown object as an error in the configuration', async () => {
+real('reports an unknown object as a configuration error', async () => {
   const apiKey = unchanging('no key at all');
   const refused = await faultIn(providerAt(address, { apiKey }).checkout(CHECKOUT));
   assert.is(refused.code, 'billing_provider_not_configured');
   assert.not.match(refused.message, /key/i);
 });
 
-/** A server that gives the same answer to every request, and the requests that it received. */
+/** A server with the same answer to every request, and a record of all requests. */
 async function answering(status: number, body: object) {
   const asked: { url: string; body: string; headers: Record<string, unknown> }[] = [];
   const server: Server = createServer(async (request, response) => {
@@ -101,7 +101,7 @@ const PAGE = { url: 'https://checkout.stripe.example/c/pay/1' };
 
 const call = plainSuite('a call to Stripe');
 
-call('names the account in every field in which a notification looks for it', async () => {
+call('contains the account in every field that notifications repeat', async () => {
   await using stripe = await answering(200, PAGE);
   assert.equal(await providerAt(stripe.host).checkout(CHECKOUT), PAGE);
   const [{ url, body } = { url: '', body: '' }] = stripe.asked;
@@ -120,7 +120,7 @@ call('names the account in every field in which a notification looks for it', as
 });
 
 // Report 8: a dispute names neither its customer nor its invoice, and nothing looked for them.
-call('finds customer and invoice of a charge that names neither', async () => {
+call('finds customer and invoice of a charge without both', async () => {
   const charge = { customer: 'cus_1', payment_intent: 'pi_1' };
   await using stripe = await answering(200, { ...charge, data: [{ invoice: 'in_1' }] });
   const unknown = { paymentIntentId: undefined, customerId: undefined, invoiceId: undefined };
@@ -137,7 +137,7 @@ call('finds customer and invoice of a charge that names neither', async () => {
   assert.match(stripe.asked[1]?.url ?? '', /^\/v1\/invoice_payments\?.*pi_1/);
 });
 
-call('shows the key that is there now, and says nothing of earlier calls', async () => {
+call('uses the present key, and sends no telemetry about earlier calls', async () => {
   await using stripe = await answering(200, PAGE);
   const apiKey = settable('sk_test_first');
   const provider = providerAt(stripe.host, { apiKey });
@@ -156,7 +156,7 @@ for (const [status, type, code] of [
   [429, 'rate_limit_error', 'service_unavailable'],
   [500, 'api_error', 'service_unavailable'],
 ] as const) {
-  call(`maps status ${status} of Stripe to ${code}`, async () => {
+  call(`maps Stripe's status ${status} to ${code}`, async () => {
     await using stripe = await answering(status, { error: { type, message: 'sk_test_secret' } });
     const refused = await faultIn(providerAt(stripe.host).checkout(CHECKOUT));
     assert.is(refused.code, code);
@@ -164,7 +164,7 @@ for (const [status, type, code] of [
   });
 }
 
-call('refuses with service_unavailable after two tries without an answer', async () => {
+call('fails with service_unavailable after two attempts without an answer', async () => {
   await using stripe = await answering(200, PAGE);
   const { host } = stripe;
   await stripe[Symbol.asyncDispose]().catch(() => {});

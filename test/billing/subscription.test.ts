@@ -23,7 +23,7 @@ const planOf = (events: readonly AccountEvent[], nowMs: number) =>
 
 const plan = suite('the plan of an account with a subscription');
 
-plan('is none while no subscription is known', () => {
+plan('is undefined before the first subscription event', () => {
   assert.is(planOf([], START_MS), undefined);
   assert.is(planOf([purchase(START_MS), payment(START_MS, 'paid')], START_MS), undefined);
 });
@@ -32,7 +32,7 @@ plan('takes effect at once, and has no end while the subscription continues', ()
   const bought = [subscription(START_MS, { change: 'created' })];
   const expected = { plan: 'pro', later: undefined };
   for (const nowMs of [START_MS, MONTH_END_MS - 1, MONTH_END_MS + DAY_MS]) {
-    assert.equal(planOf(bought, nowMs), expected, 'the news of the next month may be late');
+    assert.equal(planOf(bought, nowMs), expected, 'the next notification may be late');
   }
 });
 
@@ -43,7 +43,7 @@ plan('takes no effect before the first payment', () => {
   assert.is(planOf(given, START_MS)?.plan, 'free');
 });
 
-plan('takes effect at once if it is dearer, and after the paid month if it is cheaper', () => {
+plan('takes effect at once if dearer, and after the paid month if cheaper', () => {
   const indie = subscription(START_MS, { plan: 'indie' });
   const switched = subscription(START_MS + DAY_MS);
   const line = { plan: 'pro', fromMs: START_MS + DAY_MS, throughMs: MONTH_END_MS } as const;
@@ -56,7 +56,7 @@ plan('takes effect at once if it is dearer, and after the paid month if it is ch
   assert.equal(planOf([indie, ...pro, back], MONTH_END_MS), { plan: 'indie', later: undefined });
 });
 
-plan('stays after a cancellation until the paid month ends, also when it ends at once', () => {
+plan('continues after a cancellation until the end of the paid month', () => {
   const endsAtMs = MONTH_END_MS;
   const expected = { plan: 'pro', later: { plan: 'free', atMs: MONTH_END_MS } };
   const bought = subscription(START_MS);
@@ -72,7 +72,7 @@ plan('stays after a cancellation until the paid month ends, also when it ends at
   assert.is(planOf([bought, cancelled, again], START_MS + 2 * DAY_MS)?.later, undefined);
 });
 
-plan('is the better of two subscriptions, and the end of one does not end the other', () => {
+plan('is the better of two subscriptions, and the end of one does not affect the other', () => {
   const first = subscription(START_MS, { plan: 'indie', endsAtMs: MONTH_END_MS });
   const second = subscription(START_MS + DAY_MS, { subscriptionId: 'sub_2' });
   const end = subscription(MONTH_END_MS, { plan: 'indie', change: 'deleted', status: 'ended' });
@@ -101,13 +101,13 @@ unpaid('keeps the plan for the grace period, which starts at the first failure',
   }
 });
 
-unpaid('has no effect once the payment succeeds, also after the grace period', () => {
+unpaid('has no effect once the payment succeeds, even after the grace period', () => {
   const madeMs = FAILED_MS + 9 * DAY_MS;
   const events = [...RENEWED, payment(FAILED_MS, 'failed'), payment(madeMs, 'paid')];
   assert.equal(planOf(events, madeMs), { plan: 'pro', later: undefined });
   const next = [...events, payment(madeMs + 20 * DAY_MS, 'failed')];
   const again = planOf(next, madeMs + 20 * DAY_MS);
-  assert.is(again?.later?.atMs, madeMs + 27 * DAY_MS, 'and the next one has its own');
+  assert.is(again?.later?.atMs, madeMs + 27 * DAY_MS, 'the next failure has its own grace period');
 });
 
 unpaid('gives no plan for its month once the subscription ends', () => {
@@ -117,7 +117,7 @@ unpaid('gives no plan for its month once the subscription ends', () => {
   assert.equal(planOf(events, FAILED_MS + 2 * DAY_MS), expected);
 });
 
-unpaid('ends a plan before its grace period if the plan was to end earlier', () => {
+unpaid('ends the plan before the end of the grace period if scheduled', () => {
   const endsAtMs = FAILED_MS + DAY_MS;
   const events = [
     ...RENEWED,
@@ -176,7 +176,7 @@ const anyEvent: fc.Arbitrary<AccountEvent> = fc.oneof(
     .map(([atMs, invoiceId, outcome]) => returned(atMs, invoiceId, outcome)),
 );
 
-order('make the same record in any order, repeated and replayed', () => {
+order('lead to the same record in any order, with repetitions and replays', () => {
   const histories = fc.array(anyEvent, { maxLength: 16 }).chain((events) =>
     fc.tuple(
       fc.constant(events),
@@ -191,13 +191,13 @@ order('make the same record in any order, repeated and replayed', () => {
       const expected = recordOf(events);
       assert.equal(recordOf(disordered), expected);
       planOf(events, MONTH_END_MS);
-      assert.equal(events.reduce(applied, expected), expected, 'replayed as a whole');
+      assert.equal(events.reduce(applied, expected), expected, 'the whole history repeated');
     }),
     { numRuns: 2_000 },
   );
 });
 
-order('of the same second are applied in an order in which they can have happened', () => {
+order('of the same second are applied in a plausible order', () => {
   const made = subscription(START_MS, { change: 'created', status: 'inactive', id: 'evt_z' });
   const active = subscription(START_MS, { id: 'evt_a' });
   for (const events of [
@@ -208,7 +208,7 @@ order('of the same second are applied in an order in which they can have happene
   }
 });
 
-order('keep the record small, however many arrive', () => {
+order('keep the record small, whatever their number', () => {
   const events = Array.from({ length: 400 }, (_, index) => {
     const atMs = START_MS + index * DAY_MS;
     const subscriptionId = `sub_${index % 40}`;
