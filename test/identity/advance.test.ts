@@ -21,7 +21,7 @@ import {
   vectorAt,
 } from '#test/support/arbitrary-identity';
 
-/** Modes that never give energy: exploration, order, assertion, stress response. */
+/** Modes that never restore energy: exploration, order, assertion, stress response. */
 const DRAINING = [1, 2, 3, 6];
 
 const mode = fc.integer({ min: 0, max: MODE_COUNT - 1 });
@@ -35,7 +35,7 @@ function flowed(from: State, dtSeconds: number): State {
 
 const tendencyOf = (state: State, place: number) => scalarAt(state, OFFSET.tendency + place);
 
-const cycle = suite('one cycle');
+const cycle = suite('a cycle');
 
 cycle('keeps every value within its bounds (row 1)', () => {
   fc.assert(
@@ -70,7 +70,7 @@ cycle('is a pure function of its arguments (row 2)', () => {
       advance(state, seen, dtSeconds, second);
       assert.equal(second, first);
       advance(state, seen, dtSeconds, state);
-      assert.equal(state, first, 'in place it is the same');
+      assert.equal(state, first, 'the result in place is equal');
       assert.is(scalarAt(first, OFFSET.cycle), scalarAt(before, OFFSET.cycle) + 1);
     }),
   );
@@ -98,7 +98,7 @@ cycle('learns nothing from an observation with zero confidence (row 4)', () => {
       }
       near(after, idle, OFFSET.stress);
       near(after, idle, OFFSET.energy);
-      // Per-cycle effects remain: the pull toward home, and the allostatic average.
+      // Per-cycle effects remain: the pull towards home, and the allostatic average.
       const kept = 1 - 0.004 * scalarAt(state, OFFSET.anchoring);
       for (let place = 0; place < MODE_COUNT; place++) {
         const away = scalarAt(idle, setPoint + place) - scalarAt(idle, home + place);
@@ -130,7 +130,7 @@ cycle('raises a mode more for a stronger signal (row 5)', () => {
   );
 });
 
-cycle('moves a mode further toward the signal for higher confidence (row 6)', () => {
+cycle('moves a mode further towards the signal for higher confidence (row 6)', () => {
   fc.assert(
     fc.property(reachableState, mode, share, share, share, (state, place, signal, one, two) => {
       const unsure = advanced(state, certainly(place, signal, Math.min(one, two)), 10);
@@ -145,7 +145,7 @@ cycle('moves a mode further toward the signal for higher confidence (row 6)', ()
   );
 });
 
-cycle('moves stress toward a stress observation and never past it (row 7)', () => {
+cycle('moves stress towards a stress observation but never past it (row 7)', () => {
   fc.assert(
     fc.property(reachableState, share, share, (state, signal, confidence) => {
       const start = scalarAt(flowed(state, 10), OFFSET.stress);
@@ -157,7 +157,7 @@ cycle('moves stress toward a stress observation and never past it (row 7)', () =
   );
 });
 
-cycle('uses at most 15 % of the energy, and gives none in the draining modes (row 7)', () => {
+cycle('uses at most 15 % of the energy, and restores none in draining modes (row 7)', () => {
   fc.assert(
     fc.property(reachableState, observation, gapSeconds, (state, seen, dtSeconds) => {
       const start = scalarAt(flowed(state, dtSeconds), OFFSET.energy);
@@ -250,7 +250,7 @@ pair('converge within 1500 cycles (row 15)', () => {
   }));
   const one = home.slice();
   const other = lived(home, stressed);
-  assert.ok(distance(one, other) > 1, 'they begin differently');
+  assert.ok(distance(one, other) > 1, 'the initial states differ');
   for (let index = 0; index < 1_500; index++) {
     const place = (index * 5) % MODE_COUNT;
     const signal = (creator[place] ?? 0) + 0.15 * Math.sin(index);

@@ -5,7 +5,7 @@ import { judgeAnswers } from '#identity/answer-quality';
 import { type Answer, INVENTORY, readAnswers } from '#identity/inventory';
 import { MODE_KEYS } from '#identity/modes';
 
-/** Five answers: three forward items, then two reversed ones. */
+/** Answers for a mode: three forward items, then two reversed items. */
 type OfMode = readonly [number, number, number, number, number];
 
 const mean = (values: readonly number[]) =>
@@ -24,7 +24,7 @@ const judged = (values: readonly number[]) => {
   return judgeAnswers(sheet);
 };
 
-/** A complete protocol in presentation order, from the answers of each mode. */
+/** A complete inventory in presentation order, from the answers of each mode. */
 function protocolOf(ofMode: (mode: string) => OfMode): number[] {
   const used = new Map<string, number>();
   return INVENTORY.map(({ mode, isReversed }) => {
@@ -35,7 +35,7 @@ function protocolOf(ofMode: (mode: string) => OfMode): number[] {
   });
 }
 
-/** Model 6, restated from the document. */
+/** Reference implementation of model 6. */
 function qualityBy(values: readonly number[]) {
   const halves = MODE_KEYS.map((key) => {
     const of = (isReversed: boolean) =>
@@ -76,7 +76,7 @@ const value = fc.integer({ min: 1, max: 5 });
 const near = (centre: number) =>
   fc.integer({ min: Math.max(1, centre - 1), max: Math.min(5, centre + 1) });
 
-/** Honest, careless, agreeable and random response styles. */
+/** Honest, careless, agreeable and random answers. */
 const protocol = fc.oneof(
   fc.array(value, { minLength: 35, maxLength: 35 }),
   fc
@@ -100,7 +100,7 @@ const protocol = fc.oneof(
     ),
 );
 
-const quality = suite('the quality of a protocol');
+const quality = suite('the quality of an inventory');
 
 quality('follows the formulas of the model for any answers', () => {
   fc.assert(
@@ -125,7 +125,7 @@ quality('follows the formulas of the model for any answers', () => {
   );
 });
 
-quality('is doubtful for a mean agreement of at least three quarters of a point', () => {
+quality('is doubtful if mean agreement is 0.75 or more from the midpoint', () => {
   const agreeable = judged(protocolOf(() => [4, 4, 4, 3, 4]));
   assert.is(agreeable.acquiescence, 0.75);
   assert.ok(agreeable.flags.includes('acquiescence'));
@@ -139,18 +139,22 @@ quality('is doubtful for ten or more equal answers in a row', () => {
   const withRun = (length: number) => [...honest].fill(3, 0, length);
   assert.not.ok(judged(withRun(9)).flags.includes('straightlining'));
   const { flags, verdict } = judged(withRun(10));
-  assert.equal([flags, verdict], [['straightlining'], 'caution'], 'one grave sign is not two');
+  assert.equal(
+    [flags, verdict],
+    [['straightlining'], 'caution'],
+    'a single grave flag is not invalid',
+  );
 });
 
 quality.run();
 
-const half = suite('a protocol that asks a mode in one direction only');
+const half = suite('an inventory that asks a mode in only one direction');
 
 for (const [way, isReversed] of [
   ['reversed', true],
   ['forward', false],
 ] as const) {
-  half(`is rejected: no ${way} item of connection was answered`, () => {
+  half(`is rejected if no ${way} item of connection was answered`, () => {
     const answers: Answer[] = INVENTORY.filter(
       (item) => item.mode !== 'connection' || item.isReversed !== isReversed,
     ).map(({ id }) => ({ questionId: id, value: 3 }));

@@ -19,7 +19,7 @@ function tailBySeries(q: number): number {
 
 const tail = suite('the chi-square tail with seven degrees of freedom');
 
-tail('agrees with its power series', () => {
+tail('equals its power series', () => {
   for (let q = 0; q <= 60; q += 0.25) {
     assert.ok(Math.abs(chiSquareTail(q) - tailBySeries(q)) < 1e-12, `at ${q}`);
   }
@@ -30,7 +30,7 @@ tail('matches the quantiles of the model', () => {
   assert.ok(Math.abs(chiSquareTail(6.3458) - 0.5) < 1e-5);
 });
 
-tail('falls monotonically from one to zero', () => {
+tail('is one at zero and zero at infinity', () => {
   assert.ok(chiSquareTail(0) > 1 - 1e-12 && chiSquareTail(0) <= 1);
   assert.is(chiSquareTail(5_000), 0);
   assert.ok(Number.isFinite(chiSquareTail(1e12)));
@@ -54,7 +54,7 @@ prior('are symmetric and exactly inverted', () => {
   }
 });
 
-prior("give whitened strengths the model's distance", () => {
+prior("whiten strengths so that Euclidean distance is the model's distance", () => {
   const origin = new Float64Array(MODE_COUNT);
   const strengths = Float64Array.of(0.2, 0.9, 0.4, 0.1, 0.7, 0.3, 0.6);
   whiten(strengths, origin, 0);

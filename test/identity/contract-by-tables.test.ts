@@ -27,7 +27,7 @@ const seven = (one: fc.Arbitrary<number>) =>
   fc.array(one, { minLength: MODE_COUNT, maxLength: MODE_COUNT });
 const step = fc.integer({ min: 0, max: 3 });
 
-/** Any state, even an unreachable one: the contract is a pure function. */
+/** Any state, even if unreachable: the contract is a pure function. */
 const anyState: fc.Arbitrary<State> = fc
   .record({
     tendency: seven(onGrid(-0.5, 1.5)),
@@ -83,7 +83,7 @@ tables("lists allowed and forbidden actions by the model's tables, in order", ()
   );
 });
 
-tables("allows stabilize if the model's tables allow nothing", () => {
+tables("allows stabilize if the model's tables allow no action", () => {
   const weak = createState({ modeStrengths: [], energyLevel: 0.8 });
   const assertion = 0.05;
   weak.set([0, 0, 0, assertion, 0, 0, 0], OFFSET.tendency);
@@ -93,7 +93,7 @@ tables("allows stabilize if the model's tables allow nothing", () => {
   assert.equal(named(report.contract.allowed), ['stabilize']);
 });
 
-tables("has the style of the model's thresholds", () => {
+tables("has the style given by the model's thresholds", () => {
   fc.assert(
     fc.property(anyState, (state) => {
       const wanted = styleOf(inputsOf(state));
@@ -105,7 +105,7 @@ tables("has the style of the model's thresholds", () => {
   );
 });
 
-tables('names the recovery path, and asks for support and a pause by the model', () => {
+tables('has recovery path, support and pause according to the model', () => {
   fc.assert(
     fc.property(anyState, (state) => {
       const wanted = recoveryOf(inputsOf(state), state[OFFSET.driftLevel] === 3);
@@ -116,7 +116,7 @@ tables('names the recovery path, and asks for support and a pause by the model',
   );
 });
 
-tables('names at most two leading modes, and the suppressed or unheard modes', () => {
+tables('has at most two dominant modes, and all suppressed modes', () => {
   fc.assert(
     fc.property(anyState, (state) => {
       const { strengths, stress } = inputsOf(state);
@@ -131,9 +131,9 @@ tables('names at most two leading modes, and the suppressed or unheard modes', (
       const suppressed = strengths.flatMap((_, mode) => {
         const away = (state[OFFSET.tendency + mode] ?? 0) - (state[OFFSET.setPoint + mode] ?? 0);
         const narrowing = Math.max(0, stress - 0.3) / (1 - 0.3);
-        const isUnheard = 1 - (ATTENTION_LOSS[mode] ?? 0) * narrowing <= 0.6;
+        const isUnattended = 1 - (ATTENTION_LOSS[mode] ?? 0) * narrowing <= 0.6;
         const isHeldDown = away / (SIGMA[mode] ?? 1) <= -0.4;
-        return (isUnheard || isHeldDown) && !leading.includes(mode) ? [mode] : [];
+        return (isUnattended || isHeldDown) && !leading.includes(mode) ? [mode] : [];
       });
       assert.equal(listed(report.contract.suppressed), suppressed);
     }),
@@ -143,12 +143,12 @@ tables('names at most two leading modes, and the suppressed or unheard modes', (
 
 tables.run();
 
-/** Standardized deviations of a cycle, some exactly at a mode's threshold. */
+/** Standardised departures of a cycle, some exactly at a mode's threshold. */
 const departure = fc.oneof(onGrid(-4, 4), fc.constantFrom(-1.96, 1.96));
 
 const found = suite('the deviation of any cycle');
 
-found('names the modes that deviated or shifted, by decreasing share', () => {
+found('has the affected modes by descending contribution', () => {
   const bits = fc.integer({ min: 0, max: 2 ** MODE_COUNT - 1 });
   fc.assert(
     fc.property(seven(departure), bits, step, (departures, sustained, level) => {
@@ -174,7 +174,7 @@ found('names the modes that deviated or shifted, by decreasing share', () => {
 
 const isIn = (bits: number, mode: number) => Math.floor(bits / 2 ** mode) % 2 === 1;
 
-found('names the first of the farthest modes if none deviated alone', () => {
+found('has the first of the farthest modes if no mode departed alone', () => {
   const small = fc.oneof(onGrid(-1, 1), fc.constantFrom(-1.9, 1.9));
   const outside = fc.integer({ min: 1, max: 3 });
   fc.assert(
@@ -215,13 +215,13 @@ found('has distance, chance probability, and direction of the evidence', () => {
   );
 });
 
-found('resembles the strengths of the returned state', () => {
+found('has the persona nearest to the returned state', () => {
   const guardian = [0.45, 0.1, 0.85, 0.35, 0.4, 0.75, 0.15];
   readReport(createState({ modeStrengths: guardian, energyLevel: 0.8 }), report);
   const near = report.deviation.nearestPersona;
   readReport(createState({ modeStrengths: [], energyLevel: 0.8 }), report);
   assert.ok(near >= 0);
-  assert.is(report.deviation.nearestPersona, -1, 'nothing leads in a neutral identity');
+  assert.is(report.deviation.nearestPersona, -1, 'a neutral identity has no dominant mode');
 });
 
 found.run();

@@ -1,6 +1,6 @@
-/* Tables of model 4, copied from the document, to detect typing errors in the code's tables. */
+/* Tables of model 4, copied from the document, to detect typing errors in the code. */
 
-/** Columns: name, readiness, seven affinities, risk, energy demand, inclination under stress. */
+/** Columns: name, readiness, seven affinities, risk, energy demand, stress bias. */
 const ACTION_ROWS = `
 explore   | 0.05 | 0.10 | 0.80 | -0.45 | 0.10 | 0.00 | -0.15 | -0.20 | 0.60 | 0.60 | -0.5
 question  | 0.05 | 0.60 | 0.30 | 0.05 | -0.05 | 0.15 | 0.00 | 0.00 | 0.20 | 0.25 | 0.0
@@ -35,8 +35,8 @@ export type Inputs = {
 type Weighed = { readonly name: string; readonly propensity: number; readonly isGated: boolean };
 
 /**
- * Allowed actions, strongest first, and forbidden ones, weakest first. `stabilize` is allowed if
- * nothing else is.
+ * Allowed actions, strongest first, and forbidden actions, weakest first. `stabilize` is allowed if
+ * no other action is allowed.
  */
 export function listedActions(inputs: Inputs): { allowed: string[]; forbidden: string[] } {
   const { level, band } = inputs;
@@ -106,7 +106,7 @@ export function styleOf({ strengths, stress, energy, level, stability }: Inputs)
   ];
 }
 
-/** Recovery path, need of support, and need of a pause. `isBreached` comes from the drift. */
+/** Recovery path, need for support, and need for a pause. `isBreached` comes from the drift. */
 export function recoveryOf(inputs: Inputs, isBreached: boolean): [string, boolean, boolean] {
   const { level, band, load } = inputs;
   const isSpentAndStressed = level === 2 && band <= 1;

@@ -28,8 +28,8 @@ const modesOf = (ranking: Ranking): number[] => [...ranking.items.subarray(0, ra
 const all = (list: readonly string[], wanted: readonly string[]): boolean =>
   wanted.every((one) => list.includes(one));
 
-/** Row 8 of model 7.1 as a predicate of a report. */
-function isLawful(report: Report, energyBand: number): boolean {
+/** Whether a report satisfies row 8 of model 7.1. */
+function satisfiesRules(report: Report, energyBand: number): boolean {
   const { contract, snapshot } = report;
   const { style } = contract;
   const allowed = actionsOf(contract.allowed);
@@ -68,16 +68,16 @@ function isLawful(report: Report, energyBand: number): boolean {
 
 const contract = suite('the contract');
 
-contract('is lawful in every reachable state (row 8)', () => {
+contract('satisfies the rules in every reachable state (row 8)', () => {
   const report = newReport();
-  const lawful = (after: State) => {
+  const checkRules = (after: State) => {
     readReport(after, report);
-    assert.ok(isLawful(report, scalarAt(after, OFFSET.energyBand)));
+    assert.ok(satisfiesRules(report, scalarAt(after, OFFSET.energyBand)));
   };
-  afterAnyCycle(lawful, 300);
+  afterAnyCycle(checkRules, 300);
 });
 
-contract('is lawful in all 34 992 corners of the state space (row 8)', () => {
+contract('satisfies the rules in all 34,992 corners of the state space (row 8)', () => {
   const state = createState({ modeStrengths: [], energyLevel: 0.8 });
   const report = newReport();
   let count = 0;
@@ -94,7 +94,7 @@ contract('is lawful in all 34 992 corners of the state space (row 8)', () => {
         state[OFFSET.energyBand] = band;
         readReport(state, report);
         count++;
-        assert.ok(isLawful(report, band), `corner ${corner}, level ${level}, band ${band}`);
+        assert.ok(satisfiesRules(report, band), `corner ${corner}, level ${level}, band ${band}`);
       }
     }
   }
@@ -111,7 +111,7 @@ function neutralAt(stressLevel: number, energyBand: number): Report {
   return report;
 }
 
-contract('of a neutral identity at rest leaves nine actions open and forbids none', () => {
+contract('of a neutral identity at rest allows nine actions and forbids none', () => {
   const { contract: open } = neutralAt(0, 3);
   assert.equal(actionsOf(open.allowed), [
     'explore',
@@ -133,7 +133,7 @@ contract('of a neutral identity at rest leaves nine actions open and forbids non
   assert.is(RECOVERY_PATHS[open.path], 'none');
 });
 
-contract('narrows with rising stress and falling energy', () => {
+contract('allows fewer actions with rising stress and falling energy', () => {
   const forbiddenAt = (level: number, band: number) =>
     actionsOf(neutralAt(level, band).contract.forbidden);
   assert.equal(forbiddenAt(1, 3), ['challenge']);
@@ -147,7 +147,7 @@ contract('narrows with rising stress and falling energy', () => {
   assert.equal(left(0, 0), ['stabilize', 'defer', 'withdraw']);
 });
 
-contract('sends a tired identity to rest, and an overloaded one to withdraw', () => {
+contract('gives rest to a tired identity, and disengagement to an overloaded identity', () => {
   const pathAt = (level: number, band: number) =>
     RECOVERY_PATHS[neutralAt(level, band).contract.path];
   assert.is(pathAt(3, 1), 'rest');

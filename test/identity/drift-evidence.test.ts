@@ -16,46 +16,49 @@ import {
   vectorAt,
 } from '#test/support/arbitrary-identity';
 
-/** Maximum drift evidence of a mode, and the signalling threshold. Model 2.6. */
+/** Maximum drift evidence of a mode, and signalling threshold. Source: model 2.6. */
 const EVIDENCE_MAX = 1.25 * Math.log(200);
 const EVIDENCE_LIMIT = Math.log(200);
 
-/** Limits of the breach statistic: immediate, and with a sustained shift. Model 3.4. */
+/** Breach limits: immediate, and with a sustained shift. Source: model 3.4. */
 const BREACH_LIMIT = 12.5916;
 const LASTING_BREACH_LIMIT = 10.6446;
 
 const mode = fc.integer({ min: 0, max: MODE_COUNT - 1 });
 
-/** A life that observes one extreme of a mode far from home until the shift is sustained. */
-const obsessed = fc.tuple(freshState, mode).map(([fresh, place]) => {
+/** An identity that repeats an extreme observation of a mode until the shift is sustained. */
+const oneSided = fc.tuple(freshState, mode).map(([fresh, place]) => {
   const away = scalarAt(fresh, OFFSET.home + place) < 0.5 ? 1 : 0;
   return { fresh, seen: certainly(place, away) };
 });
 
 const run = suite('a run of cycles outside the band');
 
-run('is unchanged by an observation with zero confidence', () => {
+run('does not change for an observation with zero confidence', () => {
   let outside = 0;
   fc.assert(
-    fc.property(obsessed, fc.integer({ min: 1, max: 7 }), observation, (life, count, seen) => {
-      const steps = Array.from({ length: count }, () => ({ observation: life.seen, dtSeconds: 0 }));
-      const before = lived(life.fresh, steps);
+    fc.property(oneSided, fc.integer({ min: 1, max: 7 }), observation, (history, count, seen) => {
+      const steps = Array.from({ length: count }, () => ({
+        observation: history.seen,
+        dtSeconds: 0,
+      }));
+      const before = lived(history.fresh, steps);
       const after = advanced(before, { ...seen, confidence: 0 }, 0);
       const [had, has] = [scalarAt(before, OFFSET.run), scalarAt(after, OFFSET.foundRun)];
-      assert.ok(has === had || has === 0, `a run of ${had} became one of ${has}`);
+      assert.ok(has === had || has === 0, `a run of ${had} changed to ${has}`);
       if (has > 0) outside++;
     }),
     { numRuns: 300 },
   );
-  assert.ok(outside > 80, `only ${outside} were still outside the band`);
+  assert.ok(outside > 80, `only ${outside} were outside the band`);
 });
 
 run('grows by one for an observation with any confidence', () => {
   fc.assert(
-    fc.property(obsessed, (life) => {
-      let state = life.fresh;
+    fc.property(oneSided, (history) => {
+      let state = history.fresh;
       for (let cycle = 0; cycle < 7; cycle++) {
-        const next = advanced(state, life.seen, 0);
+        const next = advanced(state, history.seen, 0);
         const had = scalarAt(state, OFFSET.run);
         assert.ok([0, had + 1].includes(scalarAt(next, OFFSET.foundRun)));
         state = next;
@@ -66,9 +69,9 @@ run('grows by one for an observation with any confidence', () => {
 
 run.run();
 
-const evidence = suite('the evidence of drift');
+const evidence = suite('drift evidence');
 
-evidence('never exceeds one and a quarter of the signalling threshold', () => {
+evidence('never exceeds 1.25 times the signalling threshold', () => {
   let full = 0;
   const anything = fc.oneof(reachableState, freshState);
   fc.assert(
@@ -86,14 +89,14 @@ evidence('never exceeds one and a quarter of the signalling threshold', () => {
     }),
     { numRuns: 200 },
   );
-  assert.ok(full > 80, `only ${full} cycles came to the bound`);
+  assert.ok(full > 80, `only ${full} cycles reached the bound`);
 });
 
 for (const [way, offset, sign] of [
   ['up', OFFSET.risen, 1],
   ['down', OFFSET.fallen, -1],
 ] as const) {
-  evidence(`counts as a sustained shift ${way} at the limit, and names the mode`, () => {
+  evidence(`is a sustained shift ${way} at the limit, and has the mode`, () => {
     for (let place = 0; place < MODE_COUNT; place++) {
       for (const [size, sustained] of [
         [EVIDENCE_LIMIT, 2 ** place],
@@ -113,7 +116,7 @@ for (const [way, offset, sign] of [
 
 evidence.run();
 
-/** A state whose tendencies deviate from the set-point by `size` in a random direction. */
+/** A state whose tendencies depart from the set-point by `size` in a random direction. */
 const departed = fc
   .record({
     fresh: freshState,
@@ -134,7 +137,7 @@ const departed = fc
       state[OFFSET.run] = had;
       return state;
     };
-    // The statistic is quadratic in the distance, so one measurement determines the scale.
+    // The statistic is quadratic in the distance, so a single measurement determines the scale.
     return at(Math.sqrt(target / breachIn(at(1))));
   });
 
@@ -144,7 +147,7 @@ function breachIn(state: State): number {
   return breachOf(band, scalarAt(judged, OFFSET.departure + STRESS_RESPONSE));
 }
 
-/** Drift level of `state` with or without a sustained mode. */
+/** Drift level of `state`, with or without a sustained mode. */
 function levelWith(state: State, sustained: number | undefined): number {
   const judged = state.slice();
   if (sustained !== undefined) judged[OFFSET.risen + sustained] = EVIDENCE_LIMIT;
@@ -154,7 +157,7 @@ function levelWith(state: State, sustained: number | undefined): number {
 
 const breach = suite('a breach');
 
-breach('occurs at the same limit if STRESS_RESPONSE alone has a sustained shift', () => {
+breach('needs the full limit if only STRESS_RESPONSE has a sustained shift', () => {
   let between = 0;
   fc.assert(
     fc.property(departed, (state) => {
@@ -166,10 +169,10 @@ breach('occurs at the same limit if STRESS_RESPONSE alone has a sustained shift'
     }),
     { numRuns: 300 },
   );
-  assert.ok(between > 60, `only ${between} lay between the two limits`);
+  assert.ok(between > 60, `only ${between} were between the two limits`);
 });
 
-breach('occurs at a lower limit if any other mode has a sustained shift', () => {
+breach('needs a lower limit if any other mode has a sustained shift', () => {
   const other = fc.integer({ min: 0, max: STRESS_RESPONSE - 1 });
   fc.assert(
     fc.property(departed, other, (state, shifted) => {

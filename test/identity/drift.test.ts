@@ -33,7 +33,7 @@ function reportOf(state: State): Report {
 
 const found = suite('the reported deviation of a cycle');
 
-found('is consistent, within range, and names modes unless within the band (row 9)', () => {
+found('is consistent, within range, and has modes unless within the band (row 9)', () => {
   fc.assert(
     fc.property(reachableState, observation, gapSeconds, (state, seen, dtSeconds) => {
       const { deviation } = reportOf(advanced(state, seen, dtSeconds));
@@ -48,7 +48,7 @@ found('is consistent, within range, and names modes unless within the band (row 
   );
 });
 
-found('depends on the state alone', () => {
+found('depends only on the state', () => {
   fc.assert(
     fc.property(reachableState, reachableState, (one, other) => {
       const used = reportOf(other);
@@ -67,10 +67,10 @@ found('depends on the state alone', () => {
 found.run();
 
 /**
- * An instance that acts against its home until it breaches: the state before, and the last
+ * An instance that acts against its home until a breach: the state before the breach, and the last
  * observation.
  */
-const brokenLife = fc
+const breachedHistory = fc
   .record({
     profile: fc.constantFrom(...PERSONA_PROFILES),
     modes: fc.array(fc.integer({ min: 0, max: 5 }), { minLength: 60, maxLength: 60 }),
@@ -89,13 +89,13 @@ const brokenLife = fc
 
 const broken = suite('a cycle that breaches the identity');
 
-broken('restores the modes of the rollback point and nothing else (row 10)', () => {
+broken('restores only the modes of the rollback point (row 10)', () => {
   let count = 0;
   fc.assert(
-    fc.property(brokenLife, (life) => {
-      if (life === undefined) return;
+    fc.property(breachedHistory, (history) => {
+      if (history === undefined) return;
       count++;
-      const { before, after, seen, dtSeconds } = life;
+      const { before, after, seen, dtSeconds } = history;
       const { tendency, savedTendency, risen } = OFFSET;
       assert.equal(
         after.slice(tendency, tendency + 3 * MODE_COUNT),
@@ -117,19 +117,21 @@ broken('restores the modes of the rollback point and nothing else (row 10)', () 
       }
     }),
   );
-  assert.ok(count > 80, `only ${count} lives broke`);
+  assert.ok(count > 80, `only ${count} histories ended with a breach`);
 });
 
-broken('reports the rejected values, asks for a pause, and leaves a memory', () => {
+broken('reports the rejected values, requires a pause, and raises the stability memory', () => {
   fc.assert(
-    fc.property(brokenLife, (life) => {
-      if (life === undefined) return;
-      const { deviation, contract } = reportOf(life.after);
+    fc.property(breachedHistory, (history) => {
+      if (history === undefined) return;
+      const { deviation, contract } = reportOf(history.after);
       assert.ok(deviation.isRolledBack);
       assert.ok(deviation.breach >= 10.6446);
       assert.ok(deviation.run > 0);
       assert.ok(contract.isCooldownRequired);
-      assert.ok(scalarAt(life.after, OFFSET.unrest) > scalarAt(life.before, OFFSET.unrest) / 2);
+      assert.ok(
+        scalarAt(history.after, OFFSET.unrest) > scalarAt(history.before, OFFSET.unrest) / 2,
+      );
     }),
   );
 });
@@ -147,7 +149,7 @@ const SAVED = [
 
 const rollbackPoint = suite('the rollback point of a stable cycle');
 
-rollbackPoint('holds everything that a rollback needs, as of that cycle', () => {
+rollbackPoint('has everything that a rollback needs, as of this cycle', () => {
   let count = 0;
   fc.assert(
     fc.property(reachableState, observation, gapSeconds, (state, seen, dtSeconds) => {
@@ -163,7 +165,7 @@ rollbackPoint('holds everything that a rollback needs, as of that cycle', () => 
     }),
     { numRuns: 500 },
   );
-  assert.ok(count > 60, `only ${count} were stable and under some stress`);
+  assert.ok(count > 60, `only ${count} were stable with some stress`);
 });
 
 rollbackPoint.run();
@@ -176,38 +178,35 @@ reset('to the initial state restores the state after creation (row 17)', () => {
       const lived = advanced(advanced(state, seen, 10), seen, 10);
       const kept = lived.slice();
       assert.equal(resetToInitial(lived), state);
-      assert.equal(lived, kept, 'the old state is left alone');
+      assert.equal(lived, kept, 'the old state is unchanged');
     }),
   );
 });
 
-reset(
-  'to the default restores the rollback point, which stays the rollback point at cycle 0 (row 17)',
-  () => {
-    fc.assert(
-      fc.property(reachableState, (state) => {
-        const kept = state.slice();
-        const after = resetToDefault(state);
-        assert.equal(state, kept, 'the old state is left alone');
-        const { tendency, savedTendency } = OFFSET;
-        assert.equal(
-          after.slice(tendency, tendency + 3 * MODE_COUNT),
-          state.slice(savedTendency, savedTendency + 3 * MODE_COUNT),
-        );
-        for (const [now, saved] of SAVED) assert.is(after[OFFSET[now]], state[OFFSET[saved]]);
-        assert.is(scalarAt(after, OFFSET.cycle), 0);
-        assert.is(scalarAt(after, OFFSET.savedCycle), 0);
-        assert.equal(vectorAt(after, OFFSET.home), vectorAt(state, OFFSET.home));
-        const { deviation } = reportOf(after);
-        assert.is(deviation.level, 0);
-        assert.is(deviation.run, 0);
-        assert.is(deviation.bandStatistic, 0);
-        assert.ok(deviation.pValue > 1 - 1e-12);
-        assert.equal(resetToDefault(after), after, 'and a second one changes nothing');
-      }),
-    );
-  },
-);
+reset('to the default restores the rollback point and keeps it at cycle 0 (row 17)', () => {
+  fc.assert(
+    fc.property(reachableState, (state) => {
+      const kept = state.slice();
+      const after = resetToDefault(state);
+      assert.equal(state, kept, 'the old state is unchanged');
+      const { tendency, savedTendency } = OFFSET;
+      assert.equal(
+        after.slice(tendency, tendency + 3 * MODE_COUNT),
+        state.slice(savedTendency, savedTendency + 3 * MODE_COUNT),
+      );
+      for (const [now, saved] of SAVED) assert.is(after[OFFSET[now]], state[OFFSET[saved]]);
+      assert.is(scalarAt(after, OFFSET.cycle), 0);
+      assert.is(scalarAt(after, OFFSET.savedCycle), 0);
+      assert.equal(vectorAt(after, OFFSET.home), vectorAt(state, OFFSET.home));
+      const { deviation } = reportOf(after);
+      assert.is(deviation.level, 0);
+      assert.is(deviation.run, 0);
+      assert.is(deviation.bandStatistic, 0);
+      assert.ok(deviation.pValue > 1 - 1e-12);
+      assert.equal(resetToDefault(after), after, 'a second reset changes nothing');
+    }),
+  );
+});
 
 reset('leads to a state of this model version', () => {
   assert.is(MODEL_VERSION, '1.0');

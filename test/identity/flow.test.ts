@@ -83,7 +83,7 @@ function integrated(from: State, seconds: number, count: number): State {
 
 const waiting = suite('an identity without observations');
 
-waiting('ends in the same state however its idle time is split (row 3)', () => {
+waiting('has the same end state however the idle time is split (row 3)', () => {
   fc.assert(
     fc.property(reachableState, idle, idle, (state, first, second) => {
       assertNear(flowed(flowed(state, first), second), flowed(state, first + second), 1e-9);
@@ -120,7 +120,7 @@ waiting('returns home within 400 days (row 12)', () => {
   );
 });
 
-waiting('does not change if fresh and rested (row 12)', () => {
+waiting('does not change if new and rested (row 12)', () => {
   fc.assert(
     fc.property(freshState, idle, (state, seconds) => {
       fc.pre(scalarAt(state, OFFSET.energy) === scalarAt(state, OFFSET.restingEnergy));
@@ -140,7 +140,7 @@ waiting('keeps its levels, counters and rollback point', () => {
   );
 });
 
-waiting('never reaches a higher stress level by waiting', () => {
+waiting('never reaches a higher stress level', () => {
   fc.assert(
     fc.property(reachableState, idle, (state, seconds) => {
       const before = scalarAt(state, OFFSET.stress);
@@ -149,7 +149,7 @@ waiting('never reaches a higher stress level by waiting', () => {
   );
 });
 
-waiting('may be updated in place, and ignores negative time', () => {
+waiting('can be updated in place, and ignores negative time', () => {
   fc.assert(
     fc.property(reachableState, idle, (state, seconds) => {
       const inPlace = state.slice();

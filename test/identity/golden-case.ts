@@ -3,7 +3,7 @@ import { advance } from '#identity/model';
 import { createState, ENERGY_DEFAULT, OFFSET, type State } from '#identity/state';
 import { type StoredObservation, stepOf, strengthsOf } from '#test/support/arbitrary-identity';
 
-/** A recorded life with all expected values. Source: model 7.2. */
+/** A recorded history with all expected values. Source: model 7.2. */
 export type GoldenCase = {
   id: string;
   title: string;
@@ -25,10 +25,10 @@ export type GoldenCase = {
 
 const FILE = new URL('./identity-model-golden.json', import.meta.url);
 
-/** Golden data, as published with the model. */
+/** Golden cases, as published with the model. */
 export const GOLDEN_CASES = JSON.parse(readFileSync(FILE, 'utf8')) as readonly GoldenCase[];
 
-/** Replays a golden case; `seen` receives the state after every cycle. */
+/** Replays a golden case, and calls `seen` with the state after each cycle. */
 export function live(golden: GoldenCase, seen: (state: State) => void = () => {}): State {
   const { mode_strengths: byKey, energy_level: energyLevel = ENERGY_DEFAULT } = golden.config;
   const state = createState({ modeStrengths: strengthsOf(byKey), energyLevel });

@@ -5,12 +5,12 @@ import { OFFSET, STRESS_STATES } from '#identity/state';
 import { GOLDEN_CASES, HIDDEN, live } from '#test/identity/golden-case';
 import { scalarAt } from '#test/support/arbitrary-identity';
 
-/** Tolerance on latent values. Source: model 7.2. */
+/** Tolerance for latent values. Source: model 7.2. */
 const LATENT_TOLERANCE = 1e-9;
 
-const golden = suite('a life recorded with the model');
+const golden = suite('a history recorded with the model');
 
-golden('is one of ten', () => {
+golden('is one of ten cases', () => {
   assert.equal(
     GOLDEN_CASES.map(({ id }) => id),
     ['G1', 'G2', 'G3', 'G4', 'G5', 'G6', 'G7', 'G8', 'G9', 'G10'],
@@ -30,7 +30,7 @@ for (const recorded of GOLDEN_CASES) {
     }
   });
 
-  golden(`passes the recorded levels: ${recorded.id}`, () => {
+  golden(`has the recorded levels after each cycle: ${recorded.id}`, () => {
     const levels: (string | undefined)[] = [];
     const stressStates: (string | undefined)[] = [];
     live(recorded, (state) => {

@@ -60,7 +60,7 @@ ladder('switch at most once under noise around a threshold (row 11)', () => {
   }
 });
 
-ladder('rise and fall over several steps at once', () => {
+ladder('can rise and fall by several steps at once', () => {
   assert.is(stressLevelAfter(0.9, 0), 3);
   assert.is(stressLevelAfter(0.1, 3), 0);
   assert.is(stressLevelAfter(0.5, 3), 2);
@@ -69,7 +69,7 @@ ladder('rise and fall over several steps at once', () => {
   assert.is(energyBandAfter(0.1, 3), 0);
 });
 
-ladder('are entered at their threshold and left below their exit threshold', () => {
+ladder('are entered at the entry threshold and left below the exit threshold', () => {
   for (const [below, up] of STRESS_UP.entries()) {
     assert.is(stressLevelAfter(up, below), below + 1, `entered at ${up}`);
     assert.is(stressLevelAfter(up - 1e-9, below), below);
@@ -85,12 +85,12 @@ ladder('are entered at their threshold and left below their exit threshold', () 
   }
 });
 
-ladder('have no step above the highest or below the lowest', () => {
+ladder('never exceed the highest level or fall below the lowest', () => {
   assert.equal([stressLevelAfter(5, 3), stressLevelAfter(-5, 0)], [3, 0]);
   assert.equal([energyBandAfter(5, 3), energyBandAfter(-5, 0), bandOf(-5)], [3, 0, 0]);
 });
 
-ladder('start without history: energy alone determines the first band', () => {
+ladder('start without hysteresis: energy alone determines the first band', () => {
   assert.equal([0, 0.149, 0.15, 0.29, 0.3, 0.49, 0.5, 1].map(bandOf), [0, 0, 1, 1, 2, 2, 3, 3]);
 });
 

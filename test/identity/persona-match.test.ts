@@ -38,7 +38,7 @@ const distanceTo = (strengths: Vector, profile: Vector): number => {
   return product(apart, apart);
 };
 
-/** The two strongest modes of a persona, far above the minimum. */
+/** The two strongest modes of a persona, which exceed the minimum by far. */
 const leadersOf = (profile: Vector): number[] =>
   profile
     .map((strength, mode) => ({ strength, mode }))
@@ -46,7 +46,7 @@ const leadersOf = (profile: Vector): number[] =>
     .slice(0, 2)
     .map(({ mode }) => mode);
 
-/** Margin of a blend; undefined if the strengths are not between its personas. */
+/** Margin of a blend; undefined if the strengths are not between both personas. */
 function marginOf(strengths: Vector, from: Vector, to: Vector): number | undefined {
   const union = new Set([...leadersOf(from), ...leadersOf(to)]);
   const ofUnion = strengths.filter((_, mode) => union.has(mode));
@@ -85,7 +85,7 @@ function found(strengths: Vector) {
   };
 }
 
-/** Strengths between or beside two personas, where composites begin and end. */
+/** Strengths between or near two personas, around the borders of composites. */
 const between = fc
   .record({
     blend: fc.constantFrom(...COMPOSITES),
@@ -117,7 +117,8 @@ match("is the nearest persona and the widest blend by the model's formulas", () 
     }),
     { numRuns: 3_000 },
   );
-  for (const { key } of COMPOSITES) assert.ok((seen.get(key) ?? 0) > 20, `${key} is seldom met`);
+  for (const { key } of COMPOSITES)
+    assert.ok((seen.get(key) ?? 0) > 20, `${key} occurs too rarely`);
 });
 
 match("uses distances in the model's metric", () => {
@@ -132,7 +133,7 @@ match("uses distances in the model's metric", () => {
   );
 });
 
-match('is one of four blends, by their public names', () => {
+match('has one of four composites, by their public names', () => {
   assert.equal(
     COMPOSITES.map(({ key }) => key),
     [

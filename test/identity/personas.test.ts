@@ -91,7 +91,7 @@ for (const row of TABLE.match(/.+\n.+/g) ?? []) {
     });
   });
 
-  personas(`resemble themselves and no composite: ${key} (row 16)`, () => {
+  personas(`match themselves and no composite: ${key} (row 16)`, () => {
     const { nearestPersona, composite } = matchOf(strengthsOf(`persona_${key}`));
     assert.is(PERSONA_PROFILES[nearestPersona]?.id, `persona_${key}`);
     assert.is(composite, -1);
@@ -102,7 +102,7 @@ personas('are twelve', () => {
   assert.is(TABLE.match(/.+\n.+/g)?.length, 12);
 });
 
-personas('have the listed neighbours', () => {
+personas('have the listed nearest neighbours', () => {
   const words = NEIGHBOURS.split(' ');
   for (let index = 0; index < words.length; index += 3) {
     const [key, neighbour, distance] = words.slice(index, index + 3);
@@ -115,7 +115,7 @@ personas('have the listed neighbours', () => {
   }
 });
 
-personas('meet half-way in their composites (row 16)', () => {
+personas('match their composite at the midpoint (row 16)', () => {
   for (const [place, { from, to }] of COMPOSITES.entries()) {
     const end = strengthsOf(to);
     const middle = strengthsOf(from).map((value, mode) => (value + (end[mode] ?? 0)) / 2);
@@ -123,13 +123,13 @@ personas('meet half-way in their composites (row 16)', () => {
   }
 });
 
-personas('do not match a person without a leading mode, or too far from all', () => {
+personas('do not match strengths without a dominant mode, or too far from all', () => {
   assert.equal(matchOf([0, 0, 0, 0, 0, 0, 0]), { nearestPersona: -1, composite: -1 });
   assert.equal(matchOf([0.24, 0.24, 0, 0, 0, 0, 0]), { nearestPersona: -1, composite: -1 });
   assert.is(matchOf([1, 1, 1, 1, 1, 1, 1]).nearestPersona, -1);
 });
 
-personas('have a profile by key and texts, and are found by id', () => {
+personas('have a profile by key and texts, and can be found by id', () => {
   assert.is(PERSONAS.length, 12);
   for (const persona of PERSONAS) {
     assert.is(findPersona(persona.id), persona);

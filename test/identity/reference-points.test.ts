@@ -5,7 +5,7 @@ import { readReferencePoints } from '#identity/model';
 import { OFFSET, resetToDefault } from '#identity/state';
 import { reachableState, vectorAt } from '#test/support/arbitrary-identity';
 
-const references = suite('the reference points for the modes of a state');
+const references = suite('the reference points of a state');
 
 const reported = (values: readonly number[]) =>
   values.map((value) => Math.min(1, Math.max(0, value)));

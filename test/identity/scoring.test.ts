@@ -46,7 +46,7 @@ inventory('never asks about the same mode twice in a row, and hides its key', ()
   }
 });
 
-inventory('numbers its questions in order, and describes itself', () => {
+inventory('numbers its questions in order, and has its published name and version', () => {
   const ids = Array.from({ length: 35 }, (_, index) => `q${String(index + 1).padStart(2, '0')}`);
   assert.equal(
     INVENTORY.map(({ id }) => id),
@@ -59,22 +59,19 @@ inventory('numbers its questions in order, and describes itself', () => {
 
 inventory.run();
 
-const protocol = suite('a protocol');
+const protocol = suite('a completed inventory');
 
-protocol(
-  'that agrees with every forward item and no reversed item has full strength (row 18)',
-  () => {
-    const result = scored(answered(({ isReversed }) => (isReversed ? 1 : 5)));
-    for (const key of MODE_KEYS) {
-      assert.is(result.scores[key], 5);
-      assert.is(result.modeStrengths[key], 1);
-    }
-    assert.is(result.quality.verdict, 'ok');
-    assert.is(result.quality.consistency, 1);
-  },
-);
+protocol('has full strengths if it agrees with all forward and no reversed items (row 18)', () => {
+  const result = scored(answered(({ isReversed }) => (isReversed ? 1 : 5)));
+  for (const key of MODE_KEYS) {
+    assert.is(result.scores[key], 5);
+    assert.is(result.modeStrengths[key], 1);
+  }
+  assert.is(result.quality.verdict, 'ok');
+  assert.is(result.quality.consistency, 1);
+});
 
-protocol('with equal answers only has the middle score, and is void (row 18)', () => {
+protocol('has middle scores and is invalid if all answers are equal (row 18)', () => {
   for (const only of [1, 2, 3, 4, 5]) {
     const { scores, modeStrengths, quality } = scored(answered(() => only));
     for (const key of MODE_KEYS) {
@@ -92,7 +89,7 @@ protocol('with equal answers only has the middle score, and is void (row 18)', (
   }
 });
 
-protocol('of a leader has the answers in the model', () => {
+protocol('of a leader has the results in the model', () => {
   const agreed: Partial<Record<string, number>> = { assertion: 1, identity: 1 };
   const refused: Partial<Record<string, number>> = { connection: 1, stress_response: 1 };
   const result = scored(
@@ -130,7 +127,7 @@ protocol('of a leader has the answers in the model', () => {
   });
 });
 
-protocol('half-way between two personas matches their blend', () => {
+protocol('midway between two personas matches their blend', () => {
   const halfWay = [0.45, 0.625, 0.35, 0.75, 0.375, 0.625, 0.225];
   const carried = new Map<string, number>();
   const result = scored(
@@ -148,7 +145,7 @@ protocol('half-way between two personas matches their blend', () => {
   assert.is(result.quality.verdict, 'ok');
 });
 
-protocol('scores the same if every answer agrees one point more', () => {
+protocol('has the same scores if every answer is one point higher', () => {
   const lean = fc.array(fc.integer({ min: 2, max: 4 }), { minLength: 35, maxLength: 35 });
   fc.assert(
     fc.property(lean, fc.constantFrom(-1, 1), (values, shift) => {
@@ -162,7 +159,7 @@ protocol('scores the same if every answer agrees one point more', () => {
   );
 });
 
-protocol('keeps every number in range, independent of order', () => {
+protocol('has every number in range, whatever the order of answers', () => {
   fc.assert(
     fc.property(sheet, (values) => {
       const answers = answered((_, index) => values[index] ?? 3);
@@ -193,7 +190,7 @@ protocol('with random answers is almost always detected', () => {
   assert.ok(invalid > 420, `${invalid} of 600 invalid`);
 });
 
-protocol('that is short is valid with caution if it asks each mode in both directions', () => {
+protocol('with missing answers is valid with caution if each mode has both directions', () => {
   const full = answered(({ isReversed }, index) => (isReversed ? 2 : 4) + (index % 2));
   const { quality, modeStrengths, scores } = scored(full.slice(1));
   assert.ok(quality.flags.includes('missing_answers'));
@@ -210,7 +207,7 @@ protocol('that is short is valid with caution if it asks each mode in both direc
   assert.is(score([]).kind, 'invalid');
 });
 
-protocol('with an invalid answer is rejected at that answer', () => {
+protocol('with an invalid answer is rejected with the field of the answer', () => {
   const full = answered(() => 3);
   const faulty = (answer: Answer) => score([...full.slice(1), answer]);
   const at = (reason: string, field: string) => ({ kind: 'invalid', reason, field });
