@@ -10,9 +10,9 @@ export type SetStatus = 'active' | 'suspended';
  */
 type AccountStatus = SetStatus | 'importing' | 'deleting';
 
-/** Owner of instances and subject of billing. Source: interface 5, 8.1. */
+/** A customer account, which owns instances and is billed. Source: interface 5, 8.1. */
 export type Account = {
-  /** 12 base62 characters. Every API key contains the id of its account (decision 41). */
+  /** 12 base62 characters. Every API key contains its account id (decision 41). */
   readonly id: string;
   readonly name: string;
   readonly plan: Plan;
@@ -22,7 +22,7 @@ export type Account = {
   readonly planChange?: PlanChange;
   /** Model version chosen for the account's instances; absent: no choice (decision 238). */
   readonly modelVersion?: string;
-  /** Retention set for this account; absent: the retention of the plan (decision 234). */
+  /** Retention set for this account; absent: the plan's retention (decision 234). */
   readonly retention?: Retention;
   readonly createdAtMs: number;
 };
@@ -59,9 +59,9 @@ export type ApiKeyRecord = {
   readonly hint?: string;
   /** Networks from which calls are accepted, in CIDR notation (`networkText`); absent: all. */
   readonly networks?: readonly string[];
-  /** Time of disabling in Unix milliseconds; absent: the key is enabled. */
+  /** Disabling time in Unix milliseconds; absent: the key is enabled. */
   readonly disabledAtMs?: number;
-  /** Id of the key that a rotation created as replacement. */
+  /** Replacement key id after a rotation. */
   readonly replacedBy?: string;
   /** Creator of the key; absent: an older release did not record the creator. */
   readonly createdBy?: Creator;
@@ -104,7 +104,7 @@ export function isKept({ expiresAtMs }: ApiKeyRecord, nowMs: number): boolean {
 /** Creator of a key or link: a member (user id) or an operator (name sent by `ctl`). */
 export type Creator = { readonly kind: 'user' | 'operator'; readonly id: string };
 
-/** Text form of a creator: kind, space, and an id with up to 64 characters. */
+/** Creator as text: kind, space, and an id with up to 64 characters. */
 const TEXT = /^(?<kind>user|operator) (?<id>.{1,64})$/u;
 
 /** Formats a creator as text, for stores. */
@@ -120,7 +120,7 @@ export function creatorFrom(text: string | undefined): Creator | undefined {
 }
 
 /**
- * Announcements of changes to an account: plan, status or keys. An announcement contains only the
+ * Announcements: an account's plan, status or keys have changed. An announcement contains only the
  * account id, so listeners read the account again. Announcements may be late, repeated or lost.
  * Every listener must also poll for changes. Source: architecture 4.
  */

@@ -1,19 +1,19 @@
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** Prefix of every key. Source: interface 5, decision 41. */
+/** Key prefix. Source: interface 5, decision 41. */
 const PREFIX = 'svc_sk_';
 
-/** Length of the account id in a key, in characters. Source: decision 41. */
+/** Account id length in a key, in characters. Source: decision 41. */
 const ACCOUNT_LENGTH = 12;
 
-/** Length of a secret, in characters: 190 random bits. Source: decision 41. */
+/** Secret length, in characters: 190 random bits. Source: decision 41. */
 export const SECRET_LENGTH = 32;
 
-/** Length of the checksum, in characters: 62^6 exceeds 2^32, the range of CRC-32 (decision 41). */
+/** Checksum length, in characters: 62^6 exceeds 2^32, the CRC-32 range (decision 41). */
 const CHECKSUM_LENGTH = 6;
 
-/** Length of the stored hint, in characters: 24 bits of the secret's 190 (decision 242). */
+/** Stored hint length, in characters: 24 bits of the secret's 190 (decision 242). */
 const HINT_LENGTH = 4;
 
 const ACCOUNT_END = PREFIX.length + ACCOUNT_LENGTH;
@@ -24,12 +24,12 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const BASE62_ONLY = /^[0-9A-Za-z]+$/;
 const KEY_SHAPE = /^svc_sk_[0-9A-Za-z]{50}$/;
 
-/** Value of each base62 digit by character code. `KEY_SHAPE` excludes all other characters. */
+/** Base62 digit values by character code. `KEY_SHAPE` excludes all other characters. */
 const DIGIT_VALUES = Uint8Array.from({ length: 128 }, (_, code) =>
   Math.max(0, BASE62.indexOf(String.fromCharCode(code))),
 );
 
-/** Whether `text` has the form of an account id: 12 base62 characters. */
+/** Whether `text` looks like an account id: 12 base62 characters. */
 export function isAccountId(text: string): boolean {
   return text.length === ACCOUNT_LENGTH && BASE62_ONLY.test(text);
 }
@@ -70,12 +70,12 @@ export function digestOf(key: string): string {
   return hash('sha256', key, 'base64url');
 }
 
-/** Hint of a key: the last characters of its secret, for recognition by people (decision 242). */
+/** Key hint: the last characters of the secret, for recognition by people (decision 242). */
 export function hintOf(key: string): string {
   return key.slice(CHECKSUM_START - HINT_LENGTH, CHECKSUM_START);
 }
 
-/** Masked form of a key, shown after its creation: `svc_sk_…` and the hint. */
+/** Masked key, shown after creation: `svc_sk_…` and the hint. */
 export function maskedKey(hint: string): string {
   return `${PREFIX}…${hint}`;
 }
@@ -91,7 +91,7 @@ function base62Of(value: number): string {
 }
 
 /**
- * Scopes of keys: words in this order, separated by spaces, like the OAuth `scope` (RFC 6749, 3.3).
+ * Key scopes: words in this order, separated by spaces, like the OAuth `scope` (RFC 6749, 3.3).
  * `full` includes `read`. Source: decisions 41 and 310.
  */
 export const KEY_SCOPES = [
@@ -108,19 +108,19 @@ export const KEY_SCOPES = [
   'audit billing',
 ] as const;
 
-/** Scope of a key. Older releases have only `full` and `read`. */
+/** Key scope. Older releases have only `full` and `read`. */
 export type KeyScope = (typeof KEY_SCOPES)[number];
 
-/** One word of a scope. */
+/** A single scope word. */
 export type KeyRight = 'full' | 'read' | 'audit' | 'billing';
 
 /** Right required by a call; `any`: every key may make the call. */
 export type NeededRight = KeyRight | 'any';
 
-/** Scope with all rights, for the key of the operator. */
+/** Scope with all rights, for the operator's key. */
 export const WHOLE_SCOPE: KeyScope = 'full audit billing';
 
-/** All rights, in the order of scopes. */
+/** All rights, in scope order. */
 export const RIGHTS: readonly KeyRight[] = ['full', 'read', 'audit', 'billing'];
 
 /** Rights in a scope. */

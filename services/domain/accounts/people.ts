@@ -1,7 +1,7 @@
 import type { Creator } from '#accounts/account';
 import { type KeyRight, type KeyScope, rightsOf } from '#accounts/api-key';
 
-/** Role of a user in an account. Source: decision 245. */
+/** A user's role in an account. Source: decision 245. */
 export type Membership = {
   readonly accountId: string;
   readonly userId: string;
@@ -26,10 +26,10 @@ export type EntryLink = {
   | { readonly kind: 'setup' }
 );
 
-/** Validity of an invitation, in milliseconds. Source: decision 245. */
+/** Invitation lifetime, in milliseconds. Source: decision 245. */
 export const INVITATION_MS = 7 * 24 * 60 * 60_000;
 
-/** Validity of a set-up link, in milliseconds. Source: decision 245. */
+/** Set-up link lifetime, in milliseconds. Source: decision 245. */
 export const SETUP_LINK_MS = 24 * 60 * 60_000;
 
 /** Maximum number of members per account. A request reads all members together. */
@@ -38,7 +38,7 @@ export const MEMBERS_MAX = 200;
 /** Maximum number of unused links per account. */
 export const LINKS_MAX = 100;
 
-/** Members of an account and its unused links. */
+/** An account's members and unused links. */
 export type People = {
   /** Whether the account is deleted. A deleted account accepts no members. */
   readonly isClosed: boolean;
@@ -79,7 +79,7 @@ type SecondFactor = {
   readonly lastStep: number;
 };
 
-/** A person who signs in to the console, possibly a member of several accounts (decision 245). */
+/** A person who signs in to the console, possibly in several accounts (decision 245). */
 export type User = {
   /** `usr_` and 16 hexadecimal characters. */
   readonly id: string;
@@ -89,9 +89,8 @@ export type User = {
    */
   readonly email: string;
   /**
-   * The account whose link created the user. Addresses are unique among the users of an account.
-   * Absent: an older version created the user, with a globally unique address. Source:
-   * decision 312.
+   * The account whose link created the user. Addresses are unique within an account. Absent: an
+   * older version created the user, with a globally unique address. Source: decision 312.
    */
   readonly accountId?: string;
   readonly name: string;
@@ -112,7 +111,7 @@ export function signInName({ email, accountId }: Pick<User, 'email' | 'accountId
   return accountId === undefined ? email : `${email} ${accountId}`;
 }
 
-/** Address and account of a sign-in name. Addresses contain no space, so a space separates both. */
+/** Address and account in a sign-in name. Addresses contain no space, so a space separates both. */
 export function addressIn(name: string): Pick<User, 'email' | 'accountId'> {
   const [email = name, accountId] = name.split(' ');
   return accountId === undefined ? { email } : { email, accountId };
@@ -120,7 +119,7 @@ export function addressIn(name: string): Pick<User, 'email' | 'accountId'> {
 
 const USER_ID = /^usr_[0-9a-f]{16}$/;
 
-/** Whether a text has the form of a user id. */
+/** Whether a text looks like a user id. */
 export function isUserId(text: string): boolean {
   return USER_ID.test(text);
 }
@@ -128,12 +127,12 @@ export function isUserId(text: string): boolean {
 /** Maximum number of remembered browsers per user; the oldest is dropped first. */
 const DEVICES_MAX = 10;
 
-/** Maximum length of an email address, in UTF-16 units. Source: RFC 5321, 4.5.3.1.3. */
+/** Maximum email address length, in UTF-16 units. Source: RFC 5321, 4.5.3.1.3. */
 const EMAIL_LENGTH_MAX = 254;
 
 const EMAIL = /^[^\s@"(),:;<>[\\\]]{1,64}@[^\s@"(),:;<>[\\\]]+\.[^\s@"(),:;<>[\\\].]+$/u;
 
-/** Control and format characters. They are invisible and never part of an address. */
+/** Control and format characters. They are invisible and never in an address. */
 const UNSEEN = /[\p{Cc}\p{Cf}]/u;
 
 /**
@@ -168,7 +167,7 @@ export type Session = {
   /** SHA-256 of the cookie's value, base64url. */
   readonly digest: string;
   readonly userId: string;
-  /** The account of the session. Each account needs its own session. */
+  /** The session's account. Each account needs its own session. */
   readonly accountId: string;
   readonly authenticatedBy: Authentication;
   /**
@@ -182,26 +181,24 @@ export type Session = {
   readonly client: string;
 };
 
-/** Maximum idle time of a session, in milliseconds. Source: decision 245. */
+/** Maximum session idle time, in milliseconds. Source: decision 245. */
 const SESSION_IDLE_MS = 30 * 60_000;
 
-/** Maximum lifetime of a session, in milliseconds. Source: decision 245. */
+/** Maximum session lifetime, in milliseconds. Source: decision 245. */
 export const SESSION_MS_MAX = 12 * 60 * 60_000;
 
 /** Maximum time between password and second factor, in milliseconds. */
 const SECOND_FACTOR_MS_MAX = 5 * 60_000;
 
-/** Minimum interval between writes of `lastSeenAtMs`, in milliseconds. */
+/** Minimum interval between `lastSeenAtMs` writes, in milliseconds. */
 const SESSION_SEEN_MS = 60_000;
 
-/**
- * Rights of a session: `full`, `second_factor` (may only enter the second factor) or `over` (none).
- */
+/** Session rights: `full`, `second_factor` (may only enter the second factor) or `over` (none). */
 export type SessionWorth = 'full' | 'second_factor' | 'over';
 
 /**
- * Rights of a session at `nowMs`. When a user activates the second factor, sessions without a
- * second factor lose their rights.
+ * Session rights at `nowMs`. When a user activates the second factor, sessions without a second
+ * factor lose their rights.
  */
 export function worthOf(session: Session, user: User, nowMs: number): SessionWorth {
   const { createdAtMs, lastSeenAtMs, authenticatedBy, credentialsVersion } = session;
@@ -218,13 +215,10 @@ export function isSeenDue({ lastSeenAtMs }: Session, nowMs: number): boolean {
   return nowMs - lastSeenAtMs >= SESSION_SEEN_MS;
 }
 
-/** Minimum length of a password, in code points. Source: decision 246, after NIST SP 800-63B. */
+/** Minimum password length, in code points. Source: decision 246, after NIST SP 800-63B. */
 const PASSWORD_LENGTH_MIN = 12;
 
-/**
- * Maximum length of a password, in code points, to bound the cost of its hash. Source:
- * decision 246.
- */
+/** Maximum password length, in code points, to bound the hash cost. Source: decision 246. */
 const PASSWORD_LENGTH_MAX = 128;
 
 /** Minimum number of distinct characters in a password. */
@@ -270,7 +264,7 @@ function isCommon(plain: string): boolean {
   return isRow || COMMON.has(letters) || COMMON.has(plain);
 }
 
-/** Whether the password consists mainly of the email address or its local part. */
+/** Whether the password is mainly the email address or its local part. */
 function isAddress(plain: string, email: string): boolean {
   const [local = ''] = email.split('@');
   return [email, local].some(
@@ -278,13 +272,13 @@ function isAddress(plain: string, email: string): boolean {
   );
 }
 
-/** Roles of members; every account has at least one owner. Source: decision 245. */
+/** Member roles; every account has at least one owner. Source: decision 245. */
 export const ROLES = ['owner', 'developer', 'billing', 'viewer'] as const;
 
-/** Role of a member. */
+/** Member role. */
 export type Role = (typeof ROLES)[number];
 
-/** Permissions, one per section of the console. */
+/** Permissions, one per console section. */
 export type Permission =
   | 'keys.read'
   | 'keys.write'
@@ -311,7 +305,7 @@ const ALLOWED: Readonly<Record<Role, readonly Permission[]>> = {
   viewer: ['keys.read', 'instances.read', 'usage.read'],
 };
 
-/** Permissions of a role. Source: the table of decision 245. */
+/** Permissions by role. Source: decision 245, table. */
 export function permissionsOf(role: Role): readonly Permission[] {
   return ALLOWED[role];
 }

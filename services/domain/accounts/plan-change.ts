@@ -1,7 +1,7 @@
 import type { Account } from '#accounts/account';
 import type { PlanSetting } from '#accounts/plan';
 
-/** Sets the plan of an account, and replaces or removes a scheduled change (`setting.later`). */
+/** Sets an account's plan, and replaces or removes a scheduled change (`setting.later`). */
 export function withPlan({ planChange: _, ...account }: Account, setting: PlanSetting): Account {
   const { plan, limits, later } = setting;
   const changed = { ...account, plan, limits };

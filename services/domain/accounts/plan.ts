@@ -3,7 +3,7 @@ import { monthNameOf } from '#accounts/quota-windows';
 /** Plan tiers. Enterprise plans are agreed individually, never bought. Source: interface 8.1. */
 export type Plan = 'free' | 'indie' | 'pro' | 'enterprise';
 
-/** Limits of an account. */
+/** Account limits. */
 export type Limits = {
   readonly requestsPerMinute: number;
   readonly cyclesPerMonth: number;
@@ -18,8 +18,8 @@ export type PlanChange = {
   /** Time from which the plan applies, in Unix milliseconds. */
   readonly atMs: number;
   /**
-   * Plan before the change. If the account has another plan, the change is ignored: a program of
-   * release 1.0 has set the plan without removing the change.
+   * Plan before the change. If the account has another plan, the change is ignored: a release 1.0
+   * program has set the plan without removing the change.
    */
   readonly from: Plan;
 };
@@ -32,7 +32,7 @@ export type PlanSetting = {
   readonly later?: Omit<PlanChange, 'from'> | undefined;
 };
 
-/** Agreed limits of an enterprise account. Default for instances: one million. */
+/** Agreed enterprise limits. Default for instances: one million. */
 type CustomLimits = Omit<Limits, 'instances'> & { readonly instances?: number };
 
 /** A plan; for an enterprise plan also its limits. */
@@ -61,19 +61,19 @@ export const INSTANCES_OF: Readonly<Record<Plan, number>> = {
   enterprise: CUSTOM_LIMITS_MAX.instances,
 };
 
-/** Plan of the account in a local run, ample so that first steps never get 429. */
+/** Plan for local runs, ample so that first steps never get 429. */
 export const LOCAL_PLAN: PlanChoice = {
   plan: 'enterprise',
   limits: { requestsPerMinute: 1_000_000, cyclesPerMonth: 1_000_000_000 },
 };
 
-/** Limits of a plan. Source: interface 8.1, decision 154. */
+/** Plan limits. Source: interface 8.1, decision 154. */
 export function limitsOf(choice: PlanChoice): Limits {
   if (choice.plan !== 'enterprise') return BOUGHT[choice.plan];
   return { ...choice.limits, instances: choice.limits.instances ?? INSTANCES_OF.enterprise };
 }
 
-/** Retention of history and drift rows in days; `none`: rows are kept forever (decision 234). */
+/** History and drift retention in days; `none`: rows are kept forever (decision 234). */
 export type Retention = number | 'none';
 
 /** Maximum retention in days: a century. Choose `none` for longer retention. */
@@ -82,7 +82,7 @@ export const RETENTION_DAYS_MAX = 36_500;
 /** Retention by plan, in days. A plan without an entry keeps rows forever. */
 export type RetentionOfPlans = Readonly<Partial<Record<Plan, number>>>;
 
-/** Retention of an account in days; undefined: rows are kept forever. */
+/** Account retention in days; undefined: rows are kept forever. */
 export function retentionDaysOf(
   { plan, retention }: { readonly plan: Plan; readonly retention?: Retention },
   plans: RetentionOfPlans,
@@ -92,8 +92,8 @@ export function retentionDaysOf(
 }
 
 /**
- * Retention of the audit trail in months before the present month. A plan without an entry keeps
- * the trail forever. Source: decision 249.
+ * Audit retention in months, excluding the present month. A plan without an entry keeps the trail
+ * forever. Source: decision 249.
  */
 const AUDIT_MONTHS_OF: Readonly<Partial<Record<Plan, number>>> = {
   free: 3,
@@ -101,7 +101,7 @@ const AUDIT_MONTHS_OF: Readonly<Partial<Record<Plan, number>>> = {
   pro: 25,
 };
 
-/** First month of the audit trail that is kept at `nowMs`, such as `2026-11`; undefined: all. */
+/** First audit month kept at `nowMs`, such as `2026-11`; undefined: all. */
 export function auditKeptFrom(plan: Plan, nowMs: number): string | undefined {
   const months = AUDIT_MONTHS_OF[plan];
   if (months === undefined) return undefined;

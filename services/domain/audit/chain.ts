@@ -7,7 +7,7 @@ export function chainStart(accountId: string, month: string): AuditHead {
   return { month, lines: 0, hash: hash('sha256', `audit\n${accountId}\n${month}`, 'base64url') };
 }
 
-/** Hash of a line: SHA-256 of the previous hash and the text, in base64url. */
+/** Line hash: SHA-256 over the previous hash and the text, in base64url. */
 function chainHash(before: string, text: string): string {
   return hash('sha256', `${before}\n${text}`, 'base64url');
 }
@@ -31,9 +31,9 @@ export function headBehind(head: AuditHead, lines: readonly StoredAuditLine[]): 
 export type AuditFinding = { readonly month: string; readonly seq: number; readonly text: string };
 
 /**
- * Verifies the hash chain of one account and month. Pass all lines to `take` in order, oldest
- * first. Finds changed, removed, inserted and moved lines. Compares with the stored head, and so
- * finds lines missing at the end.
+ * Verifies one account's hash chain for a month. Pass all lines to `take` in order, oldest first.
+ * Finds changed, removed, inserted and moved lines. Compares with the stored head, and so finds
+ * lines missing at the end.
  */
 export class ChainCheck {
   readonly findings: AuditFinding[] = [];
@@ -56,7 +56,7 @@ export class ChainCheck {
     this.#last = { month, lines: seq, hash };
   }
 
-  /** Ends the check after the last line; `head` is the stored head of the month. */
+  /** Ends the check after the last line; `head` is the month's stored head. */
   end(head: AuditHead | undefined): void {
     const { lines, hash } = this.#last;
     if (head === undefined) return;
@@ -65,7 +65,7 @@ export class ChainCheck {
       this.#found(lines, 'hash differs from the head');
   }
 
-  /** Head of the chain after all lines checked so far. */
+  /** Chain head after all lines checked so far. */
   get head(): AuditHead {
     return this.#last;
   }

@@ -3,24 +3,21 @@ import { FAULTS, type FaultCode } from '#errors/error-codes';
 import type { StoredAuditLine } from '#storage/ports/audit';
 
 /**
- * Kinds of actors: API key, signed-in user, operator (`ctl`, admin port), payment provider, the
- * service itself, or unauthenticated caller.
+ * Actor kinds: API key, signed-in user, operator (`ctl`, admin port), payment provider, the service
+ * itself, or unauthenticated caller.
  */
 const ACTOR_KINDS = ['key', 'user', 'operator', 'provider', 'service', 'anonymous'] as const;
 
 /**
- * Outcomes of an action. A durable `begun` line precedes the action. A second line has the result:
- * `done` or an error code. A write to an instance gets a second line only if refused, or with
- * `repeated` if the stored answer was sent again (decision 249).
+ * Action outcomes. A durable `begun` line precedes the action. A second line has the result: `done`
+ * or an error code. A write to an instance gets a second line only if refused, or with `repeated`
+ * if the stored answer was sent again (decision 249).
  */
 const OUTCOMES = ['begun', 'done', 'repeated', ...(Object.keys(FAULTS) as FaultCode[])] as const;
 
 const Details = z.record(z.string(), z.json());
 
-/*
- * Readers ignore unknown fields, because nodes of two releases share the same trails
- * (decision 239).
- */
+/* Readers ignore unknown fields, because two releases share the same trails (decision 239). */
 
 /** An action for an account's audit trail, described by the process that performs the action. */
 export const AuditEntry = z.object({
@@ -33,18 +30,18 @@ export const AuditEntry = z.object({
     /** User name sent by `ctl`, not authenticated. */
     name: z.string().min(1).max(128).optional(),
   }),
-  /** Address of the client. */
+  /** Client address. */
   address: z.string().max(64).optional(),
   requestId: z.string().max(128).optional(),
-  /** Action name, such as `key.revoke`. Page filters match a prefix of whole words. */
+  /** Action name, such as `key.revoke`. Page filters match whole-word prefixes. */
   action: z
     .string()
     .regex(/^[a-z]+(?:[._][a-z]+)*$/)
     .max(48),
-  /** Id of the object acted upon. */
+  /** Target object id. */
   target: z.string().min(1).max(128).optional(),
   outcome: z.enum(OUTCOMES),
-  /** Month and number of the `begun` line that this line completes. */
+  /** Month and line number: the `begun` line that this line completes. */
   of: z.string().max(24).optional(),
   before: Details.optional(),
   after: Details.optional(),
@@ -71,14 +68,14 @@ export function detailsOf(shown: object): NonNullable<AuditEntry['after']> {
   return Details.parse(JSON.parse(text));
 }
 
-/** Previous month's head at the time of a month's first line. */
+/** Previous month's head when a month's first line was written. */
 const PreviousMonth = z.object({ month: z.string(), lines: z.int(), hash: z.string() });
 
 /** A line as stored and shown: the entry with its month, number and time. */
 export const AuditLine = z.object({
   account_id: z.string(),
   month: z.string(),
-  /** Number of the line within the month, from 1. */
+  /** Line number within the month, from 1. */
   seq: z.int().min(1),
   at: z.iso.datetime(),
   actor: AuditEntry.shape.actor.extend({ kind: z.string() }),
@@ -90,14 +87,14 @@ export const AuditLine = z.object({
   of: z.string().optional(),
   before: Details.optional(),
   after: Details.optional(),
-  /** Only in the first line of a month; absent in the account's first month. */
+  /** Only in a month's first line; absent in the account's first month. */
   previous: PreviousMonth.optional(),
 });
 
 /** A line as stored and shown. */
 export type AuditLine = z.infer<typeof AuditLine>;
 
-/** A line of an exported trail: the hashed text with its hash as last field. */
+/** An exported trail line: the hashed text with its hash as last field. */
 export function exportedText({ text, hash }: StoredAuditLine): string {
   return `${text.slice(0, -1)},"hash":"${hash}"}`;
 }

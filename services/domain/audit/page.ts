@@ -8,9 +8,9 @@ import { AUDIT_LINES_MAX, type AuditStore } from '#storage/ports/audit';
 export type AuditFilter = {
   /** The action or its first words: `key` matches all actions on keys. */
   readonly action?: string | undefined;
-  /** Id of the actor. */
+  /** Actor id. */
   readonly actor?: string | undefined;
-  /** Id of the object acted upon. */
+  /** Target object id. */
   readonly target?: string | undefined;
   readonly outcome?: string | undefined;
   /** Unix milliseconds; `fromMs` is inclusive, `untilMs` exclusive. */
@@ -18,14 +18,14 @@ export type AuditFilter = {
   readonly untilMs?: number | undefined;
 };
 
-/** A page of lines, newest first. */
+/** A page with the newest lines first. */
 export type AuditPage = {
   readonly lines: readonly AuditLine[];
-  /** Cursor of the next page, also set after a page without matches; undefined at the end. */
+  /** Next page's cursor, also set after a page without matches; undefined at the end. */
   readonly next: string | undefined;
 };
 
-/** Cursor: month and number of a line. The next page starts before this line. */
+/** Cursor: month and line number. The next page starts before this line. */
 export const AUDIT_CURSOR = /^(\d{4}-\d{2})\.(\d{1,15})$/;
 
 /**
@@ -51,7 +51,7 @@ export async function auditPage(
   return { lines: found, next: undefined };
 }
 
-/** Lines of all months that may contain matches, newest first. */
+/** Lines in all months that may match, newest first. */
 async function* linesBefore(
   store: AuditStore,
   accountId: string,
@@ -77,7 +77,7 @@ async function linesOf(store: AuditStore, accountId: string, month: string): Pro
   return (await store.head(accountId, month))?.lines ?? 0;
 }
 
-/** Whether a month may contain lines of the requested period. */
+/** Whether a month may contain lines in the requested period. */
 function mayHold(month: string, { fromMs, untilMs }: AuditFilter): boolean {
   const from = fromMs === undefined ? '' : monthNameOf(fromMs);
   const until = untilMs === undefined ? '9999-12' : monthNameOf(untilMs);
@@ -102,7 +102,7 @@ function isWanted(line: AuditLine, filter: AuditFilter): boolean {
  * schemas.
  */
 
-/** Body of `audit.append`. Older edges send no `linesMax`. The answer is the line's cursor. */
+/** Body for `audit.append`. Older edges send no `linesMax`. The answer is the line's cursor. */
 export const AppendQuestion = z.object({
   entry: AuditEntry,
   linesMax: z.int().min(0).optional(),
@@ -111,7 +111,7 @@ export const AppendQuestion = z.object({
 /** Answer to `audit.append`. */
 export const AppendAnswer = z.object({ place: z.string().regex(AUDIT_CURSOR) });
 
-/** Body of `audit.page`: a filter and a cursor. */
+/** Body for `audit.page`: a filter and a cursor. */
 export const PageQuestion = z.object({
   action: z.string().optional(),
   actor: z.string().optional(),

@@ -1,5 +1,5 @@
 /**
- * Bounds of the audit trail, each with unit and reason. Work beyond a bound is refused
+ * Bounds for the audit trail, each with unit and reason. Work beyond a bound is refused
  * (architecture 3.7).
  *
  * Separate from the trail, so that API schemas import the limits without the store.
@@ -11,13 +11,13 @@ export const APPEND_MS_MAX = 5_000;
 /** Maximum number of queued lines per account: about two seconds of batched appends. */
 export const WAITING_LINES_MAX = 4_096;
 
-/** Maximum length of a line, in characters. Typical details have a few hundred characters. */
+/** Maximum line length, in characters. Typical details have a few hundred characters. */
 export const LINE_LENGTH_MAX = 16_384;
 
 /** Minimum monthly number of lines for instance writes, for every account: about 7 MB. */
 export const MONTH_LINES_MIN = 20_000;
 
-/** Lines per cycle of the plan: a `begun` line for the write, and a line for its refusal. */
+/** Lines per plan cycle: a `begun` line for the write, and a line for its refusal. */
 export const LINES_PER_CYCLE = 2;
 
 /**

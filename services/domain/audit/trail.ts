@@ -22,7 +22,7 @@ import {
   type StoredAuditLine,
 } from '#storage/ports/audit';
 
-/** Ports of `AuditTrail`. */
+/** Ports for `AuditTrail`. */
 type AuditTrailPorts = {
   readonly store: AuditStore;
   readonly clock: Clock;
@@ -31,8 +31,8 @@ type AuditTrailPorts = {
 };
 
 /**
- * Appends to and reads the audit trails of all accounts. Several processes may append to an account
- * at the same time: the store orders their lines. Source: decision 249.
+ * Appends to and reads all accounts' audit trails. Several processes may append to an account at
+ * the same time: the store orders their lines. Source: decision 249.
  */
 export class AuditTrail {
   readonly #ports: AuditTrailPorts;
@@ -67,12 +67,12 @@ export class AuditTrail {
     }
   }
 
-  /** A page of an account's lines, newest first; see `auditPage`. */
+  /** A page from an account's lines, newest first; see `auditPage`. */
   async page(accountId: string, { before, limit, ...filter }: PageQuestion): Promise<AuditPage> {
     return await auditPage(this.#ports.store, accountId, filter, { before, limit });
   }
 
-  /** Heads of all months of an account, oldest first. */
+  /** An account's heads for all months, oldest first. */
   async heads(accountId: string): Promise<AuditHead[]> {
     const { store } = this.#ports;
     const months = await store.months(accountId);
@@ -81,8 +81,8 @@ export class AuditTrail {
   }
 
   /**
-   * Stored lines of a month, numbered `after + 1` to `after + count`, oldest first. Pass `next` as
-   * `after` of the following call; undefined at the end.
+   * A month's stored lines, numbered `after + 1` to `after + count`, oldest first. Pass `next` as
+   * `after` in the following call; undefined at the end.
    */
   async linesAfter(
     accountId: string,
@@ -102,7 +102,7 @@ export class AuditTrail {
   /**
    * Writes the line `begun`, runs `act`, and writes a line with the outcome and the details from
    * `shown`. Rejects like `append` before `act` runs, or like `act`. If the second line cannot be
-   * written, the result of `act` is still returned.
+   * written, `act`'s result is still returned.
    */
   async around<Result>(
     accountId: string,
@@ -126,15 +126,15 @@ export class AuditTrail {
   }
 }
 
-/** Maximum number of lines in a month. Once reached, writes to instances are refused. */
+/** Maximum number of lines per month. Once reached, writes to instances are refused. */
 export function monthLinesMax(cyclesPerMonth: number): number {
   return Math.max(MONTH_LINES_MIN, LINES_PER_CYCLE * cyclesPerMonth);
 }
 
-/** A queued entry. Its promise resolves with the cursor of the line. */
+/** A queued entry. Its promise resolves with the line's cursor. */
 type Append = PromiseWithResolvers<string> & {
   readonly entry: AuditEntry;
-  /** Number of lines in the month from which the entry is refused; undefined: no limit. */
+  /** Monthly line count from which the entry is refused; undefined: no limit. */
   readonly linesMax: number | undefined;
 };
 
@@ -264,7 +264,7 @@ class AppendQueue {
   }
 }
 
-/** Text of a line, as hashed. The field order is fixed. */
+/** Line text, as hashed. The field order is fixed. */
 function textOf(
   place: Pick<AuditLine, 'account_id' | 'month' | 'seq' | 'at'>,
   entry: AuditEntry,

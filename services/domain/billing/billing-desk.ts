@@ -19,7 +19,7 @@ import type { Clock } from '#stdlib/clock';
 import type { AccountStore } from '#storage/ports/accounts';
 import type { BillingStore, BoughtPlan, StoredBilling } from '#storage/ports/billing';
 
-/** Maximum number of attempts when other notifications of the account conflict. */
+/** Maximum number of attempts when other notifications conflict. */
 const TRIES_MAX = 8;
 
 /** A plan and its scheduled change. Times are Unix milliseconds. */
@@ -40,7 +40,7 @@ export type PlanAuditLine = {
 /** `plan`; with a scheduled change also `next_plan` and its time `next_plan_at`. */
 type PlanDetails = Readonly<Record<string, string>>;
 
-/** Ports of `billingDesk`. */
+/** Ports for `billingDesk`. */
 export type BillingDeskPorts = {
   /** Undefined: no provider is configured. */
   readonly provider: BillingProvider | undefined;
@@ -62,7 +62,7 @@ export type BillingDeskPorts = {
   readonly graceMs: number;
 };
 
-/** Effect of a notification. `ignored`: the event refers to an unknown customer or account. */
+/** Notification effect. `ignored`: the event refers to an unknown customer or account. */
 type NotificationOutcome = 'changed' | 'unchanged' | 'ignored';
 
 /**
@@ -71,7 +71,7 @@ type NotificationOutcome = 'changed' | 'unchanged' | 'ignored';
  * `service_unavailable` if a store cannot be reached.
  */
 export interface BillingDesk {
-  /** Plan, subscription and purchase options of an account. Rejects with `not_found`. */
+  /** An account's plan, subscription and purchase options. Rejects with `not_found`. */
   standing(accountId: string): Promise<BillingStanding>;
   /**
    * Opens a checkout page for a plan. Rejects with `invalid_plan` if the plan is not for sale, with
@@ -213,7 +213,7 @@ async function remembered(
 const NOTHING_STORED: StoredBilling = { record: NO_BILLING, revision: 0 };
 
 /**
- * Sets the account's plan to the plan of its subscriptions. Runs for known events too, because the
+ * Sets the account's plan to its subscriptions' plan. Runs for known events too, because the
  * process that first received an event may have crashed before this step. If another notification
  * arrives meanwhile, both processes repeat: the last process to set the plan has then read all
  * events.

@@ -1,16 +1,16 @@
 import { z } from 'zod';
 
 /*
- * JSON of the billing calls from an edge, which has no stores, to a limiter. Both ends use these
+ * Billing calls as JSON, from an edge, which has no stores, to a limiter. Both ends use these
  * schemas.
  */
 
-/** Maximum size of a notification, in bytes. Stripe's notifications have a few kilobytes. */
+/** Maximum notification size, in bytes. Stripe's notifications have a few kilobytes. */
 export const NOTIFICATION_BYTES_MAX = 262_144;
 
 /**
- * Maximum length of a URL or plan in these calls, in characters. The limiter enforces the smaller
- * limits for callers.
+ * Maximum URL or plan length in these calls, in characters. The limiter enforces the smaller limits
+ * for callers.
  */
 const TEXT_LENGTH_MAX = 32 * 1_024;
 
@@ -28,10 +28,10 @@ const Origin = z.object({
  */
 const Buyer = z.union([Origin.extend({ keyId: id }), Origin.extend({ userId: id, sessionId: id })]);
 
-/** The requester of a billing call, for the audit trail. */
+/** Requester for the audit trail. */
 export type Buyer = z.infer<typeof Buyer>;
 
-/** Body of `billing.checkout`; the answer is a page URL. */
+/** Body for `billing.checkout`; the answer is a page URL. */
 export const CheckoutQuestion = z.object({
   by: Buyer,
   plan: text,
@@ -42,13 +42,13 @@ export const CheckoutQuestion = z.object({
 /** A request for a checkout page. */
 export type CheckoutQuestion = z.infer<typeof CheckoutQuestion>;
 
-/** Body of `billing.portal`; the answer is a page URL. */
+/** Body for `billing.portal`; the answer is a page URL. */
 export const PortalQuestion = z.object({ by: Buyer, returnUrl: text });
 
 /** A request for a portal page. */
 export type PortalQuestion = z.infer<typeof PortalQuestion>;
 
-/** Body of `billing.standing`. */
+/** Body for `billing.standing`. */
 export const StandingQuestion = z.object({});
 
 const Time = z.int().min(0);
@@ -75,7 +75,7 @@ export const StandingAnswer = z.object({
 /** Answer to `billing.checkout` and `billing.portal`. */
 export const LinkAnswer = z.object({ url: z.string() });
 
-/** Body of `billing.notified`: the received bytes and the signature header. */
+/** Body for `billing.notified`: the received bytes and the signature header. */
 export const NotifiedQuestion = z.object({
   rawBody: z.base64().max(4 * Math.ceil(NOTIFICATION_BYTES_MAX / 3)),
   signature: text,
@@ -88,7 +88,7 @@ export type NotifiedQuestion = z.infer<typeof NotifiedQuestion>;
 export const NotifiedAnswer = z.object({ outcome: z.string() });
 
 /**
- * Routing key for notifications in place of an account id; no account id has this form. The account
+ * Routing key for notifications instead of an account id; no account id has this form. The account
  * in a notification is untrusted until the signature is checked. Therefore a single limiter takes
  * all notifications.
  */

@@ -9,9 +9,9 @@ import type {
   SubscriptionTerms,
 } from '#storage/ports/billing';
 
-/** Plan and subscription of an account. Times are Unix milliseconds. */
+/** An account's plan and subscription. Times are Unix milliseconds. */
 export type BillingStanding = {
-  /** Name of the payment provider; absent: no provider is configured. */
+  /** Payment provider name; absent: no provider is configured. */
   readonly provider?: string;
   readonly plan: Plan;
   /** Scheduled plan change; absent: no change is scheduled. */
@@ -22,11 +22,11 @@ export type BillingStanding = {
   readonly subscription?: {
     readonly plan: BoughtPlan;
     readonly status: 'active' | 'overdue' | 'inactive' | 'ended';
-    /** End of the paid period, at which the subscription renews. */
+    /** Paid period's end, at which the subscription renews. */
     readonly periodEndsAtMs: number;
-    /** Scheduled end of the subscription; absent: the subscription renews. */
+    /** Scheduled subscription end; absent: the subscription renews. */
     readonly endsAtMs?: number;
-    /** Time of the first failed payment and end of the grace period; absent: no failed payment. */
+    /** Time of the first failed payment, and end of the grace period; absent: no failed payment. */
     readonly failed?: { readonly sinceMs: number; readonly keptUntilMs: number };
   };
   /** Whether `checkout` accepts a purchase. */
@@ -35,7 +35,7 @@ export type BillingStanding = {
   readonly mayManage: boolean;
 };
 
-/** Computes the billing view of an account from its plan and its billing record. */
+/** Computes an account's billing view from its plan and billing record. */
 export function standingOf(
   { plan, planChange }: Account,
   record: BillingRecord,
@@ -54,7 +54,7 @@ export function standingOf(
   };
 }
 
-/** View of the current subscription, else of the subscription described last. */
+/** View of the current subscription, else of the last described subscription. */
 function viewOf(record: BillingRecord, graceMs: number): BillingStanding['subscription'] {
   const newestFirst = record.subscriptions
     .map((subscription) => ({ subscription, state: stateOf(subscription, record.returns) }))

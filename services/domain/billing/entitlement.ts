@@ -16,10 +16,9 @@ const ALWAYS = Number.POSITIVE_INFINITY;
 
 /**
  * Plan that an account's subscriptions give at `nowMs`, and the plan that follows. Undefined: the
- * account has no subscription. A paid plan lasts until the end of the paid time. The plan then
- * continues while the subscription renews, and for `graceMs` after the first failed payment of a
- * renewal. An unpaid plan gives nothing, except a trial. Source: decision 300; table in
- * docs/billing.md.
+ * account has no subscription. A paid plan lasts until the paid time ends. The plan then continues
+ * while the subscription renews, and for `graceMs` after a renewal's first failed payment. An
+ * unpaid plan gives nothing, except a trial. Source: decision 300; table in docs/billing.md.
  */
 export function entitlementOf(
   record: BillingRecord,
@@ -100,8 +99,7 @@ function goesOnUntilMs(
     case 'active':
     case 'overdue':
       if (failures.size === 0) return endsAtMs;
-      // Only renewals of the paid plan have a grace period; plan switches and first payments have
-      // none.
+      // Only the paid plan's renewals have a grace period; plan switches and first payments do not.
       if (last === undefined || terms.plan !== plan) return NEVER;
       return Math.min(endsAtMs, Math.min(...failures.values()) + graceMs);
     case 'inactive':
@@ -115,7 +113,7 @@ function isWrittenOff({ writtenOff }: SubscriptionState, last: Payment | undefin
   return [...writtenOff].some((plan) => last === undefined || isAtLeast(last.plan, plan));
 }
 
-/** Whether the last payment was for the plan, or an unpaid trial of the plan exists. */
+/** Whether the last payment was for the plan, or the plan has an unpaid trial. */
 function isEverGiven(
   { terms, trial }: SubscriptionState,
   plan: BoughtPlan,

@@ -5,17 +5,17 @@ import { Fault } from '#errors/fault';
 import type { Reloadable } from '#stdlib/files';
 import type { BoughtPlan } from '#storage/ports/billing';
 
-/** Price ids of the local provider. */
+/** Local provider price ids. */
 const PRICES: Readonly<Record<BoughtPlan, string>> = { indie: 'price_indie', pro: 'price_pro' };
 const PLANS = new Map<string, BoughtPlan>([
   [PRICES.indie, 'indie'],
   [PRICES.pro, 'pro'],
 ]);
 
-/** Base URL of the provider's pages. The host name does not resolve (RFC 2606). */
+/** Base URL for the provider's pages. The host name does not resolve (RFC 2606). */
 const PAGES = 'http://billing.invalid';
 
-/** A subscription event of the local provider. Times are Unix milliseconds. */
+/** A local provider subscription event. Times are Unix milliseconds. */
 export type LocalEvent = {
   /** Event id. A repeated notification has the same id. */
   readonly id: string;
@@ -28,7 +28,7 @@ export type LocalEvent = {
     | 'customer.subscription.deleted'
     | 'invoice.paid'
     | 'invoice.payment_failed';
-  /** Status of the subscription; unused for invoice events. */
+  /** Subscription status; unused for invoice events. */
   readonly status: 'active' | 'past_due' | 'canceled';
   readonly periodEndsAtMs: number;
   readonly cancelsAtPeriodEnd?: boolean;

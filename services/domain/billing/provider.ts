@@ -2,20 +2,20 @@ import { invalid } from '#errors/fault';
 import { isLoopbackHost } from '#stdlib/network';
 import type { BoughtPlan, DescriptionFact, InvoiceFact, ReturnFact } from '#storage/ports/billing';
 
-/** Page of a payment provider for a person's browser. */
+/** Payment provider page for a person's browser. */
 export type ProviderPage = { readonly url: string };
 
 /** A purchase request. The person's browser opens the URLs; the service never fetches them. */
 export type CheckoutRequest = {
   readonly accountId: string;
   readonly plan: BoughtPlan;
-  /** Existing customer of the account; undefined: the account has no customer. */
+  /** The account's existing customer; undefined: the account has no customer. */
   readonly customerId: string | undefined;
   readonly successUrl: string;
   readonly cancelUrl: string;
 };
 
-/** Common fields of events. Times come from the provider, in Unix milliseconds. */
+/** Common event fields. Times come from the provider, in Unix milliseconds. */
 type Named = {
   readonly id: string;
   readonly atMs: number;
@@ -24,14 +24,14 @@ type Named = {
   readonly accountId: string | undefined;
 };
 
-/** State of a subscription at the event's time. */
+/** Subscription state at the event's time. */
 export type SubscriptionEvent = Named &
   Omit<DescriptionFact, 'kind' | 'eventId' | 'atMs'> & {
     readonly kind: 'subscription';
     readonly subscriptionId: string;
   };
 
-/** Outcome of a subscription invoice. */
+/** Subscription invoice outcome. */
 export type PaymentEvent = Named &
   Omit<InvoiceFact, 'kind' | 'eventId' | 'atMs'> & {
     readonly kind: 'payment';
@@ -42,7 +42,7 @@ export type PaymentEvent = Named &
 export type ReturnEvent = Named &
   Omit<ReturnFact, 'eventId' | 'atMs'> & { readonly kind: 'return' };
 
-/** A refund or dispute of a charge. `BillingProvider.chargedFor` returns the charged invoice. */
+/** A charge's refund or dispute. `BillingProvider.chargedFor` returns the charged invoice. */
 export type ChargeEvent = {
   readonly kind: 'charge';
   readonly id: string;
@@ -64,7 +64,7 @@ export type CustomerEvent = Named & { readonly kind: 'customer' };
 /** An event about an account. */
 export type AccountEvent = SubscriptionEvent | PaymentEvent | CustomerEvent | ReturnEvent;
 
-/** Content of a provider notification. */
+/** Provider notification content. */
 export type BillingEvent =
   | Exclude<AccountEvent, ReturnEvent>
   | ChargeEvent
@@ -96,7 +96,7 @@ export interface BillingProvider {
   chargedFor(charge: ChargeEvent): Promise<ChargedInvoice | undefined>;
 }
 
-/** Maximum length of a caller's URL, in characters. Browsers and proxies support this length. */
+/** Maximum caller URL length, in characters. Browsers and proxies support this length. */
 const URL_LENGTH_MAX = 2_048;
 
 /**

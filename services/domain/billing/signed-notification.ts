@@ -5,7 +5,7 @@ import { Fault } from '#errors/fault';
 /** Maximum difference between signature time and present time, in seconds. Source: Stripe. */
 const TOLERANCE_S = 300;
 
-/** Maximum length of a signature header, in characters. Each active secret adds about 80. */
+/** Maximum signature header length, in characters. Each active secret adds about 80. */
 const HEADER_LENGTH_MAX = 4_096;
 
 /**
@@ -15,7 +15,7 @@ const TIME = /(?:^|,)t=([^,]*)/g;
 const SECONDS = /^\d{1,12}$/;
 
 /**
- * Verifies a notification and returns its JSON. The signature is Stripe's HMAC of time and body,
+ * Verifies a notification and returns its JSON. The signature is Stripe's HMAC over time and body,
  * for any of the secrets. Stripe's library compares in constant time. Throws
  * `webhook_verification_failed` without naming the wrong part, to give attackers no hint.
  */

@@ -12,17 +12,17 @@ import type {
 } from '#storage/ports/billing';
 
 /*
- * Parts of Stripe events that concern a plan. The webhook endpoint at Stripe determines the API
- * version of events. Fields moved in 2025, so the code reads old and new locations.
+ * Parts of Stripe events that concern a plan. The webhook endpoint at Stripe determines the events'
+ * API version. Fields moved in 2025, so the code reads old and new locations.
  */
 
 /** Metadata key for the purchasing account. Stripe copies metadata to the resulting objects. */
 export const ACCOUNT_METADATA = 'account_id';
 
-/** Id of a Stripe object. Stripe documents up to 255 characters. */
+/** Stripe object id. Stripe documents up to 255 characters. */
 const Id = z.string().min(1).max(255);
 
-/** Unix seconds, up to the end of the year 9999. */
+/** Unix seconds, up to the year 9999. */
 const Seconds = z.int().min(0).max(253_402_300_799);
 
 /** An id, or the whole object if the endpoint expands references. */
@@ -139,13 +139,13 @@ type StripeEventType = (typeof STRIPE_EVENT_TYPES)[number];
 /** Configuration for reading events. */
 export type StripeReading = {
   readonly planOf: ReadonlyMap<string, BoughtPlan>;
-  /** Whether the service's API key is a live-mode key. Events of the other mode are ignored. */
+  /** Whether the service's API key is a live-mode key. Events from the other mode are ignored. */
   readonly isLive: boolean;
 };
 
 /**
- * Reads a Stripe event. Throws `invalid_request` if an event of a type in `STRIPE_EVENT_TYPES` does
- * not have the documented format.
+ * Reads a Stripe event. Throws `invalid_request` if an event with a type in `STRIPE_EVENT_TYPES`
+ * does not have the documented format.
  */
 export function billingEventOf(json: unknown, { planOf, isLive }: StripeReading): BillingEvent {
   const { id, type, created, livemode, data } = read(Envelope, json);
@@ -217,7 +217,7 @@ function subscriptionOf(
   };
 }
 
-/** The terms of a subscription; undefined if no price of the subscription has a plan. */
+/** Subscription terms; undefined if no price has a plan. */
 function termsOf(
   subscription: z.infer<typeof Subscription>,
   planOf: ReadonlyMap<string, BoughtPlan>,

@@ -13,17 +13,14 @@ import { type Clock, withinMs } from '#stdlib/clock';
 import { derivedFrom, type Reloadable } from '#stdlib/files';
 import type { BoughtPlan } from '#storage/ports/billing';
 
-/** Maximum time of one attempt and of a whole call, in milliseconds. Edges time out later. */
+/** Maximum time per attempt and per call, in milliseconds. Edges time out later. */
 const TRY_MS_MAX = 3_500;
 const CALL_MS_MAX = 8_000;
 
 /** Maximum number of retries. Stripe's library repeats the same idempotency key. */
 const RETRIES_MAX = 1;
 
-/**
- * Maximum length of a URL from Stripe, in characters. Checkout URLs have about a kilobyte after
- * `#`.
- */
+/** Maximum URL length from Stripe, in characters. Checkout URLs have about a kilobyte after `#`. */
 const URL_LENGTH_MAX = 8_192;
 
 /**
@@ -34,13 +31,13 @@ const LIVE_KEY = /^[a-z]+_live_/;
 /** A price at the provider with its plan. */
 type PlanPrice = { readonly plan: BoughtPlan; readonly price: string };
 
-/** Options of `stripeProvider`. */
+/** Options for `stripeProvider`. */
 export type StripeOptions = {
   readonly clock: Clock;
   readonly apiKey: Reloadable<string>;
   /** Secrets that sign notifications; more than one during a rotation. */
   readonly webhookSecrets: Reloadable<readonly string[]>;
-  /** A purchase uses the first price of a plan. Further prices identify older subscriptions. */
+  /** A purchase uses a plan's first price. Further prices identify older subscriptions. */
   readonly prices: readonly PlanPrice[];
   /** API address; default: Stripe. */
   readonly api?: {
@@ -113,7 +110,7 @@ function sessionOf(
   };
 }
 
-/** Invoice and customer of a charge. Since version 2025-03-31 events lack the invoice. */
+/** A charge's invoice and customer. Since version 2025-03-31 events lack the invoice. */
 async function chargedInvoice(
   stripe: Stripe,
   charge: ChargeEvent,

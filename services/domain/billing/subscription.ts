@@ -30,7 +30,7 @@ const FACTS_MAX = 48;
 /** Maximum number of refunds and disputes per account, newest first. */
 const RETURNS_MAX = 24;
 
-/** The record of an account without notifications. */
+/** Record for an account without notifications. */
 export const NO_BILLING: BillingRecord = { customers: [], subscriptions: [], returns: [] };
 
 /** Adds `event` to the record. A known event changes nothing. */
@@ -100,12 +100,11 @@ function compareText(a: string, b: string): number {
 }
 
 /**
- * A paid or credited period of a plan. `invoiceId` undefined: only a description proves the
- * payment.
+ * A plan's paid or credited period. `invoiceId` undefined: only a description proves the payment.
  */
 export type Payment = InvoiceLine & { readonly invoiceId: string | undefined };
 
-/** State of a subscription after all facts. Times are Unix milliseconds. */
+/** Subscription state after all facts. Times are Unix milliseconds. */
 export type SubscriptionState = {
   /** The newest terms; undefined: only invoices arrived so far. */
   readonly terms: SubscriptionTerms | undefined;
@@ -150,7 +149,7 @@ export function stateOf(
   return { ...state, payments: remaining(state.payments, returns) };
 }
 
-/** Groups facts by time, because Stripe's timestamps have a resolution of a second. */
+/** Groups facts by time, because Stripe's timestamps are in whole seconds. */
 function secondsOf(facts: readonly SubscriptionFact[]): SubscriptionFact[][] {
   return [...Map.groupBy(facts, ({ atMs }) => atMs).values()];
 }
@@ -158,7 +157,7 @@ function secondsOf(facts: readonly SubscriptionFact[]): SubscriptionFact[][] {
 /**
  * The earliest description among several with the same second. A creation precedes changes, and a
  * deletion follows them. Among changes, prefers a change that starts from the present terms, then a
- * change whose starting terms no other change of this second produces.
+ * change whose starting terms no other change in this second produces.
  */
 function followingOf(
   candidates: readonly DescriptionFact[],
@@ -300,7 +299,7 @@ function isInvoicedToo({ plan, invoiceId, throughMs }: Payment, sold: readonly P
   return invoiced.some((one) => one.throughMs >= throughMs);
 }
 
-/** Invoices whose money was returned to the customer, with the time of the return. */
+/** Invoices whose money was returned to the customer, with the return time. */
 export function takenBack(returns: readonly ReturnFact[]): ReadonlyMap<string, number> {
   const taken = new Map<string, number>();
   for (const { invoiceId, outcome, atMs } of returns) {

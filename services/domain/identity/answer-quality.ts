@@ -19,31 +19,31 @@ type QualityFlag =
   | 'low_variability'
   | 'missing_answers';
 
-/** Quality measures of answers, independent of their content. */
+/** Answer quality measures, independent of their content. */
 export type AnswerQuality = {
   verdict: Verdict;
-  /** Agreement of answers within each mode, [0, 1]; 0 for random answers. */
+  /** Agreement among answers within each mode, [0, 1]; 0 for random answers. */
   consistency: number;
   /** Tendency to agree with every statement, [-2, 2]; 0: no tendency. */
   acquiescence: number;
-  /** Longest run of equal answers in presentation order. */
+  /** Longest run with equal answers in presentation order. */
   longestRun: number;
-  /** Sample standard deviation of the raw answers. */
+  /** Sample standard deviation over raw answers. */
   responseSd: number;
   flags: readonly QualityFlag[];
 };
 
-/** Thresholds of the flags. Source: model 6. */
+/** Flag thresholds. Source: model 6. */
 const INCONSISTENT_BELOW = 0.35;
 const HOPELESS_BELOW = 0.2;
 const ACQUIESCENT_FROM = 0.75;
 const STRAIGHT_RUN_FROM = 10;
 const LOW_SD_BELOW = 0.5;
 
-/** Variance of uniformly random answers. Source: model 6. */
+/** Variance for uniformly random answers. Source: model 6. */
 const RANDOM_VARIANCE = 2;
 
-/** Midpoint of the answer scale; acquiescence 0. */
+/** Answer scale midpoint; acquiescence 0. */
 const MIDDLE = (ANSWER_MIN + ANSWER_MAX) / 2;
 
 /**
@@ -53,7 +53,7 @@ const MIDDLE = (ANSWER_MIN + ANSWER_MAX) / 2;
 const GRAVE: readonly QualityFlag[] = ['inconsistent', 'straightlining', 'low_variability'];
 const GRAVE_MAX = 1;
 
-/** Computes the quality of the answers in `sheet`. Source: model 6. */
+/** Computes the answer quality in `sheet`. Source: model 6. */
 export function judgeAnswers({ marked }: AnswerSheet): AnswerQuality {
   const values = marked.map(({ value }) => value);
   const acquiescence = mean(MODE_KEYS.map((key) => acquiescenceOf(ofMode(marked, key))));
@@ -71,14 +71,14 @@ export function judgeAnswers({ marked }: AnswerSheet): AnswerQuality {
   return { verdict, consistency, acquiescence, longestRun, responseSd, flags };
 }
 
-/** Mean raw answers among `marked`: of forward items and of reversed items. Source: model 6. */
+/** Mean raw answers among `marked`: for forward and for reversed items. Source: model 6. */
 export function halvesOf(marked: readonly MarkedItem[]): { forward: number; reversed: number } {
   const valuesOf = (isReversed: boolean) =>
     marked.filter(({ item }) => item.isReversed === isReversed).map(({ value }) => value);
   return { forward: mean(valuesOf(false)), reversed: mean(valuesOf(true)) };
 }
 
-/** The answered items of one mode. */
+/** Answered items for one mode. */
 export function ofMode(marked: readonly MarkedItem[], mode: string): readonly MarkedItem[] {
   return marked.filter(({ item }) => item.mode === mode);
 }

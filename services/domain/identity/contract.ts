@@ -3,7 +3,7 @@ import { MODE_COUNT } from '#identity/modes';
 import { newRanking, place, type Ranking, rankDominant, rankSuppressed } from '#identity/ranking';
 import { at, clamp, OFFSET, type State } from '#identity/state';
 
-/** Reported values of a state. Source: interface 2.5. */
+/** A state's reported values. Source: interface 2.5. */
 export type Snapshot = {
   cycle: number;
   /** Seven strengths in mode order: the tendencies limited to [0, 1]. */
@@ -27,7 +27,7 @@ export function newSnapshot(): Snapshot {
   };
 }
 
-/** Fills `into` with the reported values of `state`. Source: model 1. */
+/** Fills `into` with `state`'s reported values. Source: model 1. */
 export function readSnapshot(state: State, into: Snapshot): void {
   for (let mode = 0; mode < MODE_COUNT; mode++) {
     into.strengths[mode] = clamp(at(state, OFFSET.tendency + mode), 0, 1);
@@ -59,7 +59,7 @@ const SUPPORT_SEEKING = 4;
 const REAPPRAISAL = 5;
 const PROBLEM_SOLVING = 6;
 
-/** Minimum strength of a coping style. Weaker styles give the path `rest`. Source: model 4. */
+/** Minimum coping style strength. Weaker styles give the path `rest`. Source: model 4. */
 const COPING_MIN = 0.2;
 
 /** Allostatic load at which high stress requires support. Source: model 4. */
@@ -154,8 +154,8 @@ export function newContract(): Contract {
 }
 
 /**
- * Writes the permitted behaviour of `state` to `into`. `snapshot` must be read from `state`.
- * Source: model 4.
+ * Writes `state`'s permitted behaviour to `into`. `snapshot` must be read from `state`. Source:
+ * model 4.
  */
 export function readContract(state: State, snapshot: Snapshot, into: Contract): void {
   const { strengths, stressLevel } = snapshot;
@@ -170,11 +170,11 @@ export function readContract(state: State, snapshot: Snapshot, into: Contract): 
   into.isCooldownRequired = isCooldownRequired(stressLevel, band, isBreached);
 }
 
-/** Speed of action, ascending; `paused` is outside the order. Source: model 4. */
+/** Action speed, ascending; `paused` is outside the order. Source: model 4. */
 export const TEMPOS = ['slow', 'measured', 'brisk', 'rapid', 'paused'] as const;
 /** Risk appetite, ascending. Source: model 4. */
 export const RISKS = ['avoidant', 'cautious', 'balanced', 'bold'] as const;
-/** Degree of expression, ascending. Source: model 4. */
+/** Expressiveness, ascending. Source: model 4. */
 export const EXPRESSIVENESSES = ['minimal', 'low', 'medium', 'high'] as const;
 /** Evidence required before a commitment, ascending. Source: model 4. */
 export const COMMITMENTS = ['low', 'medium', 'high', 'very_high'] as const;
@@ -188,7 +188,7 @@ const STRESS_THRESHOLD = 0.3;
  */
 const ENERGY_PIVOT = 0.5;
 
-/** Lower bounds of the second, third and fourth label, per score. Source: model 4. */
+/** Lower bounds for the second, third and fourth label, per score. Source: model 4. */
 const TEMPO_CUTS = Float64Array.of(0.25, 0.46, 0.64);
 const RISK_CUTS = Float64Array.of(0.18, 0.38, 0.62);
 const EXPRESSIVENESS_CUTS = Float64Array.of(0.2, 0.4, 0.62);
@@ -245,13 +245,13 @@ function riskUnder(stressLevel: number, risk: number): number {
   return stressLevel === HIGH ? Math.min(risk, CAUTIOUS) : risk;
 }
 
-/** How many of the three `cuts` the score has reached. */
+/** Number of reached `cuts` (of three). */
 function stepOf(score: number, cuts: Float64Array): number {
   if (score < at(cuts, 1)) return score < at(cuts, 0) ? 0 : 1;
   return score < at(cuts, 2) ? 2 : 3;
 }
 
-/** Actions of an identity, in the order of interface 2.3. */
+/** An identity's actions, in interface 2.3 order. */
 export const ACTIONS = [
   'explore',
   'question',
@@ -266,19 +266,19 @@ export const ACTIONS = [
   'defer',
   'withdraw',
 ] as const;
-/** An action of the vocabulary. */
+/** An action in the vocabulary. */
 export type Action = (typeof ACTIONS)[number];
 
 const STABILIZE = ACTIONS.indexOf('stabilize');
 const DEFER = ACTIONS.indexOf('defer');
 const WITHDRAW = ACTIONS.indexOf('withdraw');
 
-/** Propensity of each action before adding modes and stress. Source: model 4. */
+/** Action propensities before adding modes and stress. Source: model 4. */
 const READINESS = Float64Array.of(
   ...[0.05, 0.05, 0.05, 0.05, 0, -0.05, -0.1, 0, 0.05, 0.05, 0, -0.1],
 );
 
-/** Affinity of each action (rows) to each mode (columns). Source: model 4. */
+/** Affinity: actions (rows) to modes (columns). Source: model 4. */
 const AFFINITY = Float64Array.of(
   ...[0.1, 0.8, -0.45, 0.1, 0, -0.15, -0.2],
   ...[0.6, 0.3, 0.05, -0.05, 0.15, 0, 0],
@@ -294,7 +294,7 @@ const AFFINITY = Float64Array.of(
   ...[0.05, -0.1, -0.05, -0.35, -0.5, -0.05, 0.55],
 );
 
-/** Risk, energy demand and stress bias of each action. Source: model 4. */
+/** Risk, energy demand and stress bias per action. Source: model 4. */
 const RISK = Float64Array.of(0.6, 0.2, 0.2, 0.3, 0.6, 0.7, 0.8, 0.15, 0.1, 0, 0.05, 0.1);
 const DEMAND = Float64Array.of(0.6, 0.25, 0.4, 0.35, 0.6, 0.65, 0.7, 0.4, 0.25, 0.1, 0.05, 0.05);
 const STRESS_BIAS = Float64Array.of(
@@ -311,11 +311,11 @@ const TIRED_ENERGY = 0.5;
 /** An action with this propensity or less contradicts the identity. Source: model 4. */
 const CONTRADICTION = -0.15;
 
-/** Threshold of allowed actions, as a share of the best propensity above the offset. */
+/** Allowed action threshold, as a share of the best propensity above the offset. */
 const THRESHOLD_SHARE = 0.35;
 const THRESHOLD_OFFSET = 0.1;
 
-/** Scratch memory of `sortActions`; not used across calls. */
+/** Scratch memory for `sortActions`; not used across calls. */
 const propensities = new Float64Array(ACTIONS.length);
 
 /**
@@ -343,7 +343,7 @@ function sortActions(state: State, snapshot: Snapshot, allowed: Ranking, forbidd
   if (allowed.count === 0) place(allowed, STABILIZE, at(propensities, STABILIZE));
 }
 
-/** Fills `propensities`, and returns the minimum propensity of an allowed action. */
+/** Fills `propensities`, and returns the minimum propensity for allowed actions. */
 function weigh(state: State, snapshot: Snapshot): number {
   const { strengths, stressLevel } = snapshot;
   const energyBand = at(state, OFFSET.energyBand);
@@ -366,12 +366,12 @@ function isGated(action: number, stressLevel: number, energyBand: number): boole
   return isTooRisky(action, stressLevel) || isTooDemanding(action, energyBand);
 }
 
-/** Whether the risk of an action exceeds the limit of a stress level. Source: model 4. */
+/** Whether an action's risk exceeds a stress level's limit. Source: model 4. */
 export function isTooRisky(action: number, stressLevel: number): boolean {
   return at(RISK, action) > at(RISK_CEILING, stressLevel);
 }
 
-/** Whether the energy demand of an action exceeds the limit of an energy band. Source: model 4. */
+/** Whether an action's energy demand exceeds an energy band's limit. Source: model 4. */
 export function isTooDemanding(action: number, energyBand: number): boolean {
   return at(DEMAND, action) > at(DEMAND_CEILING, energyBand);
 }

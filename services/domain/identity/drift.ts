@@ -11,7 +11,7 @@ const SUSTAINED_SHIFT = 2;
 /** Position in `DRIFT_LEVELS`: the state is rolled back. Source: model 3.4. */
 export const IDENTITY_BREACH = 3;
 
-/** Variance of the filtered state relative to momentary states. Source: model 3.1. */
+/** Filtered state variance relative to momentary states. Source: model 3.1. */
 const FILTER_VARIANCE = 0.2;
 
 /** Band statistic limit: chi-square, 7 degrees of freedom, 95 %. Source: model 3.1. */
@@ -20,14 +20,14 @@ export const BAND_LIMIT = 14.0671;
 /** Single departure limit: 5 % over seven modes, two-sided. Source: model 3.1. */
 const SINGLE_LIMIT = 2.6901;
 
-/** Number of informative cycles outside the band after which a departure is lasting (model 3.2). */
+/** Informative cycles outside the band after which a departure is lasting (model 3.2). */
 const RUN_LIMIT = 8;
 
 /** Breach limits: chi-square, 6 degrees of freedom, 95 %, or 90 % if lasting. Source: model 3.4. */
 const BREACH_LIMIT = 12.5916;
 const LASTING_BREACH_LIMIT = 10.6446;
 
-/** Weight of the present cycle's statistic in the stability memory. Source: model 3.5. */
+/** The present cycle's weight in the stability memory. Source: model 3.5. */
 const UNREST_PACE = 0.15;
 
 /** Scratch memory. Only the report uses the shares; the classification ignores them. */
@@ -35,13 +35,14 @@ const unusedShares = new Float64Array(MODE_COUNT);
 const departures = new Float64Array(MODE_COUNT);
 
 /**
- * Squared distance of the six identity-bearing modes, given the stress response. Source: model 3.3.
+ * Squared distance over the six identity-bearing modes, given the stress response. Source:
+ * model 3.3.
  */
 export function breachOf(bandStatistic: number, stressDeparture: number): number {
   return FILTER_VARIANCE * Math.max(0, bandStatistic - stressDeparture * stressDeparture);
 }
 
-/** Writes the departures of the state from the set-point, and returns the band statistic. */
+/** Writes the state's departures from the set-point, and returns the band statistic. */
 function measureDepartures(state: State): number {
   for (let mode = 0; mode < MODE_COUNT; mode++) {
     const variance = FILTER_VARIANCE * uncertaintyOf(at(state, OFFSET.evidence + mode));
@@ -88,7 +89,7 @@ function noteEvidence(state: State): void {
  * Classifies the state after a cycle. Source: model 3.1 to 3.5.
  *
  * Writes findings, run, stability memory and drift level, and returns the band statistic. Pass
- * `isInformative` false for a reading of certainty 0, which must not prolong a run.
+ * `isInformative` false for a reading with certainty 0, which must not prolong a run.
  */
 export function classifyDrift(state: State, isInformative: boolean): number {
   const bandStatistic = measureDepartures(state);
@@ -120,9 +121,7 @@ export function stabilityOf(unrest: number): number {
 /** Within-person standard deviation per mode, on the scale [0, 1]. Source: model 2.6. */
 export const SIGMA = Float64Array.of(0.18, 0.2, 0.18, 0.2, 0.18, 0.16, 0.2);
 
-/**
- * Within-person correlations of the modes, row by row: a labelled design prior. Source: model 2.6.
- */
+/** Within-person mode correlations, row by row: a labelled design prior. Source: model 2.6. */
 export const CORRELATION = Float64Array.of(
   ...[1.0, 0.15, 0.2, -0.1, 0.15, 0.1, 0.0],
   ...[0.15, 1.0, -0.3, 0.25, 0.1, -0.1, -0.2],
@@ -133,10 +132,10 @@ export const CORRELATION = Float64Array.of(
   ...[0.0, -0.2, -0.15, -0.15, -0.2, -0.3, 1.0],
 );
 
-/** Inverse of `CORRELATION`, row by row: the metric of standardised departures (model 3.1). */
+/** Inverse of `CORRELATION`, row by row: the metric for standardised departures (model 3.1). */
 export const CORRELATION_INVERSE = inverseOf(CORRELATION);
 
-/** Inverse of the covariance, row by row: the metric of mode strengths (model 5). */
+/** Inverse covariance, row by row: the metric for mode strengths (model 5). */
 export const COVARIANCE_INVERSE = CORRELATION_INVERSE.map(
   (value, cell) =>
     value / (at(SIGMA, Math.floor(cell / MODE_COUNT)) * at(SIGMA, cell % MODE_COUNT)),
@@ -145,8 +144,8 @@ export const COVARIANCE_INVERSE = CORRELATION_INVERSE.map(
 /**
  * Regression of each mode on the observed mode. Source: model 2.3.
  *
- * Row `k` has the movement of each mode when mode `k` moves by one. An observation reads exactly
- * one row, so rows are contiguous.
+ * Row `k` has each mode's movement when mode `k` moves by one. An observation reads exactly one
+ * row, so rows are contiguous.
  */
 const COUPLING = CORRELATION.map((value, cell) => {
   const observed = Math.floor(cell / MODE_COUNT);
@@ -160,7 +159,7 @@ const COUPLING = CORRELATION.map((value, cell) => {
  */
 const WHITENING = choleskyOf(COVARIANCE_INVERSE);
 
-/** Writes the whitened coordinates of `strengths` to `into`, starting at `offset`. */
+/** Writes whitened `strengths` to `into`, starting at `offset`. */
 export function whiten(strengths: Float64Array, into: Float64Array, offset: number): void {
   for (let column = 0; column < MODE_COUNT; column++) {
     let sum = 0;
@@ -236,7 +235,7 @@ function choleskyOf(matrix: Float64Array): Float64Array {
   return factor;
 }
 
-/** Noise of a fully certain reading relative to the mode's variance. Source: model 2.6. */
+/** Noise in a fully certain reading, relative to the mode's variance. Source: model 2.6. */
 const READING_NOISE = 1.5;
 
 /** Extra variance while few readings support the set-point. Source: model 2.6. */
@@ -245,7 +244,7 @@ const UNCERTAINTY = 60;
 /** Drift evidence at which a chart signals: one false alarm per 200 readings (model 2.6). */
 export const DRIFT_LIMIT = Math.log(200);
 
-/** Maximum drift evidence, so that evidence of a lasting shift decays in finite time. */
+/** Maximum drift evidence, so that a lasting shift's evidence decays in finite time. */
 const DRIFT_EVIDENCE_MAX = 1.25 * DRIFT_LIMIT;
 
 /**
@@ -253,12 +252,10 @@ const DRIFT_EVIDENCE_MAX = 1.25 * DRIFT_LIMIT;
  */
 const REFERENCE = 0.5;
 
-/**
- * Pull of the home on the set-point per cycle, for a fully anchored identity. Source: model 2.6.
- */
+/** The home's pull on the set-point per cycle, for a fully anchored identity. Source: model 2.6. */
 const HOME_PULL = 0.004;
 
-/** Bounds of the latent values. Ordinary streams never reach them. Source: model 1. */
+/** Bounds for the latent values. Ordinary streams never reach them. Source: model 1. */
 const LATENT_MIN = -0.5;
 const LATENT_MAX = 1.5;
 
@@ -270,7 +267,7 @@ const ENGAGEMENT_MIN = 0.4;
 const NARROWING_STRESS = 0.3;
 const ATTENTION_LOSS = Float64Array.of(0.3, 0.6, 0, 0.2, 0.4, 0.1, 0);
 
-/** Share of a gap that a reading closes; 0 at zero confidence. Source: model 2.1. */
+/** Gap share that a reading closes; 0 at zero confidence. Source: model 2.1. */
 export function gainOf(confidence: number): number {
   return confidence / (confidence + READING_NOISE);
 }
@@ -280,7 +277,7 @@ function uncertaintyOf(evidence: number): number {
   return 1 + UNCERTAINTY * (1 / (1 + evidence) - 1 / (1 + EVIDENCE_MAX));
 }
 
-/** Share of the cue that `mode` receives under acute stress `stress`, (0, 1]. Source: model 2.3. */
+/** Cue share that `mode` receives under acute stress `stress`, (0, 1]. Source: model 2.3. */
 export function attentionTo(mode: number, stress: number): number {
   const excess = stress - NARROWING_STRESS;
   return excess > 0 ? 1 - at(ATTENTION_LOSS, mode) * (excess / (1 - NARROWING_STRESS)) : 1;
@@ -292,7 +289,7 @@ export function engagementAt(energy: number): number {
 }
 
 /**
- * Departure of a reading from the set-point, in standard deviations of this identity's expected
+ * A reading's departure from the set-point, in standard deviations of this identity's expected
  * readings. `signal` is the reading of `mode`. Source: model 2.3.
  */
 export function departureOf(state: State, mode: number, signal: number): number {
@@ -311,14 +308,14 @@ export function gatherEvidence(state: State, mode: number, gain: number, departu
 }
 
 /**
- * Learns from a reading `signal` of mode `mode`. Source: model 2.3.
+ * Learns from the reading `signal` in mode `mode`. Source: model 2.3.
  *
  * The set-point moves as a running mean, pulled back to the home. The tendencies move by one filter
  * step. The other modes follow by regression on the observed mode. `gain` is the reading's gain;
  * `felt` is the gain after engagement and attention.
  *
- * Keep the order of the products as in the model. A home of 0 can be exactly on a threshold, where
- * the last bit decides.
+ * Keep the product order as in the model. A home of 0 can be exactly on a threshold, where the last
+ * bit decides.
  */
 export function learn(
   state: State,
@@ -348,7 +345,7 @@ export function learn(
  * 0`.
  *
  * Interpolated at 64 Chebyshev nodes in 40-digit arithmetic. Truncation contributes less than
- * 1e-14, and the relative error of erfc is below 1e-14 too.
+ * 1e-14, and erfc's relative error is also below 1e-14.
  */
 const ERFC_COEFFICIENTS = Float64Array.of(
   ...[-0.6513268598908547, 0.6419697923564902, 0.019476473204185836],

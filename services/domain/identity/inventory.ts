@@ -1,6 +1,6 @@
 import { MODE_COUNT, MODE_KEYS, type ModeKey } from '#identity/modes';
 
-/** A statement of the inventory with its scoring key. The key is never sent to clients. */
+/** An inventory statement with its scoring key. The key is never sent to clients. */
 export type InventoryItem = {
   id: string;
   mode: ModeKey;
@@ -17,10 +17,10 @@ type Question = {
   text: string;
 };
 
-/** Common version of items, key and scoring. Source: model 6. */
+/** Common version for items, key and scoring. Source: model 6. */
 export const INVENTORY_VERSION = '1.0';
 
-/** Published name of the inventory. Source: model 6. */
+/** The inventory's published name. Source: model 6. */
 export const INVENTORY_ID = 'mode_inventory';
 
 /** Instructions for respondents. Source: model 6. */
@@ -83,7 +83,7 @@ const STATEMENTS: readonly (readonly [direction: '+' | '-', text: string])[] = [
   ['+', 'A tight deadline makes me jumpy or makes me shut down.'],
 ];
 
-/** The items of the inventory, with their keys. Source: model 6. */
+/** Inventory items with their keys. Source: model 6. */
 export const INVENTORY: readonly InventoryItem[] = STATEMENTS.map(([direction, text], index) => ({
   id: `q${String(index + 1).padStart(2, '0')}`,
   mode: MODE_KEYS[index % MODE_COUNT] as ModeKey,
@@ -91,7 +91,7 @@ export const INVENTORY: readonly InventoryItem[] = STATEMENTS.map(([direction, t
   text,
 }));
 
-/** The public view of the inventory. Source: model 6. */
+/** The inventory's public view. Source: model 6. */
 export const QUESTIONS: readonly Question[] = INVENTORY.map(({ id, text }, index) => ({
   id,
   position: index + 1,
@@ -114,7 +114,7 @@ type AnswerFault = 'unknown_question' | 'duplicate_question' | 'out_of_range';
 /** An answered item. */
 export type MarkedItem = { item: InventoryItem; value: number };
 
-/** Valid answers in presentation order, whatever the order of submission. */
+/** Valid answers in presentation order, whatever the submission order. */
 export type AnswerSheet = { kind: 'sheet'; marked: readonly MarkedItem[] };
 
 /**

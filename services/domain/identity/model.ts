@@ -29,23 +29,23 @@ import {
   stressLevelAfter,
 } from '#identity/state';
 
-/** A noisy reading of one mode. */
+/** A noisy reading for one mode. */
 export type Observation = {
   /** Position in mode order, 0..6. */
   mode: number;
   /** Observed value, [0, 1]. */
   signal: number;
-  /** Certainty of the reading, [0, 1]. A reading of certainty 0 carries no information. */
+  /** The reading's certainty, [0, 1]. A reading with certainty 0 carries no information. */
   confidence: number;
 };
 
-/** Minimum time between two observations of an instance, in ms. Interface 8.3, decision 8. */
+/** Minimum time between an instance's observations, in ms. Interface 8.3, decision 8. */
 export const CYCLE_INTERVAL_MS_MIN = 1_000;
 
-/** Duration of a cycle, in seconds: observations without timestamps also recover (model 2.1). */
+/** Cycle duration, in seconds: observations without timestamps also recover (model 2.1). */
 export const CYCLE_SECONDS = 30;
 
-/** Limits for a rollback point. The band limit is the median of the band statistic. */
+/** Limits for a rollback point. The band limit is the band statistic's median. */
 const ROLLBACK_POINT_BAND_MAX = 6.3458;
 const ROLLBACK_POINT_EVIDENCE_MAX = DRIFT_LIMIT / 2;
 const ROLLBACK_POINT_STRESS_LEVEL_MAX = 1;
@@ -53,7 +53,7 @@ const ROLLBACK_POINT_ENERGY_MIN = 0.2;
 const ROLLBACK_POINT_STABILITY_MIN = 0.6;
 
 /**
- * One cycle of the model. Lets `dtSeconds` pass, applies `observation`, and writes the new state to
+ * Runs one model cycle. Lets `dtSeconds` pass, applies `observation`, and writes the new state to
  * `into`. Source: model 2.1.
  *
  * A negative `dtSeconds` counts as 0. Pure: equal arguments give bit-identical results. `from`
@@ -111,7 +111,7 @@ function isStable(state: State, bandStatistic: number): boolean {
   );
 }
 
-/** Half-lives of the decaying quantities, in seconds. Source: model 2.6. */
+/** Half-lives for decaying quantities, in seconds. Source: model 2.6. */
 const TENDENCY_HALF_LIFE_SECONDS = 600;
 const ENERGY_HALF_LIFE_SECONDS = 2_400;
 const DRIFT_EVIDENCE_HALF_LIFE_SECONDS = 3_600;
@@ -128,12 +128,11 @@ const SET_POINT_RATE = Math.LN2 / SET_POINT_HALF_LIFE_SECONDS;
 /** Allostatic load share to which acute stress decays. Source: model 2.6. */
 const RESIDUE_SHARE = 0.25;
 
-/** Reduction of resting energy at full stress. Source: model 2.6. */
+/** Resting energy reduction at full stress. Source: model 2.6. */
 const STRESS_ON_REST = 0.4;
 
 /**
- * Coefficient of the coupled decay: tendencies follow a set-point that itself decays. Source:
- * model 2.2.
+ * Coupled decay coefficient: tendencies follow a set-point that itself decays. Source: model 2.2.
  */
 const CHASE = TENDENCY_RATE / (TENDENCY_RATE - SET_POINT_RATE);
 
@@ -141,8 +140,8 @@ const CHASE = TENDENCY_RATE / (TENDENCY_RATE - SET_POINT_RATE);
  * Lets `seconds` pass without an observation, and writes the new state to `into`. Source:
  * model 2.2.
  *
- * Exact solution of the linear flow, so splitting an interval does not change the end state.
- * Levels, bands, counters and the rollback point stay unchanged. `into` may be `from`.
+ * Solves the linear flow exactly, so splitting an interval does not change the end state. Levels,
+ * bands, counters and the rollback point stay unchanged. `into` may be `from`.
  */
 export function flow(from: State, seconds: number, into: State): void {
   if (into !== from) into.set(from);
@@ -187,13 +186,13 @@ function relaxLoads(state: State, seconds: number): void {
   state[OFFSET.load] = load * loadLeft;
 }
 
-/** Effect of acting in each mode on stress and energy. Source: model 2.4. */
+/** Effects on stress and energy when acting in each mode. Source: model 2.4. */
 const STRAIN = Float64Array.of(0.03, 0.08, 0.03, 0.12, 0.02, 0.02, 0);
 const RELIEF = Float64Array.of(0.05, 0.02, 0.15, 0.02, 0.3, 0.2, 0);
 const COST = Float64Array.of(0.015, 0.04, 0.025, 0.05, 0.015, 0.012, 0.06);
 const RESTORE = Float64Array.of(0.01, 0, 0, 0, 0.03, 0.02, 0);
 
-/** Gain factor for a direct reading of stress. Source: model 2.4. */
+/** Gain factor for a direct stress reading. Source: model 2.4. */
 const STRESS_READING = 1.25;
 
 /**
@@ -204,20 +203,20 @@ const OUT_OF_CHARACTER = 0.15;
 const IN_CHARACTER_SD = 1;
 const OUT_OF_CHARACTER_RANGE_SD = 3;
 
-/** Reactivity as a function of the stress response set-point. Source: model 2.4. */
+/** Reactivity by the stress response set-point. Source: model 2.4. */
 const REACTIVITY_BASE = 0.75;
 const REACTIVITY_SLOPE = 0.5;
 const REACTIVITY_MIN = 0.5;
 const REACTIVITY_MAX = 1.5;
 
-/** Bounds of the person-environment fit: a habitual demand strains less. Source: model 2.4. */
+/** Bounds for the person-environment fit: a habitual demand strains less. Source: model 2.4. */
 const FIT_MIN = 0.25;
 const FIT_MAX = 1.25;
 
-/** Weight of acute stress in the allostatic load, per cycle. Source: model 2.6. */
+/** Acute stress weight in the allostatic load, per cycle. Source: model 2.6. */
 const LOAD_PACE = 0.01;
 
-/** Share of the out-of-character effort that costs energy. Source: model 2.5. */
+/** Out-of-character effort share that costs energy. Source: model 2.5. */
 const EFFORT_COST = 0.5;
 
 /** Strength of reactions to demands, from the learned stress response. */
@@ -227,8 +226,8 @@ function reactivityOf(state: State): number {
 }
 
 /**
- * Effort of a reading that departs `departure` standard deviations from character, [0, 0.09]. A
- * reading of stress causes no effort. Source: model 2.4.
+ * Effort for a reading that departs `departure` standard deviations from character, [0, 0.09]. A
+ * stress reading causes no effort. Source: model 2.4.
  */
 function effortOf(state: State, mode: number, gain: number, departure: number): number {
   if (mode === STRESS_RESPONSE) return 0;
@@ -239,7 +238,7 @@ function effortOf(state: State, mode: number, gain: number, departure: number): 
 /**
  * Updates acute stress, then allostatic load. Source: model 2.4.
  *
- * A reading of stress moves stress towards the reading. A reading of another mode adds the mode's
+ * A stress reading moves stress towards the reading. A reading in another mode adds the mode's
  * strain and subtracts its relief. Call `learn` first: the set-point must include the reading.
  */
 function bearStress(
@@ -289,11 +288,11 @@ function spendEnergy(
 type ReferencePoints = {
   /** The slowly learning set-point, from which departures are measured. Source: model 1. */
   readonly setPoint: readonly number[];
-  /** Modes of the rollback point, restored by the reset `default`. Source: model 3.5. */
+  /** Rollback point modes, restored by the reset `default`. Source: model 3.5. */
   readonly lastStable: readonly number[];
 };
 
-/** Reads the reference points of a state. */
+/** Reads a state's reference points. */
 export function readReferencePoints(state: State): ReferencePoints {
   const strengthsAt = (offset: number) =>
     Array.from({ length: MODE_COUNT }, (_, mode) => clamp(at(state, offset + mode), 0, 1));
@@ -304,21 +303,21 @@ export function readReferencePoints(state: State): ReferencePoints {
 }
 
 /**
- * A version of the model: state layout and all rules.
+ * A model version: state layout and all rules.
  *
  * A released version never changes its results, because journal replays use the version.
  */
 export type Model = {
-  /** Version in each head and each event of an instance. */
+  /** Version in each head and event. */
   readonly version: string;
   readonly create: (config: InitialConfig) => State;
-  /** A cycle, with the contract of `advance`; `from` may be `into`. */
+  /** A cycle, like `advance`; `from` may be `into`. */
   readonly advance: (from: State, observation: Observation, dtSeconds: number, into: State) => void;
   readonly readReport: (state: State, into: Report) => void;
   readonly readReferencePoints: (state: State) => ReferencePoints;
   readonly resetToInitial: (state: State) => State;
   readonly resetToDefault: (state: State) => State;
-  /** Migrations by source version. Each returns a new state of this version. Pure. */
+  /** Migrations by source version. Each returns a new state in this version. Pure. */
   readonly takesOver: ReadonlyMap<string, (state: State) => State>;
 };
 
@@ -328,11 +327,11 @@ export type Models = {
   readonly newest: Model;
   /** Returns undefined if this program lacks the version. */
   readonly find: (version: string) => Model | undefined;
-  /** Versions of all models, oldest first. */
+  /** All model versions, oldest first. */
   readonly versions: readonly string[];
 };
 
-/** Catalog of models, oldest first. `newest` is the default for new instances. */
+/** Model catalog, oldest first. `newest` is the default for new instances. */
 export function modelsOf(models: readonly Model[], newest: Model): Models {
   const byVersion = new Map(models.map((model) => [model.version, model]));
   return {
@@ -343,15 +342,15 @@ export function modelsOf(models: readonly Model[], newest: Model): Models {
 }
 
 /**
- * Next version for an instance of version `present`: the account's chosen version, if this program
- * can migrate to that version, else `present`.
+ * Next version for an instance with version `present`: the account's chosen version, if this
+ * program can migrate to that version, else `present`.
  */
 export function nextVersion(models: Models, present: string, chosen: string | undefined): string {
   if (chosen === undefined || chosen === present) return present;
   return models.find(chosen)?.takesOver.has(present) === true ? chosen : present;
 }
 
-/** The first model, in the files of this folder. Has no migrations. */
+/** The first model, in this folder's files. Has no migrations. */
 export const MODEL_1_0: Model = {
   version: MODEL_VERSION,
   create: createState,
@@ -364,7 +363,7 @@ export const MODEL_1_0: Model = {
 };
 
 /**
- * The models of this program, oldest first, and the default for new instances.
+ * The models in this program, oldest first, and the default for new instances.
  *
  * The previous release must also have the default, because its nodes must be able to run instances
  * created by this release. Source: decision 238.

@@ -18,14 +18,14 @@ export const MODE_TARGETS: readonly ModeTarget[] = MODE_NAMES.map(
   (name) => name.toUpperCase() as ModeTarget,
 );
 
-/** A mode as a key of `mode_strengths` and in drift answers. Source: interface 2.3. */
+/** A mode as key in `mode_strengths` and drift answers. Source: interface 2.3. */
 export type ModeKey = Lowercase<ModeName>;
 /** The seven modes as keys. */
 export const MODE_KEYS: readonly ModeKey[] = MODE_NAMES.map(
   (name) => name.toLowerCase() as ModeKey,
 );
 
-/** Length of every vector over the modes. Source: interface 2.3. */
+/** Vector length over all modes. Source: interface 2.3. */
 export const MODE_COUNT = 7;
 
 /**

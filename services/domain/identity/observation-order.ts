@@ -1,6 +1,6 @@
 import { CYCLE_INTERVAL_MS_MIN } from '#identity/model';
 
-/** First observation of a batch that breaks decision 8 (own timestamps), and the broken rule. */
+/** A batch's first observation that breaks decision 8 (own timestamps), and the broken rule. */
 export type Misplaced = {
   /** Index in the list of times. */
   readonly index: number;

@@ -1,6 +1,6 @@
 /**
- * Mode strengths of the twelve personas, in the order of interface 2.8. Clients can post a profile
- * unchanged as `initial_config.mode_strengths`. Source: model 5.
+ * The twelve personas' mode strengths, in interface 2.8 order. Clients can post a profile unchanged
+ * as `initial_config.mode_strengths`. Source: model 5.
  */
 export const PERSONA_PROFILES = [
   { id: 'persona_analytical', strengths: [0.85, 0.25, 0.75, 0.35, 0.25, 0.45, 0.2] },
@@ -16,10 +16,10 @@ export const PERSONA_PROFILES = [
   { id: 'persona_pioneer', strengths: [0.3, 0.85, 0.45, 0.8, 0.25, 0.55, 0.1] },
   { id: 'persona_catalyst', strengths: [0.25, 0.8, 0.2, 0.6, 0.75, 0.35, 0.3] },
 ] as const satisfies readonly { id: string; strengths: readonly number[] }[];
-/** Id of a persona. */
+/** Persona id. */
 export type PersonaId = (typeof PERSONA_PROFILES)[number]['id'];
 
-/** Position of a persona in `PERSONA_PROFILES`. */
+/** A persona's position in `PERSONA_PROFILES`. */
 export function personaIndexOf(id: PersonaId): number {
   return PERSONA_PROFILES.findIndex((profile) => profile.id === id);
 }

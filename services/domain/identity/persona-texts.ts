@@ -1,6 +1,6 @@
 import type { PersonaId } from '#identity/persona-profiles';
 
-/** Written texts of a persona. `personas.ts` computes all other fields. */
+/** A persona's written texts. `personas.ts` computes all other fields. */
 export type PersonaText = {
   name: string;
   archetype: string;
@@ -9,7 +9,7 @@ export type PersonaText = {
   coreValues: readonly string[];
 };
 
-/** Texts of all personas. Sources: interface 2.8 (names, archetypes), model 5 (texts, values). */
+/** All persona texts. Sources: interface 2.8 (names, archetypes), model 5 (texts, values). */
 export const PERSONA_TEXTS: Readonly<Record<PersonaId, PersonaText>> = {
   persona_analytical: {
     name: 'The Analyst',

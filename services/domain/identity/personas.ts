@@ -24,7 +24,7 @@ import {
 /** A reference archetype: written texts and computed fields. Source: interface 2.8. */
 export type Persona = PersonaText & {
   id: PersonaId;
-  /** Strengths by mode key, usable as `mode_strengths` of an instance. */
+  /** Strengths by mode key, usable as an instance's `mode_strengths`. */
   modeProfile: Readonly<Record<ModeKey, number>>;
   decisionStyle: {
     tempo: (typeof TEMPOS)[number];
@@ -36,17 +36,17 @@ export type Persona = PersonaText & {
   preferredActions: readonly Action[];
   stressRecovery: {
     preferredPath: RecoveryPath;
-    /** Half-life of acute stress in minutes, rounded to 0.1. */
+    /** Acute stress half-life in minutes, rounded to 0.1. */
     halfLifeMinutes: number;
     supportRequiredAt: StressState;
     cooldownRequiredAt: StressState;
   };
 };
 
-/** Number of preferred actions per persona. Source: model 5. */
+/** Preferred actions per persona. Source: model 5. */
 const PREFERRED_ACTION_COUNT = 5;
 
-/** The twelve personas in the order of interface 2.8. */
+/** The twelve personas in interface 2.8 order. */
 export const PERSONAS: readonly Persona[] = PERSONA_PROFILES.map((profile) =>
   personaOf(profile.id, profile.strengths),
 );

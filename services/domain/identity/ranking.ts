@@ -3,18 +3,18 @@ import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
 import { PERSONA_PROFILES, type PersonaId, personaIndexOf } from '#identity/persona-profiles';
 import { at, OFFSET, type State } from '#identity/state';
 
-/** Minimum strength of a dominant mode, also as a share of the strongest mode. Source: model 4. */
+/** Minimum dominant mode strength, also relative to the strongest mode. Source: model 4. */
 const DOMINANT_STRENGTH = 0.25;
 const DOMINANT_SHARE = 0.6;
 
 /** Maximum number of dominant modes. Source: model 4. */
 const DOMINANT_MAX = 2;
 
-/** Maximum departure (SD) or attention of a suppressed mode. Source: model 4. */
+/** Maximum departure (SD) or attention for a suppressed mode. Source: model 4. */
 const SUPPRESSED_DEPARTURE = -0.4;
 const SUPPRESSED_ATTENTION = 0.6;
 
-/** The largest of seven strengths. */
+/** The largest strength. */
 function strongestOf(strengths: Float64Array): number {
   let strongest = at(strengths, 0);
   for (let mode = 1; mode < MODE_COUNT; mode++) {
@@ -57,13 +57,13 @@ function isRanked(ranking: Ranking, item: number): boolean {
 
 /** Mode or action positions, in descending key order. Reusable without allocation. */
 export type Ranking = {
-  /** Number of valid entries in `items` and `keys`. */
+  /** Valid entry count in `items` and `keys`. */
   count: number;
   readonly items: Uint8Array;
   readonly keys: Float64Array;
 };
 
-/** An empty ranking of at most `capacity` items. */
+/** An empty ranking for at most `capacity` items. */
 export function newRanking(capacity: number): Ranking {
   return { count: 0, items: new Uint8Array(capacity), keys: new Float64Array(capacity) };
 }
@@ -86,19 +86,19 @@ export function place(ranking: Ranking, item: number, key: number): void {
   ranking.count++;
 }
 
-/** Item `index` of `ranking`. The caller must keep `index` below `count`. */
+/** Item `index` in `ranking`. The caller must keep `index` below `count`. */
 export function itemAt(ranking: Ranking, index: number): number {
   return ranking.items[index] as number;
 }
 
-/** Detected blends of two personas. Source: interface 2.8, model 5. */
+/** Detected blends between two personas. Source: interface 2.8, model 5. */
 export const COMPOSITES = [
   { key: 'knowledge_focused_relationship_aware', from: 'persona_scholar', to: 'persona_diplomat' },
   { key: 'visionary_leader', from: 'persona_leader', to: 'persona_creative' },
   { key: 'safe_adventurer', from: 'persona_guardian', to: 'persona_explorer' },
   { key: 'principled_caregiver', from: 'persona_philosopher', to: 'persona_supporter' },
 ] as const satisfies readonly { key: string; from: PersonaId; to: PersonaId }[];
-/** Key of a composite. */
+/** Composite key. */
 export type CompositeKey = (typeof COMPOSITES)[number]['key'];
 
 /** Nearest persona and composite for given strengths, as positions; -1 for none. */
@@ -109,15 +109,11 @@ export type PersonaMatch = {
   composite: number;
 };
 
-/**
- * Minimum strength of all leading modes of a composite, and their minimum lead over other modes.
- */
+/** Minimum strength for a composite's leading modes, and their minimum lead over other modes. */
 const UNION_STRENGTH = 0.4;
 const UNION_MARGIN = -0.1;
 
-/**
- * Accepted section of the line between both personas of a composite, as shares. Source: model 5.
- */
+/** Accepted section on the line between a composite's personas, as shares. Source: model 5. */
 const BLEND_MIN = 0.25;
 const BLEND_MAX = 0.75;
 
@@ -210,15 +206,15 @@ function marginOf(strengths: Float64Array, union: number): number {
 
 /** A pair of personas and the vector between them. */
 type Blend = {
-  /** Dominant modes of both personas, as a bit mask: bit `i` for mode `i`. */
+  /** Both personas' dominant modes, as a bit mask: bit `i` for mode `i`. */
   union: number;
   from: number;
   way: Float64Array;
-  /** Squared length of `way`. */
+  /** `way` length, squared. */
   length: number;
 };
 
-/** Whether the whitened strengths are close enough to the middle section of the line. */
+/** Whether the whitened strengths are close enough to the line's middle section. */
 function isBetween(blend: Blend): boolean {
   let along = 0;
   for (let axis = 0; axis < MODE_COUNT; axis++) {

@@ -25,7 +25,7 @@ import {
 import { at, OFFSET, type State } from '#identity/state';
 
 /**
- * All reported values of a state and its last cycle, as numbers and positions. Reusable, without
+ * All reported values for a state and its last cycle, as numbers and positions. Reusable, without
  * references to the state.
  */
 export type Report = {
@@ -54,7 +54,7 @@ export function readReport(state: State, into: Report): void {
 const AFFECTED_DEPARTURE = 1.96;
 
 /**
- * Departure of the last cycle from the set-point. Source: model 3.5, 3.6.
+ * The last cycle's departure from the set-point. Source: model 3.5, 3.6.
  *
  * Describes the state before a rollback, except the nearest persona and composite, which describe
  * the returned state.
@@ -105,7 +105,7 @@ function newDeviation(): Deviation {
 }
 
 /**
- * Writes the findings of the last cycle to `into`. `snapshot` must be read from `state`. Source:
+ * Writes the last cycle's findings to `into`. `snapshot` must be read from `state`. Source:
  * model 3.6.
  */
 function readDeviation(state: State, snapshot: Snapshot, into: Deviation): void {

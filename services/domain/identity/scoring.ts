@@ -27,13 +27,13 @@ import {
 } from '#identity/ranking';
 import { ENERGY_DEFAULT } from '#identity/state';
 
-/** Re-exported, so that callers of `score` need one import. */
+/** Re-exported, so that `score` callers need one import. */
 export type { Answer };
 
 /** Values by mode key. */
 type ByMode = Readonly<Record<ModeKey, number>>;
 
-/** Result of an inventory. All numbers are rounded to six decimals. Source: model 6. */
+/** Inventory result. All numbers are rounded to six decimals. Source: model 6. */
 export type Scored = {
   kind: 'scored';
   version: string;
@@ -42,10 +42,7 @@ export type Scored = {
   /** [1, 5]. */
   scores: ByMode;
   dominantModes: readonly ModeName[];
-  /**
-   * The three nearest personas, nearest first. `fit` is the chi-square tail of the squared
-   * distance.
-   */
+  /** The three nearest personas, nearest first. `fit` is the squared distance's chi-square tail. */
   nearestPersonas: readonly { id: PersonaId; distance: number; fit: number }[];
   composite: CompositeKey | undefined;
   /** Valid `initial_config` for `POST /instances`. */
@@ -53,10 +50,10 @@ export type Scored = {
   quality: AnswerQuality;
 };
 
-/** Weight of scores in mode strengths, by verdict. Source: model 6. */
+/** Score weight in mode strengths, by verdict. Source: model 6. */
 const TRUST = { ok: 1, caution: 0.75, invalid: 0.25 } as const satisfies Record<Verdict, number>;
 
-/** Midpoints of the score scale and the strength scale. */
+/** Midpoints: score scale and strength scale. */
 const SCORE_MIDDLE = (ANSWER_MIN + ANSWER_MAX) / 2;
 const STRENGTH_MIDDLE = 0.5;
 

@@ -1,7 +1,7 @@
 import { IDENTITY, MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
 
 /**
- * State of an identity: a fixed array of doubles, and the only persisted part of an identity.
+ * An identity's state: a fixed array of doubles. Nothing else of an identity is persisted.
  *
  * A flat array can be copied with one `set`, stored without rounding, and replayed bit by bit.
  * `OFFSET` is the layout for model version 1.0. Changing meaning or order requires a new model
@@ -9,7 +9,7 @@ import { IDENTITY, MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
  */
 export type State = Float64Array;
 
-/** Offset of each part of the state. A vector has seven elements, a scalar one. Source: model 1. */
+/** Offsets within the state. A vector has seven elements, a scalar one. Source: model 1. */
 export const OFFSET = {
   /** Home base `h`, immutable after creation, in [0, 1]. */
   home: 0,
@@ -23,10 +23,10 @@ export const OFFSET = {
   risen: 28,
   /** Evidence `cm` that a mode has moved down, log-likelihood, [0, 1.25 H]. */
   fallen: 35,
-  /** Anchoring `a0`: strength of the personality in the home, [0, 1]. */
+  /** Anchoring `a0`: personality strength in the home, [0, 1]. */
   anchoring: 42,
   /**
-   * Decay rate of acute stress, per second. Derived from the home; stored to save a power function.
+   * Acute stress decay rate, per second. Derived from the home; stored to save a power function.
    */
   stressRate: 43,
   /** Acute stress load `S`, [0, 1]. */
@@ -47,7 +47,7 @@ export const OFFSET = {
   stressLevel: 51,
   /** Energy band 0..3 = EMPTY, LOW, REDUCED, FULL. */
   energyBand: 52,
-  /** Number of processed observations since creation or reset. */
+  /** Processed observations since creation or reset. */
   cycle: 53,
 
   /** Last rollback point: `x`, `b`, `n`, then the scalars below. */
@@ -63,7 +63,7 @@ export const OFFSET = {
   savedCycle: 81,
 
   /**
-   * Drift level of the last cycle, 0..3 = D0..D3. A rollback makes this and the following findings
+   * The last cycle's drift level, 0..3 = D0..D3. A rollback makes this and the following findings
    * impossible to recompute.
    */
   driftLevel: 82,
@@ -71,7 +71,7 @@ export const OFFSET = {
   departure: 83,
   /** Value of `run` before a rollback. */
   foundRun: 90,
-  /** Largest drift evidence of the last cycle, log-likelihood. */
+  /** The last cycle's largest drift evidence, log-likelihood. */
   foundStatistic: 91,
   /** Mode and direction of `foundStatistic`: mode + 1, negative for down; 0: no evidence. */
   foundDirection: 92,
@@ -82,10 +82,10 @@ export const OFFSET = {
 /** Number of doubles in a state. */
 export const STATE_LENGTH = 94;
 
-/** Version of layout and parameters, stored with each state. Source: model 9. */
+/** Layout and parameter version, stored with each state. Source: model 9. */
 export const MODEL_VERSION = '1.0';
 
-/** Settings of a new identity, including defaults. */
+/** Settings for a new identity, including defaults. */
 export type InitialConfig = {
   /** Seven strengths in mode order, each in [0, 1]; all 0: the neutral identity. */
   modeStrengths: readonly number[];
@@ -93,7 +93,7 @@ export type InitialConfig = {
   energyLevel: number;
 };
 
-/** Default energy of a new identity. Source: interface 4.1. */
+/** Default energy for a new identity. Source: interface 4.1. */
 export const ENERGY_DEFAULT = 0.8;
 
 /**
@@ -102,21 +102,21 @@ export const ENERGY_DEFAULT = 0.8;
  */
 const RESTING_ENERGY_MIN = 0.8;
 
-/** Strength of the strongest mode at which a home is fully anchored. Source: model 1. */
+/** Strongest mode's strength at which a home is fully anchored. Source: model 1. */
 const ANCHORED_STRENGTH = 0.5;
 
-/** Evidence weight of a neutral home, in readings. Source: model 2.6. */
+/** Evidence weight for a neutral home, in readings. Source: model 2.6. */
 const EVIDENCE_PRIOR = 8;
 /**
- * Evidence weight of an anchored home, and maximum for any set-point, in readings. Source:
+ * Evidence weight for an anchored home, and maximum for any set-point, in readings. Source:
  * model 2.6.
  */
 export const EVIDENCE_MAX = 100;
 
-/** Half-life of acute stress if identity and stress response are equal. Source: model 2.2. */
+/** Acute stress half-life if identity and stress response are equal. Source: model 2.2. */
 const STRESS_HALF_LIFE_SECONDS = 900;
 
-/** Half-life of acute stress for `home`, in seconds. Source: model 2.2. */
+/** Acute stress half-life for `home`, in seconds. Source: model 2.2. */
 export function stressHalfLifeSeconds(home: ArrayLike<number>): number {
   return STRESS_HALF_LIFE_SECONDS * 2 ** ((home[STRESS_RESPONSE] ?? 0) - (home[IDENTITY] ?? 0));
 }
@@ -146,7 +146,7 @@ export function createState(config: InitialConfig): State {
   return state;
 }
 
-/** Saves `state` as the target of rollbacks and of the reset `default`. Source: model 3.5. */
+/** Saves `state` as target for rollbacks and the reset `default`. Source: model 3.5. */
 export function saveRollbackPoint(state: State): void {
   for (let place = 0; place < 3 * MODE_COUNT; place++) {
     state[OFFSET.savedTendency + place] = at(state, OFFSET.tendency + place);
@@ -181,7 +181,7 @@ export function resetToInitial(state: State): State {
   });
 }
 
-/** A new state at cycle 0 from the rollback point of `state`. Source: model 3.5. */
+/** A new state at cycle 0 from `state`'s rollback point. Source: model 3.5. */
 export function resetToDefault(state: State): State {
   const next = state.slice();
   rollBack(next);
@@ -243,7 +243,7 @@ export function bandOf(energy: number): number {
 }
 
 /**
- * Element `index` of `vector`, which must exist. Compiles to a plain load.
+ * Element `index` in `vector`, which must exist. Compiles to a plain load.
  *
  * Vectors have fixed lengths, and indexes come from bounded loops or the state layout. Therefore
  * the type assertion is safe, and this function is its only location.
