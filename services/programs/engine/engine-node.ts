@@ -44,7 +44,7 @@ import type { Metrics } from '#telemetry/metrics';
 import type { ProcessPorts } from '#telemetry/process-ports';
 import { traced } from '#telemetry/tracer';
 
-/** Settings of the cluster node, and bounds of the engine's actors. */
+/** Settings for the cluster node, and bounds for the engine's actors. */
 type EngineNodeConfig = { readonly node: NodeConfig; readonly actors: ActorHostConfig };
 
 type EngineNodePorts = {
@@ -52,7 +52,7 @@ type EngineNodePorts = {
   readonly node: ClusterNodePorts;
   /** Opens a connection to another engine. */
   readonly connect: (address: string) => Peer<EngineCall, EngineAnswer>;
-  /** Uniform random number in [0, 1), for the jitter of retry pauses. */
+  /** Uniform random number in [0, 1), for retry jitter. */
   readonly random: () => number;
   readonly onRetry: (reason: RetryReason) => void;
 };
@@ -62,7 +62,7 @@ type EngineNodePorts = {
  * while rejoining, refuses every call with `service_unavailable`.
  */
 export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
-  /** Id of the cluster. */
+  /** Cluster id. */
   readonly cluster: string;
   readonly #config: EngineNodeConfig;
   readonly #ports: EngineNodePorts;
@@ -83,7 +83,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
     await this.#node.join(address);
   }
 
-  /** Current incarnation of the node. Undefined before joining and between two incarnations. */
+  /** The node's current incarnation. Undefined before joining and between two incarnations. */
   get incarnation() {
     return this.#node.current;
   }
@@ -116,7 +116,7 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
     await this.#node[Symbol.asyncDispose]();
   }
 
-  /** Builds the actors of an incarnation and their router to the actors of all engines. */
+  /** Builds an incarnation's actors, and their router to the actors of all engines. */
   #host({ address, log, gate, routes }: NodeContext): HostedServices<EngineActors> {
     const { engine, connect, random, onRetry } = this.#ports;
     const { clock, metrics, listings, models = MODELS, chunkBounds, onBug, tracer } = engine;
@@ -158,12 +158,12 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
   }
 }
 
-/** Dependencies of an engine on its process, for all storage back ends. */
+/** An engine's dependencies on its process, for all storage back ends. */
 type EnginePorts = ProcessPorts & {
   readonly metrics: Metrics;
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
-  /** Undefined: all models of this program. */
+  /** Undefined: all models in this program. */
   readonly models?: Models | undefined;
   /** Bounds for moving rows from a head to chunks. Undefined: `CHUNK_BOUNDS`. */
   readonly chunkBounds?: ChunkBounds | undefined;
@@ -207,7 +207,7 @@ type EngineActorsPorts = ProcessPorts & {
   readonly gate: ShardGate;
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
-  /** Undefined: all models of this program. */
+  /** Undefined: all models in this program. */
   readonly models?: Models | undefined;
   /** Bounds for moving rows from a head to chunks. Undefined: `CHUNK_BOUNDS`. */
   readonly chunkBounds?: ChunkBounds | undefined;
@@ -270,7 +270,7 @@ class EngineActors implements EngineClient, AsyncDisposable {
     return [this.#instances, this.#directories];
   }
 
-  /** Memory use of the actors, and the number of calls so far. */
+  /** The actors' memory use, and the call count. */
   get load(): HostLoad & { readonly calls: number } {
     return { ...hostLoad(this.hosts), calls: this.#calls };
   }

@@ -14,13 +14,13 @@ import type { Deviation, Report } from '#identity/report';
 import { STRESS_STATES } from '#identity/state';
 
 /*
- * Builds JSON text in a reused byte buffer. Joining dozens of small strings would build a tree that
- * V8 flattens before sending, at a higher cost than the model. Functions pass positions on instead
- * of storing them, so that no state remains between texts.
+ * Builds JSON text in a reused byte buffer. Joining many small strings would build a tree that V8
+ * flattens before sending, at a higher cost than the model. Functions pass positions on instead of
+ * storing them, so that no state remains between texts.
  */
 
 /**
- * Maximum length of a text in bytes: three times the longest report object. A write beyond the end
+ * Maximum text length in bytes: three times the longest report object. A write beyond the end
  * throws.
  */
 const BYTES_MAX = 16_384;
@@ -37,8 +37,8 @@ const HEX_PAIRS = Uint32Array.from({ length: 256 }, (_, n) =>
 type Fragment = {
   readonly length: number;
   /**
-   * Bytes of the text as little-endian doubles, which are only copied (ASCII never encodes a NaN).
-   * The next write overwrites the padding in the last double.
+   * The text as little-endian doubles, which are only copied (ASCII never encodes a NaN). The next
+   * write overwrites the padding in the last double.
    */
   readonly words: Float64Array;
 };
@@ -92,7 +92,7 @@ export function textUpTo(position: number): string {
 }
 
 /*
- * Writes the three objects of a process answer as JSON text, from pieces quoted once at start. A
+ * Writes a process answer's three objects as JSON text, from pieces quoted once at start. A
  * serializer that visits objects costs more than the whole model. A piece includes punctuation and
  * the following key, because fewer pieces are faster.
  */
@@ -103,7 +103,7 @@ const between = (before: string, words: readonly string[], after: string): Fragm
 
 const quoted = (words: readonly string[]) => words.map((word) => JSON.stringify(word));
 
-/** Pieces of a list: each word as first entry, and as later entry. */
+/** List pieces: each word as first entry, and as later entry. */
 type ListPieces = { first: readonly Fragment[]; later: readonly Fragment[] };
 const listPieces = (words: readonly string[]): ListPieces => ({
   first: between('[', quoted(words), ''),
@@ -140,7 +140,7 @@ const IS_COOLED = between('', ['false', 'true'], '}}');
 
 const LEVEL = between('{"level":', quoted(DRIFT_LEVELS), ',"deviation":');
 
-/** Reason of each drift level: a sentence and a word. Source: model 3.6. */
+/** Reason per drift level: a sentence and a word. Source: model 3.6. */
 const REASON = [
   reason('within_band', 'Behaviour stays within what is usual for this identity.'),
   reason('situational_departure', 'The present state departs from the set-point.'),
@@ -170,8 +170,8 @@ const ANSWER_CONTRACT = fragment(',"contract":');
 const ANSWER_DRIFT = fragment(',"drift":');
 
 /**
- * Snapshot, contract and drift in the single object of a process answer. One pass is cheaper than
- * three. `instanceId` as in `snapshotJson`. Source: interface 4.2.
+ * Snapshot, contract and drift in a process answer's single object. One pass is cheaper than three.
+ * `instanceId` as in `snapshotJson`. Source: interface 4.2.
  */
 export function reportJson(instanceId: string, report: Report): string {
   let position = putSnapshot(instanceId, report, put(ANSWER_SNAPSHOT, 0));
@@ -180,7 +180,7 @@ export function reportJson(instanceId: string, report: Report): string {
   return textUpTo(put(OBJECT_END, position));
 }
 
-/** Snapshot of a process answer. `instanceId` must be a generated id, which needs no escaping. */
+/** A process answer's snapshot. `instanceId` must be a generated id, which needs no escaping. */
 export function snapshotJson(instanceId: string, report: Report): string {
   return textUpTo(putSnapshot(instanceId, report, 0));
 }
@@ -201,7 +201,7 @@ export function deviationJson({ deviation }: Report): string {
 }
 
 /**
- * Affected modes of a drift event, lower case, strongest contribution first. Source: interface 2.7.
+ * A drift event's affected modes, lower case, strongest contribution first. Source: interface 2.7.
  */
 export function affectedModesJson({ deviation }: Report): string {
   return textUpTo(putList(deviation.affected, MODE_KEY_LIST, 0));
@@ -282,7 +282,7 @@ function reason(word: string, description: string): Fragment {
   return fragment(`${opening},"distance":`);
 }
 
-/** Scale of numbers in answers: six decimals. Source: model 0. */
+/** Number scale in answers: six decimals. Source: model 0. */
 const SCALE = 1e6;
 const HALF_SCALE = 1e3;
 

@@ -8,43 +8,43 @@ import { type ListedInstance, listedBytes } from '#storage/ports/listings';
 /** Maximum number of concurrent creates per account. Source: decision 154 (instance limit). */
 const PLACES_MAX = 1_024;
 
-/** Time slice of a search before a yield, in milliseconds. Source: decision 254. */
+/** Search time slice before a yield, in milliseconds. Source: decision 254. */
 const SEARCH_SLICE_MS = 2;
 
 /**
- * Number of rows searched between two clock reads. Searching this many names of 100 characters
- * takes half a slice in any alphabet.
+ * Number of rows searched between two clock reads. Searching this many 100-character names takes
+ * half a slice in any alphabet.
  */
 const SEARCHED_ROWS_PER_LOOK = 64;
 
-/** Lifetime of a reservation for a create, in milliseconds: twice the longest call. */
+/** Reservation lifetime for a create, in milliseconds: twice the longest call. */
 const PLACE_AGE_MS = 20_000;
 
-/** Requested page of a listing. Source: interface 4.1. */
+/** Requested listing page. Source: interface 4.1. */
 export type ListingPage = {
   readonly limit: number;
   readonly offset: number;
   readonly sort: 'created_at' | 'name';
   readonly order: 'asc' | 'desc';
-  /** Part of a name in any case, or a whole id; undefined: all instances (decision 254). */
+  /** Name part in any case, or a whole id; undefined: all instances (decision 254). */
   readonly search?: string | undefined;
   /**
-   * Cursor to continue from; undefined: start at `offset`. Sort, order and search must equal those
-   * of the cursor.
+   * Cursor to continue from; undefined: start at `offset`. Sort, order and search must equal the
+   * cursor's.
    */
   readonly cursor?: InstancesCursor | undefined;
 };
 
-/** Rows of a page in order, and the total number of matching rows. */
+/** A page's rows in order, and the total number of matching rows. */
 export type ListedPage = {
   readonly total: number;
   readonly rows: readonly ListedInstance[];
-  /** Cursor of the next page; undefined at the end. */
+  /** Next page's cursor; undefined at the end. */
   readonly next?: InstancesCursor | undefined;
 };
 
 /**
- * State of a paged read by cursor. Rows keep their present order. Rows that were renamed since the
+ * State for a paged read by cursor. Rows keep their present order. Rows that were renamed since the
  * first page keep their old positions.
  */
 type Walk = {
@@ -60,10 +60,10 @@ const NO_NAMES: ReadonlyMap<string, string> = new Map();
 /** A row, and the same row with its name at the first page, which determines the position. */
 type PlacedRow = { readonly row: ListedInstance; readonly at: ListedInstance };
 
-/** Version of the names, for a cursor. */
+/** Name version, for a cursor. */
 type NamesAt = { readonly epoch: number; readonly count: number; readonly checksum: number };
 
-/** Instances of an account, sorted by creation and by name. */
+/** An account's instances, sorted by creation and by name. */
 export class AccountListing {
   #total = 0;
   // A sorted sequence by id: a map would need four times the memory.
@@ -78,16 +78,16 @@ export class AccountListing {
   /** Reservations by instance id, with their expiry by the wall clock in Unix milliseconds. */
   readonly #places = new Map<string, number>();
   #bytes = 0;
-  /** Sum of all row checksums (id and version). Equal sums identify equal listings. */
+  /** Sum over all row checksums (id and version). Equal sums identify equal listings. */
   #checksum = 0;
   readonly #renames: RenameLog;
 
-  /** `epoch` must differ for every load of the account's listing. */
+  /** `epoch` must differ for every listing load. */
   constructor(epoch = 0) {
     this.#renames = new RenameLog(epoch);
   }
 
-  /** Number of the account's instances. */
+  /** Instance count. */
   get total(): number {
     return this.#total;
   }
@@ -148,7 +148,7 @@ export class AccountListing {
     this.#byName.insert(row);
   }
 
-  /** Removes the row and reservation of an instance that was deleted at `version`. */
+  /** Removes an instance's row and reservation after its deletion at `version`. */
   remove(instanceId: string, version: number): void {
     this.#places.delete(instanceId);
     const known = this.#find(instanceId);
@@ -189,9 +189,7 @@ export class AccountListing {
     return sort === 'name' ? this.#byName : this.#byCreation;
   }
 
-  /**
-   * Restores the state of a cursor. Throws `invalid_parameter` if old names are no longer stored.
-   */
+  /** Restores a cursor's state. Throws `invalid_parameter` if old names are no longer stored. */
   #walkOf(cursor: InstancesCursor): Walk {
     const { createdAtMs, instanceId, byName } = cursor;
     const last = { instanceId, createdAtMs, version: 0, name: byName?.name ?? '' };
@@ -257,7 +255,7 @@ export class AccountListing {
     return order === 'asc' ? ascending : -ascending;
   }
 
-  /** Cursor after the last of `rows`. The rows must have their names at the first page. */
+  /** Cursor after the last row. The rows must have their names at the first page. */
   #next(
     { sort, order, search, offset, cursor }: ListingPage,
     rows: readonly ListedInstance[],
@@ -361,7 +359,7 @@ function checksumOf({ instanceId, version }: ListedInstance): number {
   return (mixed ^ (mixed >>> 16)) >>> 0;
 }
 
-/** Time slice of a search. */
+/** Search time slice. */
 class SearchSlice {
   readonly #nowMs: () => number;
   #rows = 0;

@@ -25,16 +25,13 @@ type DirectoryCommand =
 /** A command as actor call. */
 export type DirectoryCall = ActorCall & DirectoryCommand;
 
-/** Number of rows inserted before other actors get a turn: a few milliseconds. */
+/** Rows inserted before other actors get a turn: a few milliseconds. */
 const ROWS_PER_SLICE = 256;
 
-/**
- * Number of instances after the call, or number of rows found by a search; and the rows of the
- * page.
- */
+/** Instance count after the call, or number of rows found by a search; and the page's rows. */
 export type DirectoryAnswer = ListedPage & {
   /**
-   * Completes a search while other calls of the account run; undefined if the answer is complete.
+   * Completes a search while the account's other calls run; undefined if the answer is complete.
    */
   readonly searched?: () => Promise<ListedPage>;
 };
@@ -95,7 +92,7 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
     }
   }
 
-  /** Starts a search on a copy of the rows. The answer's `searched` runs the remaining slices. */
+  /** Starts a search on copied rows. The answer's `searched` runs the remaining slices. */
   #begun(listing: AccountListing, text: string, page: ListingPage): DirectoryAnswer {
     if (this.#searches >= SEARCHES_MAX) {
       throw faultFor('overloaded', 'too many searches at once', { retryAfterS: 1 });
@@ -120,8 +117,8 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
   }
 
   /**
-   * Handles a row of an instance without row or reservation. Either the create preceded the load of
-   * this directory, or the instance has been deleted since. The store decides, because the store
+   * Handles a row for an instance without row or reservation. Either the create preceded this
+   * directory's load, or the instance has been deleted since. The store decides, because the store
    * receives both changes first.
    */
   async #putStored(
@@ -148,8 +145,8 @@ export class DirectoryKind implements ActorKind<AccountListing, DirectoryCall, D
 }
 
 /**
- * Listing of accounts, as used by instances. An instance notifies the listing of a change before
- * the answer to the caller. `traceparent`: span of the call that causes the change.
+ * Account listings, as used by instances. An instance notifies the listing before it answers a
+ * changing call. `traceparent`: span of the call.
  */
 export interface Directory {
   /** Fulfils when the store and the account's directory have the row. Idempotent. */
@@ -173,7 +170,7 @@ export interface Directory {
   ): Promise<void>;
 }
 
-/** Side effect that notifies the listing of the instance's present state, including deletion. */
+/** Side effect that sends the instance's present state to the listing, including deletion. */
 export function announcementOf(
   instanceId: string,
   { accountId, version, name, description, createdAtMs, deletedAtMs }: InstanceHead,

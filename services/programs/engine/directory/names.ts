@@ -5,7 +5,7 @@
 const BLOCK_ENTRIES_MAX = 512;
 
 /**
- * Sorted sequence for hundreds of thousands of entries. An insert or removal changes a single
+ * Sorted sequence for several hundred thousand entries. An insert or removal changes a single
  * block. A page at any offset is found by counting blocks.
  */
 export class SortedBlocks<Entry> {
@@ -125,17 +125,17 @@ function firstNot(end: number, isBefore: (index: number) => boolean): number {
  */
 const RENAMES_MAX = 4_096;
 
-/** Estimated memory of a rename, in bytes. */
+/** Estimated memory per rename, in bytes. */
 const RENAME_BYTES = 200;
 
 type Rename = { readonly instanceId: string; readonly nameBefore: string };
 
 /**
- * The newest renames of an account's instances. Paged reads sorted by name use the log to keep
- * renamed rows at their old positions (decision 281).
+ * The newest renames in an account. Paged reads sorted by name use the log to keep renamed rows at
+ * their old positions (decision 281).
  */
 export class RenameLog {
-  /** Distinguishes this log from logs of earlier and later directory owners. */
+  /** Distinguishes this log from earlier and later owners' logs. */
   readonly epoch: number;
   readonly #renames: Rename[] = [];
   #dropped = 0;
@@ -144,7 +144,7 @@ export class RenameLog {
     this.epoch = epoch;
   }
 
-  /** Number of renames so far. */
+  /** Renames so far. */
   get count(): number {
     return this.#dropped + this.#renames.length;
   }

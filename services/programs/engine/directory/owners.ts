@@ -22,14 +22,14 @@ import type { ListingStore } from '#storage/ports/listings';
 import { traced } from '#telemetry/tracer';
 
 /**
- * Timeout for an owner's answer before reading the store instead, in milliseconds. Shorter than the
- * timeout of a page.
+ * Timeout for an owner's answer before reading the store instead, in milliseconds. Shorter than a
+ * page's timeout.
  */
 const SUMMARIES_TIMEOUT_MS = 300;
 
-/** Part of `RoutedEngine` that is needed for reading summaries. */
+/** `RoutedEngine` methods needed for reading summaries. */
 interface InstanceOwners {
-  /** Address of an instance's owner; undefined if unknown. */
+  /** Owner's address for an instance; undefined if unknown. */
   addressOf(instanceId: string): string | undefined;
   /** Sends a call to a specific engine, without retry. */
   askAt(address: string, call: EngineCall): Promise<EngineAnswer>;
@@ -130,13 +130,13 @@ type ToDirectory = Extract<
   { kind: 'putListingRow' | 'removeListingRow' | 'reservePlace' }
 >;
 
-/** Answer of a directory after executing a command. */
+/** A directory's answer after executing a command. */
 export const NOTIFIED: EngineAnswer = plainAnswer('');
 
 /**
- * Directory for instances on any engine. Stores the row first, then notifies the owner of the
- * account's shard. Throws `service_unavailable` if store or owner cannot be reached within 10 s.
- * Source: architecture 3.6.
+ * Directory for instances on any engine. Stores the row first, then notifies the account's shard
+ * owner. Throws `service_unavailable` if store or owner cannot be reached within 10 s. Source:
+ * architecture 3.6.
  */
 export function remoteDirectory(
   store: ListingStore,
@@ -199,7 +199,7 @@ function untraced(
 }
 
 /**
- * Fault of a failed reservation. The directory may have the reservation, but no instance was
+ * Fault for a failed reservation. The directory may have the reservation, but no instance was
  * created, so the outcome is known.
  */
 function notReserved(fault: Fault): Fault {

@@ -10,19 +10,19 @@ import { isoTime } from '#stdlib/clock';
 import type { InstanceHead } from '#storage/ports/instances';
 import type { ListedInstance } from '#storage/ports/listings';
 
-/** Fields of a listed instance that its row lacks. Source: interface 2.4. */
+/** Fields of a listed instance that are not in its row. Source: interface 2.4. */
 export type Summary = {
   readonly cycle: number;
   readonly energy: number;
   readonly description: string;
 };
 
-/** Fields of a head that a summary needs. */
+/** Head fields for a summary. */
 export type SummarizedHead = Pick<InstanceHead, 'modelVersion' | 'model' | 'description'>;
 
 /**
- * Reads summaries of an account's instances by id. Omits deleted instances. `traceparent`: span of
- * the call.
+ * Reads an account's instance summaries by id. Omits deleted instances. `traceparent`: span of the
+ * call.
  */
 export type SummariesOf = (
   accountId: string,
@@ -51,7 +51,7 @@ function summaryOf(
   head: SummarizedHead | undefined,
   models: Models,
 ): Summary | undefined {
-  // The tombstone of a deleted instance has an empty vector.
+  // A deleted instance's tombstone has an empty vector.
   if (head === undefined || head.model.length === 0) return undefined;
   const { cycle, energy } = reportOf(id, head, models).snapshot;
   return { cycle, energy, description: head.description };
@@ -65,7 +65,7 @@ export type HeadOf = (instanceId: string) => Promise<SummarizedHead | undefined>
 
 /**
  * Answer to `GET /instances`: a page with each instance's cycle, energy and description.
- * `descriptions` has the descriptions of instances without a summary.
+ * `descriptions` is for instances without a summary.
  */
 export function pageAnswer(
   { total, rows, next }: DirectoryAnswer,
@@ -82,8 +82,8 @@ export function pageAnswer(
 }
 
 /**
- * Item of a listing. An instance without a summary gets the values of a new instance. Reasons: a
- * delete in progress, an unstored create, or a damaged head. Source: interface 2.4.
+ * Listing item. An instance without a summary gets a new instance's values. Reasons: a delete in
+ * progress, an unstored create, or a damaged head. Source: interface 2.4.
  */
 function itemOf(
   { instanceId, name, createdAtMs }: ListedInstance,

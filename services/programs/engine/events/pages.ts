@@ -28,7 +28,7 @@ const EVENT_ROWS_MAX = 100;
 /** Maximum event bytes per answer. The first event always fits. Source: decision 244. */
 const EVENT_BYTES_MAX = 256 * 1_024;
 
-/** Instance and cursor of a request for events. */
+/** Instance and cursor in an event request. */
 type EventsWanted = {
   readonly instanceId: string;
   readonly state: InstanceState;
@@ -36,7 +36,7 @@ type EventsWanted = {
 };
 
 /**
- * Events of an instance since a cursor, as text of server-sent events. Source: decision 244.
+ * An instance's events since a cursor, as server-sent events text. Source: decision 244.
  *
  * The text has as many observations as fit, in order. The present state follows the last
  * observation. Without a cursor, or with an ordinal as cursor, the state comes first. The text is
@@ -111,7 +111,7 @@ async function resumedAt(
   return { ordinal, drift, generation: row.generation, version: 0 };
 }
 
-/** Text of an answer's events, and the cursor after these events. */
+/** Event text for an answer, and the cursor after these events. */
 class EventText {
   #text = '';
   #bytes = 0;
@@ -166,7 +166,7 @@ function newestOf({ historyCount, driftCount, generation, version }: InstanceHea
   return { ordinal: historyCount, drift: driftCount, generation, version };
 }
 
-/** Text of an event. The data must not contain line breaks; JSON written here has none. */
+/** Event text. The data must not contain line breaks; JSON written here has none. */
 function eventText(name: string, data: string): string {
   return `event: ${name}\ndata: ${data}\n\n`;
 }
@@ -178,7 +178,7 @@ function answerOf(text: string, cursor: EventCursor): EngineAnswer {
 /** Time reserved for sending the answer before the call's deadline, in milliseconds. */
 const ANSWERED_BEFORE_MS = 1_000;
 
-/** Dependencies of `awaitedEvents`. */
+/** Dependencies for `awaitedEvents`. */
 type AwaitedEventsPorts = {
   readonly clock: Clock;
   readonly waiters: EventWaiters;
@@ -189,8 +189,8 @@ type AwaitedEventsPorts = {
 
 /**
  * Long poll: answers as soon as the instance has events. Answers without events after the command's
- * waiting time. Between turns, the call holds no resources of the instance. Rejects like the
- * instance, and like the gate if the shard leaves this node meanwhile.
+ * waiting time. Between turns, the call holds no instance resources. Rejects like the instance, and
+ * like the gate if the shard leaves this node meanwhile.
  */
 export async function awaitedEvents(
   call: EngineCall,
@@ -233,7 +233,7 @@ type Waiter = {
 };
 
 /**
- * Calls that wait for changes of an instance, without holding a turn or a slot in the mailbox. A
+ * Calls that wait for an instance's changes, without holding a turn or a slot in the mailbox. A
  * woken call reads the instance again. A commit wakes calls before the commit is durable; their
  * answers then wait for durability as usual. Source: decision 244.
  */
@@ -246,20 +246,19 @@ export class EventWaiters {
     this.#clock = clock;
   }
 
-  /** Number of calls that watch any instance. */
+  /** Calls that watch any instance. */
   get size(): number {
     return this.#size;
   }
 
-  /** Wakes the waiters of an instance after a commit. On the hot path, so cheap without waiters. */
+  /** Wakes an instance's waiters after a commit. On the hot path, so cheap without waiters. */
   changed(instanceId: string): void {
     if (this.#size === 0) return;
     for (const waiter of this.#ofInstance.get(instanceId) ?? []) notify(waiter);
   }
 
   /**
-   * Wakes the waiters of a released shard (all shards if undefined). Their retry goes to the new
-   * owner.
+   * Wakes a released shard's waiters (all shards if undefined). Their retry goes to the new owner.
    */
   left(shard: number | undefined): void {
     for (const waiters of this.#ofInstance.values()) {

@@ -46,13 +46,13 @@ import {
 
 type Of<Kind extends InstanceChange['kind']> = Extract<InstanceChange, { kind: Kind }>;
 
-/** Reused for all cycles of all instances. A turn reads the report before the next cycle. */
+/** Reused for every cycle in every instance. A turn reads the report before the next cycle. */
 const report = newReport();
 
-/** Model vector of a deleted instance. */
+/** Model vector for a deleted instance. */
 const NO_MODEL = new Float64Array(0);
 
-/** Result of an event: the instance's next state, and the command's answer. */
+/** An event's result: the instance's next state, and the command's answer. */
 export type InstanceApplied = Applied<InstanceState, EngineAnswer>;
 
 /**
@@ -263,9 +263,7 @@ function observe(
   };
 }
 
-/**
- * Stores the keys of applied items. The rows have no body: a replay answers with the present state.
- */
+/** Stores applied items' keys. The rows have no body: a replay answers with the present state. */
 function addItemRows(
   unstored: UnstoredRows,
   { keys }: KeyedItems,
@@ -307,7 +305,7 @@ function driftRow(timestampMs: number, ordinal: number, generation: number): Dri
 
 type Process = Extract<EngineCommand, { kind: 'process' }>;
 
-/** Decision on a process or batch call: the fields of its `observed` event, or throttled. */
+/** Decision on a process or batch call: its `observed` event's fields, or throttled. */
 type Observed =
   | {
       readonly kind: 'observed';
@@ -320,7 +318,7 @@ type Observed =
 
 /**
  * Assigns times to a call's observations, by decisions 1 (throttling), 8 (own times) and 152 (no
- * step back). `items`: keys and outcomes of the batch items, if any item has a key.
+ * step back). `items`: the batch items' keys and outcomes, if any item has a key.
  */
 export function observedEvent(
   state: InstanceState,
@@ -355,7 +353,7 @@ export function timedFrom(
 
 /**
  * Present time; also the anchor for the next present time. If another process applied the last
- * observation, only the time of the last event is known. Since then at least one second has passed.
+ * observation, only the last event's time is known. Since then at least one second has passed.
  */
 function anchoredPresent(state: InstanceState, now: Instant): number {
   const { clockAnchor } = state;

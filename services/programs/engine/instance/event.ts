@@ -4,18 +4,18 @@ import type { Floor } from '#storage/ports/instances';
 /** An observation with its time. */
 export type TimedObservation = ObservationInput & { readonly timestampMs: number };
 
-/** Idempotency key of the event's answer, if the caller sent a key (decision 22). */
+/** Idempotency key for the event's answer, if the caller sent a key (decision 22). */
 export type AnswerKey = { readonly key: string; readonly fingerprint: string };
 
-/** Idempotency keys and outcomes of batch items (decision 280). */
+/** Batch items' idempotency keys and outcomes (decision 280). */
 export type KeyedItems = {
-  /** Keys of applied observations, one entry per observation. */
+  /** Keys for applied observations, one entry per observation. */
   readonly keys: readonly (AnswerKey | undefined)[];
-  /** Statuses of all batch items, in input order. */
+  /** Statuses for all batch items, in input order. */
   readonly statuses: readonly ('applied' | 'replayed')[];
 };
 
-/** Change of an instance. */
+/** Instance change. */
 export type InstanceChange =
   | {
       readonly kind: 'created';
@@ -36,7 +36,7 @@ export type InstanceChange =
       readonly observations: readonly TimedObservation[];
       readonly isBatch: boolean;
       readonly isEveryStateWanted: boolean;
-      /** Absent: no item of the batch has a key. */
+      /** Absent: no batch item has a key. */
       readonly items?: KeyedItems | undefined;
     }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }
@@ -48,12 +48,12 @@ export type InstanceEvent = {
   /** Model version that produced the answer. A replay uses the same model (model 9). */
   readonly modelVersion: string;
   readonly change: InstanceChange;
-  /** Server time of the commit, in Unix milliseconds. */
+  /** Server time at the commit, in Unix milliseconds. */
   readonly atMs: number;
   readonly answerKey: AnswerKey | undefined;
 };
 
-/** Whether a change of this kind affects the account's listing. */
+/** Whether this kind affects the account's listing. */
 export function isListedChange(kind: InstanceChange['kind']): boolean {
   return kind === 'created' || kind === 'renamed' || kind === 'removed';
 }

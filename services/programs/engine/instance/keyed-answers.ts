@@ -21,13 +21,13 @@ import {
 } from '#storage/ports/instances';
 
 /**
- * Maximum age of a key that needs no lookup, in milliseconds. The actor remembers call ids for 20
+ * Maximum age for a key that needs no lookup, in milliseconds. The actor remembers call ids for 20
  * s.
  */
 const FRESH_KEY_AGE_MS = 10_000;
 
 /**
- * Maximum lead of a caller's clock for a key that counts as fresh, in milliseconds
+ * Maximum lead by a caller's clock for a key that counts as fresh, in milliseconds
  * (architecture 3.5).
  */
 const FRESH_KEY_AHEAD_MS = 5_000;
@@ -72,14 +72,14 @@ export function replayOf(
   return body === '' ? undefined : { ...plainAnswer(body, etag), isReplayed: true };
 }
 
-/** Whether a single call has the same observation as the batch item of the row. */
+/** Whether a single call has the same observation as the row's batch item. */
 function isSameObservation({ fingerprint }: AnswerRow, command: EngineCommand): boolean {
   if (command.kind !== 'process' || command.isBatch) return false;
   const [observation] = command.observations;
   return observation !== undefined && fingerprintOfObservation(observation) === fingerprint;
 }
 
-/** Refusal of a replay-only call without a stored answer: the monthly quota is used up. */
+/** Refuses a replay-only call without a stored answer: the monthly quota is used up. */
 export function nothingToReplay(): Fault {
   return new Fault('quota_exceeded', 'the monthly quota is used up');
 }
@@ -96,14 +96,14 @@ function isFresh(key: string, nowMs: number): boolean {
 }
 
 /*
- * Idempotency keys of batch items (decision 280). Single calls and batch items name their answer
+ * Idempotency keys for batch items (decision 280). Single calls and batch items name their answer
  * rows alike, so that a key used in either is found in both. An item's row has no body: a replay
  * answers with the present state.
  */
 
 type Process = Extract<EngineCommand, { kind: 'process' }>;
 
-/** Outcome of an item in `results` of the answer. Source: interface 4.2. */
+/** Item outcome in the answer's `results`. Source: interface 4.2. */
 export type ItemStatus = 'applied' | 'replayed' | 'throttled';
 
 /** Answer rows for a batch's keys, by row key. */
@@ -115,7 +115,7 @@ export type SortedItems = {
   readonly fresh: readonly ObservationInput[];
   /** Keys to store for the `fresh` items, one entry per item. */
   readonly keys: readonly (AnswerKey | undefined)[];
-  /** Statuses of all batch items, in input order. */
+  /** Statuses for all batch items, in input order. */
   readonly statuses: readonly ('applied' | 'replayed')[];
 };
 
@@ -147,7 +147,7 @@ export async function findItemRows(
 /**
  * Divides the batch items. An item is replayed if its key is stored, or if an earlier item of the
  * batch has the same key. `earlierVersion`: version at which this call was committed before; items
- * of this commit count as applied. Throws `idempotency_key_reused` with the item's field if the key
+ * in this commit count as applied. Throws `idempotency_key_reused` with the item's field if the key
  * belongs to another observation.
  */
 export function sortItems(
@@ -172,7 +172,7 @@ export function sortItems(
     const row = rows.get(key);
     const known = inBatch.get(key) ?? row?.fingerprint;
     const isSame = known === fingerprint || known === itemKey.fingerprint;
-    // The key of the call already names the answer row of the whole batch.
+    // The call's key already names the whole batch's answer row.
     const isOfBatch = itemKey.key === idempotency?.key;
     if (isOfBatch || (known !== undefined && !isSame)) throw reused(index);
     const isOwn = ownTag !== undefined && row?.etag === ownTag && !inBatch.has(key);
@@ -186,8 +186,8 @@ export function sortItems(
 }
 
 /**
- * Checks the times of the new items (decision 8). The edge cannot check, because only the engine
- * can find replayed items. Throws `invalid_request` with the field of the first misplaced item.
+ * Checks the new items' times (decision 8). The edge cannot check, because only the engine can find
+ * replayed items. Throws `invalid_request` with the first misplaced item's field.
  */
 export function assertFreshOrder({ fresh, statuses }: SortedItems): void {
   const misplaced = firstMisplaced(fresh.map(({ timestampMs }) => timestampMs));
@@ -212,34 +212,31 @@ function reused(index: number): Fault {
 }
 
 /*
- * Marker of the newest batch with item keys: the first entry of a head's `recentCalls`, so that a
- * new owner of the instance also has the marker. Releases without item keys ignore the marker,
- * because no call has its id.
+ * Marker for the newest batch with item keys: a head's first entry in `recentCalls`, so that a new
+ * owner also has the marker. Releases without item keys ignore the marker, because no call has its
+ * id.
  */
 
-/** Call id of the marker in `recentCalls`. */
+/** The marker's call id in `recentCalls`. */
 const ITEM_KEYS_MARK = 2 ** 52 - 1;
 
-/**
- * Lifetime of the marker, in milliseconds. Longer than a key counts as fresh, plus clock
- * differences.
- */
+/** Marker lifetime, in milliseconds. Longer than a key counts as fresh, plus clock differences. */
 const ITEM_KEYS_MARK_AGE_MS = 60_000;
 
 const NONE: readonly RecentCall[] = [];
 
-/** `recentCalls` of a head after a batch with item keys. */
+/** A head's `recentCalls` after a batch with item keys. */
 export function marked(version: number, atMs: number): readonly RecentCall[] {
   return [{ callId: ITEM_KEYS_MARK, version, atMs }];
 }
 
-/** `recentCalls` of a head after other observations: the marker, unless expired. */
+/** A head's `recentCalls` after other observations: the marker, unless expired. */
 export function keptMark(recentCalls: readonly RecentCall[], atMs: number): readonly RecentCall[] {
   if (recentCalls.length === 0 || !isMarked(recentCalls, atMs)) return NONE;
   return recentCalls.length === 1 ? recentCalls : recentCalls.slice(0, 1);
 }
 
-/** `recentCalls` of a stored head: the marker, if any, then the calls. */
+/** A stored head's `recentCalls`: the marker, if any, then the calls. */
 export function recentWithMark(
   present: readonly RecentCall[],
   calls: readonly RecentCall[],
@@ -251,8 +248,8 @@ export function recentWithMark(
 }
 
 /**
- * Whether keyed batch items were applied within the last minute. A fresh key of a single call may
- * then belong to such an item, so the key needs a lookup.
+ * Whether keyed batch items were applied within the last minute. A single call's fresh key may then
+ * belong to such an item, so the key needs a lookup.
  */
 function hasRecentItemKeys(state: InstanceState, nowMs: number): boolean {
   return isMarked(headOf(state).recentCalls, nowMs);
@@ -262,12 +259,12 @@ function isMarked([first]: readonly RecentCall[], nowMs: number): boolean {
   return first?.callId === ITEM_KEYS_MARK && first.atMs > nowMs - ITEM_KEYS_MARK_AGE_MS;
 }
 
-/** Length of an observation's fingerprint in hex characters: 128 bits, against 64 for a call. */
+/** Observation fingerprint length in hex characters: 128 bits, against 64 for a call. */
 const FINGERPRINT_LENGTH = 32;
 
 /**
- * Fingerprint of an observation: mode, signal, confidence, own timestamp and context. Independent
- * of the JSON layout in the request.
+ * Observation fingerprint: mode, signal, confidence, own timestamp and context. Independent of the
+ * JSON layout in the request.
  */
 function fingerprintOfObservation(observation: ObservationInput): string {
   const { mode, signal, confidence, timestampMs = null, contextJson } = observation;
@@ -289,13 +286,12 @@ function isExpired({ atMs }: AnswerRow, nowMs: number): boolean {
 }
 
 /**
- * Odd constants that make the two halves of a tag independent: 2^32 over the golden ratio and over
- * √3.
+ * Odd constants that make a tag's two halves independent: 2^32 over the golden ratio and over √3.
  */
 const SALT_HIGH = 0x9e3779b9;
 const SALT_LOW = 0x93cd3a2d;
 
-/** Offset of the hex digits in an id, after `inst_`. */
+/** Hex digit offset in an id, after `inst_`. */
 const ID_DIGITS_AT = 5;
 const HALF_DIGITS = 8;
 
@@ -307,7 +303,7 @@ const TAG_END = fragment('"');
 
 /**
  * Strong ETag for an instance version: `"snap_`, 16 hex digits, `"`. Depends only on instance id
- * and version; differs between versions of an instance. Source: decision 21.
+ * and version; differs between an instance's versions. Source: decision 21.
  */
 export function etagOf(instanceId: string, version: number): string {
   const idHigh = hexAt(instanceId, ID_DIGITS_AT);

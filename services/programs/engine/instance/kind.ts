@@ -51,7 +51,7 @@ type InstancePorts = {
   readonly store: InstanceStore;
   /** Bounds for moving rows from a head to chunks. Undefined: `CHUNK_BOUNDS`. */
   readonly chunkBounds?: ChunkBounds | undefined;
-  /** Undefined: all models of this program. */
+  /** Undefined: all models in this program. */
   readonly models?: Models | undefined;
   readonly directory: Directory;
   readonly metrics: EngineMetrics;
@@ -62,7 +62,7 @@ type InstancePorts = {
 type InstanceTurn = Turn<InstanceEvent, InstanceApplied>;
 type Command<Kind extends EngineCommand['kind']> = Extract<EngineCommand, { kind: Kind }>;
 
-/** The instance as a durable actor: executes the commands of interface 4 on an instance. */
+/** The instance as a durable actor: executes interface 4 commands on an instance. */
 export class InstanceKind
   implements ActorKind<InstanceState, EngineCall, EngineAnswer, InstanceEvent, InstanceApplied>
 {
@@ -126,8 +126,8 @@ export class InstanceKind
         if (turn.earlierVersion !== undefined) return;
       }
     } else if (state.head !== undefined) {
-      // Read a nonexistent instance after the turn, so that the response time of foreign and
-      // missing instances is equal.
+      // Read a nonexistent instance after the turn, so that foreign and missing instances have
+      // equal response times.
       turn.beforeAnswer(async () => void (await this.#ports.store.readHead(`${call.instanceId}?`)));
     }
     throw new Fault('not_found', 'no such instance');
@@ -301,7 +301,7 @@ function rowKeyOf(call: EngineCall): string {
 /** Maximum number of unstored cycles in the operator's view. */
 const UNSTORED_SHOWN = 10;
 
-/** Operator's view of an instance in memory; undefined if the instance was never created. */
+/** Operator's view: an instance in memory; undefined if the instance was never created. */
 export function activeInstanceOf(
   instanceId: string,
   { head, unstored }: InstanceState,

@@ -48,7 +48,7 @@ export type Processing<SomeTurn> = {
 /** Answer shape for a single call. */
 const SINGLE = { isBatch: false, isEveryStateWanted: false } as const;
 
-/** Whether any item of a batch has an idempotency key. */
+/** Whether any batch item has an idempotency key. */
 export function hasItemKeys(command: EngineCommand): boolean {
   return command.kind === 'process' && command.itemKeys !== undefined;
 }
@@ -127,7 +127,7 @@ function applied<SomeTurn extends AnyTurn>(
   return answer;
 }
 
-/** Arguments of a simulation. */
+/** Simulation arguments. */
 type Simulation = {
   readonly call: Pick<EngineCall, 'instanceId' | 'modelVersion'>;
   readonly command: Extract<EngineCommand, { kind: 'simulate' }>;
@@ -216,7 +216,7 @@ function answerOfRecords(
   return answer;
 }
 
-/** Metrics of the engine, with labels bound in advance. */
+/** Engine metrics, with labels bound in advance. */
 export type EngineMetrics = {
   throttled(): void;
   /** Timer that samples model steps. */

@@ -23,13 +23,13 @@ const DRIFT_EVENTS_MAX = 1_000;
 /** Maximum row bytes per page. The first row always fits. Source: decision 162. */
 const PAGE_BYTES_MAX = 1_024 * 1_024;
 
-/** Number of rows in the first store read. Each further read is up to twice as large. */
+/** Rows in the first store read. Each further read is up to twice as large. */
 const READ_ROWS = 128;
 
 /** Minimum number of rows per read, even if few rows seem to fit. */
 const READ_ROWS_MIN = 16;
 
-/** A page of observations, newest first. Source: interface 4.2. */
+/** An observation page, newest first. Source: interface 4.2. */
 export async function historyPage(
   instanceId: string,
   state: InstanceState,
@@ -87,15 +87,15 @@ function startOf({ isEveryGeneration }: RecordPage, generation: number, floor: n
 }
 
 /**
- * Like `startOf`, for a page by cursor. Ignores later resets: paged reads show the generation of
- * their first page to the end.
+ * Like `startOf`, for a page by cursor. Ignores later resets: paged reads show their first page's
+ * generation to the end.
  */
 function walkStart(page: RecordPage, generation: number, floor: number): number {
   const { cursor } = page;
   return cursor === undefined ? startOf(page, generation, floor) : Math.max(cursor.start, floor);
 }
 
-/** Ordinal of the newest row in a page. */
+/** A page's newest ordinal. */
 function topOf({ offset, cursor }: RecordPage, newestOrdinal: number): number {
   return cursor === undefined ? newestOrdinal - offset : Math.min(cursor.before - 1, newestOrdinal);
 }
@@ -113,7 +113,7 @@ function nextOf(
   return recordsCursorText({ list, instanceId, isEveryGeneration, seen, before, start });
 }
 
-/** Source of rows, and their JSON form. */
+/** Row source, and the rows' JSON form. */
 type Rows<Row> = {
   readonly name: string;
   readonly readStored: (newest: number, count: number) => Promise<Row[]>;
@@ -154,12 +154,12 @@ async function newestFirst<Row>(
   return fitting.rows;
 }
 
-/** Rows of a page, up to the maximum page size. */
+/** A page's rows, up to the maximum page size. */
 class PageRows {
   readonly rows: string[] = [];
   #bytes = 0;
 
-  /** Estimated number of further rows that fit, from the average size so far. */
+  /** Estimate: how many further rows fit, from the average size so far. */
   get room(): number {
     const { length } = this.rows;
     if (length === 0) return READ_ROWS;
@@ -184,7 +184,7 @@ export function historyJson(row: HistoryRow, isEveryGeneration: boolean): string
   return `{"cycle":${row.cycle},"mode_target":"${mode}",${numbers},${rest}}`;
 }
 
-/** Drift event in the JSON form of the drift list. */
+/** Drift event in the drift list's JSON form. */
 export function driftEventJson(row: DriftRow, isEveryGeneration: boolean): string {
   const level = `"drift_level":"${row.level}","deviation":${row.deviationJson}`;
   const modes = `"affected_modes":${row.affectedModesJson},"rolled_back":${row.isRolledBack}`;
@@ -193,7 +193,7 @@ export function driftEventJson(row: DriftRow, isEveryGeneration: boolean): strin
   return `{"cycle":${row.cycle},${level},${modes},${time}}`;
 }
 
-/** Pagination fields of an answer. `next`: cursor of the next page. */
+/** An answer's pagination fields. `next`: the next page's cursor. */
 export function pagination(
   { limit, offset, cursor }: Pick<RecordPage, 'limit' | 'offset'> & PageOfWalk,
   next: string | undefined,
@@ -211,24 +211,24 @@ function pageAnswer(rows: readonly string[], page: object): EngineAnswer {
 }
 
 /**
- * Maximum number and bytes of rows per table, in a head and in a chunk. The first row beyond a
+ * Maximum number of rows and bytes per table, in a head and in a chunk. The first row beyond a
  * bound closes the chunk.
  */
 export type HeadBounds = { readonly rowsMax: number; readonly bytesMax: number };
 
 /**
- * Maximum bytes of observations in a head: 32 observations with contexts of 110 bytes. Source:
+ * Maximum observation bytes in a head: 32 observations with 110-byte contexts. Source:
  * decision 210.
  */
 const HEAD_HISTORY_BYTES_MAX = 4 * 1_024;
 
-/** Maximum number of drift events in a head: a few days of a typical agent (decision 210). */
+/** Maximum number of drift events in a head: a few days for a typical agent (decision 210). */
 const HEAD_DRIFT_ROWS_MAX = 8;
 
-/** Maximum bytes of drift events in a head, at about 230 bytes each. Source: decision 210. */
+/** Maximum drift event bytes in a head, at about 230 bytes each. Source: decision 210. */
 const HEAD_DRIFT_BYTES_MAX = 2 * 1_024;
 
-/** Bounds of both tables; together 6 KiB per head. */
+/** Bounds for both tables; together 6 KiB per head. */
 export type ChunkBounds = { readonly history: HeadBounds; readonly drift: HeadBounds };
 
 /** Default bounds. */
@@ -237,16 +237,15 @@ export const CHUNK_BOUNDS: ChunkBounds = {
   drift: { rowsMax: HEAD_DRIFT_ROWS_MAX, bytesMax: HEAD_DRIFT_BYTES_MAX },
 };
 
-/** Result of a cut: chunks to store, oldest first, and rows that remain in the head. */
+/** Cut result: chunks to store, oldest first, and rows that remain in the head. */
 export type Cut = { readonly chunks: readonly Chunk[]; readonly newest: NewestRows };
 
 /**
- * Cuts the rows of a head, and the rows added since, into chunks. `last` is the ordinal of the last
- * row.
+ * Cuts a head's rows, and the rows added since, into chunks. `last` is the last row's ordinal.
  *
- * A chunk ends before the first row that does not fit. A row too large for a head becomes a chunk
- * of its own. Borders depend only on the rows: all nodes that apply the same events cut at the same
- * rows, regardless of checkpoints. So the version of a head determines its rows.
+ * A chunk ends before the first row that does not fit. A row too large for a head becomes its own
+ * chunk. Borders depend only on the rows: all nodes that apply the same events cut at the same
+ * rows, regardless of checkpoints. So a head's version determines its rows.
  */
 export function cutChunks(
   newest: NewestRows,
@@ -275,6 +274,6 @@ export function cutChunks(
     next += 1;
     if (bytes > bytesMax) close();
   }
-  // Join once: repeated concatenation would keep a tree of string pieces in memory.
+  // Join once: repeated concatenation would keep many string pieces in memory.
   return { chunks, newest: { after: first - 1, rows: open.join('') } };
 }

@@ -44,7 +44,7 @@ import {
 } from '#storage/ports/instances';
 import { DRIFT_EVENTS, OBSERVATIONS, type Packing } from '#storage/ports/rows';
 
-/** Estimated bytes of a record without its text. */
+/** Estimated record bytes without text. */
 const RECORD_BYTES = 200;
 
 type SourcingPorts = {
@@ -55,11 +55,11 @@ type SourcingPorts = {
   readonly model: ModelPorts;
 };
 
-/** Event sourcing of instances: applies, records and stores their events. */
+/** Event sourcing for instances: applies, records and stores their events. */
 export class InstanceSourcing
   implements EventSourcing<InstanceState, InstanceEvent, InstanceApplied, InstanceCheckpoint>
 {
-  /** Keyed answers, which are large. Answers of a deleted instance wait for the checkpoint. */
+  /** Keyed answers, which are large. A deleted instance's answers wait for the checkpoint. */
   readonly earlyRows: EarlyRows<InstanceState, InstanceAnswers>;
   readonly #ports: SourcingPorts;
 
@@ -178,7 +178,7 @@ function bytesOfKey(one: AnswerKey | undefined): number {
   return one === undefined ? 0 : one.key.length + one.fingerprint.length;
 }
 
-/** Rows of a table: the rows in the head, and the rows added since, up to ordinal `last`. */
+/** A table's rows: in the head, and added since, up to ordinal `last`. */
 type TableRows<Row> = {
   readonly newest: NewestRows;
   readonly added: readonly Row[];
@@ -215,7 +215,7 @@ function answersOf(
 }
 
 /*
- * Journal form of an event: nested lists, because field names would be more than half the text. An
+ * An event's journal form: nested lists, because field names would be more than half the text. An
  * observation has 40 to 60 characters; a takeover reads up to 200,000 observations.
  */
 
@@ -363,7 +363,7 @@ function unreadable(): Error {
   return new Error('the journal contains an invalid event');
 }
 
-/** Rows of an instance by ordinal, from memory, head or chunks. Rejects like the store. */
+/** An instance's rows by ordinal, from memory, head or chunks. Rejects like the store. */
 export type EventRows = {
   /** Observations with ordinals `first` to `last`, oldest first. */
   history(first: number, last: number): Promise<readonly HistoryRow[]>;
@@ -375,7 +375,7 @@ export type EventRows = {
 
 type StoredRows<Row> = (wanted: { newest: number; count: number }) => Promise<Row[]>;
 
-/** Rows of an instance in its present state. Valid within a turn. */
+/** An instance's rows in its present state. Valid within a turn. */
 export function eventRowsOf(
   instanceId: string,
   state: InstanceState,

@@ -16,7 +16,7 @@ import {
 } from '#storage/ports/instances';
 
 /**
- * Memory of an idle instance without text and model, in bytes. Measured by
+ * Memory per idle instance without text and model, in bytes. Measured by
  * `test/engine/instance/held-bytes`.
  */
 const INSTANCE_BYTES = 780;
@@ -27,8 +27,8 @@ const INSTANCE_BYTES = 780;
  */
 export type InstanceState = {
   /**
-   * Undefined before the first commit. A head with `deletedAtMs` is the tombstone of a deleted
-   * instance. The head's newest rows are from the last checkpoint; later rows are in `unstored`.
+   * Undefined before the first commit. A head with `deletedAtMs` is a tombstone. The head's newest
+   * rows are from the last checkpoint; later rows are in `unstored`.
    */
   head: InstanceHead | undefined;
   /** Memory of name and description, in bytes. */
@@ -42,13 +42,13 @@ export type InstanceState = {
    * Created on first use, because idle instances have no unstored rows. A checkpoint removes it.
    */
   unstored: UnstoredRows | undefined;
-  /** Start and events of the replay. A checkpoint removes the recovery. */
+  /** The replay's start and events. A checkpoint removes the recovery. */
   recovery: Recovery | undefined;
-  /** Time of the last observation by both clocks of this process. Set by `observedEvent`. */
+  /** The last observation's time by both clocks in this process. Set by `observedEvent`. */
   clockAnchor: Instant | undefined;
 };
 
-/** State of the instance with this head; undefined: an unknown instance. */
+/** Instance state for this head; undefined: an unknown instance. */
 export function instanceFrom(head: InstanceHead | undefined): InstanceState {
   return {
     head,
@@ -60,7 +60,7 @@ export function instanceFrom(head: InstanceHead | undefined): InstanceState {
   };
 }
 
-/** Head of an existing instance. The caller must have checked that the instance exists. */
+/** An existing instance's head. The caller must have checked that the instance exists. */
 export function headOf({ head }: Pick<InstanceState, 'head'>): InstanceHead {
   if (head === undefined) throw new Error('the instance has no head');
   return head;
@@ -71,7 +71,7 @@ export function isLive({ head }: InstanceState): boolean {
   return head !== undefined && head.deletedAtMs === undefined;
 }
 
-/** Approximate memory of an instance, in bytes. */
+/** Approximate instance memory, in bytes. */
 export function bytesOf(state: InstanceState): number {
   return INSTANCE_BYTES + bytesOfModel(state.head) + bytesOfRows(state.head) + bytesUnstored(state);
 }
@@ -81,7 +81,7 @@ export function bytesUnstored({ textBytes, unstored, recovery }: InstanceState):
   return textBytes + (unstored?.bytes ?? 0) + (recovery?.bytes ?? 0);
 }
 
-/** Models of this program, and a timer for their steps. */
+/** Models in this program, and a timer for their steps. */
 export type ModelPorts = { readonly models: Models; readonly steps: StepTimer };
 
 /**
@@ -121,13 +121,13 @@ export function takenOver(
 }
 
 /**
- * Memory of the empty lists, and of the map of answers, in bytes. All estimates are measured by
+ * Memory for the empty lists and the answer map, in bytes. All estimates are measured by
  * `test/engine/instance/held-bytes`.
  */
 const LISTS_BYTES = 240;
 const MAP_BYTES = 110;
 
-/** Memory of a row without its text, in bytes. */
+/** Memory per row without text, in bytes. */
 const HISTORY_ROW_BYTES = 150;
 const DRIFT_ROW_BYTES = 180;
 const ANSWER_ROW_BYTES = 300;
@@ -135,7 +135,7 @@ const ANSWER_ROW_BYTES = 300;
 /** A floor not yet stored by a checkpoint, and the row counts trimmed before. */
 type Trim = { readonly from: RowCounts; readonly to: Floor };
 
-/** Copy of unstored rows for a checkpoint. */
+/** Copied unstored rows for a checkpoint. */
 export type RowsCopy = {
   readonly history: readonly HistoryRow[];
   readonly drift: readonly DriftRow[];
@@ -145,7 +145,7 @@ export type RowsCopy = {
   readonly bytes: number;
 };
 
-/** Rows of an instance since the last checkpoint, oldest first. */
+/** An instance's rows since the last checkpoint, oldest first. */
 export class UnstoredRows {
   readonly #history: HistoryRow[] = [];
   readonly #drift: DriftRow[] = [];
@@ -187,7 +187,7 @@ export class UnstoredRows {
     return this.#answerBytes;
   }
 
-  /** Approximate memory of all rows, in bytes. */
+  /** Approximate memory for all rows, in bytes. */
   get bytes(): number {
     const mapBytes = this.#answers === undefined ? 0 : MAP_BYTES;
     return LISTS_BYTES + mapBytes + this.#rowBytes + this.#answerBytes;
@@ -274,19 +274,19 @@ function bytesOfAnswer({ key, fingerprint, body, etag }: AnswerRow): number {
   return ANSWER_ROW_BYTES + names + bytesOfText(body);
 }
 
-/** Memory of a model, in bytes. `test/engine/instance/held-bytes` checks these estimates. */
+/** Memory per model, in bytes. `test/engine/instance/held-bytes` checks these estimates. */
 const MODEL_BYTES = 1_100;
 
-/** Memory of a head's rows without their text, in bytes. */
+/** Memory of a head's rows, without text, in bytes. */
 const ROWS_BYTES = 60;
 
-/** Memory of a floor without its state, in bytes. */
+/** Memory per floor without state, in bytes. */
 const FLOOR_BYTES = 110;
 
 /** Characters that take two bytes in memory. A single such character doubles the whole text. */
 const WIDE = /[\u0100-\uffff]/;
 
-/** Memory of a text, in bytes. */
+/** Text memory, in bytes. */
 export function bytesOfText(text: string): number {
   return WIDE.test(text) ? 2 * text.length : text.length;
 }
@@ -311,24 +311,24 @@ function bytesOfRows(head: InstanceHead | undefined): number {
   return floorBytes + bytesOf(head.newestHistory) + bytesOf(head.newestDrift);
 }
 
-/** Estimated memory of an event without its text, in bytes. */
+/** Estimated memory per event without text, in bytes. */
 const EVENT_BYTES = 200;
 
-/** Estimated memory of an observation without the text shared with its row, in bytes. */
+/** Estimated memory per observation, without the text shared with its row, in bytes. */
 const OBSERVATION_BYTES = 150;
 
 /** Stored head, and the replayed events after the head. */
 type Recovery = {
   readonly head: InstanceHead | undefined;
   readonly events: readonly InstanceEvent[];
-  /** Memory of the text in head and events, in bytes. Rows of these events share the text. */
+  /** Text memory in head and events, in bytes. The events' rows share the text. */
   readonly textBytes: number;
   /** Approximate memory that only the recovery holds, in bytes. */
   readonly bytes: number;
 };
 
 /**
- * Recovery of an instance. Until the next checkpoint, retries can get the answers to replayed
+ * An instance's recovery. Until the next checkpoint, retries can get the answers to replayed
  * records (decision 90, retries after a fail-over).
  */
 export function recoveryOf(
@@ -370,9 +370,9 @@ function bytesOfTexts({ change }: InstanceEvent): number {
   }
 }
 
-/** Inputs of the interval rule. All times are Unix milliseconds. */
+/** Interval rule inputs. All times are Unix milliseconds. */
 export type IntervalBasis = {
-  /** Time of the generation's last accepted observation; undefined: none yet. */
+  /** The generation's last accepted observation time; undefined: none yet. */
   readonly observedAtMs: number | undefined;
   /** Time by the wall clock. */
   readonly nowMs: number;
@@ -380,7 +380,7 @@ export type IntervalBasis = {
   readonly presentMs: number;
 };
 
-/** Time of the first observation, or throttled if the observations are too early. */
+/** The first observation's time, or throttled if the observations are too early. */
 export type Timing =
   | { readonly kind: 'accepted'; readonly firstMs: number }
   | { readonly kind: 'throttled'; readonly retryAfterS: number };
@@ -396,9 +396,9 @@ export function presentOf(anchor: Instant, now: Instant): number {
 /**
  * Time of the first of `count` observations in a call.
  *
- * `callerMs` is the caller's timestamp of the first observation; if set, all observations have
- * timestamps. Without timestamps, the observations are one second apart and end now, if the
- * previous observation leaves enough time. Source: decisions 1 and 8.
+ * `callerMs` is the caller's first timestamp; if set, all observations have timestamps. Without
+ * timestamps, the observations are one second apart and end now, if the previous observation leaves
+ * enough time. Source: decisions 1 and 8.
  */
 export function timingOf(
   callerMs: number | undefined,
@@ -433,7 +433,7 @@ function stampOf({ nowMs, presentMs }: IntervalBasis, earliestMs: number | undef
   return Math.min(presentMs, earliestMs);
 }
 
-/** Number of steps per timed step. Two clock reads cost a twentieth of a step. */
+/** Steps per timed step. Two clock reads cost a twentieth of a step. */
 const STEPS_PER_SAMPLE = 64;
 
 /** Times one model step in 64, including the first. */
@@ -460,7 +460,7 @@ export class StepTimer {
     return this.#clock.monotonicMs();
   }
 
-  /** Call after a step, with the result of `start`. */
+  /** Call after a step, with the value from `start`. */
   stop(startedMs: number | undefined): void {
     if (startedMs === undefined) return;
     this.#observe((this.#clock.monotonicMs() - startedMs) / 1_000);
