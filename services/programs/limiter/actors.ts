@@ -37,12 +37,9 @@ import type { Metrics } from '#telemetry/metrics';
 import type { ProcessPorts } from '#telemetry/process-ports';
 import { traced } from '#telemetry/tracer';
 
-/** Memory and idle-time limits for meters, and maximum waiting times of callers. */
+/** Memory and idle-time limits for meters, and maximum waiting times for callers. */
 export type LimiterConfig = ActorHostConfig & {
-  /**
-   * Maximum waiting time of an admission before its turn, in milliseconds. Default:
-   * `ADMIT_AGE_MS_MAX`.
-   */
+  /** Maximum admission wait before its turn, in milliseconds. Default: `ADMIT_AGE_MS_MAX`. */
   readonly admitAgeMs?: number;
 };
 
@@ -63,9 +60,7 @@ type LimiterActorsPorts = ProcessPorts & {
 /** Call id and deadline for calls that may wait for their turn without limit. */
 const UNHURRIED = { callId: 0, deadlineAtMs: Number.POSITIVE_INFINITY };
 
-/**
- * The meters of a limiter, and its answers to all calls. A meter in memory answers synchronously.
- */
+/** A limiter's meters, and its answers to all calls. A meter in memory answers synchronously. */
 export class LimiterActors implements LimiterClient, AsyncDisposable {
   readonly #meters: ActorHost<Meter, MeterCall, MeterAnswer, MeterRecord>;
   readonly #admitAgeMs: number;
@@ -103,7 +98,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
     return [this.#meters];
   }
 
-  /** Memory use of the actors, and the number of calls so far. */
+  /** The actors' memory use, and the call count. */
   get load(): HostLoad & { readonly calls: number } {
     return { ...hostLoad(this.hosts), calls: this.#calls };
   }
@@ -211,7 +206,7 @@ export class LimiterActors implements LimiterClient, AsyncDisposable {
 }
 
 /**
- * Fault of a reset that missed its deadline. A stalled journal may still accept the record.
+ * Fault for a reset that missed its deadline. A stalled journal may still accept the record.
  * Repeating the reset is safe.
  */
 function resetIsLate(): Fault {
@@ -219,7 +214,7 @@ function resetIsLate(): Fault {
   return new Fault('service_unavailable', 'the reset is not durable yet; try again', options);
 }
 
-/** Metrics of the limiter, with labels bound in advance. */
+/** Limiter metrics, with labels bound in advance. */
 type LimiterMetrics = {
   answered(verdict: Verdict): void;
   unavailable(): void;
@@ -307,15 +302,15 @@ type MeterPorts = {
 /** Number of different refresh ages, so that meters read their accounts at different times. */
 const OLD_STEPS = 32;
 
-/** Memory of a record until stored, in bytes: its numbers and their array. */
+/** Memory per record until stored, in bytes: its numbers and their array. */
 const RECORD_BYTES = 200;
 
-/** Memory of a reservation in a closing record, in bytes. */
+/** Memory per reservation in a closing record, in bytes. */
 const STORED_RESERVATION_BYTES = 100;
 
 /**
- * The meter of an account as a durable actor (architecture 4). Commits watermarks ahead of need
- * while active, and the exact counts on deactivation.
+ * An account's meter as a durable actor (architecture 4). Commits watermarks ahead of need while
+ * active, and the exact counts on deactivation.
  */
 export class MeterKind
   implements

@@ -19,7 +19,7 @@ import { unknownCall } from '#grpc/frame';
 import type { AccountCall, CallerDescription, LimiterAnswer } from '#grpc/limiter-messages';
 
 /**
- * Answers all account calls of edges except admissions. Needs no meter, so any limiter can answer.
+ * Answers account calls from edges, except admissions. Needs no meter, so any limiter can answer.
  * Rejects with `internal` for an invalid body, and with `upgrade_in_progress` for a call that this
  * release does not support.
  */
@@ -74,7 +74,7 @@ type BillingCallsPorts = {
 };
 
 /**
- * Billing calls of edges. Rejects like `BillingDesk`, or with `billing_provider_not_configured`
+ * Billing calls from edges. Rejects like `BillingDesk`, or with `billing_provider_not_configured`
  * without a desk.
  */
 class BillingCalls {
@@ -86,7 +86,7 @@ class BillingCalls {
     this.#desk = desk;
   }
 
-  /** Plan and subscription of an account, and its purchase options. */
+  /** An account's plan, subscription and purchase options. */
   async standing(accountId: string): Promise<BillingStanding> {
     return await this.#present().standing(accountId);
   }
@@ -120,7 +120,7 @@ class BillingCalls {
     const desk = this.#present();
     const { address, requestId } = by;
     const entry = { actor: actorOf(by), address, requestId, action };
-    // The page URL is a secret of the buyer, so the audit lines omit it.
+    // The page URL is the buyer's secret, so the audit lines omit it.
     return await this.#audit.around(
       accountId,
       entry,
@@ -141,7 +141,7 @@ function actorOf(by: Buyer): AuditEntry['actor'] {
 }
 
 /**
- * Plan and key of a caller, from the stored account. Undefined if the key is unusable at `nowMs`.
+ * A caller's plan and key, from the stored account. Undefined if the key is unusable at `nowMs`.
  */
 export function describeCaller(
   found: AccountWithKeys | undefined,

@@ -32,7 +32,7 @@ import type { MeterStore, MonthStore } from '#storage/ports/meters';
 import type { Metrics } from '#telemetry/metrics';
 import type { ProcessPorts } from '#telemetry/process-ports';
 
-/** Cluster membership of a limiter, and bounds of its meters. */
+/** A limiter's cluster membership and meter bounds. */
 type LimiterNodeConfig = { readonly node: NodeConfig; readonly limiter: LimiterConfig };
 
 type LimiterNodePorts = {
@@ -42,7 +42,7 @@ type LimiterNodePorts = {
   readonly adminAt: (address: string) => UsageAdmin;
 };
 
-/** Meters of an incarnation, and its routes to other limiters. */
+/** An incarnation's meters and its routes to other limiters. */
 type Served = { readonly actors: LimiterActors; readonly context: NodeContext };
 
 /**
@@ -50,9 +50,9 @@ type Served = { readonly actors: LimiterActors; readonly context: NodeContext };
  * and while rejoining, refuses every call with `service_unavailable`.
  */
 export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable {
-  /** Id of the cluster. */
+  /** Cluster id. */
   readonly cluster: string;
-  /** Administration of all accounts, including accounts of other limiters. */
+  /** Administers all accounts, including other limiters' accounts. */
   readonly admin: AccountAdmin;
   readonly audit: AuditTrail;
   readonly #node: ClusterNode<Served>;
@@ -99,7 +99,7 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
     await this.#node.join(address);
   }
 
-  /** Present incarnation of the node; undefined before joining and between two incarnations. */
+  /** The node's present incarnation; undefined before joining and between two incarnations. */
   get incarnation() {
     return this.#node.current;
   }
@@ -148,7 +148,7 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
     );
   }
 
-  /** Calls the owner of the account's meter, for calls that only the owner can answer. */
+  /** Calls the account's owner, for calls that only the owner can answer. */
   async #askOwner(
     accountId: string,
     ask: (owner: UsageAdmin) => Promise<MeterUsage | undefined>,
@@ -190,7 +190,7 @@ export class LimiterNode implements LimiterClient, AdminTarget, AsyncDisposable 
   }
 }
 
-/** Ports of a limiter, for all storage back ends. */
+/** Ports for a limiter, for all storage back ends. */
 type LimiterPorts = ProcessPorts & {
   readonly accounts: AccountStore;
   readonly meters: MeterStore & MonthStore;
@@ -214,7 +214,7 @@ export type Limiter = AsyncDisposable & {
   readonly client: LimiterClient;
   readonly admin: AccountAdmin;
   readonly audit: AuditTrail;
-  /** Memory use of the actors, and the number of calls so far. */
+  /** The actors' memory use, and the call count. */
   readonly load: () => LimiterActors['load'];
 };
 

@@ -1,5 +1,5 @@
 /**
- * Bounds of the limiter, each with unit and reason. Calls beyond a bound are refused
+ * Bounds for the limiter, each with unit and reason. Calls beyond a bound are refused
  * (architecture 3.7).
  */
 
@@ -32,11 +32,11 @@ export const USABLE_KEYS_MAX = 20;
 
 /**
  * Maximum number of keys per account that a month counts separately: all usable keys and a dozen
- * revoked or rotated keys. At the end of a month, each key adds about 250 bytes to every record.
+ * revoked or rotated keys. At a month's end, each key adds about 250 bytes to every record.
  */
 export const COUNTED_KEYS_MAX = 32;
 
-/** Maximum size of a request to the admin port, in bytes. Real requests have at most about 300. */
+/** Maximum admin port request size, in bytes. Real requests have at most about 300. */
 export const ADMIN_BODY_BYTES_MAX = 16_384;
 
 /**
@@ -45,12 +45,12 @@ export const ADMIN_BODY_BYTES_MAX = 16_384;
  */
 export const ADMIN_REQUEST_MS_MAX = 5_000;
 
-/** Minimum step of a watermark. A crash can cost an idle account two steps (architecture 4). */
+/** Minimum watermark step. A crash can cost an idle account two steps (architecture 4). */
 export const RAISE_MIN = 10;
 
 /**
- * Number of steps that a raise pre-allocates; the meter raises again when half remains. A crash can
- * lose up to two steps (architecture 4); 1.75 leaves a quarter step for refunds.
+ * Steps that a raise pre-allocates; the meter raises again when half remains. A crash can lose up
+ * to two steps (architecture 4); 1.75 leaves a quarter step for refunds.
  */
 export const RAISED_STEPS = 1.75;
 
@@ -60,16 +60,14 @@ export const RAISED_STEPS = 1.75;
  */
 export const UNRECORDED_SHARE = 0.25;
 
-/** Period whose grants determine the step of a watermark, in milliseconds (architecture 4). */
+/** Period whose grants determine a watermark's step, in milliseconds (architecture 4). */
 export const RAISE_OF_USE_MS = 100;
 
-/**
- * Share of the monthly quota that crashes may lose without an alert. Source: operations, "alerts".
- */
+/** Monthly quota share that crashes may lose without an alert. Source: operations, "alerts". */
 export const LOST_SHARE_TOLERABLE = 0.001;
 
 /**
- * Maximum age of a meter's cached account, in milliseconds. Covers lost announcements
+ * Maximum age for a meter's cached account, in milliseconds. Covers lost announcements
  * (architecture 4).
  */
 export const ACCOUNT_AGE_MS_MAX = 30_000;
@@ -97,11 +95,11 @@ export const KEY_USES_FLUSH_MS = 1_000;
 /** Maximum number of key uses per flush. Bounds the store's load with 15,000 keys in use. */
 export const KEY_USES_FLUSHED_MAX = 256;
 
-/** Maximum number of concurrent writes of key uses. */
+/** Maximum number of concurrent key use writes. */
 export const KEY_USES_AT_ONCE_MAX = 16;
 
 /** Timeout for storing a key use, in milliseconds. Afterwards the use is dropped. */
 export const KEY_USE_MS_MAX = 2_000;
 
-/** Timeout of a closing limiter for storing all key uses, in milliseconds. */
+/** Timeout for storing all key uses on shutdown, in milliseconds. */
 export const KEY_USES_END_MS_MAX = 1_000;

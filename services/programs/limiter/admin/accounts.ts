@@ -20,17 +20,17 @@ import type { AccountStore, KeyChange, KeyUse, KeyUseStore } from '#storage/port
 import type { MonthStore } from '#storage/ports/meters';
 
 /**
- * Length of an account id, and of a key id after its prefix, in characters. Source: decision 41
- * (key format); interface 2.2.
+ * Account id length, and key id length after the prefix, in characters. Source: decision 41 (key
+ * format); interface 2.2.
  */
 const ACCOUNT_ID_LENGTH = 12;
 const KEY_ID_LENGTH = 16;
 
 /**
- * Administration of accounts and their keys. When a promise resolves, the change is stored and
- * announced. Rejects with `not_found` for an unknown account or key, and with `service_unavailable`
- * if store or meter cannot be reached. After `service_unavailable` the change may have been stored.
- * Retries are safe, except for `createAccount`, `createKey` and `rotateKey`.
+ * Administers accounts and their keys. When a promise resolves, the change is stored and announced.
+ * Rejects with `not_found` for an unknown account or key, and with `service_unavailable` if store
+ * or meter cannot be reached. After `service_unavailable` the change may have been stored. Retries
+ * are safe, except for `createAccount`, `createKey` and `rotateKey`.
  */
 export interface AccountAdmin {
   /** Generates a random account id. */
@@ -56,7 +56,7 @@ export interface AccountAdmin {
    * Rejects with `conflict` if the account has the maximum number of usable keys.
    */
   createKey(accountId: string, request: KeyRequest): Promise<NewKey>;
-  /** All keys of the account with their last use, oldest first. */
+  /** All the account's keys with their last use, oldest first. */
   listKeys(accountId: string): Promise<readonly UsedKey[]>;
   renameKey(accountId: string, keyId: string, name: string): Promise<ApiKeyRecord>;
   /** Changes a key's scope. Rejects with `conflict` if the key is revoked or expired. */
@@ -77,7 +77,7 @@ export interface AccountAdmin {
   enableKey(accountId: string, keyId: string): Promise<ApiKeyRecord>;
   revokeKey(accountId: string, keyId: string): Promise<ApiKeyRecord>;
   usage(accountId: string): Promise<MeterUsage>;
-  /** Usage of the present month and the last twelve finished months, newest first. */
+  /** Usage in the present month and the last twelve finished months, newest first. */
   months(accountId: string): Promise<readonly MonthUsage[]>;
   /**
    * If the account's meter is in another month, begins the present month without usage. Otherwise
@@ -86,12 +86,12 @@ export interface AccountAdmin {
   resetUsage(accountId: string): Promise<MeterUsage>;
 }
 
-/** Properties of a new key. Source: decision 242. */
+/** New key properties. Source: decision 242. */
 type KeyRequest = {
   readonly name?: string | undefined;
   readonly scope: KeyScope;
   readonly expiresAtMs?: number | undefined;
-  /** In the format of `networkText`; empty: any address. */
+  /** In `networkText` format; empty: any address. */
   readonly networks?: readonly string[] | undefined;
   /** Undefined: the service itself is the creator. */
   readonly createdBy?: Creator | undefined;
@@ -106,7 +106,7 @@ type Rotated = { readonly replaced: ApiKeyRecord };
 /** A key with its last recorded use, if any. */
 export type UsedKey = { readonly record: ApiKeyRecord; readonly lastUse: KeyUse | undefined };
 
-/** Ports of account administration: stores, meters, time and randomness. */
+/** Ports for account administration: stores, meters, time and randomness. */
 type AccountAdminPorts = {
   readonly accounts: AccountStore;
   readonly keyUses: Pick<KeyUseStore, 'find'>;
@@ -119,7 +119,7 @@ type AccountAdminPorts = {
   readonly resetUsage: (accountId: string) => Promise<MeterUsage | undefined>;
 };
 
-/** Administration of all accounts in a store. */
+/** Administers all accounts in a store. */
 export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
   const { accounts, clock, randomness, announce } = ports;
 
@@ -174,7 +174,7 @@ export function accountAdmin(ports: AccountAdminPorts): AccountAdmin {
 /** Awaits a change, announces the account, and returns the change's result. */
 type Announced = <T>(accountId: string, change: Promise<T>) => Promise<T>;
 
-/** Administration of API keys. Each change is stored, then announced. */
+/** Administers API keys. Each change is stored, then announced. */
 export type KeyAdmin = Pick<
   AccountAdmin,
   | 'createKey'
@@ -187,7 +187,7 @@ export type KeyAdmin = Pick<
   | 'revokeKey'
 >;
 
-/** Builds the administration of keys. */
+/** Builds key administration. */
 function keyAdmin(
   { accounts, keyUses, clock, randomness }: AccountAdminPorts,
   announced: Announced,

@@ -12,16 +12,16 @@ export type AdminRequest = {
   readonly url: URL;
   /** Parsed JSON body; undefined: no body. */
   readonly body: unknown;
-  /** The requester, for the creator field of new records. */
+  /** The requester, for the creator field in new records. */
   readonly by: Creator;
 };
 
-/** Method of a route. The type requires a log name for each changing route. */
+/** A route's method. The type requires a log name for each changing route. */
 type SideEffect =
   | { readonly method: 'GET'; readonly change?: undefined }
   | { readonly method: 'POST' | 'PUT' | 'DELETE'; readonly change: string };
 
-/** A route of the admin port. */
+/** An admin port route. */
 export type Route = SideEffect & {
   /** Path pattern. Named groups are ids. */
   readonly path: RegExp;
@@ -47,33 +47,31 @@ export function read<Schema extends z.ZodType>(
   throw invalid(reason, field, field === undefined ? text : `${field}: ${text}`);
 }
 
-/** Header with the user name of the person who runs `ctl`. */
+/** Header with the `ctl` user's name. */
 export const ADMIN_USER_HEADER = 'x-admin-user';
 
-/** Pattern of accepted user names. */
+/** Accepted user name pattern. */
 export const USER_NAME = /^[\w.@+\\-]{1,64}$/;
 
-/** Sender of an admin request, as far as known. */
+/** An admin request's sender, as far as known. */
 export type Administrator = {
-  /** Id of the token in the request; see `adminTokenId`. */
+  /** Token id in the request; see `adminTokenId`. */
   readonly tokenId: string;
   /** User name sent by `ctl`, not authenticated. */
   readonly claimedUser: string | undefined;
-  /** `address:port` of the sender. */
+  /** The sender's `address:port`. */
   readonly address: string;
 };
 
 /** A change requested through the admin port, with its outcome. */
 type AdminChange = {
-  /** Name of the change, such as `account.create` or `key.revoke`. */
+  /** Change name, such as `account.create` or `key.revoke`. */
   readonly change: string;
   readonly accountId: string | undefined;
   readonly keyId: string | undefined;
   /** Request body, if valid. Never contains a key. */
   readonly requested: unknown;
-  /**
-   * `done`, or the code of the refusal. After `service_unavailable` the change may have happened.
-   */
+  /** `done`, or the refusal's code. After `service_unavailable` the change may have happened. */
   readonly outcome: 'done' | FaultCode;
 };
 
@@ -116,14 +114,14 @@ export function makerOf(trail: AuditTrail, heard: AdminAudit, by: Administrator)
       heard({ ...named, keyId: keyId ?? newKeyIn(action, made), outcome: 'done' }, by);
       return made;
     } catch (error) {
-      // The body of a refused request may be invalid, so do not log it.
+      // A refused request's body may be invalid, so do not log it.
       heard({ ...named, requested: undefined, outcome: toFault(error).code }, by);
       throw error;
     }
   };
 }
 
-/** Details of a view; undefined for a list, which the trail does not record. */
+/** View details; undefined for a list, which the trail does not record. */
 function data(shown: unknown): AuditEntry['after'] {
   const isObject = typeof shown === 'object' && shown !== null && !Array.isArray(shown);
   return isObject ? detailsOf(shown) : undefined;

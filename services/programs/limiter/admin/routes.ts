@@ -34,7 +34,7 @@ import { AUDIT_LINES_MAX } from '#storage/ports/audit';
 import { LOG_LEVELS } from '#telemetry/logger';
 import type { ProcessControl } from '#telemetry/process-control';
 
-/** Admin port routes for the keys of accounts. */
+/** Admin port routes for account keys. */
 const KEY_ROUTES: readonly Route[] = [
   {
     method: 'POST',
@@ -194,7 +194,7 @@ const ROUTES: readonly Route[] = [
 ];
 
 /**
- * Answers an admin request. Rejects with the fault of a refused request. `make` executes all
+ * Answers an admin request. Rejects with the fault if a request is refused. `make` executes all
  * changes.
  */
 export async function answerAdmin(
@@ -224,7 +224,7 @@ async function keysOf(admin: AccountAdmin, accountId: string): Promise<readonly 
   return (await admin.find(accountId))?.keys ?? [];
 }
 
-/** State of the target before a change; undefined if the account does not exist. */
+/** The target's state before a change; undefined if the account does not exist. */
 async function presentState(
   admin: AccountAdmin,
   change: string,
@@ -275,11 +275,11 @@ export type PageFile = {
 export type ClusterOverview = {
   /** Builds the present report. Ends in bounded time, even if nodes do not answer. */
   readonly report: () => Promise<object>;
-  /** Finds a file of the page by path. */
+  /** Finds a page file by path. */
   readonly file: (path: string) => PageFile | undefined;
 };
 
-/** Path of the report, which needs the token. Files of the page need no token. */
+/** Report path, which needs the token. Page files need no token. */
 const REPORT = '/cluster/report';
 
 /**
@@ -307,7 +307,7 @@ export async function answerCluster(
   return method === 'GET' && url.pathname === REPORT ? await report() : undefined;
 }
 
-/** Maximum length of a CPU profile, in seconds. A profile grows by about a megabyte per second. */
+/** Maximum CPU profile length, in seconds. A profile grows by about a megabyte per second. */
 export const PROFILE_SECONDS_MAX = 60;
 
 const LevelBody = z.strictObject({ level: z.enum(LOG_LEVELS) });
@@ -340,7 +340,7 @@ export async function answerProcess(
   return undefined;
 }
 
-/** Fault of an account request to a process without accounts. */
+/** Fault for an account request to a process without accounts. */
 export function noAccounts(): Fault {
   return new Fault(
     'not_found',

@@ -7,7 +7,7 @@ import { networkText, readNetwork } from '#stdlib/network';
 import { ACCOUNTS_PAGE_MAX } from '#storage/ports/accounts';
 
 /**
- * Request and answer schemas of the admin port, snake_case on the wire. `ctl` parses answers with
+ * The admin port's request and answer schemas, snake_case on the wire. `ctl` parses answers with
  * the same schemas, so both sides change together.
  */
 
@@ -18,7 +18,7 @@ export const AccountName = z
 
 const whole = (max: number) => z.int().min(1).max(max);
 
-/** Limits of an account. */
+/** Account limits. */
 export const LimitsWire = z.strictObject({
   requests_per_minute: whole(CUSTOM_LIMITS_MAX.requestsPerMinute),
   cycles_per_month: whole(CUSTOM_LIMITS_MAX.cyclesPerMonth),
@@ -31,30 +31,30 @@ const Agreed = z.strictObject({
   limits: LimitsWire.partial({ instances: true }),
 });
 
-/** Body of `PUT /accounts/{id}/plan`. Only an enterprise plan has limits. */
+/** Body for `PUT /accounts/{id}/plan`. Only an enterprise plan has limits. */
 export const PlanBody = z.discriminatedUnion('plan', [Bought, Agreed]);
 
-/** Body of `POST /accounts`. */
+/** Body for `POST /accounts`. */
 export const AccountBody = z.discriminatedUnion('plan', [
   Bought.extend({ name: AccountName }),
   Agreed.extend({ name: AccountName }),
 ]);
 
-/** Body of `PUT /accounts/{id}/status`. */
+/** Body for `PUT /accounts/{id}/status`. */
 export const StatusBody = z.strictObject({ status: z.enum(['active', 'suspended']) });
 
-/** Body of `PUT /accounts/{id}/model`: a model version of this release; null: no selection. */
+/** Body for `PUT /accounts/{id}/model`: a model version of this release; null: no selection. */
 export const ModelBody = z.strictObject({ model_version: z.enum(MODELS.versions).nullable() });
 
-/** Retention of rows in days; `none`: rows are kept forever. */
+/** Row retention in days; `none`: rows are kept forever. */
 export const RetentionWire = z.union([whole(RETENTION_DAYS_MAX), z.literal('none')], {
   error: `must be days from 1 to ${RETENTION_DAYS_MAX}, or none`,
 });
 
-/** Body of `PUT /accounts/{id}/retention`; null: use the plan's retention again. */
+/** Body for `PUT /accounts/{id}/retention`; null: use the plan's retention again. */
 export const RetentionBody = z.strictObject({ retention_days: RetentionWire.nullable() });
 
-/** Name of a key. */
+/** Key name. */
 export const KeyName = z.string().regex(KEY_NAME, '1 to 64 characters, none of them invisible');
 
 /** An address or network in CIDR notation, normalised. */
@@ -76,12 +76,12 @@ export const KeyNetworks = z
   .max(KEY_NETWORKS_MAX)
   .transform((networks) => [...new Set(networks)]);
 
-/** Scope of a new or changed key. */
+/** Scope for a new or changed key. */
 const Scope = z.enum(KEY_SCOPES, {
   error: 'must be full or read, audit and billing, in this order, with spaces between them',
 });
 
-/** Body of `POST /accounts/{id}/keys`. */
+/** Body for `POST /accounts/{id}/keys`. */
 export const KeyBody = z.strictObject({
   name: KeyName.optional(),
   scope: Scope,
@@ -89,10 +89,10 @@ export const KeyBody = z.strictObject({
   networks: KeyNetworks.optional(),
 });
 
-/** Body of `PUT /accounts/{id}/keys/{key}/name`. */
+/** Body for `PUT /accounts/{id}/keys/{key}/name`. */
 export const KeyNameBody = z.strictObject({ name: KeyName });
 
-/** Body of `PUT /accounts/{id}/keys/{key}/scope`. */
+/** Body for `PUT /accounts/{id}/keys/{key}/scope`. */
 export const KeyScopeBody = z.strictObject({ scope: Scope });
 
 /** Grace periods for rotated keys, in milliseconds. Source: decision 242. */
@@ -103,10 +103,10 @@ export const GRACE_MS = {
   '7d': 604_800_000,
 } as const;
 
-/** Body of `POST /accounts/{id}/keys/{key}/rotate`. */
+/** Body for `POST /accounts/{id}/keys/{key}/rotate`. */
 export const RotationBody = z.strictObject({ grace: z.enum(['0', '1h', '24h', '7d']) });
 
-/** Query of `GET /accounts`: accounts ordered by id, starting after id `after`. */
+/** Query for `GET /accounts`: accounts ordered by id, starting after id `after`. */
 export const AccountsQuery = z.strictObject({
   after: z.string().optional(),
   limit: z.coerce.number().pipe(whole(ACCOUNTS_PAGE_MAX)).default(ACCOUNTS_PAGE_MAX),
@@ -114,7 +114,7 @@ export const AccountsQuery = z.strictObject({
 
 const PlanName = z.enum(['free', 'indie', 'pro', 'enterprise']);
 
-/** An account in answers of the admin port. */
+/** An account in admin port answers. */
 export const AccountView = z.object({
   id: z.string(),
   name: z.string(),
@@ -130,12 +130,12 @@ export const AccountView = z.object({
   created_at: z.string(),
 });
 
-/** A page of accounts. After a full page, more accounts may follow. */
+/** An account page. After a full page, more accounts may follow. */
 export const AccountsView = z.array(AccountView);
 
 /**
- * A key without its secret. Scope, status and hints accept any text, so that lists with values of a
- * later release still parse.
+ * A key without its secret. Scope, status and hints accept any text, so that a later release's
+ * values still parse.
  */
 export const KeyView = z.object({
   id: z.string(),
@@ -151,14 +151,14 @@ export const KeyView = z.object({
   disabled_at: z.string().optional(),
   revoked_at: z.string().optional(),
   expires_at: z.string().optional(),
-  /** Id of the key that replaced this key in a rotation. */
+  /** Id of the key that replaced this key. */
   replaced_by: z.string().optional(),
   /** `kind` is `user` or `operator`. Absent: an older release did not record the creator. */
   created_by: z.object({ kind: z.string(), id: z.string() }).optional(),
   /** Absent: no recorded use. */
   last_used: z
     .object({
-      /** Time of the last use, truncated to minutes. */
+      /** Last use time, truncated to minutes. */
       at: z.string(),
       address: z.string().optional(),
       client: z.string().optional(),
@@ -168,13 +168,13 @@ export const KeyView = z.object({
   hints: z.array(z.string()).optional(),
 });
 
-/** All keys of an account, oldest first. */
+/** An account's keys, oldest first. */
 export const KeysView = z.array(KeyView);
 
 /** A new key with its secret. Only the creating call returns the secret. */
 export const NewKeyView = KeyView.extend({ key: z.string() });
 
-/** The new key of a rotation with its secret, and the replaced key. */
+/** A rotation's new key with its secret, and the replaced key. */
 export const RotationView = NewKeyView.extend({ replaced: KeyView });
 
 /** Cycles by UTC day. */
@@ -185,12 +185,12 @@ const KeysOfMonthView = z.array(
   z.object({ id: z.string(), name: z.string().optional(), cycles: z.int() }),
 );
 
-/** Usage of an account. */
+/** Account usage. */
 export const UsageView = z.object({
   account_id: z.string(),
   requests_per_minute: z.int(),
   requests_in_window: z.int(),
-  /** Watermark of the window: requests that need no further journal record. */
+  /** Window watermark: requests that need no further journal record. */
   window_mark: z.int(),
   /** Absent between two windows. */
   window_resets_at: z.string().optional(),
@@ -198,9 +198,9 @@ export const UsageView = z.object({
   cycles_used: z.int(),
   cycles_reserved: z.int(),
   cycles_remaining: z.int(),
-  /** Watermark of the month: cycles that need no further journal record. */
+  /** Month watermark: cycles that need no further journal record. */
   month_mark: z.int(),
-  /** Used cycles of reservations that expired without settlement. */
+  /** Used cycles from reservations that expired without settlement. */
   cycles_expired: z.int(),
   /** Used cycles that crashes may have lost. */
   cycles_lost: z.int(),
@@ -212,7 +212,7 @@ export const UsageView = z.object({
   other_cycles: z.int(),
 });
 
-/** Months of an account, newest first: the present month and finished months. */
+/** An account's months, newest first: the present month and finished months. */
 export const MonthsView = z.array(
   z.object({
     /** Month, such as `2026-01`. */
@@ -225,23 +225,23 @@ export const MonthsView = z.array(
   }),
 );
 
-/** Months of an audit trail with their hash chain heads, oldest first. */
+/** An audit trail's months with their hash chain heads, oldest first. */
 export const AuditMonthsView = z.object({
   months: z.array(z.object({ month: z.string(), lines: z.int(), hash: z.string() })),
   /** First month within the plan's retention; absent: all months are kept. */
   kept_from: z.string().optional(),
 });
 
-/** Query of `GET /accounts/{id}/audit/{month}`. */
+/** Query for `GET /accounts/{id}/audit/{month}`. */
 export const AuditLinesQuery = z.strictObject({
   after: z.coerce.number().pipe(z.int().min(0)).default(0),
 });
 
-/** Stored lines of a month, oldest first. Pass `next` as `after` of the next request. */
+/** Stored lines of a month, oldest first. Pass `next` as `after` in the next request. */
 export const AuditLinesView = z.object({
   lines: z.array(z.object({ seq: z.int(), text: z.string(), hash: z.string() })),
   next: z.int().optional(),
 });
 
-/** An error answer in the format of the public API (interface 7). */
+/** An error answer in public API format (interface 7). */
 export const RefusalView = z.object({ error: z.string(), message: z.string() });

@@ -39,13 +39,13 @@ import type { Running } from '#stdlib/run';
 import type { ProcessControl } from '#telemetry/process-control';
 import type { ProcessPorts } from '#telemetry/process-ports';
 
-/** Listening address of the admin port. Port 0 selects a free port. */
+/** The admin port's listening address. Port 0 selects a free port. */
 type AdminListen = { readonly host: string; readonly port: number };
 
 type AdminServerPorts = ProcessPorts & {
   /** Token that every request must present or prove; see `limiter/admin/token`. */
   readonly token: string;
-  /** Control of the process; undefined: requests about the process are refused. */
+  /** Process control; undefined: requests about the process are refused. */
   readonly control?: ProcessControl | undefined;
 } & (AccountPorts | { readonly admin?: undefined });
 
@@ -143,7 +143,7 @@ function refuse(
     nonces.set(request.socket, nonce);
     response.setHeader('www-authenticate', challengeOf(nonce));
   }
-  // Close the connection, because the rest of a refused body is not read.
+  // Close the connection, because a refused body is not read to its end.
   if (!request.complete && hasBody(request)) response.setHeader('connection', 'close');
   send(response, { error: code, message, details: { field, reason } }, sign);
 }
@@ -188,7 +188,7 @@ function sendFile(response: ServerResponse, { headers, body }: PageFile): void {
 function assertLocal(request: IncomingMessage): void {
   const { host, origin } = request.headers;
   const isLocal = isLoopbackAddress(request.socket.remoteAddress ?? '') && isLoopbackHost(host);
-  // Browsers also send `Origin` with requests of the admin page itself.
+  // Browsers also send `Origin` with requests from the admin page itself.
   const isForeign = origin !== undefined && origin !== `http://${host}`;
   if (!isLocal || isForeign) {
     throw new Fault('forbidden', 'the admin port answers only programs on this machine');
@@ -196,9 +196,8 @@ function assertLocal(request: IncomingMessage): void {
 }
 
 /**
- * Checks the token or proof of a request. Throws `unauthorized` for a request with neither. For a
- * proof, the caller must pass the body to the returned function, which throws if the proof does not
- * match.
+ * Checks a request's token or proof. Throws `unauthorized` for a request with neither. For a proof,
+ * the caller must pass the body to the returned function, which throws if the proof does not match.
  */
 function askedFor(
   request: IncomingMessage,

@@ -5,18 +5,18 @@ import { homedir, hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /*
- * Token of the admin port, in a file that only the user can read. A process creates the token at
+ * The admin port's token, in a file that only the user can read. A process creates the token at
  * start. The same user's `ctl` finds the file by port number (decision 142).
  */
 
-/** Length of a generated token, in bytes: 256 bits. */
+/** Generated token length, in bytes: 256 bits. */
 const TOKEN_BYTES = 32;
 
-/** Length of an operator's token, in characters. The minimum is 128 bits in hexadecimal. */
+/** Operator token length, in characters. The minimum is 128 bits in hexadecimal. */
 const TOKEN_LENGTH_MIN = 32;
 const TOKEN_LENGTH_MAX = 512;
 
-/** Length of a token id in logs, in characters: 48 bits, which do not reveal the token. */
+/** Token id length in logs, in characters: 48 bits, which do not reveal the token. */
 const TOKEN_ID_LENGTH = 12;
 
 /** Permission bits for group and others, and for others alone. */
@@ -34,7 +34,7 @@ export function newAdminToken(): string {
   return randomBytes(TOKEN_BYTES).toString('base64url');
 }
 
-/** Id of a token in logs. Does not reveal the token. */
+/** Token id for logs. Does not reveal the token. */
 export function adminTokenId(token: string): string {
   return hash('sha256', token, 'hex').slice(0, TOKEN_ID_LENGTH);
 }
@@ -106,8 +106,8 @@ export function adminTokenPlaces(port: number): readonly string[] {
 }
 
 /**
- * Folders for token files. The home folder is first: cleaning of temporary files does not affect
- * it, and other users cannot replace it. Containers and service accounts may lack a writable home.
+ * Folders for token files. The home folder is first: temporary file cleaning does not affect it,
+ * and other users cannot replace it. Containers and service accounts may lack a writable home.
  */
 function tokenFolders(): readonly string[] {
   const inTemporary = join(tmpdir(), `identity-engine-admin-${ownUid() ?? 'user'}`);
@@ -169,21 +169,21 @@ function ownUid(): number | undefined {
 }
 
 /*
- * Proof of the token without sending the token, because another user may own the port while the
- * service is down. The service sends a nonce per connection. `ctl` answers with a MAC of its
+ * Proves the token without sending the token, because another user may own the port while the
+ * service is down. The service sends a nonce per connection. `ctl` answers with a MAC over its
  * request under the token. The service proves its answer likewise (decision 142).
  */
 
 /** Answer header with the service's proof. */
 export const ADMIN_PROOF_HEADER = 'x-admin-proof';
 
-/** Length of a nonce, in bytes: 128 bits. */
+/** Nonce length, in bytes: 128 bits. */
 const NONCE_BYTES = 16;
 
 /** A request as seen by both ends. */
 type ProvenRequest = {
   readonly nonce: string;
-  /** `address:port` of the service's end. Binds the proof to this port. */
+  /** The service end's `address:port`. Binds the proof to this port. */
   readonly address: string;
   readonly method: string;
   /** Path and query. */
@@ -202,18 +202,18 @@ export function challengeOf(nonce: string): string {
   return `Bearer, Proof nonce="${nonce}"`;
 }
 
-/** Nonce of a challenge; undefined if the challenge has none. */
+/** A challenge's nonce; undefined if the challenge has none. */
 export function nonceIn(challenge: string | undefined): string | undefined {
   return /\bProof nonce="([\w-]{8,128})"/.exec(challenge ?? '')?.[1];
 }
 
-/** Proves that the sender of a request has the token. */
+/** Proves that a request's sender has the token. */
 export function requestProof(token: string, request: ProvenRequest): string {
   const { nonce, address, method, target, body } = request;
   return macOf(token, ['request', nonce, address, method, target, body]);
 }
 
-/** Proves that the sender of an answer has the token, and answers the request of `proof`. */
+/** Proves that an answer's sender has the token and received `proof`. */
 export function answerProof(token: string, proof: string, status: number, body: string): string {
   return macOf(token, ['answer', proof, status, body]);
 }
@@ -224,7 +224,7 @@ export function isSameProof(a: string, b: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-/** MAC of the parts. JSON ensures that different lists never give the same bytes. */
+/** MAC over the parts. JSON ensures that different lists never give the same bytes. */
 function macOf(token: string, parts: readonly (string | number)[]): string {
   return createHmac('sha256', token).update(JSON.stringify(parts)).digest('base64url');
 }

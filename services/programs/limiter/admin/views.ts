@@ -18,7 +18,7 @@ import { isoTime } from '#stdlib/clock';
 import { defined } from '#stdlib/defined';
 import type { KeyUse } from '#storage/ports/accounts';
 
-/** View of an account at `nowMs`. */
+/** Account view at `nowMs`. */
 export function viewOfAccount(account: Account, nowMs: number): z.infer<typeof AccountView> {
   const present = accountAt(account, nowMs);
   const { id, name, plan, status, limits, planChange: change } = present;
@@ -72,7 +72,7 @@ const UNUSED_DAYS = 7;
 /** Time since the last use at which a key gets a hint, in days. */
 const IDLE_DAYS = 90;
 
-/** View of a key, without secret or digest. */
+/** Key view, without secret or digest. */
 export function viewOfKey(key: ApiKeyRecord, nowMs: number): z.infer<typeof KeyView> {
   const { id, name, hint, scope, networks, replacedBy } = key;
   return defined<z.infer<typeof KeyView>>({
@@ -93,7 +93,7 @@ export function viewOfKey(key: ApiKeyRecord, nowMs: number): z.infer<typeof KeyV
   });
 }
 
-/** View of a listed key, with last use and hints. */
+/** Listed key view, with last use and hints. */
 export function viewOfUsedKey(used: UsedKey, nowMs: number): z.infer<typeof KeyView> {
   const { record, lastUse } = used;
   const view = { ...viewOfKey(record, nowMs), hints: hintsOf(used, nowMs) };
@@ -131,15 +131,15 @@ function timeOf(atMs: number | undefined): string | undefined {
   return atMs === undefined ? undefined : isoTime(atMs);
 }
 
-/** A month in answers of the admin port. */
+/** A month in admin port answers. */
 type MonthView = z.infer<typeof MonthsView>[number];
 
-/** Usage of a key in a month. */
+/** Usage by a key in a month. */
 type UsedByKey = Pick<ApiKeyRecord, 'id' | 'name'> & {
   readonly cyclesByDay: readonly number[];
 };
 
-/** View of an account's usage; `keys` are all keys of the account. */
+/** Account usage view; `keys` are all the account's keys. */
 export function viewOfUsage(
   accountId: string,
   usage: MeterUsage,
@@ -172,7 +172,7 @@ export function viewOfUsage(
   };
 }
 
-/** View of a month; `keys` are all keys of the account. */
+/** Month view; `keys` are all the account's keys. */
 export function viewOfMonth(month: MonthUsage, keys: readonly ApiKeyRecord[]): MonthView {
   const dates = datesOf(month);
   const used = usedByKey(month, keys).map(({ id, name, cyclesByDay }) => ({
@@ -190,7 +190,7 @@ export function viewOfMonth(month: MonthUsage, keys: readonly ApiKeyRecord[]): M
   };
 }
 
-/** Dates of the UTC days in `cyclesByDay`, from the first of the month, such as `2026-01-01`. */
+/** Dates for `cyclesByDay`, starting on the month's first day, such as `2026-01-01`. */
 export function datesOf({ endsAtMs, cyclesByDay }: MonthUsage): string[] {
   const end = new Date(endsAtMs);
   return cyclesByDay.map((_, index) =>
@@ -198,7 +198,7 @@ export function datesOf({ endsAtMs, cyclesByDay }: MonthUsage): string[] {
   );
 }
 
-/** Usage by key in a month, for all existing keys of the account. */
+/** Usage by key in a month, for all the account's existing keys. */
 export function usedByKey({ keys: used }: MonthUsage, keys: readonly ApiKeyRecord[]): UsedByKey[] {
   return keys.flatMap(({ id, name, digest }) => {
     const usage = used.find(({ prefix }: KeyUsage) => digest.startsWith(prefix));

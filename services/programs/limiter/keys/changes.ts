@@ -5,14 +5,14 @@ import { USABLE_KEYS_MAX } from '#limiter/quota-bounds';
 import type { KeyChange } from '#storage/ports/accounts';
 
 /*
- * Changes to keys as pure functions of keys and time, for `AccountStore.changeKeys`. Each function
+ * Key changes as pure functions over keys and time, for `AccountStore.changeKeys`. Each function
  * returns the resulting key, and writes nothing if the key already has the requested state. Throws
  * `not_found` for an unknown key and `conflict` for an invalid change. Source: decision 242.
  */
 
 type Keys = readonly ApiKeyRecord[];
 
-/** Result of a rotation: the new key, and the replaced key with its new expiry. */
+/** Rotation result: the new key, and the replaced key with its new expiry. */
 export type Rotation = { readonly made: ApiKeyRecord; readonly replaced: ApiKeyRecord };
 
 /** Adds a key. Throws `conflict` if the account has the maximum number of usable keys. */

@@ -24,7 +24,7 @@ export type HeldKey = {
   readonly networks: readonly IpNetwork[] | undefined;
 };
 
-/** Length of a SHA-256 in base64url, in characters. */
+/** SHA-256 length in base64url, in characters. */
 const DIGEST_LENGTH = 43;
 
 // Buffers for comparing digests. Keys keep digests as strings, because a Buffer per key would cost
@@ -53,7 +53,7 @@ function parsed(networks: readonly string[]): readonly IpNetwork[] {
 }
 
 /**
- * Whether a key is bound to networks, but the call has no address. An edge of release 1.0 sends no
+ * Whether a key is bound to networks, but the call has no address. A release 1.0 edge sends no
  * address and cannot handle the address verdict (decision 242, restricted keys).
  */
 export function isUnplaced({ networks }: HeldKey, address = ''): boolean {
@@ -84,7 +84,7 @@ function grants(rights: readonly KeyRight[], right: KeyRight): boolean {
   return rights.includes(right) || (right === 'read' && rights.includes('full'));
 }
 
-/** Keys of a ring that are not expired at `nowMs`. */
+/** Keys in a ring that are not expired at `nowMs`. */
 export function usableOf(ring: readonly HeldKey[], nowMs: number): readonly HeldKey[] {
   return ring.filter(({ expiresAtMs = Number.POSITIVE_INFINITY }) => expiresAtMs > nowMs);
 }
@@ -104,18 +104,18 @@ export function keyInRing(ring: readonly HeldKey[], digest: string): HeldKey | u
   presented.write(digest, 'latin1');
   for (const key of ring) {
     known.write(key.digest, 'latin1');
-    // Latin-1 keeps only the low byte of a character. So compare the strings after the timing-safe
+    // Latin-1 keeps only a character's low byte. So compare the strings after the timing-safe
     // match.
     if (timingSafeEqual(presented, known)) return key.digest === digest ? key : undefined;
   }
   return undefined;
 }
 
-/** Limits of an unknown account. No answer contains them. */
+/** Limits for an unknown account. No answer contains them. */
 const NOTHING: Limits = { requestsPerMinute: 0, cyclesPerMonth: 0, instances: 0 };
 
 /**
- * Rights of a signed-in member: all rights of the account. The console has already checked the
+ * Rights for a signed-in member: all the account's rights. The console has already checked the
  * member's role (decision 253).
  */
 const OF_MEMBER: HeldKey = {
@@ -131,7 +131,7 @@ const KEY_BYTES = 168;
 /** Memory per network of a key, in bytes. */
 const NETWORK_BYTES = 160;
 
-/** A meter's cached copy of its account, with an age. */
+/** A meter's cached account copy, with an age. */
 export class CachedAccount {
   isSuspended = false;
   limits = NOTHING;
@@ -140,13 +140,13 @@ export class CachedAccount {
   /** Incremented by every refresh and invalidation, so that outdated reads can be detected. */
   edition = 0;
   #keys: readonly HeldKey[] = [];
-  /** Earliest expiry of a key, in Unix milliseconds; undefined: no key expires. */
+  /** Earliest key expiry, in Unix milliseconds; undefined: no key expires. */
   #keyExpiresAtMs: number | undefined;
   /** Scheduled plan change; undefined: no change is scheduled. */
   #planChange: PlanChange | undefined;
   #isInvalid = false;
   /**
-   * Start of the account's read, in monotonic milliseconds, rounded down so that the copy never
+   * The account read's start, in monotonic milliseconds, rounded down so that the copy never
    * becomes stale too late.
    */
   #readAtMs = 0;
@@ -195,7 +195,7 @@ export class CachedAccount {
   }
 
   /**
-   * Rights of a call: from its key, or for a member all rights of the account. Undefined if the
+   * A call's rights: from its key, or for a member all the account's rights. Undefined if the
    * account or key is unknown, or the key has expired.
    */
   holderOf({ keyDigest, isOfMember }: AdmitCall, nowMs: number): HeldKey | undefined {
@@ -211,7 +211,7 @@ export class CachedAccount {
     return keyInRing(this.#keys, digest);
   }
 
-  /** Estimated memory of the keys, in bytes. */
+  /** Estimated key memory, in bytes. */
   get keyBytes(): number {
     let bytes = this.#keys.length * KEY_BYTES;
     for (const { networks } of this.#keys) bytes += (networks?.length ?? 0) * NETWORK_BYTES;

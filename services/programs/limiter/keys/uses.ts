@@ -17,9 +17,9 @@ const MINUTE_MS = 60_000;
 type Noted = { readonly accountId: string; readonly use: KeyUse };
 
 /**
- * Records time and client of key uses. A background loop stores a bounded number per second; no
- * call waits for the loop. Uses are dropped if the queue is full or the store fails. A crash loses
- * unsaved uses.
+ * Records when and by which client keys are used. A background loop stores a bounded number per
+ * second; no call waits for the loop. Uses are dropped if the queue is full or the store fails. A
+ * crash loses unsaved uses.
  */
 export class KeyUses implements AsyncDisposable {
   readonly #store: Pick<KeyUseStore, 'note'>;
@@ -34,7 +34,7 @@ export class KeyUses implements AsyncDisposable {
     this.#clock = clock;
   }
 
-  /** Takes an admitted call with client data. The newest use of a key replaces an older use. */
+  /** Takes an admitted call with client data. A key's newest use replaces an older use. */
   note({ accountId, keyDigest: digest, address: from = '', client = '' }: AdmitCall): void {
     if (this.#isClosed) return;
     if (this.#noted.size >= KEY_USES_MAX && !this.#noted.has(digest)) return;

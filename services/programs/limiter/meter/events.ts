@@ -2,7 +2,7 @@ import { monthEndOf } from '#accounts/quota-windows';
 import type { UnrecordedReads } from '#limiter/meter/unrecorded-reads';
 import type { ClockVerdict } from '#stdlib/clock';
 
-/** Callbacks of meters: events for metrics, and checks before certain steps. */
+/** Callbacks for meters: events for metrics, and checks before certain steps. */
 export type MeterEvents = {
   /** Cycles are charged although their use is unknown, after an expired reservation or a crash. */
   readonly lost: (cause: 'expired' | 'crash', cycles: number) => void;
@@ -17,8 +17,8 @@ export type MeterEvents = {
 };
 
 /**
- * Kind of a month change. `first`: the meter's first month; `next`: the following month; `later`:
- * months are skipped, because there were no calls or because the clock is wrong.
+ * Month change kind. `first`: the meter's first month; `next`: the following month; `later`: months
+ * are skipped, because there were no calls or because the clock is wrong.
  */
 export type MonthStep = 'first' | 'next' | 'later';
 

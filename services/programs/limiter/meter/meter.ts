@@ -25,13 +25,13 @@ import { LOST_SHARE_TOLERABLE } from '#limiter/quota-bounds';
 import type { Instant } from '#stdlib/clock';
 import type { MeterHead, MeterRecord, StoredReservation } from '#storage/ports/meters';
 
-/** Answer for an unknown key, and for every key of an unknown account. */
+/** Answer for an unknown key, and for every key in an unknown account. */
 export const UNKNOWN_KEY: LimiterAnswer = { verdict: 'unknown_key', allowance: undefined };
 
 const NO_RESERVATIONS: readonly StoredReservation[] = [];
 
 /**
- * Memory of a meter without keys and reservations, in bytes; measured in
+ * Memory per meter without keys and reservations, in bytes; measured in
  * `test/limiter/memory.test.ts`.
  */
 const METER_BYTES = 880;
@@ -55,13 +55,13 @@ export class Meter {
   #head: MeterHead | undefined;
   /** Whether the counts include the newest record; false before the first turn. */
   #hasBegun = false;
-  /** Whether the newest record has the whole state of this meter. */
+  /** Whether the newest record has this meter's whole state. */
   #isRecorded = true;
 
   constructor(
     accountId: string,
     account: AccountWithKeys | undefined,
-    /** Start of the read that returned the account. */
+    /** When the account's read began. */
     readAt: Instant,
     head: MeterHead | undefined,
     events: MeterEvents,
@@ -96,7 +96,7 @@ export class Meter {
     return METER_BYTES + this.account.keyBytes + counted;
   }
 
-  /** Takes a committed record, of this node or an earlier owner of the account. */
+  /** Takes a committed record, from this node or an earlier owner. */
   take(record: MeterRecord, version: number): void {
     this.#head = { ...record, version };
     if (!this.#hasBegun || record.monthWatermark > this.#month.used + this.#month.reserved) return;
@@ -131,7 +131,7 @@ export class Meter {
     }
   }
 
-  /** Present usage of the account; undefined if the account does not exist. */
+  /** The account's present usage; undefined if the account does not exist. */
   usage(now: Instant): MeterUsage | undefined {
     if (this.account.isAbsent) return undefined;
     this.#bringUpTo(now);
@@ -192,7 +192,7 @@ export class Meter {
     return reservation === undefined ? { verdict, allowance } : { verdict, allowance, reservation };
   }
 
-  /** Upper bound of requests in the window that an earlier process granted without records. */
+  /** Upper bound for requests that an earlier process granted without records in the window. */
   #forgotten(now: Instant): number {
     return this.#month.events.unrecorded?.forgotten(this.account.limits, now) ?? 0;
   }
@@ -313,25 +313,25 @@ export class Meter {
   }
 }
 
-/** The window part of a record. */
+/** A record's window part. */
 type RecordedWindow = Pick<MeterRecord, 'windowEndsAtMs' | 'windowWatermark' | 'unrecorded'>;
 
 /**
- * Counts an account's requests in a window of one minute. A window begins with the first request
- * after the previous window. The monotonic clock measures windows (decision 25, interface 8.1).
+ * Counts an account's requests in a one-minute window. A window begins with the first request after
+ * the previous window. The monotonic clock measures windows (decision 25, interface 8.1).
  */
 export class Minute {
-  /** Durable upper bound of requests in the present window. */
+  /** Durable upper bound for requests in the present window. */
   readonly watermark = new DurableWatermark();
   /** End in monotonic milliseconds, rounded up: a window is never shorter than a minute. */
   #endsAtMs = 0;
   #resetAtS = 0;
   #requests = 0;
-  /** Counted requests of the window without a record. */
+  /** The window's counted requests without a record. */
   #unrecorded = 0;
 
   /**
-   * Continues the window of a record. All requests up to the watermark count as made. `forgotten`
+   * Continues a record's window. All requests up to the watermark count as made. `forgotten`
    * requests count too, except those that the record includes in `unrecorded`.
    */
   restore(
@@ -358,7 +358,7 @@ export class Minute {
     return now.monotonicMs < this.#endsAtMs;
   }
 
-  /** Opens a window if no window is open, and counts `forgotten` requests of an earlier process. */
+  /** Opens a window if no window is open, and counts an earlier process's `forgotten` requests. */
   open(now: Instant, forgotten = 0): void {
     if (this.isOpen(now)) return;
     this.#endsAtMs = Math.ceil(now.monotonicMs + WINDOW_MS);
@@ -368,20 +368,20 @@ export class Minute {
     this.watermark.set(0, 0);
   }
 
-  /** Record of the window with this watermark. */
+  /** Window record with this watermark. */
   recorded(windowWatermark: number, now: Instant): RecordedWindow {
     const window = { windowEndsAtMs: this.endsAtWallMs(now), windowWatermark };
     const isAllOfIt = windowWatermark >= this.#requests && this.isOpen(now);
     return isAllOfIt && this.#unrecorded > 0 ? { ...window, unrecorded: this.#unrecorded } : window;
   }
 
-  /** Counts a request of the open window. */
+  /** Counts a request in the open window. */
   count(now: Instant): void {
     this.#requests += 1;
     this.watermark.noteUse(1, now.monotonicMs);
   }
 
-  /** Number of counted requests in the open window that may lack a record. */
+  /** Counted requests in the open window that may lack a record. */
   get unrecorded(): number {
     return this.#unrecorded;
   }
@@ -414,7 +414,7 @@ export class Minute {
  */
 const DRIFT_MS_MAX = 10;
 
-/** Maximum rounding of an announced end, in milliseconds: ends are whole seconds, rounded up. */
+/** Maximum rounding for an announced end, in milliseconds: ends are whole seconds, rounded up. */
 const ROUNDING_MS = 1_000;
 
 /**
@@ -427,9 +427,9 @@ export function resetOfNewWindow(nowMs: number): number {
 
 /**
  * Unix second at which a running window ends, given the previously announced end. The monotonic
- * clock measures the window: a step of the wall clock must neither shorten the window (too many
- * requests) nor extend it (refusals for hours). The announced end changes only after a step of the
- * wall clock, and is never in the past.
+ * clock measures the window: a wall clock step must neither shorten the window (too many requests)
+ * nor extend it (refusals for hours). The announced end changes only after a wall clock step, and
+ * is never in the past.
  */
 export function resetOfRunningWindow(
   announcedS: number,

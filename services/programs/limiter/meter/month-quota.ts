@@ -1,4 +1,4 @@
-/* Monthly quota of an account: reservation, charge and refund of cycles. */
+/* An account's monthly quota: cycles are reserved, charged and refunded. */
 import assert from 'node:assert/strict';
 import { monthEndOf } from '#accounts/quota-windows';
 import { type Fault, faultFor } from '#errors/fault';
@@ -32,15 +32,15 @@ import {
 const NO_MONTHS: readonly FinishedMonth[] = [];
 const NO_KEYS: FinishedMonth['keys'] = [];
 
-/** The month part of a record, without reservations. */
+/** A record's month part, without reservations. */
 type MonthRecord = Omit<MeterRecord, 'windowEndsAtMs' | 'windowWatermark' | 'reservations'>;
 
 /**
- * Cycles of an account in a UTC month: used, or reserved until settlement. A reservation belongs to
- * the month of its grant (decision 25).
+ * An account's cycles in a UTC month: used, or reserved until settlement. A reservation belongs to
+ * its grant's month (decision 25).
  */
 export class Month {
-  /** Durable upper bound of cycles in the present month. */
+  /** Durable upper bound for cycles in the present month. */
   readonly watermark = new DurableWatermark();
   #endsAtMs = 0;
   readonly #cycles = new DailyCycles();
@@ -62,7 +62,7 @@ export class Month {
     this.events = events;
   }
 
-  /** End of the month in Unix milliseconds; also identifies the month. */
+  /** Month end in Unix milliseconds; also identifies the month. */
   get endsAtMs(): number {
     return this.#endsAtMs;
   }
@@ -75,7 +75,7 @@ export class Month {
     return this.#reserved;
   }
 
-  /** Used cycles of reservations that expired without settlement. */
+  /** Used cycles from reservations that expired without settlement. */
   get expired(): number {
     return this.#expired;
   }
@@ -85,7 +85,7 @@ export class Month {
     return this.#lost;
   }
 
-  /** Estimated memory of the counts by key, in bytes. */
+  /** Estimated memory for the counts by key, in bytes. */
   get keyBytes(): number {
     return this.#keys.bytes;
   }
@@ -95,13 +95,13 @@ export class Month {
     return this.#finished;
   }
 
-  /** Number of open reservations. */
+  /** Open reservation count. */
   get openReservations(): number {
     return this.#reservations.size;
   }
 
   /**
-   * Continues the month of a record. All cycles up to the watermark count as used, except listed
+   * Continues a record's month. All cycles up to the watermark count as used, except listed
    * reservations.
    */
   restore(record: MeterRecord, now: Instant): void {
@@ -159,7 +159,7 @@ export class Month {
     this.watermark.set(0, 0);
   }
 
-  /** Record of the month with this watermark. */
+  /** Month record with this watermark. */
   recorded(monthWatermark: number): MonthRecord {
     const { days } = this.#cycles;
     const keys = this.#keys.stored;
@@ -175,7 +175,7 @@ export class Month {
     };
   }
 
-  /** Present usage of the month. */
+  /** The month's present usage. */
   get present(): FinishedMonth {
     const { used: cyclesUsed, days = [this.#today] } = this.#cycles;
     return { endsAtMs: this.#endsAtMs, cyclesUsed, days, keys: this.#keys.stored ?? NO_KEYS };
@@ -208,8 +208,8 @@ export class Month {
   }
 
   /**
-   * Number of cycles that a call needs beyond its open reservation. Calls with the same name share
-   * a reservation, because at most one of these calls commits.
+   * Cycles that a call needs beyond its open reservation. Calls with the same name share a
+   * reservation, because at most one of these calls commits.
    */
   missingFor(call: CallName, cycles: number): number {
     const open = this.#reservations.find(call);
@@ -219,7 +219,7 @@ export class Month {
 
   /**
    * Admits a call and reserves the `missing` cycles. `keyDigest` is empty if no key is charged.
-   * Returns the number of the call's reservation; undefined without a numbered reservation.
+   * Returns the call's reservation number; undefined without a numbered reservation.
    */
   reserve(
     call: CallName,
@@ -289,7 +289,7 @@ export class Month {
     this.#today = dayOfMonth(this.#endsAtMs, timeOfDay(this.#day));
   }
 
-  /** Keeps the usage of the ended month. */
+  /** Keeps the ended month's usage. */
   #finish(): void {
     if (this.used === 0) return;
     // A wrong clock may have ended this month before: replace the earlier entry.
@@ -298,7 +298,7 @@ export class Month {
   }
 
   /**
-   * Turns reserved cycles into used cycles. Reservations of a past month do not affect the present
+   * Turns reserved cycles into used cycles. A past month's reservations do not affect the present
    * month.
    */
   #charge(reservation: Reservation, used: number): void {
@@ -315,41 +315,39 @@ function wrongClock(): Fault {
 
 /** Cycles held for a call until settlement. */
 type Reservation = {
-  /** Distinguishes successive reservations of the same call; undefined after a handoff. */
+  /** Distinguishes the same call's successive reservations; undefined after a handoff. */
   readonly number: number | undefined;
   readonly callId: number;
   readonly callTag: number;
   cycles: number;
-  /** Largest number of used cycles reported by any call of this reservation. */
+  /** Most used cycles reported by any call with this reservation. */
   used: number;
-  /** Number of admitted, unsettled calls with this name. */
+  /** Admitted, unsettled calls with this name. */
   callsOpen: number;
-  /** End of the grant's month, in Unix milliseconds. */
+  /** The grant month's end, in Unix milliseconds. */
   monthEndsAtMs: number;
-  /** Count of the charged key; undefined if only the month is charged. */
+  /** The charged key's count; undefined if only the month is charged. */
   key: KeyCount | undefined;
   readonly expiresAtMs: number;
 };
 
 const NONE: readonly Reservation[] = [];
 
-/** Granularity of expiry, in milliseconds. Limits scans to ten per second. */
+/** Expiry granularity, in milliseconds. Limits scans to ten per second. */
 const EXPIRY_GRAIN_MS = 100;
 
 /**
- * Open reservations of an account, by call id. Without timers: the meter removes expired
+ * An account's open reservations, by call id. Without timers: the meter removes expired
  * reservations at its next call.
  */
 class Reservations {
   #open: NumberMap<Reservation> | undefined;
   /** No reservation expires before this monotonic time in milliseconds. */
   #nextExpiryMs = 0;
-  /**
-   * Numbers start from the time, so that they differ from numbers of the account's earlier meters.
-   */
+  /** Numbers start from the time, so that they differ from earlier meters' numbers. */
   #lastNumber = 0;
 
-  /** Number of open reservations. */
+  /** Open reservation count. */
   get size(): number {
     return this.#open?.size ?? 0;
   }
@@ -389,7 +387,7 @@ class Reservations {
     return number;
   }
 
-  /** Restores a reservation of another node, valid until `expiresAtMs` (monotonic). */
+  /** Restores another node's reservation, valid until `expiresAtMs` (monotonic). */
   restore(stored: StoredReservation, key: KeyCount | undefined, expiresAtMs: number): void {
     const { callId, callTag, cycles, used, callsOpen, monthEndsAtMs } = stored;
     const counts = { cycles, used, callsOpen };
@@ -453,7 +451,7 @@ function wholeGrains(timeMs: number): number {
   return Math.ceil(timeMs / EXPIRY_GRAIN_MS) * EXPIRY_GRAIN_MS;
 }
 
-/** Usage of a meter's month, without limits and window. */
+/** A meter's month usage, without limits and window. */
 export function usageOfMonth(
   month: Month,
 ): Omit<MeterUsage, 'limits' | 'requestsInWindow' | 'windowResetAtS' | 'windowWatermark'> {
@@ -472,8 +470,8 @@ export function usageOfMonth(
 }
 
 /**
- * Months of an account, newest first: the present month and finished months. The meter's copy of a
- * finished month overrides the stored copy.
+ * An account's months, newest first: the present month and finished months. For a finished month,
+ * the meter's copy overrides the stored copy.
  */
 export function monthsOf(usage: MeterUsage, stored: readonly FinishedMonth[]): MonthUsage[] {
   const { cyclesByDay: byDay, keys, finishedMonths } = usage;

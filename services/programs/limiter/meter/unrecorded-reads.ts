@@ -10,9 +10,9 @@ import type { DirtyFlag } from '#storage/ports/cluster';
 type RecordingLog = Pick<CommitLog, 'isHeldUp'>;
 
 /**
- * Grants read calls without a record, up to a share of each window, while the only limiter of a
- * file cannot write records. A crash loses the count of such grants. Therefore, for a minute after
- * a crash, every window starts with the whole share counted as granted. Source: decision 277.
+ * Grants read calls without a record, up to a share of each window, while a file's only limiter
+ * cannot write records. A crash loses the count of such grants. Therefore, for a minute after a
+ * crash, every window starts with the whole share counted as granted. Source: decision 277.
  */
 export class UnrecordedReads {
   readonly #isFlagged: boolean;
@@ -22,7 +22,7 @@ export class UnrecordedReads {
   #grantedAtMs = Number.NEGATIVE_INFINITY;
 
   /**
-   * `isFlagged`: the stored flag informs the next process of possible grants. Without the flag, the
+   * `isFlagged`: the stored flag shows possible grants to the next process. Without the flag, the
    * process makes no such grants. `isUnknown`: an earlier process may have made grants.
    */
   constructor(isFlagged: boolean, isUnknown: boolean, nowMs: number) {
@@ -48,7 +48,7 @@ export class UnrecordedReads {
     return true;
   }
 
-  /** Upper bound of unknown grants, for a window that begins or is restored now. */
+  /** Upper bound for unknown grants, for a window that begins or is restored now. */
   forgotten(limits: Limits, now: Instant): number {
     return now.monotonicMs - this.#unknownSinceMs < WINDOW_MS ? partOf(limits) : 0;
   }

@@ -2,10 +2,9 @@ import { COUNTED_KEYS_MAX, RAISE_MIN, RAISE_OF_USE_MS, RAISED_STEPS } from '#lim
 import { KEY_PREFIX_LENGTH, type KeyCycles } from '#storage/ports/meters';
 
 /*
- * A month's used cycles by day, as a short list. The first element is the index of the first day
- * with usage. The following elements are running totals: at the end of the first day, and of each
- * later day up to yesterday. All further usage belongs to today, so the days always add up to the
- * month.
+ * A month's used cycles by day, as a short list. The first element is the first day's index. The
+ * following elements are running totals: at that day's end, and at each later day's end up to
+ * yesterday. All further usage belongs to today, so the days always add up to the month.
  */
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -16,7 +15,7 @@ const NO_ENDS: readonly number[] = [];
 export type MonthDays = readonly number[] | undefined;
 
 /**
- * Index of a time's UTC day in the month that ends at `monthEndsAtMs`, from 0. Times outside the
+ * UTC day index for a time in the month that ends at `monthEndsAtMs`, from 0. Times outside the
  * month give the first or last day.
  */
 export function dayOfMonth(monthEndsAtMs: number, wallMs: number): number {
@@ -25,7 +24,7 @@ export function dayOfMonth(monthEndsAtMs: number, wallMs: number): number {
   return Math.min(last, Math.max(0, last - left));
 }
 
-/** UTC day of a time, in days since 1970. */
+/** UTC day containing a time, in days since 1970. */
 export function dayAt(wallMs: number): number {
   return Math.floor(wallMs / DAY_MS);
 }
@@ -46,7 +45,7 @@ export class DailyCycles {
     return this.#used;
   }
 
-  /** Number of days that have ended since the first day with usage. */
+  /** Days that have ended since the first day with usage. */
   get dayCount(): number {
     return this.#dayEnds.length;
   }
@@ -56,14 +55,14 @@ export class DailyCycles {
     return this.#firstDay < 0 ? undefined : [this.#firstDay, ...this.#dayEnds];
   }
 
-  /** Continues the counts of a record. The record's cycles belong to its day or earlier. */
+  /** Continues a record's counts. The record's cycles belong to its day or earlier. */
   restore(days: MonthDays, used: number, today: number): void {
     this.#used = used;
     this.#keep(days);
     this.turnDay(today);
   }
 
-  /** Adds cycles of the day `today`. */
+  /** Adds cycles for the day `today`. */
   add(cycles: number, today: number): void {
     this.#used += cycles;
     if (this.#firstDay < 0 && this.#used > 0) this.#firstDay = today;
@@ -89,7 +88,7 @@ export function daysUntil(days: MonthDays, used: number, today: number): MonthDa
   return missing > 0 ? [...days, ...Array<number>(missing).fill(used)] : days;
 }
 
-/** Cycles per day, from the first day of the month to the list's present day. */
+/** Cycles per day, from the month's first day to the list's present day. */
 export function cyclesByDay(days: MonthDays, used: number): number[] {
   if (days === undefined) return [];
   const [first = 0, ...ends] = days;
@@ -100,22 +99,22 @@ export function cyclesByDay(days: MonthDays, used: number): number[] {
   ];
 }
 
-/** The present day of a list. */
+/** A list's present day. */
 function dayOf(days: readonly number[]): number {
   return (days[0] ?? 0) + days.length - 1;
 }
 
 /**
- * Memory of a counted key, in bytes: prefix and numbers; measured in `test/limiter/memory.test.ts`.
+ * Memory per counted key, in bytes: prefix and numbers; measured in `test/limiter/memory.test.ts`.
  */
 const COUNTED_KEY_BYTES = 136;
 
-/** Memory of an entry in `#dayEnds`, in bytes. */
+/** Memory per entry in `#dayEnds`, in bytes. */
 const DAY_BYTES = 8;
 
-/** Usage of an API key in a month. */
+/** Usage by an API key in a month. */
 export class KeyCount extends DailyCycles {
-  /** First characters of the key's digest. */
+  /** The key digest's first characters. */
   readonly prefix: string;
 
   constructor(prefix: string) {
@@ -127,7 +126,7 @@ export class KeyCount extends DailyCycles {
 const NONE: readonly KeyCount[] = [];
 
 /**
- * Usage by key of an account in a month. The month's total may exceed the sum of all keys: the
+ * An account's usage by key in a month. The month's total may exceed the sum of all keys: the
  * difference belongs to unknown keys (decision 259).
  */
 export class KeyCounts {
@@ -146,7 +145,7 @@ export class KeyCounts {
     );
   }
 
-  /** Count of a key, by digest or digest prefix. Creates a missing count. */
+  /** A key's count, by digest or digest prefix. Creates a missing count. */
   of(digest: string): KeyCount {
     for (const count of this.#counts) if (digest.startsWith(count.prefix)) return count;
     const count = new KeyCount(digest.slice(0, KEY_PREFIX_LENGTH));
@@ -154,7 +153,7 @@ export class KeyCounts {
     return count;
   }
 
-  /** Continues the counts of a record. */
+  /** Continues a record's counts. */
   restore(keys: readonly KeyCycles[] = [], today: number): void {
     this.#counts = keys.map(({ prefix, cycles, days }) => {
       const count = new KeyCount(prefix);
@@ -174,7 +173,7 @@ export class KeyCounts {
   }
 }
 
-/** Estimated memory of a key's count with `dayCount` days, in bytes, also in a record. */
+/** Estimated memory for a key's count with `dayCount` days, in bytes, also in a record. */
 export function bytesOf(dayCount: number): number {
   return COUNTED_KEY_BYTES + DAY_BYTES * dayCount;
 }
@@ -187,13 +186,13 @@ function withRoom(counts: readonly KeyCount[]): readonly KeyCount[] {
 }
 
 /**
- * Durable upper bound of a count: cycles in a month, or requests in a window (architecture 4). The
+ * Durable upper bound for a count: cycles in a month, or requests in a window (architecture 4). The
  * meter raises the watermark ahead of need, but never above the limit. The difference between count
  * and watermark is the pre-allocated allowance, which the meter can grant without another append,
  * and which a crash loses.
  */
 export class DurableWatermark {
-  /** Watermark before the last raise, and the log offset of its record. */
+  /** Watermark before the last raise, and its record's log offset. */
   #valueBefore = 0;
   #offsetBefore = 0;
   #value = 0;
@@ -208,7 +207,7 @@ export class DurableWatermark {
     return this.#value;
   }
 
-  /** Sets the value of the record at `offset`. Offset 0: the value is already durable. */
+  /** Sets the value from the record at `offset`. Offset 0: the value is already durable. */
   set(value: number, offset: number): void {
     this.#valueBefore = Math.min(this.#value, value);
     this.#offsetBefore = this.#offset;
