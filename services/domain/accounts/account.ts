@@ -127,7 +127,7 @@ export function creatorFrom(text: string | undefined): Creator | undefined {
 export interface AccountNews {
   /** Whether announcements arrive at present. While false, announcements are lost. */
   readonly isHeard: boolean;
-  /** Notifies every listener, including those in this process. Call after storing the change. */
+  /** Notifies every listener, including local listeners. Call after storing the change. */
   announce(accountId: string): void;
   /** Calls `listener` for every change, until disposed. `listener` must not throw. */
   onChange(listener: (accountId: string) => void): Disposable;
