@@ -120,7 +120,7 @@ broken('restores only the modes of the rollback point (row 10)', () => {
   assert.ok(count > 80, `only ${count} histories ended with a breach`);
 });
 
-broken('reports the rejected values, requires a pause, and raises the stability memory', () => {
+broken('reports the rejected values, requires a pause, and retains the stability memory', () => {
   fc.assert(
     fc.property(breachedHistory, (history) => {
       if (history === undefined) return;
