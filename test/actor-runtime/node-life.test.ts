@@ -65,7 +65,7 @@ between('reports a bug and has no incarnation if its next journal is another nod
   while (node.current !== undefined) await cluster.live(50);
   await cluster.live(REJOIN_MS_MIN + 1_000);
   assert.is(node.current, undefined);
-  assert.match(String(cluster.bugs), /there is a journal of life-2 already/);
+  assert.match(String(cluster.bugs), /the journal of life-2 already exists/);
 });
 
 between('ends on request, and does not rejoin', async () => {

@@ -99,7 +99,7 @@ held('ends this incarnation when the row names another owner at a higher epoch',
   await scene.live(4_000);
   await scene.put(5, 'thief');
   await scene.live(1_500);
-  assert.equal(scene.fences, ['shard 5 has been taken']);
+  assert.equal(scene.fences, ['another node has taken shard 5']);
 });
 
 held('ends this incarnation when its row has an epoch that it did not write', async () => {

@@ -53,7 +53,7 @@ birth('is retried until the store answers; an earlier own try counts', async () 
 birth('belongs to no other node: an id in use is refused', async () => {
   const cluster = new TallyCluster();
   await cluster.stored.begin('life-1', 'x:1');
-  assert.match((await refusalOf(() => cluster.join('a'))).message, /there is a journal/);
+  assert.match((await refusalOf(() => cluster.join('a'))).message, /already exists/);
 });
 
 birth('grows every second, even without records', async () => {

@@ -1,4 +1,7 @@
-/* Actors in memory, and their eviction: least recently used first, after a checkpoint. */
+/*
+ * Actors in memory, and their eviction: an idle actor is checkpointed first, and the least recently
+ * used actor leaves first.
+ */
 import { Activation, HostedTurn } from '#actor-runtime/activation';
 import { REPLAY_FILL_MAX, SWEEP_ACTORS_MAX, SWEEP_PERIOD_MS } from '#actor-runtime/actor-bounds';
 import type { ActorCall, ActorKind } from '#actor-runtime/actor-kind';
@@ -14,12 +17,12 @@ import { every, instantOf } from '#stdlib/clock';
  */
 const REORDER_AGE_MS = 1_000;
 
-/** Call of a closing record: no caller sent it, so its id is not remembered. */
+/** Call id of a closing record. No caller sent the record, so its id is not remembered. */
 const NO_CALL = { callId: 0 };
 
 /**
- * Memory use of actors of one kind: all actors and their bytes, and the records and bytes that no
- * checkpoint has stored.
+ * Memory use of all actors of one kind: number and bytes in total, and the records and bytes that
+ * no checkpoint has stored.
  */
 export type Residency = {
   readonly actors: number;
@@ -29,8 +32,8 @@ export type Residency = {
 };
 
 /**
- * Actors of one kind that are in memory, in LRU order. Evicts idle actors by age and when all
- * actors exceed the byte budget. Every actor is checkpointed before eviction (architecture 3.7).
+ * Actors of one kind in memory, in LRU order. Evicts idle actors by age, and also while all actors
+ * together exceed the byte budget. Every actor is checkpointed before eviction (architecture 3.7).
  */
 export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
   readonly #kind: ActorKind<State, Call, Answer, Event>;
@@ -38,7 +41,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
   readonly #ports: ActorHostPorts;
   readonly #checkpointer: Checkpointer<State, Call, Answer, Event>;
   readonly #activations = new Map<string, Activation<State, Call, Answer>>();
-  /** The same activations by shard, so that giving up a shard does not scan all others. */
+  /** The same activations grouped by shard. Releasing a shard then scans its own actors only. */
   readonly #shards = new Groups<Activation<State, Call, Answer>>();
   readonly #sweeping: Disposable;
   #bytes = 0;
@@ -69,12 +72,15 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     return this.#checkpointer.dirty;
   }
 
-  /** The activation of an actor that is in memory or loading. */
+  /** Activation of an actor that is in memory or loading. */
   find(id: string): Activation<State, Call, Answer> | undefined {
     return this.#activations.get(id);
   }
 
-  /** Whether this activation, not a later one of the same actor, is in memory or loading. */
+  /**
+   * Whether this activation is in memory or loading. A later activation of the same actor does not
+   * count.
+   */
   has(activation: Activation<State, Call, Answer>): boolean {
     return this.#activations.get(activation.id) === activation;
   }
@@ -98,9 +104,11 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     return activation;
   }
 
-  /** Removes an actor from memory. The caller ensures that nothing of the actor is lost. */
+  /**
+   * Removes an actor from memory. The caller must have stored all changes, or must not need them.
+   */
   remove(activation: Activation<State, Call, Answer>): void {
-    // If a load ends late, a newer activation may have the id: keep that one.
+    // If a load ends late, the id may belong to a newer activation, which stays.
     if (this.has(activation)) this.#activations.delete(activation.id);
     this.#shards.delete(activation.shard, activation);
     this.#bytes -= activation.bytes;
@@ -108,7 +116,8 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
   }
 
   /**
-   * Whether too many changes wait to be stored, so that new calls are refused (architecture 3.2).
+   * Whether too many changes wait for a checkpoint. If so, new calls are refused (architecture
+   * 3.2).
    */
   get isFull(): boolean {
     return this.dirty.fill >= 1;
@@ -145,7 +154,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
   }
 
   /**
-   * Removes all actors without storing them and stops sweeping, because this incarnation has ended.
+   * Removes all actors without a checkpoint and stops sweeping, because this incarnation has ended.
    */
   abandon(): void {
     this.#sweeping[Symbol.dispose]();
@@ -205,7 +214,8 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
   }
 
   /**
-   * Tries to evict an actor. Returns whether the actor is still here and leaves once it is stored.
+   * Tries to evict an actor. Returns true if the actor stays for now and leaves after its
+   * checkpoint.
    */
   #evict(activation: Activation<State, Call, Answer>, nowMs: number): boolean {
     const { state } = activation;
@@ -213,8 +223,7 @@ export class ActivationCatalog<State, Call extends ActorCall, Answer, Event> {
     if (state === undefined || activation.hasRecentCalls) return false;
     if (!this.#isQuiet(activation)) return this.#checkpointer.dirty.isStoring(activation);
     if (this.#kind.isEvictable?.(state, this.#ports.clock.wallMs()) === false) {
-      // Move the actor to the young end: an actor that must stay must not block the eviction of
-      // others.
+      // Move the actor to the young end, so that it does not block the eviction of other actors.
       this.#activations.delete(activation.id);
       this.#activations.set(activation.id, activation);
       return false;

@@ -40,7 +40,7 @@ export class Activation<State, Call, Answer> {
   isBusy = true;
   /** Position of the actor's last committed record in this process's commit log. */
   offset = 0;
-  /** A whole number (monotonic, in milliseconds): V8 would box a fraction for every actor. */
+  /** A whole number (monotonic, in milliseconds): V8 allocates extra memory for a fraction. */
   lastUsedMs: number;
   bytes = 0;
   #recent: RecentCalls | undefined;
@@ -74,13 +74,14 @@ export class Activation<State, Call, Answer> {
   }
 
   /**
-   * Whether a retry of a committed call may still arrive. The actor then stays (architecture 3.5).
+   * Whether a retry of a committed call may still arrive. If so, the actor stays in memory
+   * (architecture 3.5).
    */
   get hasRecentCalls(): boolean {
     return this.#recent !== undefined;
   }
 
-  /** Forgets expired call ids. Frees their memory when none is left. */
+  /** Forgets expired call ids. Frees the memory when no id is left. */
   trim(monotonicMs: number): void {
     this.#recent?.versionOf(-1, monotonicMs);
     if (this.#recent?.size === 0) this.#recent = undefined;
@@ -109,8 +110,8 @@ export class Activation<State, Call, Answer> {
 }
 
 /**
- * Minimum number of expired entries before the arrays are compacted. Compacting in bulk makes
- * expiry free per call.
+ * Minimum number of expired entries before the arrays are compacted. Compacting in bulk makes the
+ * cost per call negligible.
  */
 const COMPACT_AT = 64;
 
@@ -118,17 +119,17 @@ const COMPACT_AT = 64;
 const RESTORE_AGE_MS_MAX = 3 * RECENT_CALLS_AGE_MS;
 
 /**
- * Maximum age of recovered calls by the wall clock, in milliseconds. No clock is wrong by a day, so
- * older calls need no memory.
+ * Maximum age of recovered calls by the wall clock, in milliseconds. A clock error of a day does
+ * not occur, so older calls cannot be retried and need no memory.
  */
 const RESTORE_CLOCK_MS_MAX = 24 * 60 * 60 * 1_000;
 
 /**
- * Ids and versions of the calls that an actor committed in the last 20 s. They let an edge retry
- * any call without a second cycle (architecture 3.5).
+ * Ids and versions of the calls that an actor committed in the last 20 s. With these ids an edge
+ * can retry any call without a second cycle (architecture 3.5).
  *
- * Three parallel arrays of numbers, oldest first. A look-up scans them, because an actor rarely has
- * more than a few dozen.
+ * Stored as three parallel number arrays, oldest first. A look-up scans the arrays, because an
+ * actor rarely has more than a few dozen calls.
  */
 export class RecentCalls {
   #ids: number[] = [];
@@ -141,7 +142,7 @@ export class RecentCalls {
     return this.#ids.length - this.#first;
   }
 
-  /** Version at which `callId` was committed; undefined if unknown. Id 0 stands for no call. */
+  /** Version at which `callId` was committed; undefined if unknown. Call id 0 never matches. */
   versionOf(callId: number, monotonicMs: number): number | undefined {
     if (callId === 0) return undefined;
     this.#forgetBefore(monotonicMs - RECENT_CALLS_AGE_MS);
@@ -152,7 +153,8 @@ export class RecentCalls {
   }
 
   /**
-   * Throws `service_unavailable` when no further id can be remembered. Call it before any change.
+   * Throws `service_unavailable` when no further id can be remembered. Must run before the turn
+   * changes anything.
    */
   assertRoom(): void {
     if (this.size < RECENT_CALLS_MAX) return;
@@ -182,8 +184,8 @@ export class RecentCalls {
   /**
    * Remembers calls that another owner committed, oldest first, for 20 s from now on.
    *
-   * Ages are relative to the newest call, because our clock may differ from the former owner's. If
-   * there are many calls, only the young ones are kept, so that new calls have room.
+   * Ages are relative to the newest call, because the clocks of the two owners may differ. If there
+   * are many calls, only the young calls are kept, so that new calls have room.
    */
   restore(calls: readonly RecentCall[], { monotonicMs, wallMs }: Instant): void {
     const newestMs = calls.at(-1)?.atMs ?? 0;
@@ -270,14 +272,14 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
   commit(event: Event): Applied<State> {
     const activation = this.#activation;
     const { sourcing } = this.#kind;
-    assert(sourcing !== undefined, 'only a kind with events commits one');
+    assert(sourcing !== undefined, 'only a kind with events commits events');
     const { callId, traceparent } = this.#call;
     if (callId !== 0) activation.recent.assertRoom();
     this.#log.assertOpen();
     const bytes = sourcing.sizeOfRecord(event);
-    assert(bytes <= RECORD_BYTES_MAX, 'the API takes no body that makes a larger record');
+    assert(bytes <= RECORD_BYTES_MAX, 'a request body can never make a larger record');
     const version = activation.version + 1;
-    // A journal that does not last is never read back, so the record has no text.
+    // Without a durable journal nobody reads the record back, so its text is not built.
     const line = this.#log.isLasting ? this.#lineOf(sourcing.recordOf(event), version) : '';
     const applied = sourcing.apply(this.state, event, version, activation.id);
     activation.state = applied.state;
@@ -314,19 +316,18 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
   }
 
   /**
-   * Fulfils when three conditions hold: everything up to `offset` (or the smaller dependency) is
-   * durable, no other node can have taken the actor over since the turn, and the side effect is
-   * done.
+   * Fulfils when three conditions hold: every record up to `offset` (or the smaller dependency) is
+   * durable, this node has been the owner since the turn, and the side effect is done.
    *
-   * Rejects with an unknown outcome otherwise. The turn has happened, and a retry gets its answer
+   * Otherwise rejects with an unknown outcome. The turn has happened, so a retry gets the answer
    * later.
    */
   async whenAnswerable(offset: number): Promise<void> {
     const needed = this.#dependsOn ?? offset;
-    // `dependOn` has checked its offset already, before the turn went on.
+    // `dependOn` has already checked its offset, before the turn changed anything.
     if (this.#dependsOn === undefined && needed < this.#committedAt) this.#assertWaitable(needed);
     await this.#log.whenDurable(needed);
-    // An own commit proves that the turn's state was the latest. Any other answer needs a read
+    // This turn's own commit proves that the state was the latest. Any other answer needs a read
     // lease.
     if (needed < this.#committedAt && !this.#log.isLeased()) await this.#log.whenConfirmed();
     const effect = this.#effect;
@@ -337,7 +338,9 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
     this.#book.effectDone(this.#activation, effect);
   }
 
-  /** Throws what a commit would, if the wait for `offset` may never end because appends fail. */
+  /**
+   * Throws the same fault as a commit if appends fail, because the wait for `offset` may never end.
+   */
   #assertWaitable(offset: number): void {
     if (!this.#log.isDurable(offset) && this.#log.isHeldUp) this.#log.assertOpen();
   }
@@ -355,13 +358,21 @@ export class HostedTurn<State, Call extends ActorCall, Answer, Event>
 }
 
 /**
- * Fault while the side effect of a committed turn is pending. The effect's own fault becomes only
- * the cause: its reason and owner refer to another actor.
+ * Fault while the side effect of a committed turn is pending. The effect's own fault is only the
+ * cause, because its reason and owner refer to another actor.
  */
 function stillPending(cause: unknown): Fault {
   const options = { retryAfterS: 1, isOutcomeUnknown: true, cause } as const;
   if (toFault(cause).code !== 'service_unavailable') {
-    return new Fault('internal', 'done, but not all that follows from it', options);
+    return new Fault(
+      'internal',
+      'the change is committed, but its side effect failed: send the same call again',
+      options,
+    );
   }
-  return faultFor('engine_unavailable', 'committed; what must follow is not done yet', options);
+  return faultFor(
+    'engine_unavailable',
+    'the change is committed, but its side effect is not done yet: send the same call again',
+    options,
+  );
 }

@@ -10,7 +10,7 @@ export const MAILBOX_CALLS_MAX = 1_024;
 
 /**
  * Time for which an actor remembers ids of committed calls, in milliseconds. Twice the longest call
- * (architecture 3.5).
+ * duration (architecture 3.5).
  */
 export const RECENT_CALLS_AGE_MS = 20_000;
 
@@ -22,15 +22,15 @@ export const RECENT_CALLS_MAX = 4_096;
 
 /**
  * Age at which a dirty actor is due for its checkpoint, in milliseconds, while the tail is below
- * half its bound. Several observations then share a write, and several actors of a bucket (decision
- * 200).
+ * half its bound. By then several observations of the actor, and several actors of its bucket,
+ * share a write (decision 200).
  */
 export const CHECKPOINT_AGE_MS = 120_000;
 
 /**
  * Age at which an urgent state is checkpointed, in milliseconds. A state is urgent if a promise
- * depends on it, such as a deletion within 20 s. Half of that leaves time for a retry (decision
- * 200).
+ * depends on the checkpoint, such as a deletion within 20 s. Half of that time is left for a retry
+ * (decision 200).
  */
 export const URGENT_CHECKPOINT_AGE_MS = 10_000;
 
@@ -41,8 +41,9 @@ export const URGENT_CHECKPOINT_AGE_MS = 10_000;
 export const CHECKPOINTS_IN_FLIGHT_MAX = 8;
 
 /**
- * Maximum number of these writes for lone actors, which have a pending side effect or were refused
- * by the store. Half of the writes, so that repeated failures leave room for other actors.
+ * Maximum number of concurrent checkpoint writes for lone actors. A lone actor has a pending side
+ * effect, or the store refused its last write. Half of all writes, so that repeated failures leave
+ * room for other actors.
  */
 export const LONE_CHECKPOINTS_IN_FLIGHT_MAX = 4;
 
@@ -62,7 +63,7 @@ export const UNFLUSHED_RECORDS_MAX = 200_000;
  * Fill of the tail above which the oldest actors are stored before their age. Early rows are stored
  * above the same fill of their own room.
  *
- * The other half has room for the records of a failed node, and for five seconds without a
+ * The other half is reserved for the records of a failed node, and for five seconds without a
  * checkpoint at 20,000 records a second.
  */
 export const TAIL_FILL_DUE = 0.5;
@@ -74,7 +75,7 @@ export const TAIL_FILL_DUE = 0.5;
 export const REPLAY_FILL_MAX = 0.9;
 
 /**
- * Interval at which a replay checks for room, in milliseconds. A checkpoint takes about as long.
+ * Interval at which a replay checks for room, in milliseconds. About the duration of a checkpoint.
  */
 export const REPLAY_LOOK_MS = 20;
 
@@ -98,25 +99,29 @@ export const EARLY_ROWS_BYTES_MAX = 128 * 1_024 * 1_024;
  */
 export const EARLY_WRITE_BYTES_MAX = 256 * 1_024;
 
-/** Maximum number of early-row writes in flight per process, besides checkpoints. Half as many. */
+/**
+ * Maximum number of concurrent early-row writes per process, in addition to checkpoints. Half the
+ * number of checkpoint writes.
+ */
 export const EARLY_WRITES_IN_FLIGHT_MAX = 4;
 
 /**
- * Interval at which idle and dirty actors are looked for, in milliseconds. A tenth of the shortest
- * age that matters.
+ * Interval between two sweeps for idle and dirty actors, in milliseconds. A tenth of the shortest
+ * age that triggers an action.
  */
 export const SWEEP_PERIOD_MS = 1_000;
 
 /**
- * Maximum number of activations that one sweep checks: 50 µs of work, so that no call waits for it.
+ * Maximum number of activations that one sweep checks. A sweep then takes 50 µs, so that no call
+ * waits for it noticeably.
  */
 export const SWEEP_ACTORS_MAX = 2_000;
 
 /**
  * Time for which records without a waiting caller gather before an append, in milliseconds.
  *
- * A limiter raises its watermarks nearly 0.1 s ahead of need. An append of one such record costs
- * the store as much as an append of a thousand.
+ * A limiter raises its watermarks nearly 0.1 s ahead of need. An append costs the store the same
+ * for one such record as for a thousand.
  */
 export const GROUP_LINGER_MS = 10;
 
@@ -130,14 +135,14 @@ export const GROUP_RECORDS_MAX = 4_096;
 export const GROUP_BYTES_MAX = 512 * 1_024;
 
 /**
- * Maximum bytes of one record as its actor estimates them (architecture 3.1). The JSON text may be
+ * Maximum bytes of one record, estimated by its actor (architecture 3.1). The JSON text may be
  * three times as long.
  */
 export const RECORD_BYTES_MAX = 300 * 1_024;
 
 /**
- * Maximum number of journal groups in flight. One group is written while the seal check of the
- * group before runs (decision 191).
+ * Maximum number of journal groups in flight. While the seal check of one group runs, the next
+ * group is written (decision 191).
  */
 export const APPENDS_IN_FLIGHT_MAX = 2;
 
@@ -148,13 +153,13 @@ export const APPENDS_IN_FLIGHT_MAX = 2;
 export const LEASE_MS = 2_000;
 
 /**
- * Maximum time that an append may take without an answer, in milliseconds. After that the log
- * refuses commits until the append is answered.
+ * Maximum time of an append without an answer, in milliseconds. After this time the log refuses
+ * commits until the append is answered.
  */
 export const APPEND_STALL_MS_MAX = 3_000;
 
 /**
- * Minimum time between two computations of the low-water mark, in milliseconds. Each one iterates
- * over all dirty actors.
+ * Minimum time between two computations of the low-water mark, in milliseconds. Each computation
+ * iterates over all dirty actors.
  */
 export const LOW_WATER_MARK_PERIOD_MS = 1_000;

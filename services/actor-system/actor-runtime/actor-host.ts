@@ -34,8 +34,8 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
    * Delivers a call to the actor `id`. The answer arrives when it is durable.
    *
    * Throws or rejects with the faults of the kind. Throws or rejects with `service_unavailable`
-   * when a bound is reached, the deadline passed before the turn, or the process is closing;
-   * nothing has happened then.
+   * when a bound is reached, the deadline passes before the turn, or the process is closing. The
+   * call then has had no effect.
    */
   ask(id: string, call: Call): Answer | Promise<Answer> {
     const { gate } = this.#ports;
@@ -48,7 +48,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     return this.#turn(activation, call);
   }
 
-  /** Like `ask`, if the actor is in memory or loading; otherwise undefined. */
+  /** Like `ask` if the actor is in memory or loading; otherwise undefined. */
   askResident(id: string, call: Call): Answer | Promise<Answer> | undefined {
     return this.#catalog.find(id) === undefined ? undefined : this.ask(id, call);
   }
@@ -81,8 +81,8 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
   }
 
   /**
-   * Starts loading an actor of an open shard for its recovered records, unless the actor is in
-   * memory or there is no room.
+   * Starts loading an actor of an open shard, so that the actor replays its recovered records. Does
+   * nothing if the actor is in memory or there is no room.
    */
   activateEagerly(id: string): void {
     if (!this.#catalog.hasRoomForReplay) return;
@@ -116,7 +116,9 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     this.#catalog.dropShard(shard);
   }
 
-  /** Ends without storing anything: the journal has ended, and other nodes recover from it. */
+  /**
+   * Ends without a checkpoint: the journal has ended, and other nodes recover the changes from it.
+   */
   abandon(): void {
     this.#isClosing = true;
     this.#ports.onLeft?.(undefined);
@@ -144,7 +146,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
   #assertOpen(): void {
     if (this.#isClosing) throw unavailable('shutting_down', 'the service is shutting down');
     if (!this.#catalog.isFull) return;
-    throw unavailable('overloaded', 'too much is waiting to be stored');
+    throw unavailable('overloaded', 'too many changes are waiting to be stored');
   }
 
   #activate(id: string, shard: number): Activation<State, Call, Answer> {
@@ -168,7 +170,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     const startedMs = clock.monotonicMs();
     const recovered = await this.#kind.activate(activation.id);
     while (this.#waitsForRoom(activation)) await sleep(clock, REPLAY_LOOK_MS);
-    // The shard may have moved to another node meanwhile: this node may no longer answer.
+    // The shard may have moved to another node during the load. This node may no longer answer.
     if (!this.#catalog.has(activation))
       throw unavailable('engine_unavailable', 'the actor has moved');
     activation.state = recovered.state;
@@ -198,7 +200,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     });
   }
 
-  /** Ends a busy period: waiting calls get their turns until a turn is busy again. */
+  /** Ends a busy period: waiting calls get their turns until a turn makes the actor busy again. */
   #release(activation: Activation<State, Call, Answer>): void {
     activation.isBusy = false;
     while (!activation.isBusy) {
@@ -262,7 +264,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     return this.#refusedLater(turn.whenAnswerable(activation.offset), refusal);
   }
 
-  /** A refused call has no effect, even if the journal ends before the refusal may leave. */
+  /** A refused call has no effect, even if the journal ends before the refusal is sent. */
   async #refusedLater(answerable: Promise<void>, refusal: unknown): Promise<never> {
     await answerable.catch(() => this.#ports.log.assertOpen());
     throw refusal;

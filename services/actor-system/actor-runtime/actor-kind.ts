@@ -6,7 +6,7 @@ import type { Traced } from '#telemetry/tracer';
 /** Fields of every call to an actor. */
 export type ActorCall = Traced & {
   /**
-   * Permanent id of the call, the same for every retry (architecture 3.5). 0 for calls that commit
+   * Permanent id of the call, the same for every retry (architecture 3.5). 0: the call commits
    * nothing.
    */
   readonly callId: number;
@@ -24,9 +24,9 @@ export type LoadedActor<State> = {
 };
 
 /**
- * One kind of actor: how it answers calls and, if the kind is durable, how its events are applied
- * and stored. A kind does not depend on journals, mailboxes, shards or peers. Source: architecture
- * 2.
+ * Behaviour of one kind of actor: how it answers calls and, if the kind is durable, how its events
+ * are applied and stored. A kind does not depend on journals, mailboxes, shards or peers. Source:
+ * architecture 2.
  *
  * Between two turns only the runtime touches the state. A turn may keep the actor busy across an
  * await.
@@ -57,11 +57,11 @@ export interface ActorKind<
   /** Approximate bytes of the actor in memory. Drives the byte budget. */
   sizeOf(state: State): number;
 
-  /** Whether the actor does not exist. Such an actor leaves memory right after the turn. */
+  /** Whether the actor does not exist. A non-existent actor leaves memory right after the turn. */
   isAbsent(state: State): boolean;
 
   /**
-   * False while the actor holds state that no store has. Absent: the actor may always be evicted.
+   * False while the actor holds state that is in no store. Absent: the actor may always be evicted.
    */
   isEvictable?(state: State, nowMs: number): boolean;
 }

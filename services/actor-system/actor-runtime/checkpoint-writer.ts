@@ -25,8 +25,8 @@ type Part<State, Call, Answer> = {
 };
 
 /**
- * Stores copies of dirty actors, several of one bucket in one write. Stores durable state only. If
- * a write fails, all its actors stay dirty. Source: architecture 3.2.
+ * Stores copies of dirty actors. Several actors of one bucket share a write. Only durable state is
+ * stored. If a write fails, all its actors stay dirty. Source: architecture 3.2.
  */
 export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
   readonly #kind: ActorKind<State, Call, Answer, Event>;
@@ -51,12 +51,12 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
     this.#onStored = onStored;
   }
 
-  /** Whether one more write may start. */
+  /** Whether another write may start. */
   get hasRoom(): boolean {
     return this.#inFlight < CHECKPOINTS_IN_FLIGHT_MAX;
   }
 
-  /** Whether one more write of this actor may start, with other actors or alone. */
+  /** Whether another write for this actor may start, alone or together with other actors. */
   hasRoomFor(dirty: DirtyState): boolean {
     if (!this.hasRoom) return false;
     return isShareable(dirty) || this.#loneInFlight < LONE_CHECKPOINTS_IN_FLIGHT_MAX;
@@ -64,8 +64,8 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
 
   /**
    * Dirty actors to store in one write with `leader`: the oldest actors of its bucket that pass
-   * `mayCome`, up to the bounds of a write. An actor with a pending side effect, or whose write the
-   * store refused, goes alone so that it does not delay others.
+   * `mayCome`, up to the bounds of a write. An actor is written alone if it has a pending side
+   * effect or if the store refused its last write. Such an actor would delay the others.
    */
   batchOf(
     leader: Activation<State, Call, Answer>,
@@ -87,9 +87,7 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
     return batch;
   }
 
-  /**
-   * Stores the dirty actors of `batch`, which are all of one bucket. Rejects if the write fails.
-   */
+  /** Stores the dirty actors of `batch`. All belong to one bucket. Rejects if the write fails. */
   async store(batch: readonly Activation<State, Call, Answer>[]): Promise<void> {
     const dirty = batch.flatMap((activation) => this.#dirty.stateOf(activation) ?? []);
     const lone = dirty.every(isShareable) ? 0 : 1;
@@ -137,7 +135,7 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
   }
 
   /**
-   * An actor that cannot be stored must not block others: it goes alone and to the end of the
+   * An actor that cannot be stored must not block others: it is written alone, at the end of the
    * queue.
    */
   #failed(batch: readonly Activation<State, Call, Answer>[], fault: unknown): void {
@@ -170,14 +168,14 @@ export class CheckpointWriter<State, Call extends ActorCall, Answer, Event> {
     const { sourcing } = this.#kind;
     if (sourcing === undefined || parts.length === 0) return;
     await this.#ports.log.whenDurable(Math.max(...parts.map(({ offset }) => offset)));
-    // Run pending effects before the write: once the journal is truncated, no record of them
+    // Run pending effects before the write. Once the journal is truncated, no record of the effects
     // remains.
     for (const { pendingEffect } of parts) if (pendingEffect !== undefined) await pendingEffect();
     const present = parts.filter((part) => !this.#isAbandoned(part));
     if (present.length > 0) await sourcing.store(present.map(({ checkpoint }) => checkpoint.copy));
   }
 
-  /** Whether another node owns the actor meanwhile, or a newer activation replaced this one. */
+  /** Whether another node owns the actor now, or a newer activation replaced this activation. */
   #isAbandoned({ activation, dirty }: Part<State, Call, Answer>): boolean {
     return this.#dirty.stateOf(activation) !== dirty;
   }

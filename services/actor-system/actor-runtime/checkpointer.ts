@@ -17,15 +17,15 @@ import { sleep } from '#stdlib/clock';
 import { HEADS_MAX } from '#storage/ports/instances';
 
 /**
- * Stores dirty actors late (architecture 3.2), with other dirty actors of the bucket in one write.
+ * Stores dirty actors late (architecture 3.2), together with other dirty actors of their bucket.
  *
  * An actor is due in these cases:
- * - it has been dirty for two minutes, or for 10 s if a promise depends on it;
- * - it is the oldest while the unflushed tail is over half its bound;
- * - it is about to leave memory.
+ * - - it has been dirty for two minutes, or for 10 s if a promise depends on it;
+ * - - it is the oldest dirty actor while the tail of unstored records is over half its bound;
+ * - - it is about to leave memory.
  *
  * Some of the oldest actors start before they are due, so that the load on the store is even. A
- * failed write leaves its actors dirty and is tried again.
+ * failed write leaves its actors dirty and is retried.
  */
 export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
   readonly #ports: ActorHostPorts;
@@ -34,7 +34,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
   readonly #earlyWriter: EarlyWriter<State, Call, Answer, Event>;
   /** Tracks unstored changes. */
   readonly dirty: DirtyActors<State, Call, Answer, Event>;
-  /** Dirty actors that are about to leave memory, and are due at any age. */
+  /** Dirty actors that are about to leave memory. They are due at any age. */
   readonly #leaving = new Set<Activation<State, Call, Answer>>();
   readonly #pace: EvenPace;
   #sliceStartMs = 0;
@@ -56,16 +56,18 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
   }
 
   /**
-   * Starts the checkpoints that are due by promise, age, tail or pace, up to the writes that may be
-   * in flight. The oldest go first, because they hold back the low-water mark of the journal.
+   * Starts due checkpoints while the number of concurrent writes allows. An actor is due by
+   * promise, age, tail or pace. The oldest actors go first, because they hold back the journal's
+   * low-water mark.
    */
   startDue(monotonicMs: number): void {
     const { clock } = this.#ports;
     const begunMs = clock.monotonicMs();
-    // Copies are made synchronously, up to 64 per write: the rest waits until these writes end.
+    // Copies are made synchronously, up to 64 per write. The remaining actors wait for these
+    // writes.
     const mayGoOn = () =>
       this.#writer.hasRoom && clock.monotonicMs() - begunMs < CHECKPOINT_SLICE_MS;
-    // Actors that leave memory are stored separately, and must not speed up the others.
+    // Actors that leave memory are stored separately, so they must not speed up the others.
     this.#pace.earn(Math.max(0, this.dirty.size - this.#leaving.size), monotonicMs);
     this.#startUrgent(monotonicMs, mayGoOn);
     this.#startOldest(monotonicMs, mayGoOn);
@@ -86,7 +88,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
       if (!mayGoOn()) return;
       const isOverdue = this.#isOverdue(dirty, monotonicMs);
       if (!isOverdue && this.dirty.tail <= TAIL_FILL_DUE && !this.#pace.mayBegin) return;
-      // If overdue, a busy actor is stored too: the copy is taken between two tasks.
+      // An overdue actor is stored even if it is busy: the copy is taken between two tasks.
       const mayBegin = isOverdue || !activation.isBusy;
       if (mayBegin && this.#hasRoomFor(dirty)) this.#pace.began(this.#start(activation));
     }
@@ -94,7 +96,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
 
   #isOverdue({ sinceMs, firstOffset }: DirtyState, monotonicMs: number): boolean {
     const isOld = monotonicMs - sinceMs >= this.#ageMs;
-    // A new owner reads all records from the first offset on, including those of stored actors.
+    // A new owner reads all records from the first offset on, including records of stored actors.
     const isFarBack = this.#ports.log.added - firstOffset >= UNFLUSHED_RECORDS_MAX;
     return isOld || isFarBack;
   }
@@ -103,7 +105,10 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     return !dirty.isStoring && this.#writer.hasRoomFor(dirty);
   }
 
-  /** A busy actor, or one that is being stored, waits for the next sweep. */
+  /**
+   * Returns false for a busy actor and for an actor that is being stored. Both wait for the next
+   * sweep.
+   */
   #isFree(activation: Activation<State, Call, Answer>): boolean {
     return !activation.isBusy && this.dirty.stateOf(activation)?.isStoring === false;
   }
@@ -137,7 +142,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
       if (dirty.size === 0) return;
       const writes: Promise<void>[] = [];
       for (const activation of dirty) {
-        // The bound is per process: closing shards share it with the other checkpoints.
+        // The bound is per process, so closing shards share it with the other checkpoints.
         if (!this.#writer.hasRoom) break;
         if (this.dirty.isStoring(activation)) continue;
         const batch = this.#writer.batchOf(activation, (mate) => dirty.has(mate));
@@ -188,15 +193,15 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     const batch = this.#writer.batchOf(leader, ({ isBusy }) => !isBusy);
     this.#writer.store(batch).then(
       () => this.#continue(),
-      // The next sweep retries: a store that is down must not be called in a tight loop.
+      // The next sweep retries. An unavailable store must not be called in a tight loop.
       () => this.#ports.metrics.checkpointFailed(),
     );
     return batch.length;
   }
 
   /**
-   * Starts more due writes. Yields to the event loop between slices, because a store may answer at
-   * once.
+   * Starts more due writes. Yields to the event loop between slices, because a store may answer
+   * synchronously.
    */
   #continue(): void {
     const { clock } = this.#ports;
@@ -242,7 +247,8 @@ export class EvenPace {
   }
 
   /**
-   * Spends tokens for `count` actors that began together, due or not. A deficit delays later ones.
+   * Spends tokens for `count` actors that began together, due or not. A deficit delays later
+   * actors.
    */
   began(count = 1): void {
     this.#earned = Math.max(1 - count, this.#earned - count);
@@ -257,9 +263,10 @@ type Part<State, Call, Answer> = {
 };
 
 /**
- * Stores early rows, many of a bucket in one write, while they fill more than half of their room.
- * Large rows then do not bring the checkpoints of their actors forward (decision 203). Stores rows
- * of durable records only. After a failed write the rows stay in memory.
+ * Stores early rows while they fill more than half of their room. Many rows of a bucket share one
+ * write. Without early writes, large rows would make their actors' checkpoints due earlier
+ * (decision 203). Only rows of durable records are stored. After a failed write the rows stay in
+ * memory.
  */
 export class EarlyWriter<State, Call extends ActorCall, Answer, Event> {
   readonly #kind: ActorKind<State, Call, Answer, Event>;
@@ -291,7 +298,7 @@ export class EarlyWriter<State, Call extends ActorCall, Answer, Event> {
       const hasTime = clock.monotonicMs() - begunMs < CHECKPOINT_SLICE_MS;
       if (!this.#isDue || !hasRoom || !hasTime) return;
       if (this.#storing.has(bucket)) continue;
-      // The next sweep retries: a store that is down must not be called in a tight loop.
+      // The next sweep retries. An unavailable store must not be called in a tight loop.
       this.#store(bucket).then(onWritten, () => this.#ports.metrics.checkpointFailed());
     }
   }
@@ -334,8 +341,8 @@ export class EarlyWriter<State, Call extends ActorCall, Answer, Event> {
   }
 
   /**
-   * Whether this activation is still dirty here: no other node owns it and no newer one replaced
-   * it.
+   * Whether this activation is still dirty here. False if another node owns the actor now or a
+   * newer activation replaced this one.
    */
   #isHere({ activation, dirty }: Part<State, Call, Answer>): boolean {
     return this.#dirty.stateOf(activation) === dirty;

@@ -44,7 +44,7 @@ export class CommitLog {
   #groupsDone = 0;
   /**
    * Last offset of every group from the low-water mark on. `#lowWaterMark` is the index of the
-   * first.
+   * first group.
    */
   #kept: number[] = [];
   #lowWaterMark = 0;
@@ -78,14 +78,15 @@ export class CommitLog {
   }
 
   /**
-   * Registers a keeper. `lowest` returns the lowest offset that is still needed; infinite for none.
+   * Registers a keeper of records. `lowest` returns the lowest offset that the keeper still needs;
+   * infinite for none.
    */
   keep(lowest: () => number): void {
     this.#keepers.push(lowest);
   }
 
   /**
-   * Throws `service_unavailable` while nothing can be committed, and forever once the journal has
+   * Throws `service_unavailable` while commits are impossible, and forever once the journal has
    * ended.
    */
   assertOpen(): void {
@@ -142,7 +143,7 @@ export class CommitLog {
 
   /**
    * Whether an answer may come from memory alone (read lease, architecture 3.3). The last
-   * successful append must have begun so recently that no other node can have opened our shards
+   * successful append must have begun so recently that no other node can have opened these shards
    * since.
    */
   isLeased(): boolean {
@@ -180,7 +181,7 @@ export class CommitLog {
     if (this.#lease === undefined || sinceMs >= quietMs) this.#append();
   }
 
-  /** Ends the log. Records that are not durable count as lost in this process. */
+  /** Ends the log. Records that are not durable then count as lost in this process. */
   end(failure: unknown): void {
     if (this.#failure === undefined) this.#fail(failure);
   }
@@ -194,7 +195,8 @@ export class CommitLog {
   }
 
   /**
-   * Fulfils when an append that begins after this call has succeeded. Starts the append at once.
+   * Fulfils when an append that begins after this call has succeeded. Starts the append
+   * immediately.
    */
   async #nextGroup(): Promise<void> {
     const waits = this.#until(this.#groupsBegun + 1, 0);
@@ -221,7 +223,7 @@ export class CommitLog {
 
   /**
    * Starts an append once the running task has added all its records. The records of one frame then
-   * go together: otherwise the first would go alone and the others would wait for it.
+   * share an append. Otherwise the first record would be appended alone and the others would wait.
    */
   #hurry(): void {
     this.#isGroupWanted = true;
@@ -319,7 +321,7 @@ export class CommitLog {
 const OF_ENGINE = { reason: 'engine_unavailable', retryAfterS: 1 } as const;
 
 /**
- * Refusal after the journal's end. Records in an append in flight may be durable; later calls had
+ * Refusal after the journal's end. Records of an append in flight may be durable. Later calls had
  * no effect.
  */
 function journalEnded(cause: unknown, isOutcomeUnknown: boolean): Fault {
@@ -327,7 +329,7 @@ function journalEnded(cause: unknown, isOutcomeUnknown: boolean): Fault {
   return new Fault('service_unavailable', 'this node has stopped committing', options);
 }
 
-/** Refusal while an append has no answer. */
+/** Refusal while an append is unanswered. */
 function journalStalled(): Fault {
   return new Fault('service_unavailable', 'the journal does not answer', OF_ENGINE);
 }

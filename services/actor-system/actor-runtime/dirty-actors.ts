@@ -39,8 +39,8 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
   readonly #buckets = new Groups<Activation<State, Call, Answer>>();
   readonly #shards = new Groups<Activation<State, Call, Answer>>();
   /**
-   * Actors for which a promise or a side effect waits, with the start of the wait (monotonic),
-   * oldest first.
+   * Actors with a waiting promise or side effect, and the start of the wait (monotonic), oldest
+   * first.
    */
   readonly #urgent = new Map<Activation<State, Call, Answer>, number>();
   /** Bytes of early rows by bucket. */
@@ -61,7 +61,7 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     this.#earlyBytesMax = earlyBytesMax;
   }
 
-  /** Fill of the room for early rows without `bytesUnderWay`; 1 is full. */
+  /** Fill of the room for early rows, not counting `bytesUnderWay`; 1 is full. */
   earlyFill(bytesUnderWay = 0): number {
     return (this.early.total - bytesUnderWay) / this.#earlyBytesMax;
   }
@@ -84,7 +84,7 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     return this.#records;
   }
 
-  /** Bytes that dirty actors hold until they are stored. */
+  /** Bytes of the unstored changes of all dirty actors. */
   get bytes(): number {
     return this.#bytes + this.early.total;
   }
@@ -95,7 +95,7 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     return oldest?.sinceMs;
   }
 
-  /** Fill of the tail without early rows. At 1 the bound of records or bytes is reached. */
+  /** Fill of the tail without early rows. At 1 the bound on records or on bytes is reached. */
   get tail(): number {
     return Math.max(this.#records / UNFLUSHED_RECORDS_MAX, this.#bytes / UNFLUSHED_BYTES_MAX);
   }
@@ -150,8 +150,8 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
   }
 
   /**
-   * Counts `records` that an actor has replayed, recovered at `offset`. They are durable and in no
-   * checkpoint. `effect` is the side effect that they leave pending.
+   * Counts `records` that an actor has replayed, recovered at `offset`. The records are durable but
+   * in no checkpoint. `effect` is the side effect that the records leave pending.
    */
   recovered(
     activation: Activation<State, Call, Answer>,
@@ -167,12 +167,15 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
   /** Registers the side effect that an actor's newest record leaves pending. */
   effectPending(activation: Activation<State, Call, Answer>, effect: SideEffect): void {
     const dirty = this.#states.get(activation);
-    assert(dirty !== undefined, 'a side effect is pending only of a record that is not stored');
+    assert(
+      dirty !== undefined,
+      'a side effect can only be pending for a record that is not stored',
+    );
     dirty.pendingEffect = effect;
     this.#noteUrgent(activation, dirty, this.#clock.monotonicMs());
   }
 
-  /** Clears the pending side effect, unless it was replaced. */
+  /** Clears the pending side effect, unless a newer effect has replaced it. */
   effectDone(activation: Activation<State, Call, Answer>, effect: SideEffect): void {
     const dirty = this.#states.get(activation);
     if (dirty === undefined || dirty.pendingEffect !== effect) return;
@@ -326,8 +329,8 @@ class EarlyBytes<Actor> {
   }
 
   /**
-   * Oldest actors of a bucket: at most `count`, and at most `bytesMax` together unless the first
-   * alone exceeds it.
+   * Oldest actors of a bucket: at most `count` actors with at most `bytesMax` together. Always
+   * returns the first actor, even if it alone exceeds `bytesMax`.
    */
   oldestOf(bucketId: number, count: number, bytesMax: number): { actors: Actor[]; bytes: number } {
     const actors: Actor[] = [];
@@ -341,7 +344,7 @@ class EarlyBytes<Actor> {
     return { actors, bytes };
   }
 
-  /** Moves a bucket behind all others after a write of it. */
+  /** Moves a bucket behind all others after a write of its rows. */
   postpone(bucketId: number): void {
     const bucket = this.#buckets.get(bucketId);
     if (bucket === undefined) return;

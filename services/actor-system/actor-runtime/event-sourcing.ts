@@ -8,7 +8,7 @@ export type Applied<State, Answer = unknown> = {
   readonly answer: Answer;
 };
 
-/** How the events of one kind of actor are applied, recorded and stored. Source: architecture 2. */
+/** How the events of one actor kind are applied, recorded and stored. Source: architecture 2. */
 export interface EventSourcing<
   State,
   Event,
@@ -59,21 +59,21 @@ export interface EventSourcing<
 
   /**
    * Closing event, committed before the actor is evicted or moves to another node, so that the next
-   * owner has the same state. Undefined if the records already contain everything. A kind whose
-   * every change is a record does not implement it.
+   * owner has the same state. Undefined if the records already contain everything. A kind that
+   * records every change does not implement this method.
    */
   closing?(state: State, now: Instant): Event | undefined;
 }
 
 /**
  * Rows of dirty actors that may be stored before their checkpoint, because readers look them up by
- * name only. Large rows then do not bring checkpoints forward.
+ * name only. Large rows then do not make checkpoints due earlier.
  */
 export type EarlyRows<State, Copy = unknown> = {
   /** Bytes of the early rows. They are part of `sizeOfUnstored`. */
   sizeOf(state: State): number;
   /**
-   * Copies the oldest early rows, up to `bytesMax` and at least one. A checkpoint taken before
+   * Copies the oldest early rows, up to `bytesMax` but at least one row. A checkpoint taken before
    * these rows are stored includes them too.
    */
   copy(id: string, state: State, bytesMax: number): Checkpoint<State, Copy>;

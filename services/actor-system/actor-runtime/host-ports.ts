@@ -7,7 +7,7 @@ export type ActorHostPorts = ProcessPorts & {
   readonly log: CommitLog;
   readonly gate: ShardGate;
   readonly metrics: RuntimeMetrics;
-  /** Called when calls for a shard (undefined: all shards) are refused here from now on. */
+  /** Called when this process begins to refuse calls for a shard (undefined: for all shards). */
   readonly onLeft?: (shard: number | undefined) => void;
 };
 
@@ -35,8 +35,8 @@ export interface ShardGate {
   /** Throws `service_unavailable` with reason `not_owner` unless the shard is open here. */
   assertOpen(shard: number): void;
   /**
-   * Whether the shard is closing, or closed and not yet open elsewhere. Its next owner reloads
-   * everything, so its actors need no notice of changes that are stored already.
+   * Whether the shard is closing, or closed and not yet open elsewhere. The next owner reloads
+   * every actor, so actors here need no notice of changes that are stored already.
    */
   isClosing(shard: number): boolean;
   /** Recovered records of the actor from a failed node: durable, but in no checkpoint. */

@@ -4,7 +4,7 @@ import { isSampled, type Span, type Tracer } from '#telemetry/tracer';
 /** Version of the group format. A reader refuses any other version. */
 const FORMAT = 1;
 
-/** A group is JSON, laid out so that its records can be split without parsing them. */
+/** A group is JSON in a fixed layout, so that its records can be split without parsing them. */
 const OPENING = `[${FORMAT},[\n`;
 const BETWEEN = ',\n';
 const CLOSING = '\n]]';
@@ -12,7 +12,7 @@ const CLOSING = '\n]]';
 /** Actor kind and id at the start of a line. Ids contain no character that JSON escapes. */
 const ACTOR = /^\["([^"\\]*)","([^"\\]*)",/;
 
-/** The journal holds unreadable data. The reader fails loudly (architecture 3.1). */
+/** Fault of a journal with unreadable data. The reader fails loudly (architecture 3.1). */
 export class CorruptJournal extends Error {
   override readonly name = 'CorruptJournal';
 }
@@ -54,8 +54,8 @@ export function encodeGroup(lines: readonly string[]): Uint8Array {
 }
 
 /**
- * Splits a stored group into lines, with any JSON layout. Throws `CorruptJournal` when the bytes
- * are not a group. The lines themselves are validated when they are decoded.
+ * Splits a stored group into lines, whatever its JSON layout. Throws `CorruptJournal` when the
+ * bytes are not a group. The lines are validated later, when they are decoded.
  */
 export function linesOf(bytes: Uint8Array): string[] {
   const text = textOf(bytes);
@@ -112,10 +112,10 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
-/** Run of consecutive records that one recorded span committed and no append has taken yet. */
+/** Run of consecutive records that one recorded span committed and that no append has taken yet. */
 type TracedRecords = { readonly from: number; to: number; readonly traceparent: string };
 
-/** Maximum number of remembered runs. A group holds 4,096 records, of which few are traced. */
+/** Maximum number of remembered runs. A group holds 4,096 records, and few of them are traced. */
 const RUNS_MAX = 1_024;
 
 /** Links the span of an append to the spans that committed its records. */
@@ -134,7 +134,7 @@ export class AppendSpans {
   committed(offset: number, traceparent: string): void {
     if (!isSampled(traceparent)) return;
     const last = this.#waiting.at(-1);
-    // A take-over's records share one span. Merge them, so that they do not crowd out those of
+    // A take-over's records share one span. Merge them, so that they do not displace the runs of
     // calls.
     if (last?.traceparent === traceparent && last.to === offset - 1) last.to = offset;
     else if (this.#waiting.length < RUNS_MAX) {

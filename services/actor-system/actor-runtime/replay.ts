@@ -31,7 +31,7 @@ export function replay<State, Call extends ActorCall, Answer, Event>(
   book: ReplayLedger<State, Call, Answer>,
 ): void {
   const { name, sourcing } = kind;
-  assert(sourcing !== undefined, 'the journal holds nothing of a kind without events');
+  assert(sourcing !== undefined, 'a journal holds no records of a kind without events');
   const { id } = activation;
   const records = missing(name, activation, lines);
   if (records.length === 0) return;

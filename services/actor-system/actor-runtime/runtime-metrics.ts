@@ -1,8 +1,8 @@
 import type { Metrics } from '#telemetry/metrics';
 
 /**
- * Metrics of the actors of one kind in one service. All labels are bound in advance, because an
- * unbound observation costs 8 µs.
+ * Metrics of one actor kind in one service. All labels are bound in advance, because an observation
+ * without bound labels costs 8 µs.
  */
 export function runtimeMetrics(metrics: Metrics, service: string, actor: string) {
   const activation = metrics.histogram('identity_activation_seconds').labels({ source: 'store' });

@@ -1,6 +1,6 @@
 import type { Instant } from '#stdlib/clock';
 
-/** Idempotent action outside the actor. */
+/** Idempotent action outside the actor, such as a call to another actor. */
 export type SideEffect = () => Promise<void>;
 
 /**
@@ -14,14 +14,14 @@ export interface Turn<Event, Outcome = unknown> extends Instant {
   /** Log offset of the actor's newest record, including this turn's commit. For `dependOn`. */
   readonly offset: number;
   /**
-   * Applies the event to the state and holds the answer until the event is durable. Once per turn.
-   * Returns the next state and the answer.
+   * Applies the event to the state and holds the answer until the event is durable. At most once
+   * per turn. Returns the next state and the answer.
    */
   commit(event: Event): Outcome;
   /**
-   * Declares that the answer reveals nothing committed after `offset` (0: only stored state), so
-   * the answer waits for `offset` alone. Throws `service_unavailable` if `offset` cannot become
-   * durable for now. Call it before the turn changes anything.
+   * Declares that the answer reveals nothing committed after `offset` (0: only stored state). The
+   * answer then waits for `offset` alone. Throws `service_unavailable` if `offset` cannot become
+   * durable for now. Must be called before the turn changes anything.
    */
   dependOn(offset: number): void;
   /**

@@ -1,8 +1,8 @@
 import type { Clock } from '#stdlib/clock';
 
 /**
- * Durations for which named conditions have held without a gap. A condition that is not queried
- * between two calls of `next` has ended.
+ * Durations for which named conditions have held without a gap. A condition ends if it is not
+ * queried between two calls of `next`.
  */
 export class Durations {
   readonly #clock: Pick<Clock, 'monotonicMs'>;

@@ -1,7 +1,7 @@
 import { toFault } from '#errors/fault';
 import { type Clock, withinMs } from '#stdlib/clock';
 
-/** Value of one part of a report, or the reason why the value is not known now. */
+/** Value of one part of a report, or the reason why the value is unknown. */
 export type Known<Value> = { readonly value: Value } | { readonly not_known: string };
 
 /**
@@ -18,12 +18,12 @@ export async function known<Value>(
     const late = () => new Error(`${whose} gave no answer in ${msMax} ms`);
     return { value: await withinMs(clock, msMax, pending, late) };
   } catch (error) {
-    // Texts of internal errors are not shown.
+    // The text of an internal error stays in the log.
     return { not_known: error instanceof Error ? textOf(error, whose) : `${whose} failed` };
   }
 }
 
-/** The value, or undefined if it is not known. */
+/** The value; undefined if unknown. */
 export function valueIn<Value>(asked: Known<Value> | undefined): Value | undefined {
   return asked !== undefined && 'value' in asked ? asked.value : undefined;
 }

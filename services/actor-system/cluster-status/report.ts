@@ -9,8 +9,8 @@ import {
 } from '#cluster-status/snapshot';
 
 /**
- * Cluster report for operators, as JSON. Times are in seconds; null means "not known" unless
- * stated.
+ * Cluster report for operators, as JSON. Times are in seconds; null means "not known" unless stated
+ * otherwise.
  */
 export type ClusterReport =
   | {
@@ -18,7 +18,9 @@ export type ClusterReport =
       readonly at: string;
       /** Release of the answering process. */
       readonly release: string;
-      /** Seconds since watching began. A duration of about this length may have begun earlier. */
+      /**
+       * Seconds since watching began. A condition with about this duration may have begun earlier.
+       */
       readonly watched_s: number;
       /** Whether the answering process is connected to the bus. */
       readonly is_bus_connected: boolean;
@@ -46,10 +48,10 @@ export type ServiceReport = {
   readonly nodes: readonly NodeReport[];
   /** Owner of each shard, as an index into `nodes`. */
   readonly owners: readonly (number | null)[];
-  /** Number of unserved shards by state, and the first of them. */
+  /** Number of unserved shards by state, and the first of these shards. */
   readonly unserved: Readonly<Record<UnservedState, number>>;
   readonly unserved_shards: readonly UnservedShard[];
-  /** Number of shards that move or should move, and the first of them. */
+  /** Number of shards that move or should move, and the first of these shards. */
   readonly move_count: number;
   readonly moves: readonly Move[];
   /** Other clusters that use the same subjects. */
@@ -124,7 +126,7 @@ type Move = {
 };
 
 /**
- * Maximum number of shards listed in a report: more than a screen shows, even if a cluster has lost
+ * Maximum number of shards listed in a report. Longer than a screen, even after a cluster has lost
  * all shards.
  */
 const SHARDS_NAMED_MAX = 64;
@@ -186,7 +188,7 @@ type Places = ReturnType<typeof placesOf>;
 
 function placesOf(nodes: readonly NodeFacts[]) {
   const byIncarnation = new Map(nodes.map(({ seen }, place) => [seen.incarnation, place]));
-  // Of several incarnations of one node, the one that is not leaving counts.
+  // Of several incarnations of one node, the incarnation that is not leaving counts.
   const byName = new Map(
     nodes.flatMap(({ seen }, place) =>
       seen.node === undefined || seen.state === 'leaving' ? [] : [[seen.node, place] as const],
@@ -210,7 +212,7 @@ function nodeReports({ snapshot, nodes }: ServiceFacts): NodeReport[] {
     silent_s: silentS,
     owns: seen.owns,
     serves: seen.serves ?? null,
-    // A leaving node is not on the ring, though another incarnation of the same name may be.
+    // A leaving node is not on the ring, but another incarnation with the same name may be.
     due: seen.state === 'serving' ? (due.get(seen.node) ?? 0) : 0,
     agrees: seen.agrees ?? null,
     journal,

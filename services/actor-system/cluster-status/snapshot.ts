@@ -186,7 +186,10 @@ export function shardsOf({ service, rows, members, ring, shardCount }: ClusterSn
 /** Row of `shardsOf`. */
 export type SeenShard = ReturnType<typeof shardsOf>[number];
 
-/** `moving`: the owner is heard, but its heartbeat does not list the shard at the table's epoch. */
+/**
+ * State of a shard. `moving`: the owner is heard, but its heartbeat does not list the shard at the
+ * table's epoch.
+ */
 function shardStateOf(isOwned: boolean, isHeard: boolean, isServed: boolean) {
   if (!isOwned) return 'unowned';
   if (!isHeard) return 'not heard';
@@ -219,7 +222,7 @@ export async function readShardTable(
 ): Promise<ShardTable | undefined> {
   const rows = await shards.load(service, SHARDS_MAX);
   if (rows.length === 0) return undefined;
-  // Both values are fixed before the first row is written, so these calls fix nothing new.
+  // Both values are fixed before the first row is written, so these calls only read.
   const cluster = await shards.fixCluster('');
   const shardCount = await shards.fixCount(service, SHARDS_MAX);
   return { service, cluster, shardCount, rows: inOrder(rows) };

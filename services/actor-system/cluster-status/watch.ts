@@ -152,17 +152,17 @@ export type WatchPorts = Hearing & {
 };
 
 /**
- * Time to listen before the first report, in milliseconds. Every node sends one heartbeat per
+ * Time to listen before the first report, in milliseconds. Longer than the heartbeat period of one
  * second.
  */
 const LISTEN_MS = 1_200;
 
-/** Maximum wait for the store or a node, in milliseconds. A healthy one answers in a few. */
+/** Maximum wait for the store or a node, in milliseconds. Both normally answer in a few. */
 const ANSWER_MS_MAX = 800;
 
 /**
- * Maximum number of nodes queried per look, and concurrently. In a larger cluster the facts of the
- * other nodes are reported as not known.
+ * Maximum number of nodes queried per look, all at the same time. In a larger cluster, facts about
+ * the other nodes are reported as not known.
  */
 const NODES_ASKED_MAX = 64;
 const NODES_ASKED_AT_ONCE = 16;
@@ -187,8 +187,8 @@ class WatchedService implements Disposable {
   }
 
   /**
-   * Takes a look. The first look takes a little over a second. Unavailable dependencies do not make
-   * it reject.
+   * Takes a look. The first look takes a little over a second. Does not reject if a dependency is
+   * unavailable.
    */
   async look(): Promise<Known<ServiceReport>> {
     const fault = await this.#readTable();
@@ -251,7 +251,7 @@ class WatchedService implements Disposable {
   async #factsOf(snapshot: ClusterSnapshot, { members }: Heard): Promise<NodeFacts[]> {
     const owners = snapshot.rows.map(({ owner }) => owner);
     const heardNow = snapshot.members.map(({ incarnation }) => incarnation);
-    // Owners that are not heard come first, because operators look for those.
+    // Owners that are not heard come first, because operators look for them.
     const all = [...new Set(owners).difference(new Set(heardNow)), ...heardNow];
     const [heads, loads] = await Promise.all([
       asked(all, (incarnation) => this.#askHead(incarnation)),
@@ -304,11 +304,13 @@ function loadOfNode(
   return { value: loadReport(value, rates.get(incarnation)) };
 }
 
-const NOT_ASKED = { not_known: `a look asks ${NODES_ASKED_MAX} nodes of a service` } as const;
+const NOT_ASKED = {
+  not_known: `only the first ${NODES_ASKED_MAX} nodes of a service are asked`,
+} as const;
 
 /**
- * Queries the first `NODES_ASKED_MAX` items, some concurrently. In total this takes at most four
- * times the wait for one answer.
+ * Queries the first `NODES_ASKED_MAX` items with bounded concurrency. In total this takes at most
+ * four times the wait for a single answer.
  */
 async function asked<Item, Value>(
   items: readonly Item[],

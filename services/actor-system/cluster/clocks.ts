@@ -19,12 +19,13 @@ type ClockWatchOptions = {
   /** Prefix of all subjects. */
   readonly prefix: string;
   /**
-   * Clocks of the database servers, asked while fewer than two other processes are heard. Undefined
-   * if only this process keeps the data.
+   * Clocks of the database servers, queried while fewer than two other processes are heard.
+   * Undefined if only this process keeps the data.
    */
   readonly serverClocks?: ServerClocks | undefined;
   /**
-   * Logs one line when this process's clock is found wrong, and one when the clock is right again.
+   * Logs one line when this process's clock is found wrong, and another line when the clock is
+   * right again.
    */
   readonly logger: Logger;
 };
@@ -33,7 +34,7 @@ type ClockWatchOptions = {
 const HEARD_MS_MAX = 5_000;
 
 /**
- * Time for which the clock must deviate before this process gives its shards away, in milliseconds.
+ * Time for which the clock must deviate before this process hands its shards off, in milliseconds.
  * Equal to the time that views must agree before a shard moves. Source: decision 138.
  */
 const DEVIATING_MS = 3_000;
@@ -41,7 +42,7 @@ const DEVIATING_MS = 3_000;
 /** Period of comparing clocks, in milliseconds: the heartbeat period. */
 const LOOK_MS = 1_000;
 
-/** Delay of a look that shows that the process was paused, in milliseconds. */
+/** Delay of a look from which this process counts as paused, in milliseconds. */
 const STALL_MS = 5_000;
 
 /**
@@ -51,8 +52,8 @@ const STALL_MS = 5_000;
 const DEAF_MS = 2_000;
 
 /**
- * Maximum number of processes whose clocks are compared: a fleet of 500, with incarnations from
- * before several restarts.
+ * Maximum number of processes whose clocks are compared: a fleet of 500, including incarnations
+ * that ended in recent restarts.
  */
 const CLOCKS_MAX = 4_096;
 
@@ -68,26 +69,25 @@ type Shown = { readonly aheadMs: number; readonly heardMs: number };
  *
  * If fewer than two other processes are heard, for example on a bus that does not authenticate
  * senders, the clocks of the database servers can confirm this clock. Database servers alone never
- * find a clock wrong.
+ * prove a clock wrong.
  *
- * A clock that was found wrong stays wrong until the clock agrees with other processes, or with the
- * last time that they showed. Silence or a restart of the other processes does not change the
- * verdict.
+ * A clock that was found wrong stays wrong until it agrees with other processes, or with the last
+ * time that they sent. If the other processes fall silent or restart, the verdict does not change.
  */
 export class ClockWatch implements Disposable {
   readonly #options: ClockWatchOptions;
   readonly #known = new ShownClocks();
   /**
-   * Senders that the bus dropped because of their clocks. If this process started with a wrong
-   * clock, these are all senders.
+   * Senders whose messages the bus dropped because of their clocks. If this process started with a
+   * wrong clock, all senders are in this set.
    */
   readonly #strangers = new ShownClocks();
   readonly #servers: ServerAgreement | undefined;
   readonly #opened = new DisposableStack();
   #deviatingSinceMs: number | undefined;
   /**
-   * Offset of the other clocks when this process was last found wrong. Undefined while the clock is
-   * right.
+   * Offset of the other clocks when this process's clock was last found wrong. Undefined while the
+   * clock is right.
    */
   #rightMs: number | undefined;
   #hasAgreed = false;
@@ -124,7 +124,7 @@ export class ClockWatch implements Disposable {
 
   /**
    * Whether the clock has been wrong for so long that this process should serve nothing. A clock
-   * that was never right puts the process aside at once.
+   * that was wrong from the start puts the process aside at once.
    */
   get isAside(): boolean {
     const sinceMs = this.#deviatingSinceMs;
@@ -138,8 +138,8 @@ export class ClockWatch implements Disposable {
 
   /**
    * Whether the clocks of the database servers confirm this clock. They count only while fewer than
-   * two other processes are heard and no heard process contradicts. Two or more processes decide
-   * alone (decision 138).
+   * two other processes are heard and no heard process contradicts. Two or more heard processes
+   * decide alone (decision 138).
    */
   #hasServersWith(own: number, others: readonly number[]): boolean {
     if (others.length >= OTHERS_MIN || this.#servers?.agreesWith(own) !== true) return false;
@@ -150,7 +150,7 @@ export class ClockWatch implements Disposable {
   #others(): number[] {
     const sinceMs = this.#options.clock.monotonicMs() - HEARD_MS_MAX;
     const known = this.#known.since(sinceMs);
-    // A replayed recording must not outvote senders whose messages the bus accepts.
+    // A replayed message must not outvote senders whose messages the bus accepts.
     return known.length >= OTHERS_MIN ? known : [...known, ...this.#strangers.since(sinceMs)];
   }
 
@@ -184,7 +184,7 @@ export class ClockWatch implements Disposable {
     if (!this.#isDeaf()) this.#strangers.note(sender, this.#options.clock.monotonicMs());
   }
 
-  /** Whether messages that arrive now may have waited while this process was paused. */
+  /** Whether messages that arrive now may have been queued while this process was paused. */
   #isDeaf(): boolean {
     const nowMs = this.#options.clock.monotonicMs();
     if (nowMs - this.#awakeMs >= STALL_MS) {
@@ -219,7 +219,7 @@ export class ClockWatch implements Disposable {
 
 /** Recent clock readings of other processes, by incarnation. */
 class ShownClocks {
-  /** Insertion order is the order of the last heartbeat. */
+  /** In insertion order, which is the order of the last heartbeat. */
   readonly #shown = new Map<string, Shown>();
 
   note({ incarnation, sentAtMs }: Sender, heardMs: number): void {

@@ -31,11 +31,11 @@ const SENDERS_MAX = 1_024;
 type Words = Map<string, ClusterFacts>;
 
 /**
- * Majority vote on the cluster's facts, from the heartbeats of one service. For a process without
- * access to the database.
+ * Majority vote on the cluster's facts, based on the heartbeats of one service. Used by processes
+ * without database access.
  *
  * `facts` fulfils when two nodes agree and none contradicts, or with the majority 1.5 s after the
- * first heartbeat. On a tie the vote goes on. `facts` stays pending while no node is heard.
+ * first heartbeat. On a tie, the vote continues. While no node is heard, `facts` stays pending.
  */
 export function agreedFacts(options: AgreedFactsOptions): Disposable & {
   readonly facts: Promise<ClusterFacts>;
@@ -59,7 +59,7 @@ export function agreedFacts(options: AgreedFactsOptions): Disposable & {
 
   function reportDisagreement(): void {
     const said = countedFacts(words)
-      .map(({ count, facts }) => `${count} say ${facts.shardCount} shards of ${facts.cluster}`)
+      .map(({ count, facts }) => `${count} report ${facts.shardCount} shards of ${facts.cluster}`)
       .join(', ');
     if (said === reported) return;
     reported = said;

@@ -16,9 +16,9 @@ export const MOVE_COOLDOWN_MS = 30_000;
 export const MOVES_IN_FLIGHT_MAX = 8;
 
 /**
- * Time over which a leaving node spreads its handoffs, in milliseconds. If all handoffs began at
- * once, every actor would be stored here and loaded elsewhere in the same second, and callers on a
- * busy machine would wait for all actors. The value is a quarter of the time allowed for leaving.
+ * Time over which a leaving node spreads its handoffs, in milliseconds. Simultaneous handoffs would
+ * store and reload every actor in the same second, and callers on a busy machine would wait for all
+ * of them. The value is a quarter of the time allowed for leaving.
  */
 export const LEAVE_SPREAD_MS = 2_500;
 
@@ -30,8 +30,8 @@ export const CLAIMS_IN_FLIGHT_MAX = 16;
 
 /**
  * Minimum listening time of a node that has just started, in milliseconds. After this time the node
- * may claim if every owner is heard or sealed and at least as many nodes as owners are present. The
- * value is longer than an examination of a failed owner.
+ * may claim shards if every owner is heard or sealed and there are at least as many present nodes
+ * as owners. Longer than the examination of a failed owner.
  */
 export const OUTAGE_GRACE_MS = 300;
 
@@ -39,15 +39,15 @@ export const OUTAGE_GRACE_MS = 300;
 export const HANDOFF_RETRY_MS = 200;
 
 /**
- * Period at which watchers examine an owner, in milliseconds. A quarter of the second in which
+ * Period at which watchers examine an owner, in milliseconds. A quarter of the second in which a
  * fail-over must finish.
  */
 export const WATCH_PERIOD_MS = 250;
 
 /**
- * Time after the last heartbeat of a node (one per second) during which a probe only checks that
- * the node's address accepts connections, in milliseconds. Asking for the incarnation costs several
- * times as much as connecting.
+ * Time after a node's last heartbeat during which a probe only checks that the node's address
+ * accepts connections, in milliseconds. Nodes send one heartbeat a second. A query for the
+ * incarnation costs several times as much as a connection.
  */
 export const HEARD_MS = 1_250;
 
@@ -79,8 +79,8 @@ export const STALLED_MS = 5_000;
 export const PROGRESS_PERIOD_MS = 1_000;
 
 /**
- * Duration of an own append or read from which this process counts as slow, in milliseconds. A slow
- * process has no evidence against other nodes (architecture 3.3).
+ * Duration of this process's own append or read from which the process counts as slow, in
+ * milliseconds. A slow process has no evidence against other nodes (architecture 3.3).
  */
 export const SLOW_MS = 1_000;
 
@@ -97,7 +97,7 @@ export const STALLED_SEAL_PAUSE_MS = 10_000;
 export const UNREACHABLE_MS = 15_000;
 
 /**
- * Wait between a seal without proof of death and opening the owner's shards, in milliseconds: the
- * read lease plus a margin (architecture 3.3).
+ * Wait between a seal without proof of death and the opening of the owner's shards, in
+ * milliseconds: the read lease plus a margin (architecture 3.3).
  */
 export const OPEN_AFTER_SEAL_MS = 2_500;

@@ -33,8 +33,8 @@ export type Verdict =
   | { readonly kind: 'reportInconsistentState'; readonly owner: string };
 
 /**
- * First steps of the examinations that are due and not running yet. `nextVerdict` returns the
- * further steps (architecture 3.3).
+ * First step of each examination that is due and not running yet. `nextVerdict` returns the further
+ * steps (architecture 3.3).
  */
 export function verdicts(evidence: Evidence, nowMs: number): Verdict[] {
   const due = [...evidence.watched.keys()].filter((owner) => isDue(evidence, owner, nowMs));
@@ -52,15 +52,13 @@ export function nextVerdict(evidence: Evidence, owner: string, nowMs: number): V
 
 /**
  * Whether this node hears at least half of the shard owners. Counts this node and sealed owners. A
- * node that hears fewer may be partitioned itself (architecture 3.4).
+ * node that hears fewer may itself be partitioned from the others (architecture 3.4).
  */
 export function hearsEnough(evidence: Evidence, nowMs: number): boolean {
   return evidence.heardShare(nowMs) >= 0.5;
 }
 
-/**
- * Watchers always examine their owner. Other nodes examine an owner that is suspected or silent.
- */
+/** Watchers always examine their owner. Other nodes examine only suspected or silent owners. */
 function isDue(evidence: Evidence, owner: string, nowMs: number): boolean {
   const watched = evidence.watched.get(owner);
   if (watched === undefined || watched.findings !== undefined) return false;
@@ -93,7 +91,8 @@ function verdictOn(owner: string, examination: Examination): Verdict | undefined
   if (head === undefined) return { kind: 'readHead', owner };
   if (head === 'unknown') return undefined;
   if (head === 'missing') {
-    // An owner without a journal is an inconsistent state: report the owner, never seal by guess.
+    // A shard owner without a journal is an inconsistent state. Report the owner, because a seal
+    // would be a guess.
     const isReported = evidence.watched.get(owner)?.isReported === true;
     return isReported ? undefined : { kind: 'reportInconsistentState', owner };
   }
@@ -107,8 +106,8 @@ function verdictOn(owner: string, examination: Examination): Verdict | undefined
 
 /**
  * Reason `dead`: two connections to the owner's address were refused, or another incarnation
- * answers there. Returns the probe that is still needed, or the seal. Returns undefined without a
- * proof of death.
+ * answers there. Returns the next probe while the proof is incomplete, then the seal. Returns
+ * undefined without a proof of death.
  */
 function proofOfDeath(
   owner: string,
@@ -129,8 +128,9 @@ function proofOfDeath(
 }
 
 /**
- * A probe of an owner that was just heard does not ask for the incarnation. If another process has
- * taken the address, the next probe after the owner falls silent finds out.
+ * Aim of the next probe. While the owner is heard, the probe does not ask for the incarnation. If
+ * another process has taken the address, the next probe after the owner falls silent detects the
+ * change.
  */
 function aimAt(evidence: Evidence, owner: string, nowMs: number): ProbeAim {
   const heardMs = evidence.memberOf(owner)?.heardMs ?? Number.NEGATIVE_INFINITY;
@@ -143,7 +143,7 @@ function reasonToSeal(
   { evidence, findings, nowMs }: Examination,
 ): SealReason | undefined {
   if (isWatcherOf(evidence, owner) && evidence.progress.isStalled(owner)) {
-    // Rate-limited: when the store stalls, nodes must not seal each other one after another.
+    // Rate-limited, because nodes must not seal each other in turn while the store is stalled.
     return nowMs - evidence.stalledSealMs < STALLED_SEAL_PAUSE_MS ? undefined : 'stalled';
   }
   const found = findings.probed?.kind;

@@ -26,8 +26,8 @@ type HeardMember = {
 export type ProbeAim = 'listener' | 'incarnation';
 
 /**
- * Result of a probe. `listening`: connected without asking for the incarnation. `silent`: no
- * result.
+ * Result of a probe. `listening`: a connection succeeded and no incarnation was asked for.
+ * `silent`: no result.
  */
 export type Probed =
   | { readonly kind: 'refused' | 'listening' | 'silent' }
@@ -47,7 +47,7 @@ export type Findings = {
 
 type Watched = {
   readonly sinceMs: number;
-  /** When another node last reported the owner as dead or sealed (monotonic). */
+  /** Monotonic time at which another node last reported the owner as dead or sealed. */
   suspectedMs: number;
   /** Whether the missing journal of this owner has been reported. */
   isReported: boolean;
@@ -57,8 +57,8 @@ type Watched = {
 
 /**
  * Evidence of one node about shard owners: heartbeats, probes, journal heads, suspicions and seals.
- * The class only records facts; `verdicts` judges them. All times are monotonic and come from the
- * caller.
+ * The class only records facts; `verdicts` judges them. All times are monotonic and are passed in
+ * by the caller.
  */
 export class Evidence {
   readonly self: Watcher;
@@ -106,7 +106,10 @@ export class Evidence {
     if (watched !== undefined) watched.findings = this.firstFindings(owner, nowMs);
   }
 
-  /** Findings at the start of an examination: only the journal head, if it was read just now. */
+  /**
+   * Findings at the start of an examination: only the journal head, if it was read within the last
+   * second.
+   */
   firstFindings(owner: string, nowMs: number): Findings {
     const head = this.progress.recentHead(owner, nowMs);
     return { head, aim: undefined, probed: undefined, refusals: 0, isConcluded: false };
@@ -145,7 +148,7 @@ export class Evidence {
 
   /**
    * Records that an owner's journal is sealed. Without proof of death, the owner's read lease may
-   * still be running, which delays opening its shards. Returns whether the record is new.
+   * still be running. In this case its shards open later. Returns whether the record is new.
    */
   sealed(owner: string, isProvenDead: boolean, nowMs: number): boolean {
     const openableMs = isProvenDead ? nowMs : nowMs + OPEN_AFTER_SEAL_MS;
@@ -165,7 +168,7 @@ export class Evidence {
     return this.#watched;
   }
 
-  /** When this node last sealed a stalled journal (monotonic). */
+  /** Monotonic time at which this node last sealed a stalled journal. */
   get stalledSealMs(): number {
     return this.#stalledSealMs;
   }

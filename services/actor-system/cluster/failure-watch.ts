@@ -24,7 +24,7 @@ type FailureWatchPorts = {
   readonly journals: JournalStore;
   readonly members: Membership;
   readonly probe: Probe;
-  /** The longest of this process's own appends since the last call, in milliseconds. */
+  /** Duration of this process's slowest append since the last call, in milliseconds. */
   readonly takeSlowestAppendMs: () => number;
   readonly onSealed: (reason: SealReason, incarnation: string) => void;
   readonly onBug: (error: unknown) => void;
@@ -63,7 +63,7 @@ export class FailureWatch implements Disposable {
     this.#evidence.watch(owners, this.#nowMs);
   }
 
-  /** Whether an incarnation is sealed, and so cannot acknowledge any more writes. */
+  /** Whether an incarnation is sealed. A sealed incarnation cannot acknowledge writes. */
   isSealed(incarnation: string): boolean {
     return this.#evidence.isSealed(incarnation);
   }
@@ -162,7 +162,7 @@ export class FailureWatch implements Disposable {
     const { journals, onSealed, onBug } = this.#ports;
     this.#evidence.sealing(owner, reason === 'stalled', this.#nowMs);
     const sealed = await journals.seal(owner).catch((error: unknown) => {
-      // An unavailable store is no bug: the next look retries.
+      // An unavailable store is not a bug. The next look retries.
       if (toFault(error).code !== 'service_unavailable') onBug(error);
       return undefined;
     });
@@ -175,7 +175,7 @@ export class FailureWatch implements Disposable {
   #noteSealed(owner: string, isProvenDead: boolean): void {
     const { members, bus } = this.#ports;
     if (!this.#evidence.sealed(owner, isProvenDead, this.#nowMs)) return;
-    // Forget the node even if it is still heard: a sealed incarnation can own nothing.
+    // Forget the node even if it is still heard. A sealed incarnation can own nothing.
     members.forget(owner);
     bus.publish(this.#subject, Buffer.from(owner));
     this.#listeners.notify();
@@ -189,8 +189,8 @@ export class FailureWatch implements Disposable {
 const SCAN_PERIOD_MS = 24 * 60 * 60 * 1_000;
 
 /**
- * Delay of the first scan, in milliseconds. Short, so that a process that lives less than a day
- * scans too.
+ * Delay of the first scan, in milliseconds. Short, so that a process with a short uptime also
+ * scans.
  */
 const FIRST_SCAN_MS = 60 * 1_000;
 
@@ -213,7 +213,7 @@ type JournalScanPorts = {
 
 /**
  * Garbage collection of the journals of incarnations that own no shards. A scan empties journals
- * that were sealed a day ago, and seals journals that do not grow for an hour.
+ * that were sealed a day ago, and seals journals that have not grown for an hour.
  *
  * Every node scans a minute after its start and once a day. Concurrent scans are safe, because only
  * a sealed journal can be emptied (architecture 3.1).
@@ -233,7 +233,7 @@ export class JournalScan implements Disposable {
     this.#scanning = every(ports.clock, SCAN_PERIOD_MS, scan);
   }
 
-  /** Empties expired journals now, and seals idle ones after an hour if they have not grown. */
+  /** Empties expired journals now. Seals idle journals an hour later if they have not grown. */
   async scan(): Promise<void> {
     const { clock, journals } = this.#ports;
     const owners = await this.#owners();

@@ -6,7 +6,7 @@ import type { ShardedService } from '#storage/ports/cluster';
 /** Shard that the sender owns, with the epoch of its ownership. */
 export type OwnedShard = readonly [shard: number, epoch: number];
 
-/** Maximum size of a message, in bytes: 4,096 shards with long epochs. */
+/** Maximum size of a message, in bytes. Enough for 4,096 shards with long epochs. */
 const MESSAGE_BYTES_MAX = 64 * 1_024;
 
 /** Maximum length of a name, an id or an address, in characters. A host name has at most 253. */
@@ -36,10 +36,11 @@ const heartbeatSchema = z.object({
   startedAtMs: z.int(),
   /** Release of the sender, for display. Absent before release 1.0.0. */
   release: z.string().max(TEXT_LENGTH_MAX).optional(),
-  /** The sender is giving its shards away and takes none. */
+  /** The sender hands its shards off and takes none. */
   isLeaving: z.boolean(),
   /**
-   * The sender's clock is wrong: it gives its shards away and takes none until the clock is right.
+   * The sender's clock is wrong: the sender hands its shards off and takes none until the clock is
+   * right.
    */
   isAside: z.boolean().optional(),
   /** Hash of the nodes that the sender sees. Equal for equal views. */
@@ -94,7 +95,7 @@ export function decodeAnnouncement(message: Uint8Array): ShardAnnouncement | und
   return announcementSchema.safeParse(decodeJson(message, MESSAGE_BYTES_MAX)).data;
 }
 
-/** Hand-written: a zod schema for shards took 90 % of the time of reading a heartbeat. */
+/** Hand-written, because a zod schema for shards took 90 % of the time of reading a heartbeat. */
 function areOwnedShards(value: unknown): value is OwnedShard[] {
   if (!Array.isArray(value) || value.length > SHARDS_MAX) return false;
   return value.every(

@@ -9,7 +9,7 @@ type JournalPresenceOptions = {
   readonly onFound: () => void;
 };
 
-/** Process whose heartbeat claims to be a node. */
+/** Process that claims to be a node by sending a heartbeat. */
 type Claim = { readonly incarnation: string; readonly address: string };
 
 /**
@@ -19,25 +19,25 @@ type Claim = { readonly incarnation: string; readonly address: string };
  */
 const MISSING_MS = 10_000;
 
-/** Pause after a failed lookup, in milliseconds: one heartbeat. */
+/** Pause after a failed lookup, in milliseconds: one heartbeat period. */
 const FAILED_MS = 1_000;
 
 /**
- * Maximum number of concurrent lookups. Enough for a fleet that starts, and a limit for a flood of
- * forged names.
+ * Maximum number of concurrent lookups. Enough for a starting fleet. Limits the load that a flood
+ * of forged names can cause.
  */
 const LOOKS_MAX = 16;
 
 /**
- * Lookup result of one incarnation: whether its journal was seen, and when to look again
+ * Lookup result of one incarnation: whether its journal was found, and when to look again
  * (monotonic).
  */
 type Found = { readonly isBegun: boolean; readonly againMs: number };
 
 /**
- * Checks which of the heard incarnations have an open journal at the address that they claim. The
- * database alone decides which process is a node, not the bus. A journal that was found once is not
- * looked up again; the failure detector notices its end.
+ * Checks which of the heard incarnations have an open journal at the address that they claim. Nodes
+ * are decided by the database, not by the bus. A journal that was found once is not looked up
+ * again; the failure detector notices its end.
  */
 export class JournalPresence {
   readonly #options: JournalPresenceOptions;
@@ -48,19 +48,22 @@ export class JournalPresence {
     this.#options = options;
   }
 
-  /** Whether the journal of an incarnation has been seen. */
+  /** Whether the journal of an incarnation has been found. */
   hasFound(incarnation: string): boolean {
     return this.#found.get(incarnation)?.isBegun === true;
   }
 
-  /** Looks up the journal of a heard incarnation, unless it was seen or looked up just now. */
+  /**
+   * Looks up the journal of a heard incarnation, unless the journal was found or looked up
+   * recently.
+   */
   look(claim: Claim): void {
     const { incarnation } = claim;
     const found = this.#found.get(incarnation);
     if (found?.isBegun === true || this.#looks >= LOOKS_MAX) return;
     if (found !== undefined && this.#options.clock.monotonicMs() < found.againMs) return;
     this.#looks += 1;
-    // Prevents a second lookup while this one is running.
+    // Prevents a second lookup while the first is running.
     this.#found.set(incarnation, { isBegun: false, againMs: Number.POSITIVE_INFINITY });
     void this.#read(claim).finally(() => {
       this.#looks -= 1;

@@ -4,7 +4,7 @@ import type { JournalHead } from '#storage/ports/journal';
 type Progress = {
   readonly head: JournalHead;
   readonly readMs: number;
-  /** Since when `next` has not changed while this process was not slow itself (monotonic). */
+  /** Monotonic time since which `next` has not changed and this process was not slow itself. */
   stalledSinceMs: number;
 };
 
@@ -12,10 +12,10 @@ type Progress = {
 const GAP_MS_MAX = 1_000;
 
 /**
- * Tracks which journals grow, from reads of their heads. A journal without growth counts against
+ * Tracks from reads of journal heads which journals grow. A journal without growth counts against
  * its owner only while this process's own appends and reads are fast. Without this rule, a stall of
- * the store made healthy nodes seal each other (architecture 3.3). All times are monotonic and come
- * from the caller.
+ * the store made healthy nodes seal each other (architecture 3.3). All times are monotonic and are
+ * passed in by the caller.
  */
 export class JournalProgress {
   readonly #progress = new Map<string, Progress>();
@@ -52,7 +52,10 @@ export class JournalProgress {
     this.#progress.set(incarnation, { head, readMs: nowMs, stalledSinceMs });
   }
 
-  /** Records a failed read, which proves nothing about any journal: restarts all stall timers. */
+  /**
+   * Records a failed read and restarts all stall timers, because a failed read proves nothing about
+   * any journal.
+   */
   unread(incarnation: string, nowMs: number): void {
     this.#progress.delete(incarnation);
     this.#startAgain(nowMs);

@@ -26,7 +26,7 @@ export type Member = Heartbeat & {
 };
 
 /**
- * Heartbeats are sent every second and may be lost twice before a node is absent (architecture 3).
+ * Heartbeats are sent every second. A node is absent after two lost heartbeats (architecture 3).
  */
 const HEARTBEAT_PERIOD_MS = 1_000;
 const PRESENT_MS = 3_000;
@@ -38,8 +38,8 @@ const PRESENT_MS = 3_000;
 const KNOWN_MS = 60_000;
 
 /**
- * Maximum number of incarnations remembered in that time: a fleet of 500 that restarts several
- * times.
+ * Maximum number of incarnations remembered in that time. Enough for a fleet of 500 that restarts
+ * several times.
  */
 const KNOWN_MAX = 4_096;
 
@@ -52,14 +52,14 @@ const NO_SHARDS: Heartbeat['shards'] = [];
 const FORGOTTEN_MAX = 10_000;
 
 /**
- * View of one process on the processes of one service: which nodes are alive and, derived from
- * that, which shards each node should own. Views of different processes may differ, and no view has
- * authority over ownership (architecture 3).
+ * One process's view of the processes of one service: which nodes are present, and which shards
+ * each node should therefore own. Views of different processes may differ. No view has authority
+ * over ownership (architecture 3).
  */
 export class Membership implements Disposable {
   readonly #options: MembershipOptions;
   readonly #heard = new Map<string, Member>();
-  /** Dead incarnations, with the names of their nodes where heartbeats gave them. */
+  /** Dead incarnations, with the names of their nodes if heartbeats contained them. */
   readonly #forgotten = new Map<string, string | undefined>();
   readonly #changeListeners = new Listeners<[]>();
   readonly #heartbeatListeners = new Listeners<[Heartbeat]>();
@@ -81,8 +81,8 @@ export class Membership implements Disposable {
       this.#receiveHeartbeat(message, sender?.incarnation);
     const hearShard = (message: Uint8Array): void => this.#receiveAnnouncement(message);
     this.#opened.use(bus.subscribe(heartbeatSubject(prefix, service), hear));
-    // Heartbeats list all shards, so a process that keeps them needs no announcements. Its bus
-    // account may not be permitted to receive announcements.
+    // Heartbeats list all shards, so a process that keeps the lists needs no announcements. Its bus
+    // account may even lack the permission to receive announcements.
     if (options.keepsShards !== true) {
       this.#opened.use(bus.subscribe(announcementSubject(prefix, service), hearShard));
     }
@@ -100,7 +100,7 @@ export class Membership implements Disposable {
   /**
    * Members heard within 3 s that are neither leaving nor aside, including this process, sorted by
    * node name. Of several incarnations of one node, only the last started counts. If the membership
-   * checks journals, other members count only after their journals were seen.
+   * checks journals, other members count only after their journals were found.
    */
   present(): readonly Member[] {
     const newest = new Map<string, Member>();
@@ -117,7 +117,8 @@ export class Membership implements Disposable {
   }
 
   /**
-   * Incarnations heard within 60 s, including leaving and silent ones, without those proven dead.
+   * Incarnations heard within 60 s, including leaving and silent incarnations, but none that is
+   * proven dead.
    */
   known(): readonly Member[] {
     const sinceMs = this.#options.clock.monotonicMs() - KNOWN_MS;
@@ -126,7 +127,9 @@ export class Membership implements Disposable {
     return self === undefined ? others : [self, ...others];
   }
 
-  /** Incarnations heard within 3 s, including leaving ones, without those proven dead. */
+  /**
+   * Incarnations heard within 3 s, including leaving incarnations, but none that is proven dead.
+   */
   heard(): readonly Member[] {
     const sinceMs = this.#options.clock.monotonicMs() - PRESENT_MS;
     return this.known().filter(({ heardMs }) => heardMs >= sinceMs);
@@ -157,7 +160,7 @@ export class Membership implements Disposable {
     return this.#heard.get(incarnation)?.node ?? this.#forgotten.get(incarnation);
   }
 
-  /** Sends a heartbeat now, in addition to the periodic ones, and drops silent nodes. */
+  /** Sends a heartbeat now, in addition to the periodic heartbeats, and drops silent nodes. */
   beat(): void {
     this.#dropSilent();
     const self = this.#self();
@@ -173,13 +176,13 @@ export class Membership implements Disposable {
   /** Announces that this process owns a shard since `epoch`; see `announceFor`. */
   announce(shard: number, epoch: number): void {
     const self = this.#self();
-    assert(self !== undefined, 'a process that only watches owns nothing');
+    assert(self !== undefined, 'a process that only watches a service owns no shard');
     this.announceFor(self, { shard, epoch });
   }
 
   /**
-   * Announces the owner of a shard since `epoch`, as the shard table names the owner. Listeners of
-   * this process are notified in a later turn, and possibly again by the bus.
+   * Announces that the shard table names an owner of a shard since `epoch`. Listeners of this
+   * process are notified in a later turn, and possibly again by the bus.
    */
   announceFor(
     { incarnation, address }: Pick<Member, 'incarnation' | 'address'>,
@@ -220,7 +223,9 @@ export class Membership implements Disposable {
     this.#announcementListeners.clear();
   }
 
-  /** Member entry of this process. Its view hash is the last one notified to listeners. */
+  /**
+   * Member entry of this process. Its view hash is the hash that listeners were last notified of.
+   */
   #self(): Member | undefined {
     const { self, clock, cluster, service } = this.#options;
     if (self === undefined) return undefined;
@@ -238,16 +243,16 @@ export class Membership implements Disposable {
   }
 
   /**
-   * Whether the sender of a heartbeat is another process than its incarnation names. A process
-   * opens one bus for its whole life, and its incarnation id begins with the mark of that bus.
+   * Whether a heartbeat names another incarnation than its sender's. A process opens one bus for
+   * its lifetime, and its incarnation ids begin with the sender mark of that bus.
    */
   #isForged({ incarnation }: Heartbeat, speaker: string | undefined): boolean {
     return speaker !== undefined && !incarnation.startsWith(senderMarkOf(speaker));
   }
 
   /**
-   * Whether a member is a node. A process without a journal only claims to be a node: it must not
-   * hide another member and owns nothing.
+   * Whether a member is a node. A process without a journal only claims to be a node: it owns
+   * nothing and must not hide another member.
    */
   #isNode(member: Member): boolean {
     if (this.#journals === undefined || this.#hasJournal(member)) return true;
@@ -269,8 +274,8 @@ export class Membership implements Disposable {
     const before = this.#heard.get(incarnation);
     if (before === undefined && this.#heard.size >= KNOWN_MAX) this.#dropLongestSilent();
     // Without numbered senders, an older heartbeat may arrive later, so a leaving node stays
-    // leaving. With numbered senders the last heartbeat counts, and a forged one lasts until the
-    // next (decision 135).
+    // leaving. With numbered senders the last heartbeat counts, and a forged heartbeat is replaced
+    // by the next genuine heartbeat (decision 135).
     const staysLeaving = speaker === undefined && before?.isLeaving === true;
     const isLeaving = heartbeat.isLeaving || staysLeaving;
     const heardMs = this.#options.clock.monotonicMs();
@@ -310,8 +315,8 @@ export class Membership implements Disposable {
   }
 
   /**
-   * Evicts the longest silent member, members without a journal first. Anyone with the cluster
-   * secret can invent names, so members that are certainly nodes are evicted last.
+   * Evicts the member that has been silent for longest, members without a journal first. Anyone
+   * with the cluster secret can invent names, so members that are certainly nodes are evicted last.
    */
   #dropLongestSilent(): void {
     const silent = [...this.#heard.values()];
@@ -353,13 +358,13 @@ type MembershipOptions = {
   /** Own fields of the heartbeat. Undefined if this process only watches the service. */
   readonly self: (() => SelfReport) | undefined;
   /**
-   * Set if every node has a journal. Then members without a journal are not present (decision 179).
+   * Set if every node has a journal. Members without a journal are then not present (decision 179).
    * Undefined if this process cannot read journals.
    */
   readonly journals?: Pick<JournalStore, 'readHead'> | undefined;
   /**
-   * Whether to keep the shard lists of members. For a watching process that receives heartbeats
-   * only.
+   * Whether to keep the shard lists of members. For a watching process that receives only
+   * heartbeats.
    */
   readonly keepsShards?: boolean;
   /** Called at most once in 30 s when another cluster uses the same prefix. */

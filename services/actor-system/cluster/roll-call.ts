@@ -4,7 +4,7 @@ import { senderMarkOf } from '#bus/sender-key';
 import { decodeJson, encodeJson } from '#cluster/json-message';
 import type { Clock } from '#stdlib/clock';
 
-/** Roles of processes that are not nodes. They send no heartbeats and answer roll calls instead. */
+/** Roles of processes that are not nodes. They send no heartbeats but answer roll calls. */
 export const CALLED_ROLES = ['edge', 'console'] as const;
 
 /** Role of a process that answers roll calls. */
@@ -31,8 +31,8 @@ const PROCESSES_MAX = 4_096;
 
 /**
  * Delay between a call and the answer, in milliseconds. All calls within the delay get one answer,
- * so that no caller can cause more than five answers per second. The delay also gives NATS servers
- * time to propagate the caller's subscription.
+ * so callers cannot cause more than five answers per second. The delay also gives NATS servers time
+ * to propagate the caller's subscription.
  */
 const ANSWER_DELAY_MS = 200;
 
@@ -72,7 +72,8 @@ export function presentSubject(prefix: string): string {
 }
 
 /**
- * Answers roll calls until disposed: 200 ms after a call, with one answer for all calls meanwhile.
+ * Answers roll calls until disposed. An answer follows 200 ms after a call and serves all calls in
+ * that time.
  */
 export function answerRollCalls(
   { bus, clock, prefix, cluster }: Place,

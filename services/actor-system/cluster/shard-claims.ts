@@ -21,9 +21,12 @@ type ShardClaimsPorts = {
   readonly detector: Pick<FailureWatch, 'isSealed' | 'openableMs'>;
   readonly host: Pick<ShardHost, 'isRecovered' | 'recoverTail'>;
   readonly hasEnded: () => boolean;
-  /** Called with the row of a claimed shard: now this incarnation's, or the winner's. */
+  /**
+   * Called with the row of a claimed shard. The row names this incarnation, or the incarnation that
+   * won the claim.
+   */
   readonly onClaimed: (row: ShardRow, reason: 'first' | 'takeover') => void;
-  /** Called when all shards of a sealed owner that this incarnation could claim are claimed. */
+  /** Called when every claimable shard of a sealed owner has been claimed by this incarnation. */
   readonly onTakenOver: (outcome: TakeOver) => void;
 };
 
@@ -48,7 +51,7 @@ export class ShardClaims {
   }
 
   /**
-   * Takes over shards of a sealed owner: first makes the owner's records durable in this
+   * Takes over shards of a sealed owner. First makes the owner's records durable in this
    * incarnation's own journal, then claims the shards, then opens them. A shard whose claim fails
    * is retried later from the table.
    */
@@ -58,10 +61,11 @@ export class ShardClaims {
     const claims = lost.map(({ shard, epoch }) => ({ shard, epoch: epoch + 1 }));
     const missing = claims.filter((claim) => !host.isRecovered(claim));
     if (missing.length > 0) await host.recoverTail(owner, missing);
-    // Before the claim: an incarnation that finds itself in the row may open the shard at once.
+    // Wait before the claim: an incarnation that finds its own name in the row may open the shard
+    // at once.
     while (detector.openableMs(owner) > clock.monotonicMs()) {
       if (!detector.isSealed(owner) || hasEnded()) return;
-      // In short steps, because a proof of death may arrive and end the wait.
+      // In short steps, because a proof of death may arrive and end the wait early.
       await sleep(clock, REFUSAL_GAP_MS);
     }
     let shards = 0;
@@ -146,7 +150,7 @@ export class Handoff {
   }
 
   /**
-   * The row after its epoch has moved, by this change or an earlier one. Undefined if the epoch has
+   * Row after its epoch has moved, by this change or an earlier change. Undefined if the epoch has
    * not moved or the outcome is unknown.
    */
   async #change(from: ShardRow, owner: string): Promise<ShardRow | undefined> {

@@ -32,7 +32,10 @@ type ShardControllerPorts = {
   readonly host: ShardHost;
   /** Ends this incarnation at once, because one of its shards has another owner. */
   readonly fence: (why: string) => void;
-  /** Whether the bus is connected. Without the bus nothing is claimed or released. */
+  /**
+   * Whether the bus is connected. While the bus is disconnected, this node claims and releases
+   * nothing.
+   */
   readonly isConnected: () => boolean;
   readonly onMoved: (reason: MoveReason) => void;
   readonly onTakenOver: (outcome: TakeOver) => void;
@@ -100,7 +103,7 @@ export class ShardController implements Disposable {
     this.#stack.use(clock.after(config.startupGraceMs, wake));
   }
 
-  /** Schedules a look at the table. Requests before that look are coalesced. */
+  /** Schedules a look at the table. Several requests before that look are merged. */
   wake(): void {
     this.#isLookRequested = true;
     if (this.#isLooking || this.#stack.disposed) return;
@@ -117,12 +120,12 @@ export class ShardController implements Disposable {
   }
 
   /**
-   * Hands every shard to the node that the ring names without this node. Fulfils when no shard is
-   * left here. Without another node, fulfils when all shards are closed and stored.
+   * Hands every shard to the node that owns it on a ring without this node. Fulfils when no shard
+   * is left here. Without another node, fulfils when all shards are closed and stored.
    *
-   * The table is read once more first, because it may name this incarnation for a shard that was
-   * just assigned. Fulfils after `withinMs` milliseconds at the latest, so that an unavailable
-   * store does not block the shutdown, and when the controller is disposed.
+   * The table is read once more first, because it may name this incarnation for a recently assigned
+   * shard. Fulfils after `withinMs` milliseconds at the latest, so that an unavailable store does
+   * not block the shutdown. Also fulfils when the controller is disposed.
    */
   async leave(withinMs = Number.POSITIVE_INFINITY): Promise<void> {
     const { clock, host } = this.#ports;
@@ -189,7 +192,7 @@ export class ShardController implements Disposable {
     const { host, fence } = this.#ports;
     switch (action.kind) {
       case 'fence':
-        fence(`shard ${action.shard} has been taken`);
+        fence(`another node has taken shard ${action.shard}`);
         break;
       case 'decided':
         host.decided(action.row);
@@ -216,7 +219,8 @@ export class ShardController implements Disposable {
 
   #open({ shard, epoch }: ShardRow, reason: MoveReason): void {
     const { host, members, clock, onMoved } = this.#ports;
-    // At most once: a closed epoch may already belong to another node (architecture 3.3).
+    // At most once per epoch, because a closed epoch may already belong to another node
+    // (architecture 3.3).
     if (epoch <= (this.#opened.get(shard) ?? 0)) return;
     this.#opened.set(shard, epoch);
     this.#rows.set(shard, { shard, epoch, owner: this.#config.incarnation });
@@ -257,7 +261,7 @@ export class ShardController implements Disposable {
     for (const shard of shards) this.#busy.add(shard);
     task()
       .catch((error: unknown) => {
-        // An unavailable store is no bug: the next look retries.
+        // An unavailable store is not a bug. The next look retries.
         if (toFault(error).code !== 'service_unavailable') this.#ports.onBug(error);
       })
       .finally(() => {

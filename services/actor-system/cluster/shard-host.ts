@@ -1,6 +1,9 @@
 import type { ShardedService } from '#storage/ports/cluster';
 
-/** Incarnation that owns shards, and the service of the shards. */
+/**
+ * Incarnation that owns shards, and the service of the shards. Separate from the controller, so
+ * that hosts do not import it.
+ */
 export type OwnerConfig = { readonly service: ShardedService; readonly incarnation: string };
 
 /** Claim to own a shard at an epoch that this incarnation does not own yet. */
@@ -14,8 +17,8 @@ export interface ShardHost {
   isRecovered(claim: ShardClaim): boolean;
   /**
    * Copies the records of the claimed shards from a sealed journal into this incarnation's journal.
-   * Fulfils when they are durable there. Rejects with `service_unavailable` if a store does not
-   * answer, and with another error if the journal is corrupt.
+   * Fulfils when the records are durable there. Rejects with `service_unavailable` if a store does
+   * not answer, and with another error if the journal is corrupt.
    */
   recoverTail(incarnation: string, claims: readonly ShardClaim[]): Promise<void>;
   /** Starts serving a shard. */
@@ -26,7 +29,7 @@ export interface ShardHost {
    */
   closeShard(shard: number): Promise<void>;
   /**
-   * Called before a change of the shard's owner is sent: from now on another node may own the
+   * Called before a change of the shard's owner is sent. From now on another node may own the
    * shard.
    */
   releasing(shard: number): void;

@@ -20,18 +20,18 @@ type JoinedListener = (node: Pick<Member, 'incarnation' | 'address'>) => void;
 
 /**
  * Time for which a doubted owner can be replaced by an owner with a lower epoch, in milliseconds.
- * Ten heartbeats, so that a living owner is heard in this time. Source: decision 136.
+ * Ten heartbeat periods, so that a running owner is heard in this time. Source: decision 136.
  */
 const DOUBTED_MS = 10_000;
 
 /**
  * Routing table: the address to which calls for a shard are sent. Sources are heartbeats,
- * announcements and `not_owner` answers; the largest epoch wins. The table never guesses an owner,
- * and silence on the bus removes none, so serving continues without a bus (architecture 3, 3.5).
+ * announcements and `not_owner` answers; the largest epoch wins. The table never guesses an owner.
+ * Silence on the bus removes no owner, so serving continues without a bus (architecture 3, 3.5).
  *
- * An owner that was asked and did not serve is doubted. Calls still go to a doubted owner while no
- * other is known, but the next message about another owner replaces the entry, whatever its epoch.
- * So no forged message lasts for ever (decision 136).
+ * An owner that was called and did not serve is doubted. Calls are still sent to a doubted owner
+ * while no other owner is known. The next message about another owner replaces the entry, whatever
+ * its epoch. So the effect of a forged message is temporary (decision 136).
  */
 export class ShardOwners implements Disposable {
   readonly #clock: Clock;
@@ -40,7 +40,7 @@ export class ShardOwners implements Disposable {
   readonly #learnedMs: number[];
   readonly #doubtedUntilMs: number[];
   /**
-   * Former owners per shard that did not serve and were replaced by an entry with a lower epoch.
+   * Former owners per shard that did not serve and were replaced by an owner with a lower epoch.
    */
   readonly #refuted = new Map<number, ShardOwner>();
   readonly #listeners = new Listeners<Parameters<OwnerListener>>();
@@ -91,8 +91,8 @@ export class ShardOwners implements Disposable {
   }
 
   /**
-   * Marks the owner of a shard as doubted, because it was asked at `askedMs` (monotonic) and
-   * refused or did not answer. Owners learned after `askedMs` are not affected.
+   * Marks the owner of a shard as doubted, because a call at `askedMs` (monotonic) was refused or
+   * got no answer. Owners learned after `askedMs` are not affected.
    */
   doubt(shard: number, askedMs: number): void {
     if ((this.#learnedMs[shard] ?? Number.POSITIVE_INFINITY) > askedMs) return;
@@ -114,9 +114,9 @@ export class ShardOwners implements Disposable {
   }
 
   /**
-   * Wraps a shard store so that each `load` also corrects what the bus has announced. A node reads
-   * the shard table every second anyway, and answers callers with the owners it knows. Source:
-   * decision 136.
+   * Wraps a shard store so that each `load` also corrects ownership that the bus has announced. A
+   * node reads the shard table every second anyway, and answers callers with the owners that it
+   * knows. Source: decision 136.
    */
   checkedBy(shards: ShardStore): ShardStore {
     return {
@@ -165,7 +165,10 @@ export class ShardOwners implements Disposable {
   }
 }
 
-/** Whether `word` adds nothing to `by`: the same node at no larger epoch. */
+/**
+ * Whether `word` adds nothing to `by`: both name the same node, and the epoch of `word` is not
+ * larger.
+ */
 function isCovered(word: ShardOwner, by: ShardOwner | undefined): boolean {
   if (by === undefined || word.epoch > by.epoch) return false;
   return word.incarnation === by.incarnation && word.address === by.address;
@@ -175,8 +178,8 @@ function isCovered(word: ShardOwner, by: ShardOwner | undefined): boolean {
 const SHARD_SPREAD = 0x9e3779b1;
 
 /**
- * Maximum number of node-shard pairs. A pair must fit beside a 32-bit weight into one exact number:
- * 2^53 / 2^32.
+ * Maximum number of node-shard pairs. A pair and its 32-bit weight must fit together into one exact
+ * number: 2^53 / 2^32.
  */
 const PAIRS_MAX = 2 ** 21;
 
@@ -185,15 +188,15 @@ const PAIRS_MAX = 2 ** 21;
  * pair of node and shard has a pseudo-random weight. Pairs are taken in order of weight while the
  * shard is free and the node is below its share.
  *
- * So loads differ by at most one, the order of `nodes` does not matter, and a change of `nodes`
- * moves few shards beyond the necessary ones. `nodes` must be distinct names. Returns an empty
- * array without nodes.
+ * Loads therefore differ by at most one shard, the order of `nodes` does not matter, and a change
+ * of `nodes` moves few shards beyond the necessary moves. `nodes` must be distinct names. Returns
+ * an empty array without nodes.
  */
 export function assignShards(nodes: readonly string[], shardCount: number): string[] {
-  assert(new Set(nodes).size === nodes.length, 'every node is on the ring once');
+  assert(new Set(nodes).size === nodes.length, 'node names on the ring must be distinct');
   const sorted = [...nodes].sort();
   const shareMin = Math.floor(shardCount / sorted.length);
-  // The number of nodes that have one shard more than the others.
+  // Number of nodes that have one shard more than the others.
   let largerShares = shardCount % sorted.length;
   const loads = new Uint32Array(sorted.length);
   const assigned: string[] = [];
@@ -216,8 +219,8 @@ export function assignShards(nodes: readonly string[], shardCount: number): stri
 }
 
 /**
- * Returns a memoized `assignShards` that keeps its last result. A large ring takes milliseconds,
- * and views seldom change.
+ * Returns a memoized `assignShards` that keeps its last result. A large ring takes milliseconds to
+ * compute, and views seldom change.
  */
 export function cachedRing(shardCount: number): (nodes: readonly string[]) => readonly string[] {
   let view = '';

@@ -39,7 +39,7 @@ export type ShardFacts = {
   readonly shardCount: number;
   /** Shard table: for each shard the row with the largest epoch seen. */
   readonly rows: ReadonlyMap<number, ShardRow>;
-  /** Node that should own each shard; empty without nodes. */
+  /** Node that should own each shard; empty if there are no nodes. */
   readonly ring: readonly string[];
   readonly held: HeldShards;
   readonly view: ClusterView;
@@ -48,11 +48,11 @@ export type ShardFacts = {
 
 /** Action of the shard controller. */
 export type ShardAction =
-  /** Another node has taken a shard that is served here: ends this incarnation. */
+  /** Ends this incarnation, because another node has taken a shard that is served here. */
   | { readonly kind: 'fence'; readonly shard: number }
-  /** The row names another owner: claims up to its epoch are decided. */
+  /** Decides claims up to the row's epoch, because the row names another owner. */
   | { readonly kind: 'decided'; readonly row: ShardRow }
-  /** The row names this incarnation at an epoch that it has not opened yet. */
+  /** Opens a shard whose row names this incarnation at an epoch that it has not opened yet. */
   | { readonly kind: 'open'; readonly row: ShardRow }
   /** Closes an open shard and makes `target` its owner. Without a target, only closes it. */
   | {
@@ -62,8 +62,8 @@ export type ShardAction =
       readonly target: string | undefined;
     }
   /**
-   * The row names this incarnation, which has closed that epoch: hands the shard to `target`, or to
-   * this incarnation at the next epoch.
+   * Hands a closed shard to `target`, or to this incarnation at the next epoch. The row names this
+   * incarnation, which has closed that epoch.
    */
   | { readonly kind: 'moveOn'; readonly row: ShardRow; readonly target: string | undefined }
   /** Claims shards that have never had an owner. */
@@ -94,7 +94,7 @@ export function planShards(facts: ShardFacts, nowMs: number): ShardAction[] {
   let moves = 0;
   for (const place of places) {
     const action = planShard(facts, place, { nowMs, moves });
-    // Fencing goes first and alone: another node serves a shard that is open here.
+    // Fencing is returned alone and ends the plan: another node serves a shard that is open here.
     if (action?.kind === 'fence') return [action];
     if (action?.kind === 'give') moves += 1;
     if (action !== undefined) actions.push(action);
@@ -154,7 +154,8 @@ function planClosed(
   row: ShardRow,
   target: string | undefined,
 ): ShardAction | undefined {
-  // At most once: a closed epoch may already belong to another node (architecture 3.3).
+  // At most once per epoch, because a closed epoch may already belong to another node (architecture
+  // 3.3).
   if (row.epoch > (held.opened.get(row.shard) ?? 0)) return { kind: 'open', row };
   // Without another node, a leaving node keeps the rows of its closed shards.
   if (throttle.isLeaving && target === undefined) return undefined;
@@ -168,9 +169,9 @@ function mayClaim(facts: ShardFacts, nowMs: number): boolean {
 }
 
 /**
- * Whether a node that has just started has listened long enough to claim. This is so early if every
- * owner is heard or sealed and at least as many nodes as owners are present, because then no node
- * is missing.
+ * Whether a node that has just started has listened long enough to claim. The wait is short if
+ * every owner is heard or sealed and there are at least as many present nodes as owners, because
+ * then no node is missing.
  */
 function isStartupOver({ rows, view }: ShardFacts, nowMs: number): boolean {
   const sinceMs = nowMs - view.startedMs;
@@ -197,13 +198,17 @@ function planClaims({ rows, view }: ShardFacts, wanted: readonly number[]): Shar
 type NodeView = { readonly node: string; readonly viewHash: string };
 
 /**
- * Rate limit of rebalancing. A shard moves only to a node that has had this node's view for 3 s, at
- * most once in 30 s, and at most 8 shards move at once. Otherwise differing views would move shards
- * back and forth (architecture 3.4). All times are monotonic and come from the caller.
+ * Rate limit of rebalancing. A shard moves only to a node that has had this node's view for 3 s. A
+ * shard moves at most once in 30 s, and at most 8 shards move at the same time. Otherwise differing
+ * views would move shards back and forth (architecture 3.4). All times are monotonic and are passed
+ * in by the caller.
  */
 export class RebalancingThrottle {
   readonly #movedMs = new Map<number, number>();
-  /** Since when each node's view has equalled this node's view (monotonic). */
+  /**
+   * Nodes whose view equals this node's view, with the monotonic time since which the views are
+   * equal.
+   */
   readonly #agreedMs = new Map<string, { readonly viewHash: string; readonly sinceMs: number }>();
   #movesInFlight = 0;
   /** Leave in progress: begin (monotonic), number of shards, and number of moves begun. */
@@ -222,14 +227,14 @@ export class RebalancingThrottle {
     }
   }
 
-  /** Whether another move may begin besides those in flight and `planned` more. */
+  /** Whether another move may begin, given the moves in flight and `planned` more. */
   hasRoom(planned = 0): boolean {
     return this.#movesInFlight + planned < MOVES_IN_FLIGHT_MAX;
   }
 
-  /** Starts leaving: this node hands off all its shards, about `shards` of them. */
+  /** Starts leaving: this node hands off all its shards. `shards` is their approximate number. */
   leave(shards: number, nowMs: number): void {
-    // A minimum, so that with few shards a retry does not wait long.
+    // A minimum, so that a retry does not wait long if there are few shards.
     const counted = Math.max(shards, MOVES_IN_FLIGHT_MAX);
     this.#leaving ??= { sinceMs: nowMs, shards: counted, begun: 0 };
   }
@@ -240,7 +245,7 @@ export class RebalancingThrottle {
   }
 
   /**
-   * Whether a leaving node may hand off another shard now, besides `planned` more. Handoffs are
+   * Whether a leaving node may hand off another shard now, given `planned` more. Handoffs are
    * spread over `LEAVE_SPREAD_MS`. A shard that arrives later, from a takeover in progress, is
    * handed off at once.
    */
@@ -251,7 +256,7 @@ export class RebalancingThrottle {
     return this.hasRoom(planned) && (passed >= 1 || begun + planned < 1 + shards * passed);
   }
 
-  /** Whether a shard may be handed to `node` now, besides `planned` more. */
+  /** Whether a shard may be handed to `node` now, given `planned` more moves. */
   mayMove(shard: number, node: string, nowMs: number, planned = 0): boolean {
     const agreed = this.#agreedMs.get(node);
     if (agreed === undefined || nowMs - agreed.sinceMs < AGREED_VIEW_MS) return false;

@@ -4,17 +4,14 @@ import { CONNECT_AGAIN_MS, PEER_IDLE_MS, PEER_SWEEP_MS, PEERS_MAX } from '#routi
 import { type Clock, every } from '#stdlib/clock';
 
 /**
- * Connection to one node of a service at one address, for example a `PeerConnection`. Every call
- * ends within its timeout. Without a connection, calls fail at once as unavailable and with a known
+ * Connection to a node of a service at one address, for example a `PeerConnection`. Every call ends
+ * within its timeout. Without a connection, calls fail at once as unavailable and with a known
  * outcome.
  */
 export interface Peer<Call, Answer> extends AsyncDisposable {
   /** Sends a call once. `timeoutMs` is the rest of the call's original timeout. */
   ask(call: Call, options?: { readonly timeoutMs: number }): Answer | Promise<Answer>;
-  /**
-   * Sends a call with its full timeout, and passes a fault to `recover` instead of throwing the
-   * fault directly.
-   */
+  /** Sends a call with its full timeout. A fault is passed to `recover` instead of being thrown. */
   askOr(call: Call, recover: RecoverCall<Call, Answer>): Answer | Promise<Answer>;
   /** Whether calls can be made, as far as this process has noticed. */
   readonly isOpen: boolean;
@@ -23,8 +20,8 @@ export interface Peer<Call, Answer> extends AsyncDisposable {
 }
 
 /**
- * Peer for this process's own node: always open, and disposed separately from the peer. The node
- * itself ends calls in time.
+ * Peer for this process's own node. The peer is always open. The node is disposed separately and
+ * enforces the deadlines of calls.
  */
 export function inProcessPeer<Call, Answer>(
   node: { ask(call: Call): Answer | Promise<Answer> },
@@ -69,9 +66,9 @@ type Pooled<Call, Answer> = {
 };
 
 /**
- * Pool with one connection per address, opened when its node joins or is called. A connection whose
- * node has owned no shard for 30 s is closed. No call can still use it, because no call lasts that
- * long.
+ * Pool with one connection per address, opened when its node joins or is called. A connection is
+ * closed when its node has owned no shard for 30 s. No call can be using the connection then,
+ * because every call is shorter.
  */
 export class PeerPool<Call, Answer> implements AsyncDisposable {
   readonly #options: PeerPoolOptions<Call, Answer>;
@@ -94,8 +91,8 @@ export class PeerPool<Call, Answer> implements AsyncDisposable {
 
   /**
    * Connects to a node that was heard at an address, so that its first call finds a connection. An
-   * existing connection that is not open is replaced, because the pauses between its attempts may
-   * have grown. An attempt to the same incarnation younger than 500 ms is kept.
+   * existing connection that is not open is replaced, because its pauses between attempts may have
+   * grown. A connection attempt to the same incarnation is kept if it began less than 500 ms ago.
    */
   meet({ address, incarnation }: Pick<ShardOwner, 'incarnation' | 'address'>): void {
     const pooled = this.#peers.get(address);
@@ -109,7 +106,7 @@ export class PeerPool<Call, Answer> implements AsyncDisposable {
     this.#connect(address, incarnation);
   }
 
-  /** Calls `onOpen` once the node at `address` accepts calls, unless it already does. */
+  /** Calls `onOpen` once the node at `address` accepts calls, unless it accepts calls already. */
   watch(address: string): void {
     const pooled = this.#peers.get(address);
     if (pooled === undefined || pooled.isWatched || pooled.peer.isOpen) return;

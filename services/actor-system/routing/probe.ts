@@ -18,10 +18,10 @@ type ProbeOptions = {
 const SILENT: Probed = { kind: 'silent' };
 
 /**
- * Checks whether a process listens at `address` (`host:port`), and for the aim `incarnation` which
- * one, over fresh connections. `refused` proves that the process has ended, because a listener
- * closes only with its process. Any unclear result is `silent`, which proves nothing. Never throws.
- * Source: architecture 3.3, first case.
+ * Checks over fresh connections whether a process listens at `address` (`host:port`) and, for the
+ * aim `incarnation`, which incarnation. `refused` proves that the process has ended, because a
+ * listener closes only with its process. Any unclear result is `silent`, which proves nothing.
+ * Never throws. Source: architecture 3.3, first case.
  */
 export async function probe(
   address: string,

@@ -3,7 +3,7 @@ import { Fault } from '#errors/fault';
 /** Refusal reason when routing cannot reach a sharded service. */
 type Unavailable = 'engine_unavailable' | 'limiter_unavailable';
 
-/** Reasons for retrying a call. `no_owner`: no node is known yet to which to send the call. */
+/** Reasons for retrying a call. `no_owner`: the owner of the call's shard is not known yet. */
 export const RETRY_REASONS = [
   ...(['not_owner', 'engine_unavailable', 'limiter_unavailable'] as const),
   ...(['shutting_down', 'no_owner'] as const),
@@ -12,7 +12,7 @@ export const RETRY_REASONS = [
 /** Reason for retrying a call. */
 export type RetryReason = (typeof RETRY_REASONS)[number];
 
-/** Routing differences between the calls of one service and another. */
+/** Differences between services in routing their calls. */
 export type RoutingPolicy<Call, Answer> = {
   /** Id that determines the shard of a call. On the hot path: must be cheap. */
   readonly routingIdOf: (call: Call) => string;
@@ -20,14 +20,15 @@ export type RoutingPolicy<Call, Answer> = {
   readonly timeoutMsOf: (call: Call) => number;
   /**
    * Maximum duration of a call whose shard is moving or whose node is shutting down, in
-   * milliseconds. Such an answer of a living node proves that the call had no effect, and that
-   * another node will own the shard soon.
+   * milliseconds. Such an answer proves that the call had no effect, and that another node will own
+   * the shard soon.
    */
   readonly movingMs: number;
   /** Deadline of a call by the wall clock, in Unix milliseconds. Infinity without a deadline. */
   readonly deadlineAtMsOf: (call: Call) => number;
   /**
-   * Refusal reason of a call that no node answered in time. The same reason from a node is retried.
+   * Refusal reason of a call that no node answered in time. If a node itself answers with this
+   * reason, the call is retried.
    */
   readonly unavailable: Unavailable;
   /** Whether repeating a call of unknown outcome is harmless. */
@@ -83,8 +84,8 @@ export const RETRY_PAUSE_MS_MIN = 20;
 export const RETRY_PAUSE_MS_MAX = 250;
 
 /**
- * First ceiling of the backoff before a limiter is retried, in milliseconds: a pause takes at least
- * 5 of the 100 ms of an admission.
+ * First ceiling of the backoff before a limiter is retried, in milliseconds. A pause then takes at
+ * least 5 of the 100 ms of an admission.
  */
 export const LIMITER_PAUSE_MS_MIN = 10;
 
@@ -95,14 +96,15 @@ export const LIMITER_PAUSE_MS_MIN = 10;
 export const LIMITER_PAUSE_MS_MAX = 20;
 
 /**
- * Maximum duration of an admission whose meter is being handed over or whose limiter is shutting
- * down, in milliseconds. Three conditional writes on a busy store. Source: decision 24.
+ * Maximum duration of an admission whose meter is moving to another limiter or whose limiter is
+ * shutting down, in milliseconds. Equal to three conditional writes on a busy store. Source:
+ * decision 24.
  */
 export const LIMITER_MOVING_MS_MAX = 1_000;
 
 /**
- * Minimum of the same duration, as a multiple of the routed limiter's `timeoutMs`. On a machine
- * where one step takes that long, each of the three writes may. Source: decision 24.
+ * Minimum of the same duration, as a multiple of the routed limiter's `timeoutMs`. On a slow
+ * machine each of the three writes may take `timeoutMs`. Source: decision 24.
  */
 export const LIMITER_MOVING_STEPS = 3;
 
@@ -120,13 +122,13 @@ export const WAITING_CALLS_MAX = 4_096;
 
 /**
  * Maximum number of connections to nodes of a service, per process. More than twice a fleet of 100,
- * to leave room for moves.
+ * so that moves have room.
  */
 export const PEERS_MAX = 256;
 
 /**
- * Age of a connection attempt from which a heartbeat of its node replaces the attempt, in
- * milliseconds. Longer than an attempt takes on a machine with busy cores.
+ * Minimum age of a connection attempt before a heartbeat of its node replaces the attempt, in
+ * milliseconds. Longer than an attempt takes on a busy machine.
  */
 export const CONNECT_AGAIN_MS = 500;
 
@@ -136,7 +138,7 @@ export const CONNECT_AGAIN_MS = 500;
  */
 export const PEER_IDLE_MS = 30_000;
 
-/** Period of closing idle connections, in milliseconds: a tenth of that time. */
+/** Period of closing idle connections, in milliseconds: a tenth of `PEER_IDLE_MS`. */
 export const PEER_SWEEP_MS = 3_000;
 
 /**

@@ -58,11 +58,12 @@ type Retry<Call> = {
 };
 
 /**
- * Client of all nodes of a sharded service. Each call goes to the owner of its shard, and is
- * retried unchanged while the shard moves, until the call times out. Source: architecture 3.5.
+ * Client of all nodes of a sharded service. Each call is sent to the owner of its shard. While the
+ * shard moves, the call is retried unchanged until it times out. Source: architecture 3.5.
  *
  * The policy decides whether a call that may have taken effect is retried. Refusals of the actor
- * are never retried and pass unchanged, except for a mark if an earlier try may have taken effect.
+ * are never retried. They are passed on unchanged, but marked if an earlier try may have taken
+ * effect.
  */
 class RoutedService<Call, Answer> implements AsyncDisposable {
   readonly #policy: RoutingPolicy<Call, Answer>;
@@ -92,8 +93,8 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
   }
 
   /**
-   * Fulfils when the owner of every shard is known and connected, so that no call waits for the
-   * next heartbeat. Fulfils after 3 s at the latest, so that one shard without an owner does not
+   * Fulfils when every shard's owner is known and connected, so that no call waits for the next
+   * heartbeat. Fulfils after 3 s at the latest, so that a single shard without an owner does not
    * block the others.
    */
   async ready(): Promise<void> {
@@ -172,7 +173,8 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
   };
 
   /**
-   * Doubts the called node's ownership, which may be based on bus messages alone (decision 136).
+   * Doubts that the called node owns the shard. The known owner may come from bus messages alone
+   * (decision 136).
    */
   #doubtOwner(call: Call, fault: Fault, askedAtMs: number): void {
     const { routes } = this.#options;
@@ -226,8 +228,8 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
   }
 
   /**
-   * Backoff before the next try. Skips the pause to follow a hint to a new owner, but not twice in
-   * a row.
+   * Backoff before the next try. A hint to a new owner is followed without a pause, but not twice
+   * in a row.
    */
   async #pause(retry: Retry<Call>, fault: Fault | undefined): Promise<void> {
     const { random, routes } = this.#options;
@@ -241,7 +243,7 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
     retry.hasRedirected = false;
     const ceilingMs = Math.min(pauseMs.most, pauseMs.first * 2 ** retry.pauses);
     retry.pauses += 1;
-    // Half of the pause is jitter, which spreads calls and keeps every pause above zero.
+    // Half of the pause is random (jitter): calls are spread, and every pause is above zero.
     const delayMs = Math.min((ceilingMs * (1 + random())) / 2, this.#leftMs(retry.endMs));
     const { shard } = retry;
     const address = routes.ownerOf(shard)?.address;
@@ -261,11 +263,11 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
     if (isOver) throw unanswered(unavailable, isOutcomeUnknown);
   }
 
-  /** End of a call first tried at `startedMs` (monotonic), at most `timeoutMs` later. */
+  /** End of a call that was first tried at `startedMs` (monotonic), at most `timeoutMs` later. */
   #endMsOf(call: Call, startedMs: number, timeoutMs: number): number {
     const { clock } = this.#options;
-    // Uses both clocks: if the wall clock steps back, the call must still end before the actor
-    // evicts the call's id.
+    // Uses both clocks. If the wall clock steps back, the call must still end before the actor
+    // forgets the call's id.
     const leftMs = this.#policy.deadlineAtMsOf(call) - clock.wallMs();
     return Math.min(startedMs + timeoutMs, clock.monotonicMs() + leftMs);
   }
@@ -291,8 +293,8 @@ function unanswered(reason: FaultReason, isOutcomeUnknown: boolean): Fault {
 }
 
 /**
- * Client of all engines of a cluster. A call goes to the owner of its instance or listing until its
- * deadline, at most 10 s after the first try. Source: architecture 3.5.
+ * Client of all engines of a cluster. A call is sent to the owner of its instance or listing until
+ * its deadline, at most 10 s after the first try. Source: architecture 3.5.
  *
  * A retry never advances an instance twice, because the actor deduplicates calls by id.
  */
@@ -335,11 +337,11 @@ export type RoutedLimiterOptions = RoutedServiceOptions<LimiterCall, LimiterAnsw
 };
 
 /**
- * Client of all limiters of a cluster. A call goes to the owner of its account's meter. Fails
+ * Client of all limiters of a cluster. A call is sent to the owner of its account's meter. Fails
  * closed with `limiter_unavailable` on timeout. Source: architecture 4.
  *
  * A call that may have taken effect is never retried. A second admission would count a second
- * request and join the reservation of the first.
+ * request and join the reservation of the first admission.
  */
 export class RoutedLimiter
   extends RoutedService<LimiterCall, LimiterAnswer>
@@ -361,7 +363,7 @@ export class RoutedLimiter
   }
 }
 
-/** Events that end a pause early: news of a shard or of an address. */
+/** Events that end a pause early: a new owner of the shard, or a connection to an address. */
 type Awaited = {
   readonly shard: number | undefined;
   readonly address: string | undefined;
@@ -384,11 +386,11 @@ class WaitingCalls {
 
   /**
    * Fulfils after `delayMs`, or earlier when an awaited event occurs. Rejects at once with
-   * `overloaded` if too many calls wait already.
+   * `overloaded` if too many calls are already waiting.
    */
   wait(delayMs: number, awaited: Awaited): Promise<void> {
     if (this.#waiters.size >= WAITING_CALLS_MAX) {
-      const text = 'too many calls wait already';
+      const text = 'too many calls are already waiting for a retry';
       return Promise.reject(faultFor('overloaded', text, { retryAfterS: 1 }));
     }
     return new Promise((resolve) => {

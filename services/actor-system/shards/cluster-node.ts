@@ -38,8 +38,8 @@ export class ClusterNode<Served> implements AsyncDisposable {
   }
 
   /**
-   * Joins the cluster. `address` is where other nodes reach this node. Fulfils when the journal of
-   * the first incarnation has begun. Call it once.
+   * Joins the cluster. Other nodes reach this node at `address`. Fulfils when the journal of the
+   * first incarnation has begun. May be called once.
    */
   async join(address: string): Promise<void> {
     await this.#begin(address);
@@ -96,8 +96,8 @@ export class ClusterNode<Served> implements AsyncDisposable {
 
   /**
    * Begins the journal of an incarnation. Retries until the store answers or the node closes. An
-   * earlier try that failed without an answer may have succeeded: an empty, unsealed journal of
-   * this address counts. Throws an Error when another node has the id.
+   * earlier try that failed without an answer may have succeeded, so an empty, unsealed journal of
+   * this address also counts. Throws an Error when another node has the id.
    */
   async #beginJournal(id: string, address: string): Promise<void> {
     const { journals, clock } = this.#ports;
@@ -106,7 +106,8 @@ export class ClusterNode<Served> implements AsyncDisposable {
       if (begun?.isApplied) return;
       const head = begun?.head;
       if (head?.address === address && head.next === 0 && !head.isSealed) return;
-      if (begun !== undefined) throw new Error(`there is a journal of ${id} already`);
+      if (begun !== undefined)
+        throw new Error(`the journal of ${id} already exists and belongs to another node`);
       await sleep(clock, APPEND_RETRY_MS);
     }
   }

@@ -74,8 +74,8 @@ export class HostedShards implements ShardHost {
 
   async closeShard(shard: number): Promise<void> {
     const { clock, eager, hosts, log, open } = this.#parts;
-    // Callers wait while the shard is closed, so most of the work happens before. A shard with
-    // corrupt records never closes: it keeps serving every actor without such records.
+    // Callers wait while the shard is closed, so most actors are stored before it closes. A shard
+    // with corrupt records never closes: it keeps serving every actor without such records.
     await eager.activateAll(shard);
     for (const host of hosts) await host.storeAhead(shard);
     open.close(shard);
@@ -151,13 +151,13 @@ export class NodeGate implements ShardGate {
   }
 }
 
-/** Shards that an incarnation serves, with their epochs, and shards that it is closing. */
+/** Shards that an incarnation serves, with their epochs, and the shards that it is closing. */
 export class OpenShards {
   readonly #epochs = new Map<number, number>();
   readonly #closing = new Set<number>();
   #hasEnded = false;
 
-  /** Epochs of all shards that are served, by shard. */
+  /** Epochs of all served shards, by shard. */
   get epochs(): ReadonlyMap<number, number> {
     return this.#epochs;
   }
@@ -218,8 +218,8 @@ type EagerActivationParts = {
 };
 
 /**
- * Activates actors with recovered records that no caller has activated yet, in small passes. Until
- * an actor has replayed its records, they hold back the low-water mark.
+ * Activates actors with recovered records that no caller has activated yet, in small passes. The
+ * records hold back the low-water mark until their actor has replayed them.
  */
 export class EagerActivation {
   readonly #parts: EagerActivationParts;
@@ -261,8 +261,8 @@ export class EagerActivation {
   }
 
   /**
-   * Pause after each pass of one loop, in milliseconds. The pause is long while a store is down or
-   * a journal is corrupt.
+   * Pause after each pass of one loop, in milliseconds. The pause grows while a store is down or a
+   * journal is corrupt.
    */
   #pauses(): () => number {
     const { recovered } = this.#parts;

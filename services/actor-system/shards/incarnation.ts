@@ -81,8 +81,8 @@ export class Incarnation<Served> {
     // After the deadline, new owners recover unstored records from the journal.
     await controller.leave(LEAVE_MS_MAX);
     members.beat();
-    // The mark saves new owners from reading records that are stored. Without the mark they read
-    // these records again, which is harmless.
+    // With the mark, new owners skip records that are stored. Without it they read these records
+    // again, which is harmless.
     await withinMs(clock, MARK_MS_MAX, log.mark()).catch(() => undefined);
     // No append may follow. If the store does not answer, the daily scan seals the journal.
     await journals.seal(this.id).catch(() => undefined);
@@ -102,7 +102,9 @@ type IncarnationConfig = Omit<NodeConfig, 'name'> & {
   readonly address: string;
 };
 
-/** Builds an incarnation whose journal has begun, and announces it to the other nodes. */
+/**
+ * Builds an incarnation whose journal has begun, and announces the incarnation to the other nodes.
+ */
 export function buildIncarnation<Served>(
   config: IncarnationConfig,
   ports: NodePorts,
@@ -137,7 +139,7 @@ export function buildIncarnation<Served>(
   const context: NodeContext = { address, log, gate, routes };
   const { served, hosts, end } = hostServices(context);
   opening.defer(() => {
-    // The abandoned actors no longer hold back the low-water mark. A log that went on would
+    // The abandoned actors no longer hold back the low-water mark. If the log continued, it would
     // truncate records that are not stored.
     writer.fence('the incarnation has ended');
     for (const host of hosts) host.abandon();

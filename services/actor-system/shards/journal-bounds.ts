@@ -9,7 +9,10 @@ export const JOURNAL_BEAT_MS = 1_000;
 /** Minimum number of slots below the low-water mark for a deletion. Source: architecture 3.1. */
 export const TRUNCATION_SLOTS_MIN = 1_000;
 
-/** Minimum bytes of slots below the low-water mark for a deletion. Source: architecture 3.1. */
+/**
+ * Minimum size of the slots below the low-water mark for a deletion, in bytes. Source: architecture
+ * 3.1.
+ */
 export const TRUNCATION_BYTES_MIN = 4 * 1_024 * 1_024;
 
 /**
@@ -30,8 +33,8 @@ export const APPEND_RETRY_MS = 100;
 export const UNWRITABLE_RETRY_S = 5;
 
 /**
- * Pause before a closing shard that could not be stored is stored again, in milliseconds. A tenth
- * of a sweep.
+ * Pause before a closing shard whose store failed is stored again, in milliseconds. A tenth of a
+ * sweep.
  */
 export const EFFECT_RETRY_MS = 100;
 
@@ -39,13 +42,13 @@ export const EFFECT_RETRY_MS = 100;
 export const TAIL_READ_SLOTS_MIN = 32;
 
 /**
- * Maximum number of slots per read of a tail with small slots. Such a read takes 0.6 of the time.
+ * Maximum number of slots per read of a tail with small slots. Such a read takes 60 % of the time.
  */
 export const TAIL_READ_SLOTS_MAX = 512;
 
 /**
- * Target size of one read of a tail, in bytes. Above this size the next reads are halved; below
- * half of this size they are doubled.
+ * Target size of one read of a tail, in bytes. After a larger read the number of slots is halved;
+ * after a read below half of this size it is doubled.
  */
 export const TAIL_READ_BYTES = 1_024 * 1_024;
 
@@ -94,7 +97,8 @@ export const REJOIN_MS_MAX = 30_000;
 export const REJOIN_RESET_MS = 60_000;
 
 /**
- * Deadline for giving up all shards when a node stops, in milliseconds. Its process has more time.
+ * Deadline for handing off all shards when a node stops, in milliseconds. The process itself has
+ * more time.
  */
 export const LEAVE_MS_MAX = 10_000;
 

@@ -36,11 +36,11 @@ type JournalWriterPorts = {
   readonly onAppended: (records: number, seconds: number, traceparent?: string) => void;
   readonly isOnlyWriter?: boolean | undefined;
   readonly refusal?: Journal['refusal'];
-  /** Logs when the journal cannot be written, and when it can again. */
+  /** Logs one line when the journal cannot be written, and another when it can be written again. */
   readonly logger: Logger;
 };
 
-/** An incarnation has ended: its journal is sealed or cannot be written. */
+/** Reason why an incarnation has ended: its journal is sealed or cannot be written. */
 export class Fenced extends Error {
   override readonly name = 'Fenced';
 }
@@ -48,10 +48,10 @@ export class Fenced extends Error {
 /**
  * Appends groups to the journal of one incarnation, a few at a time (pipelined writes).
  *
- * A group is acknowledged, in order, when this group and all earlier ones are written, and a seal
- * check that began afterwards found no seal (decision 191). A write without an answer is sent again
- * unchanged until it has one. A seal, or a write that the store refuses for good, fences the
- * incarnation.
+ * Groups are acknowledged in order. A group is acknowledged when this group and all earlier groups
+ * are written, and a seal check that began afterwards found no seal (decision 191). A write without
+ * an answer is repeated unchanged until it has an answer. A seal, or a write that the store refuses
+ * permanently, fences the incarnation.
  */
 export class JournalWriter implements Journal {
   readonly isLasting = true;
@@ -87,7 +87,8 @@ export class JournalWriter implements Journal {
   }
 
   /**
-   * Calls `listener` once when this incarnation may never append again; at once if it has ended.
+   * Calls `listener` once when this incarnation may never append again. If the incarnation has
+   * already ended, calls it at once.
    */
   onFenced(listener: (why: Error) => void): void {
     if (this.#fenced === undefined) this.#listeners.push(listener);
@@ -102,19 +103,19 @@ export class JournalWriter implements Journal {
   }
 
   /**
-   * Reason to refuse commits, or undefined. The store's own refusal comes first.
+   * Reason to refuse commits, or undefined. The store's own refusal takes precedence.
    *
-   * If this is the only writer, a failed newest try refuses commits too: they could be neither
-   * acknowledged nor read until a try succeeds. Nodes that share a store do not refuse, because
-   * single tries fail and the next one usually succeeds.
+   * If this is the only writer, commits are also refused after a failed newest try. Such commits
+   * could be neither acknowledged nor read until a try succeeds. Nodes that share a store do not
+   * refuse, because single tries fail and the next try usually succeeds.
    */
   refusal(): Fault | undefined {
     return this.#ports.refusal?.() ?? this.#failed;
   }
 
   /**
-   * Duration of the slowest append since the last call, in milliseconds. Appends in flight count
-   * with their duration so far. Infinite when a try got no answer.
+   * Duration of the slowest append since the last call, in milliseconds. For appends in flight the
+   * duration so far counts. Infinite when a try got no answer.
    */
   takeSlowestMs(): number {
     const [oldestMs = Number.POSITIVE_INFINITY] = this.#beganMs;
@@ -130,7 +131,7 @@ export class JournalWriter implements Journal {
   ): Promise<void> {
     assert(
       this.#beganMs.length < SLOTS_UNDER_WAY_MAX,
-      'more slots under way than a sealer looks for',
+      'more slots are in flight than a sealer looks for',
     );
     const { clock } = this.#ports;
     const startedMs = clock.monotonicMs();
@@ -147,7 +148,7 @@ export class JournalWriter implements Journal {
   }
 
   /**
-   * Writes a slot at once. Fulfils with undefined, so that promises do not form a list of all
+   * Writes a slot at once. Fulfils with undefined, so that the promises do not form a chain of all
    * appends.
    */
   async #writeAfter(before: Promise<void>, append: Append): Promise<void> {
@@ -155,7 +156,7 @@ export class JournalWriter implements Journal {
   }
 
   /**
-   * Checks the seal once this slot and all earlier ones are written. Acknowledgements keep the
+   * Checks the seal once this slot and all earlier slots are written. Acknowledgements keep the
    * order of the slots.
    */
   async #acknowledge(written: Promise<void>, before: Promise<void>): Promise<void> {
@@ -232,7 +233,8 @@ export class JournalWriter implements Journal {
   /** The next slot. Retries write the same bytes. */
   #nextAppend(lines: readonly string[], lowWaterMark: number, nowMs: number): Append {
     const slot = this.#next;
-    // The mark stays below the newest slot: only the newest slot names the low-water mark.
+    // The mark stays below the newest slot, because only the newest slot contains the low-water
+    // mark.
     this.#lowWaterMark = Math.max(this.#lowWaterMark, Math.min(lowWaterMark, slot - 1));
     const records = encodeGroup(lines);
     const deleteBelow = this.#isTruncating(nowMs) ? this.#acknowledgedMark : undefined;
@@ -248,8 +250,8 @@ export class JournalWriter implements Journal {
   }
 
   /**
-   * Whether the next append deletes slots below the mark. Rarely, because each deletion is a
-   * tombstone.
+   * Whether the next append deletes slots below the mark. Deletions are rare, because each deletion
+   * is a tombstone.
    */
   #isTruncating(nowMs: number): boolean {
     const count = this.#acknowledgedMark - this.#deletedBelow;
@@ -262,8 +264,8 @@ export class JournalWriter implements Journal {
 }
 
 /**
- * Refusal of commits that follow a failed append. Nothing of the refused call has happened. Routers
- * do not retry the reason `overloaded`: there is no other node to ask.
+ * Refusal of commits that follow a failed append. The refused call had no effect. Routers do not
+ * retry the reason `overloaded`, because there is no other node to call.
  */
 function refusalAfter({ message, cause }: Fault): Fault {
   return faultFor('overloaded', message, { retryAfterS: UNWRITABLE_RETRY_S, cause });

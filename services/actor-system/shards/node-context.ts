@@ -19,7 +19,7 @@ export type NodeConfig = {
   readonly shardCount: number;
   /** Release that the process runs, shown to operators. */
   readonly release?: string | undefined;
-  /** First part of all bus subjects, and id of the cluster whose messages are accepted there. */
+  /** First part of all bus subjects, and id of the cluster whose messages are accepted. */
   readonly prefix: string;
   readonly cluster: string;
   /** Time to listen for other nodes before the first claim, in milliseconds. */
@@ -48,7 +48,7 @@ export type NodePorts = ProcessPorts & {
   readonly logger: Logger;
 };
 
-/** Parts of an incarnation that its actors are built on. */
+/** Parts of an incarnation that its actors depend on. */
 export type NodeContext = {
   /** `host:port` at which the other nodes reach this one. */
   readonly address: string;

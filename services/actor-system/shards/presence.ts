@@ -29,12 +29,12 @@ export class Presence {
     this.#clocks = clocks;
   }
 
-  /** Whether the incarnation is giving up its shards. */
+  /** Whether the incarnation is handing off its shards. */
   get isLeaving(): boolean {
     return this.#isLeaving;
   }
 
-  /** Announces with the next heartbeat that the incarnation gives up its shards. */
+  /** Announces with the next heartbeat that the incarnation hands off its shards. */
   leave(): void {
     this.#isLeaving = true;
   }

@@ -17,7 +17,7 @@ import type { Span, Tracer } from '#telemetry/tracer';
 /** Slots in order, and whether the store had to be read in smaller pieces. */
 type Read = { readonly slots: readonly JournalSlot[]; readonly wasTooLarge: boolean };
 
-/** A record of another node's journal as an undecoded line. Only its actor has been read. */
+/** Record of another node's journal as an undecoded line. Only the line's actor has been read. */
 export type TailRecord = {
   readonly actor: string;
   readonly actorId: string;
@@ -27,10 +27,10 @@ export type TailRecord = {
 /**
  * Reads the records of the wanted actors from the tail of a sealed journal, in order. The tail runs
  * from the low-water mark to before `next`. Lines stay undecoded, because decoding and encoding
- * would take most of a take-over's time.
+ * would take most of the time of a take-over.
  *
  * Throws `CorruptJournal` when a slot is missing or unreadable, or when the journal is missing or
- * not sealed: continuing would lose acknowledged records (architecture 3.1).
+ * not sealed. To continue would lose acknowledged records (architecture 3.1).
  */
 export async function readTail(
   journals: JournalStore,
@@ -41,11 +41,11 @@ export async function readTail(
   if (found?.isSealed === false) {
     throw new CorruptJournal(`the journal of ${incarnation} is not sealed`);
   }
-  // The sealing node may have crashed before it recorded the end of the journal. Sealing is
-  // repeatable.
+  // The sealing node may have crashed before it recorded the journal's end. Sealing is repeatable.
   const sealed = await journals.seal(incarnation);
   const head = sealed.isApplied ? await journals.readHead(incarnation, 'serial') : sealed.head;
-  if (head === undefined) throw new CorruptJournal(`the journal of ${incarnation} is gone`);
+  if (head === undefined)
+    throw new CorruptJournal(`the journal of ${incarnation} does not exist any more`);
   const tail: TailRecord[] = [];
   for await (const { records } of slotsOf(journals, incarnation, head)) {
     for (const line of linesOf(records)) {
@@ -91,7 +91,7 @@ export async function* slotsOf(
 function countAfter({ slots }: Read, count: number): number {
   const bytes = slots.reduce((sum, { records }) => sum + records.length, 0);
   if (bytes > TAIL_READ_BYTES) return Math.max(TAIL_READ_SLOTS_MIN, count / 2);
-  // A short read from before the size grew gives no reason to grow again.
+  // A short read requested before `count` grew gives no reason to grow again.
   const isRoomLeft = slots.length === count && bytes < TAIL_READ_BYTES / 2;
   return isRoomLeft ? count * 2 : count;
 }
@@ -119,8 +119,8 @@ function isWhole(slots: readonly JournalSlot[], from: number, to: number): boole
 }
 
 /**
- * Reads slots that exceed one answer of the store in smaller pieces. Otherwise their shards could
- * not be recovered.
+ * Reads slots that exceed one answer of the store in smaller pieces. Without this, their shards
+ * could not be recovered.
  */
 async function readInPieces(
   journals: JournalStore,
@@ -206,7 +206,7 @@ export class TailRecovery {
     return tail.length;
   }
 
-  /** Opens a shard whose claim is won: its recovered records now belong to its actors. */
+  /** Opens a shard after its claim was won. Its recovered records now belong to its actors. */
   opened({ shard, epoch }: ShardClaim): void {
     this.#parts.recovered.open(shard, epoch);
     const beganMs = this.#beganMs.get(shard);
@@ -221,8 +221,8 @@ type Claim = { readonly tails: Map<string, RecoveredTail>; readonly offset: numb
 
 /**
  * Recovered records of failed nodes, by shard and epoch. Records are kept until the claim to their
- * epoch is decided. Only an opening at exactly that epoch uses them. They then stay until their
- * actors have been activated (architecture 3.3).
+ * epoch is decided. Only an opening at exactly that epoch uses the records. They then stay until
+ * their actors have been activated (architecture 3.3).
  */
 export class RecoveredRecords {
   /** Records of undecided claims, by shard and epoch. */
@@ -239,13 +239,14 @@ export class RecoveredRecords {
 
   /**
    * Keeps records for the claim to `epoch`, in journal order. `offset` is the log offset of the
-   * first.
+   * first record.
    */
   hold(shard: number, epoch: number, records: readonly TailRecord[], offset: number): void {
     const tails = new Map<string, RecoveredTail>();
     const byActor = Map.groupBy(records, ({ actor, actorId }) => keyOf(actor, actorId));
     for (const [key, ofActor] of byActor) {
-      // These lines may stay long, so copy them: slices would keep the whole group text in memory.
+      // These lines may be kept for long, so copy them. Slices would keep the whole group text in
+      // memory.
       tails.set(key, { lines: cutLoose(ofActor.map(({ line }) => line)), offset });
     }
     const claims = this.#claims.get(shard) ?? new Map<number, Claim>();
