@@ -75,7 +75,7 @@ beside('shows the content of the file, and names the process to changing command
   for (const words of [['accounts', 'delete', ACCOUNT, '--yes'], ['vacuum']]) {
     const { code, err } = await ctlOn(path, ...words);
     assert.is(code, 1);
-    const said = `served by process ${run.child.pid}, since .*; stop that one first`;
+    const said = `served by process ${run.child.pid}, since .*; stop that process first`;
     assert.match(err, new RegExp(`^ctl: [^\\n]*${said}\\n$`));
   }
   const drained = await ctlOn(path, 'drain', 'engine');

@@ -93,7 +93,7 @@ const USELESS = [
   ['empty but for a line break', '\n', 'is empty'],
   ['of three lines', 'first line of it\nsecond line of it\nthird line of it\n', ' of text'],
   ['with a NUL', 'sixteen letters\0\0', 'must hold one line of text'],
-  ['no text', Uint8Array.of(0xff, 0xfe, 0x00, 0x01), 'is no UTF-8 text'],
+  ['no text', Uint8Array.of(0xff, 0xfe, 0x00, 0x01), 'is not UTF-8 text'],
   ['too large', 'x'.repeat(4_097), 'has more than 4096 bytes'],
 ] as const;
 

@@ -76,7 +76,7 @@ coming('incompatible changes only keep new nodes of this release out', async () 
   const refused = runMain(['engine'], { ...cluster.variables, SERVICE_NODE_NAME: 'd' });
   assert.is(await refused.ended, 1);
   const expected =
-    /the tables are of version \d+, this program knows up to \d+: run a newer one\n$/;
+    /the tables are of version \d+, this program knows up to \d+: run a newer release\n$/;
   assert.match(refused.stderr(), expected);
   await servedOn();
 });

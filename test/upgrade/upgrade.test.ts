@@ -85,7 +85,7 @@ upgrading(
 );
 
 upgrading('the upgrade is reverted in opposite order with a crash, and no call fails', async () => {
-  assert.match(await migrated(earlier), /is there already/);
+  assert.match(await migrated(earlier), /is already applied/);
   await replaced(UPGRADE_ORDER.toReversed(), earlier);
 });
 

@@ -1,9 +1,6 @@
 import type { ShardedService } from '#storage/ports/cluster';
 
-/**
- * Incarnation that owns shards, and the service of the shards. Separate from the controller, so
- * that hosts do not import it.
- */
+/** Incarnation that owns shards, and the service of the shards. */
 export type OwnerConfig = { readonly service: ShardedService; readonly incarnation: string };
 
 /** Claim to own a shard at an epoch that this incarnation does not own yet. */

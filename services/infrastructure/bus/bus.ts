@@ -1,6 +1,6 @@
 /** Authenticated sender of a message. */
 export type Sender = {
-  /** Id of one opened bus of a process; new after every start. */
+  /** Id of one opened bus of a process. Every start of the process creates a new id. */
   readonly incarnation: string;
   /** Sender's wall clock at the time of publishing, in Unix milliseconds. */
   readonly sentAtMs: number;
@@ -12,13 +12,13 @@ export type Sender = {
  */
 export type Listener = (message: Uint8Array, sender?: Sender) => void;
 
-/** Receives the sender of a message that is dropped for its time. Must not throw. */
+/** Receives the sender of a message that was dropped because of its time. Must not throw. */
 export type OnStranger = (sender: Sender) => void;
 
 /**
  * Publish-subscribe between the processes of a cluster. Delivery is at most once, unordered and
- * possibly late. Content must be confirmed by a table before anything relies on it
- * (architecture 3).
+ * possibly late. Before a process relies on the content of a message, a table must confirm the
+ * content (architecture 3).
  */
 export interface Bus extends AsyncDisposable {
   /**
@@ -36,8 +36,8 @@ export interface Bus extends AsyncDisposable {
   /**
    * Subscribes to a subject, across reconnects, until disposed. `onStranger` receives the sender of
    * each message that is dropped because the sender was not heard before and its clock differs too
-   * much from the local clock. Only a bus that authenticates senders calls it. Such a message may
-   * be old, so its content is not delivered.
+   * much from the local clock. Only a bus that authenticates senders calls `onStranger`. Such a
+   * message may be old, so its content is not delivered.
    */
   subscribe(subject: string, listener: Listener, onStranger?: OnStranger): Disposable;
 }

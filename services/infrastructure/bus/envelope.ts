@@ -17,7 +17,7 @@ export type Envelope = {
 type Seal = {
   /** Derived from the cluster's secret. Proves that a process of the cluster is the sender. */
   readonly macKey: Buffer;
-  /** Private to this process. Proves which process is the sender. */
+  /** Private key of this process. Proves which process is the sender. */
   readonly sender: SenderKey;
 };
 
@@ -62,8 +62,8 @@ export function busKeyOf(secret: string): Buffer {
 }
 
 /**
- * Puts a message into its envelope: one line of text, so that `nats sub` shows sender and time,
- * then the unchanged content.
+ * Puts a message into its envelope: a header line, then the unchanged content. The header is text,
+ * so that `nats sub` shows sender and time.
  */
 export function sealMessage(
   { macKey, sender }: Seal,
@@ -91,7 +91,7 @@ export function openMessage(keys: readonly Buffer[], subject: string, message: U
     return { kind: isOther ? 'version' : 'unsigned' };
   }
   const content = message.subarray(end + 1);
-  // Check the MAC first, so that a sender without the secret costs no signature check.
+  // Check the MAC first. A sender without the secret then costs no signature check.
   const vouched = signedBytes(subject, line.slice(0, line.lastIndexOf(' ')), content);
   const claimed = Buffer.from(mac);
   if (!keys.some((key) => timingSafeEqual(macOf(key, vouched), claimed))) {
@@ -109,15 +109,12 @@ function headerOf({ incarnation, cluster, sequence, sentAtMs }: Envelope): strin
   return `${VERSION} ${incarnation} ${cluster} ${sequence} ${sentAtMs}`;
 }
 
-/**
- * Bytes to sign. Neither a subject nor a header contains a line feed, so the encoding is
- * unambiguous.
- */
+/** Bytes to sign. Subjects and headers contain no line feed, so the encoding is unambiguous. */
 function signedBytes(subject: string, header: string, content: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(`${subject}\n${header}\n`), content]);
 }
 
-/** MAC as base64url text, which is unique for the same bytes. */
+/** MAC as base64url text, which is the same for the same bytes. */
 function macOf(key: Buffer, bytes: Uint8Array): Buffer {
   return Buffer.from(createHmac('sha256', key).update(bytes).digest('base64url'));
 }

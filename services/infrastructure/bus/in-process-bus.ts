@@ -11,7 +11,7 @@ type InProcessBusOptions = {
 };
 
 /**
- * Maximum number of messages per turn. Further messages are dropped. Room for many heartbeats and
+ * Maximum number of messages per turn. Further messages are dropped. Many times the heartbeats and
  * announcements of 256 shards.
  */
 const PENDING_MESSAGES_MAX = 65_536;

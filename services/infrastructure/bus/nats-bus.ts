@@ -18,14 +18,14 @@ type UserAndPassword = { readonly username: string; readonly password: string };
 
 /** Options of a NATS bus. */
 export type NatsBusOptions = {
-  /** URLs of the servers, `nats://host:port`. Any server is sufficient. */
+  /** URLs of the servers, `nats://host:port`. One reachable server is sufficient. */
   readonly servers: readonly string[];
   /** Client name shown on the server's monitoring pages. */
   readonly name: string;
   readonly clock: Clock;
   /**
-   * Credentials, read again for every connection attempt. A change does not end an existing
-   * connection.
+   * Credentials, read again for every connection attempt. Existing connections stay open after a
+   * change.
    */
   readonly credentials?: Reloadable<UserAndPassword> | undefined;
   /** If set, all traffic uses TLS; otherwise plain text. */
@@ -46,8 +46,8 @@ export type NatsBusOptions = {
 };
 
 /**
- * Default timeout of the first connection, in milliseconds. Long enough for a server that starts
- * together with this process.
+ * Default timeout of the first connection, in milliseconds. Long enough for a server that starts at
+ * the same time as this process.
  */
 const CONNECT_TIMEOUT_MS = 5_000;
 
@@ -61,9 +61,9 @@ const RECONNECT_WAIT_MS = 500;
 const DIAL_TIMEOUT_MS = 2_000;
 
 /**
- * Ping interval, in milliseconds, and unanswered pings after which the connection is dropped. A
- * silent server is dropped within the 3 s after which other nodes miss the heartbeats of this node
- * (architecture 3).
+ * Ping interval, in milliseconds, and number of unanswered pings after which the connection is
+ * dropped. A silent server is thus dropped within 3 s, before other nodes miss the heartbeats of
+ * this node (architecture 3).
  */
 const PING_INTERVAL_MS = 1_000;
 const PINGS_UNANSWERED_MAX = 2;
@@ -71,8 +71,8 @@ const PINGS_UNANSWERED_MAX = 2;
 /**
  * Maximum number of bytes published since the server's last answer. Further messages are dropped.
  * The signed announcements of 256 shards with the longest epochs fit. A larger bound would be
- * harmful: while the kernel does not accept bytes, the driver does not leave a frozen server for
- * another.
+ * harmful: while the kernel does not accept bytes, the driver does not switch from a frozen server
+ * to another.
  */
 const UNCONFIRMED_BYTES_MAX = 128 * 1_024;
 
@@ -98,7 +98,7 @@ export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
     fullNotices.run((suppressed) =>
       logger.warn(
         { subject, suppressed },
-        'NATS: dropped messages because the send buffer is full: the server is slow',
+        'NATS: dropped messages because the send buffer is full: the server reads too slowly',
       ),
     );
 
@@ -136,8 +136,8 @@ export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
       return { [Symbol.dispose]: () => subscription.unsubscribe() };
     },
     async [Symbol.asyncDispose]() {
-      // Drain, because the server's answer confirms that it has accepted everything. A plain close
-      // may truncate the output.
+      // Drain the connection: the server's answer confirms that it has received everything. A plain
+      // close may lose the last messages.
       if (isConnected()) {
         await withinMs(clock, DRAIN_TIMEOUT_MS, connection.drain()).catch(() => undefined);
       }
@@ -147,7 +147,7 @@ export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
   };
 }
 
-/** Counts bytes that were published and not yet confirmed by an answer of the server. */
+/** Counts bytes that were published and that no answer of the server has confirmed yet. */
 class UnconfirmedBytes {
   readonly #connection: NatsConnection;
   /** Bytes sent before the running flush. Undefined if no flush is running. */
@@ -221,14 +221,15 @@ async function firstConnection(options: NatsBusOptions): Promise<NatsConnection>
     const connecting = connect(driverOptions(options, Math.min(DIAL_TIMEOUT_MS, leftMs)));
     try {
       const connection = await withinMs(clock, leftMs, connecting);
-      // Restores the configured servers: the driver permanently removes unreachable ones.
+      // Restores the configured servers, because the driver permanently removes unreachable
+      // servers.
       connection.setServers([...servers]);
       return connection;
     } catch (cause) {
       // Closes a connection that is established after its deadline.
       connecting.then((late) => late.close()).catch(() => undefined);
       if (clock.monotonicMs() + RECONNECT_WAIT_MS < endMs && !isRefusal(cause)) {
-        // Not the clock's timer, which does not keep the process alive while nothing else does.
+        // Not the clock's timer, which does not keep an otherwise idle process alive.
         await sleep(RECONNECT_WAIT_MS);
         continue;
       }
@@ -242,10 +243,11 @@ function driverOptions(options: NatsBusOptions, dialTimeoutMs: number): NodeConn
   const { credentials, tls } = options;
   return {
     ...(credentials === undefined ? {} : { authenticator: () => shownOf(credentials.current) }),
-    // TLS from the first byte, because any server can send the plain-text greeting. Null also
-    // prevents TLS with a server that merely offers it, under an authority that is not configured.
+    // TLS from the first byte, because any server can send the plain-text greeting. Without TLS,
+    // null is required: otherwise the driver would accept TLS that a server merely offers, under an
+    // authority that is not configured.
     tls: tls === undefined ? null : tlsFromTheFirstByte(tls),
-    // Servers that are not configured are not used either.
+    // Servers that are not configured are never used.
     ignoreClusterUpdates: true,
     servers: [...options.servers],
     name: options.name,
@@ -264,12 +266,14 @@ function shownOf({ username, password }: UserAndPassword) {
   return { user: username, pass: password };
 }
 
-/** The original object, not a copy, because the driver must read later certificates from it. */
+/**
+ * Returns the original object, not a copy, because the driver must read later certificates from it.
+ */
 function tlsFromTheFirstByte(tls: Reloadable<ClientTls>): TlsOptions {
   return Object.assign(tlsOptionsOf(tls), { handshakeFirst: true }) as TlsOptions;
 }
 
-/** Whether the server rejected the credentials, so that retrying within seconds is pointless. */
+/** Whether the server rejected the credentials. A retry within seconds would then be pointless. */
 function isRefusal(error: unknown): boolean {
   return error instanceof Error && error.name === 'AuthorizationError';
 }

@@ -8,13 +8,14 @@ type ReplayEvidence = {
 };
 
 /**
- * Verdict on a message. `repeated`: may have been received before. `stale`: sent at another time.
+ * Verdict on a message. `repeated`: may have been received before. `stale`: the sender's clock
+ * differs too much.
  */
 type ReplayVerdict = 'new' | 'repeated' | 'stale';
 
 /**
- * Maximum clock difference to a sender that was not heard before, in milliseconds. An older
- * recording cannot be replayed to a process that has just started. Source: decision 135.
+ * Maximum clock difference to a sender that was not heard before, in milliseconds. A process that
+ * has just started thus rejects older recordings. Source: decision 135.
  */
 export const STRANGER_MS_MAX = 60_000;
 

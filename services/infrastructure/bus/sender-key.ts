@@ -34,7 +34,7 @@ export function isSignedBy(name: string, bytes: Uint8Array, signature: Uint8Arra
   }
 }
 
-/** Mark of a sender: the prefix of all ids for which only this sender may speak. */
+/** Mark of a sender: the prefix of all incarnation ids for which only this sender may publish. */
 export function senderMarkOf(name: string): string {
   return name.slice(0, MARK_LENGTH);
 }

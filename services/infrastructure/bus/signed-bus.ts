@@ -25,10 +25,10 @@ export type DropReason = (typeof DROP_REASONS)[number];
 
 /** Options of a signed bus. */
 export type SignedBusOptions = {
-  /** Transport of the envelopes; disposed with the signed bus. */
+  /** Transport of the envelopes. Disposed with the signed bus. */
   readonly bus: Bus;
   readonly clock: Clock;
-  /** The first secret signs, all secrets verify. */
+  /** Cluster secrets. The first secret signs, all secrets verify. */
   readonly secrets: Reloadable<readonly string[]>;
   /**
    * Id of this process's cluster. Undefined if the process learns the id over the bus, or not at
@@ -45,16 +45,17 @@ export type SignedBusOptions = {
 };
 
 /**
- * Maximum number of senders remembered, the longest unheard evicted first. A fleet of 500 that
- * restarts sixteen times. Only senders with a valid signature are remembered, so outsiders cannot
- * fill the table.
+ * Maximum number of senders remembered; the sender unheard for longest is evicted first. Enough for
+ * a fleet of 500 that restarts sixteen times. Only senders with a valid signature are remembered,
+ * so outsiders cannot fill the table.
  */
 const SENDERS_MAX = 8_192;
 
 /**
- * Bus that signs every sent message and verifies every received one, the only place that decides
- * which publishers to trust. Each sender has its own key and is named by it, so that the cluster
- * secret alone is not sufficient to impersonate another process. Source: decisions 135 and 179.
+ * Bus that signs every sent message and verifies every received message. This is the only module
+ * that decides which publishers to trust. Each sender has its own key, and the key is the sender's
+ * name. The cluster secret alone is therefore not sufficient to impersonate another process.
+ * Source: decisions 135 and 179.
  */
 export function signedBus(options: SignedBusOptions): Bus {
   const { bus, clock, secrets, cluster } = options;
@@ -128,7 +129,7 @@ export function signedBus(options: SignedBusOptions): Bus {
 function keysOf(secrets: readonly string[]) {
   const all = secrets.map(busKeyOf);
   const [first] = all;
-  assert(first !== undefined, 'a signed bus needs a secret');
+  assert(first !== undefined, 'a signed bus needs at least one secret');
   return { first, all };
 }
 
@@ -142,8 +143,8 @@ type Subject = {
 };
 
 /**
- * Subscribers of this process. A subject has one subscription on the transport: with a second one,
- * the replay guard would drop every message as repeated.
+ * Subscribers of this process. A subject has a single subscription on the transport. With a second
+ * subscription, the replay guard would drop every message as repeated.
  */
 class Listeners {
   readonly #options: SignedBusOptions;
@@ -203,7 +204,7 @@ class Listeners {
 
 /** Last sequence of every sender with a valid signature. */
 class KnownSenders {
-  /** Insertion order is the order of the last message. */
+  /** In insertion order, which is the order of the last message. */
   readonly #sequences = new Map<string, number>();
 
   lastSequenceOf(incarnation: string): number | undefined {

@@ -2,7 +2,7 @@
  * Closed set of error codes, and the only mapping of a code to HTTP and gRPC status. Source:
  * interface 7, decision 2.
  *
- * To add a code, add a row; TypeScript then reports every switch to revisit. `grpc` is the numeric
+ * To add a code, add a row; TypeScript then reports every switch to extend. `grpc` is the numeric
  * gRPC status. `isRetryable` is for callers and for the edge itself. The last three codes belong to
  * billing (decision 248).
  */

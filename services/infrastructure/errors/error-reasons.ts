@@ -4,8 +4,8 @@ import type { FaultCode } from '#errors/error-codes';
 type ReasonRow = { readonly code: FaultCode; readonly http?: number };
 
 /**
- * Closed set of `details.reason`, each with its code and a deviating HTTP status. The API document
- * lists the same rows.
+ * Closed set of `details.reason`, each with its code and, if different, its own HTTP status. The
+ * API document lists the same rows.
  */
 export const REASONS = {
   // syntax of the body, decision 2
@@ -59,10 +59,10 @@ export const REASONS = {
   already_exists: { code: 'conflict' },
   deleted: { code: 'conflict' },
   min_cycle_interval: { code: 'throttled' },
-  // fail-closed refusals and bounds, decisions 24, 159 and 160 and architecture 3.7
+  // fail-closed refusals and bounds, decisions 24, 159 and 160, architecture 3.7
   limiter_unavailable: { code: 'service_unavailable' },
   engine_unavailable: { code: 'service_unavailable' },
-  // no action without a line in the audit trail, decision 249
+  // actions refused because the audit trail cannot record them, decision 249
   audit_unavailable: { code: 'service_unavailable' },
   too_many_refused_keys: { code: 'service_unavailable' },
   too_many_refused_notifications: { code: 'service_unavailable' },
@@ -82,8 +82,8 @@ export const REASONS = {
 export type FaultReason = keyof typeof REASONS;
 
 /**
- * Reasons between nodes. The call router handles them, so no caller sees them and the API document
- * does not list them. Source: architecture 3.5.
+ * Reasons between nodes. The call router handles them, so no caller receives them and the API
+ * document does not list them. Source: architecture 3.5.
  */
 export const PEER_REASONS = {
   /** Another incarnation owns the shard; the refusal may name the owner. The call had no effect. */

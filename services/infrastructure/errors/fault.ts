@@ -19,11 +19,11 @@ export type ShardOwner = {
 export type FaultOptions = {
   /** Reason of the closed set. May change the HTTP status, for example 400 instead of 422. */
   reason?: AnyReason | undefined;
-  /** JSON path, parameter or header that is invalid. */
+  /** Invalid JSON path, parameter or header. */
   field?: string | undefined;
   /** Mode with too few answers (model 6). */
   mode?: string | undefined;
-  /** Whole seconds after which a retry makes sense. */
+  /** Recommended wait before a retry, in whole seconds. */
   retryAfterS?: number | undefined;
   /** Whether the refused call may have taken effect nevertheless. Source: architecture 4. */
   isOutcomeUnknown?: boolean;
@@ -33,7 +33,7 @@ export type FaultOptions = {
   cause?: unknown;
 };
 
-/** A refusal. `message` reaches the caller; `cause` reaches only the log. */
+/** Refusal of a call. `message` reaches the caller; `cause` reaches only the log. */
 export class Fault extends Error {
   override readonly name = 'Fault';
   readonly code: FaultCode;
@@ -62,8 +62,8 @@ export class Fault extends Error {
 }
 
 /**
- * Converts any error to a Fault. An error that is no Fault is a bug: the caller sees `internal`,
- * and the original text stays in the log.
+ * Converts any error to a Fault. An error that is not a Fault is a bug: the caller receives
+ * `internal`, and the original text stays in the log.
  */
 export function toFault(error: unknown): Fault {
   return error instanceof Fault ? error : new Fault('internal', 'internal error', { cause: error });

@@ -19,10 +19,13 @@ import { clientCredentials, type WireRole, type WireTls } from '#grpc/tls';
 import type { Clock } from '#stdlib/clock';
 import type { Reloadable } from '#stdlib/files';
 
-/** Identity of a node without a current incarnation: before its first, and between two. */
+/**
+ * Identity of a node without a current incarnation: before its first incarnation, and between two
+ * incarnations.
+ */
 export const NO_INCARNATION = 'none';
 
-/** Progress of a node in giving its shards up. */
+/** Progress of a node in handing off its shards. */
 export type DrainProgress = { readonly incarnation: string; readonly openShards: number };
 
 /** Administration of any node of a cluster, for operators and other nodes. */
@@ -30,7 +33,7 @@ export interface NodeAdmin {
   /** Current incarnation of the node, or `NO_INCARNATION`. */
   identity(): string;
   /**
-   * Starts giving up all shards; the node takes none until the process ends. Answers at once and
+   * Starts handing off all shards; the node takes none until the process ends. Answers at once and
    * may be repeated. Rejects with `conflict` if no other node could take the shards.
    */
   drain(): Promise<DrainProgress>;
@@ -57,7 +60,7 @@ export type ActiveInstance = {
   readonly unstoredCycles: readonly UnstoredCycle[];
 };
 
-/** Report of an engine on an instance, which another engine may own. */
+/** Report of an engine on an instance. Another engine may own the instance. */
 export type InstanceReport = {
   /** Current incarnation of the engine. */
   readonly incarnation: string;
@@ -82,9 +85,9 @@ export type KeyUsage = { readonly prefix: string; readonly cyclesByDay: readonly
 /** Usage of an account in a month. */
 export type MonthUsage = {
   readonly endsAtMs: number;
-  /** Cycles of each UTC day from the first on. Their sum is the month's usage. */
+  /** Cycles per UTC day from the first day on. Their sum is the month's usage. */
   readonly cyclesByDay: readonly number[];
-  /** Share of each key. The rest, if any, belongs to no known key. */
+  /** Usage per key. Cycles without a known key are missing here. */
   readonly keys: readonly KeyUsage[];
 };
 
@@ -101,16 +104,15 @@ export type MeterUsage = {
   readonly monthWatermark: number;
   /** Requests of the window that can be granted without another journal append. */
   readonly windowWatermark: number;
-  /** Part of the used cycles: reserved and never settled. */
+  /** Part of the used cycles that was reserved and never settled. */
   readonly cyclesExpired: number;
-  /** Part of the used cycles: possibly lost in crashes. */
+  /** Part of the used cycles that crashes may have lost. */
   readonly cyclesLost: number;
   /**
-   * Cycles of each UTC day of the month up to today. Their sum is `cyclesUsed`. Empty without
-   * usage.
+   * Cycles per UTC day of the month up to today. Their sum is `cyclesUsed`. Empty without usage.
    */
   readonly cyclesByDay: readonly number[];
-  /** Share of each key. The rest, if any, belongs to no known key. */
+  /** Usage per key. Cycles without a known key are missing here. */
   readonly keys: readonly KeyUsage[];
   /** Finished months that may not have been stored separately yet, oldest first. */
   readonly finishedMonths: readonly MonthUsage[];
@@ -124,7 +126,8 @@ export interface UsageAdmin {
    */
   readUsage(accountId: string): Promise<MeterUsage | undefined>;
   /**
-   * Moves the account's meter to the current month if it is in another one. Answers as `readUsage`.
+   * Moves the account's meter to the current month if the meter is in another month. Answers like
+   * `readUsage`.
    */
   resetUsage(accountId: string): Promise<MeterUsage | undefined>;
 }
@@ -134,14 +137,14 @@ export type NodeLoad = {
   /** Incarnation of the node. */
   readonly incarnation: string;
   /**
-   * Instances and directories of an engine, or meters of a limiter, and their approximate size in
-   * bytes.
+   * Number of actors and their approximate size in bytes: instances and directories of an engine,
+   * or meters of a limiter.
    */
   readonly actors: number;
   readonly actorBytes: number;
   /** Committed records without a stored checkpoint. */
   readonly unstoredRecords: number;
-  /** Age of the oldest such record, in milliseconds. Undefined without such records. */
+  /** Age of the oldest unstored record, in milliseconds. Undefined without such records. */
   readonly oldestUnstoredMs: number | undefined;
   /** Number of calls since this incarnation began. */
   readonly calls: number;
@@ -153,7 +156,7 @@ interface LoadAdmin {
   readLoad(): Promise<NodeLoad>;
 }
 
-/** Administration that one node offers: as any node, and as an engine or a limiter. */
+/** Administration that one node offers: of any node, and of an engine or a limiter. */
 export type AdminTarget = NodeAdmin &
   Partial<LoadAdmin> &
   Partial<InstanceAdmin> &
@@ -162,7 +165,9 @@ export type AdminTarget = NodeAdmin &
 /** Maximum length of an incarnation id, in UTF-16 units. */
 const INCARNATION_LENGTH_MAX = 255;
 
-/** Roles that may answer a call, by kind of callee. With TLS the client accepts no other roles. */
+/**
+ * Roles that may answer a call, by kind of callee. With TLS the client accepts only these roles.
+ */
 const ROLES = {
   node: ['engine', 'limiter'],
   engine: ['engine'],
@@ -224,7 +229,10 @@ function noneAt(address: string, kind: keyof typeof ROLES, cause: ServiceError |
   return faultFor(`${kind}_unavailable`, text, { cause });
 }
 
-/** Reason for the operator's next step: is the other process slow, unreachable or another one? */
+/**
+ * Why the call failed, for the operator's next step: the other process is slow, unreachable, or
+ * another kind of process.
+ */
 function whyOf(cause: ServiceError | undefined): string {
   switch (cause?.code) {
     case undefined:
@@ -252,10 +260,10 @@ function usageOf({ usage }: UsageReply): MeterUsage | undefined {
 }
 
 /**
- * gRPC service for `adminClient`, beside an engine or a limiter. A method that `target` lacks is
- * refused as UNIMPLEMENTED. The service answers also while the process stops, because a leaving
- * node is not dead (architecture 3.3) and operators watch it. `onDrain` receives the name of the
- * user who requested a drain.
+ * gRPC service for `adminClient`, served next to an engine or a limiter. A method that `target`
+ * lacks is refused as UNIMPLEMENTED. The service also answers while the process stops, because a
+ * leaving node is not dead (architecture 3.3) and operators watch it. `onDrain` receives the name
+ * of the user who requested a drain.
  */
 export function adminService(
   target: AdminTarget,
@@ -351,7 +359,7 @@ type UnaryCallOptions = {
 type Callee = {
   /** `host:port`. */
   readonly address: string;
-  /** Accepted roles of the callee, with TLS. One of them is sufficient. */
+  /** Accepted roles of the callee, with TLS. One matching role is sufficient. */
   readonly roles: readonly WireRole[];
 };
 
@@ -367,7 +375,7 @@ export async function unaryCall<Request, Reply>(
   { timeoutMs, clock, tls }: UnaryCallOptions,
 ): Promise<Reply | undefined> {
   using opened = new DisposableStack();
-  // A fresh connection, because a reused one could lead to a process that has ended.
+  // A fresh connection, because a reused connection could lead to a process that has ended.
   const { client, cut } = ownChannel(address, clientCredentials(tls, roles));
   opened.defer(cut);
   opened.defer(() => client.close());

@@ -4,27 +4,33 @@ import { status } from '@grpc/grpc-js';
  * Bounds of the wire, with units and reasons. At a bound, calls fail at once (architecture 3.7).
  */
 
-/** Maximum size of a request frame, in bytes. gRPC's default, many times the largest batch. */
+/** Maximum size of a request frame, in bytes: gRPC's default, and many times the largest batch. */
 export const REQUEST_FRAME_BYTES_MAX = 4 * 1_024 * 1_024;
 
 /** Maximum size of a reply frame, in bytes. Many times the largest page (decision 162). */
 export const REPLY_FRAME_BYTES_MAX = 16 * 1_024 * 1_024;
 
-/** Target size of a frame, in bytes. Large enough to amortize its cost, small enough to buffer. */
+/**
+ * Target size of a frame, in bytes. Large enough to amortize the cost of a frame, small enough to
+ * buffer.
+ */
 export const FRAME_BYTES_TARGET = 256 * 1_024;
 
-/** Maximum number of messages in one frame: as many of the smallest as fit into the target size. */
+/**
+ * Maximum number of messages in one frame: as many of the smallest messages as fit into the target
+ * size.
+ */
 export const FRAME_MESSAGES_MAX = 16_384;
 
 /**
- * Maximum number of unanswered calls per client, sent or not. Calls of a tenth of a second at
- * 40,000 per second, plus the 2,000 with which an edge waits for events (decision 244).
+ * Maximum number of unanswered calls per client, sent or not. Enough for 40,000 calls per second of
+ * 0.1 s each, plus the 2,000 calls with which an edge waits for events (decision 244).
  */
 export const CLIENT_CALLS_IN_FLIGHT_MAX = 6_144;
 
 /**
- * Maximum number of unanswered calls per stream of a server. Above the client's bound, which takes
- * effect first.
+ * Maximum number of unanswered calls per stream of a server. Above the client's bound, so that the
+ * client's bound takes effect first.
  */
 export const SERVER_CALLS_IN_FLIGHT_MAX = 8_192;
 
@@ -41,8 +47,9 @@ export const CALL_TIMEOUT_MS_MAX = 10_000;
 export const LIMITER_TIMEOUT_MS = 100;
 
 /**
- * Timeout of an account call to a limiter, in milliseconds, and upper bound for any call. Longer
- * than the timeouts of its stores, and than the 8 s of a payment provider (decision 248).
+ * Timeout of an account call to a limiter, in milliseconds. Also the upper bound for any call.
+ * Longer than the timeouts of the limiter's stores and the 8 s of a payment provider (decision
+ * 248).
  */
 export const ACCOUNT_CALL_MS_MAX = 12_000;
 
@@ -55,7 +62,7 @@ export const ACCOUNT_ANSWER_LENGTH_MAX = 2 * 1_024 * 1_024;
 /** Period of the deadline sweep, in milliseconds: a tenth of the shortest timeout. */
 export const DEADLINE_SWEEP_MS = 10;
 
-/** Timeout of a connection attempt, in milliseconds: TCP's first two retries. */
+/** Timeout of a connection attempt, in milliseconds. Long enough for TCP's first two retries. */
 export const CONNECT_TIMEOUT_MS = 3_000;
 
 /** First ceiling of the reconnect backoff, in milliseconds. Full jitter applies below it. */
@@ -70,10 +77,13 @@ export const KEEPALIVE_TIME_MS = 2_000;
 /** Timeout of the answer to a ping, in milliseconds. */
 export const KEEPALIVE_TIMEOUT_MS = 3_000;
 
-/** Flow-control window of a client, in bytes: answers of 1.5 kB to several hundred calls. */
+/** Flow-control window of a client, in bytes. Enough for several hundred answers of 1.5 kB. */
 export const FLOW_WINDOW_BYTES = 1_024 * 1_024;
 
-/** Maximum number of concurrent streams and unary calls per connection: one stream, a few tools. */
+/**
+ * Maximum number of concurrent streams and unary calls per connection: one stream, and calls of a
+ * few tools.
+ */
 export const STREAMS_PER_CONNECTION_MAX = 64;
 
 /** Default time that a stopping server waits for calls in flight, in milliseconds. */
@@ -101,9 +111,9 @@ export const CYCLES_MAX = 100;
 export const MESSAGE_BYTES = 4_096;
 
 /**
- * Error for a peer that does not serve `service`: it speaks another generation of the wire, which
- * is part of the package name (`identity_engine.v1`). Undefined if the connection failed for
- * another reason. Source: decision 239.
+ * Error for a peer that does not serve `service`. Such a peer has another wire generation, which is
+ * part of the package name (`identity_engine.v1`). Undefined if the connection failed for another
+ * reason. Source: decision 239.
  */
 export function otherGeneration(
   cause: unknown,
@@ -112,6 +122,6 @@ export function otherGeneration(
 ): Error | undefined {
   const isStatus = typeof cause === 'object' && cause !== null && 'code' in cause;
   if (!isStatus || cause.code !== status.UNIMPLEMENTED) return undefined;
-  const why = 'it is of a release too far from this one';
+  const why = 'its release cannot run together with this release';
   return new Error(`${address} does not serve ${service}: ${why}`, { cause });
 }

@@ -15,7 +15,7 @@ import { isHostPort } from '#stdlib/network';
 import type { Dependency } from '#telemetry/dependency';
 import type { Tracer } from '#telemetry/tracer';
 
-/** gRPC client with its own channel, which shares no connection or retry state with others. */
+/** gRPC client with its own channel. Shares no connection or retry state with other clients. */
 export type OwnChannel = {
   readonly client: grpc.Client;
   /** Destroys every connection of the client. */
@@ -34,7 +34,7 @@ const CHANNEL = {
 /**
  * Creates a client for `address` (`host:port`). `credentials` must not be used by another client.
  *
- * In gRPC (1.14.7), closing a client leaks a connection whose peer has accepted and then stays
+ * In gRPC (1.14.7), closing a client leaks a connection if the peer accepted it and then stays
  * silent, like a stopped process: the connection waits for HTTP/2 settings. `cut` destroys such a
  * connection too.
  */
@@ -64,8 +64,8 @@ export function ownChannel(
 }
 
 /**
- * gRPC target for `address` (`host:port`). The explicit scheme prevents a host from being read as
- * one: `unix:8100` alone would be a socket path. Asserts that the address is `host:port`; other
+ * gRPC target for `address` (`host:port`). The explicit scheme prevents a host from being read as a
+ * scheme: `unix:8100` alone would be a socket path. Asserts that the address is `host:port`; other
  * addresses are refused at the input.
  */
 export function dialTargetOf(address: string): string {
@@ -78,7 +78,7 @@ export type PeerOptions = {
   /** `host:port`. */
   readonly address: string;
   readonly clock?: Clock;
-  /** Uniform in [0, 1), for the jitter of reconnects. */
+  /** Returns uniform numbers in [0, 1), for the jitter of reconnects. */
   readonly random?: () => number;
   /** Timeout of an answer, in milliseconds. Default: the protocol's timeout. */
   readonly timeoutMs?: number;

@@ -53,7 +53,10 @@ type WireCommand = NonNullable<EngineRequest['command']>;
 
 /** Number of modes in the model. Source: interface 2.2. */
 const MODE_COUNT = 7;
-/** Maximum length of a context: 8 KiB serialized. A UTF-16 unit has at least one byte. */
+/**
+ * Maximum length of a context in UTF-16 units. A context has at most 8 KiB, and a unit has at least
+ * one byte.
+ */
 const CONTEXT_LENGTH_MAX = 8_192;
 /** Maximum number of observations in one call. */
 const OBSERVATIONS_MAX = 100;
@@ -64,12 +67,12 @@ const TIME_MS_MAX = 8.64e15;
 const NO_KEY: IdempotencyKey = { key: '', fingerprint: '' };
 
 /**
- * Encodes observations for `proto/`. A batch with item keys is a separate command: an engine of
- * release 1.0 would ignore the keys and apply an item a second time.
+ * Encodes observations for `proto/`. A batch with item keys is a separate command. An engine of
+ * release 1.0 would ignore added keys and apply an item a second time.
  */
 function processToWire(command: ProcessCommand): WireCommand {
   const { isBatch, isEveryStateWanted, itemKeys } = command;
-  // An observation has equal fields on both sides; the generated type only lacks `readonly`.
+  // An observation has the same fields on both sides; the generated type only lacks `readonly`.
   const observations = command.observations as WireObservation[];
   const batch = { observations, batch: isBatch, everyStateWanted: isEveryStateWanted };
   if (itemKeys === undefined) return { $case: 'process', value: batch };
@@ -130,12 +133,12 @@ const SEARCH_LENGTH_MAX = 128;
 /** Maximum length of an id, in UTF-16 units. */
 const ID_LENGTH_MAX = 255;
 /**
- * Maximum number of records and of instances on one page. Source: interface 8.4, decisions 2 and
+ * Maximum number of records, and of instances, on one page. Source: interface 8.4, decisions 2 and
  * 162.
  */
 const RECORDS_MAX = 1_000;
 const INSTANCES_MAX = 100;
-/** Maximum size of a model's state, in bytes: several times the present model's. */
+/** Maximum size of a model's state, in bytes: several times the state of the present model. */
 const STATE_BYTES_MAX = 8_192;
 
 /** Encodes a command for `proto/`. */
@@ -202,8 +205,8 @@ function commandToWire(command: EngineCommand): WireCommand {
 }
 
 /**
- * Decodes a command. Throws `upgrade_in_progress` for a command unknown to this release, and
- * `internal` for a value out of bounds.
+ * Decodes a command. Throws `upgrade_in_progress` for a command of a later release, and `internal`
+ * for a value out of bounds.
  */
 function commandFromWire(wire: EngineRequest['command']): EngineCommand {
   if (wire === undefined) throw unknownCall();
@@ -300,7 +303,7 @@ function createFromWire(wire: WireCreate): EngineCommand {
 }
 
 /**
- * Encodes a list command. A search has its own message: an engine of release 1.0 would ignore an
+ * Encodes a list command. A search has its own message. An engine of release 1.0 would ignore an
  * added field and answer with the whole list.
  */
 function listToWire({ search, cursor, ...command }: ListCommand): WireCommand {

@@ -1,6 +1,6 @@
 /**
  * Messages between the edge and an engine, as domain data. A standalone process passes these
- * objects directly; between processes `engine-codec.ts` translates them to proto. Source:
+ * objects directly. Between processes, `engine-codec.ts` translates the objects to proto. Source:
  * architecture 5.
  */
 
@@ -8,8 +8,8 @@ import type { InstancesCursor, RecordsCursor } from '#grpc/list-cursor';
 import type { Traced } from '#telemetry/tracer';
 
 /**
- * Valid observation. `timestampMs` is Unix time; if undefined, the engine sets the time
- * (decision 152).
+ * Valid observation. `timestampMs` is Unix time. If undefined, the engine sets the time (decision
+ * 152).
  */
 export type ObservationInput = {
   /** Index of the mode in the fixed order of the model. */
@@ -28,7 +28,8 @@ export type IdempotencyKey = {
   readonly fingerprint: string;
   /**
    * Set while the cluster's secret is rotated. Another edge may have derived another call id for an
-   * earlier try of this call, so a new call id does not prove that the key is new (decision 146).
+   * earlier try of this call. A new call id therefore does not prove that the key is new (decision
+   * 146).
    */
   readonly isNameUnsure?: true;
 };
@@ -38,15 +39,15 @@ export type RecordPage = {
   readonly limit: number;
   readonly offset: number;
   readonly isEveryGeneration: boolean;
-  /** Cursor where the listing continues. Undefined to start at `offset`. Source: decision 281. */
+  /**
+   * Cursor at which the listing continues. Undefined to start at `offset`. Source: decision 281.
+   */
   readonly cursor?: RecordsCursor | undefined;
 };
 
 /** Commands between engines, never sent by an edge. Source: architecture 3.6. */
 export type PeerCommand =
-  /**
-   * Puts the row of `EngineCall.instanceId`, which is stored already, into the account's directory.
-   */
+  /** Puts the already stored row of `EngineCall.instanceId` into the account's directory. */
   | {
       readonly kind: 'putListingRow';
       readonly version: number;
@@ -58,23 +59,26 @@ export type PeerCommand =
   | { readonly kind: 'removeListingRow'; readonly version: number }
   /**
    * Reserves a place among the account's instances for `EngineCall.instanceId`, which is about to
-   * be created. Refused as `forbidden` if the account has `instancesMax` instances.
+   * be created. Refused as `forbidden` if the account already has `instancesMax` instances.
    */
   | { readonly kind: 'reservePlace'; readonly instancesMax: number }
-  /** Reads cycle and energy of the account's instances without activating any instance. */
+  /** Reads cycle and energy of the account's instances without activating any of them. */
   | { readonly kind: 'readSummaries'; readonly instanceIds: readonly string[] };
 
 /** Retention command of tools: deletes an instance's oldest rows (decision 234). */
 export type TrimCommand = {
   readonly kind: 'trim';
-  /** Ordinals of the last observation and the last drift event to delete. */
+  /** Ordinals of the last observation and of the last drift event to delete. */
   readonly history: number;
   readonly drift: number;
-  /** Generation, cycle and time of that observation. */
+  /** Generation, cycle and time of the last observation to delete. */
   readonly generation: number;
   readonly cycle: number;
   readonly timestampMs: number;
-  /** The model's state after that observation, one character per byte. Undefined if unknown. */
+  /**
+   * The model's state after that observation, as text with one character per byte. Undefined if
+   * unknown.
+   */
   readonly state: string | undefined;
 };
 
@@ -86,14 +90,14 @@ export type EventCursor = {
   readonly drift: number;
   /** Generation of the instance. 0 if only the ordinal is known. */
   readonly generation: number;
-  /** Latest version of the instance whose events were all sent. 0 if there is none. */
+  /** Latest version of the instance whose events were all sent. 0 if no such version exists. */
   readonly version: number;
 };
 
-/** Maximum number of instances of one `readSummaries`: the largest page. Source: interface 8.4. */
+/** Maximum number of instances in one `readSummaries`: the largest page. Source: interface 8.4. */
 export const SUMMARIES_MAX = 100;
 
-/** Command to an engine. Instance commands are in the order of interface 4. */
+/** Command to an engine. Instance commands are listed in the order of interface 4. */
 export type EngineCommand =
   | PeerCommand
   | TrimCommand
@@ -104,8 +108,8 @@ export type EngineCommand =
       readonly modeStrengths: readonly number[];
       readonly energyLevel: number;
       /**
-       * Maximum number of instances of the account, including this one. Undefined if there is no
-       * limit.
+       * Maximum number of instances of the account, including this instance. Undefined if there is
+       * no limit.
        */
       readonly instancesMax?: number;
     }
@@ -122,9 +126,9 @@ export type EngineCommand =
       readonly isBatch: boolean;
       readonly isEveryStateWanted: boolean;
       /**
-       * Keys of the items of a batch, one entry per observation; absent if no item has a key. A
-       * key's fingerprint equals the fingerprint of a single call with the same observation.
-       * Source: decision 280.
+       * Keys of the batch items, one entry per observation. Absent if no item has a key. An item
+       * key has the same fingerprint as a single call with the same observation. Source: decision
+       * 280.
        */
       readonly itemKeys?: readonly (IdempotencyKey | undefined)[] | undefined;
     }
@@ -136,8 +140,9 @@ export type EngineCommand =
   | ({ readonly kind: 'readHistory' } & RecordPage)
   | ({ readonly kind: 'readDrift' } & RecordPage & { readonly isPaged: boolean })
   /**
-   * Reads the events since a cursor, or from now on. Without events the call waits up to `waitMs`
-   * milliseconds for one. The answer's body is text of server-sent events (decision 244).
+   * Reads the events since a cursor, or from now on. If there are no events, the call waits up to
+   * `waitMs` milliseconds for an event. The answer's body is text of server-sent events (decision
+   * 244).
    */
   | {
       readonly kind: 'readEvents';
@@ -151,12 +156,13 @@ export type EngineCommand =
       readonly sort: 'created_at' | 'name';
       readonly order: 'asc' | 'desc';
       /**
-       * Part of the name, ignoring case, or an id. Undefined for all instances. Source:
-       * decision 254.
+       * Search text: part of the name, ignoring case, or an id. Undefined for all instances.
+       * Source: decision 254.
        */
       readonly search?: string | undefined;
       /**
-       * Cursor where the listing continues. Undefined to start at `offset`. Source: decision 281.
+       * Cursor at which the listing continues. Undefined to start at `offset`. Source: decision
+       * 281.
        */
       readonly cursor?: InstancesCursor | undefined;
     };
@@ -164,8 +170,8 @@ export type EngineCommand =
 /** Call to an engine: a command with its context. */
 export type EngineCall = Traced & {
   /**
-   * Account on whose behalf the call is made. An instance of another account is `not_found`
-   * (decision 19).
+   * Account on whose behalf the call is made. For an instance of another account the engine answers
+   * `not_found` (decision 19).
    */
   readonly accountId: string;
   /** Id of the instance. Empty for `list` and `readSummaries`. */
@@ -176,7 +182,10 @@ export type EngineCall = Traced & {
    * architecture 3.5.
    */
   readonly callId: number;
-  /** Deadline, in Unix milliseconds: at most 10 s after the edge's first try. Dropped when past. */
+  /**
+   * Deadline, in Unix milliseconds, at most 10 s after the edge's first try. Calls past it are
+   * dropped.
+   */
   readonly deadlineAtMs: number;
   readonly idempotency: IdempotencyKey | undefined;
   /**
@@ -187,7 +196,7 @@ export type EngineCall = Traced & {
   /** ETag of `If-Match`, `*`, or undefined. Source: decision 21. */
   readonly ifMatch: string | undefined;
   /**
-   * Model version that the account has chosen for its instances. Undefined without a choice
+   * Model version that the account has chosen for its instances. Undefined if it has chosen none
    * (decision 238).
    */
   readonly modelVersion?: string | undefined;
@@ -195,8 +204,8 @@ export type EngineCall = Traced & {
 };
 
 /**
- * Call of the cluster or its operator, without a call id, a key or a precondition. Its command must
- * be idempotent.
+ * Creates a call of the cluster or its operator, without a call id, a key or a precondition. The
+ * command must be idempotent.
  */
 export function unnamedCall(
   asked: Pick<EngineCall, 'accountId' | 'instanceId' | 'deadlineAtMs' | 'command'>,
@@ -212,11 +221,11 @@ export type EngineAnswer = {
    * over the wire.
    */
   readonly body: string | Uint8Array;
-  /** Strong ETag with its quotes. Empty where decision 21 defines none. */
+  /** Strong ETag with its quotes. Empty where decision 21 defines no ETag. */
   readonly etag: string;
-  /** Cycles that this call actually advanced, which are billed. */
+  /** Number of cycles that this call actually advanced. Only these cycles are billed. */
   readonly cycles: number;
-  /** Seconds for `Retry-After` if the observation came too early (decision 1), otherwise 0. */
+  /** Seconds for `Retry-After` if the observation came too early (decision 1); otherwise 0. */
   readonly throttledRetryAfterS: number;
   /** Whether this is the stored answer of an earlier call with the same key. */
   readonly isReplayed: boolean;
@@ -225,7 +234,7 @@ export type EngineAnswer = {
    * the result of that try, so this call may have used cycles.
    */
   readonly isPerhapsOwn?: true;
-  /** Set for `readEvents`: position at which the next call continues. */
+  /** Position at which the next call continues. Set for `readEvents`. */
   readonly cursor?: EventCursor;
 };
 
@@ -237,7 +246,7 @@ export function plainAnswer(body: string | Uint8Array, etag = ''): EngineAnswer 
   return { body, etag, cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
 }
 
-/** Engine, as the edge calls it. Throws the engine's faults. Never answers past the deadline. */
+/** Engine, as the edge calls it. Throws the engine's faults. Never answers after the deadline. */
 export interface EngineClient {
   ask(call: EngineCall): EngineAnswer | Promise<EngineAnswer>;
 }

@@ -17,8 +17,8 @@ import { NumberMap } from '#stdlib/hash-map';
 import type { Span, Traced } from '#telemetry/tracer';
 
 /**
- * Takes over a failed call: the returned promise becomes the call's outcome. Returns undefined to
- * let the fault stand. `askedAtMs` is monotonic.
+ * Handles a failed call: the returned promise becomes the call's outcome. Returns undefined to keep
+ * the fault. `askedAtMs` is monotonic.
  */
 export type RecoverCall<Call, Answer> = (
   call: Call,
@@ -129,8 +129,8 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
   }
 
   /**
-   * Sends a call, and passes a fault to `recover` before the caller sees it. A successful call
-   * needs no second promise.
+   * Sends a call. A fault is passed to `recover` before the caller sees it. A successful call needs
+   * no second promise.
    */
   askOr(call: Call, recover: RecoverCall<Call, Answer>): Promise<Answer> {
     return this.#ask(call, Number.POSITIVE_INFINITY, recover);
@@ -187,7 +187,7 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
       return this.#unavailable('the service cannot be reached', unavailable, cause);
     }
     if (!(timeoutMs > 0)) return this.#unavailable('the deadline has passed', timedOut);
-    // Unsent calls are usually also in flight, but a timed-out call stays in `#unsent` until a
+    // Unsent calls are usually in flight too, but a timed-out call stays in `#unsent` until a
     // sweep.
     if (this.#inFlight.size >= callsInFlightMax || this.#unsent.length >= 2 * callsInFlightMax) {
       return this.#unavailable('too many calls in flight', 'overloaded');
@@ -204,7 +204,8 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
     return faultFor(reason, message, { cause, isOutcomeUnknown });
   }
 
-  // At the end of the event-loop turn, not of the task: calls from many sockets share one frame.
+  // Flush at the end of the event-loop turn, not of the task, so that calls from many sockets share
+  // one frame.
   #scheduleFlush(): void {
     if (this.#isFlushScheduled || this.#isBlocked) return;
     this.#isFlushScheduled = true;
@@ -222,8 +223,8 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
     this.#unsent = next === this.#unsent.length ? [] : this.#unsent.slice(next);
   }
 
-  // A reply without a call is late or duplicate and is ignored. A reply to a call that was never
-  // sent proves a faulty peer, so the stream is closed.
+  // A reply without a pending call is late or duplicate, and is ignored. A reply to a call that was
+  // never sent proves a faulty peer, so the stream is closed.
   #settle(reader: BinaryReader, length: number): void {
     const reply = this.#protocol.reply.decode(reader, length);
     const pending = this.#inFlight.get(reply.id);
@@ -264,7 +265,7 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
     const { unavailable, timedOut } = this.#protocol;
     let isAnyUnsent = false;
     for (const pending of this.#inFlight.values()) {
-      // The end of another call may have settled this one meanwhile.
+      // The end of another call may have settled this call in the meantime.
       if (pending.isSettled || pending.deadlineMs > nowMs) continue;
       const { isSent } = pending;
       const seconds = (nowMs - pending.askedAtMs) / 1_000;
@@ -295,22 +296,22 @@ export class FrameClient<Call extends Traced, Answer, Request extends WireReques
 }
 
 /**
- * Sweep over deadlines every 10 ms while there are any. One timer serves all calls.
+ * Sweeps over deadlines every 10 ms while any deadline is left. One timer serves all calls.
  *
- * A late sweep shows that this process was stalled. The sweep is then postponed once, so that data
- * that arrived meanwhile is read first. Timers run before sockets, and the peer did not cause the
- * delay.
+ * A late sweep shows that this process was stalled. The sweep is then postponed once, so that
+ * received data is read first. Timers run before sockets, and the peer did not cause the delay.
  */
 export class DeadlineSweep implements Disposable {
   readonly #clock: Clock;
   readonly #look: (nowMs: number) => boolean;
   readonly #lookNow = () => this.#tick();
   #timer: Disposable | undefined;
-  /** When the next sweep is due. Infinite if that sweep must not be postponed again. */
+  /** Time at which the next sweep is due. Infinite if that sweep must not be postponed again. */
   #dueMs = 0;
 
   /**
-   * `look` ends calls whose deadline has passed (monotonic) and returns whether deadlines are left.
+   * `look` ends calls whose deadline has passed (monotonic), and returns whether deadlines are
+   * left.
    */
   constructor(clock: Clock, look: (nowMs: number) => boolean) {
     this.#clock = clock;

@@ -37,8 +37,8 @@ interface WireMessage<Message> {
 }
 
 /**
- * Protocol of a service whose calls travel in frames over a stream: all differences between
- * services, for clients and servers. Framing itself is the same for all protocols.
+ * Protocol of a service whose calls travel in frames over a stream. Contains all differences
+ * between services, for clients and servers. The framing is the same for all protocols.
  */
 export interface FrameProtocol<
   Call extends Traced,
@@ -51,13 +51,13 @@ export interface FrameProtocol<
   /** Role that a server must have, with TLS. */
   readonly role: WireRole;
   /**
-   * Roles that may make a call, with TLS, if they are fewer than those of its method. Undefined for
-   * no further restriction. Source: decision 253.
+   * Roles that may make a call, with TLS, if fewer than the roles of its method. Undefined for no
+   * further restriction. Source: decision 253.
    */
   callersOf?(call: Call): readonly WireRole[] | undefined;
   /** Path of the stream method. */
   readonly exchangePath: string;
-  /** Kind of a call, from a closed set, for the name of its span. */
+  /** Kind of a call, from a closed set. Names the span of the call. */
   nameOf(call: Call): string;
   /** Unary method for tools. */
   readonly ask: MethodDefinition<Request, WireReply<WireAnswer>>;
@@ -67,7 +67,7 @@ export interface FrameProtocol<
   readonly timedOut: FaultReason;
   /** Default timeout of an answer, in milliseconds. */
   readonly timeoutMs: number;
-  /** Timeout of a kind of call that takes longer, in milliseconds. Undefined for the default. */
+  /** Timeout of a longer kind of call, in milliseconds. Undefined for the default. */
   timeoutMsOf?(call: Call): number | undefined;
   /** Deadline of a call by the wall clock, in Unix milliseconds. Infinity without a deadline. */
   deadlineAtMsOf(call: Call): number;
@@ -91,8 +91,8 @@ export interface FrameProtocol<
 }
 
 /**
- * Decodes the call of a peer with these roles. Without TLS `roles` is undefined and any call is
- * allowed. Throws as `callOf`, and `internal` for a call that only other roles may make.
+ * Decodes the call of a peer with these roles. Without TLS, `roles` is undefined and any call is
+ * allowed. Throws as `callOf`, and `internal` for a call that is reserved for other roles.
  */
 export function callOfPeer<Call, Request>(
   protocol: PeerProtocol<Call, Request>,
@@ -189,7 +189,7 @@ function serverSpan<Call extends Traced>(
   return tracer.child(traceparent, { name, kind: 'server', attributes: callAttributes(protocol) });
 }
 
-/** Runs `ask` within a server span, if the trace is sampled, until the answer. */
+/** Runs `ask` until its answer, within a server span if the trace is sampled. */
 export async function inServerSpan<Call extends Traced, Answer>(
   tracer: Tracer | undefined,
   protocol: CallProtocol<Call>,
@@ -209,7 +209,8 @@ export async function inServerSpan<Call extends Traced, Answer>(
 }
 
 /**
- * Ends the span of a call. Only outcomes with an HTTP status from 500 on are errors of the span.
+ * Ends the span of a call. Only outcomes with an HTTP status of 500 or more count as errors of the
+ * span.
  */
 export function endCallSpan(span: Span, outcome: 'ok' | FaultCode): void {
   const isError = outcome !== 'ok' && FAULTS[outcome].http >= 500;
@@ -224,7 +225,7 @@ function callAttributes({ exchangePath }: { readonly exchangePath: string }) {
 
 type CallDurations = Extract<MetricName, `rpc_${string}_duration_seconds`>;
 
-/** Observer of the durations of a service's calls, by outcome. */
+/** Observer of call durations of a service, by outcome. */
 export function durationsOf(metrics: Metrics, name: CallDurations, service: string): CallEnded {
   const histogram = metrics.histogram(name);
   const bound = new Map<string, HistogramSeries>();

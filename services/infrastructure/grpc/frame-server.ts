@@ -138,7 +138,7 @@ class FrameServerStream<Call extends Traced, Answer, Request extends WireRequest
     stream.on('end', () => this.drain());
   }
 
-  /** Refuses new calls from now on, and ends the stream when the calls in flight are answered. */
+  /** Refuses new calls from now on, and ends the stream when all calls in flight are answered. */
   drain(): void {
     this.#isDraining = true;
     this.#scheduleFlush();
@@ -154,7 +154,7 @@ class FrameServerStream<Call extends Traced, Answer, Request extends WireRequest
     } catch (error) {
       this.#options.reportBug(error);
       this.#end();
-      // The peer does not speak this protocol, so no later data on the stream can be trusted.
+      // The peer does not follow this protocol, so later data on the stream cannot be trusted.
       this.#stream.emit('error', {
         code: grpc.status.INVALID_ARGUMENT,
         details: 'not a frame of this service',
@@ -166,7 +166,7 @@ class FrameServerStream<Call extends Traced, Answer, Request extends WireRequest
     const request = this.#options.protocol.request.decode(reader, length);
     const { id } = request;
     if (this.#inFlight.get(id) !== undefined)
-      throw new RangeError('a second call with the id of one in flight');
+      throw new RangeError('a second call with the id of a call in flight');
     this.#starting = UNTRACED;
     try {
       this.#start(request);
@@ -232,9 +232,9 @@ class FrameServerStream<Call extends Traced, Answer, Request extends WireRequest
     else this.#observe(tookMs, toFault(error).code, call.trace);
   }
 
-  // Removes the call from those in flight, and returns whether its caller still waits. Calls count
-  // as in flight even after the stream has ended: the bound limits the work, not the waiting
-  // callers.
+  // Removes the call from the calls in flight, and returns whether its caller still waits. A call
+  // counts as in flight even after the stream has ended, because the bound limits the work, not the
+  // number of waiting callers.
   #isWanted(call: InFlightCall, nowMs: number): boolean {
     this.#inFlight.delete(call.id);
     if (this.#isDraining && this.#inFlight.size === 0) this.#scheduleFlush();
@@ -261,7 +261,7 @@ class FrameServerStream<Call extends Traced, Answer, Request extends WireRequest
     this.#replies.push({ id, outcome, size });
     this.#heldBytes += size;
     this.#scheduleFlush();
-    // A turn can bring many frames of calls, so a full reply frame is sent before the turn ends.
+    // A turn can receive many frames of calls, so a full reply frame is sent before the turn ends.
     if (this.#heldBytes >= FRAME_BYTES_TARGET) this.#write();
   }
 
@@ -271,7 +271,7 @@ class FrameServerStream<Call extends Traced, Answer, Request extends WireRequest
       : ({ $case: 'fault', value: faultToWire(outcome.fault) } as const);
   }
 
-  // At the end of the event-loop turn, so that the answers of one group commit share a frame.
+  // Flush at the end of the event-loop turn, so that the answers of one group commit share a frame.
   #scheduleFlush(): void {
     if (this.#isFlushScheduled || this.#isBlocked) return;
     this.#isFlushScheduled = true;
@@ -286,7 +286,7 @@ class FrameServerStream<Call extends Traced, Answer, Request extends WireRequest
     if (this.#isDraining && isDone) this.#stream.end();
   }
 
-  // Back-pressure: reading from a client that does not read its answers is paused.
+  // Back-pressure: while a client does not read its answers, the server does not read its calls.
   #write(): void {
     if (this.#isBlocked) return;
     let next = 0;
@@ -316,7 +316,7 @@ export type FrameServiceOptions = Partial<FrameServerPorts>;
 const asIs = (bytes: Buffer): Buffer => bytes;
 
 /**
- * gRPC service that serves `target` to `FrameClient`s of the same protocol. `Exchange` is the
+ * gRPC service that serves `target` to every `FrameClient` of the same protocol. `Exchange` is the
  * framed stream. `Ask` is a unary method for tools. `Ask` answers a fault as a gRPC status with the
  * fault's code in the details.
  */
@@ -334,7 +334,7 @@ export function frameService<Call extends Traced, Answer, Request extends WireRe
   function exchange(duplex: grpc.ServerDuplexStream<Buffer, Buffer>): void {
     const served = new FrameServerStream(duplex, stream, () => streams.delete(served));
     streams.add(served);
-    // The headers show the client that the stream is open, before it has sent anything.
+    // The headers show the client that the stream is open before the client has sent anything.
     duplex.sendMetadata(new grpc.Metadata());
     if (isDraining) served.drain();
   }
@@ -351,7 +351,7 @@ export function frameService<Call extends Traced, Answer, Request extends WireRe
     return { id: request.id, outcome: { $case: 'answer', value: protocol.answerToWire(reply) } };
   }
 
-  // People type these calls, so the refusal of a wrong call says what is wrong.
+  // People type these calls, so a refusal contains the reason.
   function callOf(
     request: Request,
     deadlineAtMs: number,
@@ -383,7 +383,7 @@ function tracedBy(metadata: grpc.Metadata): string | undefined {
   return typeof sent === 'string' ? traceparentIn(sent) : undefined;
 }
 
-// gRPC passes frames as bytes; the stream decodes them message by message.
+// gRPC passes frames as bytes; the stream decodes the frames message by message.
 function exchangeDefinition(path: string): grpc.MethodDefinition<Buffer, Buffer> {
   return {
     path,
@@ -407,7 +407,8 @@ export interface CallObserver {
 /** Answers calls. */
 interface CallTarget<Call, Answer> {
   /**
-   * Answers a call. A plain value is sent in the same turn, without a promise. A throw is a fault.
+   * Answers a call. A plain value is sent in the same turn, without a promise. A thrown error is a
+   * fault.
    */
   ask(call: Call): Answer | Promise<Answer>;
 }

@@ -19,7 +19,7 @@ import { Fault as WireFault } from '#grpc/gen/identity_engine/v1/stream';
 import type { Clock } from '#stdlib/clock';
 import { isHostPort } from '#stdlib/network';
 
-/** Tag of field 1 of every frame in `proto/`, length-delimited: one message. */
+/** Tag of field 1 of every frame in `proto/`: a length-delimited message. */
 const MESSAGE_TAG = 10;
 
 /** Wire type in the lower bits of a tag, and its value for length-delimited fields. */
@@ -29,8 +29,8 @@ const LENGTH_DELIMITED = 2;
 /**
  * Reads a frame message by message, without building a list. `read` must consume exactly `length`
  * bytes. Other length-delimited fields belong to a later release and are skipped. Returns the
- * number of fields. Throws `RangeError` on an invalid frame; the rest of the stream cannot be
- * trusted then.
+ * number of fields. Throws `RangeError` on an invalid frame. The rest of the stream then cannot be
+ * trusted.
  */
 export function readFrame(
   bytes: Uint8Array,
@@ -51,12 +51,12 @@ export function readFrame(
     const length = reader.uint32();
     const end = reader.pos + length;
     read(reader, length);
-    if (reader.pos !== end) throw new RangeError('a message is not as long as it says');
+    if (reader.pos !== end) throw new RangeError('a message does not have its declared length');
   }
   return count;
 }
 
-/** Treatment of one kind of message by a `FrameWriter`. */
+/** Defines how a `FrameWriter` treats one kind of message. */
 interface FrameSource<Message> {
   /** Maximum size of a frame that the receiver accepts, in bytes. */
   readonly frameBytesMax: number;
@@ -65,7 +65,9 @@ interface FrameSource<Message> {
   /** Upper bound of the encoded size, in bytes. */
   sizeOf(message: Message): number;
   write(writer: BinaryWriter, message: Message): void;
-  /** Called if the message cannot be encoded. Afterwards it must be unwanted or encodable. */
+  /**
+   * Called if the message cannot be encoded. Afterwards the message must be unwanted or encodable.
+   */
   refuse(message: Message, error: unknown): void;
 }
 
@@ -79,8 +81,8 @@ export class FrameWriter<Message> {
   }
 
   /**
-   * Encodes `messages` from index `from` on into one frame and passes the frame to `send` unless it
-   * is empty. Returns the index of the first message that did not fit.
+   * Encodes `messages` from index `from` on into one frame, and passes the frame to `send` unless
+   * it is empty. Returns the index of the first message that did not fit.
    */
   write(messages: readonly Message[], from: number, send: (frame: Buffer) => void): number {
     for (;;) {
@@ -92,8 +94,8 @@ export class FrameWriter<Message> {
     }
   }
 
-  // A message that cannot be encoded leaves the writer in an undefined state, so the frame is
-  // started again without the message. Returns undefined for that.
+  // Fills the frame. A message that cannot be encoded leaves the writer in an undefined state. The
+  // method then returns undefined, and the frame must be started again without the message.
   #fill(messages: readonly Message[], from: number): number | undefined {
     let frameSize = 0;
     for (let at = from; at < messages.length; at += 1) {
@@ -118,12 +120,12 @@ export class FrameWriter<Message> {
   }
 }
 
-/** Events of a link for its owner. `onClose` is the last one. */
+/** Events of a link for its owner. `onClose` is always the last event. */
 interface LinkEvents {
   /** The peer has sent its headers on the stream: it serves this protocol. */
   onOpen(): void;
   onFrame(frame: Uint8Array): void;
-  /** The stream accepts frames again after a `write` that returned false. */
+  /** The stream accepts frames again, after a `write` that returned false. */
   onDrain(): void;
   onClose(cause: unknown): void;
 }
@@ -141,7 +143,7 @@ type LinkOptions = {
   readonly keepalive: { readonly timeMs: number; readonly timeoutMs: number };
 };
 
-// gRPC's own retries are off: only the frame connection decides when to reconnect.
+// gRPC's own retries are off, so that only the frame connection decides when to reconnect.
 const CHANNEL = {
   'grpc.default_compression_algorithm': grpc.compressionAlgorithms.identity,
   'grpc.max_receive_message_length': REPLY_FRAME_BYTES_MAX,
@@ -153,9 +155,9 @@ const CHANNEL = {
 const asIs = (bytes: Buffer): Buffer => bytes;
 
 /**
- * Single-use stream to one peer, from its connect to its end. The link counts as open when the peer
- * has sent its headers, which this project's servers do at once. So a peer that accepts connections
- * and then hangs is never open.
+ * Single-use stream to one peer, from connecting to closing. The link counts as open when the peer
+ * has sent its headers, which this project's servers do at once. A peer that accepts connections
+ * and then hangs is therefore never open.
  */
 class FrameLink implements Disposable {
   readonly #channel: OwnChannel;
@@ -206,7 +208,7 @@ class FrameLink implements Disposable {
     this.#connecting[Symbol.dispose]();
     this.#stream.cancel();
     this.#channel.client.close();
-    // A link that never opened would leak at a peer that accepts and stays silent.
+    // A link that never opened would leak if the peer accepts the connection and stays silent.
     if (!this.#wasOpen) this.#channel.cut();
     this.#events.onClose(cause);
   }
@@ -234,14 +236,14 @@ type ConnectionOptions = LinkOptions & {
 
 /**
  * Ceiling of the backoff before attempt number `failures + 1`, in milliseconds. The actual wait is
- * uniform below the ceiling (full jitter), so that the clients of a lost server do not reconnect
- * all at once.
+ * uniform below the ceiling (full jitter), so that the clients of a lost server do not all
+ * reconnect at the same time.
  */
 export function backoffCeilingMs(failures: number): number {
   return Math.min(BACKOFF_CAP_MS, BACKOFF_BASE_MS * 2 ** failures);
 }
 
-/** Reconnecting link: opened at once, and again after every loss, until disposed. */
+/** Link that reconnects: opened at once, and again after every loss, until disposed. */
 export class FrameConnection implements Disposable {
   readonly #options: ConnectionOptions;
   readonly #events: ConnectionEvents;
@@ -309,8 +311,8 @@ export class FrameConnection implements Disposable {
     }
   }
 
-  // Only a connection that lasted resets the backoff: a peer that accepts and then breaks the
-  // stream is as bad as an absent one.
+  // Only a connection that lasted resets the backoff. A peer that accepts and then breaks the
+  // stream is as bad as an absent peer.
   #lost(cause: unknown): void {
     const { clock, random } = this.#options;
     if (this.#isOpen) {
@@ -338,8 +340,8 @@ const OWNER_TEXT_LENGTH_MAX = 261;
 const FAULT_TRAILER = 'fault-bin';
 
 /**
- * Whether the answering process must log an error: a bug, or a failure whose cause is not sent to
- * the caller's process.
+ * Whether the answering process must log an error. True for a bug, and for a failure whose cause is
+ * not sent to the caller's process.
  */
 export function losesItsCause(error: unknown): boolean {
   return !(error instanceof Fault) || (error.cause !== undefined && error.httpStatus >= 500);
@@ -359,8 +361,8 @@ export function faultToWire(fault: Fault): WireFault {
 }
 
 /**
- * Decodes a peer's fault. A reason that only a later release has is dropped, because the code is
- * sufficient. Throws `internal` if the code is not in `FAULTS`.
+ * Decodes a peer's fault. A reason of a later release is dropped, because the code is sufficient.
+ * Throws `internal` if the code is not in `FAULTS`.
  */
 export function faultFromWire(wire: WireFault): Fault {
   const { code, message, reason, field, retryAfterS, outcomeUnknown, owner } = wire;
@@ -375,7 +377,7 @@ export function faultFromWire(wire: WireFault): Fault {
   });
 }
 
-/** gRPC status of an error in a unary call. Its details are `code: message`, for people. */
+/** gRPC status of an error in a unary call. The status details are `code: message`, for people. */
 export function statusOfError(error: unknown): Partial<StatusObject> {
   const fault = toFault(error);
   const metadata = new Metadata();
@@ -412,17 +414,15 @@ function isReason(reason: string): reason is FaultReason | PeerReason {
 }
 
 /**
- * Fault for a message with a value out of bounds, which is a bug or a forgery, so `internal`. The
- * outcome is unknown to the waiting caller.
+ * Fault for a message with a value out of bounds. Such a message is a bug or a forgery, so the code
+ * is `internal`. The waiting caller cannot know the outcome.
  */
 export function brokenMessage(what: string): Fault {
   const cause = new RangeError(`${what} off the wire`);
   return new Fault('internal', 'internal error', { cause, isOutcomeUnknown: true });
 }
 
-/**
- * Retry delay for a call that not every node supports yet, in seconds. An upgrade takes minutes.
- */
+/** Retry delay for a call that not every node supports yet, in seconds. Upgrades take minutes. */
 const UPGRADE_RETRY_AFTER_S = 5;
 
 /**
@@ -431,7 +431,7 @@ const UPGRADE_RETRY_AFTER_S = 5;
  * answer.
  */
 export function unknownCall(): Fault {
-  const text = 'this needs a release that has not reached every node yet';
+  const text = 'this call needs a release that not every node runs yet: retry after the upgrade';
   return faultFor('upgrade_in_progress', text, { retryAfterS: UPGRADE_RETRY_AFTER_S });
 }
 
@@ -454,7 +454,7 @@ export function trustInteger(value: number, min: number, max: number, what: stri
 }
 
 /**
- * Returns `value` if it is in [0, 1], otherwise throws `internal`, also for NaN. Source: numbers of
+ * Returns `value` if it is in [0, 1]. Otherwise throws `internal`, also for NaN. Source: numbers of
  * the model, interface 2.
  */
 export function trustUnit(value: number, what: string): number {
@@ -469,7 +469,7 @@ export function trustText(value: string, min: number, max: number, what: string)
 }
 
 /**
- * Returns `value` if it is `host:port`, otherwise throws `internal`. Processes connect only to such
+ * Returns `value` if it is `host:port`. Otherwise throws `internal`. Processes connect only to such
  * addresses.
  */
 function trustHostPort(value: string, what: string): string {

@@ -33,17 +33,18 @@ type ServeGrpcOptions = {
   readonly stopGraceMs?: number;
 };
 
-// The caller reports errors once; gRPC would print them as well.
+// The caller reports errors; gRPC would print them a second time.
 grpc.setLogVerbosity(grpc.logVerbosity.NONE);
 
 const SERVER = {
-  // Without channelz, a forced stop does not destroy its connections (seen in grpc-js 1.14.7).
+  // Without channelz, a forced stop does not destroy the server's connections (seen in grpc-js
+  // 1.14.7).
   'grpc.enable_channelz': 1,
   'grpc.max_receive_message_length': REQUEST_FRAME_BYTES_MAX,
   'grpc.max_send_message_length': REPLY_FRAME_BYTES_MAX,
   'grpc.max_concurrent_streams': STREAMS_PER_CONNECTION_MAX,
-  // Closes the connection of a client that connects and then sends nothing. Before a TLS handshake,
-  // Node does so after 120 s.
+  // Closes the connection of a client that sends nothing after connecting. Before a TLS handshake,
+  // Node closes it after 120 s.
   'grpc.keepalive_time_ms': KEEPALIVE_TIME_MS,
   'grpc.keepalive_timeout_ms': KEEPALIVE_TIMEOUT_MS,
 } satisfies grpc.ServerOptions;
@@ -132,8 +133,8 @@ function stop(server: grpc.Server, stopGraceMs: number): Promise<void> {
 }
 
 /**
- * Standard gRPC health service. Every name, and the empty name for the whole server, is SERVING
- * until `drain`.
+ * Standard gRPC health service. Every service name, and the empty name for the whole server, is
+ * SERVING until `drain`.
  */
 export function healthService(names: readonly string[]): WireService {
   const known = new Set(['', ...names]);

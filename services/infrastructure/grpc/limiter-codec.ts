@@ -48,7 +48,7 @@ for (const [verdict, wire] of Object.entries(VERDICT_TO_WIRE)) {
   VERDICT_FROM_WIRE.set(wire, verdict as Verdict);
 }
 
-/** Roles that may make calls for members, whom they have signed in. */
+/** Roles that may make calls for members. These processes sign members in themselves. */
 const FOR_MEMBERS: readonly WireRole[] = ['console'];
 
 /** Printable ASCII. */
@@ -115,8 +115,8 @@ function callToWire(call: LimiterCall): NonNullable<LimiterRequest['call']> {
     case 'admit': {
       const { keyDigest, scope, cycles, isCallerDescribed: describesCaller = false } = call;
       const { address = '', client, isOfMember: ofMember = false } = call;
-      // Other scopes than these two are sent by name. An older limiter ignores the name and checks
-      // for the strongest scope that it has.
+      // Scopes other than these two are sent by name. An older limiter ignores the name and checks
+      // for the strongest scope that it supports.
       const isPlain = scope === 'read' || scope === 'full';
       const need = { writes: scope !== 'read' && scope !== 'any', scope: isPlain ? '' : scope };
       const value = { keyDigest, ...need, cycles, describesCaller, address, client, ofMember };
@@ -170,14 +170,14 @@ function addressOf(address: string): string | undefined {
   return address === '' ? undefined : trustText(address, 1, ADDRESS_LENGTH_MAX, 'address');
 }
 
-/** Client program. The name is printed later, so a name with unprintable characters is refused. */
+/** Name of the client program. The name is printed later, so unprintable characters are refused. */
 function clientOf(client: string | undefined): string | undefined {
   if (client === undefined) return undefined;
   if (!PRINTABLE.test(client)) throw brokenMessage('client');
   return trustText(client, 0, CLIENT_LENGTH_MAX, 'client');
 }
 
-// A verdict without its allowance is refused, because the edge would have to guess the numbers.
+// A verdict without an allowance is refused, because the edge would have to guess the numbers.
 function answerFromWire(answer: WireAnswer): LimiterAnswer {
   const { verdict: sent, allowance, caller, body } = answer;
   const verdict = VERDICT_FROM_WIRE.get(sent);

@@ -3,19 +3,19 @@
 import type { Traced } from '#telemetry/tracer';
 
 /**
- * Permanent name of a call: two calls are the same exactly if both numbers are equal. Only the edge
+ * Permanent name of a call. Two calls are the same exactly if both numbers are equal. Only the edge
  * can compute the name of a call with an `Idempotency-Key`. Source: architecture 3.5.
  */
 export type CallName = {
-  /** Below 2^52, so that the number is exact everywhere. */
+  /** Integer below 2^52, so that every language represents the number exactly. */
   readonly callId: number;
   /** Another 52 bits of a keyed call, which make collisions negligible; otherwise 0. */
   readonly callTag: number;
 };
 
 /**
- * Asks for admission of a call by a key or a member. One verdict covers key, account, minute window
- * and monthly quota. Admitting the same call twice reserves once.
+ * Requests admission of a call by a key or a member. One verdict covers key, account, minute window
+ * and monthly quota. A repeated admission of the same call reserves only once.
  */
 export type AdmitCall = Traced &
   CallName & {
@@ -25,7 +25,7 @@ export type AdmitCall = Traced &
     readonly keyDigest: string;
     /**
      * Set if the console calls for a member whom it has signed in and whose role allows the call.
-     * There is no key then, and `keyDigest` names the session. Source: decision 253.
+     * Such a call has no key, and `keyDigest` names the session. Source: decision 253.
      */
     readonly isOfMember?: true | undefined;
     /** Scope that the call needs. Source: decision 310. */
@@ -34,26 +34,25 @@ export type AdmitCall = Traced &
     readonly cycles: number;
     /** Whether the answer describes the caller if the call is admitted. */
     readonly isCallerDescribed?: boolean;
-    /** The caller's address as the edge sees it. An edge of release 1.0 omits it. */
+    /** The caller's address as received by the edge. An edge of release 1.0 omits the address. */
     readonly address?: string | undefined;
     /**
-     * The caller's program in printable ASCII, empty if unknown. Sent until a call of the key has
-     * been admitted in the current minute at this edge.
+     * The caller's program in printable ASCII, empty if unknown. Sent until this edge has had a
+     * call of the key admitted in the current minute.
      */
     readonly client?: string | undefined;
   };
 
-/** Refunds the unused cycles of an admitted call. An unknown reservation changes nothing. */
+/** Refunds the unused cycles of an admitted call. Has no effect if the reservation is unknown. */
 export type SettleCall = Traced &
   CallName & {
     readonly kind: 'settle';
     readonly accountId: string;
-    /** Cycles that actually advanced, at most the reserved number. */
+    /** Number of cycles that actually advanced, at most the reserved number. */
     readonly cyclesUsed: number;
     /**
-     * Number of the reservation, from the answer to the admission. A copy of this message that
-     * arrives late must not settle a later reservation of the same call. Undefined if the edge has
-     * no such answer.
+     * Number of the reservation, from the answer to the admission. A late copy of this message must
+     * not settle a later reservation of the same call. Undefined if the edge has no such answer.
      */
     readonly reservation?: number | undefined;
   };
@@ -66,7 +65,7 @@ export type AccountCall = Traced &
   CallName & {
     readonly kind: 'account';
     readonly accountId: string;
-    /** From a closed set. The limiter checks name and body. */
+    /** Name of the call, from a closed set. The limiter checks name and body. */
     readonly name: string;
     /** JSON data. */
     readonly body: unknown;
@@ -91,7 +90,7 @@ export type Allowance = {
   /** Maximum number of instances that the account may have at the same time (decision 154). */
   readonly instances: number;
   /**
-   * Model version that the account has chosen for its instances. Undefined without a choice
+   * Model version that the account has chosen for its instances. Undefined if it has chosen none
    * (decision 238).
    */
   readonly modelVersion?: string | undefined;
@@ -102,7 +101,7 @@ export type Verdict =
   | 'admitted'
   | 'settled'
   | 'unknown_key'
-  /** Only for a call with an address, whose sender supports this verdict. */
+  /** Only for a call with an address, because its sender supports this verdict. */
   | 'address_not_allowed'
   | 'read_only_key'
   | 'account_suspended'
@@ -122,15 +121,15 @@ export type CallerDescription = {
 };
 
 /**
- * Answer of a limiter. `allowance` is undefined for `unknown_key`, so that no other account's
- * numbers leak, and for `answered`.
+ * Answer of a limiter. `allowance` is undefined for `unknown_key`, so that no numbers of another
+ * account leak, and for `answered`.
  */
 export type LimiterAnswer = {
   readonly verdict: Verdict;
   readonly allowance: Allowance | undefined;
   /**
-   * Only in the answer to an admitted call that requested it. A limiter of an earlier release omits
-   * it.
+   * Only in the answer to an admitted call that requested the description. A limiter of an earlier
+   * release omits it.
    */
   readonly caller?: CallerDescription;
   /** Answer to an `AccountCall`: JSON data. */

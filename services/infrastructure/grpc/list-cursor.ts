@@ -2,7 +2,7 @@ import { type Fault, invalid } from '#errors/fault';
 
 /*
  * Cursors of lists: positions at which a listing continues (decision 281). The text is opaque to
- * callers: base64url of a JSON list. A cursor contains no secret, and a forged one shows only rows
+ * callers: base64url of a JSON list. A cursor contains no secret. A forged cursor shows only rows
  * of the caller's own lists.
  */
 
@@ -16,18 +16,21 @@ export type InstancesCursor = {
   /** Creation time and id of the last row shown. */
   readonly createdAtMs: number;
   readonly instanceId: string;
-  /** Position of that row among the names, if the listing is sorted by name. */
+  /** Position of the last row among the names, if the listing is sorted by name. */
   readonly byName: NamePosition | undefined;
 };
 
-/** Position among the names as of the listing's begin. */
+/** Position among the names when the listing began. */
 type NamePosition = {
   readonly name: string;
   /** Epoch of the directory in memory that counted `renames`. */
   readonly epoch: number;
   /** Number of renames that the directory had seen when the listing began. */
   readonly renames: number;
-  /** Checksum of all rows at the last page. Undefined after renames since the listing began. */
+  /**
+   * Checksum of all rows at the last page. Undefined if an instance was renamed since the listing
+   * began.
+   */
   readonly checksum: number | undefined;
 };
 
@@ -37,11 +40,11 @@ export type RecordsCursor = {
   readonly instanceId: string;
   readonly isEveryGeneration: boolean;
   readonly seen: number;
-  /** Ordinal of the last row shown. The rows below it are left. */
+  /** Ordinal of the last row shown. The next page begins below it. */
   readonly before: number;
   /**
-   * Ordinal just below the listing's last row, fixed at its begin so that a reset does not move the
-   * end.
+   * Ordinal just below the listing's last row. Fixed when the listing begins, so that a reset does
+   * not move the end.
    */
   readonly start: number;
 };
@@ -86,19 +89,19 @@ export function recordsCursorFrom(text: string, list: RecordsCursor['list']): Re
   return { list, instanceId: string(id), isEveryGeneration, ...ordinals };
 }
 
-/** Page request of a cursor of instances. The cursor contains everything but `limit`. */
+/** Page request for a cursor of instances. The cursor contains everything but `limit`. */
 export function pageOfInstances(limit: number, cursor: InstancesCursor) {
   const { sort, order, search } = cursor;
   return { limit, offset: 0, sort, order, search, cursor };
 }
 
-/** Page request of a cursor of records. */
+/** Page request for a cursor of records. */
 export function pageOfRecords(limit: number, cursor: RecordsCursor) {
   const { isEveryGeneration } = cursor;
   return { limit, offset: 0, isEveryGeneration, cursor };
 }
 
-/** Refusal of a cursor at which the listing cannot continue. */
+/** Refusal of a cursor with which the listing cannot continue. */
 export function unusableCursor(text: string): Fault {
   return invalid('invalid_parameter', 'cursor', `cursor: ${text}`);
 }
@@ -122,7 +125,7 @@ function fieldsOf(text: string): readonly unknown[] {
     const fields: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
     if (Array.isArray(fields)) return fields;
   } catch {
-    // Refused below.
+    // An invalid text is refused below.
   }
   throw unreadable();
 }

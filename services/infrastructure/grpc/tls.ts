@@ -4,7 +4,7 @@ import * as grpc from '@grpc/grpc-js';
 import type { Reloadable } from '#stdlib/files';
 
 /**
- * Server name in the TLS handshake of a client. Addresses of processes change, so identity does not
+ * Server name in a client's TLS handshake. Addresses of processes change, so identity does not
  * depend on them: the role in the certificate counts (decision 143).
  */
 export const TLS_NAME = 'identity-engine';
@@ -18,8 +18,8 @@ export type WireTls = {
 };
 
 /**
- * Credentials of a new client connection: TLS with the client's certificate, to servers with one of
- * the `wanted` roles only. Plain text without `tls`.
+ * Credentials of a new client connection: TLS with the client's certificate, only to servers with
+ * one of the `wanted` roles. Plain text without `tls`.
  */
 export function clientCredentials(
   tls: Reloadable<WireTls> | undefined,
@@ -29,8 +29,8 @@ export function clientCredentials(
   const checkServerIdentity = (_: string, { raw }: { readonly raw: Buffer }) => {
     const roles = rolesOfPeer(raw);
     if (wanted.some((role) => roles.includes(role))) return undefined;
-    const shown = roles.join(', ') || 'no process of a cluster';
-    return new Error(`its certificate is of ${shown}, not of ${wanted.join(' or ')}`);
+    const shown = roles.join(', ') || 'no role of a cluster process';
+    return new Error(`its certificate has ${shown}, not the role ${wanted.join(' or ')}`);
   };
   const { authority, key, certificate } = tls.current;
   return grpc.credentials.createSsl(authority, key, certificate, { checkServerIdentity });
@@ -47,8 +47,8 @@ export function serverCredentials(
 }
 
 /**
- * Server credentials that replace authority and certificate together. gRPC's own certificate
- * provider (1.14.7) loads them one after the other and refuses connections meanwhile.
+ * Server credentials that replace authority and certificate at the same time. gRPC's own
+ * certificate provider (1.14.7) loads them one after the other and refuses connections meanwhile.
  */
 class ReloadedCredentials extends grpc.ServerCredentials implements Disposable {
   readonly #changes: Disposable;
@@ -74,27 +74,28 @@ function contextOf({ authority, certificate, key }: WireTls): SecureContextOptio
 /** Roles of the processes in a cluster. */
 export const WIRE_ROLES = ['edge', 'engine', 'limiter', 'console', 'ctl'] as const;
 
-/** Role of a process towards the other processes of its cluster. */
+/** Role of a process in calls to the other processes of its cluster. */
 export type WireRole = (typeof WIRE_ROLES)[number];
 
 /**
- * Roles that may call each method, with TLS. This is the only table of permissions (decision 143).
- * No role may call a method that is not listed.
+ * Roles that may call each method, with TLS. This is the only permission table (decision 143). No
+ * role may call a method that is not listed.
  */
 export const CALLERS: Readonly<Record<string, readonly WireRole[]>> = {
-  // Edges send observations, as the console does for members. Engines maintain each other's
-  // listings. `ctl` deletes an account's instances, and trims.
+  // Edges send observations, and the console sends observations for members. Engines maintain each
+  // other's listings. `ctl` deletes an account's instances, and trims.
   '/identity_engine.v1.Engine/Exchange': ['edge', 'engine', 'console', 'ctl'],
   '/identity_engine.v1.Engine/Ask': ['ctl'],
-  // Only the console may have members admitted, without a key: see `limiterProtocol.callersOf`.
+  // Only the console may request admission for members without a key: see
+  // `limiterProtocol.callersOf`.
   '/identity_engine.v1.Limiter/Exchange': ['edge', 'console'],
   '/identity_engine.v1.Limiter/Ask': ['ctl'],
   // Nodes check whether a silent node is dead.
   '/identity_engine.v1.Admin/Identify': ['engine', 'limiter', 'ctl'],
   '/identity_engine.v1.Admin/Drain': ['ctl'],
   '/identity_engine.v1.Admin/ReadInstance': ['ctl'],
-  // Any limiter's admin port serves all accounts and asks the owner of the meter. The console does
-  // too.
+  // Any limiter's admin port serves all accounts and asks the owner of the meter. So does the
+  // console.
   '/identity_engine.v1.Admin/ReadUsage': ['limiter', 'console', 'ctl'],
   '/identity_engine.v1.Admin/ResetUsage': ['limiter'],
   // Any limiter's admin port shows the whole cluster.

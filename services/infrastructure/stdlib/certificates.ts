@@ -11,7 +11,7 @@ export type ClientTls = {
 
 /**
  * TLS settings under the names of Node's TLS options, for both drivers. The drivers copy the fields
- * at every connect, so the getters give each connection the current certificates.
+ * at every connect. The getters therefore give each connection the current certificates.
  */
 export function tlsOptionsOf(tls: Reloadable<ClientTls>) {
   return {
@@ -37,13 +37,14 @@ export function certificatesIn(pem: Buffer): readonly X509Certificate[] {
   );
 }
 
-/** Earliest expiry of the certificates, in Unix seconds. Needs at least one certificate. */
+/** Earliest expiry of the certificates, in Unix seconds. Requires at least one certificate. */
 export function earliestEndS(certificates: readonly X509Certificate[]): number {
   return Math.min(...certificates.map(({ validTo }) => Date.parse(validTo) / 1_000));
 }
 
 /**
- * Whether an authority of the list has signed a certificate of the chain, or is part of the chain.
+ * Whether an authority of the list has signed a certificate of the chain, or is itself part of the
+ * chain.
  */
 export function isChainOf(
   chain: readonly X509Certificate[],

@@ -1,4 +1,4 @@
-/** Time as a port, so that a process can run under a simulated clock. Source: architecture 7. */
+/** Time as a port, so that a process can run with a simulated clock. Source: architecture 7. */
 export interface Clock {
   /** Unix time in milliseconds; may step in either direction. */
   wallMs(): number;
@@ -8,7 +8,7 @@ export interface Clock {
   after(delayMs: number, task: () => void): Disposable;
 }
 
-/** The machine's clock. */
+/** Clock of the machine. */
 export const systemClock: Clock = {
   wallMs: () => Date.now(),
   monotonicMs: () => performance.now(),
@@ -38,7 +38,7 @@ export function every(clock: Clock, periodMs: number, task: () => void): Disposa
 }
 
 /**
- * Settles as `pending`, or rejects with `late()` after `timeoutMs`. `pending` itself is not
+ * Settles like `pending`, or rejects with `late()` after `timeoutMs`. `pending` itself is not
  * cancelled.
  */
 export async function withinMs<Value>(
@@ -60,7 +60,8 @@ export function isoTime(atMs: number): string {
 }
 
 /**
- * Time by both clocks, in milliseconds. The wall clock may step, the monotonic one never goes back.
+ * Time by both clocks, in milliseconds. The wall clock may step, the monotonic clock never goes
+ * back.
  */
 export type Instant = { readonly wallMs: number; readonly monotonicMs: number };
 
@@ -81,7 +82,7 @@ export class PerSecond {
     this.#max = max;
   }
 
-  /** Takes a permit. Returns false if none is left in this second. */
+  /** Takes a permit. Returns false if no permit is left in this second. */
   take(): boolean {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs >= this.#untilMs) {
@@ -106,17 +107,17 @@ type ClockEvidence = {
 
 /**
  * Verdict on this process's wall clock. `deviating`: far from most others. `unsure`: fewer than two
- * others were heard, or those that contradict do not outnumber those that agree.
+ * others were heard, or the contradicting clocks do not outnumber the agreeing clocks.
  */
 export type ClockVerdict = 'agreed' | 'deviating' | 'unsure';
 
-/** Verdict, and milliseconds that the own clock is ahead of the median of the others. */
+/** Verdict, and the lead of the own clock over the median of the others, in milliseconds. */
 export type ClockAgreement = { readonly verdict: ClockVerdict; readonly aheadMs: number };
 
-/** Maximum difference of clocks that agree, in milliseconds. Source: decision 138. */
+/** Maximum difference between agreeing clocks, in milliseconds. Source: decision 138. */
 const APART_MS_MAX = 60_000;
 
-/** Minimum number of other clocks. With fewer it is undecidable whose clock is wrong. */
+/** Minimum number of other clocks. With fewer clocks it is undecidable which clock is wrong. */
 export const OTHERS_MIN = 2;
 
 /** Whether two clocks agree. */
@@ -126,9 +127,9 @@ export function isNear(one: number, other: number): boolean {
 
 /**
  * Compares the own clock with the median of the others. For an even number of others, the nearer of
- * the two middle clocks counts, so that one wrong clock of three does not discredit a right one.
- * The own clock deviates only if more clocks agree with the median than with the own clock. So
- * never all clocks deviate.
+ * the two middle clocks counts, so that one wrong clock of three does not discredit a right clock.
+ * The own clock deviates only if more clocks agree with the median than with the own clock.
+ * Therefore never all clocks deviate.
  */
 export function judgeClock({ own, others }: ClockEvidence): ClockAgreement {
   if (others.length < OTHERS_MIN) return { verdict: 'unsure', aheadMs: 0 };

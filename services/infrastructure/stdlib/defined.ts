@@ -1,4 +1,4 @@
-/** Copy of `fields` without the undefined ones. */
+/** Copy of `fields` without properties whose value is undefined. */
 export function defined<Fields extends object>(
   fields: {
     readonly [Name in keyof Fields]-?: Fields[Name] | undefined;

@@ -3,7 +3,7 @@ import { lstatSync, readFileSync, type Stats, statSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import type { Clock } from '#stdlib/clock';
 
-/** Bytes of a file, or a short reason why there are none. */
+/** Bytes of a file, or a short reason why they cannot be read. */
 type FileContent = Buffer | string;
 
 /** Reason for a file that does not exist. */
@@ -23,7 +23,7 @@ export function readContent(path: string): FileContent {
   }
 }
 
-/** Reads a file without blocking the process, for example on a file system that hangs. */
+/** Reads a file without blocking the process, even if the file system hangs. */
 async function readContentAsync(path: string): Promise<FileContent> {
   try {
     return refusalOf(await stat(path)) ?? (await readFile(path));
@@ -33,7 +33,7 @@ async function readContentAsync(path: string): Promise<FileContent> {
 }
 
 function refusalOf(stats: Stats): string | undefined {
-  // Reading a device or a pipe might never end.
+  // Reading from a device or a pipe might never end.
   if (!stats.isFile()) return 'is no file';
   return stats.size > FILE_BYTES_MAX ? `has more than ${FILE_BYTES_MAX} bytes` : undefined;
 }
@@ -44,16 +44,16 @@ function failureOf(path: string, error: unknown): string {
   return lstatSync(path, { throwIfNoEntry: false }) === undefined ? MISSING : LEADS_NOWHERE;
 }
 
-/** Maximum size of a secret file, in bytes. Far more than any secret needs. */
+/** Maximum size of a secret file, in bytes. Much larger than any secret. */
 const SECRET_BYTES_MAX = 4_096;
 
-/** Characters that the value of an environment variable cannot contain either. */
+/** Control characters. The value of an environment variable cannot contain them either. */
 const CONTROL_CHARACTER = /\p{Cc}/u;
 
 /**
- * Reads the secrets whose files an environment names in variables with the suffix `_FILE`. The keys
- * of `linesMaxOf` are the known secrets. Several lines are joined with commas. Throws a one-line
- * error.
+ * Reads secrets from files that the environment names in variables with the suffix `_FILE`. The
+ * keys of `linesMaxOf` are the known secrets. Several lines are joined with commas. Throws a
+ * one-line error.
  */
 export function secretsInFiles(
   environment: Readonly<Record<string, string | undefined>>,
@@ -65,7 +65,7 @@ export function secretsInFiles(
     const path = environment[variable] ?? '';
     if (path === '') continue;
     if (environment[secret] !== undefined) {
-      throw new Error(`${variable}: ${secret} is set too, and one of them must go`);
+      throw new Error(`${variable}: ${secret} is set too; remove one of the two variables`);
     }
     try {
       secrets[secret] = secretText(path, readContent(path), linesMax);
@@ -89,7 +89,7 @@ export function secretText(path: string, content: FileContent, linesMax: number)
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(content).replace(/\r?\n$/, '');
   } catch {
-    throw new Error(`${path} is no UTF-8 text`);
+    throw new Error(`${path} is not UTF-8 text`);
   }
   if (text === '') throw new Error(`${path} is empty`);
   const lines = text.split(/\r?\n/);
@@ -102,7 +102,7 @@ export function secretText(path: string, content: FileContent, linesMax: number)
   return lines.join(',');
 }
 
-/** Period of reading watched files, in milliseconds. A change takes effect within twice that. */
+/** Period of reading watched files, in milliseconds. A change takes effect within two periods. */
 const LOOK_PERIOD_MS = 2_000;
 
 /** Contents of files that belong together, by path. */
@@ -122,23 +122,23 @@ type WatchedFilesOptions<Value> = {
 };
 
 /**
- * Value parsed from files that are read again while the process runs. Contents are compared, not
- * modification times: an orchestrator swaps links, which a watch on the file itself does not
- * report.
+ * Value parsed from files that are read again while the process runs. The contents are compared,
+ * not the modification times. An orchestrator swaps links, which a watch on the file itself does
+ * not report.
  *
- * A change takes effect when two looks in a row have found the same contents, so that no
- * half-written set of files is used, and only if `parse` accepts them. Until then the old value
- * stays. Source: decision 230.
+ * A change takes effect when two consecutive looks have found the same contents and `parse` accepts
+ * them. A half-written set of files is therefore never used. Until then the old value stays.
+ * Source: decision 230.
  */
 export class WatchedFiles<Value> implements Reloadable<Value>, Disposable {
   readonly #options: WatchedFilesOptions<Value>;
   readonly #tasks = new Set<(value: Value) => void>();
   #current: Value;
-  /** Digest of the contents behind `#current`. */
+  /** Digest of the contents from which `#current` was parsed. */
   #usedDigest: string;
   /** Digest of the changed contents found by the last look. Undefined if nothing has changed. */
   #seenDigest: string | undefined;
-  /** Digest of the current, unusable contents, and the reason. */
+  /** Digest of the current contents if they are unusable, and the reason. */
   #refused: { readonly digest: string; readonly error: Error } | undefined;
   #pending: Disposable;
   #isDisposed = false;
@@ -220,7 +220,8 @@ function digestOf(contents: FileContents): string {
 }
 
 /**
- * Value that can change while the process runs. Operations use the value at the time they begin.
+ * Value that can change while the process runs. An operation uses the value from the time at which
+ * it begins.
  */
 export interface Reloadable<Value> {
   readonly current: Value;

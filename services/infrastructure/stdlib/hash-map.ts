@@ -1,17 +1,17 @@
 /** Initial number of slots, a power of two. */
 const PLACES_MIN = 8;
 
-/** Number of slots above which an emptied map shrinks to the initial size. */
+/** Number of slots from which an emptied map shrinks to the initial size. */
 const PLACES_KEPT = 256;
 
 /**
- * Map from numbers to values, for entries that come and go with every call. It is unordered, and
- * shrinks only when empty.
+ * Map from numbers to values, for entries that are added and deleted with every call. The map is
+ * unordered and shrinks only when empty.
  *
- * A JavaScript `Map` under such load makes V8 (Node 24) retain deleted entries: rehashing leaves
- * the old table pointing at the new one. Once one of these tables is in the old generation, all
- * later tables survive every minor garbage collection, with their contents. `NumberMap` has no such
- * chain.
+ * A JavaScript `Map` under such load makes V8 (Node 24) retain deleted entries. Rehashing leaves a
+ * pointer from the old table to the new table. Once one of these tables is in the old generation,
+ * all later tables survive every minor garbage collection, with their contents. `NumberMap` has no
+ * such chain.
  *
  * Implementation: a hash table with open addressing and linear probing, at most half full. Deletion
  * closes the gap (Knuth, The Art of Computer Programming 3, 6.4, algorithm R).
@@ -49,7 +49,7 @@ export class NumberMap<Value extends object> {
     if (values[hole] === undefined) return;
     for (let place = (hole + 1) & mask; values[place] !== undefined; place = (place + 1) & mask) {
       const home = homeOf(keys[place] as number, mask);
-      // The entry may move to the hole unless its home slot lies after the hole.
+      // The entry may move into the gap unless its home slot lies after the gap.
       if (((place - home) & mask) < ((place - hole) & mask)) continue;
       keys[hole] = keys[place] as number;
       values[hole] = values[place];
@@ -65,7 +65,7 @@ export class NumberMap<Value extends object> {
     return this.#values.filter((value) => value !== undefined);
   }
 
-  /** Slot of a key, or the free slot for it. */
+  /** Slot of a key, or the free slot for the key. */
   static #placeOf(map: NumberMap<object>, key: number): number {
     const mask = map.#values.length - 1;
     let place = homeOf(key, mask);
@@ -91,7 +91,7 @@ export class NumberMap<Value extends object> {
   }
 }
 
-/** Home slot of a key. Bits are mixed, so that consecutive numbers are spread. */
+/** Home slot of a key. The bits are mixed, so that consecutive numbers are spread. */
 function homeOf(key: number, mask: number): number {
   const mixed = Math.imul(key ^ Math.imul(key / 0x1_0000_0000, 0x85eb_ca6b), 0x9e37_79b1);
   return (mixed ^ (mixed >>> 15)) & mask;
@@ -102,8 +102,8 @@ const MIX_1 = 0x85ebca6b;
 const MIX_2 = 0xc2b2ae35;
 
 /**
- * Spreads every bit over all 32: the finalizer of MurmurHash3, a bijection. The result is a signed
- * 32-bit integer; `>>> 0` makes it unsigned.
+ * Spreads every bit over all 32 bits: the finalizer of MurmurHash3, a bijection. The result is a
+ * signed 32-bit integer; `>>> 0` makes the result unsigned.
  */
 export function mixBits(bits: number): number {
   let mixed = bits | 0;
@@ -118,8 +118,8 @@ const FNV_PRIME = 0x01000193;
 
 /**
  * Hash of a text, 0 to 2^32 - 1. The result must be the same on every machine and in every version,
- * because routing depends on it. FNV-1a over UTF-16 units, which needs no encoding, then `mixBits`
- * for its weak low bits.
+ * because routing depends on it. FNV-1a over UTF-16 units, which needs no encoding. `mixBits` then
+ * improves the weak low bits.
  */
 export function hashText(text: string): number {
   let hash = FNV_OFFSET;

@@ -1,7 +1,8 @@
 import { isIP } from 'node:net';
 
 /**
- * IPv4 address with a port, or IPv6 address in brackets, as some proxies write a caller's address.
+ * IPv4 address with a port, or IPv6 address in brackets. Some proxies write a caller's address in
+ * this form.
  */
 const WITH_PORT = /^(?:([\d.]{7,15}):\d{1,5}|\[([^\]]{2,60})\](?::\d{1,5})?)$/;
 
@@ -19,8 +20,8 @@ type IpAddress = {
 };
 
 /**
- * Parses an IP address; undefined for other text. An IPv4-mapped address (`::ffff:1.2.3.4`) is
- * IPv4. A port that a proxy left with the address is ignored.
+ * Parses an IP address. Undefined for other text. An IPv4-mapped address (`::ffff:1.2.3.4`) is
+ * treated as IPv4. A port that a proxy appended to the address is ignored.
  */
 export function readAddress(text: string): IpAddress | undefined {
   const address = isIP(text) === 0 ? addressIn(text) : text;
@@ -37,7 +38,7 @@ export function addressText({ isV4, groups }: IpAddress): string {
     const [high = 0, low = 0] = groups.slice(MAPPED.length);
     return [high >> 8, high & 255, low >> 8, low & 255].join('.');
   }
-  // URL hosts are serialized as in RFC 5952.
+  // The URL parser serializes hosts as in RFC 5952.
   const { hostname } = new URL(`http://[${groups.map((group) => group.toString(16)).join(':')}]`);
   return hostname.slice(1, -1);
 }
@@ -81,7 +82,7 @@ export type IpNetwork = IpAddress & {
 
 /**
  * Parses a network in CIDR notation, or a single address. Undefined for other text. Bits behind the
- * prefix are cleared, and an IPv4-mapped network is IPv4. A prefix of 0 is not accepted.
+ * prefix are cleared, and an IPv4-mapped network is treated as IPv4. A prefix of 0 is not accepted.
  */
 export function readNetwork(cidr: string): IpNetwork | undefined {
   if (!isNetwork(cidr)) return undefined;
@@ -91,7 +92,7 @@ export function readNetwork(cidr: string): IpNetwork | undefined {
   const isWrittenV6 = text.includes(':');
   const given = bits === undefined ? 8 * GROUP_BITS : Number(bits);
   const prefix = bits === undefined || isWrittenV6 ? given : V4_PREFIX + given;
-  // A shorter prefix than the IPv4-mapped one also covers IPv6 addresses.
+  // A prefix shorter than the IPv4-mapped prefix also covers IPv6 addresses.
   const isV4 = address.isV4 && prefix > V4_PREFIX;
   const groups = address.groups.map((group, index) => group & maskOf(prefix, index));
   return { isV4, groups, prefix };
@@ -173,7 +174,8 @@ export function isLoopbackHost(header: string | undefined): boolean {
 }
 
 /**
- * Time for which a listener keeps an idle connection, in milliseconds. Longer than clients and load
- * balancers keep theirs, so that no request is sent over a connection that is just being closed.
+ * Time for which a listener keeps an idle connection open, in milliseconds. Longer than the same
+ * time of clients and load balancers, so that no request is sent over a connection that is being
+ * closed.
  */
 export const IDLE_CONNECTION_MS_MAX = 72_000;

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 
 /**
- * Unpredictable text as a port, so that a simulated process can repeat a run. Source:
- * architecture 7.
+ * Unpredictable text as a port, so that a simulated process can repeat a run. Source: architecture
+ * 7.
  */
 export interface Randomness {
   /** Random text of `length` characters of 0-9, A-Z and a-z, each equally likely. */
@@ -17,7 +17,7 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** Largest multiple of 62 in a byte. Larger bytes would favour the first digits. */
 const UNBIASED_BYTES = 248;
 
-/** Randomness of the operating system, fit for secrets. */
+/** Randomness of the operating system, suitable for secrets. */
 export const systemRandomness = randomnessFrom(randomBytes);
 
 /** Creates random text from a source of uniform bytes. */

@@ -1,13 +1,16 @@
 import { z } from 'zod';
 import { isHostPort, isNetwork } from '#stdlib/network';
 
-/** Whole number of at most nine digits. Only digits, so that an empty variable does not mean 0. */
+/**
+ * Whole number of at most nine digits. Accepts only digits, so that an empty variable does not mean
+ * 0.
+ */
 export const whole = z
   .string()
   .regex(/^\d{1,9}$/, 'must be a whole number')
   .transform(Number);
 
-/** Port; 0 chooses a free one. */
+/** Port number; 0 chooses a free port. */
 export const port = whole.pipe(z.number().max(65_535));
 
 /** Address of a listener, `host:port`. */
@@ -38,7 +41,7 @@ export const hostNames = z
       .filter((name) => name !== ''),
   );
 
-/** List of values, separated by commas, at least one. */
+/** List of at least one value, separated by commas. */
 export function list(item: z.ZodType<string, string>) {
   return z
     .string()
@@ -47,14 +50,14 @@ export function list(item: z.ZodType<string, string>) {
 }
 
 /**
- * Days of one plan. Plans and maximum are copies of those in `accounts/plan`; a test compares them.
+ * Days of one plan. Plan names and maximum are copies from `accounts/plan`; a test compares them.
  */
 const PLAN_DAYS = /^(free|indie|pro|enterprise)=([1-9]\d{0,4})$/;
 const DAYS_MAX = 36_500;
 
 type PlanDays = Partial<Record<'free' | 'indie' | 'pro' | 'enterprise', number>>;
 
-/** Days by plan, as `free=30,pro=365`. A missing plan has no value. */
+/** Days by plan, as `free=30,pro=365`. A plan that is not listed has no value. */
 export const retentionDays = z
   .string()
   .transform((text, context): PlanDays => {
@@ -92,11 +95,12 @@ export const headers = list(
     .regex(/^[\w!#$%&'*+.^`|~-]+=[\t\x20-\x7e]+$/, 'must be name=value, with commas between'),
 );
 
-/** Price of a plan, by its id at the provider. */
+/** Price of a plan, by the id of the price at the provider. */
 const PLAN_PRICE = /^(indie|pro)=([\w-]{1,100})$/;
 
 /**
- * Maximum number of prices of both plans. A price must be kept as long as a subscription uses it.
+ * Maximum number of prices of both plans. A price must stay listed as long as a subscription uses
+ * it.
  */
 const PRICES_MAX = 100;
 
@@ -175,8 +179,8 @@ const protocol = z
   .describe('Protocol of the collector; only `http/protobuf` is supported.');
 
 /**
- * OpenTelemetry's variables that this service reads itself. The SDK reads more: headers,
- * certificates, service name, resource attributes. A blank value counts as unset. Source:
+ * OpenTelemetry's variables that this service reads itself. The SDK reads further variables:
+ * headers, certificates, service name, resource attributes. A blank value counts as unset. Source:
  * OpenTelemetry, environment variable specification.
  */
 export const OTEL_VARIABLES = {
@@ -236,8 +240,8 @@ export const COLLECTORS = [
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Environment without OpenTelemetry's variables that have no effect here: blank ones, and all if no
- * collector is configured. A platform may set them for other programs.
+ * Environment without those OpenTelemetry variables that have no effect here: blank variables, and
+ * all of them if no collector is configured. A platform may set the variables for other programs.
  */
 export function meantVariables(environment: Variables): Variables {
   const isOn = namesCollector(environment);

@@ -1,12 +1,13 @@
 /**
- * Member with the caller's own content. Positions within it are reported by the member's name only.
+ * Member that contains the caller's own content. A position inside this member is reported by the
+ * member's name only.
  */
 const CONTEXT = 'context';
 
 /**
  * Path to the first lone surrogate in a string or key of a JSON value, for example
- * `observations[3].context`. Undefined if there is none. Readers outside JavaScript cannot decode
- * such text.
+ * `observations[3].context`. Undefined if there is none. Languages other than JavaScript cannot
+ * decode such text. Separate from the edge's JSON parser, because the rule does not depend on HTTP.
  */
 export function illFormedPlace(value: unknown, path = ''): string | undefined {
   if (typeof value === 'string') return value.isWellFormed() ? undefined : path;

@@ -1,10 +1,13 @@
 import { type Clock, isoTime } from '#stdlib/clock';
 import type { Logger } from '#telemetry/logger';
 
-/** Minimum time without any answer before an outage is reported, in milliseconds. */
+/** Minimum time without an answer before an outage is reported, in milliseconds. */
 const OUTAGE_MS = 3_000;
 
-/** Minimum number of unanswered requests in an outage. A single one may be a lost packet. */
+/**
+ * Minimum number of unanswered requests in an outage. A single unanswered request may be a lost
+ * packet.
+ */
 const UNANSWERED_MIN = 2;
 
 type DependencyOptions = {
@@ -24,7 +27,7 @@ export class Dependency implements Disposable {
   readonly #options: DependencyOptions;
   /** Number of unanswered requests since the last answer. Read on the hot path. */
   unansweredCount = 0;
-  /** When the first unanswered request of the outage was noticed (monotonic). */
+  /** Monotonic time at which the first unanswered request of the outage was noticed. */
   #foundMs = 0;
   #sinceMs = 0;
   #sinceWallMs = 0;
@@ -61,7 +64,7 @@ export class Dependency implements Disposable {
     this.#report(why, 'a dependency does not answer');
   }
 
-  /** Records that the only connection is lost, which is an outage at once. */
+  /** Records that the only connection is lost. This is an outage at once. */
   lost(why: string): void {
     this.#note(0);
     this.#report(why, 'the connection to a dependency is lost');
@@ -91,7 +94,7 @@ export class Dependency implements Disposable {
   }
 }
 
-/** Dependencies of a process. Its readiness probe lists those that do not answer. */
+/** Dependencies of a process. Its readiness probe lists the dependencies that do not answer. */
 export class Dependencies {
   readonly #ports: Pick<DependencyOptions, 'clock' | 'logger'>;
   readonly #open = new Set<Dependency>();

@@ -9,7 +9,8 @@ import type { Logger } from '#telemetry/logger';
 const LINE_PERIOD_MS = 30_000;
 
 /**
- * Rate limit for log lines of one kind: one in a period, 30 s by default. Counts suppressed lines.
+ * Rate limit for log lines of one kind: one line per period, 30 s by default. Counts suppressed
+ * lines.
  */
 export class LogRateLimit {
   readonly #clock: Clock;
@@ -40,21 +41,21 @@ export class LogRateLimit {
 }
 
 /**
- * Stacks with causes logged per second. One takes three kilobytes, and an outage causes thousands
- * of refusals with the same causes. Source: decision 341.
+ * Maximum number of stacks with causes logged per second. Each takes three kilobytes, and an outage
+ * causes thousands of refusals with the same causes. Source: decision 341.
  */
 const CHAINS_PER_SECOND = 1;
 
 /**
- * Lines about 503 responses per second. The next line has the number of suppressed lines. Source:
- * decision 341.
+ * Maximum number of lines about 503 responses per second. The next line has the number of
+ * suppressed lines. Source: decision 341.
  */
 const REFUSAL_LINES_PER_SECOND = 20;
 
 /**
- * Log of calls that failed with 5xx, the only place where causes are written. A 500 is an `error`
- * and always logged. A 503 is a `warn` and rate-limited. One line per second of each kind has the
- * whole chain of causes with stacks.
+ * Log of calls that failed with 5xx. Causes are written only here. A 500 is an `error` and always
+ * logged. A 503 is a `warn` and rate-limited. Once per second, a line of each kind has the whole
+ * chain of causes with stacks.
  */
 export class FailureLog {
   readonly #logger: Logger;
@@ -84,7 +85,7 @@ export class FailureLog {
     this.#logger.warn({ ...fields, code, reason, why, suppressed, err }, message);
   }
 
-  /** Logs a bug: an error that no code expected. */
+  /** Logs a bug: an unexpected error. */
   bug(fields: object, error: unknown, message = 'bug'): void {
     const err = this.#bugChains.take() ? error : undefined;
     const why = err === undefined ? rootOf(error) : undefined;

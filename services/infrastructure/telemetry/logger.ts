@@ -3,7 +3,7 @@ import { type DestinationStream, pino } from 'pino';
 import { redacted, withoutKeys } from '#telemetry/redacted';
 
 /**
- * Structured log lines, one JSON object each. The rest of pino's interface is hidden: child
+ * Structured log lines, one JSON object each. The rest of pino's interface is hidden, because child
  * bindings and formatted messages would bypass the redaction of fields.
  */
 export type Logger = {
@@ -41,8 +41,8 @@ export type AdjustableLogger = Logger & { level: string };
  * Creates a logger to standard error; standard output is reserved for results. A line that cannot
  * be written is dropped and counted (`LineStream`).
  *
- * Every line passes `redacted` before serialization and `withoutKeys` after it. So no field with a
- * secret's name and no text that looks like an API key is written at any depth.
+ * Every line passes `redacted` before serialization and `withoutKeys` after it. At any depth, this
+ * removes the values of fields with a secret's name and any text that looks like an API key.
  */
 export function createLogger(
   level: LogLevel,
@@ -55,7 +55,7 @@ export function createLogger(
       base: origin,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { log: redacted, level: (label) => ({ level: label }) },
-      // `redacted` serializes errors at every depth; pino's own serializer would handle only some
+      // `redacted` serializes errors at every depth. Pino's own serializer would handle only some
       // fields.
       serializers: { err: (written: unknown) => written },
       hooks: { streamWrite: withoutKeys },
@@ -70,7 +70,7 @@ const PIPE_MS_MAX = 50;
 /** Pause between two attempts to write into a full pipe, in milliseconds. */
 const PIPE_RETRY_MS = 5;
 
-/** Writes bytes and returns their number. Throws as `fs.writeSync` does. */
+/** Writes bytes and returns the number of written bytes. Throws as `fs.writeSync` does. */
 type WriteBytes = (bytes: Uint8Array) => number;
 
 /**
@@ -81,7 +81,7 @@ export class LineStream {
   readonly #writeBytes: WriteBytes;
   #lost = 0;
   #lastError: Error | undefined;
-  /** Whether the last line was only partly written, for example because the disk filled. */
+  /** Whether the last line was written only in part, for example because the disk is full. */
   #isTorn = false;
   #isPipeFull = false;
 

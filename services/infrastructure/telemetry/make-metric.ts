@@ -50,7 +50,7 @@ export function makeMetric(
     case 'histogram': {
       const histogram = new Histogram(name, help, buckets ?? [], clock);
       registry.registerMetric(histogram as unknown as Metric);
-      // Without labels, the series is shown from the first scrape on, as prom-client does.
+      // Like prom-client, shows a series without labels from the first scrape on.
       if (definition.labels.length === 0) histogram.labels({});
       return histogram;
     }
@@ -63,7 +63,7 @@ export type WallClock = Pick<Clock, 'wallMs'>;
 /** Label values of a series. */
 type LabelValues<Label extends string> = Partial<Record<Label, string | number>>;
 
-/** Line of a scrape. */
+/** Line in the result of a scrape. */
 type ScrapedValue = {
   readonly metricName: string;
   readonly labels: LabelValues<string>;
@@ -71,7 +71,7 @@ type ScrapedValue = {
   readonly exemplar?: Exemplar;
 };
 
-/** Exemplar of a bucket: one observation with a recorded trace, in the form of a scrape. */
+/** Exemplar of a bucket: an observation with a recorded trace, in the form of a scrape. */
 type Exemplar = {
   readonly labelSet: { readonly trace_id: string };
   readonly value: number;
@@ -81,9 +81,9 @@ type Exemplar = {
 
 /**
  * Histogram that a prom-client registry can hold (the registry uses only `name` and `get`). The
- * library's own histogram builds and looks up a text of all labels at every observation: 1.3 µs in
- * a loop, more in cold code, several times per request. Here labels are bound once, and an
- * observation is an addition.
+ * library's own histogram builds and looks up a text of all labels at every observation. This takes
+ * 1.3 µs in a loop, more in cold code, several times per request. Here labels are bound once, and
+ * an observation is an addition.
  */
 export class Histogram<Label extends string> {
   readonly name: string;
@@ -105,8 +105,7 @@ export class Histogram<Label extends string> {
   }
 
   /**
-   * Series of these label values, shown from the next scrape on. Keep the result instead of calling
-   * again.
+   * Series of these label values, shown from the next scrape on. Callers should keep the result.
    */
   labels(labels: LabelValues<Label>): HistogramSeries {
     const key = JSON.stringify(labels);
@@ -130,7 +129,10 @@ export class HistogramSeries {
   /** Observations per bucket, not cumulative. The last entry counts values above all bounds. */
   readonly #counts: Float64Array;
   #sum = 0;
-  /** Newest exemplar of each bucket. Undefined before the first, so also without tracing. */
+  /**
+   * Newest exemplar of each bucket. Undefined before the first exemplar, and always without
+   * tracing.
+   */
   #exemplars: (Exemplar | undefined)[] | undefined;
 
   constructor(labels: LabelValues<string>, bounds: Float64Array, clock: WallClock) {
@@ -142,7 +144,7 @@ export class HistogramSeries {
 
   /**
    * Counts a value, and keeps it as an exemplar if its trace is recorded. Throws `RangeError` for
-   * values that are not finite, which would make the sum useless.
+   * values that are not finite, because they would make the sum useless.
    */
   observe(value: number, traceparent?: string | undefined): void {
     if (!Number.isFinite(value)) throw new RangeError(`a histogram cannot count ${value}`);
@@ -180,7 +182,7 @@ export class HistogramSeries {
 /** Content type of `openMetricsText`. Source: OpenMetrics 1.0. */
 export const OPEN_METRICS_TYPE = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
 
-/** Sample of a scrape, from a registry. */
+/** Sample of a registry, for a scrape. */
 type Sample = {
   readonly metricName?: string;
   readonly labels: Partial<Record<string, string | number>>;
@@ -198,8 +200,8 @@ type MetricFamily = {
 
 /**
  * Metrics in the OpenMetrics format, which supports exemplars, unlike the Prometheus format. The
- * library is not used for this: its registry permanently renames every counter when it writes
- * OpenMetrics, and the Prometheus format then has the wrong names.
+ * library is not used for this, because its registry permanently renames every counter when it
+ * writes OpenMetrics. The Prometheus format would then have the wrong names.
  */
 export function openMetricsText(families: readonly MetricFamily[]): string {
   return `${families.map(familyText).join('')}# EOF\n`;
@@ -223,7 +225,7 @@ function weightOf(type: string, accept = ''): number {
 }
 
 function familyText({ name, help, type, values }: MetricFamily): string {
-  // The family of a counter has no `_total` suffix, its samples do.
+  // The family name of a counter lacks the suffix `_total` of its samples.
   const family = type === 'counter' ? name.replace(/_total$/, '') : name;
   const head = `# TYPE ${family} ${String(type)}\n# HELP ${family} ${escaped(help)}\n`;
   return head + values.map((sample) => sampleText(name, sample)).join('');

@@ -255,7 +255,7 @@ export type Metrics = {
   counter<Name extends NamesOf<'counter'>>(name: Name): Counter<LabelsOf<Name>>;
   gauge<Name extends NamesOf<'gauge'>>(name: Name): Gauge<LabelsOf<Name>>;
   histogram<Name extends NamesOf<'histogram'>>(name: Name): Histogram<LabelsOf<Name>>;
-  /** Runs `refresh` before every scrape, for gauges whose value is kept elsewhere. */
+  /** Runs `refresh` before every scrape, for gauges whose values are kept elsewhere. */
   beforeScrape(refresh: () => void): void;
   /**
    * Scrape result and its content type. OpenMetrics with exemplars if the scraper accepts the
@@ -291,7 +291,7 @@ export function createMetrics(clock: WallClock = systemClock): Metrics {
 
 /**
  * Minimum interval of a utilization, in milliseconds. If two programs scrape in succession, the
- * second would otherwise see only its own scrape, which is all work.
+ * second would otherwise measure only the first program's scrape, which is all work.
  */
 const UTILIZATION_MS_MIN = 5_000;
 

@@ -8,10 +8,13 @@ import type { Metrics } from '#telemetry/metrics';
 /** Options of the operators' port. */
 type OpsOptions = {
   readonly host: string;
-  /** Port; 0 chooses a free one. */
+  /** Port; 0 chooses a free port. */
   readonly port: number;
   readonly metrics: Metrics;
-  /** Whether the process can serve: joined once, configuration valid, not draining. */
+  /**
+   * Whether the process can serve: it has joined its cluster once, its configuration is valid, and
+   * it is not draining.
+   */
   readonly isReady: () => boolean;
   /** Further accepted names of this port, besides IP addresses and host names without a dot. */
   readonly names: readonly string[];
@@ -21,8 +24,7 @@ type OpsOptions = {
 
 /**
  * Serves the operators' port: `/metrics` for Prometheus, `/health/live` (the event loop answers)
- * and `/health/ready`. The probes never query a dependency (operations, "Probes"). Source:
- * operations.
+ * and `/health/ready`. The probes never query a dependency. Source: operations, "Probes".
  */
 export async function serveOps(options: OpsOptions): Promise<Running> {
   const server = createServer({ keepAliveTimeout: IDLE_CONNECTION_MS_MAX }, (request, response) => {
@@ -50,8 +52,8 @@ export async function serveOps(options: OpsOptions): Promise<Running> {
 
 /**
  * Whether a `Host` header names this port. A web page whose name resolves to this machine (DNS
- * rebinding) still sends its own name, which contains a dot. Programs without a `Host` header are
- * not browsers.
+ * rebinding) still sends its own name, which contains a dot. Programs that send no `Host` header
+ * are not browsers.
  */
 function isAddressed(header: string | undefined, { host, names }: OpsOptions): boolean {
   if (header === undefined || isLoopbackHost(header)) return true;

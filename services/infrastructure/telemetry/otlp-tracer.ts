@@ -48,11 +48,11 @@ import {
 
 /** Sampling of requests from outside. */
 export type Sampling = {
-  /** Share of the traces beginning here that are recorded, 0 to 1. */
+  /** Share of the traces beginning in this process that are recorded, 0 to 1. */
   readonly ratio: number;
   /**
-   * Whether the sampled flag of a caller's context decides for the caller's trace. Otherwise the
-   * trace id decides by `ratio`, so that all services with this sampler record the same traces.
+   * Whether the sampled flag in a caller's context decides for the caller's trace. Otherwise the
+   * trace id decides by `ratio`. All services with this sampler then record the same traces.
    */
   readonly followsCallers: boolean;
   /** Whether rare work, for example a takeover, is always recorded. */
@@ -77,7 +77,9 @@ export type OtlpTracerOptions = {
   readonly delivery: SpanDelivery;
 };
 
-/** Maximum number of spans per export. Encoding that many takes a millisecond of the event loop. */
+/**
+ * Maximum number of spans per export. Encoding this number takes a millisecond of the event loop.
+ */
 const BATCH_SPANS_MAX = 256;
 
 /** Time to collect spans for an export, in milliseconds. */
@@ -90,8 +92,8 @@ const DELIVERY_MS_MAX = 5_000;
 const LAST_DELIVERY_MS_MAX = 2_000;
 
 /**
- * Maximum number of traces per second recorded because callers request it. Above that the callers'
- * flag is ignored, so that callers cannot fill the collector.
+ * Maximum number of traces per second that are recorded because callers request it. Above this rate
+ * the callers' flag is ignored, so that callers cannot fill the collector.
  */
 const ASKED_PER_SECOND_MAX = 100;
 
@@ -105,7 +107,7 @@ const KINDS = {
 } as const;
 
 /**
- * Start of the exporter's log line when a collector accepts an export in part. The collector's
+ * Start of the exporter's log line when a collector accepts an export only in part. The collector's
  * response follows as JSON.
  */
 const PARTIAL_SUCCESS = /^Received Partial Success response/;
@@ -121,9 +123,9 @@ export function openOtlpTracer(options: OtlpTracerOptions): Tracer & AsyncDispos
   });
   const sdk = new NodeSDK({
     resource: resourceFromAttributes({ ...resource }),
-    // Resource attributes from the environment only, none about the machine or command lines.
+    // Only resource attributes from the environment, and none about the machine or command lines.
     resourceDetectors: [envDetector],
-    // Record every started span: sampling is decided earlier, so that unsampled requests cost
+    // Records every started span. Sampling is decided earlier, so that unsampled requests cost
     // nothing here.
     sampler: new AlwaysOnSampler(),
     idGenerator: { generateTraceId: ids.traceId, generateSpanId: ids.spanId },
@@ -132,7 +134,7 @@ export function openOtlpTracer(options: OtlpTracerOptions): Tracer & AsyncDispos
     metricReaders: [],
     logRecordProcessors: [],
   });
-  // After the constructor, which sets a logger by `OTEL_LOG_LEVEL`.
+  // Must follow the constructor, which sets a logger by `OTEL_LOG_LEVEL`.
   hearRefusals(delivery);
   sdk.start();
   const tracer = new OtlpTracer(trace.getTracer('identity-engine'), ids, options);
@@ -145,7 +147,7 @@ export function openOtlpTracer(options: OtlpTracerOptions): Tracer & AsyncDispos
 }
 
 /**
- * Counts spans that the collector rejects. The exporter reports them only to the vendor's global
+ * Counts spans that the collector rejects. The exporter reports them only to OpenTelemetry's global
  * logger, and treats the export as delivered.
  */
 function hearRefusals(delivery: SpanDelivery): void {
@@ -250,7 +252,8 @@ class OtlpTracer implements Tracer {
 
   /** Trace context in a caller's headers. Undefined without a valid context. */
   #parentIn(headers: IncomingHttpHeaders): string | undefined {
-    // Takes a fifth of the propagator's time, which creates a context object per request.
+    // Takes a fifth of the propagator's time, because the propagator creates a context object per
+    // request.
     if (!this.#hasPropagators) return traceparentIn(headers['traceparent']);
     const span = trace.getSpanContext(propagation.extract(ROOT_CONTEXT, headers));
     if (span === undefined || !isSpanContextValid(span)) return undefined;

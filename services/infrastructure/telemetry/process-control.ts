@@ -20,7 +20,7 @@ type ProcessControlOptions = {
 
 /**
  * Operations on a running process for its operator: log level, effective configuration, CPU profile
- * and heap snapshot. No inspector port is opened.
+ * and heap snapshot. None of them opens an inspector port.
  */
 export class ProcessControl {
   readonly #options: ProcessControlOptions;
@@ -49,8 +49,8 @@ export class ProcessControl {
   }
 
   /**
-   * Starts a CPU profile of `seconds`. Returns at once the file in which the profile will be
-   * written. Throws `conflict` while another profile or snapshot is running, and
+   * Starts a CPU profile of `seconds`. Returns immediately with the path to which the profile will
+   * be written. Throws `conflict` while another profile or snapshot is running, and
    * `service_unavailable` if no temporary file can be created.
    */
   async profile(seconds: number, requestedBy: string): Promise<WrittenFile> {
@@ -69,8 +69,8 @@ export class ProcessControl {
   }
 
   /**
-   * Writes a heap snapshot. The process is blocked meanwhile, for about a second per 100 MB of
-   * heap. The file contains everything in memory, including secrets. Throws as `profile`.
+   * Writes a heap snapshot. The process is blocked for about a second per 100 MB of heap. The file
+   * contains everything in memory, including secrets. Throws as `profile`.
    */
   async heapSnapshot(requestedBy: string): Promise<WrittenFile> {
     this.#begin();

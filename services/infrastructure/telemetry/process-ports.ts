@@ -4,7 +4,10 @@ import type { Tracer } from '#telemetry/tracer';
 /** Ports that every component needs from its process. */
 export type ProcessPorts = {
   readonly clock: Clock;
-  /** Called with an error that is no `Fault`, which is a bug, and the span in which it occurred. */
+  /**
+   * Called with an error that is not a `Fault` and therefore a bug, and with the span in which the
+   * error occurred.
+   */
   readonly onBug: (error: unknown, traceparent?: string) => void;
   /** Undefined if tracing is off. */
   readonly tracer?: Tracer | undefined;

@@ -2,7 +2,7 @@
 const CENSOR = '[redacted]';
 
 /**
- * Field names whose values are secrets, in lower case without `_` and `-`: whole names, or
+ * Field names whose values are secrets, in lower case without `_` and `-`. Matches whole names or
  * suffixes, as in `SERVICE_CLUSTER_SECRET`, `api_key` and `keyDigest`.
  */
 const SECRET_NAME =
@@ -11,7 +11,7 @@ const SECRET_NAME =
 /** Text that begins like an API key (decision 41), complete or truncated. */
 const KEY_LIKE = /svc_sk_[0-9A-Za-z]*/g;
 
-/** Maximum depth of fields and causes. The project's own lines need at most 5. */
+/** Maximum depth of fields and causes. Log lines of this project need at most 5. */
 const DEPTH_MAX = 16;
 
 /** Maximum number of fields of an object, and of items of a list. */
@@ -20,13 +20,16 @@ const BREADTH_MAX = 100;
 /** Maximum number of values in one line. */
 const VALUES_MAX = 1_000;
 
-/** Maximum length of one text, in UTF-16 units. A stack has ten lines of up to 200. */
+/** Maximum length of a text, in UTF-16 units. A stack has ten lines of up to 200. */
 const TEXT_LENGTH_MAX = 4_096;
 
-/** Maximum total length of the texts in one line, in UTF-16 units: the longest chain of causes. */
+/**
+ * Maximum total length of the texts in one line, in UTF-16 units. Enough for the longest chain of
+ * causes.
+ */
 const TEXTS_LENGTH_MAX = 65_536;
 
-/** Removes everything that begins like an API key from a finished log line. */
+/** Removes every text that begins like an API key from a finished log line. */
 export function withoutKeys(line: string): string {
   return line.includes('svc_sk_') ? line.replace(KEY_LIKE, CENSOR) : line;
 }
@@ -100,9 +103,7 @@ class Redaction {
     return this.fieldsOf(value, depth);
   }
 
-  /**
-   * `cause` and `errors` first, because they are the most useful; then other fields of a library.
-   */
+  /** `cause` and `errors` are copied first, because they are the most useful fields of an error. */
   #copyError(error: Error, depth: number): Record<string, unknown> {
     const own = error as Error & { errors?: unknown };
     const { name, message, stack, cause, errors, ...others } = own;

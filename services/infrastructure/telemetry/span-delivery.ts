@@ -23,7 +23,7 @@ const REASON_LENGTH_MAX = 200;
 
 /**
  * Bounds and counts the spans that wait for the collector. An unavailable or slow collector costs
- * limited memory, one log line at the begin of the outage, and one at its end.
+ * limited memory, one log line at the begin of the outage, and another line at its end.
  */
 export class SpanDelivery {
   readonly #ports: SpanDeliveryPorts;
@@ -49,7 +49,8 @@ export class SpanDelivery {
   }
 
   /**
-   * Records that a span has ended. Returns whether the span may be queued; otherwise it is lost.
+   * Records that a span has ended. Returns whether the span may be queued. If not, the span is
+   * lost.
    */
   end(): boolean {
     this.#open -= 1;
@@ -82,8 +83,8 @@ export class SpanDelivery {
   }
 
   /**
-   * Records a partial success: the collector rejected this many spans of an export, possibly none,
-   * and gave a reason.
+   * Records a partial success: the collector rejected this number of spans of an export, possibly
+   * none, and gave a reason.
    */
   refused(spans: number, reason: string): void {
     const { logger, endpoint, onLost } = this.#ports;

@@ -16,7 +16,7 @@ export type SpanStart = {
 
 /** Final data of a span. */
 export type SpanEnd = {
-  /** New name of the span, if a better one is known at the end, for example with the route. */
+  /** New name of the span, if a better name is known at the end, for example with the route. */
   readonly name?: string;
   readonly attributes?: SpanAttributes;
   /** Kind of failure, from a closed set of words. */
@@ -31,7 +31,7 @@ export interface Span {
   end(end?: SpanEnd): void;
 }
 
-/** Trace of a request at the edge: always with a trace id, rarely recorded. */
+/** Trace of a request at the edge. Always has a trace id, but is rarely recorded. */
 export type RequestTrace = {
   /** Trace context for the response, log lines and calls of the request. */
   readonly traceparent: string;
@@ -40,8 +40,8 @@ export type RequestTrace = {
 };
 
 /**
- * Records spans for a collector. Its methods never block or throw. Undefined in the ports of a
- * process without a configured collector.
+ * Records spans for a collector. Its methods never block or throw. The tracer is undefined in the
+ * ports of a process without a configured collector.
  */
 export interface Tracer {
   /**
@@ -52,8 +52,8 @@ export interface Tracer {
   /** Begins a span within a trace. Undefined if the trace is not recorded. */
   child(traceparent: string, start: SpanStart): Span | undefined;
   /**
-   * Begins a span for several recorded spans, at least one. The span links to all of them and
-   * belongs to the trace of the first.
+   * Begins a span for one or more recorded spans. The new span links to all of them and belongs to
+   * the trace of the first.
    */
   ofMany(traceparents: readonly string[], start: SpanStart): Span;
   /** Begins a span for work without a request, sampled like requests. */
@@ -67,7 +67,7 @@ const TRACE_BYTES = 16;
 const SPAN_BYTES = 8;
 const CHANCE_BYTES = 4;
 
-/** Bytes of randomness drawn at once, because one draw costs as much as a hundred. */
+/** Number of random bytes drawn at once, because a single draw costs as much as a hundred. */
 const POOL_BYTES = 8_192;
 
 /** Generates trace and span ids, and random sampling decisions. */
@@ -86,7 +86,7 @@ export class TraceIds {
     return this.#pool.readUInt32BE(this.#take(CHANCE_BYTES)) < ratio * 2 ** 32;
   }
 
-  // An id of zeros is invalid. It occurs once in 2^64 and only makes a span invisible.
+  // An id of zeros is invalid. It occurs once in 2^64 times and only makes a span invisible.
   #hex(bytes: number): string {
     const from = this.#take(bytes);
     return this.#pool.toString('hex', from, from + bytes);
@@ -104,12 +104,12 @@ export class TraceIds {
 }
 
 /*
- * Trace context in the format of W3C Trace Context 1.0, kept as one text from the caller's header
- * to the journal: `00-<32 hex: trace>-<16 hex: span>-<2 hex: flags>`. The text is parsed only where
+ * Trace context in the format of W3C Trace Context 1.0, kept as a text from the caller's header to
+ * the journal: `00-<32 hex: trace>-<16 hex: span>-<2 hex: flags>`. The text is parsed only where
  * needed, because nearly all requests need no part of it.
  */
 
-/** This version, and later ones, which may add data after a fourth hyphen. `ff` is invalid. */
+/** Version 00, and later versions, which may add data after a fourth hyphen. `ff` is invalid. */
 const PRESENT = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 const LATER = /^(?!00|ff)[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/;
 
@@ -124,7 +124,7 @@ const SPAN_AT = 36;
 const SPAN_END = 52;
 const TRACEPARENT_LENGTH = 55;
 
-/** Smallest character code of a hex letter; those of digits are lower. */
+/** Lowest character code of a hex letter. The codes of digits are lower. */
 const A = 97;
 
 /** Flag of a recorded trace. */
@@ -147,7 +147,8 @@ export function traceparentOf(traceId: string, spanId: string, isSampled: boolea
 /** Whether the trace is recorded. Other flags are ignored. */
 export function isSampled(traceparent: string): boolean {
   const code = traceparent.charCodeAt(TRACEPARENT_LENGTH - 1);
-  // The low bit of the code equals the low bit of the digit for 0-9, and is inverted for a-f.
+  // For 0-9, the low bit of the character code equals the low bit of the digit. For a-f it is
+  // inverted.
   return ((code >= A ? code + 1 : code) & SAMPLED) !== 0;
 }
 

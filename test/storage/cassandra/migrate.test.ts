@@ -59,9 +59,9 @@ text('is parsed into versions and statements, without comments', () => {
 });
 
 text('requires consecutive versions and terminated statements', () => {
-  assert.throws(() => versionsIn('-- version 2\nCREATE A;\n'), /out of turn/);
-  assert.throws(() => versionsIn('CREATE A;\n'), /before the first version/);
-  assert.throws(() => versionsIn('-- version 1\nCREATE A\n'), /no end/);
+  assert.throws(() => versionsIn('-- version 2\nCREATE A;\n'), /out of sequence/);
+  assert.throws(() => versionsIn('CREATE A;\n'), /precedes the first version/);
+  assert.throws(() => versionsIn('-- version 1\nCREATE A\n'), /does not end with a semicolon/);
 });
 
 text('can be run repeatedly on any state', () => {
@@ -83,7 +83,7 @@ migration('creates every table, and changes nothing when repeated', async () => 
   await assertSchema(session);
   await migrate(session, ports);
   const newest = knownVersions().length;
-  assert.is(lines.at(-1), `schema version ${newest} is there already`);
+  assert.is(lines.at(-1), `schema version ${newest} is already applied`);
   assert.is(lines.length, newest + 1);
 });
 
@@ -120,7 +120,7 @@ migration('is done by one of several concurrent runs', async () => {
       await migrate(session, ports);
     }),
   );
-  const present = 'schema version 1 is there already';
+  const present = 'schema version 1 is already applied';
   assert.equal(lines, ['schema version 1 applied', present, present]);
 });
 
@@ -140,7 +140,8 @@ migration('rejects tables of a newer version, as does a starting process', async
   await migrate(session, { ...MIGRATION, versions: [] });
   const query = `INSERT INTO schema_versions (component, version) VALUES ('tables', 99) IF NOT EXISTS`;
   await session.execute(query, [], { kind: 'conditional', operation: 'test_version' });
-  const expected = /the tables are of version 99, this program knows up to \d+: run a newer one/;
+  const expected =
+    /the tables are of version 99, this program knows up to \d+: run a newer release/;
   assert.match(await messageOf(assertSchema(session)), expected);
   assert.match(await messageOf(migrate(session, MIGRATION)), expected);
 });
@@ -163,12 +164,12 @@ migration('compatible with older programs lets them start without changes', asyn
   const lines: string[] = [];
   const print = (line: string) => void lines.push(line);
   await migrate(session, { ...MIGRATION, versions: [ONE], print });
-  assert.equal(lines, ['schema version 2 is there already']);
+  assert.equal(lines, ['schema version 2 is already applied']);
 });
 
 migration('incompatible with older programs keeps them out, whatever preceded it', async () => {
   await using keyspace = await migratedBy([ONE, ADDED, CHANGED]);
-  const expected = /the tables are of version 3, this program knows up to 2: run a newer one/;
+  const expected = /the tables are of version 3, this program knows up to 2: run a newer release/;
   assert.match(await messageOf(assertSchema(keyspace.session, [ONE, ADDED])), expected);
   await assertSchema(keyspace.session, [ONE, ADDED, CHANGED]);
 });

@@ -62,7 +62,7 @@ class SlotTable {
   /** Writes a slot; repeated or late writes change nothing. */
   write({ slot, records, lowWaterMark, deleteBelow = 0 }: Append): void {
     assert(lowWaterMark <= slot, 'the newest slot of a journal is never deleted');
-    assert(deleteBelow <= lowWaterMark, 'what is needed is never deleted');
+    assert(deleteBelow <= lowWaterMark, 'a slot at or above the low-water mark is never deleted');
     if (slot >= this.#deletedBelow && !this.#rows.has(slot)) {
       this.#rows.set(slot, { records: records.slice(), low: lowWaterMark });
     }

@@ -189,7 +189,7 @@ restored('is refused while the file is served', async () => {
   const line = await refusal(() => dataFile(path).openBackup(backup, silent));
   assert.match(
     line,
-    new RegExp(`served by process ${process.pid}, since .*; stop that one first$`),
+    new RegExp(`served by process ${process.pid}, since .*; stop that process first$`),
   );
 });
 
@@ -223,7 +223,10 @@ for (const [what, spoil, expected] of UNSOUND) {
 
 restored('is refused for the file itself, and for a missing file', async () => {
   const path = await closedFile(files, 1);
-  assert.match(await refusal(() => dataFile(path).openBackup(path, silent)), /is the file itself/);
+  assert.match(
+    await refusal(() => dataFile(path).openBackup(path, silent)),
+    /is the file to restore/,
+  );
   const none = files.path();
   assert.match(await refusal(() => dataFile(path).openBackup(none, silent)), /is not there/);
 });

@@ -97,7 +97,7 @@ vacuumed('is refused while the file is served, and for a damaged file, which sta
     await using file = openServedFile({ file: path, clock: systemClock });
     await putFacts(file, 3, 'a value like no other');
     const line = await refusal(() => dataFile(path).vacuum(silent));
-    assert.match(line, /served by process \d+, .*; stop that one first$/);
+    assert.match(line, /served by process \d+, .*; stop that process first$/);
   }
   damage(path, 'a value like no other');
   const bytes = readFileSync(path);

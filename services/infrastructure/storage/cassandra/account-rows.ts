@@ -5,7 +5,7 @@ import { defined } from '#stdlib/defined';
 import type { CassandraSession, StatementOptions } from '#storage/cassandra/session';
 import type { KeyUse, KeyUseStore } from '#storage/ports/accounts';
 
-/** Column value for the retention `none`; other values are at least 1. */
+/** Column value for the retention `none`. All other values are at least 1. */
 const FOR_EVER_DAYS = 0;
 
 /** The columns of a key, in the order of `keyColumns`. */
@@ -20,7 +20,7 @@ export const SELECTED_COLUMNS = `account_id, revision, name, plan, status, reque
 
 /**
  * Values of an account for statements: name, plan, status, the three limits, model, retention,
- * creation time, and then the plan that follows.
+ * creation time, and then the next plan.
  */
 export function accountColumns(account: Account): unknown[] {
   const { name, plan, status, limits, modelVersion = null, retention, createdAtMs } = account;
@@ -40,10 +40,10 @@ function planChangeColumns(change: PlanChange | undefined): unknown[] {
   return [change.plan, change.from, ...numbers.map(BigInt)];
 }
 
-/** Status of an erased account, of which only the id is left. */
+/** Status of a deleted account, of which only the id is left. */
 export const TOMBSTONE_STATUS = 'deleted';
 
-/** Column values of an erased account, in the order of `accountColumns`. */
+/** Column values of a deleted account, in the order of `accountColumns`. */
 export const TOMBSTONE_COLUMNS: readonly unknown[] = [
   ...['', 'free', TOMBSTONE_STATUS],
   ...[0n, 0n, 0n],
@@ -91,14 +91,14 @@ function instancesOf(row: types.Row): number {
 }
 
 /**
- * Value in the column `scope` while a key may do less than its scope allows. Programs of release
+ * Value of the column `scope` while a key may do less than its scope allows. Programs of release
  * 1.0 refuse keys with an unknown scope. Source: decisions 240 and 242.
  */
 const LIMITED_SCOPE = 'limited';
 
 /**
  * Values of a key for statements. Null clears a column that may have had a value. Undefined leaves
- * a column unset that never has a value.
+ * a column unset, for columns that can never have had a value.
  */
 export function keyColumns(key: ApiKeyRecord): unknown[] {
   const { id, digest, scope, name, hint, networks, replacedBy, disabledAtMs = null } = key;
@@ -149,7 +149,7 @@ const NOTE = `INSERT INTO key_uses (account_id, digest, minute, caller) VALUES (
   USING TIMESTAMP ?`;
 const ERASE = 'DELETE FROM key_uses USING TIMESTAMP ? WHERE account_id = ?';
 
-/** Timestamp above every minute. */
+/** Timestamp later than every minute. */
 const LAST_MINUTE = BigInt(Number.MAX_SAFE_INTEGER);
 
 /**

@@ -30,13 +30,19 @@ import {
   newOnes,
 } from '#storage/ports/accounts';
 
-/** Maximum number of tries of a change; accounts rarely have two administrators at a time. */
+/**
+ * Maximum number of tries of a change. Two administrators rarely change an account at the same
+ * time.
+ */
 const TRIES_MAX = 8;
 
 /** Maximum number of accounts that a listing reads in parallel. */
 const READS_IN_FLIGHT_MAX = 16;
 
-/** Timeout of a conditional write, in milliseconds: it needs four round trips between servers. */
+/**
+ * Timeout of a conditional write, in milliseconds. A conditional write needs four round trips
+ * between servers.
+ */
 const CHANGE_MS_MAX = 5_000;
 
 const FIND = `SELECT ${SELECTED_COLUMNS} FROM accounts WHERE account_id = ?`;
@@ -44,7 +50,7 @@ const CREATE = `INSERT INTO accounts (account_id, revision, name, plan, status,
   requests_per_minute, cycles_per_month, instances, model_version, retention_days, created_at_ms,
   next_plan, next_plan_from, next_requests_per_minute, next_cycles_per_month, next_instances,
   next_plan_at_ms) VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) IF NOT EXISTS`;
-// All ids lie in one bucket, in order.
+// All ids are in one bucket, in order.
 const ADD_ID = 'INSERT INTO account_ids (bucket, account_id) VALUES (0, ?)';
 const LIST_IDS = 'SELECT account_id FROM account_ids WHERE bucket = 0 AND account_id > ? LIMIT ?';
 
@@ -55,9 +61,9 @@ type AccountPorts = {
 
 /**
  * Accounts in Cassandra, one partition per account, changed under an optimistic lock. The row of a
- * key lives at least as long as the key is kept; later reads skip the row. Only the servers delete
- * a row, by a TTL that is fixed when the key is created. A process whose clock is years ahead must
- * not delete keys.
+ * key exists at least as long as the key is kept; later reads skip the row. Only the servers delete
+ * a row, by a TTL that is fixed when the key is created. A process whose clock is years ahead thus
+ * cannot delete keys.
  */
 export function cassandraAccountStore(
   session: CassandraSession,
@@ -67,7 +73,8 @@ export function cassandraAccountStore(
   return {
     async create(account) {
       const { id } = account;
-      // The id goes first, so that every account is listed. Listings skip an id without an account.
+      // The id is written first, so that every account is listed. Listings skip an id without an
+      // account.
       const options: StatementOptions = { kind: 'write', operation: 'account_id_write' };
       await session.execute(ADD_ID, [id], options);
       const isApplied = await conditional(session, [
@@ -110,8 +117,8 @@ async function find(
   let stored: StoredAccount | undefined;
   for await (const page of session.pages(FIND, [accountId], options)) {
     for (const row of page) {
-      // Keys are ordered by age, and rows of old keys may be deleted. The next key goes behind the
-      // last.
+      // Keys are ordered by age, and rows of old keys may be deleted. The next key is placed behind
+      // the last key.
       const nextPosition = (row['key_position'] ?? -1) + 1;
       const account = stored?.account ?? accountFrom(row);
       const isDeleted = row['status'] === TOMBSTONE_STATUS;
@@ -228,7 +235,7 @@ async function change(
     const statements = statementsOf(stored, decided);
     if (await conditional(ports.session, statements)) return;
   }
-  throw new Fault('service_unavailable', 'the account is being changed by others', {
+  throw new Fault('service_unavailable', 'the account is being changed by others: try again', {
     retryAfterS: 1,
   });
 }
@@ -246,7 +253,8 @@ async function conditional(
 }
 
 /**
- * Maximum TTL in Cassandra, in seconds (20 years). The row of a key with a longer life has no TTL.
+ * Maximum TTL in Cassandra, in seconds (20 years). The row of a key with a longer lifetime has no
+ * TTL.
  */
 const TTL_S_MAX = 630_720_000;
 
@@ -262,16 +270,16 @@ const DROP_KEY = 'DELETE FROM accounts WHERE account_id = ? AND key_position = ?
 /** A key and its position in the partition. */
 type PlacedKey = { readonly key: ApiKeyRecord; readonly position: number };
 
-/** A stored account, and its revision for the optimistic lock. */
+/** Stored account, and its revision for the optimistic lock. */
 type StoredAccount = {
   readonly revision: number;
   readonly account: Account;
-  /** Whether only its id is left. */
+  /** Whether only the id is left. */
   readonly isDeleted: boolean;
   readonly kept: readonly PlacedKey[];
   /** Keys that expired long ago by this process's clock, until a server deletes their rows. */
   readonly passedOver: readonly PlacedKey[];
-  /** Position of the next key, behind `passedOver` keys too. */
+  /** Position of the next key, also behind `passedOver` keys. */
   readonly nextPosition: number;
 };
 
@@ -286,8 +294,8 @@ function storedKeysOf({ kept, passedOver }: StoredAccount): readonly PlacedKey[]
 }
 
 /**
- * Keys in `put` with their positions. A known id keeps its position; new keys go behind all others.
- * Throws `conflict` as `AccountStore.changeKeys`.
+ * Keys in `put` with their positions. A known id keeps its position; new keys are placed behind all
+ * others. Throws `conflict` as `AccountStore.changeKeys`.
  */
 function placedKeys(stored: StoredAccount, put: readonly ApiKeyRecord[]): readonly PlacedKey[] {
   const placed = storedKeysOf(stored);
@@ -301,8 +309,8 @@ function placedKeys(stored: StoredAccount, put: readonly ApiKeyRecord[]): readon
 }
 
 /**
- * First change of a deletion, which revokes all keys. Undefined if the deletion has begun: the keys
- * are revoked, and none was added since.
+ * First change of a deletion, which revokes all keys. Undefined if the deletion has already begun:
+ * the keys are revoked, and none was added since.
  */
 function deletionOf(stored: StoredAccount, revokedAtMs: number): AccountChange | undefined {
   const { account } = stored;
@@ -334,8 +342,9 @@ function statementsOf(stored: StoredAccount, decided: AccountChange): Statement[
 }
 
 /**
- * TTL of a key's row, in seconds; 0: no TTL. Every write uses the whole life of the key, also a
- * later one. The remaining life would depend on a clock, which may be wrong.
+ * TTL of a key's row, in seconds; 0 means no TTL. Every write uses the whole lifetime of the key,
+ * even if the key is already old. The remaining lifetime would depend on a clock, which may be
+ * wrong.
  */
 function ttlOf({ createdAtMs, expiresAtMs }: ApiKeyRecord): number {
   if (expiresAtMs === undefined) return 0;

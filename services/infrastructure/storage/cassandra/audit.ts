@@ -10,10 +10,13 @@ import {
   type StoredAuditLine,
 } from '#storage/ports/audit';
 
-/** Timeout of a conditional write, in milliseconds: it needs four round trips between servers. */
+/**
+ * Timeout of a conditional write, in milliseconds. A conditional write needs four round trips
+ * between servers.
+ */
 const APPEND_MS_MAX = 5_000;
 
-/** Timestamp above every time of a server: a late write cannot restore an erased month. */
+/** Timestamp later than any server's time, so that a late write cannot restore an erased month. */
 const FOR_EVER = BigInt(Number.MAX_SAFE_INTEGER);
 
 const MONTHS = 'SELECT month, parts FROM audit_months WHERE account_id = ?';
@@ -32,8 +35,8 @@ const ERASE_MONTH = `DELETE FROM audit_months USING TIMESTAMP ? WHERE account_id
 
 /**
  * Audit trails in Cassandra. Each part of an account's month is a partition, with the head of the
- * chain in static columns. An append is one conditional batch: it moves the head by compare-and-set
- * and adds the lines.
+ * chain in static columns. An append is a single conditional batch: it moves the head by
+ * compare-and-set and adds the lines.
  */
 export function cassandraAuditStore(session: CassandraSession): AuditStore {
   return {
@@ -80,13 +83,13 @@ async function append(
   lines: readonly StoredAuditLine[],
 ): Promise<boolean> {
   const last = lines.at(-1);
-  assert(last !== undefined && lines.length <= AUDIT_LINES_MAX, 'a batch has some lines');
-  assert(lines.length <= linesToBorder(count), 'lines of two parts are no one batch');
+  assert(last !== undefined && lines.length <= AUDIT_LINES_MAX, 'a batch must contain lines');
+  assert(lines.length <= linesToBorder(count), 'the lines of a batch must belong to one part');
   const part = partOf(last.seq);
   const key = [accountId, month, part];
   const isFirst = count === part * AUDIT_PART_LINES;
   if (isFirst) {
-    // The part is announced first, so that every part is found. Readers skip a part without lines.
+    // The part is registered first, so that every part is found. Readers skip a part without lines.
     const options: StatementOptions = { kind: 'write', operation: 'audit_months_write' };
     await session.execute(ADD_PART, [accountId, month, part + 1, BigInt(part + 1)], options);
   }
@@ -115,7 +118,7 @@ async function partsOf(
   return rows[0]?.['parts'] ?? 0;
 }
 
-/** Head of a month. Skips announced parts whose append never happened. */
+/** Head of a month. Skips registered parts whose append never happened. */
 async function head(
   session: CassandraSession,
   accountId: string,

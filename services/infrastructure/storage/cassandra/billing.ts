@@ -11,7 +11,10 @@ const ACCOUNT_OF = 'SELECT account_id FROM billing_customers WHERE customer_id =
 const LINK = 'INSERT INTO billing_customers (customer_id, account_id) VALUES (?, ?) IF NOT EXISTS';
 const UNLINK = 'DELETE FROM billing_customers WHERE customer_id = ? IF account_id = ?';
 
-/** Timeout of a conditional write, in milliseconds: it needs four round trips between servers. */
+/**
+ * Timeout of a conditional write, in milliseconds. A conditional write needs four round trips
+ * between servers.
+ */
 const CHANGE_MS_MAX = 5_000;
 
 /** Version of the JSON in `state`. Changes may only add fields (decision 239). */
@@ -42,7 +45,7 @@ export function cassandraBillingStore(session: CassandraSession): BillingStore {
       return row?.['account_id'];
     },
     async put(accountId, revision, record) {
-      // Links go first, so that every customer of a stored record leads to its account.
+      // Links are written first, so that every customer of a stored record leads to its account.
       for (const { id } of record.customers) {
         await change('billing_customer_link', { query: LINK, params: [id, accountId] });
       }
@@ -55,7 +58,7 @@ export function cassandraBillingStore(session: CassandraSession): BillingStore {
       );
     },
     async erase(accountId) {
-      // The record goes last, because it names the customers to erase.
+      // The record is deleted last, because it names the customers to delete.
       for (const { id } of (await find(accountId))?.record.customers ?? []) {
         await change('billing_customer_erase', { query: UNLINK, params: [id, accountId] });
       }

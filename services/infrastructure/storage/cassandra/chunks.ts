@@ -17,18 +17,16 @@ import {
 } from '#storage/ports/instances';
 import { DRIFT_EVENTS, OBSERVATIONS, type Packing } from '#storage/ports/rows';
 
-/** Maximum number of chunks in a page: 4 MiB if every context has the largest size. */
+/** Maximum number of chunks in a page: 4 MiB if every context has the maximum size. */
 const PAGE_CHUNKS = 512;
 
-/**
- * Maximum number of parallel deletions of buckets; an old instance may have hundreds of buckets.
- */
+/** Maximum number of parallel bucket deletions. An old instance may have hundreds of buckets. */
 const DELETIONS_IN_FLIGHT_MAX = 8;
 
-/** The table of observations. */
+/** Table of observations. */
 export const HISTORY = chunkTable<HistoryRow>('history', OBSERVATIONS);
 
-/** The table of drift events, with the same statements for another name. */
+/** Table of drift events, with the same statements under another table name. */
 export const DRIFT = chunkTable<DriftRow>('drift', DRIFT_EVENTS);
 
 type ChunkTable<Row> = Statements & { readonly packing: Packing<Row> };
@@ -67,7 +65,7 @@ export async function readRows<Row extends { readonly ordinal: number }>(
   count: number,
 ): Promise<Row[]> {
   if (newest <= 0 || count <= 0) return [];
-  // The chunk with the newest row may end up to `ROWS_BEYOND_MAX` rows above that row.
+  // The chunk with the newest row may end up to `ROWS_BEYOND_MAX` rows later.
   const chunks = await readChunks(
     session,
     table,
@@ -176,7 +174,7 @@ export async function deleteChunks(
 
 /**
  * Deletes the rows up to the floor of a head, with the head's version as timestamp. Rows up to
- * `from` are deleted already.
+ * `from` have been deleted before.
  */
 export async function trimChunks(
   session: CassandraSession,
@@ -234,7 +232,10 @@ async function deleteAll(session: CassandraSession, all: readonly Deletion[]): P
   await allDone(Array.from({ length: DELETIONS_IN_FLIGHT_MAX }, worker));
 }
 
-/** Rows per partition of history or drift. Never change it: the bucket is in the storage key. */
+/**
+ * Rows per partition of history or drift. Must never change, because the bucket is part of the
+ * storage key.
+ */
 export const BUCKET_ROWS = 4_096;
 
 /** Bucket of the row with this ordinal. Ordinals begin at 1, buckets at 0. */

@@ -4,19 +4,19 @@ import { type ClientTls, tlsOptionsOf } from '#stdlib/certificates';
 import type { Reloadable } from '#stdlib/files';
 
 /**
- * Interval between reconnection attempts, in milliseconds; the default grows to 10 minutes. Source:
- * architecture 6.
+ * Interval between reconnection attempts, in milliseconds. The default interval grows to 10
+ * minutes. Source: architecture 6.
  */
 const RECONNECT_MS = 500;
 
 /**
- * Delay before a repeatable statement also goes to a second server, in milliseconds. Source:
+ * Delay before a repeatable statement is also sent to a second server, in milliseconds. Source:
  * decision 220.
  */
 const SECOND_SERVER_MS = 100;
 
 /**
- * Retry policy with one retry, on another server if there is one; only for repeatable statements.
+ * Retry policy of repeatable statements: one retry, on another server if there is another server.
  */
 class OneMoreTry extends policies.retry.RetryPolicy {
   override onRequestError(
@@ -27,7 +27,7 @@ class OneMoreTry extends policies.retry.RetryPolicy {
   }
 }
 
-/** Retry policy of repeatable statements. */
+/** The policy `OneMoreTry`, shared by all repeatable statements. */
 export const ONE_MORE_TRY: policies.retry.RetryPolicy = new OneMoreTry();
 
 /** Retry policy of all other statements: no retry. */
@@ -38,18 +38,18 @@ export function driverPolicies(localDc: string): NonNullable<ClientOptions['poli
   const { loadBalancing, reconnection, speculativeExecution } = policies;
   return {
     // The client's own option for the data center is not used. If no server is in that data center,
-    // the driver gives up without closing its connection, and the process never ends.
+    // the driver would give up without closing its connection, and the process would never end.
     loadBalancing: new loadBalancing.DefaultLoadBalancingPolicy({ localDc }),
     reconnection: new reconnection.ConstantReconnectionPolicy(RECONNECT_MS),
     retry: ONE_TRY,
-    // Speculative execution on one more server, only for idempotent statements: the first answer
+    // Speculative execution on a second server, only for idempotent statements. The first answer
     // counts.
     speculativeExecution: new speculativeExecution.ConstantSpeculativeExecutionPolicy(
       SECOND_SERVER_MS,
       1,
     ),
     // Timestamps come from the statement or from the server, never from this process's clock. The
-    // driver accepts null for no generator; its types do not.
+    // driver accepts null for no generator, although its types do not.
     timestampGeneration: null as unknown as policies.timestampGeneration.TimestampGenerator,
   };
 }
@@ -65,7 +65,7 @@ export type StatementEffect = 'none' | 'change';
 
 const { responseErrorCodes: code } = types;
 
-/** Error codes of a server that refuses a statement for good. Nothing was written. */
+/** Error codes of a server that refuses a statement permanently. Nothing was written. */
 const REFUSALS: ReadonlySet<number> = new Set([
   code.protocolError,
   code.badCredentials,
@@ -80,7 +80,7 @@ const REFUSALS: ReadonlySet<number> = new Set([
 const TIMEOUTS: ReadonlySet<number> = new Set([code.readTimeout, code.writeTimeout]);
 
 /**
- * Converts an error of the driver into a fault: `internal` if the server refuses for good, else
+ * Converts an error of the driver into a fault: `internal` if the server refuses permanently, else
  * `service_unavailable`. A change whose request may have reached a server has `isOutcomeUnknown`:
  * the change may have happened or may still happen (architecture 3.1).
  */
@@ -105,7 +105,7 @@ function errorTypeOf(error: unknown): StoreErrorType {
   if (error instanceof errors.OperationTimedOutError) return 'timeout';
   if (isSocketError(error)) return 'connection';
   if (error instanceof errors.NoHostAvailableError) return 'unavailable';
-  // Other errors come from encoding the statement: a wrong type, a missing parameter.
+  // Other errors come from encoding the statement, for example a wrong type or a missing parameter.
   return error instanceof errors.DriverInternalError ? 'unavailable' : 'refused';
 }
 
@@ -118,14 +118,14 @@ function wasNeverSent(error: unknown): boolean {
 }
 
 /**
- * Whether the driver sent a statement to a server without success; `inner` is its note on the
+ * Whether the driver sent a statement to a server without success. `inner` is its note on that
  * server.
  */
 export function hasFailed(inner: unknown): boolean {
   return !wasNotTried(inner);
 }
 
-/** Whether the driver skipped a host: the note is a text, a busy connection, or missing. */
+/** Whether the driver skipped a host. The note is then a text, a busy connection, or missing. */
 function wasNotTried(inner: unknown): boolean {
   if (!(inner instanceof Error)) return true;
   if (inner instanceof errors.BusyConnectionError) return true;
@@ -187,10 +187,9 @@ type ControlConnection = { _refresh: (hostsLeft?: unknown) => Promise<void> };
 const SEARCH_AGAIN_MS = 500;
 
 /**
- * Limits the driver to one server discovery at a time. After an outage, two discoveries may run in
- * parallel and replace each other's connection. Then a connection stays open for ever, or a
- * rejection in a timer of the driver ends the process. Throws an Error for a driver with another
- * structure.
+ * Limits the driver to one server discovery at a time. After an outage, two parallel discoveries
+ * may replace each other's connection. Then a connection stays open for ever, or a rejection in a
+ * timer of the driver ends the process. Throws an Error for a driver with another structure.
  */
 export function searchOnceAtATime(client: Client): void {
   const control: ControlConnection | undefined = Reflect.get(client, 'controlConnection');
@@ -200,11 +199,11 @@ export function searchOnceAtATime(client: Client): void {
   const refresh = control._refresh.bind(control);
   let search: Promise<void> | undefined;
   control._refresh = (hostsLeft) => {
-    // A discovery calls itself for the servers that it has left.
+    // A discovery calls itself for the servers that are left.
     if (hostsLeft !== undefined) return refresh(hostsLeft);
     search ??= refresh()
       .catch(() => {
-        // If the session was closed meanwhile, the next discovery ends at once.
+        // If the session was closed in the meantime, the next discovery ends at once.
         setTimeout(() => void control._refresh(), SEARCH_AGAIN_MS).unref();
       })
       .finally(() => {

@@ -69,7 +69,7 @@ export function cassandraInstanceStore(
       const ids = checkpoints.map(({ instanceId }) => instanceId);
       const bucket = onlyBucketOf(bucketOf, ids, HEADS_MAX);
       if (bucket === undefined) return;
-      // Parts are built before the first wait: the caller may change its lists.
+      // Parts are built before the first await, because the caller may change its lists.
       const parts = checkpoints.map((checkpoint) => partOf(session, bucket, checkpoint));
       const waiting = parts.values();
       const answers = writeAnswers(session, bucket, checkpoints.flatMap(answersOf));
@@ -119,12 +119,12 @@ async function* headPages(
   }
 }
 
-/** Answers in the checkpoint of an instance; none if the instance is deleted. */
+/** Answers in the checkpoint of an instance. Empty if the instance is deleted. */
 function answersOf({ instanceId, head, answers }: InstanceCheckpoint): InstanceAnswers[] {
   return head.deletedAtMs === undefined ? [{ instanceId, version: head.version, answers }] : [];
 }
 
-/** Head in a row, or the `CorruptState` of a damaged row. */
+/** Head in a row, or the `CorruptState` error of a damaged row. */
 function decoded(row: types.Row): InstanceHead | CorruptState {
   return readOrCorrupt(() => decodeHead(row['instance_id'], row['state']));
 }
@@ -166,7 +166,7 @@ const WRITE = `INSERT INTO answers (bucket, instance_id, answer_key, answer) VAL
   USING TIMESTAMP ? AND TTL ${ANSWER_STORED_MS / 1_000}`;
 const DELETE = 'DELETE FROM answers USING TIMESTAMP ? WHERE bucket = ? AND instance_id = ?';
 
-/** Stored answer for a key; undefined: none. */
+/** Stored answer for a key; undefined if there is none. */
 async function readAnswer(
   session: CassandraSession,
   bucket: number,
@@ -214,7 +214,7 @@ async function writeAnswers(
   bucket: number,
   parts: readonly InstanceAnswers[],
 ): Promise<void> {
-  // A key may occur twice in one write, with the same timestamp: only the newer answer is kept.
+  // A key may occur twice in one write, with the same timestamp. Only the newer answer is kept.
   const newest = parts.map(({ instanceId, version, answers }) => {
     return { instanceId, version, rows: new Map(answers.map((row) => [row.key, row])).values() };
   });

@@ -15,16 +15,16 @@ import {
 } from '#storage/ports/journal';
 
 /**
- * Maximum number of slots in a page. Callers know the size of slots and ask for no more at once.
+ * Maximum number of slots in a page. Callers know the size of slots and request no more at once.
  */
 const PAGE_SLOTS = 512;
 
-/** Timestamp of a deletion that covers every possible slot: slots are safe integers. */
+/** Timestamp of a deletion that covers every possible slot, because slots are safe integers. */
 const ABOVE_EVERY_SLOT = BigInt(Number.MAX_SAFE_INTEGER);
 
 const BEGIN = 'INSERT INTO journals (incarnation, address) VALUES (?, ?) IF NOT EXISTS';
 
-// The slot determines the timestamp: a late or repeated write is the same write.
+// The slot determines the timestamp, so a late or repeated write is the same write.
 const APPEND = `
   INSERT INTO journal (incarnation, slot, low_water_mark, records) VALUES (?, ?, ?, ?)
   USING TIMESTAMP ?`;
@@ -37,8 +37,8 @@ const APPEND_AND_TRUNCATE = `
     DELETE FROM journal USING TIMESTAMP ? WHERE incarnation = ? AND slot < ?;
   APPLY BATCH`;
 
-// Every sealer writes the same cell, and nothing ever deletes the cell. A writer that was suspended
-// for a year therefore finds its journal sealed.
+// Every sealer writes the same cell, and nothing ever deletes the cell. Even a writer that was
+// suspended for a year therefore finds its journal sealed.
 const PUT_SEAL = 'INSERT INTO seals (incarnation, is_sealed) VALUES (?, true) USING TIMESTAMP 1';
 
 const DECIDE_END = `
@@ -74,7 +74,7 @@ export function cassandraJournalStore(
   });
 }
 
-/** Steps on the table `journals`: conditional writes and the reads that see them. */
+/** Steps on the table `journals`: conditional writes, and the reads that must see their effects. */
 function entrySteps(session: CassandraSession) {
   const change = (operation: string, query: string, params: readonly unknown[]) =>
     isApplied(session, operation, query, params);
@@ -122,7 +122,7 @@ function appendStatement(append: Append): Statement {
  * (decision 192).
  */
 
-/** Timeout of a page of slots or journals, in milliseconds. A page has a MiB, rarely many. */
+/** Timeout of a page of slots or journals, in milliseconds. A page has about a MiB, rarely many. */
 const PAGE_MS_MAX = 5_000;
 
 /** Maximum number of journals in a page (100 bytes each). */
@@ -132,11 +132,11 @@ const READ_SEAL = 'SELECT is_sealed FROM seals WHERE incarnation = ?';
 
 const READ_ENTRY = 'SELECT address, end_slot FROM journals WHERE incarnation = ?';
 
-// With the bytes: read repair gives a replica only the columns that were read.
+// Includes the bytes, because read repair gives a replica only the columns that were read.
 const READ_NEWEST_SLOTS = `
   SELECT slot, low_water_mark, records FROM journal WHERE incarnation = ? AND slot >= ?`;
 
-// One row: a higher limit makes the read of a nearly empty journal scan all deleted slots.
+// One row: a higher limit would make the read of a nearly empty journal scan all deleted slots.
 const READ_NEWEST_SLOT = 'SELECT slot, low_water_mark FROM journal WHERE incarnation = ? LIMIT 1';
 
 const READ_SLOTS = `
@@ -146,7 +146,7 @@ const READ_SLOTS = `
 const LIST = `
   SELECT incarnation, end_slot, WRITETIME(end_slot) AS end_decided_us FROM journals`;
 
-/** Entry of a journal; undefined: no such journal. */
+/** Entry of a journal; undefined if the journal does not exist. */
 async function readEntry(
   session: CassandraSession,
   incarnation: string,
@@ -171,7 +171,7 @@ async function hasSeal(session: CassandraSession, incarnation: string): Promise<
   return rows.length > 0;
 }
 
-/** Newest slot of a journal; undefined: none. */
+/** Newest slot of a journal; undefined if there is none. */
 async function readNewestSlot(
   session: CassandraSession,
   incarnation: string,
@@ -189,8 +189,8 @@ function newestSlotOf(row: types.Row): NewestSlot {
 }
 
 /**
- * Newest slots of a journal in one read, from `NEWEST_SLOTS` below the newest on. Slots written
- * meanwhile are included.
+ * Newest slots of a journal in one read, starting `NEWEST_SLOTS` below the newest. Includes slots
+ * written in the meantime.
  */
 async function readNewestSlots(
   session: CassandraSession,
@@ -204,19 +204,23 @@ async function readNewestSlots(
     operation: 'journal_read_newest_slots',
   });
   const [row] = rows;
-  assert(row !== undefined, `slot ${newest.slot} of ${incarnation} was there and is not`);
+  assert(
+    row !== undefined,
+    `slot ${newest.slot} of ${incarnation} was found before and is missing now`,
+  );
   const whole = rows.filter(hasRecords).map((present) => Number(present['slot']));
   return { ...newestSlotOf(row), whole };
 }
 
 /**
- * Whether a row has its bytes. Read repair may make a row without bytes for an unacknowledged slot.
+ * Whether a row has its bytes. For an unacknowledged slot, read repair may create a row without
+ * bytes.
  */
 function hasRecords(row: types.Row): boolean {
   return row['records'] !== null;
 }
 
-/** Low-water mark of a row. Every read repairs the mark too, so no row lacks it. */
+/** Low-water mark of a row. Every read also repairs the mark, so every row has a mark. */
 function lowWaterMarkOf(row: types.Row): number {
   const lowWaterMark: bigint | null = row['low_water_mark'];
   assert(lowWaterMark !== null, `slot ${row['slot']} of a journal names no low-water mark`);
@@ -224,8 +228,8 @@ function lowWaterMarkOf(row: types.Row): number {
 }
 
 /**
- * Reads slots from the newest down, in the stored order and in pages of `pageSlots`. Returns them
- * in ascending order.
+ * Reads slots from the newest down, in the stored order and in pages of `pageSlots`. Returns the
+ * slots in ascending order.
  */
 async function readSlots(
   session: CassandraSession,
@@ -242,7 +246,7 @@ async function readSlots(
     for (const row of result.rows.filter(hasRecords)) {
       const slot: bigint = row['slot'];
       const records: Buffer = row['records'];
-      // A copy: a view would keep the driver's whole page in memory.
+      // A copy, because a view would keep the driver's whole page in memory.
       slots.push({ slot: Number(slot), records: new Uint8Array(records) });
     }
     if (result.rows.length < pageSlots) break;
@@ -251,7 +255,7 @@ async function readSlots(
   return slots.reverse();
 }
 
-/** All journals, and the times at which their ends were decided. */
+/** All journals, with the times at which their ends were decided. */
 async function list(session: CassandraSession) {
   const journals: { incarnation: string; sealedAtMs: number | undefined }[] = [];
   const pages = session.pages(LIST, [], {

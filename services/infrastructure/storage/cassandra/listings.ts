@@ -11,12 +11,12 @@ import {
 } from '#storage/ports/listings';
 
 /**
- * Partitions of an account's listing. Never change it: the bucket is in the storage key. Source:
- * architecture 3.6.
+ * Partitions of an account's listing. Must never change, because the bucket is part of the storage
+ * key. Source: architecture 3.6.
  */
 const BUCKETS = 64;
 
-/** Maximum number of buckets read in parallel. With 200,000 instances, a bucket has 3,000 rows. */
+/** Maximum number of buckets read in parallel. For 200,000 instances, a bucket has 3,000 rows. */
 const READS_IN_FLIGHT_MAX = 8;
 
 /** Maximum number of rows in a page (about 1 MiB). */
@@ -84,7 +84,7 @@ async function write(
   await session.execute(query, [...key, timestamp, ...values, timestamp], options);
 }
 
-/** Rows of an account, bucket by bucket, in each bucket ordered by id. */
+/** Rows of an account, bucket by bucket. Within a bucket, rows are ordered by id. */
 async function* pagesOf(
   session: CassandraSession,
   accountId: string,
@@ -126,7 +126,7 @@ function listedFrom(row: types.Row): ListedInstance {
   };
 }
 
-/** Bucket of an instance. The hash spreads instances evenly; ids need not be random. */
+/** Bucket of an instance. The hash spreads instances evenly, even if ids are not random. */
 function bucketOf(instanceId: string): number {
   return hash('sha1', instanceId, 'buffer').readUInt8(0) % BUCKETS;
 }

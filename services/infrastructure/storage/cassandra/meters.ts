@@ -10,7 +10,7 @@ const WRITE = `INSERT INTO meters (bucket, account_id, state) VALUES (?, ?, ?)
   USING TIMESTAMP ?`;
 const READ_MONTHS = `SELECT state FROM meter_months WHERE bucket = ? AND account_id = ?
   LIMIT ${MONTHS_KEPT}`;
-/** Minimum time for which a month is kept, in seconds: 12 months and some days. */
+/** Minimum retention of a month, in seconds: 12 months and some days. */
 const MONTH_TTL_S = 400 * 24 * 60 * 60;
 const WRITE_MONTH = `INSERT INTO meter_months (bucket, account_id, ends_at_ms, state)
   VALUES (?, ?, ?, ?) USING TIMESTAMP ? AND TTL ${MONTH_TTL_S}`;
@@ -18,7 +18,7 @@ const ERASE_MONTHS = `DELETE FROM meter_months USING TIMESTAMP ?
   WHERE bucket = ? AND account_id = ?`;
 const ERASE = 'DELETE FROM meters USING TIMESTAMP ? WHERE bucket = ? AND account_id = ?';
 
-/** Timestamp of an erasure, above every version that a meter can reach. */
+/** Timestamp of a deletion, above every version that a meter can reach. */
 const LAST_VERSION = BigInt(Number.MAX_SAFE_INTEGER);
 
 /**
@@ -57,7 +57,8 @@ export function cassandraMeterStore(session: CassandraSession, bucketOf: BucketO
     },
     async checkpoint(checkpoints) {
       assert(checkpoints.length <= HEADS_MAX, `more than ${HEADS_MAX} meters at once`);
-      // Months go first: once a head is stored, the next head need not name its finished months.
+      // Months are written first. Once a head is stored, the next head need not name its finished
+      // months.
       await writeMonths(checkpoints);
       const writes = checkpoints.map(({ accountId, head }): RowWrite => {
         const partition = bucketOf(accountId);

@@ -14,9 +14,9 @@ import { type SchemaVersion, versionsIn } from '#storage/ports/schema-versions';
 
 /** Replication of the keyspace. Source: architecture 6. */
 type Replication =
-  /** One factor for all data centers: for a single node. */
+  /** The same factor for all data centers. For a single server. */
   | { readonly kind: 'simple'; readonly factor: number }
-  /** A factor per data center, by name: for production. */
+  /** A factor per data center, by name. For production. */
   | { readonly kind: 'by_data_center'; readonly factors: Readonly<Record<string, number>> };
 
 /** Dependencies of a migration besides the session. */
@@ -39,16 +39,18 @@ const CREATE_VERSIONS = `CREATE TABLE IF NOT EXISTS schema_versions (
   component text, version int, programs_from int, lock_holder text STATIC,
   PRIMARY KEY (component, version)
 ) WITH id = `;
-// Tables of old versions lack the column.
+// Tables of old versions lack this column.
 const ADD_PROGRAMS = 'ALTER TABLE schema_versions ADD IF NOT EXISTS programs_from int';
 const FIND_VERSIONS = `SELECT table_name FROM system_schema.tables
   WHERE keyspace_name = ? AND table_name = 'schema_versions'`;
-// All columns, because older tables lack one.
+// Selects all columns, because older tables lack some.
 const READ_VERSIONS = 'SELECT * FROM schema_versions WHERE component = ?';
 const ADD_VERSION = `INSERT INTO schema_versions (component, version, programs_from)
   VALUES (?, ?, ?) IF NOT EXISTS`;
 
-/** Component that counts the versions of the tables, and the component before the first release. */
+/**
+ * Component under which the table versions are counted, and the component before the first release.
+ */
 const COMPONENT = 'tables';
 const COMPONENT_BEFORE = 'storage';
 
@@ -70,8 +72,8 @@ export async function createKeyspace(
 /**
  * Migrates the tables of the session's keyspace to the newest version that this program knows. May
  * be repeated, and may be interrupted at any point. Concurrent migrations wait for each other
- * (schema lock). Tables of a newer version stay as they are if they allow this program. Rejects
- * with `conflict` if they do not, or if another process holds the lock for too long.
+ * (schema lock). Tables of a newer version stay unchanged if they allow this program. Rejects with
+ * `conflict` if they do not, or if another process holds the lock for too long.
  */
 export async function migrate(session: CassandraSession, ports: MigrationPorts): Promise<void> {
   const known = ports.versions ?? knownVersions();
@@ -91,13 +93,13 @@ export async function migrate(session: CassandraSession, ports: MigrationPorts):
     print(`schema version ${version} applied`);
   }
   if (present.version < known.length) return;
-  print(`schema version ${present.version} is there already`);
+  print(`schema version ${present.version} is already applied`);
 }
 
 /**
  * Checks at the start of a process that the keyspace has the tables that this program needs. Tables
  * of a newer version are accepted if they allow this program (decision 239). Rejects with
- * `conflict` and one line that names the next step. `known`: for tests.
+ * `conflict` and a line that names the next step. `known`: for tests.
  */
 export async function assertSchema(
   session: CassandraSession,
@@ -152,8 +154,9 @@ async function presentTables(
 }
 
 /**
- * Id of the first table, derived from the name of the keyspace. Two processes that create the table
- * at once through different servers then create the same table. Table ids of a cluster must differ.
+ * Id of the first table, derived from the name of the keyspace. If two processes create the table
+ * at the same time through different servers, they create the same table. Table ids of a cluster
+ * must differ.
  */
 function tableIdOf(keyspace: string): string {
   const hex = hash('sha256', `schema_versions of ${keyspace}`);
@@ -161,7 +164,7 @@ function tableIdOf(keyspace: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
-/** Refuses tables from before the first release: no release ever made them. */
+/** Refuses tables from before the first release, which no release has created. */
 function assertNotBefore(keyspace: string, rows: readonly types.Row[]): void {
   if (rows.every((row) => row['version'] === null)) return;
   const what = `keyspace ${keyspace} holds tables from before the first release`;
@@ -172,7 +175,7 @@ function assertNotBefore(keyspace: string, rows: readonly types.Row[]): void {
 function assertBorne({ version, programsFrom }: Tables, known: number): void {
   if (programsFrom <= known) return;
   const text = `the tables are of version ${version}, this program knows up to ${known}`;
-  throw new Fault('conflict', `${text}: run a newer one`);
+  throw new Fault('conflict', `${text}: run a newer release`);
 }
 
 /** Runs a schema change and waits until all servers have the new schema. */
@@ -207,19 +210,19 @@ function replicationText(replication: Replication): string {
 
 function count(factor: number): number {
   if (Number.isInteger(factor) && factor >= 1) return factor;
-  throw new RangeError(`${factor} cannot be a number of copies`);
+  throw new RangeError(`${factor} cannot be a replication factor: use a whole number from 1`);
 }
 
-/** Lifetime of the lock, in seconds: longer than a renewal and a schema change take. */
+/** Lifetime of the lock, in seconds. Longer than a renewal plus a schema change. */
 const LOCK_SECONDS = 90;
 
 /**
- * Timeout of a statement of a migration, in milliseconds. A server that has just made tables is
- * busy with them, and only the migration waits.
+ * Timeout of a migration statement, in milliseconds. A server is busy after it has created tables,
+ * and only the migration waits.
  */
 const SCHEMA_MS_MAX = 30_000;
 
-/** Interval between looks at a lock that another process holds, in milliseconds. */
+/** Interval between tries to take a lock that another process holds, in milliseconds. */
 const LOOK_MS = 500;
 
 const TAKE = `UPDATE schema_versions USING TTL ${LOCK_SECONDS} SET lock_holder = ?
@@ -229,7 +232,10 @@ const RENEW = `UPDATE schema_versions USING TTL ${LOCK_SECONDS} SET lock_holder 
 const RELEASE = `DELETE lock_holder FROM schema_versions WHERE component = 'tables'
   IF lock_holder = ?`;
 
-/** Lock of the schema: one process holds it at a time. The lock expires if its holder dies. */
+/**
+ * Lock of the schema, held by at most one process. The lock expires if its holder ends without
+ * releasing it.
+ */
 type SchemaLock = AsyncDisposable & {
   /** Renews the lock. Rejects with `conflict` if the lock was lost. */
   renew(): Promise<void>;
@@ -246,14 +252,16 @@ async function takeSchemaLock(
     conditional(session, query, params);
   const renewed = () => isApplied(RENEW, [holder, holder]);
   const endMs = clock.monotonicMs() + waitMs;
-  // A try whose answer was lost may have taken the lock: then the renewal succeeds.
+  // A try whose answer was lost may have taken the lock. In that case the renewal succeeds.
   while (!((await isApplied(TAKE, [holder])) || (await renewed()))) {
-    if (clock.monotonicMs() >= endMs) throw held('another process is changing the schema');
+    if (clock.monotonicMs() >= endMs)
+      throw held('another process is changing the schema: try again later');
     await sleep(clock, LOOK_MS);
   }
   return {
     async renew() {
-      if (!(await renewed())) throw held('the lock of the schema was lost to another process');
+      if (!(await renewed()))
+        throw held('another process has taken the schema lock: run the migration again');
     },
     async [Symbol.asyncDispose]() {
       await isApplied(RELEASE, [holder]);
@@ -278,7 +286,7 @@ function held(text: string): Fault {
   return new Fault('conflict', text, { retryAfterS: LOCK_SECONDS });
 }
 
-/** Schema versions that this program knows, oldest first: the text of schema.cql. */
+/** Schema versions that this program knows, oldest first. Source: schema.cql. */
 export function knownVersions(): SchemaVersion[] {
   return versionsIn(readFileSync(new URL('schema.cql', import.meta.url), 'utf8'));
 }

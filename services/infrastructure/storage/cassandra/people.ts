@@ -24,13 +24,16 @@ import {
   type StoredUser,
 } from '#storage/ports/people';
 
-/** Maximum number of tries of a change; the people of an account rarely change. */
+/** Maximum number of tries of a change. The people of an account rarely change. */
 const TRIES_MAX = 8;
 
 /** Maximum number of a user's accounts that are read in parallel. */
 const READS_IN_FLIGHT_MAX = 8;
 
-/** Timeout of a conditional write, in milliseconds: it needs four round trips between servers. */
+/**
+ * Timeout of a conditional write, in milliseconds. A conditional write needs four round trips
+ * between servers.
+ */
 const CHANGE_MS_MAX = 5_000;
 
 const FIND_MEMBERS = `SELECT account_id, kind, id, revision, is_closed, email, role, created_at_ms,
@@ -60,8 +63,8 @@ export function cassandraMemberStore(session: CassandraSession): CopiedMembers {
 }
 
 /**
- * Indexes an account under a user. The index goes before the membership, so that every membership
- * is found from its user. Readers skip an account without the membership.
+ * Indexes an account under a user. The index is written before the membership, so that every
+ * membership can be found from its user. Readers skip an account without the membership.
  */
 async function addAccount(
   session: CassandraSession,
@@ -95,7 +98,7 @@ async function changed(
     const statements = [{ query: CHANGE_MEMBERS, params }, ...rowChanges(accountId, before, after)];
     if (await isApplied(session, statements)) return { before, after };
   }
-  throw new Fault('service_unavailable', 'the account is being changed by others', {
+  throw new Fault('service_unavailable', 'the account is being changed by others: try again', {
     retryAfterS: 1,
   });
 }
@@ -125,7 +128,7 @@ const PUT = `INSERT INTO account_people (account_id, kind, id, email, role, crea
   expires_at_ms, created_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?) USING TTL ?`;
 const DROP = 'DELETE FROM account_people WHERE account_id = ? AND kind = ? AND id = ?';
 
-/** A row: its key and its values. */
+/** Row of a person: key and values. */
 type PersonRow = {
   readonly kind: string;
   readonly id: string;
@@ -172,7 +175,7 @@ function rowChanges(accountId: string, was: People, next: People): Statement[] {
   return [...puts, ...drops];
 }
 
-/** Rows of people. The row of a link has a TTL: the longest time for which a link is valid. */
+/** Rows of people. The row of a link has a TTL, which is the maximum lifetime of a link. */
 function rowsOf({ members, links }: People): PersonRow[] {
   return [
     ...members.map(({ userId, role, createdAtMs }) => {
@@ -206,7 +209,9 @@ const TOUCH = `UPDATE console_sessions USING TTL ${TTL_S} SET last_seen_at_ms = 
   WHERE user_id = ? AND digest = ? IF created_at_ms = ?`;
 const END = 'DELETE FROM console_sessions WHERE user_id = ? AND digest = ? IF EXISTS';
 
-/** Sessions in Cassandra: one partition per user, so that a renewal is one conditional batch. */
+/**
+ * Sessions in Cassandra: one partition per user, so that a renewal is a single conditional batch.
+ */
 export function cassandraSessionStore(session: CassandraSession): SessionStore {
   const change = async (...statements: readonly Statement[]): Promise<boolean> => {
     const options: StatementOptions = {
@@ -303,7 +308,7 @@ export function cassandraUserStore(session: CassandraSession): PagedUsers {
     findByEmail: (email, accountId) =>
       findByName(signInName(accountId === undefined ? { email } : { email, accountId })),
     async create(user) {
-      // The index goes first, so that every user is found by id.
+      // The index is written first, so that every user is found by id.
       const name = signInName(user);
       await plain(ADD_EMAIL, [user.id, name]);
       if (!(await conditional(CREATE_USER, [name, user.id, ...columnsOf(user)]))) {

@@ -15,7 +15,7 @@ export const NEEDED_SETTINGS: Record<string, { readonly value: string; readonly 
     },
   };
 
-/** Minimum number of copies with which the loss of one server stops nothing. */
+/** Minimum replication factor with which the service survives the loss of a server. */
 export const SAFE_REPLICATION = 3;
 
 const READ_SETTINGS = 'SELECT name, value FROM system_views.settings WHERE name IN ?';
@@ -29,7 +29,7 @@ const READ_REPLICATION =
 const REPAIRED_TABLES: readonly unknown[] = ['journal', 'seals', 'heads', 'meters'];
 
 /**
- * Problems of the setup, one line each: settings of every server that is up, the number of copies
+ * Problems of the setup, one line each: settings of every server that is up, the replication factor
  * in `dataCenter`, and manual changes of the tables. Rejects with `service_unavailable`.
  */
 export async function serverProblems(

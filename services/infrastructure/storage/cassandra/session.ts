@@ -17,23 +17,25 @@ import {
   type UserAndPassword,
 } from '#storage/cassandra/driver';
 
-/** A statement and its parameters. `bigint` columns take `bigint`; undefined leaves one unset. */
+/**
+ * A statement and its parameters. `bigint` columns take `bigint`; undefined leaves a column unset.
+ */
 export type Statement = { readonly query: string; readonly params: readonly unknown[] };
 
 /**
- * Kind of a statement. `read`: `LOCAL_QUORUM`. `serial_read`: sees every applied conditional write.
- * `write`: unconditional and repeatable, with its own timestamp or content that never changes.
- * Statements of these three kinds also go to a second server if the first is slow. `conditional`:
- * sent once, never repeated by the driver. `schema`: changes tables.
+ * Kind of a statement. `read`: with `LOCAL_QUORUM`. `serial_read`: sees every applied conditional
+ * write. `write`: unconditional and repeatable, with its own timestamp or with content that never
+ * changes. Statements of these three kinds are also sent to a second server if the first is slow.
+ * `conditional`: sent once, never repeated by the driver. `schema`: changes tables.
  */
 type StatementKind = 'read' | 'serial_read' | 'write' | 'conditional' | 'schema';
 
 /** Options for sending a statement. */
 export type StatementOptions = {
   readonly kind: StatementKind;
-  /** What the statement does, for the metric: `journal_append`. A closed set. */
+  /** Purpose of the statement, for the metric, for example `journal_append`. From a closed set. */
   readonly operation: string;
-  /** Timeout of one try; undefined: `STATEMENT_MS_MAX`. Reads and writes have two tries. */
+  /** Timeout of a single try; undefined: `STATEMENT_MS_MAX`. Reads and writes have two tries. */
   readonly timeoutMs?: number;
   /** Maximum number of rows in a page; undefined: 5,000, the driver's default. */
   readonly pageRows?: number;
@@ -41,12 +43,14 @@ export type StatementOptions = {
   readonly pageState?: string;
 };
 
-/** Reason for a second server: the first was slow (decision 220), or returned an error. */
+/**
+ * Reason for using a second server: the first server was slow (decision 220), or returned an error.
+ */
 type SecondServerReason = 'slow' | 'error';
 
 /**
  * Called after every statement with its duration in seconds and its error type. `secondServer`: the
- * reason why an answered statement also went to a second server.
+ * reason why the statement was also sent to a second server, if it was answered.
  */
 export type ObserveStatement = (
   operation: string,
@@ -57,10 +61,13 @@ export type ObserveStatement = (
 
 /** Addresses of the servers and settings of the connections. */
 export type SessionOptions = {
-  /** `host:port` of some servers, which name the others. All servers listen on the same port. */
+  /**
+   * `host:port` of some servers. The driver learns the other servers from them. All servers listen
+   * on the same port.
+   */
   readonly contactPoints: readonly string[];
   readonly localDataCenter: string;
-  /** Undefined: no keyspace, for the caller that creates it. */
+  /** Undefined: no keyspace, for the caller that creates the keyspace. */
   readonly keyspace: string | undefined;
   /** Credentials for each new connection. Open connections keep their credentials. */
   readonly credentials?: Reloadable<UserAndPassword> | undefined;
@@ -77,14 +84,14 @@ export const STATEMENT_MS_MAX = 2_000;
 const CONNECT_MS_MAX = 5_000;
 
 /**
- * Number of unanswered statements after which a connection is closed and opened again. A half-open
- * connection would otherwise swallow statements for long (the default is 64).
+ * Number of unanswered statements after which a connection is closed and opened again. With the
+ * default of 64, a half-open connection would swallow statements for long.
  */
 const UNANSWERED_MAX = 4;
 
 /**
- * Heartbeat interval of an idle connection, in milliseconds: finds a dead connection before it is
- * needed.
+ * Heartbeat interval of an idle connection, in milliseconds. Detects a dead connection before the
+ * next statement.
  */
 const HEARTBEAT_MS = 5_000;
 
@@ -113,8 +120,8 @@ const EFFECT: Record<StatementKind, StatementEffect> = {
 
 /**
  * Connection of a process to Cassandra. Methods reject with `service_unavailable` if no answer
- * comes in time. With `isOutcomeUnknown`, a change may have happened or may still happen. Methods
- * reject with `internal` if the server refuses for good: the statement is broken or too large.
+ * arrives in time. With `isOutcomeUnknown`, a change may have happened or may still happen. Methods
+ * reject with `internal` if the server refuses permanently: the statement is wrong or too large.
  */
 export class CassandraSession implements AsyncDisposable {
   readonly #client: Client;
@@ -145,8 +152,8 @@ export class CassandraSession implements AsyncDisposable {
   }
 
   /**
-   * Sends statements as one unlogged batch, which is atomic if all are in one partition. Above 50
-   * KiB, Cassandra refuses a batch of several partitions (architecture 3.2).
+   * Sends statements as one unlogged batch, which is atomic if all are in one partition. Cassandra
+   * refuses a batch of several partitions above 50 KiB (architecture 3.2).
    */
   batch(statements: readonly Statement[], options: StatementOptions): Promise<types.ResultSet> {
     const queries = statements.map(({ query, params }) => ({ query, params: [...params] }));
@@ -174,8 +181,8 @@ export class CassandraSession implements AsyncDisposable {
   }
 
   /**
-   * Sends a read to all servers that are up, in parallel: for tables that each server has of its
-   * own. Returns the outcome on each server.
+   * Sends a read to all servers that are up, in parallel. For tables that each server keeps
+   * separately. Returns the outcome on each server.
    */
   async executeOnEach(
     query: string,
@@ -236,7 +243,7 @@ export async function openSession(options: SessionOptions): Promise<CassandraSes
 }
 
 /**
- * Reason for a second server of an answered statement. Servers that the driver skipped do not
+ * Reason why an answered statement used a second server. Servers that the driver skipped do not
  * count.
  */
 function secondServerReasonOf({ info }: types.ResultSet): SecondServerReason | undefined {
@@ -246,7 +253,7 @@ function secondServerReasonOf({ info }: types.ResultSet): SecondServerReason | u
   return tried.length > 1 && tried.some(hasFailed) ? 'error' : undefined;
 }
 
-/** Error of the driver in one line; of several servers, the error of the first. */
+/** Error of the driver in one line. If several servers failed, the error of the first. */
 function refusalText(error: unknown): string {
   const { message, innerErrors } = error as Error & { innerErrors?: Record<string, Error> };
   const [inner] = Object.values(innerErrors ?? {});
@@ -280,7 +287,7 @@ function clientOptions(options: SessionOptions): ConstructorParameters<typeof Cl
     ...(keyspace === undefined ? {} : { keyspace }),
     ...(credentials === undefined ? {} : { authProvider: currentPassword(credentials) }),
     ...(tls === undefined ? {} : { sslOptions: sslOptions(tls) }),
-    // The driver knows other servers by address only, and assumes this port for them.
+    // The driver knows the other servers by address only, and assumes this port for them.
     protocolOptions: { port },
     policies: driverPolicies(localDataCenter),
     pooling: { heartBeatInterval: HEARTBEAT_MS },

@@ -8,7 +8,8 @@ const READ_FACT = 'SELECT value FROM cluster_facts WHERE fact = ?';
 
 const FIX_FACT = 'INSERT INTO cluster_facts (fact, value) VALUES (?, ?) IF NOT EXISTS';
 
-// A scan: the table has some hundred rows, and one read is cheaper than one per partition.
+// A scan, because the table has only some hundred rows. One read is cheaper than a read per
+// partition.
 const LOAD = 'SELECT service, shard, owner, epoch FROM shards';
 
 const READ_SHARD = 'SELECT shard, owner, epoch FROM shards WHERE service = ? AND shard = ?';
@@ -98,7 +99,7 @@ function rowOf(shard: number, row: types.Row): ShardRow {
 // Each server answers from its own table, with its own clock.
 const READ_CLOCK = 'SELECT toTimestamp(now()) AS shown FROM system.local';
 
-/** Clocks of the Cassandra servers that answer. The caller closes `session`. */
+/** Clocks of all Cassandra servers that answer. The caller closes `session`. */
 export function cassandraServerClocks(session: CassandraSession): ServerClocks {
   return {
     async read() {
@@ -107,7 +108,7 @@ export function cassandraServerClocks(session: CassandraSession): ServerClocks {
       const clocks = answers.flatMap(({ server, outcome }) => {
         if (outcome.status === 'rejected') return [];
         const shown: unknown = outcome.value.rows[0]?.['shown'];
-        assert(shown instanceof Date, `Cassandra ${server} does not show its time`);
+        assert(shown instanceof Date, `Cassandra server ${server} returned no time`);
         return [shown.getTime()];
       });
       const [first] = answers;

@@ -10,7 +10,10 @@ import { statementDurations } from '#storage/ports/schema-versions';
 import type { Dependency } from '#telemetry/dependency';
 import type { Metrics } from '#telemetry/metrics';
 
-/** Reasons for a second server. Each counter starts at 0, so that its first increase is seen. */
+/**
+ * Reasons for using a second server. Each counter starts at 0, so that its first increase is
+ * visible.
+ */
 const REASONS = ['slow', 'error'] as const satisfies readonly Parameters<ObserveStatement>[3][];
 
 /**
@@ -36,8 +39,8 @@ export function statementObserver(metrics: Metrics, dependency: Dependency): Obs
 }
 
 /**
- * Result of a conditional statement. `row`: columns of the condition after a refusal, if there is a
- * row.
+ * Result of a conditional statement. `row`: columns of the condition after a refusal, if the row
+ * exists.
  */
 type ConditionalAnswer =
   | { readonly isApplied: true }
@@ -55,18 +58,22 @@ export function conditionalAnswerOf(result: types.ResultSet): ConditionalAnswer 
   if (isApplied === false) {
     return { isApplied, row: result.columns.length > 1 ? row : undefined };
   }
-  throw new Fault('service_unavailable', 'the store does not say what it did', {
-    isOutcomeUnknown: true,
-  });
+  throw new Fault(
+    'service_unavailable',
+    'the store did not report whether the change was applied',
+    {
+      isOutcomeUnknown: true,
+    },
+  );
 }
 
 /**
- * Maximum size of a batch, in bytes. A batch for one partition could be larger. Source:
+ * Maximum size of a batch, in bytes. A batch for a single partition could be larger. Source:
  * architecture 3.2.
  */
 const BATCH_BYTES_MAX = 60 * 1_024;
 
-/** Size of a row in a batch besides its value, in bytes: key, timestamp, statement id. */
+/** Size of a row in a batch without its value, in bytes: key, timestamp, statement id. */
 const ROW_BYTES = 96;
 
 /** A statement that writes one row, the partition it goes to, and the bytes of its value. */
@@ -78,8 +85,9 @@ export type RowWrite = {
 
 /**
  * Writes rows in their order, each confirmed. Rows of one partition share a batch up to `bytesMax`,
- * and the batches go one after the other. Rejects with the first fault; some rows may then be
- * written. Reads `writes` batch by batch, so that a long list does not block the event loop.
+ * and batches are sent one after the other. Rejects with the first fault; some rows may have been
+ * written by then. Reads `writes` batch by batch, so that a long list does not block the event
+ * loop.
  */
 export async function writeRows(
   session: CassandraSession,
@@ -95,7 +103,7 @@ export async function writeRows(
   }
 }
 
-/** Batches of adjacent rows of one partition, up to `bytesMax`. A larger row goes alone. */
+/** Batches of adjacent rows of one partition, up to `bytesMax`. A larger row gets its own batch. */
 export function* batchesOf(
   writes: Iterable<RowWrite>,
   bytesMax = BATCH_BYTES_MAX,

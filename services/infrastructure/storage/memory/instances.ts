@@ -19,7 +19,7 @@ import {
 import { DRIFT_EVENTS, OBSERVATIONS, type Packing, type RowReading } from '#storage/ports/rows';
 
 type Stored = {
-  /** Undefined: only answers have been stored so far. */
+  /** Undefined if only answers have been stored so far. */
   head: InstanceHead | undefined;
   /** Ordered by their last ordinals, ascending. */
   history: Chunk[] | undefined;
@@ -82,7 +82,7 @@ function rowOf({ version: _, ...row }: StoredAnswer): AnswerRow {
   return row;
 }
 
-/** Iteration for tools. All instances are in bucket 0. */
+/** Iteration over instances for tools. All instances are in bucket 0. */
 function pagesOf(
   instances: ReadonlyMap<string, Stored>,
 ): Pick<PagedInstances, 'headPages' | 'answerPages' | 'chunkPages'> {
@@ -138,7 +138,7 @@ function nothingStored(): Stored {
   return { head: undefined, history: undefined, drift: undefined, answers: undefined };
 }
 
-/** Inserts chunks at their places. Most instances have no chunks, and then no list. */
+/** Inserts chunks in order. Most instances have no chunks, and then no list is created. */
 function placed(chunks: Chunk[] | undefined, added: readonly Chunk[]): Chunk[] | undefined {
   if (added.length === 0) return chunks;
   const all = chunks ?? [];
@@ -149,7 +149,7 @@ function placed(chunks: Chunk[] | undefined, added: readonly Chunk[]): Chunk[] |
   return all;
 }
 
-/** Chunks cut to the rows above a floor; undefined if no chunk is left. */
+/** Chunks reduced to the rows above a floor; undefined if no chunk is left. */
 function above<Row extends { readonly ordinal: number }>(
   packing: Packing<Row>,
   instanceId: string,
@@ -206,7 +206,7 @@ function keep(stored: Stored, added: readonly AnswerRow[], version: number): voi
 type Account = { readonly rows: Map<string, ListingRow>; readonly removed: Map<string, number> };
 
 /**
- * Listings in memory, lost when the process ends (interface 1.8). Rows are shared, because they
+ * Listings in memory, lost when the process ends (interface 1.8). Rows are not copied, because they
  * never change.
  */
 export function memoryListingStore(): PagedListings {

@@ -14,7 +14,7 @@ type StoredMonth = { readonly version: number; readonly month: FinishedMonth };
 type Stored = { readonly version: number; readonly row: MeterRow };
 
 /**
- * Meters in memory, lost when the process ends (interface 1.8). Kept as rows, which are small
+ * Meters in memory, lost when the process ends (interface 1.8). Stored as rows, which are small
  * copies.
  */
 export function memoryMeterStore(): ErasableMeters {
@@ -122,8 +122,8 @@ export function memoryBillingStore(): BillingStore {
 }
 
 /**
- * Journal of a process without storage (interface 1.8). No other process could read a record, so
- * the journal keeps none and reports every append as durable at once.
+ * Journal of a process without storage (interface 1.8). No other process could read a record. The
+ * journal therefore stores nothing and reports every append as durable at once.
  */
 export function memoryJournal(): Journal {
   return { isLasting: false, isOnlyWriter: true, append: () => undefined };

@@ -84,7 +84,7 @@ export function memorySessionStore(clock: Pick<Clock, 'wallMs'>): SessionStore {
 export function memoryUserStore(): PagedUsers {
   const rows = new Map<string, StoredUser>();
 
-  /** Whether a user is still stored as it was read. */
+  /** Whether a stored user is unchanged since it was read. */
   const unchanged = ({ user, revision }: StoredUser): boolean =>
     rows.get(signInName(user))?.revision === revision &&
     rows.get(signInName(user))?.user.id === user.id;

@@ -17,55 +17,60 @@ export const ACCOUNTS_PAGE_MAX = 1_000;
 /**
  * Accounts and their keys. A write is durable when its promise fulfils, and every later read sees
  * the write. Arguments and results are copies. Methods reject with `service_unavailable` if the
- * store cannot be reached; a write may then have happened. A deleted account does not exist for any
- * method, but its id stays taken.
+ * store cannot be reached; a write may then have happened. All methods treat a deleted account as
+ * missing, but its id stays taken.
  */
 export interface AccountStore {
-  /** Adds an account without keys. Rejects with `conflict` if its id is taken: nothing changes. */
+  /**
+   * Adds an account without keys. Rejects with `conflict` if its id is taken; nothing changes then.
+   */
   create(account: Account): Promise<void>;
 
   /**
-   * Account with its keys, oldest first; undefined if there is none. Keys that expired 90 days ago
-   * are left out, revoked or not (`isKept`). Only `changeKeys` still sees such keys.
+   * Account with its keys, oldest first; undefined if there is none. Keys that expired more than 90
+   * days ago are left out, revoked or not (`isKept`). Only `changeKeys` still receives such keys.
    */
   find(accountId: string): Promise<AccountWithKeys | undefined>;
 
   /**
-   * Up to `limit` accounts ordered by id, starting after `afterId` (undefined: from the start). An
-   * account with the id `afterId` need not exist.
+   * Up to `limit` accounts ordered by id, starting after `afterId` (undefined: from the start). No
+   * account with the id `afterId` needs to exist.
    */
   list(page: { afterId: string | undefined; limit: number }): Promise<Account[]>;
 
   /**
-   * Sets the plan of an account with its limits, and the plan that follows at a later time, or
-   * none. Rejects with `not_found`, and with `conflict` while the account is imported or deleted.
+   * Sets the plan of an account with its limits, and the next plan with its start, if any. Rejects
+   * with `not_found`, and with `conflict` while the account is being imported or deleted.
    */
   setPlan(accountId: string, setting: PlanSetting): Promise<Account>;
 
   /**
-   * Sets the model of an account's instances; undefined: none. The same model again changes
+   * Sets the model of an account's instances; undefined: none. Setting the same model again changes
    * nothing. Rejects as `setPlan`.
    */
   setModel(accountId: string, modelVersion: string | undefined): Promise<Account>;
 
   /**
-   * Sets the account's own retention; undefined: the retention of its plan. The same retention
-   * again changes nothing. Rejects as `setPlan`.
+   * Sets the account's own retention; undefined: the retention of its plan. Setting the same
+   * retention again changes nothing. Rejects as `setPlan`.
    */
   setRetention(accountId: string, own: Retention | undefined): Promise<Account>;
 
-  /** Suspends or resumes an account; the same again changes nothing. Rejects as `setPlan`. */
+  /**
+   * Suspends or resumes an account. Setting the same status again changes nothing. Rejects as
+   * `setPlan`.
+   */
   setStatus(accountId: string, status: SetStatus): Promise<Account>;
 
   /**
-   * Changes the keys of an account, all or nothing. A key that `decide` puts replaces the stored
-   * key with the same id, or is added as the newest key. `decide` gets every stored key, oldest
+   * Changes the keys of an account, all or nothing. `decide` receives every stored key, oldest
    * first. These include keys that expired long ago by this clock, because the clock may be wrong.
-   * After a conflict with another writer, `decide` is called again. It must have no side effects,
-   * and its errors are passed on. Fulfils with the answer of `decide`.
+   * A key that `decide` puts replaces the stored key with the same id, or is added as the newest
+   * key. After a conflict with another writer, `decide` is called again. `decide` must have no side
+   * effects, and its errors are passed on. Fulfils with the answer of `decide`.
    *
-   * Rejects with `not_found` if there is no such account. Rejects with `conflict` if a new key has
-   * the digest of another key, or if `decide` puts a key while the account is being deleted.
+   * Rejects with `not_found` if the account does not exist. Rejects with `conflict` if a new key
+   * has the digest of another key, or if `decide` puts a key while the account is being deleted.
    */
   changeKeys<Answer>(
     accountId: string,
@@ -79,17 +84,17 @@ export type KeyChange<Answer> = {
   readonly answer: Answer;
 };
 
-/** Accounts with the operations that only tools use. */
+/** Accounts with additional operations for tools. */
 export interface ManagedAccounts extends AccountStore {
   /**
    * Revokes every key of an account permanently and refuses all later changes of the account. May
-   * be repeated: returns the progress of the deletion. Rejects with `not_found` if the account
-   * never existed.
+   * be repeated; the result is the progress of the deletion. Rejects with `not_found` if the
+   * account never existed.
    */
   beginDeletion(accountId: string, revokedAtMs: number): Promise<'deleting' | 'deleted'>;
 
   /**
-   * Erases an account whose deletion has begun; only its id stays. May be repeated. Rejects with
+   * Deletes an account whose deletion has begun; only its id stays. May be repeated. Rejects with
    * `not_found` if the account never existed, and with `conflict` if its deletion has not begun.
    */
   endDeletion(accountId: string): Promise<void>;
@@ -105,9 +110,7 @@ export interface ManagedAccounts extends AccountStore {
   deletedIds(): AsyncIterable<readonly string[]>;
 }
 
-/*
- * Rules for changes of an account by its status. All implementations of `AccountStore` share them.
- */
+/* Rules for account changes by status. All implementations of `AccountStore` share these rules. */
 
 /**
  * Builds the changes of an account's fields. `change` applies `next` to an account under an
@@ -144,13 +147,13 @@ export function fieldChangesOf(
   };
 }
 
-/** Throws `conflict` while an account is imported or deleted. */
+/** Throws `conflict` while an account is being imported or deleted. */
 function assertChangeable(account: Account): void {
   if (account.status === 'importing') throw new Fault('conflict', 'the account is being imported');
   assertNotDeleting(account);
 }
 
-/** Throws `conflict` while an account is deleted. */
+/** Throws `conflict` while an account is being deleted. */
 export function assertNotDeleting({ status }: Account): void {
   if (status === 'deleting') throw new Fault('conflict', 'the account is being deleted');
 }
@@ -199,28 +202,28 @@ export function withKeys(
   return [...keys.filter(isLeft).map((key) => byId.get(key.id) ?? key), ...added];
 }
 
-/** Last use of a key: the minute and the caller. */
+/** Last use of a key: minute and caller. */
 export type KeyUse = {
   /** Digest of the key. */
   readonly digest: string;
   /** Unix time in whole minutes. */
   readonly minute: number;
-  /** Address of the caller, as `addressText` writes it; undefined: not an address. */
+  /** Address of the caller in the format of `addressText`; undefined if it is not an address. */
   readonly address: string | undefined;
-  /** Name that the calling program gave itself; undefined: none. */
+  /** Name of the calling program, as given by the program; undefined if it gave none. */
   readonly client: string | undefined;
 };
 
 /**
- * Last uses of keys. The later minute wins, even if notes arrive late or twice. Of two notes in the
- * same minute, one is kept whole. Methods reject with `service_unavailable` if the store cannot be
- * reached; the note may then have been stored.
+ * Last uses of keys. The later minute wins, even if notes arrive late or twice. Of two notes from
+ * the same minute, either is kept as a whole. Methods reject with `service_unavailable` if the
+ * store cannot be reached; the note may then have been stored.
  */
 export interface KeyUseStore {
   /** Stores a use. */
   note(accountId: string, use: KeyUse): Promise<void>;
-  /** Last uses of all keys of an account that were ever used, in no order. */
+  /** Last uses of all keys of an account that were ever used, in no particular order. */
   find(accountId: string): Promise<readonly KeyUse[]>;
-  /** Erases the uses of an account permanently. Later notes are dropped. May be repeated. */
+  /** Deletes the uses of an account permanently. Later notes are dropped. May be repeated. */
   erase(accountId: string): Promise<void>;
 }

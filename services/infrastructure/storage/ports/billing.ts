@@ -2,8 +2,9 @@
 export type BoughtPlan = 'indie' | 'pro';
 
 /**
- * Status of a subscription. `trial`: tried out without a payment; `active`: no payment is missing;
- * `overdue`: a payment failed; `inactive`: gives no plan for now; `ended`: ended for good.
+ * Status of a subscription. `trial`: used without a payment so far; `active`: no payment is
+ * missing; `overdue`: a payment failed; `inactive`: gives no plan for now; `ended`: has ended
+ * permanently.
  */
 export type SubscriptionStatus = 'trial' | 'active' | 'overdue' | 'inactive' | 'ended';
 
@@ -11,29 +12,29 @@ export type SubscriptionStatus = 'trial' | 'active' | 'overdue' | 'inactive' | '
 export type SubscriptionTerms = {
   readonly plan: BoughtPlan;
   readonly status: SubscriptionStatus;
-  /** End of the present period, paid or not. During a trial: end of the trial. */
+  /** End of the current period, paid or not. During a trial: end of the trial. */
   readonly periodEndsAtMs: number;
-  /** Time at which the subscription ends by itself; absent: the subscription goes on. */
+  /** Time at which the subscription ends by itself; absent if it continues. */
   readonly endsAtMs?: number;
-  /** Set while the provider does not collect payments of the subscription. */
+  /** Set while the provider does not collect payments for the subscription. */
   readonly isPaused?: true;
 };
 
-/** A description of a subscription by the provider. */
+/** Provider's description of a subscription. */
 export type DescriptionFact = SubscriptionTerms & {
   readonly kind: 'description';
   readonly eventId: string;
   readonly atMs: number;
   readonly change: 'created' | 'updated' | 'deleted';
-  /** Terms before this change; absent: the event does not have it. */
+  /** Terms before this change; absent if the event does not contain them. */
   readonly before?: SubscriptionTerms;
   /** The newest invoice of the subscription. */
   readonly invoiceId?: string;
-  /** Set if invoices are sent and paid later: such a subscription is active before any payment. */
+  /** Set if invoices are sent and paid later. Such a subscription is active before any payment. */
   readonly isInvoiced?: true;
 };
 
-/** A time of a plan on an invoice. `isCredit`: the invoice gives money back for this time. */
+/** Time span of a plan on an invoice. `isCredit`: the invoice gives money back for this time. */
 export type InvoiceLine = {
   readonly plan: BoughtPlan;
   readonly fromMs: number;
@@ -41,7 +42,7 @@ export type InvoiceLine = {
   readonly isCredit?: true;
 };
 
-/** The outcome of an invoice. `written_off`: voided, or marked as uncollectible. */
+/** Outcome of an invoice. `written_off`: voided, or marked as uncollectible. */
 export type InvoiceFact = {
   readonly kind: 'invoice';
   readonly eventId: string;
@@ -54,7 +55,7 @@ export type InvoiceFact = {
 /** Report of the payment provider about one subscription at one moment. */
 export type SubscriptionFact = DescriptionFact | InvoiceFact;
 
-/** All facts about one subscription: a set, in the order of time and event id. */
+/** All facts about one subscription: a set, ordered by time and event id. */
 export type BilledSubscription = {
   readonly id: string;
   readonly facts: readonly SubscriptionFact[];
@@ -78,13 +79,13 @@ export type BilledCustomer = { readonly id: string; readonly atMs: number };
 export type BillingRecord = {
   /** Newest first. The next purchase uses the first customer. */
   readonly customers: readonly BilledCustomer[];
-  /** In the order of their ids. */
+  /** Ordered by id. */
   readonly subscriptions: readonly BilledSubscription[];
-  /** In the order of time and event id. */
+  /** Ordered by time and event id. */
   readonly returns: readonly ReturnFact[];
 };
 
-/** A record, and its revision for the optimistic lock. */
+/** Billing record, and its revision for the optimistic lock. */
 export type StoredBilling = { readonly record: BillingRecord; readonly revision: number };
 
 /**
@@ -96,16 +97,16 @@ export interface BillingStore {
   /** Record of an account; undefined: none. */
   find(accountId: string): Promise<StoredBilling | undefined>;
 
-  /** Account with which a customer was first stored; undefined: none. */
+  /** Account with which a customer was first stored; undefined if there is none. */
   accountOf(customerId: string): Promise<string | undefined>;
 
   /**
    * Stores a record if the stored record still has `revision` (0: no record exists). Returns
    * whether the record was stored. Links its customers to the account, except customers that are
-   * linked to another account.
+   * already linked to another account.
    */
   put(accountId: string, revision: number, record: BillingRecord): Promise<boolean>;
 
-  /** Erases the record and the customers of an account. May be repeated. */
+  /** Deletes the record and the customers of an account. May be repeated. */
   erase(accountId: string): Promise<void>;
 }

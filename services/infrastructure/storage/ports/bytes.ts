@@ -4,14 +4,17 @@ import { crc32 } from 'node:zlib';
 /** Size of the checksum at the end of a value, in bytes. */
 const CHECKSUM_BYTES = 4;
 
-/** A stored value that differs from the written value, or that a newer program version wrote. */
+/**
+ * Error for a stored value that differs from the written value, or that a newer program version
+ * wrote.
+ */
 export class CorruptState extends Error {
   override readonly name = 'CorruptState';
 }
 
 /**
- * Result of `read`, or the `CorruptState` that it throws. One damaged value then does not fail the
- * other values of the same read.
+ * Result of `read`, or the `CorruptState` that `read` throws. A damaged value thus does not fail
+ * the other values of the same read.
  */
 export function readOrCorrupt<Value>(read: () => Value): Value | CorruptState {
   try {
@@ -23,7 +26,7 @@ export function readOrCorrupt<Value>(read: () => Value): Value | CorruptState {
 }
 
 /**
- * Returns a reader of a whole value after checking its checksum and its format. Throws
+ * Returns a reader for a whole value after checking its checksum and its format. Throws
  * `CorruptState`. `what` names the value in errors: `the head of inst_1`.
  */
 export function readerOf(bytes: unknown, format: number, what: string): ByteReader {
@@ -41,8 +44,8 @@ export function readerOf(bytes: unknown, format: number, what: string): ByteRead
 }
 
 /**
- * Reads what a `ByteWriter` wrote. Methods throw `CorruptState`, which names the value, if the
- * bytes are damaged.
+ * Reads the encoding of `ByteWriter`. If the bytes are damaged, methods throw `CorruptState`, which
+ * names the value.
  */
 export class ByteReader {
   readonly #bytes: Buffer;
@@ -54,7 +57,7 @@ export class ByteReader {
     this.#what = what;
   }
 
-  /** Whether everything has been read. */
+  /** Whether all bytes have been read. */
   get isAtEnd(): boolean {
     return this.#at === this.#bytes.length;
   }
@@ -91,12 +94,12 @@ export class ByteReader {
     return this.#bytes.readUInt16LE(this.#advance(2));
   }
 
-  /** Any number, to the last bit. */
+  /** A double, without loss of precision. */
   number(): number {
     return this.#bytes.readDoubleLE(this.#advance(8));
   }
 
-  /** A count, then as many numbers. */
+  /** A count, then that number of doubles. */
   numbers(): Float64Array {
     const count = this.count();
     const start = this.#advance(8 * count);
@@ -122,7 +125,7 @@ export class ByteReader {
     return this.#bytes.toString('latin1', start, start + length);
   }
 
-  /** Throws `CorruptState` unless everything has been read. */
+  /** Throws `CorruptState` unless all bytes have been read. */
   end(): void {
     if (this.isAtEnd) return;
     throw new CorruptState(`${this.#what} has ${this.#bytes.length - this.#at} bytes too many`);
@@ -144,12 +147,12 @@ export class ByteReader {
   }
 }
 
-/** Initial size of the buffer, in bytes: enough for nearly every value. */
+/** Initial size of the buffer, in bytes. Enough for nearly every value. */
 const ROOM = 16_384;
 
 /**
- * Encodes one value at a time: numbers as doubles, texts as UTF-8 after their length, and a CRC-32
- * at the end. One buffer serves all values, because encoding never waits.
+ * Encodes values one after the other: numbers as doubles, texts as UTF-8 after their length, and a
+ * CRC-32 at the end. One buffer serves all values, because encoding is synchronous.
  */
 export class ByteWriter {
   #bytes = Buffer.allocUnsafe(ROOM);
@@ -160,7 +163,7 @@ export class ByteWriter {
     return this.beginPart().byte(format);
   }
 
-  /** Starts a part of another value. A part has no format number of its own. */
+  /** Starts a part of another value. A part has no format number. */
   beginPart(): this {
     this.#length = 0;
     return this;
@@ -195,7 +198,7 @@ export class ByteWriter {
     return this;
   }
 
-  /** Any number, to the last bit. */
+  /** A double, without loss of precision. */
   number(value: number): this {
     this.#reserve(8);
     this.#length = this.#bytes.writeDoubleLE(value, this.#length);
@@ -212,7 +215,7 @@ export class ByteWriter {
 
   /** A byte count, then the text. */
   text(value: string): this {
-    // UTF-8 takes at most three bytes for each of UTF-16's units.
+    // UTF-8 takes at most three bytes per UTF-16 unit.
     this.#reserve(4 + 3 * value.length);
     const written = this.#bytes.write(value, this.#length + 4);
     this.#bytes.writeUInt32LE(written, this.#length);
@@ -228,7 +231,7 @@ export class ByteWriter {
     return this;
   }
 
-  /** A byte count, then a part that `endPart` returned. */
+  /** A byte count, then a part from `endPart`. */
   part(bytes: string): this {
     this.count(bytes.length);
     this.#reserve(bytes.length);

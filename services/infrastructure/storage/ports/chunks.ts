@@ -18,13 +18,13 @@ import {
 } from '#storage/ports/rows';
 
 /*
- * Chunks and answers are stored as one value each, without their keys. A cell costs the server more
- * than the bytes in it. One value also cannot mix the bytes of two writes.
+ * Each chunk or answer is stored as a single value, without its key. A cell costs the server more
+ * than its bytes. A single value also cannot mix the bytes of two writes.
  */
 
 /**
- * Format number in the first byte of every stored row. A change of a layout below needs a new
- * format.
+ * Format number in the first byte of every stored row. Any change of a layout below needs a new
+ * format number.
  */
 const FORMAT = 2;
 
@@ -73,16 +73,17 @@ export function decodeAnswerRow(instanceId: string, key: string, bytes: unknown)
 export const ROWS_BEYOND_MAX = CHUNK_ROWS_MAX - 1;
 
 /**
- * Rows with ordinals from `newest` down, at most `count`, newest first. `chunks` must have the
- * highest `last` first.
+ * Rows with ordinals from `newest` down, at most `count`, newest first. `chunks` must be ordered by
+ * `last`, highest first.
  *
- * Chunks may overlap. If a node stops between a chunk and its head, its successor writes the rows
- * again. A successor of another program version may use other borders. Each row is taken from the
- * first chunk that has the row, because the content of an ordinal is always the same.
+ * Chunks may overlap. If a node stops between writing a chunk and its head, its successor writes
+ * the rows again. A successor of another program version may divide the rows differently. Each row
+ * is taken from the first chunk that contains the row, because the content of an ordinal is always
+ * the same.
  *
  * No row is missing. A writer of a chunk up to `last` has a confirmation for all rows below its
- * `first`. A replaced chunk that began earlier therefore held no row that no other chunk has.
- * Trimmed chunks are the exception (`chunksAbove`): nobody asks for rows below their `first`.
+ * `first`. A replaced chunk that began earlier therefore held no row that is missing elsewhere.
+ * Trimmed chunks are the exception (`chunksAbove`): nobody requests rows below their `first`.
  */
 export function rowsOfChunks<Row extends { readonly ordinal: number }>(
   packing: RowReading<Row>,
@@ -106,7 +107,7 @@ export function rowsOfChunks<Row extends { readonly ordinal: number }>(
   return found;
 }
 
-/** Rows of a head, oldest first; `last` is the number of rows that the instance ever had. */
+/** Rows of a head, oldest first. `last` is the number of rows that the instance ever had. */
 export function newestRows<Row>(
   packing: RowReading<Row>,
   instanceId: string,
@@ -129,7 +130,7 @@ export function newestAbove<Row extends { readonly ordinal: number }>(
   return { after: floor, rows: packedAbove(packing, rows, floor) };
 }
 
-/** Chunks with rows on both sides of `floor`, cut to the rows above `floor`. */
+/** Chunks that contain rows on both sides of `floor`, reduced to the rows above `floor`. */
 export function chunksAbove<Row extends { readonly ordinal: number }>(
   packing: Packing<Row>,
   instanceId: string,

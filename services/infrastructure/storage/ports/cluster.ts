@@ -1,4 +1,4 @@
-/** The services whose actors are sharded. */
+/** Services whose actors are sharded. */
 export type ShardedService = 'engine' | 'limiter';
 
 /** Owner of a shard. Source: architecture 3. */
@@ -22,7 +22,7 @@ export type ShardChange = {
 
 /**
  * Owners of shards: one row per shard, changed only by compare-and-set. Methods reject with
- * `service_unavailable` if the store gives no answer. With `isOutcomeUnknown`, a change may have
+ * `service_unavailable` if the store does not answer. With `isOutcomeUnknown`, a change may have
  * happened or may still happen.
  */
 export interface ShardStore {
@@ -33,11 +33,11 @@ export interface ShardStore {
    * `wanted`. Concurrent callers get the same count.
    */
   fixCount(service: ShardedService, wanted: number): Promise<number>;
-  /** Stored shard count of a service; undefined until a first node has set it. */
+  /** Stored shard count of a service; undefined until the first node has set the count. */
   countOf(service: ShardedService): Promise<number | undefined>;
   /** Rows of all shards that ever had an owner. May miss changes in flight. */
   load(service: ShardedService, count: number): Promise<ShardRow[]>;
-  /** Row of a shard. The read sees every applied change. */
+  /** Row of a shard. Sees every applied change. */
   read(service: ShardedService, shard: number): Promise<ShardRow | undefined>;
   /** Changes the owner. If the change is not applied, `row` is the stored row. */
   change(change: ShardChange): Promise<{ isApplied: boolean; row: ShardRow | undefined }>;
@@ -47,22 +47,22 @@ export interface ShardStore {
 export interface ServerClocks {
   /**
    * Time on each server that is up and answers in time, in Unix milliseconds. Rejects with
-   * `service_unavailable` if no server can be asked.
+   * `service_unavailable` if no server answers.
    */
   read(): Promise<readonly number[]>;
 }
 
 /**
- * Durable flag of a deployment with one process: calls may have been granted without a record. The
- * flag is stored beside the data and survives the process. Methods reject with
- * `service_unavailable` if nothing can be written.
+ * Durable flag of a deployment with a single process. The flag is set while calls may have been
+ * granted without a record. It is stored next to the data and survives the process. Methods reject
+ * with `service_unavailable` if nothing can be written.
  */
 export interface DirtyFlag {
   /**
-   * Sets the flag durably. Returns whether it was already set: an earlier process has not cleared
-   * it.
+   * Sets the flag durably. Returns whether the flag was already set, because an earlier process has
+   * not cleared it.
    */
   set(): Promise<boolean>;
-  /** Clears the flag: no call without a record counts any more. */
+  /** Clears the flag, when every granted call has a record. */
   clear(): Promise<void>;
 }

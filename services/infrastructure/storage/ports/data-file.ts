@@ -1,10 +1,10 @@
 /**
- * Called between portions of long work with the bytes done so far. An error that it throws ends the
+ * Called between portions of long work with the bytes done so far. An error thrown by it ends the
  * work.
  */
 export type WatchWork = (work: 'copied' | 'checked', doneBytes: number, allBytes: number) => void;
 
-/** Contents of a data file. */
+/** Summary of a data file. */
 export type FileContents = {
   readonly accounts: number;
   /** Stored instances. The newest instances may be in the journals only. */
@@ -14,28 +14,28 @@ export type FileContents = {
   readonly bytes: number;
 };
 
-/** A copied and checked backup that is not in its place yet. Disposal removes the copy. */
+/** Copied and checked backup before it replaces a file. Disposal removes the copy. */
 export interface CheckedBackup extends AsyncDisposable {
   readonly contents: FileContents;
   /** Whether the backup replaces another file. */
   readonly replaces: boolean;
-  /** Puts the backup in its place. Fulfils with the path under which the replaced file is kept. */
+  /** Puts the backup at its path. Fulfils with the path of the replaced file, which is kept. */
   place(): Promise<string | undefined>;
 }
 
 /**
- * The file that holds all data of one process. Methods reject with an error whose message is one
- * line about the file.
+ * File that holds all data of one process. Methods reject with an error whose message is one line
+ * about the file.
  */
 export interface DataFile {
   readonly path: string;
   /**
-   * Writes the committed state of one moment into the empty file `target`, while the service runs.
-   * Then checks every page and every row of the copy. Rejects if something is damaged.
+   * Writes a snapshot of the committed state into the empty file `target`, while the service runs.
+   * Then checks every page and every row of the copy. Rejects if any page or row is damaged.
    */
   backup(target: string, watch: WatchWork): Promise<FileContents>;
   /**
-   * Copies a backup beside the file and checks the copy. No process can serve the file until the
+   * Copies a backup next to the file and checks the copy. No process can serve the file until the
    * result is disposed. Rejects while a process serves the file, and for a damaged backup; nothing
    * changes then. `isWithoutWal`: accepts a copy of an open file without its WAL; the last commits
    * are then missing.

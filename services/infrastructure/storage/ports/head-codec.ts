@@ -10,8 +10,8 @@ import {
 } from '#storage/ports/instances';
 
 /**
- * Format number in the first byte of a stored head. A change of the layout below needs a new
- * format.
+ * Format number in the first byte of a stored head. Any change of the layout below needs a new
+ * format number.
  */
 const FORMAT = 2;
 
@@ -122,13 +122,14 @@ function recentCallsFrom(reader: ByteReader): RecentCall[] {
   return calls;
 }
 
-/** Waiting reads of heads in one bucket, by instance id. One read serves them all. */
+/** Waiting head reads of one bucket, by instance id. A single read serves all of them. */
 type Gathering = Map<string, PromiseWithResolvers<InstanceHead | undefined>>;
 
 /**
- * A store that batches reads of single heads. Reads of one bucket that begin in the same task
+ * A store that batches reads of single heads. Head reads of one bucket that begin in the same task
  * become one read of at most `HEADS_MAX` heads. Take-overs and listing pages need many heads at
- * once. A batched read shares the deadline and the faults of its batch; a damaged head fails alone.
+ * once. All reads of a batch share its deadline and its faults. A damaged head fails only its own
+ * read.
  */
 export function gatheredHeads(store: InstanceStore): InstanceStore {
   const gatherings = new Map<number, Gathering>();

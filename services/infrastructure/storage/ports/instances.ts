@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { hashText } from '#stdlib/hash-map';
 
-/** One processed observation. Source: interface 2.7. */
+/** Processed observation. Source: interface 2.7. */
 export type HistoryRow = {
   /** Number of the observation in the whole history of the instance, from 1. */
   readonly ordinal: number;
@@ -16,9 +16,9 @@ export type HistoryRow = {
   readonly timestampMs: number;
 };
 
-/** One cycle whose drift level was not D0. Source: interface 2.7, model 3.5. */
+/** Cycle whose drift level was not D0. Source: interface 2.7, model 3.5. */
 export type DriftRow = {
-  /** Number of the drift event in the life of the instance, from 1. */
+  /** Number of the drift event in the whole history of the instance, from 1. */
   readonly ordinal: number;
   readonly generation: number;
   readonly cycle: number;
@@ -29,33 +29,40 @@ export type DriftRow = {
   readonly timestampMs: number;
 };
 
-/** Time for which a stored answer is repeated, in milliseconds. Source: decision 22. */
+/**
+ * Time for which a stored answer is returned to repeated calls, in milliseconds. Source: decision
+ * 22.
+ */
 export const ANSWER_AGE_MS = 24 * 60 * 60 * 1_000;
 
 /**
- * Time for which the marker of a deleted instance stays, and the marker of its removed listing, in
- * milliseconds. Journals may still hold records of the instance. Source: architecture 3.2.
+ * Retention of a deleted instance's marker, and of the marker of its removed listing, in
+ * milliseconds. Until then journals may still hold records of the instance. Source: architecture
+ * 3.2.
  */
 export const MARKER_AGE_MS = 40 * 24 * 60 * 60 * 1_000;
 
-/** Time for which an answer is stored, in milliseconds: an hour longer, for a late checkpoint. */
+/**
+ * Retention of a stored answer, in milliseconds. An hour longer than `ANSWER_AGE_MS`, for late
+ * checkpoints.
+ */
 export const ANSWER_STORED_MS = ANSWER_AGE_MS + 60 * 60 * 1_000;
 
-/** The stored answer to a call with an `Idempotency-Key`. Source: decision 22. */
+/** Stored answer to a call with an `Idempotency-Key`. Source: decision 22. */
 export type AnswerRow = {
-  /** Operation family and key: a create and a later call may use the same key. */
+  /** Operation family and key. A create call and a later call may use the same key. */
   readonly key: string;
   readonly fingerprint: string;
   readonly body: string;
   readonly etag: string;
-  /** Commit time of the first call in Unix milliseconds; kept for 24 h. */
+  /** Commit time of the first call in Unix milliseconds. The answer is kept for 24 h. */
   readonly atMs: number;
 };
 
 /**
  * Rows one after the other, oldest first, as a string with one character per byte. Heads, chunks
- * and the memory of every idle instance hold rows in this form. A string of n bytes takes n + 16
- * bytes of memory, a buffer n + 540. No row depends on earlier rows, so new rows can be appended.
+ * and idle instances in memory hold rows in this form. A string of n bytes takes n + 16 bytes of
+ * memory, a buffer n + 540. No row depends on earlier rows, so new rows can be appended.
  */
 export type PackedRows = string;
 
@@ -65,7 +72,7 @@ export type PackedRows = string;
 export const CHUNK_ROWS_MAX = 32;
 
 /**
- * Rows that the store keeps as one value, with ordinals from `first` to `last`. A chunk never
+ * Rows that the store keeps as a single value, with ordinals from `first` to `last`. A chunk never
  * changes. A recovery may store rows again in chunks with other borders, but with the same content.
  */
 export type Chunk = {
@@ -74,13 +81,13 @@ export type Chunk = {
   readonly rows: PackedRows;
 };
 
-/** Rows that no chunk holds: all rows with ordinals above `after`. */
+/** Rows that are in no chunk: all rows with ordinals above `after`. */
 export type NewestRows = { readonly after: number; readonly rows: PackedRows };
 
-/** Newest rows of an instance that never had rows. */
+/** Value for an instance that never had rows. */
 export const NO_ROWS: NewestRows = { after: 0, rows: '' };
 
-/** A committed call that may yet be retried. Source: architecture 3.5. */
+/** Committed call that may still be retried. Source: architecture 3.5. */
 export type RecentCall = {
   readonly callId: number;
   readonly version: number;
@@ -99,28 +106,28 @@ export type InstanceHead = {
   readonly description: string;
   readonly createdAtMs: number;
   readonly updatedAtMs: number;
-  /** Set if the instance was deleted: the head is then only a marker (architecture 3.2). */
+  /** Set if the instance was deleted. The head is then only a marker (architecture 3.2). */
   readonly deletedAtMs: number | undefined;
-  /** Start of the first interval: creation or the last reset. */
+  /** Start of the first interval: creation, or last reset. */
   readonly originMs: number;
   /** Time of the last accepted observation of this generation. */
   readonly observedAtMs: number | undefined;
   readonly generation: number;
-  /** Observations of all generations, and the observations before the current generation. */
+  /** Number of observations of all generations, and of the generations before the current one. */
   readonly historyCount: number;
   readonly historyStart: number;
   readonly driftCount: number;
   readonly driftStart: number;
-  /** Observations from the last chunk up to `historyCount`, and the drift events likewise. */
+  /** Observations after the last chunk up to `historyCount`, and the corresponding drift events. */
   readonly newestHistory: NewestRows;
   readonly newestDrift: NewestRows;
-  /** Absent: no rows were trimmed. */
+  /** Absent if no rows were trimmed. */
   readonly floor?: Floor;
-  /** Model of the vector (model 9). A replay needs the same model. */
+  /** Model version of the vector (model 9). A replay needs the same model. */
   readonly modelVersion: string;
-  /** The model's state vector (model 9: doubles, never rounded). */
+  /** State vector of the model (model 9: doubles, never rounded). */
   readonly model: Float64Array;
-  /** Calls of the last 20 s before the version was stored. */
+  /** Calls committed in the last 20 s before the version was stored. */
   readonly recentCalls: readonly RecentCall[];
 };
 
@@ -128,11 +135,11 @@ export type InstanceHead = {
 export type InstanceCheckpoint = {
   readonly instanceId: string;
   readonly head: InstanceHead;
-  /** Chunks of rows that left the head since the checkpoint before, oldest first. */
+  /** Chunks of rows that have left the head since the last checkpoint, oldest first. */
   readonly history: readonly Chunk[];
   readonly drift: readonly Chunk[];
   readonly answers: readonly AnswerRow[];
-  /** Rows trimmed by the checkpoint before; set if the floor of the head has moved since. */
+  /** Rows that the last checkpoint had trimmed. Set if the floor of the head has moved since. */
   readonly trimmedFrom?: RowCounts | undefined;
 };
 
@@ -147,8 +154,8 @@ export type InstanceAnswers = {
 export const HEADS_MAX = 64;
 
 /**
- * Maximum size of the heads in one batch, in bytes. Cassandra takes 16 MiB; small batches keep its
- * load even.
+ * Maximum size of the heads in one batch, in bytes. Cassandra accepts 16 MiB, but small batches
+ * keep its load even.
  */
 export const HEADS_BYTES_MAX = 256 * 1_024;
 
@@ -159,11 +166,11 @@ export interface InstanceStore {
    * changes.
    */
   bucketOf(instanceId: string): number;
-  /** The head of the highest version ever stored, or undefined. */
+  /** Head of the highest version ever stored; undefined if there is none. */
   readHead(instanceId: string): Promise<InstanceHead | undefined>;
   /**
    * Heads of at most `HEADS_MAX` instances of one bucket, in one read. Instances without a head are
-   * left out. For a head that cannot be decoded, the map has an `Error` with the reason.
+   * left out. For a head that cannot be decoded, the map contains an `Error` with the reason.
    */
   readHeads(instanceIds: readonly string[]): Promise<ReadonlyMap<string, InstanceHead | Error>>;
   /**
@@ -179,8 +186,8 @@ export interface InstanceStore {
    */
   checkpoint(checkpoints: readonly InstanceCheckpoint[]): Promise<void>;
   /**
-   * Stores answers of instances of one bucket before the checkpoints that they belong to, in any
-   * number. May be repeated and may arrive late. The deletion of an instance deletes its answers.
+   * Stores any number of answers of one bucket's instances before their checkpoints. May be
+   * repeated and may arrive late. The deletion of an instance deletes its answers.
    */
   storeAnswers(parts: readonly InstanceAnswers[]): Promise<void>;
   /**
@@ -194,7 +201,7 @@ export interface InstanceStore {
   findAnswer(instanceId: string, key: string, oldestMs: number): Promise<AnswerRow | undefined>;
   /**
    * Stored answers for at most 100 distinct keys, in any order. Keys without an answer are left
-   * out. `oldestMs` as in `findAnswer`. One read, if the store supports it.
+   * out. `oldestMs` as in `findAnswer`. A single read, if the store supports it.
    */
   findAnswers(
     instanceId: string,
@@ -206,12 +213,12 @@ export interface InstanceStore {
 /** A stored answer and its instance. */
 export type InstanceAnswer = { readonly instanceId: string; readonly answer: AnswerRow };
 
-/** Instances for tools, which iterate over everything as it is stored. */
+/** Instances for tools, which iterate over everything in storage order. */
 export interface PagedInstances extends InstanceStore {
   /**
-   * All heads of a bucket with the markers of deleted instances, at most `HEADS_MAX` in a page, in
-   * a stable order. A head that cannot be decoded is an `Error`. Heads stored during the iteration
-   * may be missing.
+   * All heads of a bucket, including the markers of deleted instances, at most `HEADS_MAX` in a
+   * page, in a stable order. A head that cannot be decoded is an `Error`. Heads stored during the
+   * iteration may be missing.
    */
   headPages(bucket: number): AsyncIterable<ReadonlyMap<string, InstanceHead | Error>>;
   /**
@@ -232,21 +239,21 @@ export interface PagedInstances extends InstanceStore {
 }
 
 /**
- * Bucket of an actor's stored state. States of one bucket are stored in one write and read in one
- * read. The bucket of an actor never changes: it is in the storage key.
+ * Returns the bucket of an actor's stored state. States of one bucket are stored in one write and
+ * read in one read. The bucket of an actor never changes, because it is part of the storage key.
  */
 export type BucketOf = (actorId: string) => number;
 
 /**
  * Buckets per shard. 64 shards have 1,024 buckets. With 10,000,000 instances, each bucket has
- * 10,000 heads of 2 kB (20 MB). With more buckets, one write would have too few dirty actors. Never
- * change it.
+ * 10,000 heads of 2 kB (20 MB). With more buckets, a write would have too few dirty actors. Must
+ * never change.
  */
 const BUCKETS_PER_SHARD = 16;
 
 /**
  * Buckets of a cluster with `shardCount` shards. Buckets and shards use the same hash, so each
- * bucket lies in one shard and has one owner.
+ * bucket belongs to one shard and has one owner.
  */
 export function bucketsOf(shardCount: number): BucketOf {
   const count = bucketCountOf(shardCount);
@@ -259,20 +266,21 @@ export function bucketCountOf(shardCount: number): number {
 }
 
 /**
- * Bucket that all given actors share; undefined for no actors. There may be at most `max` actors.
+ * Bucket that all given actors share; undefined if there are no actors. There may be at most `max`
+ * actors.
  */
 export function onlyBucketOf(
   bucketOf: BucketOf,
   actorIds: readonly string[],
   max = Number.POSITIVE_INFINITY,
 ): number | undefined {
-  assert(actorIds.length <= max, `more than ${max} of them at once`);
+  assert(actorIds.length <= max, `a call may name at most ${max} actors`);
   const [bucket, other] = new Set(actorIds.map(bucketOf));
-  assert(other === undefined, 'those of one call are of one bucket');
+  assert(other === undefined, 'all actors of one call must belong to one bucket');
   return bucket;
 }
 
-/** Numbers of an instance's oldest rows in each table, counted for life. */
+/** Number of rows from the oldest on, per table, counted over all generations. */
 export type RowCounts = { readonly history: number; readonly drift: number };
 
 /** Row counts of an instance that still has all its rows. */
@@ -290,7 +298,7 @@ export type Floor = RowCounts & {
   readonly timestampMs: number;
   /**
    * Model state after that observation (`packedState`). The rows above can be replayed from this
-   * state. Undefined: the state is unknown.
+   * state. Undefined if the state is unknown.
    */
   readonly state: string | undefined;
 };
@@ -311,13 +319,13 @@ export function packedState(state: Float64Array): string {
 /** Unpacks a state that `packedState` packed. */
 export function unpackedState(packed: string): Float64Array {
   const bytes = Buffer.from(packed, 'latin1');
-  assert(bytes.length % NUMBER_BYTES === 0, 'a state is whole numbers of eight bytes');
+  assert(bytes.length % NUMBER_BYTES === 0, 'a packed state has eight bytes per number');
   return Float64Array.from({ length: bytes.length / NUMBER_BYTES }, (_, place) =>
     bytes.readDoubleLE(NUMBER_BYTES * place),
   );
 }
 
-/** Numbers of an instance's trimmed rows. */
+/** Number of trimmed rows of an instance. */
 export function trimmedOf({ floor }: { readonly floor?: Floor | undefined }): RowCounts {
   return floor ?? NO_ROWS_TRIMMED;
 }

@@ -2,18 +2,21 @@
 import assert from 'node:assert/strict';
 import { Fault } from '#errors/fault';
 
-/** One committed event of one actor, as the journal keeps it. Source: architecture 3.1. */
+/** Committed event of one actor, as stored in the journal. Source: architecture 3.1. */
 export type JournalRecord = {
   /** The kind of actor. */
   readonly actor: string;
   readonly actorId: string;
-  /** Grows by one per committed event of the actor, for life. */
+  /** Increases by one per committed event of the actor. Never starts again. */
   readonly version: number;
-  /** Call that committed the event; 0: none. A retry must find the call after a crash too. */
+  /**
+   * Call that committed the event; 0 if there is none. A retry must find the call even after a
+   * crash.
+   */
   readonly callId: number;
   /** Server time of the commit in Unix milliseconds. */
   readonly atMs: number;
-  /** The event with everything needed to run it again; plain JSON data. */
+  /** The event with everything needed to apply it again, as plain JSON data. */
   readonly event: unknown;
 };
 
@@ -21,10 +24,10 @@ export type JournalRecord = {
 export interface Journal {
   /** Whether records outlive this process. */
   readonly isLasting: boolean;
-  /** Whether no other node can take over its actors while this process lives. */
+  /** Whether no other node can take over its actors while this process runs. */
   readonly isOnlyWriter: boolean;
   /**
-   * Returns a fault while nothing more should be committed, although appends still succeed. Absent:
+   * Returns a fault while commits should be refused although appends still succeed. Absent if
    * commits are never refused.
    */
   readonly refusal?: (() => Fault | undefined) | undefined;
@@ -36,7 +39,7 @@ export interface Journal {
    *
    * Several groups may be in flight; they become durable in order. Groups below `lowWaterMark`
    * (numbered from 0 in the order of the calls) are not needed any more. `traceparent`: the span of
-   * this append, if there is one.
+   * this append, if any.
    */
   append(
     lines: readonly string[],
@@ -45,19 +48,19 @@ export interface Journal {
   ): Promise<void> | undefined;
 }
 
-/** State of a journal, as other processes see it. Source: decision 191. */
+/** State of a journal, as read by other processes. Source: decision 191. */
 export type JournalHead = {
   /** `host:port` of the process that writes the journal. */
   readonly address: string;
-  /** Slot after the newest slot found; once the end of the journal is decided, that end. */
+  /** Slot after the newest slot found. Once the end of the journal is decided, that end. */
   readonly next: number;
   /** Low-water mark: slots below it are not needed any more. */
   readonly lowWaterMark: number;
-  /** Whether the journal has a seal: nothing more can be acknowledged. */
+  /** Whether the journal has a seal. After a seal no write can be acknowledged. */
   readonly isSealed: boolean;
 };
 
-/** A slot, as its writer sends it. Every retry sends the same bytes. */
+/** Slot as sent by its writer. Every retry sends the same bytes. */
 export type Append = {
   readonly incarnation: string;
   readonly slot: number;
@@ -65,59 +68,65 @@ export type Append = {
   /** Low-water mark: slots below it are not needed any more. At most `slot`. */
   readonly lowWaterMark: number;
   /**
-   * Slots below this slot are deleted by the same write. Undefined, as in most writes, deletes
-   * none: each deletion is a tombstone. At most a low-water mark that an acknowledged slot names. A
-   * reader that finds the deletion then also finds a mark at least as high.
+   * The same write deletes all slots below this slot. Undefined in most writes, because each
+   * deletion is a tombstone. At most the low-water mark in an acknowledged slot. A reader that
+   * finds the deletion then also finds a mark at least as high.
    */
   readonly deleteBelow: number | undefined;
 };
 
-/** A group of records in its slot. */
+/** Group of records in its slot. */
 export type JournalSlot = { readonly slot: number; readonly records: Uint8Array };
 
 /**
- * Result of a conditional write. `head`: the stored head after a refusal; undefined if there is no
- * such journal.
+ * Result of a conditional write. `head`: the stored head after a refusal; undefined if the journal
+ * does not exist.
  */
 export type Conditional =
   | { readonly isApplied: true }
   | { readonly isApplied: false; readonly head: JournalHead | undefined };
 
 /**
- * Journals of all incarnations. A slot is written by its only writer, without a condition. The
- * writer acknowledges the slot after a look for a seal that began after the write was answered and
- * found none. A node that seals the journal later therefore finds the slot (decision 191).
+ * Journals of all incarnations. A slot is written unconditionally by the journal's only writer.
+ * After the write is answered, the writer looks for a seal. If there is none, the writer
+ * acknowledges the slot. A node that seals the journal later therefore finds the slot (decision
+ * 191).
  *
- * Methods reject with `service_unavailable` if the store gives no answer. With `isOutcomeUnknown`,
+ * Methods reject with `service_unavailable` if the store does not answer. With `isOutcomeUnknown`,
  * a write may have happened, or may still happen at any later time on some replicas. Methods reject
- * with `internal` if the store refuses for good (too large, a broken query).
+ * with `internal` if the store refuses permanently (too large, a broken query).
  */
 export interface JournalStore {
   /** Creates a journal at slot 0, not sealed. Not applied if the incarnation has a journal. */
   begin(incarnation: string, address: string): Promise<Conditional>;
   /** Writes a slot to a quorum. May be repeated with the same bytes. */
   append(append: Append): Promise<void>;
-  /** Whether there is a seal. True for good once a `seal` has fulfilled before this call began. */
+  /**
+   * Whether the journal has a seal. Permanently true once a `seal` has fulfilled before this call
+   * began.
+   */
   isSealed(incarnation: string): Promise<boolean>;
   /**
    * Seals a journal and decides its end, once. No slot from the end on was or will be acknowledged.
    * All slots from the low-water mark to the end can be read. Not applied if the end is already
-   * decided or there is no such journal.
+   * decided or the journal does not exist.
    */
   seal(incarnation: string): Promise<Conditional>;
   /**
-   * Present head of a journal. `serial` sees every created journal and every decided end. `quorum`
+   * Current head of a journal. `serial` sees every created journal and every decided end. `quorum`
    * is cheap and may miss changes in flight.
    */
   readHead(incarnation: string, read: 'serial' | 'quorum'): Promise<JournalHead | undefined>;
-  /** Existing slots from `from` up to, but without, `to`, in ascending order. */
+  /** Existing slots from `from` up to but excluding `to`, in ascending order. */
   readSlots(incarnation: string, from: number, to: number): Promise<JournalSlot[]>;
   /**
-   * Every incarnation that has a journal, and the time at which its end was decided (Unix
+   * Every incarnation that has a journal, and the time at which the journal's end was decided (Unix
    * milliseconds).
    */
   list(): Promise<{ incarnation: string; sealedAtMs: number | undefined }[]>;
-  /** Deletes a journal whose end is decided, with all its slots. Otherwise does nothing. */
+  /**
+   * Deletes a journal whose end is decided, with all its slots. Does nothing for other journals.
+   */
   empty(incarnation: string): Promise<void>;
 }
 
@@ -136,9 +145,7 @@ export type NewestSlots = NewestSlot & {
   readonly whole: readonly number[];
 };
 
-/**
- * Part of a journal that is written conditionally: the address of its writer and the decided end.
- */
+/** Conditionally written part of a journal: the address of its writer and the decided end. */
 export type JournalEntry = { readonly address: string; readonly end: number | undefined };
 
 /** Steps of sealing, which each journal store implements. Each step may be repeated. */
@@ -152,7 +159,7 @@ export type SealSteps = {
    * with their bytes.
    */
   readonly readNewestSlots: (incarnation: string) => Promise<NewestSlots | undefined>;
-  /** Decides the end unless it is decided. Returns whether this call decided it. */
+  /** Decides the end unless it is already decided. Returns whether this call decided the end. */
   readonly decideEnd: (incarnation: string, end: number) => Promise<boolean>;
   readonly readHead: (incarnation: string, read: 'serial') => Promise<JournalHead | undefined>;
 };
@@ -161,9 +168,9 @@ export type SealSteps = {
  * Seals a journal and decides its end: see `JournalStore.seal`. Writes the seal first and reads the
  * slots afterwards. A writer that finds no seal after its write has written its slot before this
  * read, so this read finds the slot. Source: Gafni and Lamport, Disk Paxos, 2000. A slot that was
- * never acknowledged may be found in one read and not in the next. All nodes therefore use one
- * decided end (decision 192). Rejects with an Error, and decides nothing, if more slots are missing
- * than a writer has in flight.
+ * never acknowledged may be found in one read and not in the next. All nodes therefore use the end
+ * that was decided once (decision 192). Rejects with an Error, and decides nothing, if more slots
+ * are missing than a writer has in flight.
  */
 export async function sealJournal(steps: SealSteps, incarnation: string): Promise<Conditional> {
   const entry = await steps.readEntry(incarnation);
@@ -177,11 +184,11 @@ export async function sealJournal(steps: SealSteps, incarnation: string): Promis
 }
 
 /**
- * First missing slot. A writer has few slots in flight and begins no slot before all but these are
- * answered. A gap can therefore only be among the newest slots, and no slot above the gap was
- * acknowledged. Slots below the low-water mark are no gap, because they were deleted. Read repair
- * can make a row without bytes. The slot of such a row was begun, so the row counts as the newest
- * slot and as a gap.
+ * First missing slot. A writer has few slots in flight, and begins a new slot only when all but
+ * these are answered. A gap can therefore only be among the newest slots, and no slot above the gap
+ * was acknowledged. Slots below the low-water mark are not a gap, because they were deleted. Read
+ * repair can create a row without bytes. The slot of such a row was begun, so the row counts as the
+ * newest slot and as a gap.
  */
 function endOf(newest: NewestSlots | undefined): number {
   if (newest === undefined) return 0;
@@ -190,7 +197,10 @@ function endOf(newest: NewestSlots | undefined): number {
   let end = Math.max(lowWaterMark, slot - NEWEST_SLOTS + 1);
   while (present.has(end)) end += 1;
   const isPossible = slot - end < SLOTS_UNDER_WAY_MAX;
-  assert(isPossible, `slot ${end} is missing, ${slot} was begun, ${lowWaterMark} is the mark`);
+  assert(
+    isPossible,
+    `slot ${end} is missing, slot ${slot} was begun, the low-water mark is ${lowWaterMark}`,
+  );
   return end;
 }
 
@@ -213,7 +223,7 @@ const GROUP_BYTES_MAX = 4 * 1_024 * 1_024;
 /** Consistency for reading an entry: see `JournalStore.readHead`. */
 export type HeadRead = Parameters<JournalStore['readHead']>[1];
 
-/** Primitive operations of a journal store, whatever database keeps the rows. */
+/** Primitive operations of a journal store, which each database implements. */
 export type JournalSteps = Pick<JournalStore, 'append' | 'readSlots' | 'list'> &
   Pick<SealSteps, 'putSeal' | 'readNewestSlots' | 'decideEnd'> & {
     /** Creates the entry of a journal. Returns whether this call created it. */
@@ -229,12 +239,15 @@ export type JournalSteps = Pick<JournalStore, 'append' | 'readSlots' | 'list'> &
   };
 
 /**
- * Builds a journal store from its primitive operations. All stores share the reading of heads,
- * sealing and emptying.
+ * Builds a journal store from its primitive operations. All stores share this code for reading
+ * heads, sealing and emptying.
  */
 export function journalStoreOf(steps: JournalSteps): JournalStore {
   const readEntry = (incarnation: string) => steps.readEntry(incarnation, 'serial');
-  /** Reads the parts in parallel. Each part is true by itself, and no caller needs more. */
+  /**
+   * Reads the parts in parallel. Each part is correct by itself, and no caller needs a common
+   * snapshot.
+   */
   const readHead = async (
     incarnation: string,
     read: HeadRead,
@@ -263,7 +276,7 @@ export function journalStoreOf(steps: JournalSteps): JournalStore {
     async empty(incarnation) {
       const entry = await readEntry(incarnation);
       if (entry?.end === undefined) return;
-      // Slots first: without the entry, nothing would find the slots again.
+      // Delete the slots first: without the entry, nothing could find the slots again.
       await steps.deleteSlots(incarnation);
       await steps.deleteEntry(incarnation);
     },
@@ -273,15 +286,18 @@ export function journalStoreOf(steps: JournalSteps): JournalStore {
 /** Asserts a valid append. Throws `internal` for a group above `GROUP_BYTES_MAX`. */
 function assertSound({ slot, records, lowWaterMark, deleteBelow = 0 }: Append): void {
   assert(lowWaterMark <= slot, 'the newest slot of a journal is never deleted');
-  assert(deleteBelow <= lowWaterMark, 'what is needed is never deleted');
+  assert(deleteBelow <= lowWaterMark, 'a slot at or above the low-water mark is never deleted');
   if (records.byteLength <= GROUP_BYTES_MAX) return;
   const size = `${records.byteLength} bytes`;
-  throw new Fault('internal', `a group of ${size} is over ${GROUP_BYTES_MAX}, the journal's bound`);
+  throw new Fault(
+    'internal',
+    `a group of ${size} exceeds the journal's bound of ${GROUP_BYTES_MAX} bytes`,
+  );
 }
 
-/** Replaces the error of an unreadable head after a refused `begin`: the node has to look again. */
+/** Replaces the error of an unreadable head after a refused `begin`. The node has to look again. */
 function notSaid(cause: unknown): never {
-  throw new Fault('service_unavailable', 'the store does not say what stands there', {
+  throw new Fault('service_unavailable', 'the store did not return the existing journal', {
     isOutcomeUnknown: true,
     cause,
   });

@@ -1,9 +1,11 @@
 import { Fault } from '#errors/fault';
 
-/** One line of an account's listing. Source: architecture 3.6. */
+/** Row of an account's listing. Source: architecture 3.6. */
 export type ListingRow = {
   readonly instanceId: string;
-  /** Version of the instance that wrote the row. A lower version never replaces a higher one. */
+  /**
+   * Version of the instance that wrote the row. A lower version never replaces a higher version.
+   */
   readonly version: number;
   readonly name: string;
   readonly description: string;
@@ -11,25 +13,27 @@ export type ListingRow = {
 };
 
 /**
- * Part of a row that a directory keeps in memory. Descriptions would fill its node (decision 97).
+ * Part of a row that a directory keeps in memory. With descriptions, a directory could fill its
+ * node's memory (decision 97).
  */
 export type ListedInstance = Omit<ListingRow, 'description'>;
 
 /**
- * Maximum size of an account's rows in its directory, in bytes: a million rows with names of 200
- * bytes.
+ * Maximum size of an account's rows in its directory, in bytes. Enough for a million rows with
+ * names of 200 bytes.
  */
 const LISTING_BYTES_MAX = 384 * 1_024 * 1_024;
 
 /**
- * Size of a listed instance in memory without its name, in bytes, with its places in the orders.
+ * Size of a listed instance in memory without its name, in bytes, including its entries in the
+ * sorted orders.
  */
 const LISTED_BYTES = 170;
 
-/** Characters that V8 stores in two bytes. One such character widens the whole text. */
+/** Characters that V8 stores in two bytes. A single such character widens the whole text. */
 const WIDE = /[\u0100-\uffff]/;
 
-/** The listings of all accounts. Methods throw `service_unavailable`. */
+/** Listings of all accounts. Methods throw `service_unavailable`. */
 export interface ListingStore {
   /** Writes a row unless a row or a removal with a higher version is stored. */
   put(accountId: string, row: ListingRow): Promise<void>;
@@ -42,7 +46,7 @@ export interface ListingStore {
   listed(accountId: string, bytesMax?: number): Promise<ListedInstance[]>;
   /** The row of one instance; undefined if none was put, or it was removed. */
   find(accountId: string, instanceId: string): Promise<ListingRow | undefined>;
-  /** All rows of an account, in no particular order; for tools. */
+  /** All rows of an account, in no particular order. For tools. */
   load(accountId: string): Promise<ListingRow[]>;
 }
 
@@ -66,8 +70,8 @@ export function listedBytes({ name }: ListedInstance): number {
 }
 
 /**
- * Returns a function that adds up loaded rows. It throws `service_unavailable` at the first row
- * above the limit.
+ * Returns a function that adds up the size of loaded rows. It throws `service_unavailable` at the
+ * first row above the limit.
  */
 export function listingBudget(bytesMax = LISTING_BYTES_MAX): (row: ListedInstance) => void {
   let bytes = 0;

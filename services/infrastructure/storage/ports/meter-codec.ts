@@ -10,14 +10,14 @@ import {
 } from '#storage/ports/meters';
 
 /**
- * Format number in the first byte of a stored meter. A change of its row or of the layout needs a
- * new format.
+ * Format number in the first byte of a stored meter. Any change of its row or its layout needs a
+ * new format number.
  */
 const FORMAT = 1;
 
 const writer = new ByteWriter();
 
-/** Encodes a head: its version, and the row of the journal as JSON; about 80 bytes. */
+/** Encodes a head: its version, and the journal's row as JSON. About 80 bytes. */
 export function encodeMeter(head: MeterHead): Buffer {
   const json = JSON.stringify(rowOfMeter(head));
   return writer.begin(FORMAT).number(head.version).text(json).end();
@@ -33,7 +33,7 @@ export function decodeMeter(accountId: string, bytes: unknown): MeterHead {
   return { version, ...recordOf(json, what) };
 }
 
-/** Encodes a finished month: its row as JSON, as in a head. */
+/** Encodes a finished month as JSON, with the same row as in a head. */
 export function encodeMonth(month: FinishedMonth): Buffer {
   return writer
     .begin(FORMAT)
@@ -69,14 +69,14 @@ function recordOf(json: string, what: string): MeterRecord {
 }
 
 /*
- * The object at the end of a meter's row. It holds only data that may be lost: a release that does
- * not know the object leaves it out (decision 240).
+ * The object at the end of a meter's row. It holds only data that may be lost, because a release
+ * that does not know the object drops it (decision 240).
  */
 
-/** A key: its prefix, its cycles, and the days of the cycles. */
+/** Key: its prefix, its cycles, and the days of the cycles. */
 type KeyRow = readonly (string | number)[];
 
-/** A finished month: its end, its cycles, their days, and its keys. */
+/** Finished month: its end, its cycles, their days, and its keys. */
 type MonthRow = readonly [
   endsAtMs: number,
   cycles: number,
@@ -88,7 +88,7 @@ type MonthRow = readonly [
 type MeterAddition = {
   readonly days?: readonly number[];
   readonly keys?: readonly KeyRow[];
-  /** Index in `keys` of each reservation's key; -1: no key. */
+  /** Index in `keys` of each reservation's key; -1 if there is no key. */
   readonly of?: readonly number[];
   readonly finished?: readonly MonthRow[];
   readonly unrecorded?: number;
@@ -97,12 +97,12 @@ type MeterAddition = {
 /** Days of the longest month. */
 const DAYS_MAX = 31;
 
-/** Maximum number of keys in a list: more than a meter counts. */
+/** Maximum number of keys in a list. More than a meter counts. */
 const KEYS_MAX = 256;
 
 const PREFIX = new RegExp(`^[\\w-]{${KEY_PREFIX_LENGTH}}$`);
 
-/** Addition of a record; undefined: there is nothing to add. */
+/** Addition of a record; undefined if the addition would be empty. */
 function additionOf({
   days,
   keys,
@@ -142,7 +142,7 @@ function readAddition(
   };
 }
 
-/** Reservations with the keys that an addition names for them. */
+/** Reservations, with the keys that an addition assigns to them. */
 function withKeys(
   reservations: readonly StoredReservation[],
   addition: object | undefined,
@@ -185,7 +185,8 @@ function partsOf(addition: object = {}): Readonly<Partial<Record<keyof MeterAddi
 }
 
 /**
- * Distinct keys in rows that use no more than `used` together; undefined: the rows are not valid.
+ * Distinct keys in rows that use at most `used` cycles together; undefined if the rows are not
+ * valid.
  */
 function keysOf(rows: unknown, used: number): readonly KeyCycles[] | undefined {
   if (!Array.isArray(rows)) return undefined;
@@ -229,12 +230,15 @@ function daysOf(days: unknown, used: number): readonly number[] | undefined {
 
 /**
  * Maximum number of reservations in a record: as many as a meter may have open. A closing record
- * takes fewer. A reservation takes about 30 characters of a row, with a call tag about 50, and at
- * most 120.
+ * contains fewer. A reservation takes about 30 characters of a row, with a call tag about 50, and
+ * at most 120.
  */
 export const STORED_RESERVATIONS_MAX = 16_384;
 
-/** First fields of a row, in this order. A change needs a new format wherever rows are stored. */
+/**
+ * First fields of a row, in this order. A change needs a new format number wherever rows are
+ * stored.
+ */
 const COUNTS = [
   'monthEndsAtMs',
   'monthWatermark',
@@ -248,7 +252,7 @@ const COUNTS = [
 /** Numbers of one reservation in a row, without the tag of a keyed call. */
 const RESERVATION_NUMBERS = 6;
 
-/** A record as a list: its numbers, then the addition, if there is one. */
+/** Record as a list: its numbers, then the addition, if any. */
 export type MeterRow = readonly (number | MeterAddition)[];
 
 /**
@@ -276,8 +280,8 @@ export function rowOfMeter(record: MeterRecord): MeterRow {
 }
 
 /**
- * Decodes a row into a record. Valid parts of the addition are read; a later release may have added
- * other parts, which are skipped. Throws an Error that names the problem if the row is not valid.
+ * Decodes a row into a record. Valid parts of the addition are read. Other parts may come from a
+ * later release and are skipped. Throws an Error that names the problem if the row is not valid.
  */
 export function meterOfRow(row: unknown): MeterRecord {
   const { list, addition } = dividedRow(row);

@@ -1,6 +1,6 @@
 /**
- * Length of a key prefix: the first characters of a key's digest, which name the key within its
- * account. With 48 bits, no two keys of an account share a prefix.
+ * Length of a key prefix: the first characters of a key's digest, which identify the key within its
+ * account. With 48 bits, prefixes of an account's keys do not collide in practice.
  */
 export const KEY_PREFIX_LENGTH = 8;
 
@@ -27,26 +27,26 @@ export type FinishedMonth = {
   readonly keys: readonly KeyCycles[];
 };
 
-/** Cycles reserved for a call, as stored for the time after the process. */
+/** Cycles reserved for a call, as stored for the next owner of the meter. */
 export type StoredReservation = {
   readonly callId: number;
   /** Tag of a keyed call, which distinguishes calls with the same id; 0 for other calls. */
   readonly callTag: number;
   readonly cycles: number;
-  /** Highest usage that any of the calls reported. */
+  /** Highest usage that any call with this id reported. */
   readonly used: number;
-  /** Calls admitted under this id that no settlement has reached. */
+  /** Number of calls admitted under this id that are not settled. */
   readonly callsOpen: number;
   /** End of the month in which the cycles were granted, in Unix milliseconds. */
   readonly monthEndsAtMs: number;
   /** Time after which the reservation counts as used, in Unix milliseconds. */
   readonly expiresAtMs: number;
-  /** Prefix of the charged key, which is one of the record's keys; absent: no key. */
+  /** Prefix of the charged key, which is one of the record's keys; absent if there is no key. */
   readonly key?: string;
 };
 
 /**
- * Durable state of a meter: nothing else survives a crash (architecture 4). Immutable: neither the
+ * Durable state of a meter. Nothing else survives a crash (architecture 4). Immutable: neither the
  * store nor its user changes a record.
  */
 export type MeterRecord = {
@@ -57,37 +57,40 @@ export type MeterRecord = {
    * as used.
    */
   readonly monthWatermark: number;
-  /** Cycles of the watermark that were used for certain at the time of the record. */
+  /** Cycles of the watermark that were certainly used at the time of the record. */
   readonly cyclesUsed: number;
   /** Used cycles of expired reservations. */
   readonly cyclesExpired: number;
-  /** Used cycles that crashes may have cost. */
+  /** Used cycles that may have been lost in crashes. */
   readonly cyclesLost: number;
-  /** End of the last window, in Unix milliseconds; 0: none. */
+  /** End of the last window, in Unix milliseconds; 0 if there was none. */
   readonly windowEndsAtMs: number;
   /** Durable watermark of that window: requests that may be granted. */
   readonly windowWatermark: number;
   /**
-   * Requests of that watermark that were granted without a record, or count as if; absent: none.
+   * Requests of that watermark that were granted without a record, or count as granted; absent if
+   * there are none.
    */
   readonly unrecorded?: number;
-  /** Days of the used cycles (`MonthDays`); absent: not known, or none were used. */
+  /** Days of the used cycles (`MonthDays`); absent if they are unknown or no cycles were used. */
   readonly days?: readonly number[];
-  /** Used cycles by key; absent: no key is known. */
+  /** Used cycles by key; absent if no key is known. */
   readonly keys?: readonly KeyCycles[];
-  /** Finished months that may not be stored separately yet, oldest first; absent: none. */
+  /**
+   * Finished months that may not be stored separately yet, oldest first; absent if there are none.
+   */
   readonly finished?: readonly FinishedMonth[];
   /** Reservations of a closing record, oldest first; empty in other records. */
   readonly reservations: readonly StoredReservation[];
 };
 
-/** A meter as of one version. Content is unique per (account, version). */
+/** Meter at one version. Content is unique per (account, version). */
 export type MeterHead = MeterRecord & {
-  /** Grows by one per record, for life. */
+  /** Increases by one per record. Never starts again. */
   readonly version: number;
 };
 
-/** One meter to be stored. */
+/** Meter to be stored. */
 export type MeterCheckpoint = { readonly accountId: string; readonly head: MeterHead };
 
 /**
@@ -100,7 +103,7 @@ export interface MeterStore {
    * Bucket of an account's meter. Meters of a bucket are stored together. The bucket never changes.
    */
   bucketOf(accountId: string): number;
-  /** The head of the highest version ever stored, or undefined. */
+  /** Head of the highest version ever stored; undefined if there is none. */
   readHead(accountId: string): Promise<MeterHead | undefined>;
   /**
    * Stores at most `HEADS_MAX` heads of one bucket, as `InstanceStore` stores its heads. Stores
@@ -119,8 +122,8 @@ export interface MonthStore {
 /** Meters and months for tools that erase accounts. */
 export interface ErasableMeters extends MeterStore, MonthStore {
   /**
-   * Erases an account's meter and its finished months permanently. Later writes are dropped. May be
-   * repeated.
+   * Deletes an account's meter and its finished months permanently. Later writes are dropped. May
+   * be repeated.
    */
   erase(accountId: string): Promise<void>;
 }

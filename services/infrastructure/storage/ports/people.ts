@@ -15,23 +15,26 @@ import {
 } from '#accounts/people';
 import { Fault, faultFor } from '#errors/fault';
 
-/** A user, and its revision for the optimistic lock. */
+/** User, and its revision for the optimistic lock. */
 export type StoredUser = { readonly user: User; readonly revision: number };
 
 /**
- * Users, who sign in. A write is durable when its promise fulfils, and every later read sees the
+ * Users who can sign in. A write is durable when its promise fulfils, and every later read sees the
  * write. Methods reject with `service_unavailable` if the store cannot be reached; a write may then
  * have happened. Ids are random and never reused. Source: decision 245.
  */
 export interface UserStore {
-  /** Adds a user. Rejects with `conflict` if a user has the same `signInName`: nothing changes. */
+  /**
+   * Adds a user. Rejects with `conflict` if another user has the same `signInName`; nothing changes
+   * then.
+   */
   create(user: User): Promise<StoredUser>;
 
-  /** The user with this id; undefined if there is none. */
+  /** User with this id; undefined if there is none. */
   find(userId: string): Promise<StoredUser | undefined>;
 
   /**
-   * User with this email that the account created; without an account, the user that no account
+   * User with this email whom the account created. Without an account, the user whom no account
    * created.
    */
   findByEmail(email: string, accountId?: string): Promise<StoredUser | undefined>;
@@ -54,7 +57,7 @@ export interface PagedUsers extends UserStore {
   pages(): AsyncIterable<readonly User[]>;
 }
 
-/** A user who enters an account by a link, and the time. */
+/** User who enters an account by a link, and the time. */
 type Entry = {
   readonly accountId: string;
   readonly digest: string;
@@ -63,19 +66,19 @@ type Entry = {
 };
 
 /**
- * Email of a member. Open invitations of this address end with the membership or with the right to
- * invite.
+ * Email of a member. Open invitations of this address end when the membership or the right to
+ * invite ends.
  */
 export type Leaving = { readonly email?: string };
 
-/** `lastOwnerToo`: whether to remove a membership even if no owner is left. */
+/** `lastOwnerToo`: whether to remove a membership even if the account then has no owner. */
 type Removal = Leaving & { readonly lastOwnerToo?: boolean };
 
 /**
  * Members of accounts with their roles, and the links by which users enter. All people of an
- * account change as a whole, under an optimistic lock. Therefore a link is used once, and an
- * account with an owner keeps an owner, even with concurrent writers. Durability and faults are
- * those of `UserStore`. Source: decision 245.
+ * account change as a whole, under an optimistic lock. Even with concurrent writers, a link is
+ * therefore used once, and an account with an owner keeps an owner. Durability and faults are those
+ * of `UserStore`. Source: decision 245.
  */
 export interface MemberStore {
   /** People of an account; `NO_PEOPLE` for an unknown account. */
@@ -95,27 +98,27 @@ export interface MemberStore {
 
   /**
    * Makes a user a member by a link, which is then used up. Rejects with `not_found`
-   * (`link_not_usable`) if there is no such link or it has expired. Rejects with `conflict` if the
-   * user is a member or the account has `MEMBERS_MAX` members; the link then stays.
+   * (`link_not_usable`) if the link does not exist or has expired. Rejects with `conflict` if the
+   * user is already a member or the account has `MEMBERS_MAX` members; the link then stays.
    */
   enter(entry: Entry): Promise<Membership>;
 
   /**
    * Changes the role of a member. If the new role may not invite, links are dropped as in
    * `linksLeft`. Rejects with `not_found` if there is no such member, and with `conflict`
-   * (`last_owner`) if no owner were left.
+   * (`last_owner`) if the account would have no owner.
    */
   setRole(accountId: string, userId: string, role: Role, leaving?: Leaving): Promise<Membership>;
 
   /**
-   * Removes a membership, and links as in `linksLeft`. Rejects as `setRole`. With `lastOwnerToo`,
-   * the last owner can be removed too; a set-up link then lets another owner in.
+   * Removes a membership, and drops links as in `linksLeft`. Rejects as `setRole`. With
+   * `lastOwnerToo`, the last owner can be removed too. A set-up link can then admit another owner.
    */
   remove(accountId: string, userId: string, options?: Removal): Promise<void>;
 
   /**
-   * Removes all members and links of an account that is being deleted, permanently: nobody can
-   * enter any more. Returns the user ids of the former members. May be repeated.
+   * Removes all members and links of an account that is being deleted. Permanent: no user can enter
+   * afterwards. Returns the user ids of the former members. May be repeated.
    */
   close(accountId: string): Promise<string[]>;
 }
@@ -123,31 +126,31 @@ export interface MemberStore {
 /** Members for tools that copy them from another store. */
 export interface CopiedMembers extends MemberStore {
   /**
-   * Sets all people of an account. The same people again change nothing. Rejects with `conflict` if
-   * the account has other people.
+   * Sets all people of an account. Setting the same people again changes nothing. Rejects with
+   * `conflict` if the account has other people.
    */
   put(accountId: string, people: People): Promise<void>;
 }
 
-/** Maximum number of sessions of a user that are read at once. A sign-in ends further sessions. */
+/** Maximum number of sessions of a user that are read at once. A sign-in ends excess sessions. */
 export const SESSIONS_MAX = 30;
 
 /**
  * Sessions of the console, by user and digest. A session is deleted at most 12 h after its creation
- * (`SESSION_MS_MAX`). Readers check its times nevertheless. Durability and faults are those of
+ * (`SESSION_MS_MAX`), but readers check its times too. Durability and faults are those of
  * `UserStore`. Source: decision 245.
  */
 export interface SessionStore {
-  /** Adds a session. Rejects with `conflict` if there is one with its digest. */
+  /** Adds a session. Rejects with `conflict` if a session with its digest exists. */
   create(session: Session): Promise<void>;
 
   /** A user's session; undefined if there is none. */
   find(userId: string, digest: string): Promise<Session | undefined>;
 
-  /** All sessions of a user, in no order. */
+  /** All sessions of a user, in no particular order. */
   listOf(userId: string): Promise<Session[]>;
 
-  /** Stores when a session was last seen. An ended session stays ended. */
+  /** Stores the time at which a session was last seen. An ended session stays ended. */
   touch(session: Session, lastSeenAtMs: number): Promise<void>;
 
   /**
@@ -160,7 +163,9 @@ export interface SessionStore {
   end(userId: string, digests: readonly string[]): Promise<void>;
 }
 
-/* Rules for changes of an account's people. All implementations of `MemberStore` share them. */
+/*
+ * Rules for changes of an account's people. All implementations of `MemberStore` share these rules.
+ */
 
 /**
  * Builds the changes of an account's people. `change` applies `next` to all people of an account
@@ -221,7 +226,7 @@ function withoutLink(people: People, digest: string): People {
   return { ...people, links };
 }
 
-/** Adds the member that a link admits. The link is used up. */
+/** Adds the member that a link admits. The link is then used up. */
 function entered(people: People, { digest, userId, accountId, atMs }: Entry): People {
   const link = people.links.find((known) => known.digest === digest);
   if (people.isClosed || link === undefined || !isUsable(link, people, atMs)) {
@@ -257,8 +262,8 @@ function withoutMember(people: People, userId: string, removal: Removal = {}): P
 }
 
 /**
- * Links that stay when a member may invite no more. Links that the member made and links for the
- * member's own address are dropped. If the member could invite, links without a recorded maker are
+ * Links that stay when a member may no longer invite. Drops links that the member made and links
+ * for the member's own address. If the member could invite, links without a recorded maker are
  * dropped too. Set-up links stay.
  */
 function linksLeft(
@@ -280,7 +285,7 @@ function closed(people: People): People {
   return people.isClosed && isEmpty ? people : { isClosed: true, members: [], links: [] };
 }
 
-/** Takes the people of another store, if there are none yet. */
+/** Takes over the people of another store, if the account has no people yet. */
 function copiedFrom(was: People, people: People): People {
   if (was.members.length === 0 && was.links.length === 0 && !was.isClosed) return people;
   if (isDeepStrictEqual(inOrder(was), inOrder(people))) return was;
@@ -296,7 +301,7 @@ function inOrder({ isClosed, members, links }: People): unknown {
   };
 }
 
-/** The membership of a user. Throws `not_found` if there is none. */
+/** Membership of a user. Throws `not_found` if there is none. */
 function memberOf({ members }: People, userId: string): Membership {
   const member = members.find((each) => each.userId === userId);
   if (member === undefined) throw new Fault('not_found', 'there is no such member');
@@ -316,9 +321,10 @@ export type PeopleStores = {
 };
 
 /**
- * Removes all people of an account that is being deleted: sessions in the account, users of no
- * other account, memberships and links. The members name the other data and go last, so an
- * interrupted run can be repeated. Returns the number of removed users. Source: decision 245.
+ * Removes all people of an account that is being deleted: sessions in the account, users without
+ * another account, memberships and links. The members refer to the other data and are deleted last,
+ * so that an interrupted run can be repeated. Returns the number of removed users. Source: decision
+ * 245.
  */
 export async function forgetPeople(stores: PeopleStores, accountId: string): Promise<number> {
   const before = await stores.members.find(accountId);
@@ -326,7 +332,7 @@ export async function forgetPeople(stores: PeopleStores, accountId: string): Pro
   let gone = 0;
   for (const userId of known) if (await hasForgotten(stores, accountId, userId)) gone += 1;
   const last = await stores.members.close(accountId);
-  // Users who entered meanwhile. After `close`, nobody can enter.
+  // Users who entered in the meantime. After `close`, nobody can enter.
   for (const userId of last.filter((id) => !known.includes(id))) {
     if (await hasForgotten(stores, accountId, userId)) gone += 1;
   }
@@ -334,10 +340,10 @@ export async function forgetPeople(stores: PeopleStores, accountId: string): Pro
 }
 
 /**
- * Ends a user's sessions in an account, and removes a user of no other account. If the user enters
- * another account meanwhile, that step increments the user's revision afterwards
- * (`console/people/entry.ts`). Either the removal here sees the new revision and fails, or that
- * step finds no user.
+ * Ends a user's sessions in an account, and removes a user without another account. If the user
+ * enters another account meanwhile, that step increments the user's revision afterwards
+ * (`console/people/entry.ts`). Either this removal sees the new revision and fails, or that step
+ * finds no user.
  */
 async function hasForgotten(
   { users, members, sessions }: PeopleStores,

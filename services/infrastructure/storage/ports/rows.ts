@@ -6,19 +6,19 @@ import type { DriftRow, HistoryRow, PackedRows } from '#storage/ports/instances'
 export type RowReading<Row> = {
   /** Name of one row, in errors; the plural ends with s. */
   readonly name: string;
-  /** The next row. Throws `CorruptState`. */
+  /** Reads the next row. Throws `CorruptState`. */
   readonly read: (reader: ByteReader, ordinal: number) => Row;
 };
 
 /** Encoder and decoder for the rows of a table. */
 export type Packing<Row> = RowReading<Row> & {
-  /** Packs a row without its ordinal, which follows from its place. */
+  /** Packs a row without its ordinal, which follows from its position. */
   readonly pack: (row: Row) => PackedRows;
 };
 
 /**
- * Scale for signals and confidences. Most are decimals with few places; as a count of 1/10,000 they
- * take two bytes.
+ * Scale for signals and confidences. Most of them are short decimals, which take two bytes as a
+ * count of 1/10,000.
  */
 const FRACTIONS = 10_000;
 
@@ -39,7 +39,7 @@ const NO_CONTEXT = '{}';
 
 const writer = new ByteWriter();
 
-/** Observations: 14 bytes each and their contexts. */
+/** Observations, packed to 14 bytes each plus their contexts. */
 export const OBSERVATIONS: Packing<HistoryRow> = {
   name: 'observation',
   pack({ generation, cycle, mode, signal, confidence, contextJson, timestampMs }) {
@@ -111,7 +111,7 @@ export const DRIFT_EVENTS: Packing<DriftRow> = {
 
 /**
  * Unpacks rows of an instance, oldest first. `first` and `last` are the ordinals of the first and
- * of the last row. Throws `CorruptState` if the number of rows is different.
+ * the last row. Throws `CorruptState` if the number of rows is different.
  */
 export function unpacked<Row>(
   { name, read }: RowReading<Row>,
@@ -130,7 +130,7 @@ export function unpacked<Row>(
 }
 
 function isFraction(value: number): boolean {
-  // Adding 0 turns -0 into 0, which is another number.
+  // Adding 0 turns -0 into 0, because -0 is a different number.
   const count = Math.round(value * FRACTIONS) + 0;
   return count >= 0 && count <= 0xffff && Object.is(count / FRACTIONS, value);
 }
@@ -158,8 +158,8 @@ function timeFrom(reader: ByteReader, isWholeTime: boolean): number {
 }
 
 /**
- * Dictionary of frequent phrases in drift events, with longer phrases before their parts. The index
- * of a phrase is a byte in stored rows. Append phrases; never change or move a phrase.
+ * Dictionary of frequent phrases in drift events. Longer phrases come before their parts. The index
+ * of a phrase is a byte in stored rows. Phrases may be appended, but never changed or moved.
  */
 const PHRASES: readonly string[] = [
   '{"description":"The present state departs from the set-point.","reason":"situational_departure","distance":',
@@ -197,7 +197,8 @@ const PHRASES: readonly string[] = [
 const CONTROL = /[\u0000-\u001f]/;
 
 /**
- * Replaces each phrase in JSON by one character; undefined if the JSON has such characters already.
+ * Replaces each phrase in JSON by a single character; undefined if the JSON already contains such
+ * characters.
  */
 function shortened(json: string): string | undefined {
   if (CONTROL.test(json)) return undefined;

@@ -5,8 +5,8 @@ export type SchemaVersion = {
   readonly version: number;
   readonly statements: readonly string[];
   /**
-   * Programs that know the versions up to this one can use the tables; absent: only programs that
-   * know `version`.
+   * Programs that know the versions up to this version can use the tables. Absent: only programs
+   * that know `version`.
    */
   readonly programsFrom?: number;
 };
@@ -27,18 +27,18 @@ export function versionsIn(text: string): SchemaVersion[] {
     const begun = versionOf(line);
     if (begun !== undefined) {
       const { version } = begun;
-      if (version !== versions.length + 1) throw new Error(`version ${version} is out of turn`);
+      if (version !== versions.length + 1) throw new Error(`version ${version} is out of sequence`);
       versions.push({ ...begun, statements: [] });
     }
     if (code === '') continue;
     lines.push(code.replace(/;$/, ''));
     if (!code.endsWith(';')) continue;
     const open = versions.at(-1);
-    if (open === undefined) throw new Error('a statement stands before the first version');
+    if (open === undefined) throw new Error('a statement precedes the first version');
     open.statements.push(lines.join('\n'));
     lines = [];
   }
-  if (lines.length > 0) throw new Error('the last statement has no end');
+  if (lines.length > 0) throw new Error('the last statement does not end with a semicolon');
   return versions;
 }
 
@@ -58,7 +58,7 @@ type ObserveDuration = (operation: string, seconds: number, errorType: string | 
 
 /**
  * Returns an observer of statement durations. Labels are bound once per combination, because
- * binding costs more than the rest.
+ * binding costs more than the observation.
  */
 export function statementDurations(
   metrics: Metrics,

@@ -31,7 +31,8 @@ const DELETED = ACCOUNTS.select(
 );
 
 /**
- * Accounts in an SQLite file. One row holds an account and its keys. The caller closes `database`.
+ * Accounts in an SQLite file. A single row holds an account and its keys. The caller closes
+ * `database`.
  */
 export function sqliteAccountStore(
   database: SqliteDatabase,
@@ -122,7 +123,7 @@ const USES = new CheckedTable({
 
 const OF_ACCOUNT = USES.select('WHERE account_id = ?');
 
-/** Digest in the tombstone row of an erased account. No key has this digest. */
+/** Digest in the tombstone row of a deleted account. No key has this digest. */
 const ERASED = '';
 
 const IS_WANTED = `NOT EXISTS (SELECT 1 FROM key_uses WHERE account_id = ? AND digest = '')`;

@@ -20,9 +20,9 @@ const DOWNWARDS = LINES.select(`WHERE ${OF_MONTH} AND seq <= ? ORDER BY seq DESC
 const IS_NEWEST = `EXISTS (SELECT 1 FROM audit WHERE ${OF_MONTH} AND seq = ? AND line_hash = ?)`;
 
 /**
- * Audit trails in an SQLite file. One transaction appends a batch of lines. The append requires
- * that the line before the batch exists with the expected hash. The primary key refuses sequence
- * numbers that are taken. The caller closes `database`.
+ * Audit trails in an SQLite file. A single transaction appends a batch of lines. The append
+ * requires that the line before the batch exists with the expected hash. The primary key refuses
+ * sequence numbers that are taken. The caller closes `database`.
  */
 export function sqliteAuditStore(database: SqliteDatabase): AuditStore {
   const rowsOf = (accountId: string, month: string, newest: number, count: number) =>
@@ -44,8 +44,8 @@ export function sqliteAuditStore(database: SqliteDatabase): AuditStore {
     },
     head,
     async append(accountId, { month, lines: count, hash }, lines) {
-      assert(lines.length > 0 && lines.length <= AUDIT_LINES_MAX, 'a batch has some lines');
-      assert(lines[0]?.seq === count + 1, 'lines follow the one before them');
+      assert(lines.length > 0 && lines.length <= AUDIT_LINES_MAX, 'a batch must contain lines');
+      assert(lines[0]?.seq === count + 1, 'lines must have consecutive numbers');
       const before = { condition: IS_NEWEST, values: [accountId, month, count, hash] };
       const statements = lines.map(({ seq, text, hash: own }, index) => {
         const row = [accountId, month, seq, text, own];
@@ -57,7 +57,8 @@ export function sqliteAuditStore(database: SqliteDatabase): AuditStore {
       return (await rowsOf(accountId, month, newest, count)).map(lineIn);
     },
     async erase(accountId, month) {
-      // Deletes the newest lines first: `months` finds a month by its first line, which goes last.
+      // Deletes the newest lines first. `months` finds a month by its first line, which must be
+      // deleted last.
       let left = (await head(accountId, month))?.lines ?? 0;
       while (left > 0) {
         left = Math.max(0, left - ERASED_AT_ONCE);

@@ -63,7 +63,7 @@ function assertOwn(file: string): void {
   assertKnown(version, file);
 }
 
-/** A backup, the file to restore the backup to, and whether the backup may lack its WAL. */
+/** Backup, the file to restore, and whether the backup may lack its WAL. */
 type BackupChoice = {
   readonly file: string;
   readonly backup: string;
@@ -78,13 +78,13 @@ async function openBackup(
   if (!existsSync(backup)) throw new UnusableFile(`${backup} is not there`);
   const replaces = existsSync(file);
   if (replaces && realpathSync(backup) === realpathSync(file)) {
-    throw new UnusableFile(`${backup} is the file itself`);
+    throw new UnusableFile(`${backup} is the file to restore: name another backup`);
   }
   assertWhole(backup, isWithoutWal);
   makeFolderOf(file);
   await using opening = new AsyncDisposableStack();
   opening.use(holdFile(file, clock));
-  // A backup can be a file that a process served. Then nothing may serve that file now.
+  // A backup can be a file that a process served. No process may serve that file now.
   if (existsSync(ownerFileOf(backup))) opening.use(holdFile(backup, clock));
   const copy = `${file}.restoring`;
   opening.defer(() => removeFile(copy));
@@ -117,7 +117,7 @@ async function vacuum(file: string, clock: Pick<Clock, 'wallMs'>, watch: WatchWo
   const copy = `${file}.vacuumed`;
   try {
     removeFile(copy);
-    // Exclusive creation: an existing file would keep the owner and the mode of its creator.
+    // Exclusive creation: an existing file would keep its creator as owner and its mode.
     closeSync(openSync(copy, 'wx', FILE_MODE));
     const database = openConnection(file);
     try {
@@ -154,9 +154,9 @@ const PAGES = 512;
 const SYNCED_BYTES = 8 * 1_024 * 1_024;
 
 /**
- * Copies the committed state of a file at one moment into `target`, while others write to the file.
- * Writers do not wait, but their WAL is not checkpointed meanwhile. `target` is marked as closed.
- * An error thrown by `watch` ends the copy.
+ * Copies the committed state of a file at one moment into `target`, while other processes write to
+ * the file. The writers do not wait, but their WAL is not checkpointed meanwhile. `target` is
+ * marked as closed. An error thrown by `watch` ends the copy.
  */
 async function copyCommitted(file: string, target: string, watch: WatchWork): Promise<void> {
   const descriptor = openSync(target, 'r+');
@@ -190,7 +190,7 @@ async function copyCommitted(file: string, target: string, watch: WatchWork): Pr
   markFileClosed(target);
 }
 
-/** Copies a file that nothing writes over `target`, byte for byte. */
+/** Copies a file without active writers over `target`, byte for byte. */
 async function copyBytes(file: string, target: string, watch: WatchWork): Promise<void> {
   await using from = await open(file, 'r');
   await using to = await open(target, 'w', FILE_MODE);
@@ -215,16 +215,16 @@ async function writeAll(to: FileHandle, portion: Buffer): Promise<void> {
 }
 
 /**
- * Replaces `file`, which nothing uses, with the whole and closed file `whole`. The rename is
- * atomic. With `kept`, the replaced file stays under that name, together with its WAL.
+ * Replaces `file`, which no process uses, with the whole and closed file `whole`. The rename is
+ * atomic. With `kept`, the replaced file is kept under that name, together with its WAL.
  */
 function placeFile(whole: string, file: string, kept: string | undefined): void {
   keepOwner(whole, file);
   sync(whole);
   takeInWal(file);
   if (kept !== undefined) linkSync(file, kept);
-  // A WAL is left only if SQLite cannot open the file. That WAL belongs to the replaced file and
-  // must not stay beside the new file.
+  // A WAL exists here only if SQLite cannot open the file. That WAL belongs to the replaced file
+  // and must not stay next to the new file.
   if (existsSync(walOf(file))) {
     if (kept !== undefined) linkSync(walOf(file), walOf(kept));
     rmSync(walOf(file));
@@ -235,17 +235,17 @@ function placeFile(whole: string, file: string, kept: string | undefined): void 
   syncFolderOf(file);
 }
 
-/** Makes SQLite checkpoint and remove a WAL that a crash has left. */
+/** Makes SQLite checkpoint and remove the WAL after a crash. */
 function takeInWal(file: string): void {
   if (!existsSync(walOf(file))) return;
   try {
     markFileClosed(file);
   } catch {
-    // The file is damaged: its WAL stays beside it.
+    // The file is damaged, so its WAL stays next to it.
   }
 }
 
-/** Removes the open mark and the WAL of a file that nothing uses. */
+/** Removes the open mark and the WAL of a file that no process uses. */
 function markFileClosed(file: string): void {
   const database = openConnection(file);
   try {
@@ -255,7 +255,7 @@ function markFileClosed(file: string): void {
   }
 }
 
-/** Removes a temporary copy, together with SQLite's files beside it. */
+/** Removes a temporary copy, together with SQLite's additional files. */
 function removeFile(file: string): void {
   for (const end of ['', '-wal', '-shm', '-journal']) rmSync(`${file}${end}`, { force: true });
 }
@@ -264,13 +264,13 @@ function removeFile(file: string): void {
 const PORTION_BYTES = 8 * 1_024 * 1_024;
 
 /**
- * Checks a file that nothing writes and that has no WAL: every page, and the checksum of every row.
+ * Checks every page and the checksum of every row in a file without writers and without a WAL.
  * Rejects with `UnusableFile` at the first damage, and for a file that this program cannot serve.
  */
 async function checkFile(file: string, watch: WatchWork): Promise<FileContents> {
   try {
     assertWhole(file);
-    // Immutable: SQLite creates no files beside the file.
+    // Immutable mode, in which SQLite creates no additional files.
     const url = pathToFileURL(file);
     url.search = 'immutable=1';
     const database = new DatabaseSync(url, { readOnly: true });
@@ -339,7 +339,7 @@ async function checkRows(
   }
 }
 
-/** Row count and checksum total of a table in `sums`; `parts` is 0 for a table without sums. */
+/** Row count and checksum total of a table in `sums`; `parts` is 0 for a table without totals. */
 const KEPT = `SELECT count(*) AS parts, coalesce(sum(rows), 0) AS n,
   coalesce(sum(total), 0) % ${SUM_MODULUS} AS total FROM sums WHERE name = ?`;
 

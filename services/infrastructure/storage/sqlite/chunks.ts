@@ -16,20 +16,20 @@ import type {
 } from '#storage/sqlite/database';
 import { bytesIn, CheckedTable, type Condition, rowPages, wholeIn } from '#storage/sqlite/tables';
 
-/** Maximum number of chunks in a page: 4 MiB if every context has the largest size. */
+/** Maximum number of chunks in a page: 4 MiB if every context has the maximum size. */
 const PAGE_CHUNKS = 512;
 
-/** A table of chunks and how its rows are packed. */
+/** Table of chunks, and how its rows are packed. */
 type ChunkTable<Row> = {
   readonly name: string;
   readonly packing: Packing<Row>;
   readonly table: CheckedTable;
 };
 
-/** The table of observations. */
+/** Table of observations. */
 export const HISTORY: ChunkTable<HistoryRow> = chunkTable('history', OBSERVATIONS);
 
-/** The table of drift events. */
+/** Table of drift events. */
 export const DRIFT: ChunkTable<DriftRow> = chunkTable('drift', DRIFT_EVENTS);
 
 function chunkTable<Row>(name: string, packing: Packing<Row>): ChunkTable<Row> {
@@ -133,8 +133,8 @@ export function deletionOfChunks<Row>(
 }
 
 /**
- * Statements that delete the rows up to the ordinal `floor`. Chunks on both sides of `floor` are
- * cut, including the chunks `written` by the same transaction.
+ * Statements that delete the rows up to the ordinal `floor`. Chunks with rows on both sides of
+ * `floor` are reduced, including the chunks `written` by the same transaction.
  */
 export async function trimOfChunks<Row extends { readonly ordinal: number }>(
   database: SqliteDatabase,

@@ -11,12 +11,14 @@ export type Row = readonly SqlValue[];
 export type Statement = {
   readonly sql: string;
   readonly values: readonly SqlValue[];
-  /** Number of rows that must change, else the transaction is rolled back; absent: any number. */
+  /**
+   * Number of rows that must change. Otherwise the transaction is rolled back. Absent: any number.
+   */
   readonly changes?: number;
 };
 
 /**
- * A query with its name in metrics. `isLong`: the query scans many rows and runs in a separate
+ * Query with its name in metrics. `isLong`: the query scans many rows and runs in a separate
  * thread.
  */
 export type Query = Pick<Statement, 'sql' | 'values'> & {
@@ -25,8 +27,8 @@ export type Query = Pick<Statement, 'sql' | 'values'> & {
 };
 
 /**
- * A write transaction with its name in metrics. `journal`: callers wait for the append. All waiting
- * journal transactions are committed first, as one group.
+ * Write transaction with its name in metrics. `journal`: callers wait for the append, so all
+ * waiting journal transactions are committed first, as one group.
  */
 export type Transaction = {
   readonly operation: string;
@@ -35,25 +37,26 @@ export type Transaction = {
 };
 
 /**
- * One SQLite file, as its stores use it. Methods reject with `service_unavailable` while the file
+ * SQLite file, as its stores use it. Methods reject with `service_unavailable` while the file
  * cannot be read or written, for example if the disk is full. `isOutcomeUnknown`: the write may
  * have happened or may still happen. Methods reject with `internal` if SQLite refuses the statement
  * or the file is damaged.
  */
 export interface SqliteDatabase {
-  /** Rows of a query. A read sees every write that was answered before. */
+  /** Rows of a query. A read sees every write that was answered before the read. */
   read(query: Query): Promise<readonly Row[]>;
   /**
    * Runs the statements as one transaction. The transaction is on disk when the promise fulfils.
-   * False: a statement changed another number of rows than `changes`, and nothing was written.
+   * Fulfils with false if a statement changed another number of rows than `changes`; nothing was
+   * written then.
    */
   write(transaction: Transaction): Promise<boolean>;
 }
 
 /**
  * Start parameters of a thread. `opened`: identity of the file that the serving process opened.
- * `closes`: set for the thread that closes last. That thread removes the open mark of the file if
- * nothing else serves it.
+ * `closes`: set for the thread that closes last. If no other process serves the file, that thread
+ * removes its open mark.
  */
 export type ThreadData = {
   readonly file: string;
@@ -73,9 +76,9 @@ export type ThreadRequest = ThreadWork & { readonly id: number };
 /** Failure of a request: the error message and SQLite's result code. */
 export type ThreadFailure = {
   readonly message: string;
-  /** Primary result code of SQLite (`failures.ts`); undefined: the error is not SQLite's. */
+  /** Primary result code of SQLite (`failures.ts`); undefined if the error is not from SQLite. */
   readonly code: number | undefined;
-  /** Whether the transaction may be on disk nevertheless: its commit failed. */
+  /** Whether the transaction may be on disk although its commit failed. */
   readonly isOutcomeUnknown: boolean;
 };
 

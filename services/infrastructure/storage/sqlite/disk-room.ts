@@ -20,7 +20,7 @@ const FREE_BYTES_MIN = 64 * MIB;
 const RESERVE_BYTES = 32 * MIB;
 
 /**
- * Interval between two looks at the disk, in milliseconds. At 20 MB/s, an interval fills a third of
+ * Interval between two looks at the disk, in milliseconds. At 20 MB/s, an interval uses a third of
  * `FREE_BYTES_MIN`.
  */
 const LOOK_MS = 1_000;
@@ -44,21 +44,23 @@ export class DiskRoom implements Disposable {
     this.#reserve = reserveOf(file);
     this.#onNotice = onNotice;
     this.#look();
-    // The constructor does not write the reserve: callers wait for the start.
+    // The constructor does not write the reserve, because callers wait for the start.
     this.#watch = every(clock, LOOK_MS, () => {
       this.#look();
       this.#reserveAgain();
     });
   }
 
-  /** Fault for changes while the disk is nearly full; undefined: there is room. */
+  /** Fault for changes while the disk is nearly full; undefined if there is enough space. */
   refusal(): Fault | undefined {
     if (!this.#isLow) return undefined;
     const options = { reason: 'overloaded', retryAfterS: RETRY_AFTER_S } as const;
     return new Fault('service_unavailable', 'the disk is nearly full', options);
   }
 
-  /** Deletes the reserve after a write has found the disk full. The next write then has room. */
+  /**
+   * Deletes the reserve after a write has found the disk full, so that the next write has space.
+   */
   release(): void {
     if (!hasReleased(this.#file)) return;
     this.#onNotice('the disk of the file is full: meters and checkpoints use the reserved space');
@@ -80,12 +82,12 @@ export class DiskRoom implements Disposable {
 
   #reserveAgain(): void {
     if (existsSync(this.#reserve) || freeBytes(this.#file) < FREE_BYTES_MIN + RESERVE_BYTES) return;
-    // If another process creates the reserve first, that reserve serves as well.
+    // If another process creates the reserve first, that reserve can be used too.
     reserve(this.#reserve).catch(() => undefined);
   }
 }
 
-/** Deletes the reserve beside a file. False: there was none, or the deletion failed. */
+/** Deletes the reserve of a file. Returns false if there was no reserve or the deletion failed. */
 export function hasReleased(file: string): boolean {
   try {
     rmSync(reserveOf(file));
@@ -95,14 +97,12 @@ export function hasReleased(file: string): boolean {
   }
 }
 
-/**
- * Path of the reserve beside a file. The reserve exists only to be deleted when the disk is full.
- */
+/** Path of the reserve of a file. The reserve exists only to be deleted when the disk is full. */
 export function reserveOf(file: string): string {
   return `${file}-reserve`;
 }
 
-/** Creates the reserve. Zeros are written, because a sparse file reserves nothing. */
+/** Creates the reserve. Writes zeros, because a sparse file reserves nothing. */
 async function reserve(path: string): Promise<void> {
   await using file = await open(path, 'wx', FILE_MODE);
   const zeros = Buffer.alloc(MIB);

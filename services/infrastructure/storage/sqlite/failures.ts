@@ -1,7 +1,9 @@
-/* https://www.sqlite.org/rescode.html; the low byte of an extended code is its primary one. */
+/*
+ * The low byte of an extended code is its primary code. Source: https://www.sqlite.org/rescode.html
+ */
 const PRIMARY = 0xff;
 
-/** The primary result codes of SQLite that this program tells apart. */
+/** Primary result codes of SQLite that this program distinguishes. */
 export const RESULT = {
   error: 1,
   perm: 3,
@@ -20,13 +22,13 @@ export const RESULT = {
   notADatabase: 26,
 } as const;
 
-/** Extended code of an open file whose path leads elsewhere (SQLITE_READONLY_DBMOVED). */
+/** Extended code of an open file that is no longer at its path (SQLITE_READONLY_DBMOVED). */
 export const MOVED_RESULT = 1_032;
 
 /** Type of an SQLite failure: the label `error_type` of the metric. */
 export type FileErrorType = 'full' | 'busy' | 'io' | 'corrupt' | 'refused';
 
-/** A result code: its name, its error type, and the next step for an operator. */
+/** Result code: its name, its error type, and the next step for an operator. */
 type ResultCode = readonly [name: string, type: FileErrorType, step: string];
 
 const BUG = 'report a bug of this program with this line';
@@ -69,13 +71,13 @@ const CODES: ReadonlyMap<number, ResultCode> = new Map<number, ResultCode>([
 /** Names of all result codes, for the runbook. */
 export const RESULT_NAMES: readonly string[] = [...CODES.values()].map(([name]) => name);
 
-/** Name, kind and next step of a failure; `code` undefined: the error is not SQLite's. */
+/** Name, kind and next step of a failure. `code` is undefined if the error is not from SQLite. */
 export function explainedResult(code: number | undefined) {
   const [name, type, step] = CODES.get(code ?? 0) ?? ['not of SQLite', 'refused', BUG];
   return { name, type, step } as const;
 }
 
-/** One line for operators: name of the result code, what SQLite said, and the next step. */
+/** Line for operators: name of the result code, SQLite's message, and the next step. */
 export function failureLine(
   file: string,
   { code, message }: { readonly code: number | undefined; readonly message: string },
@@ -84,20 +86,20 @@ export function failureLine(
   return `${file}: ${name}: ${message.replaceAll('\n', ' ')}; ${step} (docs/runbook.md#result-codes-of-sqlite)`;
 }
 
-/** Primary result code of an error; undefined: the error is not SQLite's. */
+/** Primary result code of an error; undefined if the error is not from SQLite. */
 export function resultCodeOf(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error)) return undefined;
   return Number(error.errcode) & PRIMARY;
 }
 
-/** A file that cannot be served: its message is one line that says why. */
+/** Error for a file that cannot be served. Its message is one line with the reason. */
 export class UnusableFile extends Error {
   override readonly name = 'UnusableFile';
 }
 
 /**
- * Converts an error of the system or of SQLite into an `UnusableFile` with one line. Other errors
- * are bugs and stay as they are.
+ * Converts an error of the system or of SQLite into an `UnusableFile` with a one-line message.
+ * Other errors are bugs and stay unchanged.
  */
 export function unusable(file: string, error: unknown): unknown {
   if (error instanceof UnusableFile || !(error instanceof Error) || !('code' in error))

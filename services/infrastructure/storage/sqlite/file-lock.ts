@@ -6,21 +6,21 @@ import { makeFile, realFile } from '#storage/sqlite/paths';
 import { markClosed, OPEN_APPLICATION_ID } from '#storage/sqlite/schema';
 import { walOf } from '#storage/sqlite/wal';
 
-/** Process that serves a file, as shown to others that find the file locked. */
+/** Process that serves a file. Shown to other processes that find the file locked. */
 type Holder = { readonly pid: number; readonly startedAtMs: number };
 
-/** Path of the lock file of `file`. Its lock marks the file as served, its row names the holder. */
+/** Path of the lock file of `file`. Its lock marks the file as served. Its row names the holder. */
 export function ownerFileOf(file: string): string {
   return `${file}-owner`;
 }
 
 /**
- * Locks a file for this process until disposal. SQLite locks the lock file beside it, so the kernel
+ * Locks a file for this process until disposal. SQLite locks a separate lock file, so the kernel
  * drops the lock however the process ends. Throws `UnusableFile`, which names the holder.
  */
 export function takeFile(file: string, clock: Pick<Clock, 'wallMs'>): Disposable {
   const lock = ownerFileOf(realFile(file));
-  // Every user could read a lock file that SQLite creates.
+  // A lock file created by SQLite would be readable for every user.
   makeFile(lock);
   const database = new DatabaseSync(lock);
   try {
@@ -49,8 +49,8 @@ export function takeFile(file: string, clock: Pick<Clock, 'wallMs'>): Disposable
 
 /**
  * Throws `UnusableFile` for a file that replaced another file while that file was served. The WAL
- * beside the file belongs to the replaced file, and SQLite would write that WAL into the new file.
- * A copied folder is accepted: its lock file has another inode than the one recorded.
+ * at the path belongs to the replaced file, and SQLite would write that WAL into the new file. A
+ * copied folder is accepted, because its lock file has another inode than the recorded inode.
  */
 export function assertNotReplaced(file: string): void {
   const lock = ownerFileOf(realFile(file));
@@ -63,7 +63,7 @@ export function assertNotReplaced(file: string): void {
     const others = database.prepare(sql).all(inodeOf(lock), inodeOf(file));
     if (others.length === 0) return;
   } catch {
-    // No process has served the file yet, or a process is about to.
+    // No process has served the file yet, or a process is about to serve it.
     return;
   } finally {
     database.close();
@@ -74,8 +74,8 @@ export function assertNotReplaced(file: string): void {
 }
 
 /**
- * Closes a connection of a tool. If nothing serves the file, this connection may be the last one,
- * whose close removes the WAL. In that case the open mark is removed first.
+ * Closes a connection of a tool. If no process serves the file, this connection may be the last,
+ * and its close removes the WAL. In that case the open mark is removed first.
  */
 export function closeBeside(database: DatabaseSync, file: string): void {
   try {
@@ -92,7 +92,7 @@ export function closeBeside(database: DatabaseSync, file: string): void {
   }
 }
 
-/** Inode at a path; empty if nothing is there. */
+/** Inode at a path; empty if the path does not exist. */
 function inodeOf(path: string): string {
   return `${statSync(path, { bigint: true, throwIfNoEntry: false })?.ino ?? ''}`;
 }
@@ -116,7 +116,7 @@ function taken(file: string, holder: Holder | undefined): UnusableFile {
     holder === undefined
       ? 'another process'
       : `process ${holder.pid}, since ${new Date(holder.startedAtMs).toISOString()}`;
-  return new UnusableFile(`${file} is served by ${who}: one process serves a file`);
+  return new UnusableFile(`${file} is served by ${who}, and only one process may serve a file`);
 }
 
 /**
@@ -128,7 +128,7 @@ export function holdFile(file: string, clock: Pick<Clock, 'wallMs'>): Disposable
     return takeFile(file, clock);
   } catch (error) {
     if (!(error instanceof UnusableFile)) throw unusable(file, error);
-    throw new UnusableFile(`${error.message}; stop that one first`, { cause: error });
+    throw new UnusableFile(`${error.message}; stop that process first`, { cause: error });
   }
 }
 

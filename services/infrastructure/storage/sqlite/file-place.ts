@@ -3,7 +3,7 @@ import type { FileIdentity } from '#storage/sqlite/database';
 import { MOVED_RESULT } from '#storage/sqlite/failures';
 import { walOf } from '#storage/sqlite/wal';
 
-/** Device and inode at the paths of a file and of its WAL; an empty text if nothing is there. */
+/** Device and inode at the paths of a file and its WAL; an empty text if a path does not exist. */
 export function identityAt(path: string): FileIdentity {
   return { file: inodeAt(path), wal: inodeAt(walOf(path)) };
 }
@@ -19,14 +19,14 @@ export class FilePlace {
     this.#opened = opened;
   }
 
-  /** Whether the last look found another file, or none, at the path. */
+  /** Whether the last look found no file, or another file, at the path. */
   get isAway(): boolean {
     return this.#isAway;
   }
 
   /**
    * Compares the open file and its WAL with their paths. Returns the difference as a text;
-   * undefined: both are in place.
+   * undefined if both are in place.
    */
   difference(): string | undefined {
     const { file, wal } = identityAt(this.#path);
@@ -54,7 +54,7 @@ function inodeAt(path: string): string {
     const found = statSync(path, { bigint: true, throwIfNoEntry: false });
     return found === undefined ? '' : `${found.dev}:${found.ino}`;
   } catch {
-    // A folder of the path cannot be entered any more.
+    // A folder of the path can no longer be entered.
     return '';
   }
 }

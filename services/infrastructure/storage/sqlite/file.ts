@@ -50,15 +50,15 @@ export type SqliteFileOptions = {
 type ServedConnection = {
   readonly opened: FileIdentity;
   /**
-   * Closes the connection that keeps the WAL and the open mark; called before the threads close.
+   * Closes the connection that keeps the WAL and the open mark. Called before the threads close.
    */
   close(): void;
-  /** Releases the lock on the file; called after all connections are closed. */
+  /** Releases the lock on the file. Called after all connections are closed. */
   release(): void;
 };
 
 /**
- * An SQLite file with its threads: a writer, a reader, and a reader for long queries. With separate
+ * SQLite file with its threads: a writer, a reader, and a reader for long queries. With separate
  * threads, no read waits for an `fsync`. Disposal commits the waiting transactions and closes the
  * file.
  */
@@ -106,7 +106,7 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // The writer closes last: the last connection checkpoints and removes the WAL.
+    // The writer closes last, because the last connection checkpoints and removes the WAL.
     await using closing = new AsyncDisposableStack();
     closing.defer(() => this.#served?.release());
     for (const thread of [this.#writer, this.#reader, this.#opened]) {
@@ -117,8 +117,8 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
   }
 
   /**
-   * Checks every page, in a separate thread. The check of a file of many gigabytes may take
-   * minutes. Rejects with `UnusableFile` if a page is damaged.
+   * Checks every page, in a separate thread. For a file of many gigabytes, this may take minutes.
+   * Rejects with `UnusableFile` if a page is damaged.
    */
   async check(): Promise<void> {
     const opened = this.#served?.opened;
@@ -172,10 +172,12 @@ export class SqliteFile implements SqliteDatabase, AsyncDisposable {
   }
 }
 
-/** Maximum number of requests that wait for a thread: more than its users have under way. */
+/** Maximum number of requests that wait for a thread. More than its users have in flight. */
 const WAITING_MAX = 4_096;
 
-/** Timeout of a request, in milliseconds. A disk that hangs counts as failed. */
+/**
+ * Timeout of a request, in milliseconds. A disk that does not answer in this time counts as failed.
+ */
 const ANSWER_MS_MAX = 10_000;
 
 /** Rejection of a request that failed in the thread. */
@@ -204,8 +206,8 @@ class FileThread {
     this.#worker.on('message', (answer: ThreadAnswer) => this.#take(answer));
     this.#worker.on('error', (error: Error) => {
       this.#end(error);
-      // A bug, or out of memory: the process ends, and its restart finds every answered write on
-      // disk.
+      // A bug, or out of memory. The process ends, and after its restart finds every answered write
+      // on disk.
       throw error;
     });
     this.#worker.on('exit', () => this.#end(new Error('the thread of the file has ended')));
@@ -213,12 +215,13 @@ class FileThread {
 
   /**
    * Sends a request and returns its answer. Rejects with `ThreadRefusal` if the request fails.
-   * Rejects with `service_unavailable` without an answer in time, after the end of the thread, and
-   * if too many requests wait.
+   * Rejects with `service_unavailable` if no answer arrives in time, if the thread has ended, or if
+   * too many requests wait.
    */
   async ask(work: ThreadWork, timeoutMs: number = ANSWER_MS_MAX): Promise<ThreadAnswer> {
     if (this.#ended !== undefined) throw unanswered(false, this.#ended);
-    if (this.#waiting.size >= WAITING_MAX) throw unanswered(false, new Error('too many wait'));
+    if (this.#waiting.size >= WAITING_MAX)
+      throw unanswered(false, new Error('too many requests wait'));
     this.#lastId += 1;
     const id = this.#lastId;
     const answer = Promise.withResolvers<ThreadAnswer>();
@@ -255,7 +258,7 @@ function unanswered(isOutcomeUnknown: boolean, cause: Error): Fault {
 type FailureNotices = {
   /** A request found the disk full. */
   readonly onFull: () => void;
-  /** SQLite failed with the result code `name`; `line` is for operators. */
+  /** SQLite failed with the result code `name`. `line` is for operators. */
   readonly onFailure: (name: string, line: string) => void;
 };
 

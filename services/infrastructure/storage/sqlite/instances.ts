@@ -49,7 +49,7 @@ const ANSWER_PAGE = ANSWERS.select(
 );
 
 /**
- * Instances in an SQLite file. One transaction writes the checkpoints of many instances. The
+ * Instances in an SQLite file. A single transaction writes the checkpoints of many instances. The
  * checkpoint of an instance is skipped if the stored head has a higher version. Reads throw
  * `CorruptState` for a damaged row.
  */
@@ -85,7 +85,7 @@ export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf
       const ids = checkpoints.map(({ instanceId }) => instanceId);
       const bucket = onlyBucketOf(bucketOf, ids, HEADS_MAX);
       if (bucket === undefined) return;
-      // Statements are built before the first wait: the caller may change its lists.
+      // Statements are built before the first await, because the caller may change its lists.
       const parts = checkpoints.map((checkpoint) => statementsOf(database, bucket, checkpoint));
       const statements = (await Promise.all(parts)).flat();
       await database.write({ operation: 'heads_write', statements });
@@ -104,8 +104,8 @@ export function sqliteInstanceStore(database: SqliteDatabase, bucketOf: BucketOf
     readDrift: (instanceId, newest, count) => readRows(database, DRIFT, instanceId, newest, count),
     findAnswer,
     async findAnswers(instanceId, keys, oldestMs) {
-      // One `find` per key: only `find` checks the neighbours of a key, and so detects a key that
-      // the disk has changed.
+      // One `find` per key. Only `find` checks the neighbours of a key, and so detects a key that
+      // was damaged on disk.
       const found = await Promise.all(keys.map((key) => findAnswer(instanceId, key, oldestMs)));
       return found.filter((answer) => answer !== undefined);
     },
@@ -146,7 +146,7 @@ async function* answerPages(
   }
 }
 
-/** Head in a row, or the `CorruptState` of a damaged row. */
+/** Head in a row, or the `CorruptState` error of a damaged row. */
 function decoded(row: Row): InstanceHead | CorruptState {
   return readOrCorrupt(() => {
     const [columns = []] = HEADS.rowsOf([row]);
@@ -192,12 +192,13 @@ function writesOfAnswers(
   { instanceId, version, answers }: InstanceAnswers,
   where: Condition,
 ): Statement[] {
-  // A key may occur twice in one write, with the same version: only the newer answer is kept.
+  // A key may occur twice in one write, with the same version. Only the newer answer is kept.
   const newest = new Map(answers.map((row): [string, AnswerRow] => [row.key, row])).values();
   return newest
     .map((answer) => {
       const row = [instanceId, answer.key, version, answer.atMs, encodeAnswerRow(answer)];
-      // Behind all other answers: `deleteExpired` looks at the first rows only (`schema.ts`).
+      // Put behind all other answers, because `deleteExpired` looks only at the first rows
+      // (`schema.ts`).
       return ANSWERS.putLast(row, { unlessHigher: 'version', where });
     })
     .toArray();

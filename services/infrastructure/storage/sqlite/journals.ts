@@ -45,15 +45,15 @@ const COUNTS = `SELECT
 
 /**
  * Journals in an SQLite file. An append is answered when its slot is on disk; waiting appends share
- * an `fsync` (group commit). `isHeld`: no other process serves the file. Then `hasSeal` answers
- * from memory after its first read. Source: decision 191. The caller closes `database`.
+ * an `fsync` (group commit). `isHeld`: no other process serves the file. After its first read,
+ * `hasSeal` then answers from memory. Source: decision 191. The caller closes `database`.
  */
 export function sqliteJournalStore(
   database: SqliteDatabase,
   clock: Pick<Clock, 'wallMs'>,
   isHeld = false,
 ): JournalStore {
-  /** Journals whose seal was looked for, and journals that are sealed. */
+  /** Journals whose seal was read, and journals that are sealed. */
   const looked = new Set<string>();
   const sealed = new Set<string>();
   const change = (operation: string, ...statements: Statement[]) =>
@@ -65,7 +65,7 @@ export function sqliteJournalStore(
       change('journal_begin', JOURNALS.insert([incarnation, address, null, null])),
     async append(append) {
       if (await isAppended(database, append)) return;
-      // The journal may be sealed: the next `hasSeal` reads the file.
+      // The journal may be sealed, so the next `hasSeal` reads the file.
       looked.delete(append.incarnation);
     },
     readEntry: entryOf,
@@ -75,12 +75,12 @@ export function sqliteJournalStore(
       const rows = await database.read(query);
       if (SEALS.rowsOf(rows).length > 0) sealed.add(incarnation);
       looked.add(incarnation);
-      // A `putSeal` during this read counts too, although the read may not have seen it.
+      // A `putSeal` during this read counts too, although the read may have missed it.
       return sealed.has(incarnation);
     },
     async putSeal(incarnation) {
       sealed.add(incarnation);
-      // The seal of an emptied journal stays marked as emptied.
+      // The seal of an emptied journal keeps its mark as emptied.
       await change('journal_seal', SEALS.put([incarnation, 0], { unlessHigher: 'is_emptied' }));
     },
     async decideEnd(incarnation, end) {
@@ -142,7 +142,8 @@ async function slotsIn(
 }
 
 /**
- * Throws `CorruptState` if the index lacks slots of a journal: its end would be decided wrongly.
+ * Throws `CorruptState` if the index lacks slots of a journal. Otherwise a wrong end would be
+ * decided.
  */
 async function assertAllFound(database: SqliteDatabase, incarnation: string): Promise<void> {
   const query = { operation: 'journal_check', sql: COUNTS, values: [incarnation] };

@@ -66,7 +66,7 @@ async function* pagesOf(
   database: SqliteDatabase,
   accountId: string,
 ): AsyncGenerator<readonly ListingRow[]> {
-  // In parallel with the pages: for a million instances, the check takes as long as the pages.
+  // Runs in parallel with the pages. For a million instances, the check takes as long as the pages.
   const whole = LISTINGS.assertWhole(database, accountId);
   whole.catch(() => undefined);
   const paging = { operation: 'listing_read', sql: PAGE, pageRows: PAGE_ROWS };

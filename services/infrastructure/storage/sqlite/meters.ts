@@ -25,11 +25,11 @@ const NOT_ERASED = `NOT EXISTS
 const IS_OLDER = `account_id = ? AND ends_at_ms <
   (SELECT ends_at_ms FROM meter_months ${NEWEST_FIRST} LIMIT 1 OFFSET ${MONTHS_KEPT - 1})`;
 
-/** Version of an erased meter, above every version that a meter can reach. */
+/** Version of a deleted meter, above every version that a meter can reach. */
 const LAST_VERSION = Number.MAX_SAFE_INTEGER;
 
 /**
- * Meters in an SQLite file. An erased meter leaves a tombstone: a row without a state, with
+ * Meters in an SQLite file. A deleted meter leaves a tombstone: a row without a state, with
  * `LAST_VERSION`. Reads throw `CorruptState` for a damaged row. The caller closes `database`.
  */
 export function sqliteMeterStore(database: SqliteDatabase, bucketOf: BucketOf): ErasableMeters {

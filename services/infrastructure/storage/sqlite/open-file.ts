@@ -17,7 +17,7 @@ import { assertWalWhole, assertWhole } from '#storage/sqlite/wal';
 
 /**
  * Opens a file for the process that serves it, and locks the file until disposal. Creates the file
- * and its folder if missing, with access for this user alone. Migrates the tables. Throws
+ * and its folder if missing, with access for the process's user only. Migrates the tables. Throws
  * `UnusableFile`.
  */
 export function openServedFile(options: SqliteFileOptions): SqliteFile {
@@ -25,7 +25,7 @@ export function openServedFile(options: SqliteFileOptions): SqliteFile {
     try {
       return served(options);
     } catch (error) {
-      // The disk is full and a start needs some room: delete the reserve and try again.
+      // The disk is full and a start needs some space. Delete the reserve and try again.
       const isFull = resultCodeOf(error) === RESULT.full;
       if (!isFull || !hasReleased(options.file)) throw error;
       return served(options);
@@ -46,7 +46,7 @@ function served(options: SqliteFileOptions): SqliteFile {
   assertWhole(file);
   assertWalWhole(file);
   versionOfFile(file);
-  // No other connection is open: the close checkpoints the whole WAL into the file.
+  // No other connection is open, so the close checkpoints the whole WAL into the file.
   const database = openConnection(file);
   try {
     migrateFile(database, file);
@@ -69,8 +69,8 @@ function served(options: SqliteFileOptions): SqliteFile {
 }
 
 /**
- * Opens a file for a tool, while another process may serve the file. Throws `UnusableFile`, also if
- * the file is missing or has tables of another version.
+ * Opens a file for a tool, even while another process serves the file. Throws `UnusableFile`, also
+ * if the file is missing or has tables of another version.
  */
 export function openFileOfTool(options: SqliteFileOptions): SqliteFile {
   const { file } = options;

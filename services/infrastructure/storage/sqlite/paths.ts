@@ -20,17 +20,18 @@ const FOLDER_MODE = 0o700;
 /** Permission bits of a mode, without the file type. */
 const MODE_BITS = 0o777;
 
-/** Mode of a file and of the files beside it: only the user of the service may read or write. */
+/** Mode of a file and its additional files: only the user of the service may read or write. */
 export const FILE_MODE = 0o600;
 
 /**
- * Creates an empty file if the path is free. Call it before anything locks the file: closing a file
- * drops every lock that the process has on that file.
+ * Creates an empty file if the path is free. Must run before the file is locked: closing a file
+ * drops every lock of the process on that file.
  */
 export function makeFile(path: string): void {
   if (existsSync(path)) return;
   closeSync(openSync(path, 'a', FILE_MODE));
-  // As root only: the file goes to the owner of its folder. Otherwise the file stays this user's.
+  // Only root can do this: the file gets the owner of its folder. Otherwise the file keeps this
+  // user.
   if (process.getuid?.() === 0) giveTo(path, statSync(dirname(path)));
 }
 
@@ -77,7 +78,8 @@ export function syncFolderOf(file: string): void {
 
 /**
  * Path of a file without symbolic links, as SQLite resolves it. Every path to the file must lead to
- * the same files beside it. For a missing file, only the folder is resolved, as far as it exists.
+ * the same additional files. For a missing file, the existing part of the folder's path is
+ * resolved.
  */
 export function realFile(file: string): string {
   return realIf(file) ?? join(realIf(dirname(file)) ?? resolve(dirname(file)), basename(file));
@@ -92,8 +94,8 @@ function realIf(path: string): string | undefined {
 }
 
 /**
- * Network file systems. Locks and shared memory do not work between machines there, and SQLite's
- * WAL loses data. Source: https://www.sqlite.org/wal.html, "network filesystem".
+ * Types of network file systems. Locks and shared memory do not work between machines there, and
+ * SQLite's WAL loses data. Source: https://www.sqlite.org/wal.html, "network filesystem".
  */
 const NETWORK_TYPES: ReadonlySet<string> = new Set([
   ...['nfs', 'nfs4', 'cifs', 'smb3', 'smbfs', 'ncpfs', 'afs', 'ceph', 'lustre', 'gpfs', 'beegfs'],
@@ -111,7 +113,9 @@ const NETWORK_TYPES: ReadonlySet<string> = new Set([
 /** Mount point and type of a file system. */
 type Mount = { readonly point: string; readonly type: string };
 
-/** Mount that contains a path, by the text of `/proc/self/mountinfo`; undefined: none is listed. */
+/**
+ * Mount that contains a path, by the text of `/proc/self/mountinfo`; undefined if none is listed.
+ */
 export function mountOf(path: string, mountinfo: string): Mount | undefined {
   let found: Mount | undefined;
   for (const line of mountinfo.split('\n')) {
@@ -121,16 +125,16 @@ export function mountOf(path: string, mountinfo: string): Mount | undefined {
       ?.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
     const type = right.split(' ')[0] ?? '';
     if (point === undefined || !isWithin(path, point)) continue;
-    // Of two mounts at one point, the later mount hides the earlier one.
+    // Of two mounts at the same point, the later mount hides the earlier mount.
     if (found === undefined || point.length >= found.point.length) found = { point, type };
   }
   return found;
 }
 
 /**
- * Throws `UnusableFile` for a file with several hard links, whose WAL SQLite would not find under
- * another name. Also refuses a file that is mounted alone, and a file on a network file system.
- * `file` must have no symbolic links (`realFile`).
+ * Throws `UnusableFile` for a file with several hard links, because SQLite would not find its WAL
+ * under another name. Also refuses a file that is mounted alone, and a file on a network file
+ * system. `file` must have no symbolic links (`realFile`).
  */
 export function assertOneName(file: string, mountinfo = ownMounts()): void {
   const found = statSync(file);
@@ -154,7 +158,7 @@ export function assertOneName(file: string, mountinfo = ownMounts()): void {
   );
 }
 
-/** Other hard links of a file in its folder. More links may be elsewhere. */
+/** Other hard links of a file in its folder. Further links may be in other folders. */
 function otherNames(file: string, ino: number): string[] {
   const folder = dirname(file);
   return readdirSync(folder, { withFileTypes: true })

@@ -67,7 +67,9 @@ export function sqliteMemberStore(database: SqliteDatabase): CopiedMembers {
   };
 }
 
-/** Statements that list the account under its new members, and no longer under its former ones. */
+/**
+ * Statements that list the account under its new members, and remove it from its former members.
+ */
 function accountChanges(accountId: string, before: People, after: People): Statement[] {
   const usersOf = ({ members }: People) => new Set(members.map(({ userId }) => userId));
   const were = usersOf(before);
@@ -114,7 +116,7 @@ export function sqliteSessionStore(
     listOf: (userId) => read(LIST, [userId, overSinceMs()]),
     async touch(session, lastSeenAtMs) {
       const { createdAtMs } = session;
-      // The result is ignored. False: the session has ended.
+      // The result is ignored. It is false if the session has ended.
       await change(
         SESSIONS.replace(sessionRowOf({ ...session, lastSeenAtMs }), {
           created_at_ms: createdAtMs,

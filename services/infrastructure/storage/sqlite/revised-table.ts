@@ -24,11 +24,11 @@ type Place<State extends object | null> = {
 /** Revision of a new row. */
 export const FIRST_REVISION = 1;
 
-/** Maximum number of tries of a change; people and accounts rarely have two writers. */
+/** Maximum number of tries of a change. People and accounts rarely have two writers. */
 const TRIES_MAX = 8;
 
 /**
- * A table whose rows change as a whole, under an optimistic lock. A row has a key, a revision that
+ * Table whose rows change as a whole, under an optimistic lock. A row has a key, a revision that
  * every change increments, and a JSON state. A null state means that only the key is left.
  */
 export class RevisedTable<State extends object | null> {
@@ -65,7 +65,7 @@ export class RevisedTable<State extends object | null> {
     return this.#table.rowsOf(rows).map((row) => textIn(row, 0));
   }
 
-  /** Row with a key; undefined: there is none. */
+  /** Row with a key; undefined if there is none. */
   async find(
     database: SqliteDatabase,
     operation: string,
@@ -114,7 +114,11 @@ export async function changeRevised<State extends object | null, Answer>(
     if (await database.write({ operation: `${operation}_change`, statements })) return answer;
   }
   const options = { retryAfterS: 1 };
-  throw new Fault('service_unavailable', 'the account is being changed by others', options);
+  throw new Fault(
+    'service_unavailable',
+    'the account is being changed by others: try again',
+    options,
+  );
 }
 
 function revisedIn<State extends object | null>(row: Row): Revised<State> {

@@ -13,8 +13,8 @@ import { BUSY_MS, CheckedTable, textIn } from '#storage/sqlite/tables';
 const APPLICATION_ID = 0x4944454e;
 
 /**
- * Application id of a file that is open: "IDEO" (decision 332). Some commits of such a file are
- * only in its WAL.
+ * Application id of an open file: "IDEO" (decision 332). Some commits of such a file are only in
+ * its WAL.
  */
 export const OPEN_APPLICATION_ID = 0x4944454f;
 
@@ -69,7 +69,9 @@ export function assertOwnSchema(
   const [wanted, found] = [objectsOf(fresh), objectsOf(database)];
   for (const [name, sql] of found) {
     if (wanted.get(name) === sql) continue;
-    const what = wanted.has(name) ? 'is not as this program makes it' : 'is none of this program';
+    const what = wanted.has(name)
+      ? 'differs from the schema of this program'
+      : 'does not belong to this program';
     throw new UnusableFile(`${file} is refused: its ${name} ${what}`);
   }
   const missing = [...wanted.keys()].find((name) => !found.has(name));
@@ -91,7 +93,7 @@ export function markOpen(database: DatabaseSync): void {
 }
 
 /**
- * Removes the open mark. The connection that closes last checkpoints this change into the file,
+ * Removes the open mark. The last connection checkpoints this change into the file when it closes,
  * together with the rest of the WAL.
  */
 export function markClosed(database: DatabaseSync): void {
@@ -112,8 +114,8 @@ export function assertKnown(
 }
 
 /**
- * Schema version of a file that is not open yet; 0: no tables. The file is only read. Throws
- * `UnusableFile` for a file of another program.
+ * Schema version of a file that is not open yet; 0 if it has no tables. The file is only read.
+ * Throws `UnusableFile` for a file of another program.
  */
 export function versionOfFile(file: string): number {
   const database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_MS });
@@ -125,7 +127,8 @@ export function versionOfFile(file: string): number {
 }
 
 /**
- * Schema version of an open file; 0: no tables. Throws `UnusableFile` for another program's file.
+ * Schema version of an open file; 0 if it has no tables. Throws `UnusableFile` for another
+ * program's file.
  */
 export function versionOf(database: DatabaseSync, file: string): number {
   const applicationId = numberOf(database, 'PRAGMA application_id');
@@ -150,7 +153,7 @@ const FACTS = new CheckedTable({
   part: null,
 });
 
-/** Value of a cluster fact; undefined: the fact is not set. */
+/** Value of a cluster fact; undefined if the fact is not set. */
 export async function factOf(database: SqliteDatabase, fact: string): Promise<string | undefined> {
   const row = await FACTS.find(database, 'cluster_fact_read', [fact]);
   return row && textIn(row, 1);
@@ -167,7 +170,7 @@ export async function fixFact(
   const statements = [FACTS.insert([fact, wanted])];
   if (await database.write({ operation: 'cluster_fact_fix', statements })) return wanted;
   const other = await factOf(database, fact);
-  assert(other !== undefined, `${fact} is neither there nor not`);
+  assert(other !== undefined, `${fact} could neither be inserted nor read`);
   return other;
 }
 
@@ -192,17 +195,18 @@ export function sqliteDirtyFlag(database: SqliteDatabase): DirtyFlag {
 }
 
 /**
- * Maximum number of rows that one transaction deletes. Other writes wait for it some milliseconds.
+ * Maximum number of rows that one transaction deletes. Other writes wait some milliseconds for the
+ * transaction.
  */
 const PORTION_ROWS = 1_000;
 
-/** Expiry rule of a table: a row expires `keptMs` after the time that it holds. */
+/** Expiry rule of a table: a row expires `keptMs` after the time stored in the row. */
 type Expiry = {
   readonly table: string;
   readonly key: string;
   readonly keptMs: number;
   /**
-   * Selects the keys of up to `PORTION_ROWS` expired rows; the parameter is the latest expired
+   * Selects the keys of up to `PORTION_ROWS` expired rows. The parameter is the latest expired
    * time.
    */
   readonly over: string;
@@ -216,9 +220,9 @@ function byIndex(table: string, key: string, column: string, keptMs: number): Ex
 }
 
 /**
- * Expiry rule of answers. An index on the time would cost a write per answer. Answers are stored in
- * the order of arrival instead, so that the first rows expire first. An answer from a time when the
- * clock was ahead delays the answers behind it until its own expiry.
+ * Expiry rule of answers. An index on the time would cost a write per answer. Instead, answers are
+ * stored in the order of arrival, so that the first rows expire first. An answer from a time when
+ * the clock was ahead delays the answers behind it until its own expiry.
  */
 const ANSWERS: Expiry = {
   table: 'answers',
@@ -236,8 +240,9 @@ const EXPIRIES: readonly Expiry[] = [
 ];
 
 /**
- * Deletes the rows of all tables that are expired at `nowMs`. Deletes in portions, so that other
- * writes go in between. Rejects like `SqliteDatabase.write`; some expired rows may then be left.
+ * Deletes the rows of all tables that have expired by `nowMs`. Deletes in portions, so that other
+ * writes can run in between. Rejects like `SqliteDatabase.write`; some expired rows may then be
+ * left.
  */
 export async function deleteExpired(database: SqliteDatabase, nowMs: number): Promise<void> {
   for (const expiry of EXPIRIES) await deleteAll(database, expiry, nowMs - expiry.keptMs);

@@ -35,7 +35,7 @@ export function sqliteShardStore(database: SqliteDatabase): ShardStore {
       return value === undefined ? undefined : Number(value);
     },
     async load(service, count) {
-      // A shard with a missing row would look like a shard that never had an owner.
+      // A shard with a missing row would be mistaken for a shard that never had an owner.
       await SHARDS.assertWhole(database);
       const values = [service, count];
       const rows = await database.read({ operation: 'shard_load', sql: ALL, values });

@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib';
 import { CorruptState } from '#storage/ports/bytes';
 import type { Query, Row, SqliteDatabase, SqlValue, Statement } from '#storage/sqlite/database';
 
-/* SQLite does not detect a byte that the disk has changed, so every row has a checksum. */
+/* SQLite does not detect a byte that has changed on disk, so every row has a checksum. */
 
 /** Name and columns of a table, key columns first. */
 type TableShape = {
@@ -12,8 +12,8 @@ type TableShape = {
   readonly keys: readonly string[];
   readonly others: readonly string[];
   /**
-   * Column that partitions the totals of the table in `sums`. `null`: one total for the table.
-   * Absent: the table has no totals, and a missing row is not detected.
+   * Column that partitions the totals of the table in `sums`. `null`: one total for the whole
+   * table. Absent: the table has no totals, and a missing row is not detected.
    */
   readonly part?: string | null;
 };
@@ -25,15 +25,15 @@ const ALWAYS: Condition = { condition: 'true', values: [] };
 
 /** Conditions of a put. */
 type Putting = {
-  /** Column; an existing row with a higher value in this column is kept. */
+  /** Column. An existing row with a higher value in this column is kept. */
   readonly unlessHigher?: string;
-  /** Condition that must hold, else nothing is put. */
+  /** Condition for the put. Otherwise the put has no effect. */
   readonly where?: Condition;
 };
 
 /**
- * A table with a checksum per row. The last column, `checksum`, covers the name of the table and
- * all other columns, keys included.
+ * Table with a checksum per row. The last column, `checksum`, covers the name of the table and all
+ * other columns, keys included.
  */
 export class CheckedTable {
   readonly #name: string;
@@ -46,7 +46,7 @@ export class CheckedTable {
   readonly #one: string;
   readonly #whole: string;
   readonly #neighbours: string;
-  /** Checks of parts, by file. */
+  /** Running or finished checks by file and part. */
   readonly #looks = new WeakMap<SqliteDatabase, Map<SqlValue, Promise<void>>>();
 
   constructor({ name, keys, others, part }: TableShape) {
@@ -55,7 +55,7 @@ export class CheckedTable {
     this.#columns = [...keys, ...others];
     this.#part = part;
     const places = [...this.#columns, 'checksum'].map(() => '?').join(', ');
-    // The WHERE also keeps SQLite from parsing ON CONFLICT as a part of a join.
+    // The WHERE also prevents SQLite from parsing ON CONFLICT as a part of a join.
     this.#insert = `INSERT INTO ${name} (${this.#columns.join(', ')}, checksum)
       SELECT ${places} WHERE `;
     this.#isKey = keys.map((key) => `${key} = ?`).join(' AND ');
@@ -84,8 +84,8 @@ export class CheckedTable {
   }
 
   /**
-   * Row with a key; undefined: there is none. Throws `CorruptState` if the row is damaged, or if
-   * rows are missing at its place.
+   * Row with a key; undefined if there is none. Throws `CorruptState` if the row is damaged, or if
+   * a row with this key may be missing.
    */
   async find(
     database: SqliteDatabase,
@@ -95,7 +95,8 @@ export class CheckedTable {
     const [row] = await this.read(database, { operation, sql: this.#one, values: key });
     if (row !== undefined) return row;
     if (this.#part === undefined) {
-      // A row whose key the disk has changed is next to its former place: check both neighbours.
+      // If the key of a row has changed on disk, the row is next to its former position. Check both
+      // neighbours.
       const values = [...key, ...key];
       await this.read(database, { operation, sql: this.#neighbours, values });
       return undefined;
@@ -117,7 +118,7 @@ export class CheckedTable {
     try {
       await look;
     } catch (error) {
-      // Damage is permanent. After another error, the next call checks again.
+      // Damage is permanent. After any other error, the next call checks again.
       if (!(error instanceof CorruptState)) looks.delete(part);
       throw error;
     }
@@ -155,8 +156,8 @@ export class CheckedTable {
   }
 
   /**
-   * Inserts a row behind all others and deletes the row with the same key. An existing row with a
-   * higher value in the column `unlessHigher` is kept instead.
+   * Inserts a row behind all others and deletes the row with the same key. If an existing row has a
+   * higher value in the column `unlessHigher`, that row is kept instead.
    */
   putLast(
     row: Row,
@@ -213,29 +214,29 @@ export class CheckedTable {
 }
 
 /**
- * Bytes in a buffer of their own. A small Buffer shares 64 KiB, all of which a message to a thread
- * would copy.
+ * Copies bytes into a separate buffer. A small Buffer shares 64 KiB, and a message to a thread
+ * would copy all of them.
  */
 function alone(value: SqlValue): SqlValue {
   if (!(value instanceof Uint8Array) || value.byteLength === value.buffer.byteLength) return value;
   return new Uint8Array(value);
 }
 
-/** The text in a column. Throws `CorruptState` where there is none. */
+/** Text in a column. Throws `CorruptState` if the value is not a text. */
 export function textIn(row: Row, column: number): string {
   const value = row[column];
   if (typeof value === 'string') return value;
-  throw new CorruptState(`column ${column} is no text`);
+  throw new CorruptState(`column ${column} is not a text`);
 }
 
-/** The whole number in a column. Throws `CorruptState` where there is none. */
+/** Whole number in a column. Throws `CorruptState` if the value is not a whole number. */
 export function wholeIn(row: Row, column: number): number {
   const value = row[column];
   if (typeof value === 'number' && Number.isSafeInteger(value)) return value;
-  throw new CorruptState(`column ${column} is no whole number`);
+  throw new CorruptState(`column ${column} is not a whole number`);
 }
 
-/** The bytes in a column. Throws `CorruptState` where there are none. */
+/** Bytes in a column. Throws `CorruptState` if the value is not bytes. */
 export function bytesIn(row: Row, column: number): Buffer {
   const value = row[column];
   if (value instanceof Uint8Array) {
@@ -252,7 +253,7 @@ export const SUM_MODULUS = 2 ** 48;
 
 const NUMBER_BYTES = 8;
 
-/** CRC-32 of a table's name and values, each with its kind. */
+/** CRC-32 of a table's name and values, each with its type. */
 function checksumOf(name: string, values: readonly SqlValue[]): number {
   let sum = crc32(name);
   for (const value of values) {

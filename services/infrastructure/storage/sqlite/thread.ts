@@ -16,8 +16,8 @@ import { markClosed } from '#storage/sqlite/schema';
 import { openConnection } from '#storage/sqlite/tables';
 
 /*
- * Code of a thread of the file. A call of SQLite blocks until the disk answers, and must not block
- * the event loop.
+ * Code of a file thread. A call of SQLite blocks until the disk answers, so it must not run on the
+ * event loop.
  */
 
 /** Interval at which a reading thread checks the path of the file, in milliseconds. */
@@ -35,7 +35,7 @@ function serverOf(
   const queue = new WriteQueue(database, place);
   let lookedMs = Number.NEGATIVE_INFINITY;
   const assertHere = () => {
-    // Two system calls per read would cost too much. A write checks the path after each commit.
+    // Two system calls per read would cost too much. Writes check the path after each commit.
     const nowMs = performance.now();
     if (place === undefined || (!place.isAway && nowMs - lookedMs < LOOK_MS)) return;
     place.assertHere();
@@ -93,14 +93,14 @@ function failureOf(id: number, error: unknown, isOutcomeUnknown = false): Thread
 }
 
 /**
- * Opens the file and serves requests. A request fails if the file cannot be opened or is not the
- * file that the process serves. The next request tries again.
+ * Opens the file and serves requests. A request fails if the file cannot be opened or differs from
+ * the file that the process serves. The next request tries again.
  */
 function start(port: MessagePort, data: ThreadData): void {
   const place = data.opened && new FilePlace(data.file, data.opened);
   let serving: Take | undefined;
   const open = (): Take => {
-    // SQLite would apply the WAL of the served file to another file at the path.
+    // SQLite would apply the WAL of the served file to any other file at the path.
     place?.assertHere();
     return serverOf(port, data, place, openConnection(data.file));
   };
@@ -131,9 +131,9 @@ function start(port: MessagePort, data: ThreadData): void {
 /** A waiting transaction and the callbacks for its outcome. */
 type Waiting = {
   readonly transaction: Transaction;
-  /** The transaction is on disk; `false`: it was rolled back. */
+  /** The transaction is on disk. `isKept` is false if it was rolled back. */
   readonly written: (isKept: boolean) => void;
-  /** The transaction failed. `isOutcomeUnknown`: it may be on disk nevertheless. */
+  /** The transaction failed. With `isOutcomeUnknown` it may be on disk nevertheless. */
   readonly failed: (error: unknown, isOutcomeUnknown: boolean) => void;
 };
 
@@ -148,8 +148,8 @@ type Outcome =
 /**
  * Queue of waiting transactions. Group commit: one `fsync` makes many transactions durable. All
  * journal transactions form the first group. The second group takes a few milliseconds of other
- * transactions, because new journal transactions wait for it. Each transaction succeeds or fails by
- * itself, as long as the file can be written.
+ * transactions, because new journal transactions wait for it. Each transaction succeeds or fails on
+ * its own, as long as the file can be written.
  */
 export class WriteQueue {
   readonly #database: DatabaseSync;
@@ -215,7 +215,7 @@ export class WriteQueue {
       const outcomes = together.map(({ transaction }) => this.#attempt(transaction));
       isOutcomeUnknown = true;
       this.#run('COMMIT');
-      // One check per group: two system calls besides the `fsync`.
+      // One check per group: two system calls in addition to the `fsync`.
       this.#place?.assertHere();
       return outcomes;
     } catch (error) {
@@ -226,7 +226,8 @@ export class WriteQueue {
   }
 
   /**
-   * Runs one transaction. Throws if the whole group is lost, because the file cannot be written.
+   * Runs a single transaction. Throws if the whole group is lost, because the file cannot be
+   * written.
    */
   #attempt({ statements }: Transaction): Outcome {
     this.#run('SAVEPOINT one');
@@ -252,14 +253,14 @@ export class WriteQueue {
   }
 }
 
-/** Result codes whose cause is a statement and not the file; undefined: not an error of SQLite. */
+/** Result codes caused by a statement and not by the file. Undefined: not an error of SQLite. */
 const OF_STATEMENT: readonly (number | undefined)[] = [
   undefined,
   ...[RESULT.error, RESULT.tooBig, RESULT.constraint, RESULT.mismatch, RESULT.range],
 ];
 
 /**
- * Prepared statements of a connection, by SQL text. The number of texts in the stores is the bound.
+ * Prepared statements of a connection, by SQL text. The stores have a bounded number of SQL texts.
  */
 class PreparedStatements {
   readonly #database: DatabaseSync;
@@ -269,7 +270,7 @@ class PreparedStatements {
     this.#database = database;
   }
 
-  /** Statement for an SQL text; its rows are arrays of columns. */
+  /** Statement for an SQL text. Its rows are arrays of columns. */
   of(sql: string): StatementSync {
     let statement = this.#bySql.get(sql);
     if (statement === undefined) {

@@ -6,8 +6,8 @@ import { OPEN_APPLICATION_ID } from '#storage/sqlite/schema';
 
 /*
  * SQLite reads the frames of a WAL up to the first wrong checksum and silently ignores the rest.
- * After a crash this is right, because the rest was never on disk. If the disk has changed a byte,
- * the rest contains commits that were answered. https://www.sqlite.org/fileformat2.html#walformat
+ * After a crash this is correct, because the rest was never on disk. If a byte has changed on disk,
+ * the rest contains answered commits. https://www.sqlite.org/fileformat2.html#walformat
  */
 
 const WAL_HEADER_BYTES = 32;
@@ -28,7 +28,7 @@ const WORD_BYTES = 4;
 type Sum = readonly [number, number];
 
 /**
- * Whether a WAL has lost commits to damage; `wal` is the whole file. A frame that continues the
+ * Whether damage has cut commits off a WAL; `wal` is the whole file. A frame that continues the
  * checksum of a commit was written after that commit was durable. If reading from the beginning
  * does not reach the commit, bytes before it have changed. Damage in the last commit looks like a
  * crash and is not detected.
@@ -49,7 +49,9 @@ class Frames {
   /** The same bytes as words, in the byte order of the checksums. */
   readonly #words: Uint32Array;
   readonly #isHeaderWhole: boolean;
-  /** Salts of this WAL. Frames with other salts remain from an earlier, overwritten WAL. */
+  /**
+   * Salts of this WAL. Frames with other salts are left from an earlier WAL that was overwritten.
+   */
   readonly #salts: Buffer;
   readonly count: number;
 
@@ -76,7 +78,7 @@ class Frames {
     return this.count;
   }
 
-  /** Whether a frame is the last one of a transaction. */
+  /** Whether a frame is the last frame of a transaction. */
   isCommit(frame: number): boolean {
     return this.#bytes.readUInt32BE(this.#at(frame) + COMMIT_AT) !== 0;
   }
@@ -95,7 +97,7 @@ class Frames {
     return this.#sum([0, 0], 0, HEADER_SUM_AT);
   }
 
-  /** Checksum that a frame stores: over the frame and all frames before it. */
+  /** Checksum stored in a frame. Covers the frame and all frames before it. */
   #sumOf(frame: number): Sum {
     return sumAt(this.#bytes, this.#at(frame) + FRAME_SUM_AT);
   }
@@ -131,7 +133,7 @@ class Frames {
   }
 }
 
-/** Words of four bytes, in the byte order that the lowest bit of the magic number selects. */
+/** Words of four bytes. The lowest bit of the magic number selects the byte order. */
 function wordsOf(bytes: Buffer): Uint32Array {
   const isBigEndian = (bytes.readUInt8(3) & 1) === 1;
   const copy = Buffer.from(bytes.subarray(0, bytes.length - (bytes.length % WORD_BYTES)));
@@ -152,23 +154,23 @@ const FILE_HEADER_BYTES = 100;
 const PAGE_SIZE_AT = 16;
 const PAGE_COUNT_AT = 28;
 const APPLICATION_ID_AT = 68;
-/** Stored value for pages of 65,536 bytes, a size that does not fit into two bytes. */
+/** Stored value for a page size of 65,536 bytes, which does not fit into two bytes. */
 const LARGEST_PAGE = 1;
 
 /** First bytes of every SQLite file. */
 const BEGINNING = 'SQLite format 3\0';
 
 /**
- * Throws `UnusableFile` for a file that is not SQLite's, that is cut off, or that is marked as open
- * without its WAL (allowed with `isWithoutWal`). The size of a file with a WAL is not checked,
- * because pages may be in the WAL.
+ * Throws `UnusableFile` for a file that is not an SQLite file, that is truncated, or that is marked
+ * as open but has no WAL (allowed with `isWithoutWal`). If there is a WAL, the size of the file is
+ * not checked, because pages may be in the WAL.
  */
 export function assertWhole(file: string, isWithoutWal = false): void {
   const found = statSync(file);
   // Opening a pipe would block until a writer opens it.
   if (found.isFIFO()) throw new UnusableFile(`${file} is not a regular file`);
   const { size } = found;
-  // A new file is empty. SQLite would take a file of a few bytes for new too, and overwrite it.
+  // A new file is empty. SQLite would also take a file of a few bytes for new, and overwrite it.
   if (size === 0) {
     assertNew(file);
     return;
@@ -193,7 +195,7 @@ export function assertWhole(file: string, isWithoutWal = false): void {
 }
 
 /**
- * Throws `UnusableFile` for an empty file with a WAL or a reserve beside it: the file had tables
+ * Throws `UnusableFile` for an empty file that has a WAL or a reserve. Such a file had tables
  * before.
  */
 function assertNew(file: string): void {
@@ -204,7 +206,7 @@ function assertNew(file: string): void {
   );
 }
 
-/** Path of the WAL: commits that are not yet checkpointed into the file. */
+/** Path of the WAL, which holds commits that are not yet checkpointed into the file. */
 export function walOf(file: string): string {
   return `${file}-wal`;
 }
