@@ -1,16 +1,16 @@
--- The tables of a file. PRAGMA user_version says which version it has; each is reached in one
--- transaction. Every table's last column is the checksum of its row (checked-table.ts).
+-- Tables of a data file. PRAGMA user_version is their version; each version is reached in one
+-- transaction. The last column of every table is the checksum of the row (tables.ts).
 
 -- version 1
 
--- The facts of the cluster that this file holds: its id, and the number of shards of each service.
+-- Facts of the cluster: its id, and the shard count per service.
 CREATE TABLE cluster_facts (
   fact TEXT NOT NULL PRIMARY KEY,
   value TEXT NOT NULL,
   checksum INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Who owns a shard. Changed only while owner and epoch are as they were read.
+-- Owners of shards. Changed by compare-and-set of owner and epoch.
 CREATE TABLE shards (
   service TEXT NOT NULL,
   shard INTEGER NOT NULL,
@@ -20,7 +20,7 @@ CREATE TABLE shards (
   PRIMARY KEY (service, shard)
 ) STRICT, WITHOUT ROWID;
 
--- The journals, and the end of each once it is decided (decision 192).
+-- Journals, each with its end once the end is decided (decision 192).
 CREATE TABLE journals (
   incarnation TEXT NOT NULL PRIMARY KEY,
   address TEXT NOT NULL,
@@ -29,14 +29,14 @@ CREATE TABLE journals (
   checksum INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The seals of journals, for good: a journal that is emptied stays sealed, and takes nothing any more.
+-- Seals of journals. A seal is permanent: an emptied journal stays sealed and accepts no slot.
 CREATE TABLE seals (
   incarnation TEXT NOT NULL PRIMARY KEY,
   is_emptied INTEGER NOT NULL,
   checksum INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The slots of journals: a group of records each.
+-- Slots of journals, each with a group of records.
 CREATE TABLE journal (
   incarnation TEXT NOT NULL,
   slot INTEGER NOT NULL,
@@ -46,9 +46,10 @@ CREATE TABLE journal (
   PRIMARY KEY (incarnation, slot)
 ) STRICT;
 
--- The newest stored state of each instance (head-codec.ts). A table with row numbers, because rows of
--- 2 kB in the tree of a key would each take an overflow page (decision 270). The marker of a deleted
--- instance goes when it expires.
+-- Newest stored state of each instance (ports/head-codec.ts). A table with row numbers: without
+-- them, rows of 2 kB would each take an overflow page in the tree of a key (decision 270). The
+-- marker
+-- of a deleted instance is deleted when it expires.
 CREATE TABLE heads (
   bucket INTEGER NOT NULL,
   instance_id TEXT NOT NULL,
@@ -60,7 +61,7 @@ CREATE TABLE heads (
 ) STRICT;
 CREATE INDEX heads_by_end ON heads (expires_at_ms) WHERE expires_at_ms IS NOT NULL;
 
--- Observations, up to 32 in a row (row-codec.ts).
+-- Observations, up to 32 per row (ports/chunks.ts).
 CREATE TABLE history (
   instance_id TEXT NOT NULL,
   last_ordinal INTEGER NOT NULL,
@@ -69,7 +70,7 @@ CREATE TABLE history (
   PRIMARY KEY (instance_id, last_ordinal)
 ) STRICT, WITHOUT ROWID;
 
--- Drift events, as the observations.
+-- Drift events, stored like observations.
 CREATE TABLE drift (
   instance_id TEXT NOT NULL,
   last_ordinal INTEGER NOT NULL,
@@ -78,8 +79,8 @@ CREATE TABLE drift (
   PRIMARY KEY (instance_id, last_ordinal)
 ) STRICT, WITHOUT ROWID;
 
--- The answers of calls with an Idempotency-Key, for 24 h. In the order in which they came, so that
--- those that are over stand first.
+-- Answers to calls with an Idempotency-Key, for 24 h. Stored in the order of arrival, so that the
+-- first rows expire first.
 CREATE TABLE answers (
   instance_id TEXT NOT NULL,
   answer_key TEXT NOT NULL,
@@ -90,7 +91,7 @@ CREATE TABLE answers (
   PRIMARY KEY (instance_id, answer_key)
 ) STRICT;
 
--- The instances of an account. A removal stays for 40 days, so that nothing that comes late undoes it.
+-- Instances of an account. A removal is kept for 40 days, so that no late write reverts it.
 CREATE TABLE listings (
   account_id TEXT NOT NULL,
   instance_id TEXT NOT NULL,
@@ -104,7 +105,8 @@ CREATE TABLE listings (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX listings_by_removal ON listings (removed_at_ms) WHERE removed_at_ms IS NOT NULL;
 
--- What the journal holds of an account's meter (meter-codec.ts); of one that was erased, only that.
+-- Durable state of an account's meter (ports/meter-codec.ts). An erased meter leaves a row
+-- without a state.
 CREATE TABLE meters (
   bucket INTEGER NOT NULL,
   account_id TEXT NOT NULL,
@@ -114,7 +116,7 @@ CREATE TABLE meters (
   PRIMARY KEY (bucket, account_id)
 ) STRICT, WITHOUT ROWID;
 
--- What an account has used in the last 12 months that are over (meter-codec.ts).
+-- Usage of an account in the last 12 finished months (ports/meter-codec.ts).
 CREATE TABLE meter_months (
   account_id TEXT NOT NULL,
   ends_at_ms INTEGER NOT NULL,
@@ -124,8 +126,8 @@ CREATE TABLE meter_months (
   PRIMARY KEY (account_id, ends_at_ms)
 ) STRICT, WITHOUT ROWID;
 
--- Accounts with their keys, as JSON; of one that was deleted, only its id. Changed as a whole while
--- the revision is as it was read.
+-- Accounts with their keys, as JSON. A deleted account leaves only its id. Changed as a whole
+-- under an optimistic lock on the revision.
 CREATE TABLE accounts (
   account_id TEXT NOT NULL PRIMARY KEY,
   revision INTEGER NOT NULL,
@@ -133,8 +135,8 @@ CREATE TABLE accounts (
   checksum INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- When and from where every key was used last, as of a minute. Of an account that was erased, one row
--- with an empty digest.
+-- Last use of every key: the minute and the caller. An erased account leaves a row with an empty
+-- digest.
 CREATE TABLE key_uses (
   account_id TEXT NOT NULL,
   digest TEXT NOT NULL,
@@ -145,8 +147,7 @@ CREATE TABLE key_uses (
   PRIMARY KEY (account_id, digest)
 ) STRICT, WITHOUT ROWID;
 
--- The people who sign in, as JSON; no two have the same email. Changed while the revision is as it was
--- read.
+-- Users, as JSON. Emails are unique. Changed under an optimistic lock on the revision.
 CREATE TABLE users (
   user_id TEXT NOT NULL PRIMARY KEY,
   revision INTEGER NOT NULL,
@@ -155,7 +156,7 @@ CREATE TABLE users (
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX users_by_email ON users (state ->> 'email');
 
--- The members of an account and the open links, as JSON. Changed while the revision is as it was read.
+-- Members and open links of an account, as JSON. Changed under an optimistic lock on the revision.
 CREATE TABLE account_people (
   account_id TEXT NOT NULL PRIMARY KEY,
   revision INTEGER NOT NULL,
@@ -163,7 +164,7 @@ CREATE TABLE account_people (
   checksum INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The accounts that a user is a member of: written with account_people.
+-- Accounts in which a user is a member. Written together with account_people.
 CREATE TABLE user_accounts (
   user_id TEXT NOT NULL,
   account_id TEXT NOT NULL,
@@ -171,7 +172,7 @@ CREATE TABLE user_accounts (
   PRIMARY KEY (user_id, account_id)
 ) STRICT, WITHOUT ROWID;
 
--- The sessions of a user, as JSON, for 12 h.
+-- Sessions of a user, as JSON, for 12 h.
 CREATE TABLE console_sessions (
   user_id TEXT NOT NULL,
   digest TEXT NOT NULL,
@@ -182,7 +183,7 @@ CREATE TABLE console_sessions (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX console_sessions_by_age ON console_sessions (created_at_ms);
 
--- The audit trails: a chain of lines for each account and month (decision 249).
+-- Audit trails: a chain of lines per account and month (decision 249).
 CREATE TABLE audit (
   account_id TEXT NOT NULL,
   month TEXT NOT NULL,
@@ -194,7 +195,8 @@ CREATE TABLE audit (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX audit_months ON audit (account_id, month) WHERE seq = 1;
 
--- What the payment provider said of an account, as JSON. Changed while the revision is as it was read.
+-- Reports of the payment provider on an account, as JSON. Changed under an optimistic lock on the
+-- revision.
 CREATE TABLE billing (
   account_id TEXT NOT NULL PRIMARY KEY,
   revision INTEGER NOT NULL,
@@ -202,7 +204,7 @@ CREATE TABLE billing (
   checksum INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Whose account a customer of the payment provider is: the first that it was seen with.
+-- Account of a customer of the payment provider: the account with which it was first stored.
 CREATE TABLE billing_customers (
   customer_id TEXT NOT NULL PRIMARY KEY,
   account_id TEXT NOT NULL,
@@ -210,8 +212,8 @@ CREATE TABLE billing_customers (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX billing_customers_by_account ON billing_customers (account_id);
 
--- How many rows each part of a table has, and the sum of their checksums: a row that the disk has made
--- impossible to find is missing there (checked-table.ts). Kept by triggers, in 48 bits.
+-- Row count and checksum total of each part of a table, which detect a row that damage has made
+-- impossible to find (tables.ts). Updated by triggers, modulo 2^48.
 CREATE TABLE sums (
   name TEXT NOT NULL,
   part ANY NOT NULL,
