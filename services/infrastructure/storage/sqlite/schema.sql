@@ -48,8 +48,7 @@ CREATE TABLE journal (
 
 -- Newest stored state of each instance (ports/head-codec.ts). A table with row numbers: without
 -- them, rows of 2 kB would each take an overflow page in the tree of a key (decision 270). The
--- marker
--- of a deleted instance is deleted when it expires.
+-- marker of a deleted instance is deleted when it expires.
 CREATE TABLE heads (
   bucket INTEGER NOT NULL,
   instance_id TEXT NOT NULL,
@@ -105,8 +104,8 @@ CREATE TABLE listings (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX listings_by_removal ON listings (removed_at_ms) WHERE removed_at_ms IS NOT NULL;
 
--- Durable state of an account's meter (ports/meter-codec.ts). An erased meter leaves a row
--- without a state.
+-- Durable state of an account's meter (ports/meter-codec.ts). An erased meter leaves a row without
+-- a state.
 CREATE TABLE meters (
   bucket INTEGER NOT NULL,
   account_id TEXT NOT NULL,
@@ -126,8 +125,8 @@ CREATE TABLE meter_months (
   PRIMARY KEY (account_id, ends_at_ms)
 ) STRICT, WITHOUT ROWID;
 
--- Accounts with their keys, as JSON. A deleted account leaves only its id. Changed as a whole
--- under an optimistic lock on the revision.
+-- Accounts with their keys, as JSON. A deleted account leaves only its id. Changed as a whole under
+-- an optimistic lock on the revision.
 CREATE TABLE accounts (
   account_id TEXT NOT NULL PRIMARY KEY,
   revision INTEGER NOT NULL,
