@@ -32,7 +32,7 @@ shard('are stored separately from other shards and dropped separately', async ()
   assert.is(host.residency.actors, 1);
 });
 
-shard('count as busy while one is loaded, has a turn or has callers waiting', async () => {
+shard('count as busy while an actor loads, has a turn or has waiting calls', async () => {
   const { host } = newScene();
   const gate = Promise.withResolvers<void>();
   const first = host.ask('1a', tallyCall({ add: 1, wait: gate.promise }));
@@ -45,17 +45,20 @@ shard('count as busy while one is loaded, has a turn or has callers waiting', as
   assert.is(host.busyIn(1), 0);
 });
 
-shard('are not counted or stored here any more when they are dropped dirty', async () => {
-  const { clock, kind, host } = newScene();
-  await host.ask('1a', tallyCall({ add: 1 }));
-  host.dropShard(1);
-  assert.equal(host.residency, { actors: 0, bytes: 0, unflushedRecords: 0, unflushedBytes: 0 });
-  clock.advance(60_000);
-  await turnOfEvents();
-  assert.is(kind.writes, 0);
-});
+shard(
+  'are neither counted nor stored here after they are dropped with unstored changes',
+  async () => {
+    const { clock, kind, host } = newScene();
+    await host.ask('1a', tallyCall({ add: 1 }));
+    host.dropShard(1);
+    assert.equal(host.residency, { actors: 0, bytes: 0, unflushedRecords: 0, unflushedBytes: 0 });
+    clock.advance(60_000);
+    await turnOfEvents();
+    assert.is(kind.writes, 0);
+  },
+);
 
-shard('answer no call from an actor that was loading when they were dropped', async () => {
+shard('answer no call if they were still loading when they were dropped', async () => {
   const { host } = newScene();
   const asked = refusalOf(() => host.ask('1a', tallyCall({ add: 1 })));
   host.dropShard(1);
@@ -64,7 +67,7 @@ shard('answer no call from an actor that was loading when they were dropped', as
   assert.is(host.residency.actors, 0);
 });
 
-shard('are not reactivated by calls that waited when they were dropped', async () => {
+shard('are not reactivated by calls that were waiting when they were dropped', async () => {
   const { clock, host } = newScene();
   const gate = Promise.withResolvers<void>();
   await host.ask('1a', tallyCall({ add: 1 }));
@@ -77,9 +80,9 @@ shard('are not reactivated by calls that waited when they were dropped', async (
   assert.is(host.residency.actors, 0);
 });
 
-const last = suite('an actor whose kind commits a last record before eviction');
+const last = suite('an actor whose kind commits a closing record before eviction');
 
-last('commits it, is stored, and leaves memory when no more calls come', async () => {
+last('commits the record, is stored, and leaves memory when no more calls arrive', async () => {
   const { clock, kind, host } = newScene();
   kind.parting = 3;
   await host.ask('1a', tallyCall({ add: 1, callId: 0 }));
@@ -90,7 +93,7 @@ last('commits it, is stored, and leaves memory when no more calls come', async (
   assert.is(kind.stored.get('1a')?.version, 2);
 });
 
-last('is stored without waiting for its age, however many actors leave', async () => {
+last('is stored before its checkpoint age, however many actors leave', async () => {
   const { clock, kind, host } = newScene();
   kind.parting = 3;
   const ids = Array.from({ length: 500 }, (_, i) => `1${i}`);
@@ -123,21 +126,24 @@ last('is evicted only as far as the byte budget requires', async () => {
   assert.is(parted.length, 2);
 });
 
-last('is asked for its record only as the budget requires, while the store hangs', async () => {
-  const kind = new TallyKind();
-  kind.parting = 3;
-  const store = kind.store.bind(kind);
-  let isHanging = false;
-  kind.store = (copies) => (isHanging ? new Promise<void>(() => undefined) : store(copies));
-  const { clock, ids, host } = await overfull(kind);
-  isHanging = true;
-  await pass(clock, 10_000, 10);
-  const parted = ids.filter((id) => host.readUnconfirmed(id, ({ sum }) => sum) === 4);
-  assert.is(parted.length, 2);
-  assert.is(host.residency.actors, 50);
-});
+last(
+  'is asked for its closing record only as the budget requires, while the store hangs',
+  async () => {
+    const kind = new TallyKind();
+    kind.parting = 3;
+    const store = kind.store.bind(kind);
+    let isHanging = false;
+    kind.store = (copies) => (isHanging ? new Promise<void>(() => undefined) : store(copies));
+    const { clock, ids, host } = await overfull(kind);
+    isHanging = true;
+    await pass(clock, 10_000, 10);
+    const parted = ids.filter((id) => host.readUnconfirmed(id, ({ sum }) => sum) === 4);
+    assert.is(parted.length, 2);
+    assert.is(host.residency.actors, 50);
+  },
+);
 
-last('stays unchanged while nothing can be committed', async () => {
+last('stays unchanged while commits are impossible', async () => {
   const { clock, kind, host, log } = newScene();
   kind.parting = 3;
   await host.ask('1a', tallyCall({ add: 1, callId: 0 }));
@@ -148,7 +154,7 @@ last('stays unchanged while nothing can be committed', async () => {
   assert.is(kind.stored.get('1a')?.sum, 1);
 });
 
-last('commits it when its shard is closed; actors of other shards do not', async () => {
+last('commits the record when its shard closes, while actors of other shards do not', async () => {
   const { kind, host } = newScene();
   kind.parting = 3;
   for (const id of ['1a', '2a']) await host.ask(id, tallyCall({ add: 1 }));
@@ -158,7 +164,7 @@ last('commits it when its shard is closed; actors of other shards do not', async
   assert.equal(sums, [4, 2, 1]);
 });
 
-/** Moves the clock second by second, and runs everything that is due. */
+/** Moves the clock second by second, and runs all due tasks. */
 async function passSeconds(clock: ManualClock, seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second += 1) {
     clock.advance(1_000);
@@ -182,13 +188,16 @@ function gateWithTail(): { gate: ShardGate; taken: string[] } {
   };
 }
 
-recovered('replays the records on first use, and takes them over', async () => {
-  const { gate, taken } = gateWithTail();
-  const { host } = newScene(gate);
-  assert.equal(await host.ask('1a', tallyCall({ add: 1 })), { sum: 4, version: 4, again: false });
-  assert.equal(taken, ['1a']);
-  assert.is(host.residency.unflushedRecords, 4);
-});
+recovered(
+  'replays the records on first use, and then no longer needs the recovered tail',
+  async () => {
+    const { gate, taken } = gateWithTail();
+    const { host } = newScene(gate);
+    assert.equal(await host.ask('1a', tallyCall({ add: 1 })), { sum: 4, version: 4, again: false });
+    assert.equal(taken, ['1a']);
+    assert.is(host.residency.unflushedRecords, 4);
+  },
+);
 
 recovered('replays the records once on eager activation, and is then dirty', async () => {
   const { gate, taken } = gateWithTail();
@@ -202,7 +211,7 @@ recovered('replays the records once on eager activation, and is then dirty', asy
   assert.is(kind.stored.get('1a')?.sum, 3);
 });
 
-recovered('recognises the calls of its records: a retry is committed once', async () => {
+recovered('recognises the calls in its records, so that a retry is committed once', async () => {
   const { gate } = gateWithTail();
   const { host } = newScene(gate);
   assert.equal(await host.ask('1a', tallyCall({ callId: 2, add: 1 })), {
@@ -257,7 +266,7 @@ full('every call is refused at once until part of the tail is stored', async () 
 
 const ended = suite('when the incarnation has ended');
 
-ended('nothing is stored or swept, and calls are refused', async () => {
+ended('nothing is stored, no sweep runs, and calls are refused', async () => {
   const { clock, kind, host } = newScene();
   await host.ask('1a', tallyCall({ add: 1 }));
   host.abandon();
@@ -270,7 +279,7 @@ ended('nothing is stored or swept, and calls are refused', async () => {
   );
 });
 
-ended('a deferred acknowledgement stays deferred until the journal decides', async () => {
+ended('a deferred acknowledgement waits until the journal decides', async () => {
   const journal = new SlowJournal();
   const [clock, kind] = [new ManualClock(), new TallyKind()];
   const { host } = hostOf(kind, clock, journal, undefined, SHARDS);

@@ -42,7 +42,7 @@ elsewhere('is refused without effect, whether or not the actor is in memory', as
 
 const read = suite('a read of an actor between turns');
 
-read('finds nothing when the actor is not in memory, and does not load it', async () => {
+read('finds nothing when the actor is not in memory, and does not load the actor', async () => {
   const kind = new TallyKind();
   const { host } = hostOf(kind, new ManualClock(), memoryJournal());
   assert.is(await host.read('a', ({ sum }) => sum), undefined);
@@ -112,7 +112,7 @@ eager('recognises the calls that its head names for 20 s', async () => {
   assert.not((await host.ask('a', tallyCall({ callId: 7, add: 1 }))).again);
 });
 
-eager('is evicted like any other when no call comes', async () => {
+eager('is evicted like any other actor when no call arrives', async () => {
   const [kind, clock] = [new TallyKind(), new ManualClock()];
   kind.stored.set('a', { sum: 1, version: 1, recentCalls: [] });
   const { host } = hostOf(kind, clock, memoryJournal());
@@ -149,7 +149,7 @@ kept('stays in memory while one of its calls may be retried', async () => {
 
 const unnamed = suite('a call without an id');
 
-unnamed('uses no slot among the remembered calls', async () => {
+unnamed('takes no slot among the remembered calls', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   for (let i = 0; i < RECENT_CALLS_MAX; i += 1) await host.ask('a', tallyCall({ add: 1 }));
   await refusalOf(() => host.ask('a', tallyCall({ add: 1 })));
@@ -158,9 +158,9 @@ unnamed('uses no slot among the remembered calls', async () => {
   assert.is((await host.ask('a', tallyCall())).sum, RECENT_CALLS_MAX + more);
 });
 
-const late = suite('an answer that was awaited within its turn');
+const late = suite('an answer that its turn awaits');
 
-late('is sent only when the records it committed are durable', async () => {
+late('is sent only when the records that it committed are durable', async () => {
   const journal = new SlowJournal();
   const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
   const call = tallyCall({ add: 1, wait: Promise.resolve() });
@@ -176,22 +176,19 @@ for (const [how, wait] of [
   ['at once', undefined],
   ['later', Promise.resolve()],
 ] as const) {
-  late(
-    `becomes a refusal that nothing was done, given ${how}, when the journal ends first`,
-    async () => {
-      const journal = new SlowJournal();
-      const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
-      const commit = refusalOf(() => host.ask('a', tallyCall({ add: 1 })));
-      await turnOfEvents();
-      const fields = wait === undefined ? { refuse: true } : { refuse: true, wait };
-      const refusal = refusalOf(() => host.ask('a', tallyCall(fields)));
-      await turnOfEvents();
-      await journal.fail();
-      const { code, isOutcomeUnknown } = (await refusal) as Fault;
-      assert.equal([code, isOutcomeUnknown], ['service_unavailable', false]);
-      assert.ok(((await commit) as Fault).isOutcomeUnknown);
-    },
-  );
+  late(`becomes a refusal without effect, given ${how}, when the journal ends first`, async () => {
+    const journal = new SlowJournal();
+    const { host } = hostOf(new TallyKind(), new ManualClock(), journal);
+    const commit = refusalOf(() => host.ask('a', tallyCall({ add: 1 })));
+    await turnOfEvents();
+    const fields = wait === undefined ? { refuse: true } : { refuse: true, wait };
+    const refusal = refusalOf(() => host.ask('a', tallyCall(fields)));
+    await turnOfEvents();
+    await journal.fail();
+    const { code, isOutcomeUnknown } = (await refusal) as Fault;
+    assert.equal([code, isOutcomeUnknown], ['service_unavailable', false]);
+    assert.ok(((await commit) as Fault).isOutcomeUnknown);
+  });
 }
 
 late('keeps its turn until exactly its deadline', async () => {
@@ -215,7 +212,7 @@ ahead('are stored while they keep serving calls', async () => {
   assert.is((await host.ask('a', tallyCall({ add: 1 }))).sum, 3);
 });
 
-/** A kind that throws like a bug, before it awaits anything. */
+/** A kind that throws an unexpected error before its first await. */
 class BrokenKind extends TallyKind {
   override receive(...given: Parameters<TallyKind['receive']>) {
     if (given[1].add === 13) throw new TypeError('no such thing');

@@ -10,7 +10,7 @@ import { hostOf, SlowJournal, TallyKind, tallyCall } from '#test/support/tally-a
 
 const memory = suite('when the host evicts and stores actors');
 
-memory('a dirty actor is stored after two minutes, not before', async () => {
+memory('a dirty actor is stored after two minutes and not earlier', async () => {
   const clock = new ManualClock();
   const kind = new TallyKind();
   const config = { idleAgeMs: 600_000, memoryBytesMax: 10_000 };
@@ -67,7 +67,7 @@ memory('an idle actor is stored, evicted, and reloaded unchanged', async () => {
   assert.is(kind.activations, 2);
 });
 
-memory('over the byte budget the least recently used actors are evicted first', async () => {
+memory('the least recently used actors are evicted first, down to the byte budget', async () => {
   const clock = new ManualClock();
   const kind = new TallyKind();
   const config = { idleAgeMs: 600_000, memoryBytesMax: 10_000 };
@@ -103,26 +103,22 @@ memory('a pinned actor is not evicted', async () => {
   assert.is(host.residency.actors, 1);
 });
 
-memory('a flood of actors that do not exist leaves nothing in memory', async () => {
+memory('a flood of calls to actors that do not exist leaves nothing in memory', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   for (let i = 0; i < 10_000; i += 1) await host.ask(`unknown-${i}`, tallyCall());
   assert.equal(host.residency, { actors: 0, bytes: 0, unflushedRecords: 0, unflushedBytes: 0 });
 });
 
-memory(
-  'a store that cannot be read refuses every waiting call, and the next call tries again',
-  async () => {
-    const kind = new TallyKind();
-    kind.isStoreDown = true;
-    const { host, bugs } = hostOf(kind, new ManualClock(), memoryJournal());
-    const refusals = [1, 2].map(() => refusalOf(() => host.ask('a', tallyCall({ add: 1 }))));
-    for (const refusal of await Promise.all(refusals))
-      assert.match(refusal.message, /store is down/);
-    assert.equal(bugs, []);
-    kind.isStoreDown = false;
-    assert.is((await host.ask('a', tallyCall({ add: 1 }))).sum, 1);
-  },
-);
+memory('a failed load refuses every waiting call, and the next call loads again', async () => {
+  const kind = new TallyKind();
+  kind.isStoreDown = true;
+  const { host, bugs } = hostOf(kind, new ManualClock(), memoryJournal());
+  const refusals = [1, 2].map(() => refusalOf(() => host.ask('a', tallyCall({ add: 1 }))));
+  for (const refusal of await Promise.all(refusals)) assert.match(refusal.message, /store is down/);
+  assert.equal(bugs, []);
+  kind.isStoreDown = false;
+  assert.is((await host.ask('a', tallyCall({ add: 1 }))).sum, 1);
+});
 
 const closing = suite('when the process closes');
 
@@ -150,7 +146,7 @@ gone('stays in memory until the deletion is stored, then leaves', async () => {
   assert.equal([host.residency.actors, host.residency.bytes], [0, 0]);
 });
 
-gone('continues from the deleted state when a call comes earlier', async () => {
+gone('continues from the deleted state when a call arrives before it is stored', async () => {
   const kind = new TallyKind();
   const { host } = hostOf(kind, new ManualClock(), memoryJournal());
   await host.ask('a', tallyCall({ add: 1 }));

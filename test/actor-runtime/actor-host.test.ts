@@ -11,7 +11,7 @@ import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 import { hostOf, SlowJournal, TallyKind, tallyCall } from '#test/support/tally-actor';
 
-/** A host whose journal ends its appends when the test decides. */
+/** A host whose journal appends end when the test decides. */
 function slowHost() {
   const journal = new SlowJournal();
   return { journal, host: hostOf(new TallyKind(), new ManualClock(), journal).host };
@@ -49,7 +49,7 @@ busy('calls get their turns one at a time, in order of arrival', async () => {
   assert.equal(await answers, [1, 11, 111]);
 });
 
-busy('other actors do not wait for it', async () => {
+busy('other actors are not delayed by its calls', async () => {
   const { host } = hostOf(new TallyKind(), new ManualClock(), memoryJournal());
   const held = host.ask('a', tallyCall({ add: 1, wait: new Promise(() => undefined) }));
   assert.is((await host.ask('b', tallyCall({ add: 7 }))).sum, 7);
@@ -132,7 +132,7 @@ durable('the next turn does not wait, and records gather into one group', async 
   );
 });
 
-durable('a read and a refusal wait until the state they read is durable', async () => {
+durable('a read and a refusal wait until the state that they read is durable', async () => {
   const { journal, host } = slowHost();
   const write = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
   await turnOfEvents();
@@ -146,24 +146,21 @@ durable('a read and a refusal wait until the state they read is durable', async 
   assert.is((await write).sum, 1);
 });
 
-durable(
-  'a read that awaits something of its own is not delayed by records that are committed later',
-  async () => {
-    const { journal, host } = slowHost();
-    const first = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
-    await journal.succeed();
-    await first;
-    const stored = Promise.withResolvers<void>();
-    const read = Promise.resolve(host.ask('a', tallyCall({ wait: stored.promise })));
-    const commit = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
-    stored.resolve();
-    await turnOfEvents();
-    assert.equal(await stateOf(read), { value: { sum: 1, version: 1, again: false } });
-    assert.is(await stateOf(commit), 'pending');
-    await journal.succeed();
-    assert.is((await commit).sum, 2);
-  },
-);
+durable('a read that awaits its own work is not delayed by records committed later', async () => {
+  const { journal, host } = slowHost();
+  const first = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
+  await journal.succeed();
+  await first;
+  const stored = Promise.withResolvers<void>();
+  const read = Promise.resolve(host.ask('a', tallyCall({ wait: stored.promise })));
+  const commit = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
+  stored.resolve();
+  await turnOfEvents();
+  assert.equal(await stateOf(read), { value: { sum: 1, version: 1, again: false } });
+  assert.is(await stateOf(commit), 'pending');
+  await journal.succeed();
+  assert.is((await commit).sum, 2);
+});
 
 durable('an answer does not wait for later groups', async () => {
   const { journal, host } = slowHost();
@@ -183,7 +180,7 @@ durable('the end of the journal refuses deferred answers and every later call', 
   await turnOfEvents();
   await journal.fail();
   const refusals = [await held, await refusalOf(() => host.ask('a', tallyCall({ add: 1 })))];
-  // Records in the append may be durable despite the failure; later records are not.
+  // Records in the append may be durable despite the failure. Later records cannot be.
   assert.equal(
     refusals.map((refusal) => [(refusal as Fault).code, (refusal as Fault).isOutcomeUnknown]),
     [
@@ -220,7 +217,7 @@ retried('it is committed once and answered twice', async () => {
   assert.equal(await host.ask('a', call), { sum: 5, version: 1, again: true });
 });
 
-retried('the second waits while the first is not durable', async () => {
+retried('the second call waits while the first call is not durable', async () => {
   const { journal, host } = slowHost();
   const call = tallyCall({ add: 5 });
   const first = Promise.resolve(host.ask('a', call));

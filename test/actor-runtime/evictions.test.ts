@@ -12,9 +12,9 @@ import { type Tally, TallyKind, tallyCall } from '#test/support/tally-actor';
 
 const IDLE_AGE_MS = 60_000;
 
-/** Tallies whose size is their unstored records, and whose sums decide who stays in memory. */
+/** Tallies whose size is their unstored records, and whose sum can pin them in memory. */
 class WeighedKind extends TallyKind {
-  /** A tally of this sum is pinned in memory. */
+  /** A tally with this sum is pinned in memory. */
   pinnedSum: number | undefined;
 
   override sizeOf(state?: Tally): number {
@@ -46,7 +46,7 @@ function newScene({ room = 1_000_000, kind = new WeighedKind() } = {}) {
     host,
     bugs,
     reported,
-    /** Loads stored tallies of this sum into memory, by a call that changes nothing. */
+    /** Loads stored tallies of this sum into memory, by a call without a change. */
     async load(ids: readonly string[], sum = 1) {
       for (const id of ids) kind.stored.set(id, { sum, version: 1, recentCalls: [] });
       await Promise.all(ids.map((id) => host.ask(id, tallyCall())));
@@ -94,7 +94,7 @@ used('has a smaller size once it is stored', async () => {
   assert.is(host.residency.bytes, 1_000);
 });
 
-used('is evicted also if its kind has no last record', async () => {
+used('is evicted even if its kind has no closing record', async () => {
   const kind = Object.assign(new WeighedKind(), { closing: undefined });
   const { host, bugs, load, seconds } = newScene({ kind });
   await load(['1a']);
@@ -102,7 +102,7 @@ used('is evicted also if its kind has no last record', async () => {
   assert.equal([host.residency.actors, bugs], [0, []]);
 });
 
-used('dates the last record that its kind commits', async () => {
+used('gives the closing record of its kind the time of eviction', async () => {
   const { clock, kind, load, seconds } = newScene();
   const times: unknown[] = [];
   kind.closing = (...[, now]: unknown[]) => void times.push(now);
@@ -113,16 +113,19 @@ used('dates the last record that its kind commits', async () => {
 
 const crowded = suite('when actors exceed the byte budget');
 
-crowded('actors whose calls may be retried stay, and the next oldest are evicted', async () => {
-  const { host, load, isHere, seconds } = newScene({ room: 48 });
-  for (const id of ['1a', '1b']) await host.ask(id, tallyCall({ add: 1 }));
-  await host.storeShard(1);
-  await seconds(5);
-  await load(named(48, '2'));
-  await seconds(1);
-  assert.is(host.residency.actors, 48);
-  assert.ok(isHere('1a') && isHere('1b'));
-});
+crowded(
+  'actors whose calls may be retried stay, and the next oldest actors are evicted',
+  async () => {
+    const { host, load, isHere, seconds } = newScene({ room: 48 });
+    for (const id of ['1a', '1b']) await host.ask(id, tallyCall({ add: 1 }));
+    await host.storeShard(1);
+    await seconds(5);
+    await load(named(48, '2'));
+    await seconds(1);
+    assert.is(host.residency.actors, 48);
+    assert.ok(isHere('1a') && isHere('1b'));
+  },
+);
 
 crowded('actors whose calls were retried are evicted 20 s after those calls', async () => {
   const { host, load, isHere, seconds } = newScene({ room: 48 });
@@ -137,7 +140,7 @@ crowded('actors whose calls were retried are evicted 20 s after those calls', as
   assert.not.ok(isHere('1a'));
 });
 
-crowded('pinned actors stay, and the next oldest are evicted', async () => {
+crowded('pinned actors stay, and the next oldest actors are evicted', async () => {
   const { kind, host, load, isHere, seconds } = newScene({ room: 48 });
   kind.pinnedSum = 7;
   await load(['1a', '1b'], 7);
@@ -147,7 +150,7 @@ crowded('pinned actors stay, and the next oldest are evicted', async () => {
   assert.ok(isHere('1a') && isHere('1b'));
 });
 
-crowded('with very many pinned actors, the others are still evicted by age', async () => {
+crowded('unpinned actors are still evicted by age, even with very many pinned actors', async () => {
   const { kind, load, isHere, seconds } = newScene();
   kind.pinnedSum = 7;
   await load(named(3_000), 7);
@@ -165,7 +168,7 @@ shard('stores its own actors first, and no actor of other shards', async () => {
   assert.equal([...kind.stored.keys()], ['1a']);
 });
 
-shard('has its actors commit their last records while another actor is loading', async () => {
+shard('has its actors commit their closing records while another actor is loading', async () => {
   const { kind, host } = newScene();
   kind.parting = 3;
   await host.ask('1a', tallyCall({ add: 1 }));
@@ -176,7 +179,7 @@ shard('has its actors commit their last records while another actor is loading',
   assert.is((await loading).sum, 1);
 });
 
-shard('has each actor once after it reopens, though an earlier load ends late', async () => {
+shard('has each actor once after it reopens, even if an earlier load ends late', async () => {
   const { kind, host } = newScene();
   const activate = kind.activate.bind(kind);
   const slow = Promise.withResolvers<void>();

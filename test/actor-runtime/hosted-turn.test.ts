@@ -8,7 +8,7 @@ import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 import { hostOf, SlowJournal, TallyKind, tallyCall } from '#test/support/tally-actor';
 
-/** A tally of 1 in memory whose journal has just succeeded. */
+/** A tally of 1 in memory, with an append that has just succeeded. */
 async function newScene() {
   const [clock, journal, kind] = [new ManualClock(), new SlowJournal(), new TallyKind()];
   const { host } = hostOf(kind, clock, journal);
@@ -27,7 +27,7 @@ reads('is sent from memory at once under the read lease', async () => {
   assert.throws(() => host.ask('a', tallyCall({ refuse: true })), /refused/);
 });
 
-reads('waits without the lease for a later append, also for refusals and replays', async () => {
+reads('waits for a later append without the lease, even for refusals and replays', async () => {
   const { clock, journal, host } = await newScene();
   const kept = tallyCall({ add: 5 });
   const done = Promise.resolve(host.ask('a', kept));
@@ -54,7 +54,7 @@ reads('waits without the lease for a later append, also for refusals and replays
 
 const commits = suite('an answer that adds a record');
 
-commits('needs no read lease besides its own append', async () => {
+commits('needs no read lease in addition to its own append', async () => {
   const { clock, journal, host } = await newScene();
   clock.advance(LEASE_MS);
   const answer = Promise.resolve(host.ask('a', tallyCall({ add: 1 })));
@@ -152,7 +152,7 @@ effects('is answered when the call is repeated and the side effect succeeds', as
   assert.equal(await host.ask('a', call), { sum: 1, version: 1, again: true });
 });
 
-/** Lets an actor reach the checkpoint age, and runs everything that its checkpoint needs. */
+/** Lets an actor reach the checkpoint age, and runs all tasks of its checkpoint. */
 async function age(clock: ManualClock): Promise<void> {
   clock.advance(CHECKPOINT_AGE_MS + 1_000);
   await turnOfEvents();
@@ -178,10 +178,10 @@ pending('is completed before the actor is stored; nothing is stored while it fai
   const done = tries;
   await host.ask('a', tallyCall({ add: 1 }));
   await age(clock);
-  assert.equal([tries, kind.stored.get('a')?.sum], [done, 2], 'it is pending no longer');
+  assert.equal([tries, kind.stored.get('a')?.sum], [done, 2], 'the effect is no longer pending');
 });
 
-pending('does not exist after a turn that committed nothing', async () => {
+pending('is absent after a turn that committed nothing', async () => {
   const [clock, kind] = [new ManualClock(), new TallyKind()];
   const { host } = hostOf(kind, clock, memoryJournal());
   await host.ask('a', tallyCall({ add: 1 }));

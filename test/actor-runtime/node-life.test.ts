@@ -33,7 +33,7 @@ between('reports that it has no incarnation', async () => {
   assert.is.not(node.present, before);
 });
 
-between('has closed everything that it served', async () => {
+between('has closed all its services', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   await cluster.add(node, 'x');
@@ -44,18 +44,21 @@ between('has closed everything that it served', async () => {
   assert.equal([served.residency.actors, cluster.servicesEnded], [0, 1]);
 });
 
-between('has counted the end, and notifies its operator when it rejoins', async () => {
-  const cluster = new TallyCluster();
-  const node = await nodeOf(cluster);
-  await cluster.stored.seal('life-1');
-  while (node.current !== undefined) await cluster.live(50);
-  const fenced = await cluster.reported('a', /^journal_fenced/);
-  assert.equal(fenced, { 'journal_fenced_total{service="engine"}': 1 });
-  assert.match(
-    cluster.notices.at(-1) ?? '',
-    /rejoins after a pause why=.*the journal is sealed.* pauseMs=1000$/,
-  );
-});
+between(
+  'has counted the end of the incarnation, and notifies its operator when it rejoins',
+  async () => {
+    const cluster = new TallyCluster();
+    const node = await nodeOf(cluster);
+    await cluster.stored.seal('life-1');
+    while (node.current !== undefined) await cluster.live(50);
+    const fenced = await cluster.reported('a', /^journal_fenced/);
+    assert.equal(fenced, { 'journal_fenced_total{service="engine"}': 1 });
+    assert.match(
+      cluster.notices.at(-1) ?? '',
+      /rejoins after a pause why=.*the journal is sealed.* pauseMs=1000$/,
+    );
+  },
+);
 
 between('reports a bug and has no incarnation if its next journal is another node’s', async () => {
   const cluster = new TallyCluster();
@@ -95,7 +98,7 @@ between('begins no journal after it was requested to end', async () => {
   isSilent = true;
   await cluster.stored.seal('life-1');
   await cluster.live(REJOIN_MS_MIN + STEADY_MS);
-  assert.ok(begins > 3, 'it asks until the store answers');
+  assert.ok(begins > 3, 'the node retries until the store answers');
   const heard = cluster.heartbeats.length;
   await node[Symbol.asyncDispose]();
   await cluster.live(1_000);
@@ -106,7 +109,7 @@ between('begins no journal after it was requested to end', async () => {
   assert.equal(cluster.bugs, []);
 });
 
-between('waits as long as the first time after a long incarnation', async () => {
+between('waits the minimum pause again after a long incarnation', async () => {
   const cluster = new TallyCluster();
   const node = await nodeOf(cluster);
   for (const life of ['life-1', 'life-2']) {
@@ -121,18 +124,21 @@ between('waits as long as the first time after a long incarnation', async () => 
   assert.is(idOf(node), 'life-4');
 });
 
-between('waits longer after each short incarnation, whatever the age of its process', async () => {
-  const cluster = new TallyCluster();
-  const node = await nodeOf(cluster);
-  await cluster.live(REJOIN_RESET_MS + 1_000);
-  for (const [i, pauseMs] of [REJOIN_MS_MIN, 2 * REJOIN_MS_MIN, 4 * REJOIN_MS_MIN].entries()) {
-    await cluster.stored.seal(`life-${i + 1}`);
-    while (node.current !== undefined) await cluster.live(50);
-    await cluster.live(pauseMs - 100);
-    assert.is(idOf(node), undefined);
-    while (node.current === undefined) await cluster.live(50);
-  }
-});
+between(
+  'waits longer after each short incarnation, whatever the uptime of its process',
+  async () => {
+    const cluster = new TallyCluster();
+    const node = await nodeOf(cluster);
+    await cluster.live(REJOIN_RESET_MS + 1_000);
+    for (const [i, pauseMs] of [REJOIN_MS_MIN, 2 * REJOIN_MS_MIN, 4 * REJOIN_MS_MIN].entries()) {
+      await cluster.stored.seal(`life-${i + 1}`);
+      while (node.current !== undefined) await cluster.live(50);
+      await cluster.live(pauseMs - 100);
+      assert.is(idOf(node), undefined);
+      while (node.current === undefined) await cluster.live(50);
+    }
+  },
+);
 
 const drained = suite('a node that is drained');
 
@@ -155,7 +161,11 @@ drained('lists its shards, gives them to the other nodes, and claims none again'
   assert.equal(node.drain(), { incarnation: 'life-1', openShards: had });
   await cluster.live(10_000);
   assert.equal([node.present.shards.size, other.present.shards.size], [0, 8]);
-  assert.equal(node.drain(), { incarnation: 'life-1', openShards: 0 }, 'once more is no error');
+  assert.equal(
+    node.drain(),
+    { incarnation: 'life-1', openShards: 0 },
+    'a repeated drain is not an error',
+  );
   for (const id of ['x', 'y', 'z']) assert.is((await cluster.add(other, id)).sum, 2);
   await cluster.live(10_000);
   assert.is(node.present.shards.size, 0);

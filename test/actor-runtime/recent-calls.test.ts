@@ -7,7 +7,7 @@ import { liveHeapBytes } from '#test/support/garbage';
 
 const WALL_MS = Date.UTC(2026, 0, 15, 12);
 
-/** Calls of a long-lived actor, which remembers at most 20 s of them. */
+/** Number of calls of a long-lived actor, which remembers at most 20 s of calls. */
 const CALLS = 100_000;
 
 /** Calls that another process restores from an actor's list, `laterMs` later by its own clock. */
@@ -57,7 +57,7 @@ present('uses no memory after it is forgotten, however many calls follow', () =>
   }
   const left = liveHeapBytes() - before;
   assert.is(calls.versionOf(CALLS, CALLS * 1_000), CALLS);
-  assert.ok(left < CALLS, `${left} bytes are left of ${CALLS} calls`);
+  assert.ok(left < CALLS, `${left} bytes are left after ${CALLS} calls`);
 });
 
 present('stays recognised while many others are forgotten', () => {
@@ -72,7 +72,7 @@ present('stays recognised while many others are forgotten', () => {
 
 const full = suite('an actor that remembers 4,096 calls');
 
-full('accepts no further call until some expire', () => {
+full('accepts no further call until some calls expire', () => {
   const calls = new RecentCalls();
   for (let id = 1; id <= RECENT_CALLS_MAX; id += 1) {
     calls.assertRoom();
@@ -110,15 +110,18 @@ elsewhere('are recognised although the clocks of the two machines differ by an h
   }
 });
 
-elsewhere('are not recognised when they are much older than the newest, or of another day', () => {
-  const calls = new RecentCalls();
-  const call = (callId: number, atMs: number) => ({ callId, version: callId, atMs });
-  calls.restore([call(1, 0), call(2, 100_000)], { monotonicMs: 0, wallMs: 100_000 });
-  assert.equal([calls.versionOf(1, 0), calls.versionOf(2, 0)], [undefined, 2]);
-  const late = new RecentCalls();
-  late.restore([call(1, 0)], { monotonicMs: 0, wallMs: 25 * 60 * 60 * 1_000 });
-  assert.is(late.size, 0);
-});
+elsewhere(
+  'are not recognised when they are much older than the newest call, or from another day',
+  () => {
+    const calls = new RecentCalls();
+    const call = (callId: number, atMs: number) => ({ callId, version: callId, atMs });
+    calls.restore([call(1, 0), call(2, 100_000)], { monotonicMs: 0, wallMs: 100_000 });
+    assert.equal([calls.versionOf(1, 0), calls.versionOf(2, 0)], [undefined, 2]);
+    const late = new RecentCalls();
+    late.restore([call(1, 0)], { monotonicMs: 0, wallMs: 25 * 60 * 60 * 1_000 });
+    assert.is(late.size, 0);
+  },
+);
 
 elsewhere('leave room for new calls, however many a long tail contains', () => {
   const calls = new RecentCalls();
@@ -130,7 +133,7 @@ elsewhere('leave room for new calls, however many a long tail contains', () => {
   calls.restore(everyTen, { monotonicMs: 0, wallMs: 120_000 });
   calls.assertRoom();
   assert.is(calls.versionOf(12_000, 0), 12_000);
-  assert.is(calls.versionOf(12_000 - 2_000, 0), 10_000, 'all of the last 20 s');
+  assert.is(calls.versionOf(12_000 - 2_000, 0), 10_000, 'all calls of the last 20 s');
 });
 
 for (const suite of [present, full, elsewhere]) suite.run();

@@ -10,7 +10,7 @@ import { hostOf, TallyKind, tallyCall } from '#test/support/tally-actor';
 
 const room = suite('recovered records');
 
-room('wait until the tail has room for them, and so do the calls of their actor', async () => {
+room('wait until the tail has room, and so do the calls of their actor', async () => {
   const [clock, kind, taken] = [new ManualClock(), new TallyKind(), [] as string[]];
   const tail = { lines: linesOf('1a', [1, 2, 3]), offset: 0 };
   const gate = {
@@ -26,7 +26,7 @@ room('wait until the tail has room for them, and so do the calls of their actor'
   kind.unstoredBytes = 100;
   host.activateEagerly('1a');
   await turnOfEvents();
-  assert.is(kind.activations, 1, 'in the background it is not even read');
+  assert.is(kind.activations, 1, 'are not even read in the background while there is no room');
   const answer = host.ask('1a', tallyCall());
   clock.advance(REPLAY_LOOK_MS);
   await turnOfEvents();

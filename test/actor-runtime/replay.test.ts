@@ -9,7 +9,7 @@ import { type Tally, type TallyAnswer, type TallyCall, TallyKind } from '#test/s
 
 const NOW = { monotonicMs: 1_000, wallMs: 1_000 };
 
-/** An actor whose head has `version`, after the replay of this tail. */
+/** An actor whose head has `version`, after a replay of these records. */
 function recovered(version: number, records: readonly JournalRecord[], kind = new TallyKind()) {
   const activation = new Activation<Tally, TallyCall, TallyAnswer>('a', 0, 0);
   const state: Tally = { sum: 100, unstored: [] };
@@ -37,14 +37,14 @@ tail('is replayed in version order on top of the head', () => {
   assert.equal(noted, [[3, 41]]);
 });
 
-tail('is skipped where the head contains a version, and where a version is repeated', () => {
+tail('is skipped for versions that the head contains, and for repeated versions', () => {
   const { run, activation, state, noted } = recovered(4, recordsOf('a', [3, 4, 5, 5, 6]));
   run();
   assert.equal([state.sum, activation.version], [102, 6]);
   assert.equal(noted, [[2, 41]]);
 });
 
-tail('that the head contains completely leaves the actor clean', () => {
+tail('leaves the actor clean if the head contains it completely', () => {
   const { run, activation, noted } = recovered(9, recordsOf('a', [3, 4]));
   run();
   assert.equal([noted, activation.offset, activation.version], [[], 0, 9]);
@@ -69,7 +69,7 @@ for (const [circumstance, versions] of [
   });
 }
 
-gap('with a line that is not a record is corruption too, and nothing is replayed', () => {
+gap('is reported as corrupt too if a line is not a record, and nothing is replayed', () => {
   const { state, activation } = recovered(4, []);
   const lines = [...linesOf('a', [5]), '["instance","a",6,1,0'];
   const book = { recovered: () => assert.unreachable() };
@@ -83,7 +83,7 @@ gap('with a line that is not a record is corruption too, and nothing is replayed
 
 const pending = suite('the pending side effect of events in a tail');
 
-pending('is pending again, for replayed events and no others', async () => {
+pending('is pending again for replayed events, and for no other events', async () => {
   const kind = new TallyKind();
   const asked: unknown[] = [];
   const effect = async () => undefined;

@@ -11,7 +11,7 @@ import { ManualClock } from '#test/support/manual-clock';
 type Cluster = Awaited<ReturnType<typeof clusterInMemory>>;
 type OfCluster = Extract<ClusterReport, { kind: 'cluster' }>;
 
-/** A watch of a cluster in this process; `change` replaces ports. */
+/** A watch of a cluster in this process. `change` replaces ports. */
 function watchOf(cluster: Cluster, change: Partial<WatchPorts> = {}) {
   const { shards, journals } = cluster.stores;
   return new ClusterWatch({
@@ -35,7 +35,7 @@ function engineIn({ engine }: OfCluster): ServiceReport {
   return engine.value;
 }
 
-/** Requests a report once a second, as the page does, until `isSo` holds. */
+/** Requests a report once a second, like the page, until `isSo` holds. */
 async function until(watch: ClusterWatch, isSo: (report: OfCluster) => boolean) {
   for (let tries = 0; tries < 20; tries += 1) {
     const report = await reportOf(watch);
@@ -94,7 +94,7 @@ well('has call rates per node from the second report on', async () => {
   await sleep(systemClock, 1_000);
   for (let call = 0; call < 50; call += 1) await cluster.ask(`1nstance00${10 + call}`, CREATE);
   const found = rate(await reportOf(watch)) ?? 0;
-  // Each create also reserves a place and writes a line of its directory.
+  // Each create also reserves a place and writes a row of its directory.
   assert.ok(found > 10 && found < 400, `${found}`);
 });
 
@@ -114,14 +114,14 @@ many('cause one query, and another only after a second', async () => {
   using watch = watchOf(cluster, { shards });
   const reports = await Promise.all(Array.from({ length: 100 }, () => watch.report()));
   assert.is(new Set(reports).size, 1);
-  assert.is(reads, 2, 'a table for each service');
+  assert.is(reads, 2, 'one table per service');
   await Promise.all(Array.from({ length: 100 }, () => watch.report()));
   assert.ok(reads <= 4, `${reads}`);
 });
 
 const broken = suite('a cluster with faults');
 
-broken('has the dead node, its shards, and the nodes that take them over', async () => {
+broken('is shown with the dead node, its shards, and the nodes that take them over', async () => {
   await using cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: SHARDS / 2, b: SHARDS / 2 });
   using watch = watchOf(cluster);
@@ -186,7 +186,7 @@ broken('is shown without its store, from the last known table', async () => {
   await sleep(systemClock, 1_000);
   const beganMs = performance.now();
   const engine = engineIn(await reportOf(watch));
-  assert.ok(performance.now() - beganMs < 2_500, 'each part has a deadline');
+  assert.ok(performance.now() - beganMs < 2_500, 'each part has its own deadline');
   assert.match(engine.table_fault ?? '', /^the store gave no answer in 800 ms$/);
   assert.ok(engine.table_age_s > 1);
   assert.equal(
@@ -197,7 +197,7 @@ broken('is shown without its store, from the last known table', async () => {
   assert.ok('value' in (engine.nodes[0]?.load ?? {}), 'the node itself answers');
 });
 
-broken('has facts about a node that the node itself does not report', async () => {
+broken('is shown with facts about a node that the node itself does not report', async () => {
   await using cluster = await clusterInMemory(['a']);
   await serving(cluster, { a: SHARDS });
   const readLoad = () => Promise.reject(new Error('a bug with a secret in it'));
@@ -236,10 +236,14 @@ unwatched('is not observed any more after ten seconds', async () => {
   };
   using watch = watchOf(cluster, { bus });
   await reportOf(watch);
-  assert.is(listeners, 1, 'heartbeats alone, of the one service that there is');
+  assert.is(listeners, 1, 'only heartbeats are received, of the one service');
   await sleep(systemClock, 10_500);
   assert.is(listeners, 0);
-  assert.is(engineIn(await reportOf(watch)).nodes.length, 1, 'and again when someone does');
+  assert.is(
+    engineIn(await reportOf(watch)).nodes.length,
+    1,
+    'watching starts again when a reader returns',
+  );
 });
 
 const alone = suite('a single process with stores in memory');

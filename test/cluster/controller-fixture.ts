@@ -67,10 +67,13 @@ class NotingHost implements ShardHost {
   }
 }
 
-/** Replaces one change of a shard's owner in the store; `apply` would make the change. */
+/** Replaces one change of a shard's owner in the store. `apply` would make the change. */
 type Twist = (apply: () => ReturnType<ShardStore['change']>) => ReturnType<ShardStore['change']>;
 
-/** The controller of `me`, alone at first. Other nodes have heartbeats and a journal. */
+/**
+ * The controller of `me`, at first without other nodes. Added nodes send heartbeats and have
+ * journals.
+ */
 export class ControllerScene {
   #isLeaving = false;
   readonly world = new ClusterWorld();
@@ -87,7 +90,7 @@ export class ControllerScene {
   readonly #stored = memoryShardStore();
   readonly controller: ShardController = this.#control();
 
-  /** Passes time in which the other nodes have the view of `me`, and their journals grow. */
+  /** Passes time in which the other nodes have the same view as `me`, and their journals grow. */
   async live(durationMs: number): Promise<void> {
     for (let leftMs = durationMs; leftMs > 0; leftMs -= 500) {
       for (const node of this.talking) {
@@ -120,7 +123,7 @@ export class ControllerScene {
     this.world.found.delete(`${node}:1`);
   }
 
-  /** Writes a row as another node's change would leave it. */
+  /** Writes a row as another node would write it. */
   async put(shard: number, owner: string): Promise<ShardRow | undefined> {
     const from = await this.#stored.read('engine', shard);
     return (await this.#stored.change({ service: 'engine', shard, from, owner })).row;
@@ -206,7 +209,7 @@ export async function newScene(): Promise<ControllerScene> {
   return scene;
 }
 
-/** A scene in which `a` has owned everything at epoch 1 for long enough that `me` may claim. */
+/** A scene in which `a` has owned all shards at epoch 1 for so long that `me` may claim. */
 export async function newSceneOfOwner(): Promise<ControllerScene> {
   const scene = await newScene();
   await scene.joinAsOwner('a');

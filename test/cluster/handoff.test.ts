@@ -57,7 +57,7 @@ receiver('is the node’s present incarnation, if its journal has begun', async 
   assert.is(await handoff.receiverAt(undefined), undefined);
 });
 
-receiver('is none when that journal is sealed or cannot be read', async () => {
+receiver('is undefined when that journal is sealed or cannot be read', async () => {
   const { world, handoff } = await newScene();
   world.isStoreDown = true;
   assert.is(await handoff.receiverAt('a'), undefined);
@@ -114,21 +114,24 @@ giving('counts a failed change as applied if the row already names the new owner
   assert.is(asked.length, 3);
 });
 
-giving('returns to this node when the receiver leaves, unless that has it by then', async () => {
-  for (const isApplied of [false, true]) {
-    const { handoff, a, twists, asked, world, members, row } = await newScene();
-    twists.push(async (apply) => {
-      if (isApplied) await apply();
-      members.forget('a-1');
-      return silence();
-    });
-    const given = handoff.give(MINE, a);
-    await pass(world.clock, HANDOFF_RETRY_MS);
-    assert.is((await given).owner, isApplied ? 'a-1' : 'me-1');
-    assert.equal(asked, ['releasing 1', 'a-1', 'me-1']);
-    assert.equal(await given, await row());
-  }
-});
+giving(
+  'returns to this node when the receiver leaves, unless the receiver owns it by then',
+  async () => {
+    for (const isApplied of [false, true]) {
+      const { handoff, a, twists, asked, world, members, row } = await newScene();
+      twists.push(async (apply) => {
+        if (isApplied) await apply();
+        members.forget('a-1');
+        return silence();
+      });
+      const given = handoff.give(MINE, a);
+      await pass(world.clock, HANDOFF_RETRY_MS);
+      assert.is((await given).owner, isApplied ? 'a-1' : 'me-1');
+      assert.equal(asked, ['releasing 1', 'a-1', 'me-1']);
+      assert.equal(await given, await row());
+    }
+  },
+);
 
 giving('is left unchanged when another node has taken it over', async () => {
   const { handoff, a, stored } = await newScene();

@@ -48,7 +48,7 @@ looked('is a member once its journal is found, and is not checked again', async 
   assert.equal([asked, found()], [['one'], 1]);
 });
 
-looked('is no member without a journal, or with a sealed or different one', async () => {
+looked('is not a member without a journal, or with a sealed or different journal', async () => {
   const { heads, look, found } = newScene();
   heads.set('sealed', { ...HEAD, isSealed: true });
   heads.set('elsewhere', HEAD);
@@ -75,7 +75,7 @@ looked('is checked again after 10 s, or a second after a failed read', async () 
   assert.is(asked.length, 13);
 });
 
-looked('is one of at most sixteen checks at a time, however many nodes appear', async () => {
+looked('is one of at most sixteen concurrent checks, however many nodes appear', async () => {
   const { asked, look, answerWith } = newScene();
   const { promise, resolve } = Promise.withResolvers<void>();
   answerWith(() => promise);
@@ -87,7 +87,7 @@ looked('is one of at most sixteen checks at a time, however many nodes appear', 
   assert.is(asked.length, 17);
 });
 
-looked('is not recorded when it was forgotten before the answer came', async () => {
+looked('is not recorded when it was forgotten before the answer arrived', async () => {
   const { heads, check, look, answerWith, found } = newScene();
   const { promise, resolve } = Promise.withResolvers<void>();
   answerWith(() => promise);

@@ -6,16 +6,17 @@ import { JournalProgress } from '#cluster/journal-progress';
 const LOOK_MS = 250;
 const SECOND = 1_000 / LOOK_MS;
 
-/**
- * Progress of the journals of `a` and `b`, read four times a second. Numbers stand for the time.
- */
+/** Progress of the journals of `a` and `b`, read four times a second, without a real clock. */
 class ProgressScene {
   nowMs = 0;
   readonly progress = new JournalProgress(0);
   readonly next = { a: 0, b: 0 };
   reads = 0;
 
-  /** Looks and reads; `each` runs before every look and returns the duration of an append. */
+  /**
+   * Looks at and reads the journals. `each` runs before every look and returns the duration of an
+   * append.
+   */
   looks(count: number, each: (look: number) => number | undefined = () => undefined): void {
     for (let look = 0; look < count; look += 1) {
       this.nowMs += LOOK_MS;
@@ -42,7 +43,7 @@ class ProgressScene {
 
 const stalled = suite('a journal that does not grow');
 
-stalled('is stalled after 5 s, not before', () => {
+stalled('is stalled after 5 s and not earlier', () => {
   const scene = new ProgressScene();
   scene.looks(STALLED_MS / LOOK_MS);
   assert.equal(scene.stalled, [false, false]);
@@ -76,9 +77,9 @@ stalled('is unknown once it is no longer watched', () => {
   assert.equal(scene.stalled, [false, true]);
 });
 
-const own = suite('the five seconds start again for every journal');
+const own = suite('the stall timers of all journals');
 
-own('when one of this process’s own appends took a second', () => {
+own('restart when one of this process’s own appends took a second', () => {
   const scene = new ProgressScene();
   scene.looks(5 * SECOND, (look) => (look === 10 ? SLOW_MS : undefined));
   scene.looks(SECOND);
@@ -87,13 +88,13 @@ own('when one of this process’s own appends took a second', () => {
   assert.equal(scene.stalled, [true, true]);
 });
 
-own('not when it took a little less', () => {
+own('continue when an append took a little less than a second', () => {
   const scene = new ProgressScene();
   scene.looks(6 * SECOND, () => SLOW_MS - 1);
   assert.equal(scene.stalled, [true, true]);
 });
 
-own('when a read took a second', () => {
+own('restart when a read took a second', () => {
   const scene = new ProgressScene();
   scene.looks(5 * SECOND);
   scene.nowMs += LOOK_MS;
@@ -102,7 +103,7 @@ own('when a read took a second', () => {
   assert.equal(scene.stalled, [false, false]);
 });
 
-own('when a read of any journal had no answer', () => {
+own('restart when a read of any journal had no answer', () => {
   const scene = new ProgressScene();
   scene.looks(5 * SECOND);
   scene.progress.unread('a', scene.nowMs);
@@ -110,7 +111,7 @@ own('when a read of any journal had no answer', () => {
   assert.equal(scene.stalled, [false, false]);
 });
 
-own('when this process itself was delayed', () => {
+own('restart when this process itself was delayed', () => {
   const scene = new ProgressScene();
   scene.looks(4 * SECOND);
   scene.nowMs += 20_000;

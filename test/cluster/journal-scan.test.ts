@@ -64,7 +64,7 @@ idle('it is sealed after an hour without growth', async () => {
   assert.ok((await journals.readHead('idle', 'serial'))?.isSealed);
 });
 
-idle('a growing journal is left alone, and so is the node’s own', async () => {
+idle('a growing journal is left alone, and so is the node’s own journal', async () => {
   const { append, begin, journals, pass, scan } = await journalsUnderTest();
   using _ = scan;
   await begin('alive');

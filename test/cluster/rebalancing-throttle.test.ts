@@ -8,7 +8,7 @@ import {
 } from '#cluster/failover-timing';
 import { RebalancingThrottle } from '#cluster/shard-planner';
 
-/** The throttle of `me`, which sees `a`. Numbers stand for the time. */
+/** The throttle of `me`, which sees `a`, without a real clock. */
 class ThrottleScene {
   readonly throttle = new RebalancingThrottle();
   nowMs = 0;
@@ -44,9 +44,9 @@ class ThrottleScene {
 }
 
 const AGREED_S = AGREED_VIEW_MS / 1_000;
-const views = suite('a shard may be moved');
+const views = suite('a shard');
 
-views('to a node that has had the same view for 3 s', () => {
+views('may be moved to a node that has had the same view for 3 s', () => {
   const scene = new ThrottleScene();
   scene.live(AGREED_S - 1);
   assert.not(scene.mayMove(1));
@@ -55,7 +55,7 @@ views('to a node that has had the same view for 3 s', () => {
   assert.not(scene.throttle.mayMove(1, 'absent', scene.nowMs));
 });
 
-views('not to a node that has had another view meanwhile', () => {
+views('may not be moved to a node that has had another view meanwhile', () => {
   const scene = new ThrottleScene();
   scene.live(AGREED_S);
   scene.live(1, 'else');
@@ -66,7 +66,7 @@ views('not to a node that has had another view meanwhile', () => {
   assert.ok(scene.mayMove(1));
 });
 
-views('not right after a change of this node’s own view', () => {
+views('may not be moved right after a change of this node’s own view', () => {
   const scene = new ThrottleScene();
   scene.live(AGREED_S);
   scene.viewHash = 'changed';
@@ -76,19 +76,22 @@ views('not right after a change of this node’s own view', () => {
   assert.ok(scene.mayMove(1));
 });
 
-views('not right after a node has returned, though the view is the same as before', () => {
-  const scene = new ThrottleScene();
-  scene.live(AGREED_S);
-  scene.miss(6);
-  scene.live(1);
-  assert.not(scene.mayMove(1));
-  scene.live(AGREED_S);
-  assert.ok(scene.mayMove(1));
-});
+views(
+  'may not be moved to a node that has just returned, even if its view is the same as before',
+  () => {
+    const scene = new ThrottleScene();
+    scene.live(AGREED_S);
+    scene.miss(6);
+    scene.live(1);
+    assert.not(scene.mayMove(1));
+    scene.live(AGREED_S);
+    assert.ok(scene.mayMove(1));
+  },
+);
 
 const coolDown = suite('a shard that was moved');
 
-coolDown('stays for 30 s, whether it came or left; other shards may move', () => {
+coolDown('stays for 30 s, whether it arrived or left, while other shards may move', () => {
   const scene = new ThrottleScene();
   scene.live(AGREED_S);
   scene.moving(1)[Symbol.dispose]();
@@ -121,7 +124,7 @@ movesInFlight('are limited to 8, including planned moves', () => {
 
 movesInFlight('of a leaving node are spread over time', () => {
   const scene = new ThrottleScene();
-  assert.not(scene.mayGiveUp(), 'it does not leave');
+  assert.not(scene.mayGiveUp(), 'the node does not leave yet');
   scene.throttle.leave(100, scene.nowMs);
   assert.ok(scene.throttle.isLeaving);
   const givenUp: number[] = [];
@@ -133,7 +136,7 @@ movesInFlight('of a leaving node are spread over time', () => {
   }
   assert.equal(givenUp, [1, 10, 10, 10, 10, 10, 10, 10, 10, 10]);
   for (let late = 0; late < 50; late += 1) {
-    assert.ok(scene.mayGiveUp(), 'what comes later goes at once');
+    assert.ok(scene.mayGiveUp(), 'a shard that arrives later moves at once');
     scene.moving(late)[Symbol.dispose]();
   }
 });

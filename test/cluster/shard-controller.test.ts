@@ -22,7 +22,7 @@ outage('a single node that returns waits for the others', async () => {
   assert.is(scene.host.open.size, SHARDS);
 });
 
-outage('as many nodes as there were owners claim without waiting any longer', async () => {
+outage('the nodes claim without further waiting once there are as many as owners', async () => {
   const scene = await newOutage();
   await scene.join('c');
   await scene.live(STARTUP_GRACE_MS - 500);
@@ -102,7 +102,7 @@ held('ends this incarnation when the row names another owner at a higher epoch',
   assert.equal(scene.fences, ['another node has taken shard 5']);
 });
 
-held('ends this incarnation when its row has an epoch that it did not write', async () => {
+held('ends this incarnation when its row has an epoch that this node did not write', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   await scene.put(5, 'me-1');
@@ -119,7 +119,7 @@ held('stays open while the table cannot be read, and without the bus', async () 
   assert.equal([scene.host.open.size, scene.fences.length], [SHARDS, 0]);
 });
 
-held('is not checked any more after this incarnation', async () => {
+held('is not checked any more after this incarnation has ended', async () => {
   const scene = await newScene();
   await scene.live(4_000);
   await scene.put(5, 'thief');

@@ -126,22 +126,25 @@ leaving('gives all shards to other nodes, one by one, and is then done', async (
     [...(await scene.rowsNow()).values()].filter((row) => row === 'a-1@2').length;
   await scene.live(LEAVE_SPREAD_MS / 2);
   const half = await givenAway();
-  assert.ok(half > 0 && half <= 1 + SHARDS / 2, `${half} have gone in half of the time`);
+  assert.ok(half > 0 && half <= 1 + SHARDS / 2, `${half} shards have moved in half of the time`);
   await scene.live(LEAVE_SPREAD_MS / 2);
   assert.equal(await stateOf(left), { value: undefined });
   assert.ok([...(await scene.rowsNow()).values()].every((row) => row === 'a-1@2'));
 });
 
-leaving('gives shards that the table has assigned to it and it has not opened yet', async () => {
-  const scene = await newScene();
-  await scene.joinAsOwner('a');
-  await scene.live(4_000);
-  await scene.put(0, 'me-1');
-  const left = scene.leave().then(() => scene.controller[Symbol.dispose]());
-  await scene.live(2_000);
-  assert.equal(await stateOf(left), { value: undefined });
-  assert.is((await scene.rowsNow()).get(0), 'a-1@3');
-});
+leaving(
+  'gives shards away that the table has assigned to it and that it has not opened yet',
+  async () => {
+    const scene = await newScene();
+    await scene.joinAsOwner('a');
+    await scene.live(4_000);
+    await scene.put(0, 'me-1');
+    const left = scene.leave().then(() => scene.controller[Symbol.dispose]());
+    await scene.live(2_000);
+    assert.equal(await stateOf(left), { value: undefined });
+    assert.is((await scene.rowsNow()).get(0), 'a-1@3');
+  },
+);
 
 leaving('is done when its incarnation ends', async () => {
   const scene = await newScene();
@@ -162,7 +165,7 @@ leaving('closes all shards when no other node exists, and keeps the rows', async
   assert.is(scene.changes.length, changed);
   const loaded = scene.loads.count;
   await scene.live(2_000);
-  assert.ok(scene.loads.count - loaded <= 3, 'the table is not asked without pause');
+  assert.ok(scene.loads.count - loaded <= 3, 'the table is not polled without pause');
 });
 
 leaving('waits for shards that are closing', async () => {

@@ -3,7 +3,9 @@ import * as assert from 'uvu/assert';
 import { shardOf } from '#cluster/shard-owners';
 import { hashText } from '#stdlib/hash-map';
 
-/** Computed once with the first version. A change of any row sends calls to the wrong owner. */
+/**
+ * Computed once with the first version. A change of any row would send calls to the wrong owner.
+ */
 const GOLDEN: readonly (readonly [id: string, hash: number, of64: number, of256: number])[] = [
   ['', 2872998923, 11, 11],
   ['a', 444641715, 51, 179],
@@ -19,8 +21,9 @@ const IDS = 100_000;
 /** Families of ids that differ very little. */
 const FAMILIES: Record<string, (n: number) => string> = {
   'instances numbered one by one': (n) => `inst_${n.toString(16).padStart(16, '0')}`,
-  'instances numbered in front': (n) => `inst_${n.toString(16).padEnd(16, '0')}`,
-  'instances far apart': (n) => `inst_${(BigInt(n) * 0x9e3779b97f4a7c15n).toString(16).slice(-16)}`,
+  'instances with leading numbers': (n) => `inst_${n.toString(16).padEnd(16, '0')}`,
+  'instances with distant numbers': (n) =>
+    `inst_${(BigInt(n) * 0x9e3779b97f4a7c15n).toString(16).slice(-16)}`,
   'names with a number': (n) => `agent-${n}`,
 };
 
@@ -33,7 +36,7 @@ shard('is the same in every version', () => {
 });
 
 for (const [family, idOf] of Object.entries(FAMILIES)) {
-  shard(`is as likely as any other for ${family}`, () => {
+  shard(`is equally likely for ${family}`, () => {
     for (const count of [7, 64, 256]) {
       const loads = new Float64Array(count);
       for (let n = 0; n < IDS; n += 1) {

@@ -64,7 +64,7 @@ known('is learned from a heartbeat, an announcement or an answer', () => {
   assert.equal(table.ownerOf(3), owner('b', 7));
 });
 
-known('is the one with the largest epoch, in any order of messages', () => {
+known('is the owner with the largest epoch, in any order of messages', () => {
   const epochs = fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1, maxLength: 20 });
   fc.assert(
     fc.property(epochs, (heard) => {
@@ -84,7 +84,7 @@ known('does not change after another claim to the same epoch', () => {
   assert.equal([table.ownerOf(0), changes], [owner('a', 5), ['0 a']]);
 });
 
-known('is kept, however long it is silent and the bus is away', async () => {
+known('is kept, however long the owner is silent and the bus is disconnected', async () => {
   const { clock, bus, owned, engine, edge, table } = newScene();
   owned.push([1, 5]);
   engine.beat();
@@ -106,7 +106,7 @@ known('is unknown for a shard that the cluster does not have', () => {
 
 const doubted = suite('an owner that did not serve a call');
 
-/** The largest epoch that a message can hold. */
+/** Largest epoch that a message can contain. */
 const UNBEATABLE = Number.MAX_SAFE_INTEGER;
 
 doubted('is replaced by the true owner’s next message, whatever its epoch', () => {
@@ -115,21 +115,21 @@ doubted('is replaced by the true owner’s next message, whatever its epoch', ()
   owned.push([1, 5]);
   engine.beat();
   clock.advance(0);
-  assert.is(table.ownerOf(1)?.incarnation, 'insider', 'as long as no caller has asked it');
+  assert.is(table.ownerOf(1)?.incarnation, 'insider', 'before any call to it failed');
   table.doubt(1, clock.monotonicMs());
   clock.advance(1_000);
   assert.equal(table.ownerOf(1), { incarnation: 'a-1', address: 'a:8100', epoch: 5 });
   assert.equal(changes, ['1 insider', '1 a-1']);
 });
 
-doubted('is not accepted again over the owner that replaced it', () => {
+doubted('is not accepted again instead of the owner that replaced it', () => {
   const { clock, table, changes } = newScene();
   table.learn(1, owner('insider', UNBEATABLE));
   table.doubt(1, clock.monotonicMs());
   table.learn(1, owner('a', 5));
   for (let count = 0; count < 10; count += 1) table.learn(1, owner('insider', UNBEATABLE));
   assert.equal(changes, ['1 insider', '1 a']);
-  assert.ok(table.learn(1, owner('b', 6)), 'the next owner is');
+  assert.ok(table.learn(1, owner('b', 6)), 'the next owner is accepted');
 });
 
 doubted('is not cleared by its own message, nor by another address', () => {
@@ -141,7 +141,7 @@ doubted('is not cleared by its own message, nor by another address', () => {
   assert.ok(table.learn(1, owner('a', 5)), 'the same node at its true address');
 });
 
-doubted('is kept as long as no other is named, also without the bus', async () => {
+doubted('is kept as long as no other owner is known, even without the bus', async () => {
   const { clock, bus, table } = newScene();
   table.learn(1, owner('a', 5));
   await bus[Symbol.asyncDispose]();
@@ -152,7 +152,7 @@ doubted('is kept as long as no other is named, also without the bus', async () =
   }
 });
 
-doubted('is not an owner that was learned after the call was sent', () => {
+doubted('is not doubted if it was learned after the call was sent', () => {
   const { clock, table } = newScene();
   table.learn(1, owner('old', 5));
   const askedMs = clock.monotonicMs();
@@ -163,7 +163,7 @@ doubted('is not an owner that was learned after the call was sent', () => {
   assert.is(table.ownerOf(1)?.incarnation, 'new');
 });
 
-doubted('is accepted as before ten seconds later', () => {
+doubted('is trusted as before ten seconds later', () => {
   const { clock, table } = newScene();
   table.learn(1, owner('a', 5));
   table.doubt(1, clock.monotonicMs());
@@ -184,10 +184,10 @@ doubted('is also an owner that the table does not name, or not at that epoch', (
   ];
   table.check(rows, clock.monotonicMs());
   for (const shard of [0, 1, 2]) assert.ok(table.learn(shard, owner('a', 5)), `${shard}`);
-  assert.not(table.learn(3, owner('zombie', 4)), 'but not one that the table confirms');
+  assert.not(table.learn(3, owner('zombie', 4)), 'an owner that the table confirms is not doubted');
 });
 
-doubted('is not an owner that was heard after the table was read', () => {
+doubted('is not doubted if it was heard after the table was read', () => {
   const { clock, table } = newScene();
   const askedMs = clock.monotonicMs();
   clock.advance(10);
@@ -209,7 +209,7 @@ joined('is reported before it owns anything, and again only after a silence', ()
   assert.equal(names, ['a-1 at a:8100', 'b-1 at b:8100']);
   engine[Symbol.dispose]();
   clock.advance(5_000);
-  assert.is(names.length, 2, 'who goes is not named');
+  assert.is(names.length, 2, 'a node that leaves is not reported');
   startEngine('a').beat();
   clock.advance(0);
   assert.equal(names.slice(2), ['a-1 at a:8100']);

@@ -10,7 +10,7 @@ claims('is claimed when no node has ever owned it', () => {
   assert.equal(plan, [{ kind: 'claimFirst', shards: [0, 2] }]);
 });
 
-claims('is taken over when its owner is sealed, with all shards that this node should get', () => {
+claims('is taken over when its owner is sealed, with all shards that this node should own', () => {
   const rows = ['0 a-1 1', '1 a-1 4', '2 b-1 1', '3 a-1 1'];
   const plan = planOf({ rows, ring: ['me', 'me', 'me', 'b'], sealed: ['a-1'] });
   const taken = [rowOf('0 a-1 1'), rowOf('1 a-1 4')];
@@ -42,7 +42,7 @@ claims('is not claimed in the start-up grace period', () => {
 });
 
 claims(
-  'is claimed after 0.3 s when every owner is present or sealed, and as many nodes are',
+  'is claimed after 0.3 s when every owner is present or sealed, and no node is missing',
   () => {
     const outage = { rows: ['0 a-1 1', '1 b-1 1'], ring: ['me', 'b'], sealed: ['a-1'] };
     const claimed = (startedMs: number, present: readonly string[]) =>
@@ -67,7 +67,7 @@ given('is opened at an epoch that this node has not opened', () => {
   const plan = planOf({ rows: ['0 me-1 2'], ring: ['me'], opened: [[0, 1]] });
   assert.equal(plan, [{ kind: 'open', row: rowOf('0 me-1 2') }]);
   const sealed = planOf({ rows: ['0 me-1 2'], ring: ['me'], sealed: ['me-1'] });
-  assert.equal(sealed, plan, 'never claimed');
+  assert.equal(sealed, plan, 'the shard was never claimed');
 });
 
 given('is never opened twice at an epoch: it moves to the target or to a new epoch here', () => {
@@ -106,7 +106,7 @@ open('ends this incarnation when its row has moved, before any other action', ()
   }
 });
 
-open('is given to its target where the throttle allows the move', () => {
+open('is given to its target if the throttle allows the move', () => {
   const held = { rows: ['0 me-1 1'], ring: ['a'], open: [[0, 1]] } as const;
   assert.equal(planOf(held), [{ kind: 'give', shard: 0, epoch: 1, target: 'a' }]);
   assert.equal(planOf({ ...held, throttle: { mayMove: () => false } }), []);
@@ -114,7 +114,7 @@ open('is given to its target where the throttle allows the move', () => {
   assert.equal(planOf({ ...held, hearsEnough: false }), []);
 });
 
-open('is given with the other moves of the same look counted', () => {
+open('counts together with other moves of the same look', () => {
   const planned: number[] = [];
   const mayMove = (_shard: number, _node: string, _nowMs: number, moves = 0) => {
     planned.push(moves);

@@ -19,7 +19,9 @@ dead('are recovered, then claimed, then opened, within a second', async () => {
 });
 
 for (const isHeard of [true, false]) {
-  const what = isHeard ? 'at once when all others are heard' : 'only after listening when not';
+  const what = isHeard
+    ? 'at once when all others are heard'
+    : 'only after the grace period otherwise';
   dead(`are claimed by a node that has just started ${what}`, async () => {
     const scene = await newScene();
     await scene.world.begin('lost');
@@ -76,22 +78,25 @@ dead(
   },
 );
 
-dead('that another node has claimed are decided: their records may be deleted', async () => {
-  const scene = await newSceneOfOwner();
-  await scene.join('b');
-  const mine = shardsOf('me', ['b', 'me']);
-  const [shard = 0] = mine;
-  scene.twists.set(shard, [
-    async () => {
-      await scene.put(shard, 'b-1');
-      return silence();
-    },
-  ]);
-  scene.kill('a');
-  await scene.live(3_000);
-  assert.not(scene.host.open.has(shard));
-  assert.not(scene.host.isRecovered({ shard, epoch: 2 }));
-});
+dead(
+  'count as decided when another node has claimed them, so their records may be deleted',
+  async () => {
+    const scene = await newSceneOfOwner();
+    await scene.join('b');
+    const mine = shardsOf('me', ['b', 'me']);
+    const [shard = 0] = mine;
+    scene.twists.set(shard, [
+      async () => {
+        await scene.put(shard, 'b-1');
+        return silence();
+      },
+    ]);
+    scene.kill('a');
+    await scene.live(3_000);
+    assert.not(scene.host.open.has(shard));
+    assert.not(scene.host.isRecovered({ shard, epoch: 2 }));
+  },
+);
 
 dead('wait for the end of its read lease without proof of death', async () => {
   const scene = await newSceneOfOwner();
@@ -101,7 +106,7 @@ dead('wait for the end of its read lease without proof of death', async () => {
   await scene.live(2_000);
   assert.ok(scene.detector.isSealed('a-1'));
   assert.equal([scene.changes.length, scene.host.open.size], [0, 0]);
-  assert.is(scene.host.steps.length, 1, 'recovered meanwhile');
+  assert.is(scene.host.steps.length, 1, 'the records are recovered meanwhile');
   await scene.live(OPEN_AFTER_SEAL_MS + 3_000);
   assert.is(scene.host.open.size, SHARDS);
 });
@@ -124,7 +129,7 @@ dead('are not claimed by a node that hears fewer than half of the owners', async
   await scene.join('a');
   for (const node of hidden) await scene.world.begin(node);
   await scene.putAll((shard) => `${['a', ...hidden][shard % 4]}-1`);
-  // The hidden nodes work, but `me` does not receive their heartbeats.
+  // The hidden nodes run, but `me` does not receive their heartbeats.
   const liveOn = async () => {
     for (const node of hidden) await scene.world.append(node);
     await scene.live(500);

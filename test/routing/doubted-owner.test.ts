@@ -4,7 +4,7 @@ import { Fault, type FaultOptions } from '#errors/fault';
 import { plainAnswer } from '#grpc/engine-messages';
 import { callOf, clusterUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
 
-/** The doubts that a router reports after an owner ends the first call with `fault`. */
+/** Doubts that a router reports after an owner ends the first call with `fault`. */
 async function doubtsAfter(fault: Fault): Promise<readonly { shard: number; askedMs: number }[]> {
   const cluster = clusterUnderTest();
   const { owners, engines, routed, clock } = cluster;
@@ -24,7 +24,7 @@ async function doubtsAfter(fault: Fault): Promise<readonly { shard: number; aske
 
 const unknown: FaultOptions = { isOutcomeUnknown: true };
 
-const doubted = suite('the owner of a shard is doubted');
+const doubted = suite('the owner of a shard');
 
 for (const [name, fault] of [
   ['refuses the shard', passing('not_owner')],
@@ -36,19 +36,19 @@ for (const [name, fault] of [
     new Fault('service_unavailable', 'no answer', { ...unknown, reason: 'deadline_exceeded' }),
   ],
 ] as const) {
-  doubted(`when it ${name}`, async () => {
+  doubted(`is doubted when it ${name}`, async () => {
     assert.equal(await doubtsAfter(fault), [{ shard: 0, askedMs: 7 }]);
   });
 }
 
-doubted('not when it answers, refuses for the actor, or is overloaded', async () => {
+doubted('is not doubted when it answers, refuses for the actor, or is overloaded', async () => {
   const overloaded = new Fault('service_unavailable', 'full', { reason: 'overloaded' });
   for (const fault of [overloaded, new Fault('not_found', 'none'), new Fault('internal', 'bug')]) {
     assert.equal(await doubtsAfter(fault), []);
   }
 });
 
-doubted('in every failed try, until another owner is known', async () => {
+doubted('is doubted in every failed try, until another owner is known', async () => {
   const cluster = clusterUnderTest();
   const { owners, engines, routed, clock } = cluster;
   owners.learn(0, ownerAt('a'));

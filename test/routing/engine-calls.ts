@@ -5,7 +5,7 @@ import { stateOf } from '#test/support/settled';
 /** A router to engines, and its engines. */
 export type Cluster = ReturnType<typeof clusterUnderTest>;
 
-/** Sends a call; a synchronous throw becomes a rejection that the test may read later. */
+/** Sends a call. A synchronous throw becomes a rejection that the test may read later. */
 export function ask(
   { routed, clock }: Cluster,
   change: Partial<EngineCall> = {},

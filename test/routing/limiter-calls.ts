@@ -16,7 +16,7 @@ export const ADMIT: AdmitCall = {
   cycles: 3,
 };
 
-/** The settlement of that call. */
+/** The settlement of `ADMIT`. */
 export const SETTLE: SettleCall = {
   kind: 'settle',
   accountId: 'acct_0',
@@ -44,7 +44,7 @@ export function granting(requestsRemaining: number) {
   });
 }
 
-/** Sends a call; a synchronous throw becomes a rejection that the test may read later. */
+/** Sends a call. A synchronous throw becomes a rejection that the test may read later. */
 export function ask({ routed }: Limiters, call: LimiterCall): Promise<LimiterAnswer> {
   const answer = (async () => routed.ask(call))();
   answer.catch(() => undefined);

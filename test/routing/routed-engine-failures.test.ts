@@ -7,7 +7,7 @@ import { ask, bodyOf, type Cluster } from '#test/routing/engine-calls';
 import { callOf, clusterUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
 import { faultOf, stateOf, turnOfEvents } from '#test/support/settled';
 
-const lost = suite('when a try may have happened');
+const lost = suite('when a try may have taken effect');
 
 /** An engine whose first answer is lost, and that then behaves as `then`. */
 function forgetful({ owners, engines }: Cluster, then: () => EngineAnswer): void {
@@ -18,22 +18,22 @@ function forgetful({ owners, engines }: Cluster, then: () => EngineAnswer): void
   });
 }
 
-lost('an answer decides the outcome', async () => {
+lost('the answer of a retry decides the outcome', async () => {
   const cluster = clusterUnderTest();
-  forgetful(cluster, () => plainAnswer('the same again'));
+  forgetful(cluster, () => plainAnswer('the same answer'));
   const call = ask(cluster);
   await cluster.pass(RETRY_PAUSE_MS_MIN);
-  assert.is(await bodyOf(call), 'the same again');
+  assert.is(await bodyOf(call), 'the same answer');
 });
 
-lost('a later replay is marked, because it may be of that same try', async () => {
+lost('a later replay is marked, because it may be the result of that try', async () => {
   const cluster = clusterUnderTest();
   const replay = { ...plainAnswer('as before'), isReplayed: true };
   forgetful(cluster, () => replay);
   const late = ask(cluster);
   await cluster.pass(RETRY_PAUSE_MS_MIN);
   assert.is((await late).isPerhapsOwn, true);
-  assert.is((await ask(cluster)).isPerhapsOwn, undefined, 'and no other');
+  assert.is((await ask(cluster)).isPerhapsOwn, undefined, 'no other answer is marked');
 });
 
 lost('the deadline leaves the outcome unknown', async () => {
@@ -47,7 +47,7 @@ lost('the deadline leaves the outcome unknown', async () => {
   assert.equal([reason, isOutcomeUnknown], ['engine_unavailable', true]);
 });
 
-lost('a later refusal is returned as it is, with unknown outcome', async () => {
+lost('a later refusal is returned unchanged, with unknown outcome', async () => {
   const refusal = new Fault('invalid_request', 'no', {
     reason: 'out_of_range',
     field: 'f',

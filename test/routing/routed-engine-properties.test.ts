@@ -6,10 +6,10 @@ import { type EngineAnswer, type EngineCall, plainAnswer } from '#grpc/engine-me
 import { callOf, clusterUnderTest, ownerAt, passing } from '#test/routing/routing-fakes';
 import { stateOf, turnOfEvents } from '#test/support/settled';
 
-/** Virtual milliseconds between two steps of the world. */
+/** Virtual milliseconds between two steps of the simulation. */
 const STEP_MS = 25;
 /**
- * Maximum duration of a call, and maximum time that an engine of this test keeps one, in
+ * Maximum duration of a call, and maximum time that an engine of this test delays one, in
  * milliseconds.
  */
 const CALL_MS_MAX = 10_000;
@@ -135,7 +135,7 @@ function happen({ clock, owners, peers }: Cluster, event: Event): void {
   else if (event.kind === 'step') clock.stepWall(event.byMs);
 }
 
-/** Passes the whole time of a call, with all events in it. */
+/** Passes the whole duration of a call, with all events in it. */
 async function live(cluster: Cluster, history: readonly TimedEvent[]): Promise<void> {
   const events = history.toSorted((a, b) => a.atMs - b.atMs);
   for (let atMs = 0; atMs <= CALL_MS_MAX + ANSWER_MS_MAX; atMs += STEP_MS) {
@@ -159,7 +159,7 @@ function assertOneCall(call: EngineCall, tries: readonly Try[]): void {
 
 const anything = suite('after any events at owners, connections and engines');
 
-anything('a call is one call, ends, and is never retried after its deadline', async () => {
+anything('a call keeps its identity, ends, and is never retried after its deadline', async () => {
   let retriedRuns = 0;
   const reactions = fc.array(reaction, { minLength: 1, maxLength: 40 });
   const deadlineMs = fc.integer({ min: 1, max: 15_000 });
@@ -188,7 +188,7 @@ anything('a call is one call, ends, and is never retried after its deadline', as
     }),
     { numRuns: 150 },
   );
-  assert.ok(retriedRuns > 50, 'a test of retries must see some');
+  assert.ok(retriedRuns > 50, 'retries occurred in this test');
 });
 
 anything.run();

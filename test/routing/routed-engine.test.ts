@@ -20,7 +20,7 @@ import { faultOf, refusalOf, stateOf, turnOfEvents } from '#test/support/settled
 
 const known = suite('when the owner of a shard is known');
 
-known('a call goes to its instance’s owner, and its answer returns without a promise', () => {
+known('a call is sent to its instance’s owner, and its answer returns without a promise', () => {
   const cluster = clusterUnderTest();
   const { owners, engines, routed, clock, sent } = cluster;
   for (const [shard, address] of [
@@ -50,7 +50,7 @@ known('its owner’s durability promise is passed on unchanged', () => {
   assert.is(routed.ask(callOf(clock)), promise);
 });
 
-known('a call for a listing goes to the owner of the account', async () => {
+known('a call for a listing is sent to the owner of the account', async () => {
   const cluster = clusterUnderTest();
   const { owners, engines, sent } = cluster;
   owners.learn(1, ownerAt('directory'));
@@ -237,7 +237,7 @@ orphaned(
   },
 );
 
-orphaned('a bounded number of calls waits; one more is refused at once', async () => {
+orphaned('a bounded number of calls waits, and a further call is refused at once', async () => {
   const cluster = clusterUnderTest();
   const waiting = Array.from({ length: WAITING_CALLS_MAX }, () => ask(cluster));
   const { reason, retryAfterS } = await faultOf(ask(cluster));

@@ -9,7 +9,7 @@ import { RoutedLimiter } from '#routing/routed-service';
 import * as peers from '#test/grpc/wire-peers';
 import { passing, realRouting, SHARDS } from '#test/routing/routing-fakes';
 
-/** Enough for a first connection on a busy machine, in milliseconds. */
+/** Time-out long enough for a first connection on a busy machine, in milliseconds. */
 const UNHURRIED_MS = 2_000;
 
 const ADMIT: AdmitCall = {
@@ -47,9 +47,9 @@ function routerUnderTest(timeoutMs: number) {
   return { owners, routed, retries };
 }
 
-const moved = suite('when a limiter refuses an account that it has given to another');
+const moved = suite('when a limiter refuses an account that it has given to another limiter');
 
-moved('the call is answered by the other, which the refusal names', async () => {
+moved('the call is answered by the other limiter, which the refusal names', async () => {
   const { owners, routed, retries } = routerUnderTest(UNHURRIED_MS);
   await using _ = routed;
   const done: string[] = [];
@@ -74,12 +74,12 @@ moved('the call is answered by the other, which the refusal names', async () => 
   assert.is(refusedCalls, 1);
   await routed.ask(SETTLE);
   assert.equal(done, ['admit', 'settle']);
-  assert.is(refusedCalls, 1, 'what was learned is not asked for again');
+  assert.is(refusedCalls, 1, 'the new owner is called directly');
 });
 
 const silent = suite('when a limiter accepts calls and never answers');
 
-silent('each is sent once, and ends with unknown outcome after its time', async () => {
+silent('each call is sent once, and ends with unknown outcome after its time-out', async () => {
   let framesTaken = 0;
   const path = '/identity_engine.v1.Limiter/Exchange';
   const count = (): void => {

@@ -10,7 +10,7 @@ import { faultOf, stateOf, turnOfEvents } from '#test/support/settled';
 
 const late = suite('when no limiter answers in time');
 
-/** The fields of a fault that decide about a retry. */
+/** Fields of a fault that decide about a retry. */
 function readingOf({ code, reason, retryAfterS, isOutcomeUnknown }: Fault) {
   return { code, reason, retryAfterS, isOutcomeUnknown };
 }
@@ -32,37 +32,37 @@ late('a call without an owner ends after 100 ms, as not done', async () => {
   assert.equal([...new Set(cluster.retries)], ['no_owner']);
 });
 
+late('a call whose owner keeps moving its shard or shutting down ends after a second', async () => {
+  for (const reason of ['not_owner', 'shutting_down'] as const) {
+    const cluster = limitersUnderTest();
+    cluster.owners.learn(0, ownerAt('a'));
+    cluster.limiters.set('a', () => {
+      throw passing(reason);
+    });
+    const call = ask(cluster, ADMIT);
+    await cluster.pass(LIMITER_MOVING_MS_MAX - 1, 1);
+    assert.is(await stateOf(call), 'pending', `a reachable limiter has answered ${reason}`);
+    await cluster.pass(1, 1);
+    assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
+    assert.ok(cluster.sent.every(({ atMs }) => atMs < LIMITER_MOVING_MS_MAX));
+  }
+});
+
 late(
-  'one whose owner gives up its shard for good, or is ending all the time, has a second',
+  'a call whose shard moves has three times the time-out that an operator has configured',
   async () => {
-    for (const reason of ['not_owner', 'shutting_down'] as const) {
-      const cluster = limitersUnderTest();
-      cluster.owners.learn(0, ownerAt('a'));
-      cluster.limiters.set('a', () => {
-        throw passing(reason);
-      });
-      const call = ask(cluster, ADMIT);
-      await cluster.pass(LIMITER_MOVING_MS_MAX - 1, 1);
-      assert.is(await stateOf(call), 'pending', `a living limiter has said ${reason}`);
-      await cluster.pass(1, 1);
-      assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
-      assert.ok(cluster.sent.every(({ atMs }) => atMs < LIMITER_MOVING_MS_MAX));
-    }
+    const cluster = limitersUnderTest({ timeoutMs: 1_000 });
+    cluster.owners.learn(0, ownerAt('a'));
+    cluster.limiters.set('a', () => {
+      throw passing('not_owner');
+    });
+    const call = ask(cluster, ADMIT);
+    await cluster.pass(2_999, 1);
+    assert.is(await stateOf(call), 'pending');
+    await cluster.pass(1, 1);
+    assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
   },
 );
-
-late('one whose shard moves has three times an operator’s time for a slow machine', async () => {
-  const cluster = limitersUnderTest({ timeoutMs: 1_000 });
-  cluster.owners.learn(0, ownerAt('a'));
-  cluster.limiters.set('a', () => {
-    throw passing('not_owner');
-  });
-  const call = ask(cluster, ADMIT);
-  await cluster.pass(2_999, 1);
-  assert.is(await stateOf(call), 'pending');
-  await cluster.pass(1, 1);
-  assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
-});
 
 late('the wall clock has no effect', async () => {
   const cluster = limitersUnderTest();
@@ -88,7 +88,7 @@ late('every further try has the remaining time', async () => {
   const cluster = limitersUnderTest();
   const { owners, limiters, clock, sent } = cluster;
   owners.learn(0, ownerAt('a'));
-  // The first refusal comes after 60 ms, which count as much as a pause.
+  // The first refusal arrives after 60 ms, which count like a pause.
   limiters.set('a', async () => {
     await new Promise<void>((resolve) => void clock.after(60, resolve));
     throw passing('not_owner', { owner: ownerAt('b', 2) });
@@ -112,7 +112,7 @@ late('every further try has the remaining time', async () => {
 
 const unreachable = suite('when one of two limiters cannot be reached');
 
-unreachable('the accounts of the other do not wait for it', async () => {
+unreachable('calls for accounts of the other limiter do not wait', async () => {
   const cluster = limitersUnderTest();
   const { owners, limiters, peers, routed } = cluster;
   owners.learn(0, ownerAt('a'));
@@ -131,7 +131,7 @@ unreachable('the accounts of the other do not wait for it', async () => {
   for (const call of waiting) assert.equal(readingOf(await faultOf(call)), GIVEN_UP);
 });
 
-unreachable('its own calls are sent as soon as it is reachable', async () => {
+unreachable('calls to that limiter are sent as soon as it is reachable', async () => {
   const cluster = limitersUnderTest({}, false);
   const { owners, limiters, peers, sent } = cluster;
   owners.learn(0, ownerAt('a'));

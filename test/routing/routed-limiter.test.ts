@@ -31,7 +31,7 @@ moved('a call follows a refusal that names the new owner at once', async () => {
   }
 });
 
-moved('a grant of the old owner is settled at the new one', async () => {
+moved('a grant of the old owner is settled at the new owner', async () => {
   const cluster = limitersUnderTest();
   const { owners, limiters, sent } = cluster;
   owners.learn(0, ownerAt('a'));
@@ -62,7 +62,7 @@ moved('a call waits for the handoff, and is answered within its time', async () 
   await cluster.pass(30);
   owners.learn(0, ownerAt('b', 2));
   await turnOfEvents();
-  assert.is(sent.at(-1)?.address, 'b', 'news of the shard end the pause');
+  assert.is(sent.at(-1)?.address, 'b', 'an announcement of the new owner ends the pause');
   await cluster.pass(30);
   assert.is(await stateOf(call), 'pending');
   limiters.set('b', granting(2));
@@ -90,9 +90,9 @@ moved('its pauses are 5 to 20 ms long', async () => {
   }
 });
 
-const lost = suite('when a try may have been executed');
+const lost = suite('when a try may have taken effect');
 
-lost('it is not repeated, and ends with that fault', async () => {
+lost('the call is not repeated, and ends with that fault', async () => {
   for (const reason of ['limiter_unavailable', 'shutting_down', 'not_owner'] as const) {
     for (const asked of CALLS) {
       const cluster = limitersUnderTest();
@@ -110,7 +110,7 @@ lost('it is not repeated, and ends with that fault', async () => {
   }
 });
 
-lost('it is not repeated after another try that certainly was not', async () => {
+lost('the call is not repeated, even after another try that certainly had no effect', async () => {
   for (const asked of CALLS) {
     const cluster = limitersUnderTest();
     const { owners, limiters, sent } = cluster;

@@ -17,7 +17,7 @@ import { FakeOwners, passing, realRouting, SHARDS, shardOf } from '#test/routing
 
 const LISTEN = '127.0.0.1:0';
 
-/** Time-outs of a probe that is answered, and of one that is not, in milliseconds. */
+/** Time-outs in milliseconds: of a probe that is answered, and of a probe that is not. */
 const PATIENT = { timeoutMs: 2_000 };
 const HASTY = { timeoutMs: 100 };
 
@@ -106,7 +106,7 @@ closing('no call fails, and each is executed once', async () => {
   assert.equal(owners.ownerOf(0)?.address, second.address);
 });
 
-closing('without news of the new owner, calls wait until a node names it', async () => {
+closing('calls wait until a node names the new owner, if no message announces it', async () => {
   const { owners, routed } = routerUnderTest();
   await using _ = routed;
   const first = await served({ ask: () => peers.engineAnswer('first') }, 'inc_1', 0);
@@ -141,7 +141,7 @@ own('its engine is called without a connection', async () => {
 
 const probing = suite('when a process is probed');
 
-probing('a living process reports its identity', async () => {
+probing('a running process reports its identity', async () => {
   await using server = await served({ ask: () => peers.engineAnswer('') }, 'inc_7');
   assert.equal(await probe(server.address, 'incarnation', PATIENT), {
     kind: 'answered',
@@ -175,7 +175,7 @@ probing('a listener is detected without a request for its identity', async () =>
   assert.equal(await probe(`127.0.0.1:${port}`, 'listener', PATIENT), { kind: 'refused' });
 });
 
-probing('a process that accepts and sends nothing is silent, like another program', async () => {
+probing('a process that accepts and sends nothing is silent, like any other program', async () => {
   const held = new Set<{ destroy(): void }>();
   const mute = createServer().listen(0, '127.0.0.1');
   const stranger = createServer((socket) => socket.end('220 mail\r\n')).listen(0, '127.0.0.1');

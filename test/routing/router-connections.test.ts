@@ -54,7 +54,7 @@ starting('stops waiting when it is closed, and connects to no more nodes', async
 const connections = suite('the connections of a router');
 
 connections(
-  'are one for each address, and close a while after its last shard has moved',
+  'exist once per address, and close some time after the last shard of the address has moved',
   async () => {
     const cluster = clusterUnderTest();
     const { owners, engines, peers, routed } = cluster;
@@ -76,7 +76,7 @@ connections(
   },
 );
 
-connections('to a dead process are retried when another one takes its address', async () => {
+connections('are retried when another process takes the address of a dead process', async () => {
   const cluster = clusterUnderTest();
   const { owners, engines, peers } = cluster;
   owners.learn(0, ownerAt('a'));
@@ -84,19 +84,19 @@ connections('to a dead process are retried when another one takes its address', 
   await ask(cluster);
   const old = peers.get('a');
   owners.learn(1, { ...ownerAt('a'), incarnation: 'inc_2' });
-  assert.is(peers.get('a'), old, 'one that is open stays');
+  assert.is(peers.get('a'), old, 'an open connection stays');
   old?.lose();
   const call = ask(cluster);
   await turnOfEvents();
   owners.learn(0, { ...ownerAt('a', 2), incarnation: 'inc_2' });
-  assert.is(peers.get('a'), old, 'its process is the one that was known already');
+  assert.is(peers.get('a'), old, 'the process was already known');
   owners.learn(0, { ...ownerAt('a', 3), incarnation: 'inc_3' });
   assert.ok(old?.isDisposed);
   assert.is(await bodyOf(call), 'from a');
   const second = peers.get('a');
   second?.lose();
   owners.learn(1, { ...ownerAt('a', 4), incarnation: 'inc_4' });
-  assert.is.not(peers.get('a'), second, 'also while no call waits');
+  assert.is.not(peers.get('a'), second, 'even while no call waits');
 });
 
 connections('are opened when a node joins, before it owns anything', () => {
@@ -106,44 +106,48 @@ connections('are opened when a node joins, before it owns anything', () => {
   assert.ok(first);
   owners.join(ownerAt('a'));
   owners.join({ ...ownerAt('a'), incarnation: 'inc_2' });
-  assert.is(peers.get('a'), first, 'one that is open stays');
+  assert.is(peers.get('a'), first, 'an open connection stays');
   first?.lose();
   owners.join({ ...ownerAt('a'), incarnation: 'inc_3' });
-  assert.is.not(peers.get('a'), first, 'who comes to the address of the dead is tried at once');
+  assert.is.not(
+    peers.get('a'),
+    first,
+    'a new process at a dead process’s address is tried at once',
+  );
+});
+
+connections('are retried when their node gets a shard and is still not connected', async () => {
+  const cluster = clusterUnderTest();
+  const { owners, peers } = cluster;
+  owners.join(ownerAt('a'));
+  const first = peers.get('a');
+  first?.lose();
+  await cluster.pass(CONNECT_AGAIN_MS - 10);
+  owners.learn(0, ownerAt('a'));
+  assert.is(peers.get('a'), first, 'the attempt has only just begun');
+  await cluster.pass(10);
+  owners.learn(1, ownerAt('a'));
+  assert.is.not(peers.get('a'), first);
 });
 
 connections(
-  'are retried when their node gets a shard and there is still no connection to it',
+  'are closed for a node without a shard, and reopened with its first shard',
   async () => {
     const cluster = clusterUnderTest();
-    const { owners, peers } = cluster;
+    const { owners, peers, routed } = cluster;
     owners.join(ownerAt('a'));
-    const first = peers.get('a');
-    first?.lose();
-    await cluster.pass(CONNECT_AGAIN_MS - 10);
+    owners.join(ownerAt('b'));
+    owners.learn(1, ownerAt('b'));
+    await cluster.pass(33_000, 1_000);
+    assert.ok(peers.get('a')?.isDisposed);
+    assert.is(routed.totals.peers, 1);
     owners.learn(0, ownerAt('a'));
-    assert.is(peers.get('a'), first, 'it has only just begun');
-    await cluster.pass(10);
-    owners.learn(1, ownerAt('a'));
-    assert.is.not(peers.get('a'), first);
+    assert.not.ok(peers.get('a')?.isDisposed);
+    assert.is(routed.totals.peers, 2);
   },
 );
 
-connections('to a node without a shard are closed, and reopened with its first shard', async () => {
-  const cluster = clusterUnderTest();
-  const { owners, peers, routed } = cluster;
-  owners.join(ownerAt('a'));
-  owners.join(ownerAt('b'));
-  owners.learn(1, ownerAt('b'));
-  await cluster.pass(33_000, 1_000);
-  assert.ok(peers.get('a')?.isDisposed);
-  assert.is(routed.totals.peers, 1);
-  owners.learn(0, ownerAt('a'));
-  assert.not.ok(peers.get('a')?.isDisposed);
-  assert.is(routed.totals.peers, 2);
-});
-
-connections('are bounded in number, and others can open when some close', async () => {
+connections('are limited in number, and others can open when some close', async () => {
   const cluster = clusterUnderTest();
   const { routed, clock, engines, owners } = cluster;
   for (let n = 0; n < 256; n += 1) {

@@ -20,7 +20,7 @@ export const SHARDS = 8;
 /** The shard that an id's last digit names. */
 export const shardOf = (id: string): number => Number(id.at(-1)) % SHARDS;
 
-/** A call; `change` replaces the fields under test. */
+/** Call to an engine. `change` replaces the fields under test. */
 export function callOf(clock: Clock, change: Partial<EngineCall> = {}): EngineCall {
   const command: EngineCommand = { kind: 'readSnapshot' };
   return plainCall({
@@ -149,12 +149,12 @@ type Behaviour<Call, Answer> = (
   options?: { readonly timeoutMs: number },
 ) => Answer | Promise<Answer>;
 
-/** One try as a node received it. */
+/** A try as received by a node. */
 type Sent<Call> = {
   readonly address: string;
   readonly call: Call;
   readonly atMs: number;
-  /** The time left for the try; undefined: the whole time. */
+  /** Time left for the try; undefined: the full time-out. */
   readonly timeoutMs: number | undefined;
 };
 
@@ -193,7 +193,7 @@ function nodesUnderTest<Call, Answer>(
   };
   const onRetry = (reason: RetryReason) => void retries.push(reason);
   const routing = { routes: owners, shardCount: SHARDS, shardOf, connect, clock, onRetry };
-  /** Passes time in small steps, and runs everything that follows from each. */
+  /** Passes time in small steps, and runs all tasks that become due in each. */
   const pass = async (ms: number, stepMs = 5): Promise<void> => {
     for (let passed = 0; passed < ms; passed += stepMs) {
       clock.advance(stepMs);
@@ -214,7 +214,7 @@ export function clusterUnderTest({ isOpen = true } = {}) {
   return { ...rest, engines, routed: new RoutedEngine(routing) };
 }
 
-/** Limiters by address, and a router; `change` replaces options. */
+/** Limiters by address, and a router. `change` replaces options. */
 export function limitersUnderTest(change: Partial<RoutedLimiterOptions> = {}, isOpen = true) {
   const {
     nodes: limiters,

@@ -33,7 +33,7 @@ birth('has begun before the node sends a heartbeat', async () => {
   assert.is(node.current?.id, 'life-1');
 });
 
-birth('is retried until the store answers; an earlier own try counts', async () => {
+birth('is retried until the store answers, and an earlier own try counts', async () => {
   const cluster = new TallyCluster();
   let tries = 0;
   cluster.journals = {
@@ -64,11 +64,11 @@ birth('grows every second, even without records', async () => {
     const before = (await cluster.stored.readHead('life-1', 'serial'))?.next ?? 0;
     await cluster.live(JOURNAL_BEAT_MS);
     const after = (await cluster.stored.readHead('life-1', 'serial'))?.next ?? 0;
-    assert.ok(after - before === 1 || after - before === 2, `${after - before} in a second`);
+    assert.ok(after - before === 1 || after - before === 2, `${after - before} slots in a second`);
   }
 });
 
-/** A cluster of one node, which has added to `x`. */
+/** A cluster of one node, whose tally `x` has a value. */
 async function tallied() {
   const cluster = new TallyCluster();
   const node = await cluster.join('a');
@@ -91,7 +91,7 @@ sealed('fails deferred answers with unknown outcome and serves nothing more', as
 });
 
 sealed(
-  'fails deferred answers once the table shows the seal, though its append hangs',
+  'fails deferred answers once the table shows the seal, even if its append hangs',
   async () => {
     const cluster = new TallyCluster();
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -151,7 +151,7 @@ sealed('has its acknowledged records in its next incarnation, with their calls',
 
 const leaving = suite('a node that leaves');
 
-leaving('stores everything, seals its journal, and its successor has everything', async () => {
+leaving('stores everything and seals its journal, and its successor has all state', async () => {
   const { cluster, node } = await tallied();
   await cluster.add(node, 'y');
   const left = node[Symbol.asyncDispose]();
@@ -165,7 +165,7 @@ leaving('stores everything, seals its journal, and its successor has everything'
   assert.equal(cluster.bugs, []);
 });
 
-leaving('gives its actors to the others, with their remembered calls', async () => {
+leaving('gives its actors to other nodes, with their remembered calls', async () => {
   const cluster = new TallyCluster();
   const node = await cluster.join('a');
   await cluster.live(3_000);

@@ -7,7 +7,7 @@ import { pass } from '#test/support/passing';
 
 const eager = suite('an open shard whose actors have recovered records');
 
-eager('activates a bounded number at a time over all shards', async () => {
+eager('activates a bounded number of actors at a time over all shards', async () => {
   const idsOf = (length: number) =>
     Array.from({ length: 20 }, (_, i) => String.fromCharCode(0x4e00 + i).repeat(length));
   const ids = [1, 2, 3].flatMap(idsOf);
@@ -21,7 +21,7 @@ eager('activates a bounded number at a time over all shards', async () => {
   assert.is(host.steps.length, 60);
 });
 
-eager('continues only when another shard opens, once everything is activated', async () => {
+eager('continues only when another shard opens, once all actors are activated', async () => {
   const { shards, clock, host } = await newScene([...recordsOf('a', [1]), ...recordsOf('bb', [1])]);
   await shards.recoverTail('dead', [
     { shard: 1, epoch: 2 },

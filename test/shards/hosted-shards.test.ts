@@ -35,7 +35,7 @@ closing('stops intake, then waits for turns, stores and drops, in this order', a
   assert.equal(host.steps, ['store 1', 'drop 1']);
 });
 
-closing('is visible until others may have the shard, or it opens again', async () => {
+closing('is visible until another node may own the shard, or it opens again', async () => {
   const { gate, shards } = await newScene();
   shards.openShard({ shard: 1, epoch: 1 });
   assert.not(gate.isClosing(1));
@@ -71,14 +71,14 @@ closing('activates every actor that still has recovered records', async () => {
   const closed = shards.closeShard(1);
   await pass(clock, 50, 5);
   assert.is(await stateOf(closed), 'pending');
-  assert.ok(shards.open.has(1), 'it is served meanwhile');
+  assert.ok(shards.open.has(1), 'the shard is served meanwhile');
   host.isActivationStuck = false;
   await pass(clock, 50, 5);
   await closed;
   assert.equal(host.steps, ['activate a', 'activate b', 'store 1', 'drop 1']);
 });
 
-closing('of many shards at once is not taken for a store failure', async () => {
+closing('is not taken for a store failure if many shards close at once', async () => {
   const ids = Array.from({ length: 8 }, (_, i) => 'a'.repeat(i + 1));
   const { shards, host, clock } = await newScene(ids.flatMap((id) => recordsOf(id, [1])));
   const claims = ids.map(({ length }) => ({ shard: length, epoch: 2 }));
@@ -93,31 +93,34 @@ closing('of many shards at once is not taken for a store failure', async () => {
   await closed;
 });
 
-closing('does not happen while an actor’s records are inconsistent; retries are rare', async () => {
-  const { shards, log, host, clock } = await newScene(recordsOf('a', [1]));
-  await shards.recoverTail('dead', [{ shard: 1, epoch: 2 }]);
-  host.isActivationStuck = true;
-  shards.openShard({ shard: 1, epoch: 2 });
-  const closed = refusalOf(() => shards.closeShard(1));
-  await pass(clock, 2 * EAGER_DELAY_MS, 10);
-  const before = host.activations;
-  await pass(clock, 10_000, 10);
-  assert.ok(host.activations - before <= 22, `${host.activations - before}`);
-  assert.ok(shards.open.has(1));
-  log.end(new Error('fenced'));
-  await pass(clock, 2_000, 10);
-  assert.is(((await closed) as Fault).code, 'service_unavailable');
-});
+closing(
+  'does not happen while an actor’s records are inconsistent, and is retried rarely',
+  async () => {
+    const { shards, log, host, clock } = await newScene(recordsOf('a', [1]));
+    await shards.recoverTail('dead', [{ shard: 1, epoch: 2 }]);
+    host.isActivationStuck = true;
+    shards.openShard({ shard: 1, epoch: 2 });
+    const closed = refusalOf(() => shards.closeShard(1));
+    await pass(clock, 2 * EAGER_DELAY_MS, 10);
+    const before = host.activations;
+    await pass(clock, 10_000, 10);
+    assert.ok(host.activations - before <= 22, `${host.activations - before}`);
+    assert.ok(shards.open.has(1));
+    log.end(new Error('fenced'));
+    await pass(clock, 2_000, 10);
+    assert.is(((await closed) as Fault).code, 'service_unavailable');
+  },
+);
 
 closing(
-  'lets every actor commit its last record before anything is stored, and retries failures',
+  'lets every actor commit its closing record before anything is stored, and retries failures',
   async () => {
     const { shards, host, clock } = await newScene();
     shards.openShard({ shard: 1, epoch: 1 });
     host.isJournalDown = true;
     const closed = shards.closeShard(1);
     await turnOfEvents();
-    assert.equal(host.steps, [], 'what could not be committed is not left out');
+    assert.equal(host.steps, [], 'a closing record that failed is not left out');
     await pass(clock, EFFECT_RETRY_MS);
     await closed;
     assert.equal(host.closings, [[], []]);

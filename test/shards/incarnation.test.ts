@@ -38,7 +38,7 @@ async function ownerAt(cluster: TallyCluster, node: TallyNode, id: string) {
 
 const dead = suite('when a node dies');
 
-dead('another node notifies its operator, and counts the shards it took over', async () => {
+dead('another node notifies its operator, and counts the shards that it took over', async () => {
   const { cluster, first, second } = await pair();
   const { id, shards } = first.present;
   const tallies = IDS.filter((tally) => shards.has(shardOf(tally, 8)));
@@ -63,7 +63,7 @@ dead('another node notifies its operator, and counts the shards it took over', a
 
 const slow = suite('when a journal accepts no append for 20 s');
 
-/** A pair whose appends hang from now on: those of one incarnation, or of both. */
+/** A pair of nodes whose appends hang from now on, for one or both incarnations. */
 async function hung(incarnations: readonly string[]) {
   const cluster = new TallyCluster();
   const hangs = new Set<string>();
@@ -81,7 +81,7 @@ async function hung(incarnations: readonly string[]) {
   return cluster;
 }
 
-slow('of one node, another takes its shards, and gives the reason', async () => {
+slow('its node loses its shards to another node, which reports the reason', async () => {
   const cluster = await hung(['life-1']);
   const seals = await cluster.reported('b', /^shard_seals/);
   assert.equal(seals, { 'shard_seals_total{service="engine",reason="stalled"}': 1 });
@@ -89,7 +89,7 @@ slow('of one node, another takes its shards, and gives the reason', async () => 
   assert.match(sealed ?? '', /otherIncarnation=life-1 reason=stalled/);
 });
 
-slow('of any node, no node seals another for it: the store is slow', async () => {
+slow('no node seals another node if appends hang at all nodes: the store is slow', async () => {
   const cluster = await hung(['life-1', 'life-2']);
   for (const life of ['life-1', 'life-2']) {
     assert.not.ok((await cluster.stored.readHead(life, 'serial'))?.isSealed);
@@ -108,15 +108,18 @@ come('is heard at once', async () => {
   );
 });
 
-come('later than the others learns the owners of shards that never moved', async () => {
-  const { cluster, first, second } = await pair();
-  for (const id of IDS) {
-    const isFirsts = first.present.shards.has(shardOf(id, 8));
-    assert.is(await ownerAt(cluster, second, id), isFirsts ? 'a:1' : second.present.id);
-  }
-});
+come(
+  'learns the owners of shards that never moved, even if it joins later than the others',
+  async () => {
+    const { cluster, first, second } = await pair();
+    for (const id of IDS) {
+      const isFirsts = first.present.shards.has(shardOf(id, 8));
+      assert.is(await ownerAt(cluster, second, id), isFirsts ? 'a:1' : second.present.id);
+    }
+  },
+);
 
-come('with a clock that is aside claims no shard', async () => {
+come('claims no shard while its clock puts it aside', async () => {
   const cluster = new TallyCluster();
   const clocks = { isAside: true, verdict: 'deviating' } as const;
   const aside = await cluster.join('a', { clocks });
@@ -125,7 +128,7 @@ come('with a clock that is aside claims no shard', async () => {
   assert.equal([aside.present.shards.size, other.present.shards.size], [0, 8]);
 });
 
-come('with the bus of another cluster is ignored, and its operator is notified', async () => {
+come('is ignored on the bus of another cluster, and its operator is notified', async () => {
   const cluster = new TallyCluster();
   const node = await cluster.join('a');
   await cluster.live(STEADY_MS);
@@ -138,35 +141,32 @@ come('with the bus of another cluster is ignored, and its operator is notified',
   assert.is(reported.length, 1);
 });
 
-come(
-  'under the name of an incarnation of another node is ignored, and its operator notified',
-  async () => {
-    const cluster = new TallyCluster();
-    const open = (incarnation: string) =>
-      signedBus({
-        ...{
-          bus: cluster.bus,
-          clock: cluster.clock,
-          cluster: 'c',
-          secrets: unchanging(['a secret']),
-        },
-        ...{ onDropped: () => undefined, logger: SILENT },
-        ...{ incarnation: incarnation.repeat(32), onBug: (bug) => cluster.bugs.push(bug) },
-      });
-    const node = await cluster.join('a', { bus: open('a') });
-    await cluster.live(STEADY_MS);
-    const forged = encodeHeartbeat({
-      ...{ cluster: 'c', service: 'engine', node: 'a', address: 'a:1', incarnation: 'life-1' },
-      ...{ startedAtMs: 0, isLeaving: true, viewHash: '', shards: [], shardCount: 8 },
+come('is ignored under the incarnation of another node, and its operator is notified', async () => {
+  const cluster = new TallyCluster();
+  const open = (incarnation: string) =>
+    signedBus({
+      ...{
+        bus: cluster.bus,
+        clock: cluster.clock,
+        cluster: 'c',
+        secrets: unchanging(['a secret']),
+      },
+      ...{ onDropped: () => undefined, logger: SILENT },
+      ...{ incarnation: incarnation.repeat(32), onBug: (bug) => cluster.bugs.push(bug) },
     });
-    open('b').publish(heartbeatSubject('test', 'engine'), forged);
-    await cluster.live(STEADY_MS);
-    assert.is(node.present.shards.size, 8);
-    assert.ok(
-      cluster.notices.some((notice) => notice.includes('otherIncarnation=life-1 otherNode=a')),
-    );
-  },
-);
+  const node = await cluster.join('a', { bus: open('a') });
+  await cluster.live(STEADY_MS);
+  const forged = encodeHeartbeat({
+    ...{ cluster: 'c', service: 'engine', node: 'a', address: 'a:1', incarnation: 'life-1' },
+    ...{ startedAtMs: 0, isLeaving: true, viewHash: '', shards: [], shardCount: 8 },
+  });
+  open('b').publish(heartbeatSubject('test', 'engine'), forged);
+  await cluster.live(STEADY_MS);
+  assert.is(node.present.shards.size, 8);
+  assert.ok(
+    cluster.notices.some((notice) => notice.includes('otherIncarnation=life-1 otherNode=a')),
+  );
+});
 
 const stray = suite('an abandoned journal without shards');
 
@@ -174,7 +174,7 @@ stray('is sealed an hour after a node has joined, plus a minute', async () => {
   const cluster = new TallyCluster();
   const { clock } = cluster;
   await cluster.stored.begin('stray', 'x:1');
-  // Hours of heartbeats would take seconds: waits of hours take a hundredth of that time.
+  // Heartbeats of hours would take seconds, so waits of hours take a hundredth of their time.
   const hurried: Clock = {
     wallMs: () => clock.wallMs(),
     monotonicMs: () => clock.monotonicMs(),
@@ -200,7 +200,7 @@ drained('announces at once that it leaves', async () => {
   assert.equal([said?.incarnation, said?.isLeaving], [first.present.id, true]);
 });
 
-drained('soon has given all shards to them, and gets none again', async () => {
+drained('soon has given all shards to them, and receives none again', async () => {
   const { cluster, first, second } = await pair();
   first.drain();
   await cluster.live(LEAVE_SPREAD_MS + 500);
@@ -211,7 +211,7 @@ drained('soon has given all shards to them, and gets none again', async () => {
   }
 });
 
-drained('may be drained again when they have left', async () => {
+drained('may be drained again when the other nodes have left', async () => {
   const { cluster, first } = await pair();
   first.drain();
   await cluster.live(10_000);
@@ -222,7 +222,7 @@ drained('may be drained again when they have left', async () => {
 
 const left = suite('a node that has left');
 
-left('has announced this at the first moment and at the last', async () => {
+left('has announced its leave in its first and its last heartbeat', async () => {
   const { cluster, first } = await pair();
   const { id } = first.present;
   const gone = first[Symbol.asyncDispose]();

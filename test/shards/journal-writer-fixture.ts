@@ -6,7 +6,7 @@ import { ManualClock } from '#test/support/manual-clock';
 import { noteLogger, SILENT } from '#test/support/test-logger';
 
 /**
- * Replaces the store's reaction to an append or a read of the seal; `apply` is the real reaction.
+ * Replaces the store's reaction to an append or a read of the seal. `apply` is the real reaction.
  */
 type Twist<Answer> = (apply: () => Promise<Answer>) => Promise<Answer>;
 
@@ -56,7 +56,7 @@ export async function newScene({ isOnlyWriter = false } = {}) {
   return { clock, stored, writer, twists, looks, headNow, ...seen };
 }
 
-/** No answer, as from an unreachable store. */
+/** Fails like an unreachable store. */
 export const silence = (): never => {
   throw new Fault('service_unavailable', 'no answer', { isOutcomeUnknown: true });
 };

@@ -11,7 +11,7 @@ import { turnOfEvents } from '#test/support/settled';
 
 type Scene = Awaited<ReturnType<typeof newScene>>;
 
-/** The slots whose appends came with a deletion, and the deleted range. */
+/** Slots whose appends included a deletion, and the deleted ranges. */
 const deletionsOf = ({ appends }: Pick<Scene, 'appends'>) =>
   appends.flatMap(({ slot, deleteBelow }) =>
     deleteBelow === undefined ? [] : [[slot, deleteBelow]],
@@ -37,7 +37,7 @@ mark('is in every slot, and stays below the newest slot', async () => {
   );
 });
 
-mark('never decreases, nor passes a needed slot', async () => {
+mark('never decreases, and never passes a needed slot', async () => {
   const { appends } = await appended(6, (slot) => (slot === 4 ? 0 : 2));
   assert.equal(
     appends.map((append) => append.lowWaterMark),
@@ -47,7 +47,7 @@ mark('never decreases, nor passes a needed slot', async () => {
 
 const deletion = suite('a deletion by a journal writer');
 
-deletion('happens at 1,000 slots, not before', async () => {
+deletion('happens at 1,000 slots and not earlier', async () => {
   const scene = await appended(TRUNCATION_SLOTS_MIN + 3, (slot) => slot);
   assert.equal(deletionsOf(scene), [[TRUNCATION_SLOTS_MIN + 2, TRUNCATION_SLOTS_MIN]]);
   const left = await scene.stored.readSlots('me', 0, TRUNCATION_SLOTS_MIN + 3);
@@ -59,7 +59,7 @@ deletion('happens at 4 MiB', async () => {
   assert.equal(deletionsOf(scene), [[10, 8]]);
 });
 
-deletion('happens by 4 MiB only for slots since the last deletion', async () => {
+deletion('happens at 4 MiB counted since the last deletion only', async () => {
   const scene = await newScene();
   const large = lineOf({ event: 'x'.repeat(TRUNCATION_BYTES_MIN / 8) });
   for (let slot = 0; slot < 30; slot += 1) {
@@ -91,7 +91,7 @@ deletion('never passes a low-water mark in an acknowledged slot', async () => {
   const naming = writer.append([], 2);
   await turnOfEvents();
   await Promise.race([writer.append([], 2), turnOfEvents()]);
-  assert.equal(deletionsOf(scene), [], 'the slot that names the mark is not acknowledged');
+  assert.equal(deletionsOf(scene), [], 'the slot that contains the mark is not acknowledged');
   look.release();
   await naming;
   await writer.append([], 2);

@@ -11,7 +11,7 @@ import { ManualClock } from '#test/support/manual-clock';
 import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 
-/** Successive appends, and a bound on the heap bytes that one of them keeps. */
+/** Number of successive appends, and maximum heap bytes that an append may keep. */
 const APPENDS = 5_000;
 const APPEND_BYTES_MAX = 20;
 
@@ -87,12 +87,12 @@ written('keeps no memory of acknowledged slots', async () => {
   for (let slot = APPENDS; slot < 2 * APPENDS; slot += 1) await writer.append([], slot);
   const left = liveHeapBytes() - before;
   assert.is(writer.takeSlowestMs(), 0);
-  assert.ok(left < APPENDS * APPEND_BYTES_MAX, `${left} bytes are left of ${APPENDS} appends`);
+  assert.ok(left < APPENDS * APPEND_BYTES_MAX, `${left} bytes are left after ${APPENDS} appends`);
 });
 
 const sealed = suite('a journal writer whose journal is sealed');
 
-sealed('is fenced by the read of the seal though its slot was written, and stops', async () => {
+sealed('is fenced by the read of the seal although its slot was written, and stops', async () => {
   const { writer, stored, fences, appends } = await newScene();
   await stored.seal('me');
   const first = await refusalOf(() => writer.append([lineOf()], 0));
@@ -224,7 +224,7 @@ slow('is reported with its records, in seconds', async () => {
   assert.equal(tookS, [0.5]);
 });
 
-slow('counts appends in flight and ended ones, and is reset by a read', async () => {
+slow('counts appends in flight and ended appends, and is reset by a read', async () => {
   const { writer, twists, clock } = await newScene();
   assert.is(writer.takeSlowestMs(), 0);
   const held = Promise.withResolvers<void>();
@@ -251,9 +251,9 @@ slow('is infinite when a try had no answer', async () => {
   assert.is(writer.takeSlowestMs(), Number.POSITIVE_INFINITY);
 });
 
-const only = suite('a journal writer that is the only one, when a write fails');
+const only = suite('a journal writer that is the only writer of its store, after a failed write,');
 
-only('accepts no more records until it succeeds, and reports this once', async () => {
+only('accepts no more records until a write succeeds, and reports this once', async () => {
   const { writer, twists, clock, notices } = await newScene({ isOnlyWriter: true });
   assert.is(writer.refusal(), undefined);
   for (let failures = 0; failures < 3; failures += 1) twists.push(async () => silence());

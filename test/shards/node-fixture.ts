@@ -23,7 +23,7 @@ const SHARDS = 8;
 type TallyHost = ActorHost<Tally, Parameters<TallyKind['receive']>[1], TallyAnswer, number>;
 export type TallyNode = ClusterNode<TallyHost>;
 
-/** Ports of one node that differ from those of the others. */
+/** Ports of a node that differ from the ports of other nodes. */
 export type Unlike = Partial<Pick<ClusterNodePorts, 'bus' | 'clock' | 'clocks'>> & {
   readonly cluster?: string;
   readonly startupGraceMs?: number;
@@ -94,16 +94,14 @@ export class TallyCluster {
     this.#nodes.delete(`${name}:1`);
   }
 
-  /** The metrics of a node's process with matching names. */
+  /** Metrics of a node's process whose names match. */
   async reported(name: string, series: RegExp): Promise<Record<string, number>> {
     const metrics = this.#metrics.get(name);
     if (metrics === undefined) throw new Error(`there is no node ${name}`);
     return await scrapedOf(metrics, series);
   }
 
-  /**
-   * Adds to a tally and returns its new value; a `callId` makes the call a retry of an earlier one.
-   */
+  /** Adds to a tally and returns the new value. A repeated `callId` makes the call a retry. */
   async add(node: TallyNode, id: string, callId?: number): Promise<TallyAnswer> {
     const fields = callId === undefined ? { add: 1 } : { add: 1, callId };
     const answer = Promise.try(() => node.current?.served.ask(id, tallyCall(fields)));
@@ -125,7 +123,7 @@ export class TallyCluster {
     return { kind: 'answered', incarnation: node.current?.id ?? 'none' };
   };
 
-  /** The clock of a process: nothing is due after its end. */
+  /** Clock of a process: no timer fires after the end of the process. */
   #clockOf(name: string): Clock {
     const { clock } = this;
     return {
@@ -135,7 +133,7 @@ export class TallyCluster {
     };
   }
 
-  /** The bus of a process: it neither sends nor receives after the end of the process. */
+  /** Bus of a process: it neither sends nor receives after the end of the process. */
   #busOf(name: string): Bus {
     const { bus } = this;
     return {

@@ -41,33 +41,30 @@ reports('show actors as 0 before the first sweep', async () => {
   assert.match(text, /^journal_unflushed_records\{service="engine",actor="instance"\} 0$/m);
 });
 
-reports(
-  'of a node are given by service, and by the reason of shard moves and of seals',
-  async () => {
-    const metrics = createMetrics();
-    const ofNode = nodeMetrics(metrics, 'engine');
-    ofNode.appended(7, 0.125);
-    ofNode.tailRecovered(11);
-    ofNode.moved('takeover');
-    ofNode.sealed('stalled');
-    ofNode.takenOver(2);
-    ofNode.fenced();
-    ofNode.notOwner();
-    assert.equal(await scrapedOf(metrics, OURS), {
-      'journal_append_seconds_sum{service="engine"}': 0.125,
-      'journal_append_seconds_count{service="engine"}': 1,
-      'journal_group_records_sum{service="engine"}': 7,
-      'journal_group_records_count{service="engine"}': 1,
-      'recovered_records_total{service="engine"}': 11,
-      'journal_fenced_total{service="engine"}': 1,
-      'not_owner_total{service="engine"}': 1,
-      'recovery_seconds_sum{service="engine"}': 2,
-      'recovery_seconds_count{service="engine"}': 1,
-      'shard_moves_total{service="engine",reason="takeover"}': 1,
-      'shard_seals_total{service="engine",reason="stalled"}': 1,
-    });
-  },
-);
+reports('of a node count shard moves and seals by service and reason', async () => {
+  const metrics = createMetrics();
+  const ofNode = nodeMetrics(metrics, 'engine');
+  ofNode.appended(7, 0.125);
+  ofNode.tailRecovered(11);
+  ofNode.moved('takeover');
+  ofNode.sealed('stalled');
+  ofNode.takenOver(2);
+  ofNode.fenced();
+  ofNode.notOwner();
+  assert.equal(await scrapedOf(metrics, OURS), {
+    'journal_append_seconds_sum{service="engine"}': 0.125,
+    'journal_append_seconds_count{service="engine"}': 1,
+    'journal_group_records_sum{service="engine"}': 7,
+    'journal_group_records_count{service="engine"}': 1,
+    'recovered_records_total{service="engine"}': 11,
+    'journal_fenced_total{service="engine"}': 1,
+    'not_owner_total{service="engine"}': 1,
+    'recovery_seconds_sum{service="engine"}': 2,
+    'recovery_seconds_count{service="engine"}': 1,
+    'shard_moves_total{service="engine",reason="takeover"}': 1,
+    'shard_seals_total{service="engine",reason="stalled"}': 1,
+  });
+});
 
 reports('of a node start at 0, so that the first event is visible', async () => {
   const metrics = createMetrics();

@@ -28,18 +28,21 @@ undecided('are held, belong to no actor yet, and hold the low-water mark back', 
   assert.equal([recovered.lowest, recovered.size], [11, 3]);
 });
 
-undecided('stay when a lower epoch is seen, and go when another node has their epoch', () => {
-  const recovered = heldForThree();
-  recovered.decide(7, 2);
-  assert.ok(recovered.isHeld(7, 3));
-  recovered.decide(8, 3);
-  assert.ok(recovered.isHeld(7, 3));
-  recovered.decide(7, 3);
-  assert.not(recovered.isHeld(7, 3));
-  assert.equal([recovered.lowest, recovered.size], [INFINITE, 0]);
-});
+undecided(
+  'stay when a lower epoch is seen, and are dropped when another node has their epoch',
+  () => {
+    const recovered = heldForThree();
+    recovered.decide(7, 2);
+    assert.ok(recovered.isHeld(7, 3));
+    recovered.decide(8, 3);
+    assert.ok(recovered.isHeld(7, 3));
+    recovered.decide(7, 3);
+    assert.not(recovered.isHeld(7, 3));
+    assert.equal([recovered.lowest, recovered.size], [INFINITE, 0]);
+  },
+);
 
-undecided('count even if there are none: the claim is known to have none', () => {
+undecided('count even if there are none: the claim then counts as recovered', () => {
   const recovered = new RecoveredRecords(() => 0);
   recovered.hold(7, 3, [], 4);
   assert.ok(recovered.isHeld(7, 3));
@@ -50,7 +53,7 @@ undecided('count even if there are none: the claim is known to have none', () =>
 
 const opened = suite('the records of a won claim');
 
-opened('belong to their actors until those have replayed them', () => {
+opened('belong to their actors until the actors have replayed them', () => {
   const recovered = heldForThree();
   recovered.open(7, 3);
   assert.equal(recovered.tailOf(7, 'instance', 'a')?.lines, linesOf('a', [1, 2]));
@@ -95,7 +98,7 @@ opened('are used only when the shard opens at exactly their epoch', () => {
   }
 });
 
-opened('do not affect those of a later claim', () => {
+opened('do not affect the records of a later claim', () => {
   const recovered = heldForThree();
   recovered.hold(7, 5, tailOf('c', [1]), 20);
   recovered.open(7, 3);

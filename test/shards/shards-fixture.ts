@@ -25,7 +25,7 @@ class NotingHost implements ShardedHost {
   isStoreDown = false;
   isJournalDown = false;
   ahead: (() => Promise<void>) | undefined;
-  /** The steps before each request to commit last records. */
+  /** Steps before each request to commit closing records. */
   readonly closings: string[][] = [];
   isActivationStuck = false;
   activations = 0;
@@ -68,7 +68,7 @@ class NotingHost implements ShardedHost {
 /** The shard of an actor is the length of its id. */
 const shardOf = (actorId: string): number => actorId.length;
 
-/** The journal of `me`, whose appends a test may block, beside the sealed journal of `dead`. */
+/** The journal of `me`, whose appends a test may block, and the sealed journal of `dead`. */
 async function journalsWith(tail: readonly JournalRecord[]) {
   const clock = new ManualClock();
   const journals = memoryJournalStore(clock);
@@ -95,7 +95,7 @@ async function journalsWith(tail: readonly JournalRecord[]) {
   return { clock, journals, store, hold, mine };
 }
 
-/** The shards of an incarnation `me`, beside the sealed journal of `dead` with this tail. */
+/** Shards of an incarnation `me`, and the sealed journal of `dead` with this tail. */
 export async function newScene(tail: readonly JournalRecord[] = []) {
   const { clock, journals, store, hold, mine } = await journalsWith(tail);
   const writer = new JournalWriter('me', { clock, store, ...UNNOTICED_APPENDS });

@@ -46,7 +46,7 @@ const isCorrupt = async (read: () => Promise<unknown>, text: RegExp) => {
 
 const tail = suite('the tail of a sealed journal');
 
-tail('is every wanted record from the low-water mark to the end, in order', async () => {
+tail('contains every wanted record from the low-water mark to the end, in order', async () => {
   const groups = [
     recordsOf('a', [1]),
     recordsOf('a', [2, 3]),
@@ -81,7 +81,7 @@ function manyGroups(count: number, characters: number) {
   return { versions, groups: versions.map((version) => [recordOf({ version, event })]) };
 }
 
-tail('is read through all its pages, which grow while they are small', async () => {
+tail('is read through all its pages, which grow while the slots are small', async () => {
   const { versions, groups } = manyGroups(TAIL_READ_SLOTS_MAX * 6 + 1, 1);
   const { counts, store } = watched(await journalOf(groups), never);
   const read = await readTail(store, 'dead', all);
@@ -91,7 +91,7 @@ tail('is read through all its pages, which grow while they are small', async () 
   assert.ok(counts.length < 25, `${counts.length} reads`);
 });
 
-tail('is read in small pages again where its groups are large', async () => {
+tail('is read in small pages again if its groups are large', async () => {
   const small = manyGroups(TAIL_READ_SLOTS_MIN * 8, 1).groups;
   const large = manyGroups(TAIL_READ_SLOTS_MIN * 24, 40_000).groups;
   const { counts, store } = watched(await journalOf([...small, ...large]), never);
@@ -100,7 +100,7 @@ tail('is read in small pages again where its groups are large', async () => {
   assert.is(counts.at(-2), TAIL_READ_SLOTS_MIN);
 });
 
-tail('is read in small pages where the store cannot return more at once', async () => {
+tail('is read in small pages if the store cannot return more at once', async () => {
   const { versions, groups } = manyGroups(TAIL_READ_SLOTS_MIN * 40 + 7, 1);
   const isLarge = (count: number) => count > TAIL_READ_SLOTS_MIN * 2;
   const { counts, store } = watched(await journalOf(groups), isLarge);
@@ -117,7 +117,7 @@ tail('is given up when the store is unreachable, without repeated reads', async 
   const { counts, store } = watched(await journalOf(groups), (_count, nth) => nth > gone);
   const refusal = await refusalOf(() => readTail(store, 'dead', all));
   assert.match(refusal.message, /too much/);
-  assert.ok((counts[gone] ?? 0) > TAIL_READ_SLOTS_MIN, 'a large read is refused first');
+  assert.ok((counts[gone] ?? 0) > TAIL_READ_SLOTS_MIN, 'only a first large read is refused');
   assert.ok(counts.length <= gone + 2 * TAIL_READS_IN_FLIGHT_MAX, `${counts.length} reads`);
 });
 

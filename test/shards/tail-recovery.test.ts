@@ -77,7 +77,7 @@ opening(
   async () => {
     const { shards, clock, recoveredS } = await newScene(recordsOf('a', [1]));
     shards.openShard({ shard: 2, epoch: 1 });
-    assert.equal(recoveredS, [], 'nothing was recovered for it');
+    assert.equal(recoveredS, [], 'no record was recovered for the shard');
     clock.advance(5_000);
     await shards.recoverTail('dead', [{ shard: 1, epoch: 2 }]);
     clock.advance(750);

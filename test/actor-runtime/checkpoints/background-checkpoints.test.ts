@@ -27,7 +27,7 @@ due('yield to other work after each slice, and then continue', async () => {
   assert.is(kind.writes, count);
 });
 
-due('that fail are counted, and retried only by the next sweep', async () => {
+due('are counted when they fail, and retried only by the next sweep', async () => {
   const { clock, kind, checkpointer, actorOf, commit, registry } = heldScene();
   commit(actorOf('a'));
   clock.advance(CHECKPOINT_AGE_MS);
@@ -70,7 +70,7 @@ due('are not started a second time by a shard that closes', async () => {
   assert.equal(await stateOf(stored), { value: undefined });
 });
 
-due('start at an age of two minutes and not before', async () => {
+due('start at an age of two minutes and not earlier', async () => {
   const { kind, checkpointer, actorOf, commit } = newScene();
   commit(actorOf('a'));
   for (let nowMs = 0; nowMs < CHECKPOINT_AGE_MS; nowMs += 999) checkpointer.startDue(nowMs);
@@ -81,7 +81,7 @@ due('start at an age of two minutes and not before', async () => {
   assert.is(kind.writes, 1);
 });
 
-due('start with the oldest actors, 8 at once', async () => {
+due('start with the oldest actors, at most 8 at a time', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = heldScene();
   for (let i = 0; i < 20; i += 1) {
     commit(actorOf(`a${i}`));
@@ -110,7 +110,7 @@ due('are spread evenly over the seconds when many actors keep changing', async (
     clock.advance(1_000);
     const before = kind.writes;
     checkpointer.startDue(clock.monotonicMs());
-    // More actors than writes in flight: the later writes start when the first ones have ended.
+    // More actors than concurrent writes. Later writes start when the first writes have ended.
     for (let slices = 0; slices < 10; slices += 1) {
       clock.advance(0);
       await turnOfEvents();
@@ -120,7 +120,7 @@ due('are spread evenly over the seconds when many actors keep changing', async (
   assert.equal(new Set(written), new Set([2]));
 });
 
-due('of a single wave have all started after two minutes', async () => {
+due('have all started after two minutes if the actors changed in a single wave', async () => {
   const { clock, checkpointer, actorOf, commit } = newScene();
   for (let i = 0; i < 6; i += 1) commit(actorOf(`a${i}`));
   for (let second = 0; second < 120; second += 1) {
@@ -132,61 +132,59 @@ due('of a single wave have all started after two minutes', async () => {
   assert.is(checkpointer.dirty.records, 0);
 });
 
-due('of actors that stay are not increased by actors that are about to be evicted', async () => {
-  const { clock, kind, checkpointer, actorOf, commit } = heldScene();
-  for (let i = 0; i < 238; i += 1) commit(actorOf(`a${i}`));
-  for (let i = 0; i < 3 * CHECKPOINTS_IN_FLIGHT_MAX; i += 1) {
-    const leaving = actorOf(`b${i}`);
-    commit(leaving);
-    checkpointer.storeSoon(leaving);
-  }
-  await turnOfEvents();
-  clock.advance(1_000);
-  for (const { end } of kind.held.splice(0)) end();
-  await pass(clock, 1, 1);
-  const stay = kind.held.filter(({ id }) => id.startsWith('a'));
-  assert.is(stay.length, 1);
-});
-
 due(
-  'start at once for an actor that is about to be evicted, as soon as a write slot is free',
+  'are not accelerated for staying actors when other actors are about to be evicted',
   async () => {
     const { clock, kind, checkpointer, actorOf, commit } = heldScene();
-    const actors = Array.from({ length: 3 * CHECKPOINTS_IN_FLIGHT_MAX }, (_, i) =>
-      actorOf(`a${i}`),
-    );
-    for (const actor of actors) {
-      commit(actor);
-      checkpointer.storeSoon(actor);
+    for (let i = 0; i < 238; i += 1) commit(actorOf(`a${i}`));
+    for (let i = 0; i < 3 * CHECKPOINTS_IN_FLIGHT_MAX; i += 1) {
+      const leaving = actorOf(`b${i}`);
+      commit(leaving);
+      checkpointer.storeSoon(leaving);
     }
-    const [, , back, other] = actors.slice(CHECKPOINTS_IN_FLIGHT_MAX);
-    if (back === undefined || other === undefined) throw new Error('there are more');
-    back.isBusy = true;
-    checkpointer.abandon(other);
     await turnOfEvents();
-    const written: string[] = [];
-    while (kind.held.length > 0) {
-      assert.ok(kind.held.length <= CHECKPOINTS_IN_FLIGHT_MAX);
-      for (const { id, end } of kind.held.splice(0)) {
-        written.push(id);
-        end();
-      }
-      await pass(clock, 1, 1);
-    }
-    const stay = ['a10', 'a11'];
-    assert.equal(
-      written,
-      actors.map(({ id }) => id).filter((id) => !stay.includes(id)),
-    );
+    clock.advance(1_000);
+    for (const { end } of kind.held.splice(0)) end();
+    await pass(clock, 1, 1);
+    const stay = kind.held.filter(({ id }) => id.startsWith('a'));
+    assert.is(stay.length, 1);
   },
 );
 
-due('start with the oldest actors when others are about to be evicted', async () => {
+due('start as soon as a write slot is free for an actor that is about to be evicted', async () => {
+  const { clock, kind, checkpointer, actorOf, commit } = heldScene();
+  const actors = Array.from({ length: 3 * CHECKPOINTS_IN_FLIGHT_MAX }, (_, i) => actorOf(`a${i}`));
+  for (const actor of actors) {
+    commit(actor);
+    checkpointer.storeSoon(actor);
+  }
+  const [, , back, other] = actors.slice(CHECKPOINTS_IN_FLIGHT_MAX);
+  if (back === undefined || other === undefined) throw new Error('more actors are waiting');
+  back.isBusy = true;
+  checkpointer.abandon(other);
+  await turnOfEvents();
+  const written: string[] = [];
+  while (kind.held.length > 0) {
+    assert.ok(kind.held.length <= CHECKPOINTS_IN_FLIGHT_MAX);
+    for (const { id, end } of kind.held.splice(0)) {
+      written.push(id);
+      end();
+    }
+    await pass(clock, 1, 1);
+  }
+  const stay = ['a10', 'a11'];
+  assert.equal(
+    written,
+    actors.map(({ id }) => id).filter((id) => !stay.includes(id)),
+  );
+});
+
+due('start with the oldest actors even if other actors are about to be evicted', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = heldScene();
   const old = actorOf('old');
   commit(old);
   clock.advance(CHECKPOINT_AGE_MS - 1);
-  // The actor has a turn during the sweep. From here on the pace has no allowance for other actors.
+  // The actor has a turn during the sweep. From here on the pace allows no other actors.
   old.isBusy = true;
   checkpointer.startDue(clock.monotonicMs());
   old.isBusy = false;
@@ -204,7 +202,7 @@ due('start with the oldest actors when others are about to be evicted', async ()
   assert.is(ids.length, CHECKPOINTS_IN_FLIGHT_MAX);
 });
 
-due('share the bound on writes with shards that close', async () => {
+due('share the bound on writes with closing shards', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = heldScene();
   for (let i = 0; i < 5; i += 1) commit(actorOf(`a${i}`, 0));
   checkpointer.startDue(CHECKPOINT_AGE_MS);
@@ -272,7 +270,7 @@ due('reduce the tail to the records that are not stored yet', async () => {
   assert.is(checkpointer.dirty.bytes, 0);
 });
 
-due('skip an actor that is busy, until its maximum age is over', async () => {
+due('skip a busy actor until its maximum age is over', async () => {
   const { kind, checkpointer, actorOf, commit } = newScene();
   const [a, b] = [actorOf('a'), actorOf('b')];
   commit(a, b);

@@ -20,7 +20,7 @@ import { SlowJournal } from '#test/support/tally-actor';
 const together = suite('the dirty actors of a bucket');
 
 together(
-  'are written with the first of them that is due; actors of other buckets are not',
+  'are written together when one of them is due, without actors of other buckets',
   async () => {
     const { clock, checkpointer, due, written, end, isDirty } = batchScene(
       'a1',
@@ -40,7 +40,7 @@ together(
   },
 );
 
-together('are limited to the number that one write takes, oldest first', async () => {
+together('are limited to the maximum number of a write, oldest first', async () => {
   const ids = Array.from({ length: HEADS_MAX + 2 }, (_, i) => `a${i}`);
   const { clock, due, kind } = batchScene(...ids);
   clock.advance(CHECKPOINT_AGE_MS - ids.length);
@@ -48,17 +48,20 @@ together('are limited to the number that one write takes, oldest first', async (
   assert.equal(kind.held[0]?.ids, ids.slice(0, HEADS_MAX));
 });
 
-together('are limited to the bytes that one write takes, unless one actor is larger', async () => {
-  const { clock, checkpointer, kind, actorOf, commit, due, written } = batchScene();
-  kind.unstoredBytes = HEADS_BYTES_MAX / 2;
-  for (const id of ['a1', 'a2', 'a3']) commit(actorOf(id));
-  kind.unstoredBytes = HEADS_BYTES_MAX + 1;
-  commit(actorOf('b1'));
-  assert.ok(checkpointer.dirty.tail < 0.5);
-  clock.advance(CHECKPOINT_AGE_MS);
-  await due();
-  assert.equal(written(), ['a1 a2', 'a3', 'b1']);
-});
+together(
+  'are limited to the maximum bytes of a write, unless a single actor is larger',
+  async () => {
+    const { clock, checkpointer, kind, actorOf, commit, due, written } = batchScene();
+    kind.unstoredBytes = HEADS_BYTES_MAX / 2;
+    for (const id of ['a1', 'a2', 'a3']) commit(actorOf(id));
+    kind.unstoredBytes = HEADS_BYTES_MAX + 1;
+    commit(actorOf('b1'));
+    assert.ok(checkpointer.dirty.tail < 0.5);
+    clock.advance(CHECKPOINT_AGE_MS);
+    await due();
+    assert.equal(written(), ['a1 a2', 'a3', 'b1']);
+  },
+);
 
 together('are skipped while they have a turn or are being written', async () => {
   const { clock, actors, actorOf, commit, due, written, checkpointer } = batchScene(
@@ -67,7 +70,7 @@ together('are skipped while they have a turn or are being written', async () => 
     'a3',
   );
   const [first, busy] = actors;
-  if (first === undefined || busy === undefined) throw new Error('there are three');
+  if (first === undefined || busy === undefined) throw new Error('three actors');
   busy.isBusy = true;
   // Three actors commit a millisecond apart; only the first is due.
   clock.advance(CHECKPOINT_AGE_MS - 3);
@@ -83,7 +86,7 @@ together('are skipped while they have a turn or are being written', async () => 
 together('join the write of an actor that is evicted, and of a shard that closes', async () => {
   const { actors, checkpointer, end, written, isDirty } = batchScene('a1', 'a2', 'b1', 'b2');
   const [, leaving] = actors;
-  if (leaving === undefined) throw new Error('there are four');
+  if (leaving === undefined) throw new Error('four actors');
   checkpointer.storeSoon(leaving);
   await turnOfEvents();
   assert.equal(written(), ['a2 a1']);
@@ -96,7 +99,7 @@ together('join the write of an actor that is evicted, and of a shard that closes
   assert.equal(isDirty(), [false, false, false, false]);
 });
 
-together('are stored together before a handoff, each once', async () => {
+together('are stored together before a handoff, each actor once', async () => {
   const { actors, checkpointer, end, written } = batchScene('a1', 'a2', 'b1', 'a3');
   const [, , , other] = actors;
   const stored = checkpointer.storeAhead(actors.filter((actor) => actor !== other));
@@ -128,7 +131,7 @@ together('use as much of the pace as the same actors written one by one', async 
     if (kind.held.length > 0) writtenAt.push(second);
     while (kind.held.length > 0) await end();
   }
-  // Each actor uses a thirtieth of two minutes; the third write waits until the pace allows it.
+  // Each actor uses a thirtieth of two minutes. The third write waits until the pace allows it.
   assert.is(writtenAt.length, 3);
   assert.is(writtenAt[0], 4);
   assert.ok(Number(writtenAt[1]) > 40 && Number(writtenAt[2]) > 80, `${writtenAt}`);
@@ -160,7 +163,7 @@ together(
 
 const failing = suite('a write of several actors');
 
-failing('that fails leaves all of them dirty, and they are retried together', async () => {
+failing('leaves all of them dirty when it fails, and is retried with all of them', async () => {
   const { clock, actors, checkpointer, due, written, end, isDirty, registry } = batchScene(
     'a1',
     'a2',
@@ -184,7 +187,7 @@ failing('that fails leaves all of them dirty, and they are retried together', as
 });
 
 failing(
-  'that the store refuses is retried one by one, so that one actor blocks no other',
+  'is retried actor by actor when the store refuses it, so that one actor blocks no other',
   async () => {
     const { clock, due, written, end, isDirty, commit, actors } = batchScene('a1', 'a2', 'a3');
     clock.advance(CHECKPOINT_AGE_MS);
@@ -204,33 +207,30 @@ failing(
   },
 );
 
-failing(
-  'stores each actor as it was when it was taken, and leaves later changes of them dirty',
-  async () => {
-    const { clock, kind, actors, due, end, commit, isDirty, checkpointer } = batchScene('a1', 'a2');
-    const [, changing] = actors;
-    if (changing === undefined) throw new Error('there are two');
-    clock.advance(CHECKPOINT_AGE_MS);
-    await due();
-    commit(changing);
-    await end();
-    assert.equal(isDirty(), [false, true]);
-    assert.equal(kind.stored.get('a2')?.sum, 1);
-    assert.equal(changing.state?.unstored, [1]);
-    assert.equal([checkpointer.dirty.lowest, checkpointer.dirty.records], [3, 1]);
-  },
-);
+failing('stores each actor as copied at the start, and leaves later changes dirty', async () => {
+  const { clock, kind, actors, due, end, commit, isDirty, checkpointer } = batchScene('a1', 'a2');
+  const [, changing] = actors;
+  if (changing === undefined) throw new Error('two actors');
+  clock.advance(CHECKPOINT_AGE_MS);
+  await due();
+  commit(changing);
+  await end();
+  assert.equal(isDirty(), [false, true]);
+  assert.equal(kind.stored.get('a2')?.sum, 1);
+  assert.equal(changing.state?.unstored, [1]);
+  assert.equal([checkpointer.dirty.lowest, checkpointer.dirty.records], [3, 1]);
+});
 
 failing('does not store an actor that another node owns by now', async () => {
   const { clock, actors, due, end, isDirty, checkpointer } = batchScene('a1', 'a2');
   const [gone] = actors;
-  if (gone === undefined) throw new Error('there are two');
+  if (gone === undefined) throw new Error('two actors');
   clock.advance(CHECKPOINT_AGE_MS);
   await due();
   checkpointer.abandon(gone);
   await end();
   assert.equal(isDirty(), [false, false]);
-  assert.equal(gone.state?.unstored, [1], 'nothing of it is forgotten');
+  assert.equal(gone.state?.unstored, [1], 'no unstored change is forgotten');
   assert.is(checkpointer.dirty.records, 0);
 });
 
@@ -248,7 +248,7 @@ failing(
     const stored = checkpointer.storeAll(() => [b]);
     await journal.succeed();
     await turnOfEvents();
-    assert.equal([...kind.stored.keys()], ['a1'], 'the second is not durable');
+    assert.equal([...kind.stored.keys()], ['a1'], 'the second record is not durable');
     checkpointer.abandon(b);
     await journal.succeed();
     await stored;
@@ -256,10 +256,10 @@ failing(
   },
 );
 
-failing('waits for no pending side effect except that of a single actor', async () => {
+failing('waits for no pending side effect unless it stores a single actor', async () => {
   const { clock, actors, due, written, end, isDirty, checkpointer } = batchScene('a1', 'a2', 'a3');
   const [, pending] = actors;
-  if (pending === undefined) throw new Error('there are three');
+  if (pending === undefined) throw new Error('three actors');
   checkpointer.dirty.effectPending(pending, () => Promise.reject(new Error('down')));
   clock.advance(CHECKPOINT_AGE_MS);
   await due();

@@ -31,7 +31,7 @@ class HeldTallyKind extends TallyKind {
   }
 }
 
-/** A checkpointer, and actors that commit as a turn does. */
+/** A checkpointer, and actors that commit like a turn. */
 export function newScene({
   kind = new TallyKind(),
   journal = memoryJournal() as Journal,
@@ -49,7 +49,7 @@ export function newScene({
     activation.isBusy = false;
     return activation;
   };
-  /** Commits as a turn does. */
+  /** Commits like a turn. */
   const commitOne = (activation: ReturnType<typeof actorOf>): void => {
     if (activation.state !== undefined) kind.apply(activation.state, 1);
     activation.version += 1;
@@ -57,7 +57,7 @@ export function newScene({
     activation.offset = log.add(lineOf({ actorId: id, version }));
     checkpointer.dirty.changed(activation, clock.monotonicMs());
   };
-  /** One commit by each of these actors, in this order. */
+  /** Commits once per actor, in this order. */
   const commit = (...activations: ReturnType<typeof actorOf>[]): void => {
     for (const activation of activations) commitOne(activation);
   };
@@ -73,7 +73,7 @@ export function heldScene() {
 /** Bucket of an actor: the first letter of its id. */
 export const byLetter = (id: string): number => id.charCodeAt(0);
 
-/** Like `heldScene`, with one commit by each of these ids, a millisecond apart. */
+/** Like `heldScene`, with one commit per id, a millisecond apart. */
 export function batchScene(...ids: readonly string[]) {
   const scene = heldScene();
   scene.kind.bucketOf = byLetter;

@@ -25,41 +25,44 @@ remembering('the id stays for a retry, and its memory is freed when the id expir
   assert.not(activation.hasRecentCalls);
 });
 
-remembering('ids of other actors are freed in time although one was stored again', async () => {
-  const { clock, checkpointer, actorOf, commit } = newScene();
-  const [a, b] = [actorOf('a'), actorOf('b')];
-  const store = async (activation: typeof a): Promise<void> => {
-    activation.recent.add(clock.monotonicMs() + 1, 1, clock.monotonicMs());
-    commit(activation);
-    await checkpointer.storeAll(() => checkpointer.dirty.actors());
-  };
-  await store(a);
-  clock.advance(1_000);
-  await store(b);
-  clock.advance(RECENT_CALLS_AGE_MS - 1_000);
-  await store(a);
-  clock.advance(1_001);
-  checkpointer.forgetOldCalls(clock.monotonicMs());
-  assert.equal([a.hasRecentCalls, b.hasRecentCalls], [true, false]);
-});
+remembering(
+  'ids of other actors are freed in time although this actor was stored again',
+  async () => {
+    const { clock, checkpointer, actorOf, commit } = newScene();
+    const [a, b] = [actorOf('a'), actorOf('b')];
+    const store = async (activation: typeof a): Promise<void> => {
+      activation.recent.add(clock.monotonicMs() + 1, 1, clock.monotonicMs());
+      commit(activation);
+      await checkpointer.storeAll(() => checkpointer.dirty.actors());
+    };
+    await store(a);
+    clock.advance(1_000);
+    await store(b);
+    clock.advance(RECENT_CALLS_AGE_MS - 1_000);
+    await store(a);
+    clock.advance(1_001);
+    checkpointer.forgetOldCalls(clock.monotonicMs());
+    assert.equal([a.hasRecentCalls, b.hasRecentCalls], [true, false]);
+  },
+);
 
 const ahead = suite('storing actors before a handoff');
 
-ahead('takes every wanted actor once, and does not wait for later changes', async () => {
+ahead('stores every wanted actor once, and does not wait for later changes', async () => {
   const { kind, checkpointer, actorOf, commit } = heldScene();
   const [a, b, c] = [actorOf('a'), actorOf('b'), actorOf('c')];
   for (const actor of [a, b, c]) commit(actor);
   c.isBusy = true;
   const stored = checkpointer.storeAhead([a, c]);
   await turnOfEvents();
-  assert.is(kind.held.length, 1, 'one is not wanted, and one has a turn');
+  assert.is(kind.held.length, 1, 'one actor is not wanted, and another has a turn');
   commit(a);
   kind.held.shift()?.end();
   await stored;
   assert.is(checkpointer.dirty.records, 3);
 });
 
-ahead('leaves actors dirty whose write failed', async () => {
+ahead('leaves actors dirty if their write failed', async () => {
   const { kind, checkpointer, actorOf, commit, registry } = heldScene();
   commit(actorOf('a'));
   const stored = checkpointer.storeAhead(checkpointer.dirty.actors());
@@ -74,7 +77,7 @@ ahead('leaves actors dirty whose write failed', async () => {
 
 const order = suite('a checkpoint');
 
-order('waits until the records it holds are durable', async () => {
+order('waits until the records that it contains are durable', async () => {
   const journal = new SlowJournal();
   const { kind, checkpointer, actorOf, commit } = newScene({ journal });
   commit(actorOf('a'));
@@ -113,10 +116,10 @@ order('is written after the pending side effect, and not while that effect fails
   assert.equal([steps, kind.writes], [[0, 0], 1]);
   commit(a);
   await checkpointer.storeAll(() => checkpointer.dirty.actors());
-  assert.equal([steps, kind.writes], [[0, 0], 2], 'it is done once');
+  assert.equal([steps, kind.writes], [[0, 0], 2], 'the effect ran once');
 });
 
-order('leaves records pending that were committed during the write', async () => {
+order('leaves records unstored that were committed during the write', async () => {
   const { kind, checkpointer, actorOf, commit } = heldScene();
   const a = actorOf('a');
   commit(a);

@@ -8,7 +8,7 @@ const INFINITE = Number.POSITIVE_INFINITY;
 
 const lowest = suite('the lowest offset that dirty actors need');
 
-lowest('is that of the oldest record without a checkpoint', async () => {
+lowest('is the offset of the oldest record without a checkpoint', async () => {
   const { checkpointer, actorOf, commit } = newScene();
   const [a, b] = [actorOf('a'), actorOf('b')];
   assert.is(checkpointer.dirty.lowest, INFINITE);
@@ -48,22 +48,25 @@ lowest('moves only past the records that the checkpoint contained', async () => 
   assert.is(checkpointer.dirty.lowest, INFINITE);
 });
 
-lowest('is the first after the checkpoint, however many were added during the write', async () => {
-  const { kind, checkpointer, actorOf, commit } = heldScene();
-  const a = actorOf('a');
-  commit(a);
-  const stored = checkpointer.storeAll(() => checkpointer.dirty.actors());
-  await turnOfEvents();
-  commit(a, a);
-  kind.held.shift()?.end();
-  await turnOfEvents();
-  assert.equal([checkpointer.dirty.lowest, checkpointer.dirty.records], [2, 2]);
-  await turnOfEvents();
-  kind.held.shift()?.end();
-  await stored;
-});
+lowest(
+  'is the first offset after the checkpoint, however many records were added during the write',
+  async () => {
+    const { kind, checkpointer, actorOf, commit } = heldScene();
+    const a = actorOf('a');
+    commit(a);
+    const stored = checkpointer.storeAll(() => checkpointer.dirty.actors());
+    await turnOfEvents();
+    commit(a, a);
+    kind.held.shift()?.end();
+    await turnOfEvents();
+    assert.equal([checkpointer.dirty.lowest, checkpointer.dirty.records], [2, 2]);
+    await turnOfEvents();
+    kind.held.shift()?.end();
+    await stored;
+  },
+);
 
-lowest('is that of the tail recovery for replayed records', async () => {
+lowest('is the offset of the tail recovery for replayed records', async () => {
   const { checkpointer, actorOf, commit } = newScene();
   const a = actorOf('a');
   for (let i = 0; i < 9; i += 1) commit(actorOf(`b${i}`));
@@ -78,7 +81,7 @@ lowest('is that of the tail recovery for replayed records', async () => {
 
 const abandoned = suite('an actor that another node owns now');
 
-abandoned('is no longer needed, and a write in flight changes no count', async () => {
+abandoned('holds back no offset, and a write in flight changes no count', async () => {
   const { kind, checkpointer, actorOf, commit } = heldScene();
   const [a, b] = [actorOf('a'), actorOf('b')];
   commit(a, b, a);
@@ -120,20 +123,17 @@ tail('follows commits, checkpoints and dropped actors, in records and in bytes',
 
 const ofShard = suite('the dirty actors of a shard');
 
-ofShard(
-  'are listed by oldest change, and an actor whose write failed comes after all others',
-  async () => {
-    const { checkpointer, actorOf, commit } = newScene();
-    const [a, b, c] = [actorOf('a', 1), actorOf('b', 1), actorOf('c', 2)];
-    const idsOf = (shard: number) => [...checkpointer.dirty.ofShard(shard)].map(({ id }) => id);
-    assert.equal(idsOf(1), []);
-    commit(a, c, b, a);
-    assert.equal([idsOf(1), idsOf(2)], [['a', 'b'], ['c']]);
-    checkpointer.dirty.postpone(a, 0);
-    assert.equal(idsOf(1), ['b', 'a']);
-    await checkpointer.storeAll(() => checkpointer.dirty.ofShard(1));
-    assert.equal([idsOf(1), idsOf(2)], [[], ['c']]);
-  },
-);
+ofShard('are listed by oldest change, and an actor whose write failed comes last', async () => {
+  const { checkpointer, actorOf, commit } = newScene();
+  const [a, b, c] = [actorOf('a', 1), actorOf('b', 1), actorOf('c', 2)];
+  const idsOf = (shard: number) => [...checkpointer.dirty.ofShard(shard)].map(({ id }) => id);
+  assert.equal(idsOf(1), []);
+  commit(a, c, b, a);
+  assert.equal([idsOf(1), idsOf(2)], [['a', 'b'], ['c']]);
+  checkpointer.dirty.postpone(a, 0);
+  assert.equal(idsOf(1), ['b', 'a']);
+  await checkpointer.storeAll(() => checkpointer.dirty.ofShard(1));
+  assert.equal([idsOf(1), idsOf(2)], [[], ['c']]);
+});
 
 for (const group of [lowest, abandoned, tail, ofShard]) group.run();

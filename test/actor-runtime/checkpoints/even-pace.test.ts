@@ -28,7 +28,7 @@ pace('keeps the fraction of a start that is not complete yet', () => {
   assert.is(begun(even), 1);
 });
 
-pace('saves up for no more starts than are waiting', () => {
+pace('accumulates no more starts than actors are waiting', () => {
   const even = new EvenPace(1_000, 0);
   even.earn(3, 60_000);
   assert.is(begun(even), 3);
@@ -37,7 +37,7 @@ pace('saves up for no more starts than are waiting', () => {
   assert.is(begun(even), 1);
 });
 
-pace('counts starts that were due anyway, and stores nothing more for them', () => {
+pace('counts starts that were due anyway, and accumulates nothing for them', () => {
   const even = new EvenPace(1_000, 0);
   even.earn(3, 1_000);
   even.began();
@@ -48,23 +48,20 @@ pace('counts starts that were due anyway, and stores nothing more for them', () 
   assert.is(begun(even), 1);
 });
 
-pace(
-  'delays the next start after a group of starts, but by no more than one portion of that size',
-  () => {
-    const even = new EvenPace(1_000, 0);
-    even.earn(100, 20);
-    even.began(10);
-    even.earn(100, 100);
-    assert.not(even.mayBegin, 'ten have been earned and begun');
-    even.earn(100, 110);
-    assert.is(begun(even), 1);
-    even.began(10);
-    even.began(10);
-    even.earn(100, 200);
-    assert.not(even.mayBegin);
-    even.earn(100, 210);
-    assert.ok(even.mayBegin);
-  },
-);
+pace('delays the next start after a group of starts, but by no more than one group', () => {
+  const even = new EvenPace(1_000, 0);
+  even.earn(100, 20);
+  even.began(10);
+  even.earn(100, 100);
+  assert.not(even.mayBegin, 'ten starts have been earned and used');
+  even.earn(100, 110);
+  assert.is(begun(even), 1);
+  even.began(10);
+  even.began(10);
+  even.earn(100, 200);
+  assert.not(even.mayBegin);
+  even.earn(100, 210);
+  assert.ok(even.mayBegin);
+});
 
 pace.run();

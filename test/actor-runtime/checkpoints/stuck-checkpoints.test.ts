@@ -23,7 +23,7 @@ stuck('continue as soon as one write has ended, while another has no answer', as
   assert.is(kind.held.at(-1)?.id, `a${CHECKPOINTS_IN_FLIGHT_MAX}`);
 });
 
-stuck('leave write slots for others where side effects fail again and again', async () => {
+stuck('leave write slots for other actors where side effects fail repeatedly', async () => {
   const { clock, kind, checkpointer, actorOf, commit } = newScene();
   const failing = Array.from({ length: CHECKPOINTS_IN_FLIGHT_MAX }, (_, i) => actorOf(`f${i}`));
   const other = actorOf('other');
@@ -32,7 +32,7 @@ stuck('leave write slots for others where side effects fail again and again', as
   for (const actor of failing) {
     checkpointer.dirty.effectPending(actor, async () => {
       tried.add(actor.id);
-      throw new Error('the directory is away');
+      throw new Error('the directory does not answer');
     });
   }
   clock.advance(CHECKPOINT_AGE_MS);
@@ -42,11 +42,7 @@ stuck('leave write slots for others where side effects fail again and again', as
   assert.is(tried.size, LONE_CHECKPOINTS_IN_FLIGHT_MAX);
   checkpointer.startDue(clock.monotonicMs());
   await turnOfEvents();
-  assert.is(
-    tried.size,
-    failing.length,
-    'those that failed go after those that have not been tried',
-  );
+  assert.is(tried.size, failing.length, 'failed actors go after actors that have not been tried');
 });
 
 stuck.run();

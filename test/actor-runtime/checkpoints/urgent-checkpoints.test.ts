@@ -9,7 +9,7 @@ const urgent = suite('a state that another actor depends on');
 urgent('is stored 10 s after its commit, with other actors of its bucket', async () => {
   const { clock, commit, actors, due, written } = batchScene('a1', 'a2');
   const [, deleted] = actors;
-  if (deleted?.state === undefined) throw new Error('there are two');
+  if (deleted?.state === undefined) throw new Error('two actors');
   clock.advance(30_000);
   await due();
   assert.equal(written(), []);
@@ -23,32 +23,29 @@ urgent('is stored 10 s after its commit, with other actors of its bucket', async
   assert.equal(written(), ['a2 a1']);
 });
 
-urgent(
-  'is urgent if it was replayed or has a pending side effect, until that is completed',
-  async () => {
-    const { clock, checkpointer, actorOf, commit, due, written, end } = batchScene('a1');
-    const [replayed, answered, waiting] = [actorOf('b1'), actorOf('c1'), actorOf('d1')];
-    if (replayed.state !== undefined) replayed.state.sum = -1;
-    checkpointer.dirty.recovered(replayed, 1, 1, undefined);
-    const effect = async () => undefined;
-    for (const actor of [answered, waiting]) {
-      commit(actor);
-      checkpointer.dirty.effectPending(actor, effect);
-    }
-    checkpointer.dirty.effectDone(answered, effect);
-    clock.advance(URGENT_CHECKPOINT_AGE_MS);
-    await due();
-    assert.equal(written(), ['b1', 'd1']);
-    await end();
-    await end();
-    assert.equal([...checkpointer.dirty.urgent()], []);
-  },
-);
+urgent('is urgent after a replay, and while a side effect is pending', async () => {
+  const { clock, checkpointer, actorOf, commit, due, written, end } = batchScene('a1');
+  const [replayed, answered, waiting] = [actorOf('b1'), actorOf('c1'), actorOf('d1')];
+  if (replayed.state !== undefined) replayed.state.sum = -1;
+  checkpointer.dirty.recovered(replayed, 1, 1, undefined);
+  const effect = async () => undefined;
+  for (const actor of [answered, waiting]) {
+    commit(actor);
+    checkpointer.dirty.effectPending(actor, effect);
+  }
+  checkpointer.dirty.effectDone(answered, effect);
+  clock.advance(URGENT_CHECKPOINT_AGE_MS);
+  await due();
+  assert.equal(written(), ['b1', 'd1']);
+  await end();
+  await end();
+  assert.equal([...checkpointer.dirty.urgent()], []);
+});
 
-urgent('stays urgent until it is stored, also after a failed write or another change', async () => {
+urgent('stays urgent until it is stored, even after a failed write or another change', async () => {
   const { clock, commit, actors, due, written, end, checkpointer } = batchScene('a1');
   const [deleted] = actors;
-  if (deleted?.state === undefined) throw new Error('there is one');
+  if (deleted?.state === undefined) throw new Error('one actor');
   deleted.state.sum = -5;
   commit(deleted);
   clock.advance(URGENT_CHECKPOINT_AGE_MS);

@@ -12,9 +12,7 @@ function newScene() {
   const journal = new HeldJournal();
   const tracer = new RecordedSpans();
   const log = new CommitLog(journal, new ManualClock(), new AppendSpans(tracer, 'engine'));
-  /**
-   * Adds one record for each span in one turn of the event loop, with a caller waiting for them.
-   */
+  /** Adds one record per span in one turn of the event loop, with a caller that waits. */
   const add = async (...traceparents: (string | undefined)[]) => {
     for (const traceparent of traceparents) log.add(lineOf({}), traceparent);
     log.whenDurable(log.added).catch(() => undefined);
@@ -28,7 +26,7 @@ const unsampled = recordedSpan(4).replace(/01$/, '00');
 
 const appends = suite('an append to the journal');
 
-appends('is linked once to every recorded span whose records it carries', async () => {
+appends('is linked once to every recorded span whose records it contains', async () => {
   const { journal, tracer, add } = newScene();
   await add(first, undefined, second, second, unsampled);
   assert.equal(tracer.ended, []);
@@ -39,7 +37,7 @@ appends('is linked once to every recorded span whose records it carries', async 
   ]);
 });
 
-appends('is not linked to spans whose records go with another append', async () => {
+appends('is not linked to spans whose records are in another append', async () => {
   const { journal, tracer, add } = newScene();
   await add(first);
   await add(second);
@@ -53,7 +51,7 @@ appends('is not linked to spans whose records go with another append', async () 
 });
 
 appends(
-  'is linked to a call beside a takeover of any length, whose records need several appends',
+  'is linked to a call despite a takeover of any length, whose records need several appends',
   () => {
     const tracer = new RecordedSpans();
     const spans = new AppendSpans(tracer, 'engine');

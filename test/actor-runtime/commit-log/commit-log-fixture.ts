@@ -8,7 +8,7 @@ import { lineOf } from '#test/actor-runtime/commit-log/journal-records';
 import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 
-/** A journal whose appends end when the test decides, in their order. */
+/** A journal whose appends end when the test decides, in order. */
 export class HeldJournal implements Journal {
   readonly isLasting = true;
   readonly isOnlyWriter: boolean = false;
@@ -56,17 +56,17 @@ export class OnlyJournal extends HeldJournal {
 /** A commit log on a `HeldJournal`. */
 export function newScene() {
   const clock = new ManualClock();
-  // Not at 0, where ages and times are equal.
+  // Not at 0, where ages and times would be equal.
   clock.advance(50_000);
   const journal = new HeldJournal();
   const log = new CommitLog(journal, clock);
-  /** Adds records of these versions, with a caller waiting for each. */
+  /** Adds records of these versions, each with a caller that waits. */
   const addVersions = (...versions: readonly number[]): void => {
     for (const version of versions) log.add(lineOf({ version }));
     log.whenDurable(log.added).catch(() => undefined);
   };
   /**
-   * Adds `count` records in one turn of the event loop, with a caller waiting, and ends the turn.
+   * Adds `count` records in one turn of the event loop, with a caller that waits. Ends the turn.
    */
   const add = async (count: number, event: unknown = 1): Promise<number> => {
     for (let i = 0; i < count; i += 1) log.add(lineOf({ event }));

@@ -12,13 +12,13 @@ import { liveHeapBytes } from '#test/support/garbage';
 import { pass } from '#test/support/passing';
 import { refusalOf, stateOf, turnOfEvents } from '#test/support/settled';
 
-/** Successive waits, and a bound on the heap bytes that one of them keeps. */
+/** Number of successive waits, and maximum heap bytes that a wait may keep. */
 const WAITS = 5_000;
 const WAIT_BYTES_MAX = 50;
 
 const end = suite('when the journal ends');
 
-end('waiting records fail with an unknown outcome, later records as not done', async () => {
+end('waiting records fail with an unknown outcome, and later records as not done', async () => {
   const { journal, log, add } = newScene();
   const [inFlight, , open] = [await add(1), await add(1), await add(1)];
   const waits = refusalOf(() => log.whenDurable(inFlight));
@@ -42,7 +42,7 @@ end('waiting records fail with an unknown outcome, later records as not done', a
   assert.equal(journal.sizes, [1, 1]);
 });
 
-end('an append that succeeds afterwards makes nothing durable', async () => {
+end('an append that succeeds afterwards makes nothing durable in this process', async () => {
   const { journal, log, add } = newScene();
   const offset = await add(1);
   const waits = refusalOf(() => log.whenDurable(offset));
@@ -51,7 +51,7 @@ end('an append that succeeds afterwards makes nothing durable', async () => {
   assert.ok((await waits) as Fault);
   assert.not(log.isDurable(1));
   const late = (await refusalOf(() => log.whenDurable(offset))) as Fault;
-  assert.ok(late.isOutcomeUnknown, 'it may be durable all the same');
+  assert.ok(late.isOutcomeUnknown, 'the record may be durable nevertheless');
 });
 
 end('nothing more is appended, including the group that was about to be sent', async () => {
@@ -92,12 +92,12 @@ over('keeps no memory', async () => {
   }
   assert.ok(log.isDurable(WAITS + 1));
   const left = liveHeapBytes() - before;
-  assert.ok(left < WAITS * WAIT_BYTES_MAX, `${left} bytes are left of ${WAITS} waits`);
+  assert.ok(left < WAITS * WAIT_BYTES_MAX, `${left} bytes are left after ${WAITS} waits`);
 });
 
 const stall = suite('when an append has no answer for 3 s');
 
-stall('no more records are accepted until it has one', async () => {
+stall('no more records are accepted until the append is answered', async () => {
   const { journal, log, add, clock } = newScene();
   await add(1);
   clock.advance(APPEND_STALL_MS_MAX);
@@ -121,7 +121,7 @@ async function neededAfter({ journal, clock, add }: ReturnType<typeof newScene>)
   return mark;
 }
 
-needed('is the group with the lowest offset that any keeper names', async () => {
+needed('is the group with the lowest offset that any keeper needs', async () => {
   const scene = newScene();
   const { journal, log, add } = scene;
   let [lowest, other] = [1, Number.POSITIVE_INFINITY];

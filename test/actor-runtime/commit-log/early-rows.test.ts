@@ -8,7 +8,8 @@ import { turnOfEvents } from '#test/support/settled';
 import { SlowJournal, type Tally, TallyKind } from '#test/support/tally-actor';
 
 /**
- * Bytes of a note, and of all notes in memory: the sixth note starts a write, ten fill the buffer.
+ * Size of a note, and of the room for notes, in bytes. The sixth note starts a write; ten fill the
+ * room.
  */
 const NOTE_BYTES = 100;
 const ROOM_BYTES = 1_000;
@@ -16,7 +17,8 @@ const ROOM_BYTES = 1_000;
 type Notes = { readonly id: string; readonly notes: readonly string[] };
 
 /**
- * A kind whose every change adds a note as an early row. Writes of notes end when the test decides.
+ * A kind in which every change adds a note as an early row. Writes of notes end when the test
+ * decides.
  */
 class NotedTallyKind extends TallyKind {
   readonly held: { readonly copies: readonly Notes[]; readonly end: (failure?: Error) => void }[] =
@@ -74,22 +76,22 @@ function noted(journal?: SlowJournal) {
 
 const early = suite('early rows');
 
-early('are stored by bucket once half of their buffer is used', async () => {
+early('are stored by bucket once half of their room is used', async () => {
   const { actorOf, commit, due, written, end, checkpointer, kind } = noted();
   const [a1, b1, a2] = [actorOf('a1'), actorOf('b1'), actorOf('a2')];
   commit(a1, a1, b1, a2, a2);
   await due();
-  assert.equal(written(), [], 'half of the room is no reason yet');
+  assert.equal(written(), [], 'exactly half of the room starts no write');
   commit(b1);
   await due();
   assert.equal(written(), ['a1 a2'], 'the bucket that has waited longest');
   assert.equal(kind.held[0]?.copies[0]?.notes, ['note 0', 'note 1']);
   await end();
   assert.is(checkpointer.dirty.early.total, 2 * NOTE_BYTES);
-  assert.equal([checkpointer.dirty.records, kind.writes], [6, 0], 'and no checkpoint');
+  assert.equal([checkpointer.dirty.records, kind.writes], [6, 0], 'no checkpoint was written');
 });
 
-early('that arrive during a write are kept until the next write', async () => {
+early('are kept until the next write if they arrive during a write', async () => {
   const { actorOf, commit, due, written, end, kind, checkpointer } = noted();
   const a1 = actorOf('a1');
   commit(a1, a1, a1, a1, a1, a1);
@@ -102,7 +104,7 @@ early('that arrive during a write are kept until the next write', async () => {
   assert.is(checkpointer.dirty.early.total, NOTE_BYTES);
 });
 
-early('of a failed write are kept, and retried at the next sweep', async () => {
+early('are kept after a failed write, and retried at the next sweep', async () => {
   const { actorOf, commit, due, written, end, checkpointer } = noted();
   commit(...Array.from({ length: 6 }, () => actorOf('a1')));
   await due();
@@ -124,7 +126,7 @@ early('are not stored before their records are durable', async () => {
   assert.equal(written(), ['a1']);
 });
 
-early('of an actor that another node owns by now are not stored', async () => {
+early('are not stored if another node owns their actor by now', async () => {
   const journal = new SlowJournal();
   const { actorOf, commit, due, written, checkpointer } = noted(journal);
   const [a1, a2] = [actorOf('a1'), actorOf('a2')];
@@ -136,7 +138,7 @@ early('of an actor that another node owns by now are not stored', async () => {
   assert.equal([written(), checkpointer.dirty.early.total], [['a2'], 3 * NOTE_BYTES]);
 });
 
-early('have few writes in flight, and fill their buffer when the store accepts none', async () => {
+early('have few concurrent writes, and fill their room when the store accepts none', async () => {
   const { actorOf, commit, due, written, checkpointer } = noted();
   for (let i = 0; i < 10; i += 1) commit(actorOf(`${String.fromCharCode(97 + i)}1`));
   await due();
@@ -144,14 +146,14 @@ early('have few writes in flight, and fill their buffer when the store accepts n
   assert.is(checkpointer.dirty.fill, 1);
 });
 
-early('of many actors of a bucket are written in batches of a bounded size', async () => {
+early('are written in batches of a bounded size if many actors of a bucket have them', async () => {
   const { actorOf, commit, due, kind } = noted();
   for (let i = 0; i < HEADS_MAX + 1; i += 1) commit(actorOf(`a${i}`));
   await due();
   assert.is(kind.held[0]?.copies.length, HEADS_MAX);
 });
 
-early('cause no earlier checkpoint, and are part of the checkpoint when it is due', async () => {
+early('make no checkpoint due earlier, and are part of the checkpoint when it is due', async () => {
   const { actorOf, commit, due, end, clock, checkpointer, kind } = noted();
   const a1 = actorOf('a1');
   commit(a1);

@@ -50,20 +50,20 @@ groups('are appended in groups of at most 4,096', async () => {
   assert.equal(journal.sizes, [1, GROUP_RECORDS_MAX, 5]);
 });
 
-groups('are appended in groups of at most 512 KiB, or one larger record alone', async () => {
+groups('are appended in groups of at most 512 KiB, or alone if larger', async () => {
   const { journal, add } = newScene();
   await add(1);
   const envelope = Buffer.byteLength(lineOf({ event: '' }));
   const half = GROUP_BYTES_MAX / 2 - envelope;
   await add(3, 'x'.repeat(half));
   await add(1, 'x'.repeat(GROUP_BYTES_MAX * 2));
-  // Two records that are one byte too long together: the stored bytes count, not the characters.
+  // Two records that together are one byte too long: bytes count, not characters.
   await add(2, `${'x'.repeat(half - 1)}ü`);
   for (let i = 0; i < 6; i += 1) await journal.succeed();
   assert.equal(journal.sizes, [1, 2, 1, 1, 1, 1]);
 });
 
-groups('are awaited each on its own, without later records', async () => {
+groups('are awaited individually, without waiting for later records', async () => {
   const { journal, log, add } = newScene();
   const first = log.whenDurable(await add(1));
   const second = log.whenDurable(await add(1));

@@ -66,7 +66,7 @@ lease('ends when the journal has ended', async () => {
   assert.not(log.isLeased());
 });
 
-lease('always holds where no other node can take over', async () => {
+lease('always holds if no other node can take over', async () => {
   const log = new CommitLog(memoryJournal(), new ManualClock());
   assert.ok(log.isLeased());
   await log.whenConfirmed();

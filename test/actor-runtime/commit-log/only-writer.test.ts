@@ -24,7 +24,11 @@ only('answers from memory without a lease, however long the store does not answe
   clock.advance(10 * LEASE_MS);
   assert.ok(log.isLeased());
   await log.whenConfirmed();
-  assert.is(await stateOf(log.whenDurable(1)), 'pending', 'what is not durable is not shown');
+  assert.is(
+    await stateOf(log.whenDurable(1)),
+    'pending',
+    'records that are not durable are not visible',
+  );
 });
 
 only('answers nothing once the journal has ended', async () => {
@@ -56,15 +60,18 @@ only('is blocked while an append has no answer, and not after the append has end
   clock.advance(1);
   assert.ok(log.isHeldUp);
   await journal.fail();
-  assert.not(log.isHeldUp, 'nothing is granted by a process that has ended');
+  assert.not(log.isHeldUp, 'a process that has ended grants nothing');
 });
 
-only('is the only log that is ever blocked: elsewhere another node may be the owner', async () => {
-  const { clock, log, add } = newScene();
-  await add(1);
-  clock.advance(APPEND_STALL_MS_MAX + 1);
-  assert.instance(await refusalOf(() => log.assertOpen()), Fault);
-  assert.not(log.isHeldUp);
-});
+only(
+  'is the only log that is ever blocked, because otherwise another node may be the owner',
+  async () => {
+    const { clock, log, add } = newScene();
+    await add(1);
+    clock.advance(APPEND_STALL_MS_MAX + 1);
+    assert.instance(await refusalOf(() => log.assertOpen()), Fault);
+    assert.not(log.isHeldUp);
+  },
+);
 
 only.run();

@@ -82,16 +82,16 @@ group('may be empty', () => {
 const broken = suite('bytes that are not a group of records');
 
 const wrong: [string, string][] = [
-  ['are no JSON', '[1,[['],
-  ['are of another format', '[2,[]]'],
-  ['are no list of records', '[1,{}]'],
-  ['hold something that is no record', '[1,["a"]]'],
+  ['are not JSON', '[1,[['],
+  ['have another format', '[2,[]]'],
+  ['are not a list of records', '[1,{}]'],
+  ['contain a value that is not a record', '[1,["a"]]'],
   ['lack an event', '[1,[["instance","a",1,1,0]]]'],
-  ['have a line that is no JSON', '[1,[\n["instance","a",1,1,0,{]\n]]'],
-  ['have a line too many', '[1,[\n["instance","a",1,1,0,1],\n\n]]'],
-  ['have a version that is no count', '[1,[["instance","a",1.5,1,0,1]]]'],
+  ['have a line that is not JSON', '[1,[\n["instance","a",1,1,0,{]\n]]'],
+  ['have an extra line', '[1,[\n["instance","a",1,1,0,1],\n\n]]'],
+  ['have a version that is not a whole number', '[1,[["instance","a",1.5,1,0,1]]]'],
   ['have a negative version', '[1,[["instance","a",-1,1,0,1]]]'],
-  ['have a call that is too large a number', '[1,[["instance","a",1,9007199254740992,0,1]]]'],
+  ['have a call id that is too large', '[1,[["instance","a",1,9007199254740992,0,1]]]'],
   ['have no actor', '[1,[[null,"a",1,1,0,1]]]'],
 ];
 for (const [circumstance, text] of wrong) {

@@ -25,12 +25,12 @@ class StallingClock extends ManualClock {
   }
 }
 
-/** Listener for messages whose content does not matter here. */
+/** Listener for messages whose content is irrelevant here. */
 type SenderListener = (sender: Sender) => void;
 
 /**
- * A process whose bus delivers heartbeats with sender and time, with servers if their clocks are
- * given.
+ * A process whose bus delivers heartbeats with sender and time. `servers`: clocks of the database
+ * servers.
  */
 function newScene(servers?: (trueMs: number) => Promise<number[]>) {
   const clock = new StallingClock();
@@ -68,7 +68,7 @@ function newScene(servers?: (trueMs: number) => Promise<number[]>) {
       heard[kind][at % 2]?.({ incarnation, sentAtMs });
     }
   };
-  /** Seconds in which these engines or limiters send heartbeats; with 0 no time passes. */
+  /** Passes seconds in which these engines or limiters send heartbeats; with 0 no time passes. */
   const liveAmong = (kind: keyof typeof heard, seconds: number, ...names: string[]) => {
     if (seconds === 0) say(kind, names);
     for (let second = 0; second < seconds; second += 1) {
@@ -125,7 +125,7 @@ watched('stays wrong and aside when the others fall silent or restart', () => {
   assert.equal([watch.verdict, watch.isAside], ['agreed', false]);
 });
 
-watched('is right again once its clock is corrected, though no other process is left', () => {
+watched('is right again once its clock is corrected, even if no other process is left', () => {
   const { watch, step, live } = newScene();
   live(2, 'a', 'b');
   step(HOUR_MS);
@@ -190,7 +190,7 @@ started('does not make another process unsure that agrees with two others', () =
 
 const few = suite('a process with time servers, and fewer than two other processes,');
 
-/** Answers of the servers, with these offsets to the true time. */
+/** Answers of the servers, at these offsets to the true time. */
 const showing =
   (...offMs: number[]) =>
   async (trueMs: number) =>
@@ -263,7 +263,7 @@ few('queries every 10 s, and not while it receives messages of two others', asyn
   assert.is(asked(), 7);
 });
 
-few('is right again by servers, though the processes that found it wrong are silent', async () => {
+few('is right again by servers, while the processes that found it wrong are silent', async () => {
   const { clock, watch, live, hear } = newScene(showing(0));
   live(2, 'a', 'b');
   // A process that has the secret sends as two senders, whose clocks then step.

@@ -37,7 +37,7 @@ function newScene() {
   const decided: ClusterFacts[] = [];
   agreed.facts.then(({ cluster, shardCount }) => decided.push({ cluster, shardCount }), noBug);
   const senders = new Map<string, ReturnType<typeof open>>();
-  /** One heartbeat, signed by the sender `by`, for a node of any name. */
+  /** Sends one heartbeat, signed by the sender `by`, for a node of any name. */
   const say = async (by: string, facts: ClusterFacts, node = by) => {
     const sender = senders.get(by) ?? open(by.repeat(32));
     senders.set(by, sender);
@@ -53,7 +53,7 @@ function newScene() {
 
 const agreeing = suite('the cluster facts that an edge accepts');
 
-agreeing('are those of two nodes that agree, at once', async () => {
+agreeing('are the facts of two agreeing nodes, at once', async () => {
   const { decided, notices, say } = newScene();
   await say('a', TRUE);
   assert.equal(decided, []);
@@ -61,7 +61,7 @@ agreeing('are those of two nodes that agree, at once', async () => {
   assert.equal([decided, notices], [[TRUE], []]);
 });
 
-agreeing('are those of the only node, after 1.5 s', async () => {
+agreeing('are the facts of the only node, after 1.5 s', async () => {
   const { decided, say, live } = newScene();
   await say('a', TRUE);
   await live(1_400);
@@ -76,17 +76,20 @@ agreeing('do not come from one sender with many names', async () => {
   assert.equal(decided, []);
 });
 
-agreeing('are those of the majority, though a forgery came first, and are logged so', async () => {
-  const { decided, notices, say, live } = newScene();
-  await say('e', LIE);
-  await say('a', TRUE);
-  await say('b', TRUE);
-  assert.equal(decided, [], 'who contradicts is weighed against all that are there');
-  await live(1_600);
-  assert.equal(decided, [TRUE]);
-  assert.is(notices.length, 1);
-  assert.match(notices[0] ?? '', /disagree .*service=engine .*2 say 16 shards of c, 1 say 4096/);
-});
+agreeing(
+  'are the facts of the majority, even if a forgery arrived first, and are logged',
+  async () => {
+    const { decided, notices, say, live } = newScene();
+    await say('e', LIE);
+    await say('a', TRUE);
+    await say('b', TRUE);
+    assert.equal(decided, [], 'undecided at once, because one node contradicts');
+    await live(1_600);
+    assert.equal(decided, [TRUE]);
+    assert.is(notices.length, 1);
+    assert.match(notices[0] ?? '', /disagree .*service=engine .*2 report 16 shards of c, 1 report 4096/);
+  },
+);
 
 agreeing('are undecided while two values have equally many nodes', async () => {
   const { decided, notices, say, live } = newScene();
@@ -99,7 +102,7 @@ agreeing('are undecided while two values have equally many nodes', async () => {
   assert.equal(decided, [TRUE]);
 });
 
-agreeing('are none for a caller that has disposed its watch', async () => {
+agreeing('stay unknown for a caller that has disposed its watch', async () => {
   const { agreed, decided, say, live } = newScene();
   await say('a', TRUE);
   agreed[Symbol.dispose]();

@@ -11,7 +11,7 @@ import { ManualClock } from '#test/support/manual-clock';
 
 type Found = Awaited<ReturnType<Probe>>;
 
-/** A store without an answer: the outcome is unknown. */
+/** Fails like a store without an answer: the outcome is unknown. */
 export function silence(): never {
   throw new Fault('service_unavailable', 'no answer', { isOutcomeUnknown: true });
 }
@@ -24,10 +24,10 @@ export class ClusterWorld {
   /** Result of a probe by address; addresses without an entry have no process. */
   readonly found = new Map<string, Found>();
   readonly probed: string[] = [];
-  /** The probed addresses that were asked for their incarnation. */
+  /** Probed addresses that were asked for their incarnation. */
   readonly named: string[] = [];
   readonly stored: JournalStore = memoryJournalStore(this.clock);
-  /** Seals in the order of the requests. */
+  /** Seals, in the order of the requests. */
   readonly seals: string[] = [];
   isStoreDown = false;
   /** Journals whose reads get no answer. */
@@ -52,14 +52,14 @@ export class ClusterWorld {
   readonly probe: Probe = async (address, aim) => {
     this.probed.push(address);
     const found = this.found.get(address) ?? { kind: 'refused' };
-    // The kernel accepts connections for a process that does not answer.
+    // The kernel accepts connections even for a process that does not answer.
     if (aim === 'listener' && found.kind !== 'refused') return { kind: 'listening' };
     if (aim === 'incarnation') this.named.push(address);
     return found;
   };
 
   /**
-   * Membership of the process `node` in its first incarnation, `node-1`; it ends with the world.
+   * Membership of the process `node` in its first incarnation, `node-1`. Disposed with the world.
    */
   members(node: string, isLeaving = () => false): Membership {
     return new Membership({

@@ -7,12 +7,12 @@ const ME = { incarnation: 'me-1', node: 'me', address: 'me:1', isDirect: true };
 /** Result of a probe of an owner: a word, or the process that answered. */
 type Found = 'refused' | 'listening' | 'silent' | Extract<Probed, { kind: 'answered' }>;
 
-/** The head of a journal of `node`, open unless `change` differs. */
+/** Head of a journal of `node`, open unless `change` differs. */
 export function headOf(node: string, change: Partial<JournalHead> = {}): JournalHead {
   return { address: `${node}:1`, next: 0, lowWaterMark: 0, isSealed: false, ...change };
 }
 
-/** The reason to seal a journal; undefined for every other step. */
+/** Reason for sealing a journal; undefined for every other step. */
 export function reasonOf(verdict: Verdict | undefined): SealReason | undefined {
   return verdict?.kind === 'seal' ? verdict.reason : undefined;
 }
@@ -29,7 +29,7 @@ export class EvidenceScene {
     this.hear(...owners);
   }
 
-  /** Records heartbeats of these nodes now; the others stay present. */
+  /** Records heartbeats of these nodes now. The others stay present. */
   hear(...nodes: readonly string[]): void {
     for (const node of nodes) this.#heardMs.set(node, this.nowMs);
     const members = [...this.#heardMs].map(([node, heardMs]) => ({
@@ -49,12 +49,12 @@ export class EvidenceScene {
     }
   }
 
-  /** The step for an owner when a look starts now. */
+  /** Step for an owner when a look starts now. */
   first(node: string): Verdict | undefined {
     return verdicts(this.evidence, this.nowMs).find(({ owner }) => owner === `${node}-1`);
   }
 
-  /** One examination of an owner with these results of `probes`. Returns the remaining step. */
+  /** One examination of an owner with these probe results. Returns the remaining step. */
   examine(node: string, head: HeadFound, ...probes: readonly Found[]): Verdict | undefined {
     const owner = `${node}-1`;
     let verdict = this.first(node);

@@ -17,7 +17,7 @@ const NOT_WATCHED = oneOfMany(false);
 const due = suite('an examination');
 
 due(
-  'starts at every look for the three nodes before this one on the ring, and for no other',
+  'starts at every look for the three nodes before this node on the ring, and for no other',
   () => {
     const { evidence, nowMs } = new EvidenceScene(MANY);
     const owners = verdicts(evidence, nowMs).map(({ owner }) => owner);
@@ -36,7 +36,7 @@ due('starts for another node when it is silent for 1.5 s', () => {
   assert.is(scene.first(NOT_WATCHED)?.kind, 'readHead');
 });
 
-due('starts for a suspected node, during 3 s', () => {
+due('starts for a suspected node, for 3 s', () => {
   const scene = new EvidenceScene(MANY);
   assert.ok(scene.evidence.suspect(`${NOT_WATCHED}-1`, scene.nowMs));
   assert.not(scene.evidence.suspect('no-owner', scene.nowMs));
@@ -65,7 +65,7 @@ due('starts for a node without any heartbeat', () => {
   assert.equal(scene.first('a'), { kind: 'readHead', owner: 'a-1' });
 });
 
-due('starts not while another is in progress, and again when that has ended', () => {
+due('does not start while another is in progress, and starts again when that has ended', () => {
   const { evidence, nowMs } = new EvidenceScene(['a']);
   evidence.begin('a-1', nowMs);
   assert.equal(verdicts(evidence, nowMs), []);
@@ -113,7 +113,7 @@ dead('is two refused connections, 50 ms apart', () => {
   assert.equal(proven, { kind: 'seal', owner: 'a-1', reason: 'dead' });
 });
 
-dead('is not one refusal, nor silence, nor a process that listens', () => {
+dead('is not a single refusal, nor silence, nor a process that listens', () => {
   for (const found of ['listening', 'silent'] as const) {
     const scene = new EvidenceScene(['a']);
     assert.is(scene.examine('a', headOf('a'), 'refused', found), undefined);
@@ -137,12 +137,12 @@ dead('is another incarnation at the address, which is requested after 1.25 s of 
   assert.is(reasonOf(scene.examine('a', headOf('a'), answered('a-2'))), 'dead');
 });
 
-dead('is an address that is this node’s own', () => {
+dead('is an address that equals this node’s own address', () => {
   const scene = new EvidenceScene(['a']);
   assert.is(reasonOf(scene.examine('a', headOf('me'))), 'dead');
 });
 
-dead('does not exist behind a proxy: an address proves nothing', () => {
+dead('does not exist behind a proxy, where an address proves nothing', () => {
   const scene = new EvidenceScene(['a'], { isDirect: false });
   const answered = { kind: 'answered', incarnation: 'other' } as const;
   for (const found of ['refused', answered] as const) {
@@ -161,10 +161,10 @@ sealed('is recorded, and may be taken over after its read lease', () => {
   const { evidence, nowMs } = scene;
   assert.ok(evidence.sealed('a-1', false, nowMs));
   assert.is(evidence.openableMs('a-1'), nowMs + OPEN_AFTER_SEAL_MS);
-  assert.not(evidence.sealed('a-1', false, nowMs + 1), 'no news');
+  assert.not(evidence.sealed('a-1', false, nowMs + 1), 'the seal is already known');
 });
 
-sealed('may be taken over at once when its death is proven meanwhile', () => {
+sealed('may be taken over at once when its death is proven in the meantime', () => {
   const scene = new EvidenceScene(['a']);
   scene.evidence.sealed('a-1', false, scene.nowMs);
   const head = headOf('a', { isSealed: true });
@@ -173,7 +173,7 @@ sealed('may be taken over at once when its death is proven meanwhile', () => {
   assert.ok(scene.evidence.sealed('a-1', true, scene.nowMs));
   assert.is(scene.evidence.openableMs('a-1'), scene.nowMs);
   scene.nowMs += 1;
-  assert.is(scene.first('a'), undefined, 'examined no more');
+  assert.is(scene.first('a'), undefined, 'the owner is no longer examined');
 });
 
 sealed('is not sealed again, however long it is silent', () => {

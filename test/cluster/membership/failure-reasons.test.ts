@@ -76,7 +76,7 @@ stalled('is sealed at most once in 10 s, whichever owner it is', () => {
   assert.is(reasonOf(stall(scene, 'b', 1)), 'stalled');
 });
 
-stalled('is observed from the start when it has shards again', () => {
+stalled('is observed from the start when it owns shards again', () => {
   const scene = new EvidenceScene();
   stall(scene, 'a', STALLED_S - 1);
   scene.evidence.watch(new Set(['b-1']), scene.nowMs);
@@ -86,7 +86,7 @@ stalled('is observed from the start when it has shards again', () => {
 
 const unreachable = suite('an owner that is silent and unreachable');
 
-/** The step for `a`, whose journal grows, after a silence of `seconds`. */
+/** Step for `a`, whose journal grows, after a silence of `seconds`. */
 function silence(scene: EvidenceScene, seconds: number, heard = ['b', 'c']): Verdict | undefined {
   for (let second = 0; second < seconds; second += 1) {
     scene.pass(1, heard);
@@ -114,7 +114,7 @@ unreachable('is not sealed when it can be reached', () => {
   assert.is(scene.examine('a', headOf('a'), 'refused', 'listening'), undefined);
 });
 
-unreachable('is sealed behind a proxy that refuses connections for it', () => {
+unreachable('is sealed behind a proxy that refuses its connections', () => {
   const scene = new EvidenceScene(undefined, { isDirect: false });
   silence(scene, UNREACHABLE_S);
   assert.is(reasonOf(scene.examine('a', headOf('a'), 'refused')), 'unreachable');
@@ -122,7 +122,7 @@ unreachable('is sealed behind a proxy that refuses connections for it', () => {
 
 const share = suite('a node hears enough owners');
 
-share('with half of the owners, itself included', () => {
+share('if it hears half of the owners, itself included', () => {
   const scene = new EvidenceScene();
   scene.pass(4, ['a']);
   assert.ok(hearsEnough(scene.evidence, scene.nowMs));
@@ -130,7 +130,7 @@ share('with half of the owners, itself included', () => {
   assert.not(hearsEnough(scene.evidence, scene.nowMs));
 });
 
-share('until another owner is silent for 3 s', () => {
+share('until another owner has been silent for 3 s', () => {
   const scene = new EvidenceScene(['a', 'b']);
   scene.nowMs += SUSPECT_MS * 2 - 1;
   assert.ok(hearsEnough(scene.evidence, scene.nowMs));
@@ -138,7 +138,7 @@ share('until another owner is silent for 3 s', () => {
   assert.not(hearsEnough(scene.evidence, scene.nowMs));
 });
 
-share('when the silent owners are sealed', () => {
+share('if the silent owners are sealed', () => {
   const scene = new EvidenceScene();
   scene.pass(4);
   assert.not(hearsEnough(scene.evidence, scene.nowMs));

@@ -10,7 +10,7 @@ import { MANY, oneOfMany } from '#test/cluster/membership/watched-nodes';
 
 const stalled = suite('an owner whose journal does not grow');
 
-/** Freezes a node as SIGSTOP does: the kernel accepts connections, nothing answers. */
+/** Freezes a node like SIGSTOP: the kernel accepts connections, but the process does not answer. */
 function freeze(
   { world, growing, talking }: Awaited<ReturnType<typeof newScene>>,
   node: string,
@@ -99,7 +99,10 @@ stalled('is not sealed by other nodes, whatever they receive about it', async ()
 
 const unreachable = suite('an owner that is silent and unreachable');
 
-/** Lets the journal grow, so that only silence counts: one refused connect, the next silent. */
+/**
+ * Lets the journal grow, so that only silence counts. The first connect is refused, the next is
+ * silent.
+ */
 function hide({ world, talking }: Awaited<ReturnType<typeof newScene>>, node: string): void {
   world.found.set(`${node}:1`, SILENT);
   talking.delete(node);

@@ -23,14 +23,17 @@ alive('is not asked for its incarnation while its heartbeats arrive', async () =
   assert.equal([...new Set(world.named)], ['a:1']);
 });
 
-alive('is not sealed when it is silent on the bus but answers and grows', async () => {
-  const { live, world, talking } = await newScene();
-  talking.delete('a');
-  await live(40);
-  assert.equal(world.seals, []);
-});
+alive(
+  'is not sealed while it is silent on the bus but answers, and its journal grows',
+  async () => {
+    const { live, world, talking } = await newScene();
+    talking.delete('a');
+    await live(40);
+    assert.equal(world.seals, []);
+  },
+);
 
-alive('is not sealed when one connect is refused and the next is not', async () => {
+alive('is not sealed when one connect is refused and the next succeeds', async () => {
   const { live, world, talking } = await newScene();
   let count = 0;
   world.found.delete('a:1');
@@ -62,7 +65,7 @@ dead('is sealed within a second and may be taken over at once', async () => {
   assert.not(members.known().some(({ incarnation }) => incarnation === 'a-1'));
 });
 
-dead('is equally dead when another process answers at its address', async () => {
+dead('is dead too when another process answers at its address', async () => {
   const { live, world, growing, talking, reasons, isSealed } = await newScene();
   world.found.set('a:1', { kind: 'answered', incarnation: 'a-2' });
   for (const set of [growing, talking]) set.delete('a');
@@ -75,7 +78,7 @@ dead('is equally dead when another process answers at its address', async () => 
 });
 
 dead(
-  'is equally dead when its address is that of this node, which has one incarnation at a time',
+  'is dead too at this node’s own address, because this node has one incarnation at a time',
   async () => {
     const { world, detector, live, reasons, isSealed } = await newScene();
     await world.stored.begin('before', 'me:1');
@@ -105,7 +108,7 @@ dead('is never sealed on suspicion when it has no journal', async () => {
   await live(1);
   assert.equal([world.seals, detector.isSealed('no-journal')], [[], false]);
   assert.match(String(world.bugs[0]), /no-journal, which has no journal/);
-  assert.is(world.bugs.length, 1, 'reported once');
+  assert.is(world.bugs.length, 1, 'the missing journal is reported once');
 });
 
 const known = suite('an owner that another node has sealed');
@@ -136,7 +139,7 @@ known('is detected at once after a suspicion on the bus, and is published', asyn
   assert.equal(suspicions, [`${node}-1`, `${node}-1`]);
 });
 
-known('is examined for a limited time only, if the suspicion was wrong', async () => {
+known('is examined for a limited time only if the suspicion was wrong', async () => {
   const node = oneOfMany(false);
   const { world, live } = await newScene(MANY);
   await live(5);

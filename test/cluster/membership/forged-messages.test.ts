@@ -16,10 +16,10 @@ import { SILENT } from '#test/support/test-logger';
 
 const noBug = (error: unknown): void => assert.unreachable(String(error));
 
-/** An incarnation of a named node, on its own bus. */
+/** An incarnation of a named node, with its own bus. */
 type Speaker = { readonly node: string; readonly incarnation: string; readonly bus: Bus };
 
-/** Processes with signed buses of their own on one shared bus, and helpers that forge messages. */
+/** Processes with their own signed buses on one shared bus, and helpers that forge messages. */
 function newScene() {
   const clock = new ManualClock(1_800_000_000_000);
   const wire = inProcessBus({ clock, onBug: noBug });
@@ -45,7 +45,7 @@ function newScene() {
     if (!isStoreThere) throw new Error('no answer');
     return await journals.readHead(...of);
   };
-  /** A node that begins an incarnation, on a new bus unless it reuses an earlier bus. */
+  /** A node that begins an incarnation, on a new bus unless an earlier bus is given. */
   const start = async (node: string, bus = open()) => {
     begun += 1;
     const speaker: Speaker = {
@@ -62,14 +62,17 @@ function newScene() {
     return { ...speaker, members };
   };
   let begun = 0;
-  /** One heartbeat for the incarnation that another bus sends. */
+  /** Sends a heartbeat from `bus` for the incarnation of another bus. */
   const forge = (speaker: Speaker, change: Partial<Heartbeat>, bus = open()) => {
     const rest = { cluster: 'c', service: 'engine', viewHash: '' } as const;
     const heartbeat = { ...reportOf(speaker), ...rest, ...change };
     bus.publish(heartbeatSubject('test', 'engine'), encodeHeartbeat(heartbeat));
     clock.advance(0);
   };
-  /** A message in the name of another process's bus, with the largest possible sequence number. */
+  /**
+   * Sends a message in the name of another process's bus, with the largest possible sequence
+   * number.
+   */
   const mute = ({ bus: { incarnation: name = '' } }: Speaker, subject: string) => {
     const seal = { macKey: busKeyOf(SECRET), sender: { ...newSenderKey(), name } };
     const said = { cluster: 'c', sequence: Number.MAX_SAFE_INTEGER, sentAtMs: clock.wallMs() };
@@ -95,7 +98,7 @@ function reportOf({ node, incarnation }: Pick<Speaker, 'node' | 'incarnation'>) 
 
 const nodesOf = (members: Membership): string[] => members.present().map(({ node }) => node);
 
-/** The id of an incarnation that does not exist, with the prefix of the forger's own bus. */
+/** Id of an incarnation that does not exist, with the prefix of the forger's own bus. */
 const liarsId = (bus: Bus): string => `${bus.incarnation?.slice(0, 16)}-lie`;
 
 const speaking = suite('a process with the secret that forges messages of another node');
@@ -137,7 +140,7 @@ speaking('cannot silence that node with the largest sequence number', async () =
   assert.equal(nodesOf(edge), ['a']);
 });
 
-speaking('is not accepted where its messages arrive before that node’s', async () => {
+speaking('is not accepted even if its messages arrive before that node’s', async () => {
   const { watch, start, forge, live } = newScene();
   const a = await start('a');
   await live(1);
@@ -195,24 +198,27 @@ inventing('does not become a member', async () => {
   assert.equal(nodesOf(a.members), ['a']);
 });
 
-inventing('does not exclude the real node, though the store was away when it came', async () => {
-  const scene = newScene();
-  const a = await scene.start('a');
-  await scene.live(2);
-  scene.setStore(false);
-  const b = await scene.start('b');
-  await insist(scene, 'b', false);
-  assert.equal(nodesOf(a.members), ['a']);
-  scene.setStore(true);
-  await insist(scene, 'b', false);
-  assert.equal(
-    [nodesOf(a.members), nodesOf(b.members)],
-    [
-      ['a', 'b'],
-      ['a', 'b'],
-    ],
-  );
-});
+inventing(
+  'does not exclude the real node, even if the store was unavailable when that node joined',
+  async () => {
+    const scene = newScene();
+    const a = await scene.start('a');
+    await scene.live(2);
+    scene.setStore(false);
+    const b = await scene.start('b');
+    await insist(scene, 'b', false);
+    assert.equal(nodesOf(a.members), ['a']);
+    scene.setStore(true);
+    await insist(scene, 'b', false);
+    assert.equal(
+      [nodesOf(a.members), nodesOf(b.members)],
+      [
+        ['a', 'b'],
+        ['a', 'b'],
+      ],
+    );
+  },
+);
 
 inventing(
   'excludes no node with thousands of invented names, and fills no memory with shards',

@@ -126,7 +126,7 @@ codec('are not read at all above 64 KiB', () => {
   assert.is(decodeHeartbeat(padded), undefined);
 });
 
-codec('stay small: 256 shards in 4 KiB, the maximum in 64', () => {
+codec('stay small: 256 shards take 4 KiB, the maximum takes 64 KiB', () => {
   const sizeOf = (count: number, epoch: number): number => {
     const shards = Array.from({ length: count }, (_, shard) => [shard, epoch] as const);
     return encodeHeartbeat({ ...HEARTBEAT, shards }).length;

@@ -8,7 +8,7 @@ import {
 import { Membership, type SelfReport } from '#cluster/membership';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** The self-report of `node`, in its first incarnation unless `change` names another. */
+/** Self-report of `node`, in its first incarnation unless `change` names another. */
 export function report(node: string, change: Partial<SelfReport> = {}): SelfReport {
   const incarnation = `${node}-1`;
   const address = `${node}:8100`;
@@ -42,10 +42,10 @@ export function newScene() {
   return { clock, bus, bugs, foreign, join, say };
 }
 
-/** The present incarnations in the view of a process. */
+/** Incarnations that are present in the view of a process. */
 export const presentTo = (members: Membership): string[] =>
   members.present().map(({ incarnation }) => incarnation);
-/** The incarnations that a process remembers, sorted by name. */
+/** Incarnations that a process remembers, sorted by name. */
 export const knownTo = (members: Membership): string[] =>
   members
     .known()

@@ -31,7 +31,7 @@ function newScene() {
 
 const roll = suite('the roll call');
 
-roll('names edges and consoles, in order', () => {
+roll('lists edges and consoles, in order', () => {
   const { clock, answer, call } = newScene();
   for (const node of ['e2', 'e1']) answer('edge', node);
   answer('console', 'c1');
