@@ -5,21 +5,23 @@ import type { Bus } from '#bus/bus';
 /** A bus under test, and the errors that its listeners threw. */
 type OpenBus = { readonly bus: Bus; readonly bugs: unknown[] };
 
-/** An adapter: its name, a function that opens a bus, and uvu's `suite` or one that skips. */
+/**
+ * Adapter under test: its name, a function that opens a bus, and uvu's `suite` or one that skips.
+ */
 export type BusUnderTest = {
   readonly name: string;
   readonly open: () => Promise<OpenBus>;
   readonly suite: typeof plainSuite;
 };
 
-/** A new subject for every test: some buses are shared. */
+/** Counts subjects. Every test has a new subject, because some buses are shared. */
 let subjects = 0;
 const newSubject = (): string => `test.${process.pid}.${Date.now().toString(36)}.${subjects++}`;
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const textOf = (message: Uint8Array): string => new TextDecoder().decode(message);
 
-/** Keeps the process alive until the bus is closed: the system clock alone does not. */
+/** Keeps the process alive until the bus is closed. The system clock alone does not. */
 export function keptAlive<Opened extends Bus>(bus: Opened): Opened {
   const alive = setInterval(() => undefined, 1_000);
   const close = bus[Symbol.asyncDispose];
@@ -39,15 +41,15 @@ export async function delivered(bus: Bus): Promise<void> {
   await promise;
 }
 
-/** Arguments of a proof: a bus, and a subject of its own. */
+/** Arguments of a proof: a bus, and a subject that no other test uses. */
 type BusScene = OpenBus & { readonly subject: string };
 
-/** Promises of the port by title, each with its proof on a bus. */
+/** Promises of the port by title, each with a proof. */
 type Promises = Readonly<Record<string, (scene: BusScene) => Promise<void>>>;
 
 /** Promises about messages. */
 const MESSAGES: Promises = {
-  async 'reach every listener of their subject, the sender included, and no other'({
+  async 'reach every listener of their subject, the sender included, and no other listener'({
     bus,
     subject,
   }) {
@@ -81,7 +83,7 @@ const MESSAGES: Promises = {
     assert.equal(heard, ['a']);
   },
 
-  async 'are copies: later changes of the bytes by the sender have no effect on them'({
+  async 'are copies, so that later changes of the bytes by the sender have no effect'({
     bus,
     subject,
   }) {
@@ -111,7 +113,7 @@ const MESSAGES: Promises = {
 
 /** Promises about listeners. */
 const LISTENERS: Promises = {
-  async 'that are disposed receive nothing more, not even messages in flight'({ bus, subject }) {
+  async 'receive nothing more once disposed, not even messages in flight'({ bus, subject }) {
     const heard: string[] = [];
     const gone = bus.subscribe(subject, () => heard.push('disposed'));
     using _stays = bus.subscribe(subject, () => heard.push('stays'));
@@ -138,7 +140,7 @@ const LISTENERS: Promises = {
     assert.is(count, 3);
   },
 
-  async 'that throw are reported as bugs and affect no other'({ bus, bugs, subject }) {
+  async 'are reported as bugs if they throw, and affect no other listener'({ bus, bugs, subject }) {
     const heard: string[] = [];
     using _broken = bus.subscribe(subject, () => {
       throw new Error('broken');
@@ -150,10 +152,7 @@ const LISTENERS: Promises = {
     assert.equal(bugs.map(String), ['Error: broken', 'Error: broken']);
   },
 
-  async 'receive nothing from a bus that is closed, and publishing to it does not throw'({
-    bus,
-    subject,
-  }) {
+  async 'receive nothing from a closed bus, and publishing to it does not throw'({ bus, subject }) {
     const heard: string[] = [];
     const listener = bus.subscribe(subject, (message) => heard.push(textOf(message)));
     assert.ok(bus.isConnected);
@@ -167,7 +166,7 @@ const LISTENERS: Promises = {
   },
 };
 
-/** The promises of the Bus port as suites to be run, for every adapter. */
+/** Suites for the promises of the Bus port, to be run for every adapter. */
 export function busContract(underTest: BusUnderTest): Test[] {
   return [suiteOf('messages', MESSAGES, underTest), suiteOf('listeners', LISTENERS, underTest)];
 }

@@ -29,7 +29,7 @@ function newScene() {
     return { name, bus, secrets };
   };
   const [one, other] = [open('one'), open('other')];
-  /** Both processes publish; asserts that each receives both messages. */
+  /** Publishes from both processes, and asserts that each receives both messages. */
   const speak = () => {
     for (const { name, bus } of [one, other]) bus.publish('s', Buffer.from(name));
     clock.advance(1);
@@ -41,7 +41,7 @@ function newScene() {
 const changing = suite('two processes whose bus secret changes while they run');
 
 for (const first of ['one', 'other'] as const) {
-  changing(`receive each other’s messages at every step, if ${first} takes each step first`, () => {
+  changing(`receive each other’s messages at every step if ${first} takes each step first`, () => {
     const scene = newScene();
     const second = first === 'one' ? scene.other : scene.one;
     for (const secrets of STEPS) {
@@ -54,7 +54,7 @@ for (const first of ['one', 'other'] as const) {
   });
 }
 
-changing('receive no messages of each other when a step is skipped', () => {
+changing('receive no messages from each other when a step is skipped', () => {
   const { one, other, dropped, speak } = newScene();
   one.secrets.set([NEW]);
   assert.is(speak(), 2);

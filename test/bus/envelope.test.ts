@@ -43,12 +43,15 @@ signed('is read as it was written, whatever its content', () => {
   );
 });
 
-signed('is accepted by a process that has its secret among several, and by no other', () => {
-  const message = sealed(bytes('x'));
-  const other = busKeyOf('another secret of a test');
-  assert.is(kindOf(message, SUBJECT, [other, KEY]), 'signed');
-  assert.is(kindOf(message, SUBJECT, [other]), 'signature');
-});
+signed(
+  'is accepted by a process that has its secret among several, and by no other process',
+  () => {
+    const message = sealed(bytes('x'));
+    const other = busKeyOf('another secret of a test');
+    assert.is(kindOf(message, SUBJECT, [other, KEY]), 'signed');
+    assert.is(kindOf(message, SUBJECT, [other]), 'signature');
+  },
+);
 
 signed('is refused with any byte changed, removed or added', () => {
   const message = sealed(bytes('{"epoch":7}'));
@@ -81,7 +84,7 @@ forged('cannot become another message of another process with the same signature
   const signature = heard.split(' ')[5] ?? '';
   assert.is(signature.length, 86);
   const borrowed = { name: SENDER.name, sign: () => Buffer.from(signature, 'base64url') };
-  assert.is(kindOf(sealed(bytes('x'), ENVELOPE, borrowed)), 'signed', 'the very same');
+  assert.is(kindOf(sealed(bytes('x'), ENVELOPE, borrowed)), 'signed', 'the same message');
   assert.is(kindOf(sealed(bytes('y'), ENVELOPE, borrowed)), 'forged');
   const later = { ...ENVELOPE, sequence: 8 };
   assert.is(kindOf(sealed(bytes('x'), later, borrowed)), 'forged');

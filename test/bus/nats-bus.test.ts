@@ -53,7 +53,7 @@ const contract = busContract({ name: 'NATS', suite, open: () => open(address) })
 
 const shared = suite('a NATS server between processes');
 
-shared('carries messages from one to the other', async () => {
+shared('carries messages from one process to the other', async () => {
   const [one, other] = await Promise.all([open(address), open(address)]);
   await using _one = one.bus;
   await using _other = other.bus;
@@ -87,7 +87,7 @@ shared(
   },
 );
 
-shared('loses no message published just before its sender closes normally', async () => {
+shared('loses no message that is published just before its sender closes normally', async () => {
   const [one, other] = await Promise.all([open(address), open(address)]);
   await using _other = other.bus;
   const subject = `parting.${process.pid}.${Date.now()}`;
@@ -96,7 +96,7 @@ shared('loses no message published just before its sender closes normally', asyn
   const words = ['so', 'long', 'and', 'thanks'];
   for (const word of words) one.bus.publish(subject, bytes(word));
   await one.bus[Symbol.asyncDispose]();
-  await eventually('all is heard', () => heard.length === words.length);
+  await eventually('all messages are received', () => heard.length === words.length);
   assert.equal(heard, words);
 });
 
@@ -118,8 +118,8 @@ shared('drops messages that are published faster than the server acknowledges', 
     heardBytes += length;
   });
   for (let sent = 0; sent < 200; sent += 1) bus.publish(subject, new Uint8Array(1_024));
-  // There is room again once the server has answered.
-  await eventually('room for another', () => {
+  // The buffer has room again once the server has answered.
+  await eventually('room for another message', () => {
     bus.publish(subject, new Uint8Array(1));
     return heardBytes % 1_024 > 0;
   });
@@ -128,27 +128,30 @@ shared('drops messages that are published faster than the server acknowledges', 
 
 const away = suite('when the NATS server stops');
 
-away('the loss is reported, publishing is silent, and all resumes when it is back', async () => {
-  await using server = await ownNats();
-  const { bus, notices } = await open(server.address);
-  await using _bus = bus;
-  const heard = hearing(bus, 'subject');
-  await server.restart.stop();
-  await eventually('the loss is noticed', () => !bus.isConnected);
-  bus.publish('subject', bytes('lost'));
-  const meanwhile = hearing(bus, 'subject');
-  const gone = bus.subscribe('subject', () => assert.unreachable());
-  gone[Symbol.dispose]();
-  await server.restart.start();
-  await eventually('it is back', () => bus.isConnected);
-  bus.publish('subject', bytes('back'));
-  await eventually('heard', () => heard.length > 0 && meanwhile.length > 0);
-  await delivered(bus);
-  assert.equal([heard, meanwhile], [['back'], ['back']]);
-  assert.is(notices.length, 2);
-  assert.match(notices[0] ?? '', /is lost/);
-  assert.match(notices[1] ?? '', /again/);
-});
+away(
+  'the loss is reported, publishing is silent, and all resumes when the server is back',
+  async () => {
+    await using server = await ownNats();
+    const { bus, notices } = await open(server.address);
+    await using _bus = bus;
+    const heard = hearing(bus, 'subject');
+    await server.restart.stop();
+    await eventually('the loss is noticed', () => !bus.isConnected);
+    bus.publish('subject', bytes('lost'));
+    const meanwhile = hearing(bus, 'subject');
+    const gone = bus.subscribe('subject', () => assert.unreachable());
+    gone[Symbol.dispose]();
+    await server.restart.start();
+    await eventually('the server is back', () => bus.isConnected);
+    bus.publish('subject', bytes('back'));
+    await eventually('heard', () => heard.length > 0 && meanwhile.length > 0);
+    await delivered(bus);
+    assert.equal([heard, meanwhile], [['back'], ['back']]);
+    assert.is(notices.length, 2);
+    assert.match(notices[0] ?? '', /is lost/);
+    assert.match(notices[1] ?? '', /again/);
+  },
+);
 
 away('the bus tries to reconnect without limit', async () => {
   await using server = await ownNats();
@@ -161,11 +164,11 @@ away('the bus tries to reconnect without limit', async () => {
     socket.destroy();
   });
   closed.listen(Number(new URL(server.address).port), '127.0.0.1');
-  await eventually('three tries', () => tries === 3);
+  await eventually('three attempts', () => tries === 3);
   closed.close();
   await once(closed, 'close');
   await server.restart.start();
-  await eventually('it is back', () => bus.isConnected);
+  await eventually('the server is back', () => bus.isConnected);
   await delivered(bus);
 });
 
@@ -179,7 +182,7 @@ away('the bus closes without waiting for the server', async () => {
   assert.ok(performance.now() - startedMs < 8_000);
 });
 
-/** A bus connected to the first of two servers; the second is stopped at first. */
+/** Bus connected to the first of two servers. The second server is stopped at first. */
 async function besideStopped(inOrder: (near: string, other: string) => string[]) {
   await using opening = new AsyncDisposableStack();
   const near = opening.use(await ownNats());
@@ -200,14 +203,15 @@ away('a frozen server under a flood is replaced by the other server', async () =
   frozen.restart.signal('SIGSTOP');
   try {
     await eventually('the loss is noticed', () => {
-      // Checked first: a flood after a quick reconnect would leave no room for the message below.
+      // Checked first, because a flood after a quick reconnect would leave no room for the message
+      // below.
       if (notices.some((notice) => notice.includes('is lost'))) return true;
       for (let sent = 0; sent < 100; sent += 1) bus.publish('flood', new Uint8Array(1_024));
       return false;
     });
     const reported = notices.filter((notice) => notice.includes('because the send buffer is full'));
-    assert.is(reported.length, 1, 'what it had no room for is reported once');
-    await eventually('it is connected to the other', () => bus.isConnected);
+    assert.is(reported.length, 1, 'the dropped messages are reported once');
+    await eventually('the bus is connected to the other server', () => bus.isConnected);
     bus.publish('subject', bytes('here'));
     await eventually('heard', () => heard.length > 0);
   } finally {
@@ -220,7 +224,7 @@ away('a server that was stopped at first takes over', async () => {
   const { bus, notices, near, other } = scene;
   await other.restart.start();
   await near.restart.stop();
-  await eventually('it is found', () => notices.some((notice) => notice.includes('again')));
+  await eventually('the server is found', () => notices.some((notice) => notice.includes('again')));
   await delivered(bus);
 });
 
@@ -235,7 +239,7 @@ absent('opening fails within its deadline, and names the address', async () => {
   assert.match(refusal.message, new RegExp(`^no NATS server at ${server}: `));
 });
 
-absent('opening fails likewise on a listener that sends nothing', async () => {
+absent('opening fails in the same way on a listener that sends nothing', async () => {
   const sockets: Socket[] = [];
   const silent = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
   await once(silent, 'listening');

@@ -15,7 +15,7 @@ const { suite } = natsOrSkip();
 /** Longer than any reconnect in these tests, in milliseconds. */
 const PATIENCE_MS = 20_000;
 
-/** Time for several tries to connect, which are half a second apart. */
+/** Time for several connection attempts, which are half a second apart. */
 const SOME_TRIES_MS = 1_500;
 
 const NEXT_PASSWORD = 'the next one';
@@ -51,7 +51,7 @@ password('the bus uses the new password after the server ends the connection', a
   await delivered(bus);
 });
 
-password('the bus reconnects as soon as it has the password that the server has', async () => {
+password('the bus reconnects as soon as it has the password of the server', async () => {
   await using server = await ownNats(NAMED);
   const credentials = settable(AGENT);
   const { bus, notices } = await open(server.address, { credentials });

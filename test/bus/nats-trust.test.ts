@@ -13,7 +13,7 @@ import { SILENT } from '#test/support/test-logger';
 
 const { address: plain, suite } = natsOrSkip();
 
-/** INFO line of a server: enough for a careless client to continue in plain text. */
+/** INFO line of a server, which makes a careless client continue in plain text. */
 const BEGUILING = 'INFO {"server_id":"x","version":"2.15.0","proto":1,"tls_available":1}\r\n';
 
 async function speak(server: string, options: Partial<NatsBusOptions>): Promise<void> {
@@ -29,7 +29,7 @@ async function speak(server: string, options: Partial<NatsBusOptions>): Promise<
   await delivered(bus);
 }
 
-/** The reason why a connection cannot be opened. */
+/** Reason why a connection cannot be opened. */
 async function silenceAt(server: string, options: Partial<NatsBusOptions>): Promise<string> {
   const { message } = await refusalOf(() => speak(server, options));
   assert.match(message, /^no NATS server at /);
@@ -40,12 +40,12 @@ const member = clientOf('member');
 const stranger = clientOf('stranger');
 const trust = suite('NATS with TLS certificates');
 
-trust('is connected if both certificates have the same authority', async () => {
+trust('accepts a connection if both certificates have the same authority', async () => {
   await using server = await ownNats(ENCRYPTED);
   await speak(server.address, { tls: unchanging(member) });
 });
 
-trust('is refused if one certificate has another authority, or the client has none', async () => {
+trust('is refused if a certificate has another authority, or the client has none', async () => {
   await using own = await ownNats(ENCRYPTED);
   const server = own.address;
   const other = { ...stranger, own: member.own };
@@ -67,22 +67,22 @@ trust('is refused if the server has no certificate', async () => {
   const server = `nats://127.0.0.1:${(sham.address() as AddressInfo).port}`;
   await silenceAt(server, { tls: unchanging(member), credentials: unchanging(AGENT) });
   sham.close();
-  assert.ok(heard.length > 0, 'no client came');
+  assert.ok(heard.length > 0, 'no client connected');
   assert.not.match(heard, /CONNECT|right one/);
 });
 
-trust('is connected in plain text by a client without an authority', async () => {
+trust('accepts a plain-text connection from a client without an authority', async () => {
   await using server = await ownNats(ENCRYPTED);
   await speak(server.address, {});
 });
 
 const users = suite('NATS with user and password');
 
-users('is connected with the right credentials only', async () => {
+users('accepts a connection with the right credentials only', async () => {
   await using own = await ownNats(NAMED);
   const server = own.address;
   await speak(server, { credentials: unchanging(AGENT) });
-  const credentials = unchanging({ ...AGENT, password: 'wrong one' });
+  const credentials = unchanging({ ...AGENT, password: 'wrong password' });
   assert.match(await silenceAt(server, { credentials }), /authorization/i);
 });
 

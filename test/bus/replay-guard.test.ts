@@ -7,7 +7,7 @@ const NOW_MS = 1_800_000_000_000;
 const judge = (lastSequence: number | undefined, sequence: number, offMs = 0): string =>
   judgeReplay({ lastSequence, sequence, sentAtMs: NOW_MS + offMs }, NOW_MS);
 
-const known = suite('a sender that is known');
+const known = suite('a known sender');
 
 known('is accepted with every larger sequence number and no other', () => {
   assert.is(judge(7, 8), 'new');

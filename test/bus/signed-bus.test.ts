@@ -67,7 +67,7 @@ function newScene() {
   return { open, say, forge, taped };
 }
 
-/** The shared bus below several signed buses: closing a signed bus does not close it. */
+/** The shared bus below several signed buses. Closing a signed bus does not close it. */
 const sharing = (wire: Bus): Bus => ({
   isConnected: true,
   publish: (subject, message) => wire.publish(subject, message),
@@ -110,12 +110,12 @@ signed('is accepted with either of two secrets, for rotation', () => {
   assert.equal([before.heard, during.heard, after.heard], Array(3).fill(['1', '2']));
   say(after, '3');
   assert.equal(during.heard, ['1', '2', '3']);
-  assert.equal(before.heard, ['1', '2'], 'who does not know the new secret yet');
+  assert.equal(before.heard, ['1', '2'], 'the receiver does not know the new secret yet');
 });
 
-const dropped = suite('a signed bus drops a message');
+const dropped = suite('a message on a signed bus');
 
-dropped('without a signature, or with another signature', () => {
+dropped('is dropped without a signature, or with another signature', () => {
   const { open, say, forge } = newScene();
   const [a, stranger] = [open(), open({ secrets: unchanging([OTHER]) })];
   forge(bytes('{"epoch":9007199254740991}'));
@@ -123,7 +123,7 @@ dropped('without a signature, or with another signature', () => {
   assert.equal([a.heard, a.dropped], [[], ['unsigned', 'signature']]);
 });
 
-dropped('in the form of another release, and names the reason', () => {
+dropped('is dropped in the format of another release, with a reason that names the release', () => {
   const { open, forge } = newScene();
   const a = open();
   const header = `${'0'.repeat(64)} c 1 1 ${'A'.repeat(86)} ${'A'.repeat(43)}`;
@@ -132,7 +132,7 @@ dropped('in the form of another release, and names the reason', () => {
   assert.match(a.notices[0] ?? '', /in the format of another release/);
 });
 
-dropped('that was received before, on any subject', () => {
+dropped('is dropped if it was received before, on any subject', () => {
   const { open, say, forge, taped } = newScene();
   const [a, b] = [open(), open()];
   const others: string[] = [];
@@ -145,7 +145,7 @@ dropped('that was received before, on any subject', () => {
   assert.ok(b.dropped.every((reason) => reason === 'repeated' || reason === 'signature'));
 });
 
-dropped('that was recorded more than a minute before this process started', () => {
+dropped('is dropped if it was recorded more than a minute before this process started', () => {
   const { open, say, forge, taped } = newScene();
   const a = open();
   say(a, 'old');
@@ -157,7 +157,7 @@ dropped('that was recorded more than a minute before this process started', () =
   assert.equal([soon.heard, late.heard, late.dropped], [['old'], [], ['stale']]);
 });
 
-dropped('with a wrong time under a reason of its own, once per message', () => {
+dropped('is dropped for a wrong time under a reason of its own, once per message', () => {
   const { open, say, forge, taped } = newScene();
   const a = open();
   const late = open();
@@ -178,10 +178,10 @@ dropped('with a wrong time under a reason of its own, once per message', () => {
   );
   a.clock.stepWall(-61_000);
   say(a, '3');
-  assert.equal([late.heard, strangers.length], [['3'], 2], 'its clock is right again');
+  assert.equal([late.heard, strangers.length], [['3'], 2], 'the sender’s clock is right again');
 });
 
-dropped('for its time with a report only within one cluster', () => {
+dropped('is dropped for its time with a report only within one cluster', () => {
   const { open, say } = newScene();
   const [late, foreign] = [open(), open({ cluster: 'other' })];
   let strangers = 0;
@@ -195,7 +195,7 @@ dropped('for its time with a report only within one cluster', () => {
   assert.equal([late.heard, late.dropped, strangers], [[], ['stale'], 0]);
 });
 
-dropped('not because the clock of a known sender stepped', () => {
+dropped('is not dropped because the clock of a known sender stepped', () => {
   const { open, say } = newScene();
   const [a, b] = [open(), open()];
   say(a, '1');
@@ -206,7 +206,7 @@ dropped('not because the clock of a known sender stepped', () => {
   assert.equal([b.heard, b.dropped], [['1', '2', '3'], []]);
 });
 
-dropped('of another cluster, unless its own cluster is not known', () => {
+dropped('is dropped if it is from another cluster, unless the own cluster is unknown', () => {
   const { open, say } = newScene();
   const [a, edge, foreign] = [open(), open({ cluster: undefined }), open({ cluster: 'other' })];
   say(foreign, 'x');
@@ -216,7 +216,7 @@ dropped('of another cluster, unless its own cluster is not known', () => {
   assert.match(a.notices[0] ?? '', /ignored another cluster .* cluster=other/);
 });
 
-dropped('without forgetting known senders, however many messages come', () => {
+dropped('is dropped without forgetting known senders, however many messages arrive', () => {
   const { open, say, forge } = newScene();
   const [a, b] = [open(), open()];
   say(a, '1');
@@ -228,7 +228,7 @@ dropped('without forgetting known senders, however many messages come', () => {
   assert.equal(b.heard, ['1', '2']);
 });
 
-dropped('with a report once in 30 s for each reason, and counts each', () => {
+dropped('is dropped with a report once in 30 s for each reason, and is counted', () => {
   const { open, say, forge } = newScene();
   const [a, stranger] = [open(), open({ secrets: unchanging([OTHER]) })];
   for (let count = 0; count < 5; count += 1) {

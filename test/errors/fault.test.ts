@@ -27,7 +27,9 @@ const STATUSES: Record<keyof typeof FAULTS, number> = {
   invalid_plan: 422,
 };
 
-/** Reasons with another status than their code: syntax and HTTP itself (decision 2). */
+/**
+ * Reasons whose status differs from the status of their code: syntax and HTTP itself (decision 2).
+ */
 const STATUSES_OF_REASONS: Partial<Record<FaultReason, number>> = {
   malformed_json: 400,
   duplicate_key: 400,
@@ -80,21 +82,18 @@ catalog('has a gRPC error status for every code', () => {
   }
 });
 
-catalog(
-  'is retryable where a retry may succeed, and never where the caller has made a mistake',
-  () => {
-    const retryable = Object.entries(FAULTS).flatMap(([code, row]) =>
-      row.isRetryable ? [code] : [],
-    );
-    assert.equal(retryable, [
-      'conflict',
-      'throttled',
-      'rate_limited',
-      'service_unavailable',
-      'internal',
-    ]);
-  },
-);
+catalog('is retryable if a retry may succeed, and never if the caller has made a mistake', () => {
+  const retryable = Object.entries(FAULTS).flatMap(([code, row]) =>
+    row.isRetryable ? [code] : [],
+  );
+  assert.equal(retryable, [
+    'conflict',
+    'throttled',
+    'rate_limited',
+    'service_unavailable',
+    'internal',
+  ]);
+});
 
 const refusal = suite('a refusal');
 
@@ -132,7 +131,7 @@ refusal('keeps all fields that its caller gets', () => {
   assert.not(new Fault('conflict', 'x').isOutcomeUnknown);
 });
 
-refusal('of a shard names the new owner, and is a 503', () => {
+refusal('names the new owner if it concerns a shard, and is a 503', () => {
   const owner = { incarnation: 'inc_1', address: 'host:1', epoch: 3 };
   const fault = new Fault('service_unavailable', 'not mine', { reason: 'not_owner', owner });
   assert.equal(fault.owner, owner);
@@ -147,7 +146,7 @@ catalog('separates fields for other nodes from fields for callers', () => {
   }
 });
 
-refusal('without a field has no field in its body', () => {
+refusal('has no field in its body if it has none', () => {
   assert.is(invalid('malformed_json', undefined, 'x').field, undefined);
 });
 
@@ -162,7 +161,7 @@ bug('becomes internal, and its text is not shown', () => {
   }
 });
 
-bug('that is a refusal stays unchanged', () => {
+bug('stays unchanged if it is a refusal', () => {
   const fault = new Fault('conflict', 'x');
   assert.is(toFault(fault), fault);
 });

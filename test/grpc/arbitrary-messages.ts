@@ -5,7 +5,7 @@ import { Fault } from '#errors/fault';
 import type { EngineAnswer, EngineCall, EngineCommand } from '#grpc/engine-messages';
 import type { LimiterAnswer, LimiterCall } from '#grpc/limiter-messages';
 
-/** A record of arbitraries that compares equal to a plain object. */
+/** Record of arbitraries whose values compare equal to plain objects. */
 function record<T>(model: { [Key in keyof T]: fc.Arbitrary<T[Key]> }): fc.Arbitrary<T> {
   return fc.record(model, { noNullPrototype: true }) as fc.Arbitrary<T>;
 }

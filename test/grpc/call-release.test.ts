@@ -6,12 +6,12 @@ import { FrameClient } from '#grpc/frame-client';
 import * as peers from '#test/grpc/wire-peers';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** More calls of 4 kB than the stream's buffers hold: 16 frames of 256 KiB and a window. */
+/** Number of 4 kB calls that exceeds the stream's buffers: 16 frames of 256 KiB and a window. */
 const BLOCKING_CALLS = 2_400;
 const CALL_BYTES = 4_000;
 
 /**
- * Maximum number of a client's calls without an answer; it remembers at most twice as many unsent.
+ * Maximum number of a client's unanswered calls. A client keeps at most twice as many unsent calls.
  */
 const CALLS_MAX = 2_500;
 

@@ -4,7 +4,7 @@ import { faultToWire } from '#grpc/frame';
 import type { FrameProtocol, WireReply, WireRequest } from '#grpc/frame-protocol';
 import type { Traced } from '#telemetry/tracer';
 
-/** A message as the other side reads it, and its encoded size in bytes. */
+/** A message as decoded by the other side, and its encoded size in bytes. */
 type Crossed<Message> = { readonly result: Message; readonly size: number };
 
 /** Encodes with one side and decodes with the other. */

@@ -23,7 +23,7 @@ class BusyClock implements Clock {
     return { [Symbol.dispose]: () => void this.waiting.splice(this.waiting.indexOf(task), 1) };
   }
 
-  /** Fires the timer `lateMs` after it was due. */
+  /** Fires the timer `lateMs` after its due time. */
   ring(lateMs: number): void {
     this.nowMs += DEADLINE_SWEEP_MS + lateMs;
     this.waiting.shift()?.();
@@ -61,7 +61,7 @@ sweeping('checks every ten milliseconds with one timer, and ends with the last d
   assert.is(looks.length, 4);
 });
 
-sweeping('that is late first lets received data be read, once', () => {
+sweeping('lets received data be read first if it is late, once', () => {
   const { clock, looks } = begun();
   clock.ring(500);
   assert.equal(looks, []);
@@ -70,10 +70,10 @@ sweeping('that is late first lets received data be read, once', () => {
   clock.ring(0);
   assert.equal(looks, [2_020, 2_030]);
   clock.ring(DEADLINE_SWEEP_MS + 1);
-  assert.is(looks.length, 2, 'each standstill has its own reprieve');
+  assert.is(looks.length, 2, 'each stall postpones one sweep');
 });
 
-sweeping('has one timer also when a check starts a deadline', () => {
+sweeping('has a single timer even when a check starts a deadline', () => {
   const clock = new BusyClock();
   const sweep: DeadlineSweep = new DeadlineSweep(clock, (nowMs) => {
     sweep.start(nowMs);

@@ -49,14 +49,14 @@ methods('return the engine’s answers, to the last bit', async () => {
   assert.equal(answer, { ...REPORT, incarnation: 'inst_1' });
 });
 
-methods('distinguish an instance in memory from one that is not', async () => {
+methods('distinguish an instance in memory from an instance that is not', async () => {
   const readInstance = async () => ({ incarnation: 'e1', isServed: false, active: undefined });
   await using server = await served(readInstance);
   const answer = await adminClient(server.address, ADMIN_CALL).readInstance('inst_1');
   assert.equal(answer, { incarnation: 'e1', isServed: false, active: undefined });
 });
 
-methods('report a bug to the listener only', async () => {
+methods('report a bug only to the listener', async () => {
   const bugs: unknown[] = [];
   const readInstance = () => Promise.reject(new Error('secret'));
   await using server = await served(readInstance, (bug) => bugs.push(bug));

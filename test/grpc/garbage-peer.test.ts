@@ -39,7 +39,7 @@ babbling('a peer that does not speak HTTP/2 is never connected and harms nothing
     }),
   );
   await using edge = new FrameClient(engineProtocol, { address: garbage.address, random: () => 0 });
-  await peers.eventually('it is tried again', () => connections >= 3);
+  await peers.eventually('the connection is tried again', () => connections >= 3);
   assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), UNREACHABLE);
 });
 
@@ -76,7 +76,7 @@ babbling('answers to unknown ids, and repeated answers, change nothing', async (
   assert.is(streams, 1);
 });
 
-babbling('an answer outside of the domain fails only its call, with unknown outcome', async () => {
+babbling('an answer outside the domain fails only its call, with unknown outcome', async () => {
   const outcome = { $case: 'fault', value: { ...FAULT, code: 'no_such_code' } } as const;
   await using liar = await lyingEngine(([id = 0, ...rest]) => {
     const messages = [{ id, outcome }];
@@ -95,7 +95,7 @@ babbling('an answer outside of the domain fails only its call, with unknown outc
 const FAULT = { code: 'not_found', message: '', reason: '', outcomeUnknown: false };
 
 babbling('an answer to a call that was not sent ends the stream', async () => {
-  // The peer does not read, so that most calls wait; it answers the last of them.
+  // The peer does not read, so most calls wait. The peer answers the last of them.
   const count = 2_400;
   let guess = (): void => undefined;
   await using liar = await peers.rawEngine((stream) => {
@@ -111,7 +111,7 @@ babbling('an answer to a call that was not sent ends the stream', async () => {
   assert.is(peers.verdictOf(faults.at(-1)), UNREACHABLE);
 });
 
-babbling('a stream that ends at once, again and again, is reopened with pauses', async () => {
+babbling('a stream that ends at once, repeatedly, is reopened with pauses', async () => {
   let streams = 0;
   await using fickle = await peers.rawEngine((stream) => {
     streams += 1;
@@ -123,7 +123,7 @@ babbling('a stream that ends at once, again and again, is reopened with pauses',
     clock,
     random: () => 1,
   });
-  await peers.eventually('it has been tried three times', () => streams >= 3);
+  await peers.eventually('three attempts', () => streams >= 3);
   const waits = clock.delaysMs.filter((ms) => ms !== CONNECT_TIMEOUT_MS);
   assert.equal(waits.slice(0, 2), [50, 100]);
   assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), UNREACHABLE);
@@ -141,7 +141,7 @@ babbling('a peer without the service is not connected', async () => {
     clock,
     random: () => 0,
   });
-  await peers.eventually('it is tried again', () => clock.delaysMs.length > 4);
+  await peers.eventually('the connection is tried again', () => clock.delaysMs.length > 4);
   assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), UNREACHABLE);
   server.forceShutdown();
 });

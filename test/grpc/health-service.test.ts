@@ -26,7 +26,7 @@ function check(client: HealthClient, service: string) {
   });
 }
 
-health('it is SERVING as a whole and by service, and unknown names are NOT_FOUND', async () => {
+health('the server and its services are SERVING, and unknown names are NOT_FOUND', async () => {
   await using server = await served();
   const client = new HealthClient(server.address, INSECURE);
   assert.is(await check(client, ''), ServingStatus.SERVING);

@@ -65,7 +65,7 @@ later('skips unknown fields of a frame, and answers the calls in it', async () =
 });
 
 later(
-  'refuses an unknown command as certainly not done, and no other calls of the same frame',
+  'refuses an unknown command as certainly not done, and no other call of the frame',
   async () => {
     const known = EngineRequest.encode(peers.wireRequest({ id: 2 })).finish();
     const { messages, bugs } = await answersTo(laterFrame(laterRequest(1), known));
@@ -78,7 +78,7 @@ later(
       ['service_unavailable', 'upgrade_in_progress', 5, false],
     );
     assert.is(answered?.outcome?.$case, 'answer');
-    assert.equal(bugs, [], 'it is no bug of this release');
+    assert.equal(bugs, [], 'the refusal is not a bug of this release');
   },
 );
 
@@ -91,7 +91,7 @@ later('refuses an unknown call to limiters in the same way', () => {
   });
 });
 
-later('is not retried at once, unlike a transient failure', async () => {
+later('is not called again at once, unlike after a transient failure', async () => {
   let asked = 0;
   await using node = await peers.rawEngine((stream) => {
     stream.on('data', () => {

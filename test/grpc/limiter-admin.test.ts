@@ -9,7 +9,7 @@ import { limiterProtocol } from '#grpc/limiter-codec';
 import { ADMIN_CALL } from '#test/grpc/admin-call';
 import { refusalOf } from '#test/support/settled';
 
-/** The maximum usage under the largest plan. */
+/** Maximum usage under the largest plan. */
 const USAGE: MeterUsage = {
   limits: {
     requestsPerMinute: CUSTOM_LIMITS_MAX.requestsPerMinute,
@@ -72,7 +72,7 @@ methods('describe an account between two windows, and an unknown account', async
   assert.is(await client.readUsage('unknown'), undefined);
 });
 
-methods('name the owner of an account of another limiter', async () => {
+methods('name the owner of an account that another limiter owns', async () => {
   const owner = { incarnation: 'l2', address: 'b:8200', epoch: 2 };
   const fault = new Fault('service_unavailable', 'not here', { reason: 'not_owner', owner });
   await using server = await served(() => Promise.reject(fault));
@@ -81,7 +81,7 @@ methods('name the owner of an account of another limiter', async () => {
   assert.equal([refused.reason, refused.owner], ['not_owner', owner]);
 });
 
-methods('are missing where the limiter is not in a cluster', async () => {
+methods('do not exist if the limiter is not in a cluster', async () => {
   await using server = await served(undefined);
   const ask = () => adminClient(server.address, ADMIN_CALL).readUsage('Acc0unt00001');
   const { message, reason } = (await refusalOf(ask)) as Fault;

@@ -38,28 +38,31 @@ function mute() {
 
 const failing = suite('when a recoverable call to a limiter fails');
 
-failing('its outcome is that of the recovery, which gets the owner of the account', async () => {
-  const owner: ShardOwner = { incarnation: 'inc_2', address: 'elsewhere:1', epoch: 3 };
-  const refusing = frameService(limiterProtocol, {
-    ask() {
-      throw new Fault('service_unavailable', 'not here', { reason: 'not_owner', owner });
-    },
-  });
-  await using server = await serveGrpc({ listen: LISTEN, services: [refusing] });
-  await using edge = new FrameClient(limiterProtocol, {
-    address: server.address,
-    timeoutMs: 2_000,
-  });
-  await edge.ready();
-  assert.ok(edge.isOpen);
-  const { faults, recover } = recovery(Promise.resolve(UNKNOWN_KEY));
-  assert.is(await edge.askOr(SETTLE, recover), UNKNOWN_KEY);
-  const [fault] = faults;
-  assert.is(peers.verdictOf(fault), 'service_unavailable not_owner known');
-  assert.equal(fault?.owner, owner);
-});
+failing(
+  'its outcome is the outcome of the recovery, which gets the owner of the account',
+  async () => {
+    const owner: ShardOwner = { incarnation: 'inc_2', address: 'elsewhere:1', epoch: 3 };
+    const refusing = frameService(limiterProtocol, {
+      ask() {
+        throw new Fault('service_unavailable', 'not here', { reason: 'not_owner', owner });
+      },
+    });
+    await using server = await serveGrpc({ listen: LISTEN, services: [refusing] });
+    await using edge = new FrameClient(limiterProtocol, {
+      address: server.address,
+      timeoutMs: 2_000,
+    });
+    await edge.ready();
+    assert.ok(edge.isOpen);
+    const { faults, recover } = recovery(Promise.resolve(UNKNOWN_KEY));
+    assert.is(await edge.askOr(SETTLE, recover), UNKNOWN_KEY);
+    const [fault] = faults;
+    assert.is(peers.verdictOf(fault), 'service_unavailable not_owner known');
+    assert.equal(fault?.owner, owner);
+  },
+);
 
-failing('the same holds before it could be sent', async () => {
+failing('the same holds if it could not be sent', async () => {
   await using edge = new FrameClient(limiterProtocol, { address: UNUSED });
   assert.not.ok(edge.isOpen);
   const { faults, recover } = recovery(undefined);
@@ -68,9 +71,9 @@ failing('the same holds before it could be sent', async () => {
   assert.equal(faults, [fault]);
 });
 
-const hurried = suite('when a call has less time than others');
+const hurried = suite('when a call has a shorter time-out than others');
 
-hurried('it ends after that time', async () => {
+hurried('it ends after its own time-out', async () => {
   await using silent = await mute();
   await using edge = new FrameClient(limiterProtocol, {
     address: silent.address,
@@ -84,7 +87,7 @@ hurried('it ends after that time', async () => {
   assert.ok(tookMs > 45 && tookMs < 5_000, `${tookMs} ms`);
 });
 
-hurried('it never ends later than others', async () => {
+hurried('it never ends later than other calls', async () => {
   await using silent = await mute();
   await using edge = new FrameClient(limiterProtocol, { address: silent.address, timeoutMs: 50 });
   await edge.ready();

@@ -54,7 +54,7 @@ lying('a call that no engine accepts is refused', () => {
     refusesCommand('timestamp', process([{ ...honest, timestampMs }]));
   }
   refusesCommand('nothing', process([], true));
-  refusesCommand('two, not a batch', process([honest, honest]));
+  refusesCommand('two observations outside a batch', process([honest, honest]));
   refusesCommand('too many', process(Array(101).fill(honest), true));
   refusesCommand('modes', { $case: 'create', value: { ...create, modeStrengths: [0.5] } });
   refusesCommand('strength', {
@@ -77,7 +77,7 @@ lying('a call that no engine accepts is refused', () => {
     timestampMs: 0,
     state: Buffer.of(),
   };
-  refusesCommand('trim of nothing', { $case: 'trim', value: { ...trim, history: 0 } });
+  refusesCommand('trim without rows', { $case: 'trim', value: { ...trim, history: 0 } });
   refusesCommand('trim', { $case: 'trim', value: { ...trim, timestampMs: -1 } });
   refusesCommand('state', { $case: 'trim', value: { ...trim, state: Buffer.alloc(8_193) } });
   refusesCommand('removal', { $case: 'removeListingRow', value: { version: 0 } });
@@ -217,7 +217,7 @@ lying('an unknown reason of a later release is dropped, and the code remains', (
   assert.equal([code, reason, message], ['not_found', undefined, 'm']);
 });
 
-lying('random bytes are refused or read as a message, never anything else', async () => {
+lying('random bytes are refused or decoded as a message, and have no other effect', async () => {
   await fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       try {

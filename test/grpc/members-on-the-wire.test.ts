@@ -26,7 +26,7 @@ function tlsOf(holder: Holder): WireTls {
   return { authority: read('ca.crt'), certificate: read('tls.crt'), key: read('tls.key') };
 }
 
-/** A limiter that admits every call it receives, and a client with the certificate of `holder`. */
+/** A limiter that admits every call, and a client with the certificate of `holder`. */
 async function scene(holder: Holder | undefined) {
   const opened = new AsyncDisposableStack();
   const reached: AdmitCall[] = [];
@@ -63,7 +63,7 @@ async function scene(holder: Holder | undefined) {
 
 const members = suite('an admission for a member');
 
-members('is accepted from a console, also from one with further roles', async () => {
+members('is accepted from a console, even if it has further roles', async () => {
   for (const holder of ['console', 'member'] as const) {
     await using limiter = await scene(holder);
     assert.is((await limiter.ask(FOR_MEMBER)).verdict, 'admitted');
@@ -98,7 +98,7 @@ members('is accepted from any process without TLS', async () => {
   assert.is((await limiter.ask(FOR_MEMBER)).verdict, 'admitted');
 });
 
-members('by a key is accepted from an edge as before', async () => {
+members('is accepted from an edge as before if it is by a key', async () => {
   await using limiter = await scene('edge');
   assert.is((await limiter.ask(BY_KEY)).verdict, 'admitted');
   assert.is(limiter.reached[0]?.isOfMember, undefined);

@@ -31,7 +31,7 @@ for (const [kind, beside] of [
   ['engine', engine],
   ['limiter', limiter],
 ] as const) {
-  node(`reports its identity beside the ${kind}, and drains`, async () => {
+  node(`reports its identity as ${kind}, and drains`, async () => {
     await using server = await served(beside(), adminService(OBLIGING));
     assert.is(await adminClient(server.address, ADMIN_CALL).identify(), 'n1');
     const progress = await adminClient(server.address, ADMIN_CALL).drain();
@@ -58,9 +58,9 @@ node('answers with its own complete fault', async () => {
   }
 });
 
-const absent = suite('an operator’s call to a process outside of a cluster');
+const absent = suite('an operator’s call to a process outside a cluster');
 
-absent('is refused with the address', async () => {
+absent('is refused with the address of the process', async () => {
   await using plain = await served(engine());
   let connected = 0;
   let open = 0;
@@ -88,7 +88,7 @@ absent('is refused with the address', async () => {
     assert.match(refused.message.slice(text.length), why);
   }
   assert.is(connected, 1);
-  await peers.eventually('no connection is left to one that says nothing', () => open === 0);
+  await peers.eventually('no connection is left to a silent process', () => open === 0);
   mute.close();
 });
 

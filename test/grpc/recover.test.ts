@@ -25,7 +25,7 @@ function recovery(outcome: Promise<EngineAnswer> | undefined) {
 
 const failing = suite('when a recoverable call fails');
 
-failing('its outcome is that of the recovery, which gets call, fault and time', async () => {
+failing('its outcome is the outcome of the recovery, which gets call, fault and time', async () => {
   const refusal = new Fault('conflict', 'no', { reason: 'deleted' });
   const refusing = frameService(engineProtocol, {
     ask() {
@@ -45,14 +45,14 @@ failing('its outcome is that of the recovery, which gets call, fault and time', 
   assert.ok((heard?.askedAtMs ?? 0) >= startedMs && (heard?.askedAtMs ?? 0) <= performance.now());
 });
 
-failing('the same holds before it could be sent', async () => {
+failing('the same holds if it could not be sent', async () => {
   await using edge = new FrameClient(engineProtocol, { address: UNUSED });
   const { seen, recover } = recovery(Promise.resolve(peers.engineAnswer('elsewhere')));
   assert.is(peers.bodyOf(await edge.askOr(peers.engineCall(), recover)), 'elsewhere');
   assert.is(peers.verdictOf(seen[0]?.fault), 'service_unavailable engine_unavailable known');
 });
 
-failing('a call without recovery fails as it would have', async () => {
+failing('a call without a recovery fails with its own fault', async () => {
   const unknown = 'service_unavailable engine_unavailable unknown';
   const held = await peers.rawEngine(() => undefined);
   await using edge = new FrameClient(engineProtocol, { address: held.address });

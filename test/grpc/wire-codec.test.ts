@@ -36,7 +36,7 @@ crossing('the largest read of instances fits its announced size', () => {
   assert.ok(size <= engineProtocol.sizeOfCall(call));
 });
 
-crossing('every engine answer is decoded as it was given, text as its UTF-8 bytes', async () => {
+crossing('every engine answer is decoded as it was sent, with text as UTF-8 bytes', async () => {
   await fc.assert(
     fc.property(arbitrary.engineAnswer, (answer) => {
       const body = Buffer.from(answer.body);

@@ -18,7 +18,7 @@ const answering = () => frameService(engineProtocol, { ask: () => peers.engineAn
 
 const dying = suite('when a peer dies');
 
-dying('calls in flight end as unknown, later ones at once, and a new peer is found', async () => {
+dying('calls in flight end as unknown, later calls at once, and a new peer is found', async () => {
   let isAsked = false;
   const silent = await peers.rawEngine((stream) => {
     stream.on('data', () => {
@@ -39,7 +39,7 @@ dying('calls in flight end as unknown, later ones at once, and a new peer is fou
   assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), UNREACHABLE);
   const waits = () =>
     clock.delaysMs.filter((ms) => ms !== DEADLINE_SWEEP_MS && ms !== CONNECT_TIMEOUT_MS);
-  await peers.eventually('it has tried again three times', () => waits().length >= 3);
+  await peers.eventually('three attempts', () => waits().length >= 3);
   assert.equal(waits().slice(0, 3), [25, 50, 100]);
   await using _server = await serveGrpc({ listen: silent.address, services: [answering()] });
   await peers.isAnsweredInTheEnd(edge);
@@ -106,8 +106,8 @@ hanging(
     });
     assert.is(peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall()))), UNREACHABLE);
     const attempts = () => clock.delaysMs.filter((ms) => ms === CONNECT_TIMEOUT_MS).length;
-    await peers.eventually('the attempt is given up and made again', () => attempts() >= 4);
-    await peers.eventually('what was given up is closed', () => openConnections <= 1);
+    await peers.eventually('the attempt is given up and repeated', () => attempts() >= 4);
+    await peers.eventually('the abandoned connection is closed', () => openConnections <= 1);
   },
 );
 

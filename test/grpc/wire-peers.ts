@@ -22,12 +22,12 @@ export async function eventually(what: string, condition: () => boolean): Promis
   await soon(what, condition, { withinMs: PATIENCE_MS, everyMs: 1 });
 }
 
-/** Fulfils when everything requested in this turn has been written. */
+/** Fulfils when all messages of this event-loop turn have been written. */
 export async function endOfTurn(): Promise<void> {
   for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** A read call; `change` replaces the fields under test. */
+/** Read call. `change` replaces the fields under test. */
 export function engineCall(change: Partial<EngineCall> = {}): EngineCall {
   return plainCall({
     accountId: 'acct_1',
@@ -56,7 +56,7 @@ export function bodyOf(answer: EngineAnswer): string {
   return Buffer.from(answer.body).toString();
 }
 
-/** The fault that a call ends with. */
+/** Fault with which the call ends. */
 export async function faultOf(call: Promise<unknown>): Promise<Fault> {
   const error = await call.then(
     () => new Error('it was answered'),
@@ -66,7 +66,7 @@ export async function faultOf(call: Promise<unknown>): Promise<Fault> {
   throw error;
 }
 
-/** The properties of a fault that decide about a retry. */
+/** Properties of a fault that decide about a retry. */
 export function verdictOf(fault: Fault | undefined): string {
   if (fault === undefined) return 'no fault';
   return `${fault.code} ${fault.reason} ${fault.isOutcomeUnknown ? 'unknown' : 'known'}`;
@@ -187,7 +187,7 @@ export async function tcpServer(server: Server): Promise<AsyncDisposable & { add
   };
 }
 
-/** Whether an edge gets an answer within a test's time-out, after any failures. */
+/** Whether an edge finally gets an answer within a test's time-out, even after failures. */
 export async function isAnsweredInTheEnd(edge: {
   ready(): Promise<void>;
   ask(call: EngineCall): Promise<EngineAnswer>;

@@ -10,11 +10,11 @@ import { serveGrpc } from '#grpc/grpc-server';
 import * as peers from '#test/grpc/wire-peers';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** More calls of 4 kB than the stream's buffers hold: 16 frames of 256 KiB and a window. */
+/** Number of 4 kB calls that exceeds the stream's buffers: 16 frames of 256 KiB and a window. */
 const CALLS = 2_400;
 const CALL_BYTES = 4_000;
 
-/** An engine whose stream reads nothing until the test allows it, then answers everything. */
+/** An engine whose stream reads nothing until the test allows it, and then answers everything. */
 async function reluctantEngine() {
   let read = (): void => undefined;
   const received: number[] = [];
@@ -69,9 +69,9 @@ slow('unsent calls are known not to have happened when the peer dies', async () 
   await server[Symbol.asyncDispose]();
   const faults = await Promise.all(asked);
   const unknown = faults.filter(({ isOutcomeUnknown }) => isOutcomeUnknown).length;
-  assert.ok(unknown > 0 && unknown < CALLS, `${unknown} of ${CALLS} handed to the stream`);
+  assert.ok(unknown > 0 && unknown < CALLS, `${unknown} of ${CALLS} passed to the stream`);
   const sentFirst = faults.findIndex(({ isOutcomeUnknown }) => !isOutcomeUnknown);
-  assert.is(sentFirst, unknown, 'what was sent is exactly the oldest');
+  assert.is(sentFirst, unknown, 'exactly the oldest calls were sent');
 });
 
 slow('a call that cannot be sent before its deadline is never sent', async () => {
@@ -120,7 +120,7 @@ slow('a server stops reading calls from a client that does not read answers', as
     return isStopped;
   });
   await new Promise((resolve) => setTimeout(resolve, 50));
-  assert.ok(handled < total / 2, `${handled} calls answered for no reader`);
+  assert.ok(handled < total / 2, `${handled} calls answered although nobody reads`);
   const answered = new Set<number>();
   edge.stream.on('data', (frame: Buffer) => {
     for (const { id } of EngineReplyFrame.decode(frame).messages) answered.add(id);

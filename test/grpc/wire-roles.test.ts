@@ -14,7 +14,7 @@ import * as peers from '#test/grpc/wire-peers';
 import { type Holder, pemOf } from '#test/support/servers/server-certificates';
 import { refusalOf } from '#test/support/settled';
 
-/** The TLS files of a role or another holder. */
+/** TLS files of a role or another holder. */
 function tlsOf(holder: Holder): WireTls {
   const read = (file: Parameters<typeof pemOf>[1]) => Buffer.from(pemOf(holder, file));
   return { authority: read('ca.crt'), certificate: read('tls.crt'), key: read('tls.key') };
@@ -59,7 +59,7 @@ async function serverOf(holder: Holder) {
   };
 }
 
-/** Calls a method as `holder`. Returns the final status, or OK for a stream that has started. */
+/** Calls a method as `holder`. Returns the final status, or OK if a stream has started. */
 async function statusOf(
   address: string,
   holder: Holder,
@@ -86,7 +86,7 @@ async function statusOf(
   stream.on('error', () => undefined);
   stream.on('data', () => undefined);
   stream.on('status', ({ code }: grpc.StatusObject) => resolve(code));
-  // The status of a refused stream comes with or without headers.
+  // The status of a refused stream arrives with or without headers.
   stream.on('metadata', () => setImmediate(() => resolve(grpc.status.OK)));
   const status = await promise;
   stream.cancel();
@@ -124,12 +124,12 @@ table('admits no client whose certificate has no role', async () => {
   }
 });
 
-const wanted = suite('a process of another role than expected');
+const wanted = suite('a process with another role than expected');
 
 /** All clients of the services, with the roles that they expect. */
 const CALLS: readonly [string, readonly WireRole[], (address: string) => Promise<unknown>][] = [
   [
-    'an edge that looks for an engine',
+    'an edge that expects an engine',
     ['engine'],
     async (address) => {
       await using engine = new FrameClient(engineProtocol, {
@@ -140,7 +140,7 @@ const CALLS: readonly [string, readonly WireRole[], (address: string) => Promise
     },
   ],
   [
-    'an edge that looks for a limiter',
+    'an edge that expects a limiter',
     ['limiter'],
     async (address) => {
       await using limiter = new FrameClient(limiterProtocol, {
@@ -151,7 +151,7 @@ const CALLS: readonly [string, readonly WireRole[], (address: string) => Promise
     },
   ],
   [
-    'a node that looks who another is',
+    'a node that asks for another node’s identity',
     ['engine', 'limiter'],
     (address) =>
       adminClient(address, {
@@ -180,7 +180,7 @@ for (const [what, roles, call] of CALLS) {
   });
 }
 
-wanted('gets no call, though the edge would send one at once', async () => {
+wanted('gets no call, although the edge would send a call at once', async () => {
   await using server = await serverOf('limiter');
   await using engine = new FrameClient(engineProtocol, {
     address: server.address,

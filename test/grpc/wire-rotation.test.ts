@@ -18,7 +18,7 @@ import { refusalOf } from '#test/support/settled';
 const HOLDERS = { old: 'member', new: 'stranger' } as const;
 type Authority = keyof typeof HOLDERS;
 
-/** The own certificate is signed by one authority; several may be trusted. */
+/** TLS files with a certificate of one authority, and one or more trusted authorities. */
 function tlsOf(shown: Authority, ...trusted: readonly Authority[]): WireTls {
   const certificate = Buffer.from(pemOf(HOLDERS[shown], 'tls.crt'));
   const key = Buffer.from(pemOf(HOLDERS[shown], 'tls.key'));
@@ -26,7 +26,7 @@ function tlsOf(shown: Authority, ...trusted: readonly Authority[]): WireTls {
   return { authority, certificate, key };
 }
 
-/** The steps of a change of authority, for every process in turn. */
+/** Steps of a change of authority, which every process takes in turn. */
 const BEFORE = tlsOf('old', 'old');
 const BOTH_TRUSTED = tlsOf('old', 'old', 'new');
 const NEW_SHOWN = tlsOf('new', 'old', 'new');
@@ -44,7 +44,7 @@ function ask(address: string, tls: WireTls): Promise<string> {
   return adminClient(address, { timeoutMs: 5_000, clock, tls: unchanging(tls) }).identify();
 }
 
-/** The certificate of a server, read by a client that trusts everybody. */
+/** Certificate of a server, read by a client that trusts every authority. */
 function shownBy(address: string, { certificate: cert, key }: WireTls): Promise<PeerCertificate> {
   const { promise, resolve, reject } = Promise.withResolvers<PeerCertificate>();
   const options = { cert, key, rejectUnauthorized: false, ALPNProtocols: ['h2'] };
@@ -59,7 +59,7 @@ function shownBy(address: string, { certificate: cert, key }: WireTls): Promise<
 
 const rotated = suite('when a process gets certificates of another authority');
 
-rotated('its connections last, and new ones use the new certificates', async () => {
+rotated('its connections stay open, and new connections use the new certificates', async () => {
   const tls = settable(BEFORE);
   await using server = await serverOf(tls);
   const { address } = server;
@@ -88,14 +88,14 @@ rotated('all processes connect at every step, in any order of steps', async () =
   }
 });
 
-rotated('without overlap, processes of different authorities do not connect', async () => {
+rotated('processes of different authorities do not connect without an overlap', async () => {
   const tls = settable(BEFORE);
   await using server = await serverOf(tls);
   tls.set(AFTER);
   await refusalOf(() => ask(server.address, BEFORE));
 });
 
-rotated('a client that lost its peer reconnects under the new authority', async () => {
+rotated('a client that has lost its peer reconnects under the new authority', async () => {
   const own = settable(BEFORE);
   const served = settable(BEFORE);
   const first = await serverOf(served);

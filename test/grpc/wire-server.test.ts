@@ -27,7 +27,7 @@ async function served(engine: EngineClient, stopGraceMs = 100, reportBug = () =>
   return await serveGrpc({ listen: LISTEN, services, stopGraceMs });
 }
 
-/** Runs `mischief` while a valid edge keeps calling; every call must be answered. */
+/** Runs `mischief` while a valid edge keeps calling. Every call must be answered. */
 async function goodEdgeDuring(address: string, mischief: () => Promise<void>): Promise<void> {
   await using edge = new FrameClient(engineProtocol, { address });
   await edge.ready();
@@ -41,7 +41,7 @@ async function goodEdgeDuring(address: string, mischief: () => Promise<void>): P
   })();
   await mischief();
   const before = answered;
-  await peers.eventually('the good edge is answered afterwards', () => answered > before + 10);
+  await peers.eventually('the valid edge is answered afterwards', () => answered > before + 10);
   isOver = true;
   await asking;
 }
@@ -57,7 +57,9 @@ async function strangerSays(address: string, bytes: Buffer | string): Promise<vo
   socket.destroy();
 }
 
-/** Sends one raw message on the engine's stream; returns the gRPC status of the stream's end. */
+/**
+ * Sends one raw message on the engine's stream. Returns the gRPC status with which the stream ends.
+ */
 async function streamEndsAfter(address: string, frame: Buffer): Promise<number> {
   using edge = peers.rawEdge(address);
   edge.stream.resume();
@@ -102,7 +104,7 @@ strange('a second call with the id of a call in progress ends the stream', async
   assert.is(status, grpc.status.INVALID_ARGUMENT);
 });
 
-strange('a call outside of the domain is the only one refused, and is reported', async () => {
+strange('a call outside the domain is refused and reported, and no other call is', async () => {
   const bugs: unknown[] = [];
   const services = [frameService(engineProtocol, obliging, { reportBug: (bug) => bugs.push(bug) })];
   await using server = await serveGrpc({ listen: LISTEN, services, stopGraceMs: 100 });
@@ -147,7 +149,7 @@ strange('an answer after the deadline of its call is dropped', async () => {
       peers.wireRequest({ id: 2, timeoutMs: 9_000 }),
     ),
   );
-  await peers.eventually('both are at work', () => answers.length === 2);
+  await peers.eventually('both calls are in progress', () => answers.length === 2);
   await new Promise((resolve) => setTimeout(resolve, 10));
   for (const answer of answers) answer();
   const [frame] = await once(edge.stream, 'data');
@@ -157,28 +159,31 @@ strange('an answer after the deadline of its call is dropped', async () => {
   );
 });
 
-strange('a call whose deadline passes behind a slow one in its frame is not started', async () => {
-  const begun: number[] = [];
-  const deadlines: number[] = [];
-  const ask: EngineClient['ask'] = ({ callId, deadlineAtMs }) => {
-    begun.push(callId);
-    deadlines.push(deadlineAtMs);
-    const startedMs = performance.now();
-    while (callId === 1 && performance.now() - startedMs < 20);
-    return peers.engineAnswer('ok');
-  };
-  await using server = await served({ ask });
-  using edge = peers.rawEdge(server.address);
-  const frame = peers.requestFrame(
-    peers.wireRequest({ id: 1, callId: 1 }),
-    peers.wireRequest({ id: 2, callId: 2, timeoutMs: 10 }),
-    peers.wireRequest({ id: 3, callId: 3 }),
-  );
-  edge.stream.write(frame);
-  await once(edge.stream, 'data');
-  assert.equal(begun, [1, 3]);
-  assert.is(deadlines[0], deadlines[1], 'both from when the frame came');
-});
+strange(
+  'a call is not started if its deadline passes behind a slow call in its frame',
+  async () => {
+    const begun: number[] = [];
+    const deadlines: number[] = [];
+    const ask: EngineClient['ask'] = ({ callId, deadlineAtMs }) => {
+      begun.push(callId);
+      deadlines.push(deadlineAtMs);
+      const startedMs = performance.now();
+      while (callId === 1 && performance.now() - startedMs < 20);
+      return peers.engineAnswer('ok');
+    };
+    await using server = await served({ ask });
+    using edge = peers.rawEdge(server.address);
+    const frame = peers.requestFrame(
+      peers.wireRequest({ id: 1, callId: 1 }),
+      peers.wireRequest({ id: 2, callId: 2, timeoutMs: 10 }),
+      peers.wireRequest({ id: 3, callId: 3 }),
+    );
+    edge.stream.write(frame);
+    await once(edge.stream, 'data');
+    assert.equal(begun, [1, 3]);
+    assert.is(deadlines[0], deadlines[1], 'both deadlines count from the arrival of the frame');
+  },
+);
 
 const tool = suite('when a tool makes a single call without a stream');
 
@@ -200,13 +205,13 @@ function askOnce(address: string, request: EngineRequest) {
   });
 }
 
-tool('it is answered, also without a time-out', async () => {
+tool('it is answered, even without a time-out', async () => {
   await using server = await served(obliging);
   const { outcome } = await askOnce(server.address, peers.wireRequest({ id: 9, timeoutMs: 0 }));
   assert.is(outcome?.$case, 'answer');
 });
 
-tool('a fault is a gRPC status, and an invalid call gets a description', async () => {
+tool('a fault becomes a gRPC status, and an invalid call gets a description', async () => {
   const refusing: EngineClient = {
     ask() {
       throw new Fault('not_found', 'no such instance');
@@ -221,7 +226,7 @@ tool('a fault is a gRPC status, and an invalid call gets a description', async (
 
 const stopping = suite('when a server stops');
 
-stopping('calls in progress are answered and new ones refused', async () => {
+stopping('calls in progress are answered and new calls refused', async () => {
   const answers: (() => void)[] = [];
   const ask = () =>
     new Promise<ReturnType<typeof peers.engineAnswer>>((resolve) => {
@@ -231,7 +236,7 @@ stopping('calls in progress are answered and new ones refused', async () => {
   await using edge = new FrameClient(engineProtocol, { address: server.address });
   await edge.ready();
   const asked = edge.ask(peers.engineCall());
-  await peers.eventually('the call is at work', () => answers.length === 1);
+  await peers.eventually('the call is in progress', () => answers.length === 1);
   const stopped = server[Symbol.asyncDispose]();
   const refused = peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall())));
   assert.is(refused, 'service_unavailable shutting_down known');
@@ -241,7 +246,7 @@ stopping('calls in progress are answered and new ones refused', async () => {
   assert.is(answers.length, 1);
 });
 
-stopping('it waits for calls in progress no longer than its grace period', async () => {
+stopping('it waits for calls in progress for at most its grace period', async () => {
   let atWork = 0;
   const ask = () => {
     atWork += 1;
@@ -251,16 +256,16 @@ stopping('it waits for calls in progress no longer than its grace period', async
   await using edge = new FrameClient(engineProtocol, { address: server.address });
   await edge.ready();
   const asked = peers.faultOf(edge.ask(peers.engineCall()));
-  await peers.eventually('the call is at work', () => atWork === 1);
+  await peers.eventually('the call is in progress', () => atWork === 1);
   const startedMs = performance.now();
   await server[Symbol.asyncDispose]();
   const tookMs = performance.now() - startedMs;
   assert.ok(tookMs > 40 && tookMs < 5_000, `${tookMs} ms`);
   assert.is(peers.verdictOf(await asked), 'service_unavailable engine_unavailable unknown');
-  assert.ok(performance.now() - startedMs < 5_000, 'the edge is notified, not left to find out');
+  assert.ok(performance.now() - startedMs < 5_000, 'the edge is notified at once');
 });
 
-stopping('a port in use is an error, not a hang', async () => {
+stopping('a port in use causes an error instead of a hang', async () => {
   await using server = await served(obliging);
   const second = serveGrpc({ listen: server.address, services: [] });
   const error = await second.then(

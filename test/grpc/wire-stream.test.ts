@@ -13,7 +13,7 @@ import * as peers from '#test/grpc/wire-peers';
 
 const LISTEN = '127.0.0.1:0';
 
-/** An engine whose answers the test gives. */
+/** An engine whose answers the test controls. */
 function heldEngine() {
   const held: { call: EngineCall; answer: (body: string) => void }[] = [];
   const engine: EngineClient = {
@@ -35,7 +35,7 @@ async function served(engine: EngineClient, options: FrameServiceOptions = {}) {
 
 const talking = suite('when an edge and an engine share a stream');
 
-talking('answers in another order find their calls', async () => {
+talking('answers in another order reach their calls', async () => {
   const { engine, held } = heldEngine();
   await using server = await served(engine);
   await using edge = new FrameClient(engineProtocol, { address: server.address });
@@ -70,7 +70,7 @@ talking('immediate answers arrive in the order of the calls', async () => {
   );
 });
 
-talking('the calls of one turn travel in one frame', async () => {
+talking('the calls of one turn are sent in one frame', async () => {
   const frames: number[] = [];
   await using server = await peers.rawEngine((stream) => {
     stream.on('data', (frame: Buffer) => {
@@ -85,26 +85,29 @@ talking('the calls of one turn travel in one frame', async () => {
   assert.equal(frames, [50]);
 });
 
-talking('the answers of one turn travel in one frame, at once or held', async () => {
-  const { engine, held } = heldEngine();
-  await using server = await served({
-    ask: (call) => (call.isReplayOnly ? peers.engineAnswer('now') : engine.ask(call)),
-  });
-  using edge = peers.rawEdge(server.address);
-  const frames: number[] = [];
-  edge.stream.on('data', (frame: Buffer) => {
-    frames.push(EngineReplyFrame.decode(frame).messages.length);
-  });
-  const requests = (replayOnly: boolean, from: number) =>
-    Array.from({ length: 40 }, (_, id) => peers.wireRequest({ id: from + id, replayOnly }));
-  edge.stream.write(peers.requestFrame(...requests(true, 0)));
-  await peers.eventually('the first frame', () => frames.length === 1);
-  edge.stream.write(peers.requestFrame(...requests(false, 100)));
-  await peers.eventually('the calls are held', () => held.length === 40);
-  for (const { answer } of held) answer('later');
-  await peers.eventually('the second frame', () => frames.length === 2);
-  assert.equal(frames, [40, 40]);
-});
+talking(
+  'the answers of one turn are sent in one frame, whether immediate or deferred',
+  async () => {
+    const { engine, held } = heldEngine();
+    await using server = await served({
+      ask: (call) => (call.isReplayOnly ? peers.engineAnswer('now') : engine.ask(call)),
+    });
+    using edge = peers.rawEdge(server.address);
+    const frames: number[] = [];
+    edge.stream.on('data', (frame: Buffer) => {
+      frames.push(EngineReplyFrame.decode(frame).messages.length);
+    });
+    const requests = (replayOnly: boolean, from: number) =>
+      Array.from({ length: 40 }, (_, id) => peers.wireRequest({ id: from + id, replayOnly }));
+    edge.stream.write(peers.requestFrame(...requests(true, 0)));
+    await peers.eventually('the first frame', () => frames.length === 1);
+    edge.stream.write(peers.requestFrame(...requests(false, 100)));
+    await peers.eventually('the calls are held', () => held.length === 40);
+    for (const { answer } of held) answer('later');
+    await peers.eventually('the second frame', () => frames.length === 2);
+    assert.equal(frames, [40, 40]);
+  },
+);
 
 talking(
   'a fault arrives unchanged and a bug becomes internal, without its text in the answer',
@@ -140,7 +143,7 @@ talking(
     const bug = await peers.faultOf(edge.ask(peers.engineCall({ callId: 3 })));
     assert.is(bug.code, 'internal');
     assert.not.match(bug.message, 'secret');
-    // The caller's process logs the refusal, and cannot log its cause.
+    // The caller's process logs the refusal, but cannot log its cause.
     await peers.faultOf(edge.ask(peers.engineCall({ callId: 4 })));
     assert.equal(bugs, [secret, unwell]);
   },
@@ -192,7 +195,7 @@ talking('calls beyond the bound of the client are refused at once', async () => 
   const asked = Array.from({ length: 4 }, () => edge.ask(peers.engineCall()));
   const verdict = peers.verdictOf(await peers.faultOf(edge.ask(peers.engineCall())));
   assert.is(verdict, 'service_unavailable overloaded known');
-  await peers.eventually('the others arrive', () => held.length === 4);
+  await peers.eventually('the other calls arrive', () => held.length === 4);
   for (const { answer } of held) answer('ok');
   await Promise.all(asked);
 });
@@ -212,32 +215,35 @@ talking('calls beyond the bound of the server are refused by it', async () => {
   );
 });
 
-talking('a call or answer that cannot be encoded affects no other of its frame', async () => {
-  const bugs: unknown[] = [];
-  await using server = await served(
-    {
-      ask: ({ callId }) => ({ ...peers.engineAnswer('ok'), cycles: callId === 2 ? 0.5 : 1 }),
-    },
-    { reportBug: (bug) => bugs.push(bug) },
-  );
-  await using edge = new FrameClient(engineProtocol, { address: server.address });
-  await edge.ready();
-  const timestampMs = undefined;
-  const halfMode = { mode: 0.5, signal: 0, confidence: 1, contextJson: '', timestampMs };
-  const flags = { isBatch: false, isEveryStateWanted: false };
-  const command = { kind: 'process', observations: [halfMode], ...flags } as const;
-  const [first, broken, unwritable, last] = await Promise.all([
-    edge.ask(peers.engineCall({ callId: 1 })),
-    peers.faultOf(edge.ask(peers.engineCall({ callId: 2 }))),
-    peers.faultOf(edge.ask(peers.engineCall({ command }))),
-    edge.ask(peers.engineCall({ callId: 3 })),
-  ]);
-  assert.is(peers.bodyOf(first), 'ok');
-  assert.is(peers.verdictOf(broken), 'internal undefined unknown');
-  assert.is(peers.verdictOf(unwritable), 'internal undefined known');
-  assert.is(peers.bodyOf(last), 'ok');
-  assert.is(bugs.length, 1);
-});
+talking(
+  'a call or answer that cannot be encoded affects no other message of its frame',
+  async () => {
+    const bugs: unknown[] = [];
+    await using server = await served(
+      {
+        ask: ({ callId }) => ({ ...peers.engineAnswer('ok'), cycles: callId === 2 ? 0.5 : 1 }),
+      },
+      { reportBug: (bug) => bugs.push(bug) },
+    );
+    await using edge = new FrameClient(engineProtocol, { address: server.address });
+    await edge.ready();
+    const timestampMs = undefined;
+    const halfMode = { mode: 0.5, signal: 0, confidence: 1, contextJson: '', timestampMs };
+    const flags = { isBatch: false, isEveryStateWanted: false };
+    const command = { kind: 'process', observations: [halfMode], ...flags } as const;
+    const [first, broken, unwritable, last] = await Promise.all([
+      edge.ask(peers.engineCall({ callId: 1 })),
+      peers.faultOf(edge.ask(peers.engineCall({ callId: 2 }))),
+      peers.faultOf(edge.ask(peers.engineCall({ command }))),
+      edge.ask(peers.engineCall({ callId: 3 })),
+    ]);
+    assert.is(peers.bodyOf(first), 'ok');
+    assert.is(peers.verdictOf(broken), 'internal undefined unknown');
+    assert.is(peers.verdictOf(unwritable), 'internal undefined known');
+    assert.is(peers.bodyOf(last), 'ok');
+    assert.is(bugs.length, 1);
+  },
+);
 
 talking('the limiter is called and answers in the same way', async () => {
   const allowance = {

@@ -19,7 +19,7 @@ type Who = 'member' | 'stranger' | 'misnamed' | 'impostor' | 'plain';
 /** The TLS files of a process; undefined for plain text. */
 function tlsOf(who: Who): Reloadable<WireTls> | undefined {
   if (who === 'plain') return undefined;
-  // The process trusts this authority, which has not signed the process's certificate.
+  // The process trusts this authority, but the authority has not signed the process's certificate.
   if (who === 'impostor') {
     return unchanging({ ...filesOf('stranger'), authority: filesOf('member').authority });
   }
@@ -42,7 +42,7 @@ async function serverOf(who: Who) {
 
 const tls = suite('processes with TLS certificates');
 
-tls('of the same authority answer each other, at any address', async () => {
+tls('answer each other at any address if they have the same authority', async () => {
   await using server = await serverOf('member');
   const { address } = server;
   await using edge = new FrameClient(engineProtocol, { address, tls: tlsOf('member') });
@@ -64,7 +64,7 @@ for (const [asking, asked] of [
   ['member', 'stranger'],
   ['member', 'misnamed'],
 ] as const) {
-  tls(`one that is ${asking} is refused by one that is ${asked}`, async () => {
+  tls(`refuse a connection if the client is ${asking} and the server is ${asked}`, async () => {
     await using server = await serverOf(asked);
     const { address } = server;
     await using edge = new FrameClient(engineProtocol, { address, tls: tlsOf(asking) });
@@ -78,7 +78,7 @@ for (const [asking, asked] of [
   });
 }
 
-tls('one that trusts the authority but has no certificate is refused', async () => {
+tls('refuse a client that trusts the authority but has no certificate', async () => {
   await using server = await serverOf('member');
   const credentials = grpc.credentials.createSsl(filesOf('member').authority);
   const options = { 'grpc.ssl_target_name_override': TLS_NAME };

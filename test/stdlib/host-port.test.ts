@@ -50,11 +50,11 @@ address('consists of host and port only', () => {
 
 const dialled = suite('an address for gRPC');
 
-dialled('has an explicit scheme: a host called unix is not a path', () => {
+dialled('has an explicit scheme, so that a host called unix is not a path', () => {
   assert.is(dialTargetOf('unix:8100'), 'dns:unix:8100');
 });
 
-dialled('is rejected unless host:port', () => {
+dialled('is rejected unless it is host:port', () => {
   assert.throws(() => dialTargetOf('unix:/run/x.sock'), /host:port/);
 });
 

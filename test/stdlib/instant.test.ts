@@ -3,9 +3,9 @@ import * as assert from 'uvu/assert';
 import { instantOf } from '#stdlib/clock';
 import { ManualClock } from '#test/support/manual-clock';
 
-const both = suite('when a clock is read with both of its times');
+const both = suite('an instant from a clock');
 
-both('the instant has each of them, despite steps of the wall clock', () => {
+both('has the time of both clocks, despite steps of the wall clock', () => {
   const clock = new ManualClock(1_790_000_000_000);
   const before = instantOf(clock);
   clock.advance(250);

@@ -11,7 +11,7 @@ function has(network: string, text: string): boolean {
 
 const networks = suite('a network in CIDR notation');
 
-networks('has one normal form', () => {
+networks('has a single canonical form', () => {
   const written = [
     ['10.1.2.3/8', '10.0.0.0/8'],
     ['192.0.2.7', '192.0.2.7/32'],
@@ -27,7 +27,7 @@ networks('has one normal form', () => {
   }
 });
 
-networks('is rejected in any other notation, and as a range of all addresses', () => {
+networks('is rejected in any other notation, and if it covers all addresses', () => {
   const wrong = [
     '',
     '10.0.0.0/33',
@@ -60,10 +60,10 @@ networks('contains an IPv4 address in IPv6 notation, or with a port', () => {
   assert.ok(has('::ffff:10.0.0.0/104', '10.1.2.3'));
   assert.ok(has('10.0.0.0/8', '10.1.2.3:50000'));
   assert.ok(has('2001:db8::/32', '[2001:db8::1]:443'));
-  assert.not.ok(has('10.0.0.0/8', '::10.1.2.3'), 'which is another address');
+  assert.not.ok(has('10.0.0.0/8', '::10.1.2.3'), 'a different address');
 });
 
-networks('of IPv6 contains no IPv4 address', () => {
+networks('contains no IPv4 address if it is an IPv6 network', () => {
   for (const wide of ['::/1', '::/64', '::ffff:0:0/96']) assert.not.ok(has(wide, '10.1.2.3'), wide);
   assert.ok(has('::/1', '2001:db8::1'));
 });

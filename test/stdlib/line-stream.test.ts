@@ -29,7 +29,7 @@ lines('drops and counts lines while the disk is full, and continues when there i
   assert.equal([disk.text, stream.lost], ['four\n', 3]);
 });
 
-lines('does not lose the next line after a truncated one', () => {
+lines('does not lose the line after a truncated line', () => {
   const { disk, stream } = onDisk(2);
   stream.write('first\n');
   disk.room = 100;

@@ -15,22 +15,22 @@ const KEYS = fc.oneof(
   fc.nat(30).map((n) => n * 2 ** 32),
 );
 
-/** Number of insertions and deletions with few entries at a time. */
+/** Number of insertions and deletions, with few entries at a time. */
 const CHURN = 300_000;
 const UNDER_WAY = 30;
 
-/** Maximum bytes left after a minor collection; a `Map` leaves 33 MB. */
+/** Maximum bytes left after a minor collection. A `Map` leaves 33 MB. */
 const LEFT_BYTES_MAX = 4_000_000;
 
 /** Scattered keys with colliding slots. */
 const SCATTERED = Array.from({ length: 64 }, (_, n) => Math.imul(n + 1, 0x2545_f491) >>> 0);
 
-/** Number of keys for which searches far from the home slot would take minutes. */
+/** Number of keys with which searches far from the home slot would take minutes. */
 const CROWD = 100_000;
 
-const numbers = suite('values by number');
+const numbers = suite('the values of a NumberMap');
 
-numbers('match those of a Map after any operations', () => {
+numbers('match the values of a Map after any operations', () => {
   const step = fc.record({ key: KEYS, isSet: fc.boolean() });
   fc.assert(
     fc.property(fc.array(step, { minLength: 1, maxLength: 300, size: 'max' }), (steps) => {
@@ -53,8 +53,8 @@ numbers('match those of a Map after any operations', () => {
   );
 });
 
-numbers('are found past deleted entries', () => {
-  // At half load, runs of occupied slots are long, and a deletion must close its gap in each.
+numbers('are found behind deleted entries', () => {
+  // At half load, runs of occupied slots are long, and each deletion must close its gap.
   const steps = fc.array(fc.constantFrom(...SCATTERED), { minLength: 200, maxLength: 400 });
   fc.assert(
     fc.property(steps, (keys) => {
@@ -95,21 +95,21 @@ for (const [what, factor] of [
     const left = liveHeapBytes() - before;
     assert.ok(left < LEFT_BYTES_MAX / 2, `${left} bytes are left`);
     map.set(factor, value);
-    assert.is(map.get(factor), value, 'it goes on from there');
+    assert.is(map.get(factor), value, 'the map continues from there');
   });
 }
 
-numbers('are none at first', () => {
+numbers('are empty at first', () => {
   const map = new NumberMap<object>();
   map.delete(7);
   assert.equal([map.size, map.get(0), map.get(2 ** 53 - 1)], [0, undefined, undefined]);
   assert.equal(map.values(), []);
 });
 
-numbers('are freed by the next minor collection after deletion', () => {
+numbers('are freed by the next minor collection after their deletion', () => {
   const map = new NumberMap<object>();
   map.set(0, {});
-  // Only an old-generation object can retain a young one.
+  // Only an object in the old generation can retain a young object.
   const before = liveHeapBytes();
   for (let key = 1; key < CHURN; key += 1) {
     map.set(key, { key, text: `${key}` });

@@ -8,7 +8,7 @@ import { LookClock } from '#test/support/look-clock';
 
 const folder = mkdtempSync(join(tmpdir(), 'watched-'));
 
-/** Two related files, usable if their contents agree. */
+/** Two related files, which are usable if their contents agree. */
 function newScene() {
   const place = mkdtempSync(join(folder, 'of-'));
   const [lock, key] = [join(place, 'lock'), join(place, 'key')] as const;
@@ -44,7 +44,7 @@ watched('are read at once', () => {
   assert.equal(parsed, ['first first']);
 });
 
-watched('are usable once two polls agree', async () => {
+watched('are used once two polls have found the same contents', async () => {
   const { files, clock, writeBoth, refused } = newScene();
   const heard: string[] = [];
   using _ = files.onChange((value) => heard.push(value));
@@ -68,7 +68,7 @@ watched('are not parsed again while unchanged', async () => {
   assert.equal(parsed, ['first first']);
 });
 
-watched('are never parsed half-written', async () => {
+watched('are never parsed while half-written', async () => {
   const { files, clock, write, parsed, refused } = newScene();
   write('lock', 'second');
   await clock.look();
@@ -79,7 +79,7 @@ watched('are never parsed half-written', async () => {
   assert.equal(refused, []);
 });
 
-watched('wait while they change at every poll', async () => {
+watched('are not used while they change at every poll', async () => {
   const { files, clock, writeBoth } = newScene();
   for (const text of ['second', 'third', 'fourth']) {
     writeBoth(text);
@@ -90,7 +90,7 @@ watched('wait while they change at every poll', async () => {
   assert.is(files.current, 'fourth');
 });
 
-watched('are followed through symbolic links swapped by an orchestrator', async () => {
+watched('are followed through symbolic links that an orchestrator swaps', async () => {
   const place = mkdtempSync(join(folder, 'mounted-'));
   for (const [version, text] of Object.entries({ '..1': 'first', '..2': 'second' })) {
     mkdirSync(join(place, version));
@@ -109,7 +109,7 @@ watched('are followed through symbolic links swapped by an orchestrator', async 
   assert.is(files.current, 'second');
 });
 
-watched('are ignored after the watch ends', async () => {
+watched('are ignored after the watch has ended', async () => {
   const { files, clock, writeBoth } = newScene();
   files.onChange(() => assert.unreachable());
   writeBoth('second');
@@ -129,7 +129,7 @@ watched('do not notify removed listeners', async () => {
 
 const refusing = suite('when changed files are unusable');
 
-refusing('the value stays, every poll is counted, and the first is reported', async () => {
+refusing('the value stays, every poll is counted, and the first is reported as news', async () => {
   const { files, clock, write, refused, lock, key } = newScene();
   write('lock', 'second');
   await clock.look();
@@ -141,7 +141,7 @@ refusing('the value stays, every poll is counted, and the first is reported', as
   assert.is(files.current, 'first');
 });
 
-refusing('another unusable version is reported', async () => {
+refusing('another unusable version is reported as news', async () => {
   const { clock, write, refused, lock, key } = newScene();
   const why = `${key} is not of ${lock}`;
   for (const text of ['second', 'third']) {
@@ -209,7 +209,7 @@ refusing('files that become valid with time are then used', async () => {
   assert.is(refusals, 2);
 });
 
-refusing('files unusable at the start are rejected at once', () => {
+refusing('files that are unusable at the start are rejected at once', () => {
   const path = join(folder, 'nowhere');
   const parse = () => {
     throw new Error('of no use');

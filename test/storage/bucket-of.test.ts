@@ -12,13 +12,13 @@ const GOLDEN: readonly (readonly [id: string, of64: number, of256: number])[] = 
 
 const bucket = suite('the bucket of an actor');
 
-bucket('is equal in every version', () => {
+bucket('is the same in every version', () => {
   for (const [id, of64, of256] of GOLDEN) {
     assert.equal([bucketsOf(64)(id), bucketsOf(256)(id)], [of64, of256], id);
   }
 });
 
-bucket('belongs to one shard, and every shard has 16', () => {
+bucket('belongs to one shard, and every shard has 16 buckets', () => {
   for (const shardCount of [1, 7, 256]) {
     const shards = new Map<number, number>();
     const bucketOf = bucketsOf(shardCount);

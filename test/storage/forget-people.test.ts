@@ -50,7 +50,7 @@ async function twoAccounts() {
 
 const people = suite('the people of a deleted account');
 
-people('lose its sessions, and are deleted without another account', async () => {
+people('lose its sessions, and are deleted if they have no other account', async () => {
   const { stores, ada, bob } = await twoAccounts();
   assert.is(await forgetPeople(stores, 'a'), 1);
   assert.is(await stores.users.find(bob.id), undefined);
@@ -63,13 +63,13 @@ people('lose its sessions, and are deleted without another account', async () =>
   );
   assert.equal((await stores.members.find('a')).members, []);
   assert.is((await stores.members.find('a')).isClosed, true);
-  assert.is(await forgetPeople(stores, 'a'), 0, 'and again nothing is left to do');
+  assert.is(await forgetPeople(stores, 'a'), 0, 'the second run has nothing left to do');
 });
 
 people('stay if they enter another account meanwhile', async () => {
   const { stores, bob } = await twoAccounts();
   const remove: typeof stores.users.remove = async (was) => {
-    // Write of `console/people/entry` after a membership.
+    // The write that `console/people/entry` makes after a membership.
     await stores.users.replace(was, was.user);
     return await stores.users.remove(was);
   };
@@ -79,7 +79,7 @@ people('stay if they enter another account meanwhile', async () => {
 
 people('are found again after an interrupted deletion', async () => {
   const { stores, bob } = await twoAccounts();
-  const close = () => Promise.reject(new Error('cut here'));
+  const close = () => Promise.reject(new Error('the deletion is interrupted here'));
   const members = { ...stores.members, close };
   await forgetPeople({ ...stores, members }, 'a').catch(() => undefined);
   assert.is((await stores.members.find('a')).members.length, 2);

@@ -46,7 +46,7 @@ gathered('are read again in the next turn', async () => {
   assert.equal(asked, ['a1', 'a1']);
 });
 
-gathered('are at most as many per read as the store accepts', async () => {
+gathered('are limited per read to the maximum number of the store', async () => {
   const { asked, versionsOf } = await gatheredScene();
   const ids = Array.from({ length: 2 * HEADS_MAX + 1 }, (_, i) => `a${i}`);
   await versionsOf(ids);
@@ -56,7 +56,7 @@ gathered('are at most as many per read as the store accepts', async () => {
   );
 });
 
-gathered('fail individually if one is damaged', async () => {
+gathered('fail individually if one head is damaged', async () => {
   const damaged = new Error('the head of a2 does not match its checksum');
   const { store } = await gatheredScene({
     readHeads: async () =>
@@ -70,7 +70,7 @@ gathered('fail individually if one is damaged', async () => {
   assert.is(await bad, damaged);
 });
 
-gathered('all fail if the store gives no answer, and the next read is tried', async () => {
+gathered('all fail if the store does not answer, and the next read is tried', async () => {
   const down = new Fault('service_unavailable', 'down');
   const { store, asked } = await gatheredScene({ readHeads: () => Promise.reject(down) });
   const refused = ['a1', 'a2'].map((id) => refusalOf(() => store.readHead(id)));

@@ -45,7 +45,7 @@ row('holds the maximum number of reservations, and is compact', () => {
   assert.ok(JSON.stringify(rowOfMeter(meterAt(1))).length < 80);
 });
 
-row('has the days of usage, if valid', () => {
+row('has the days of usage, if they are valid', () => {
   const record = meterOfRow(rowOfMeter(meterAt(3)));
   for (const days of [[0], [30], [4, 0, 0, 30], [0, ...Array<number>(30).fill(7)]]) {
     assert.equal(meterOfRow([...rowOfMeter(record), { days }]), { ...record, days });
@@ -56,7 +56,7 @@ row('has the days of usage, if valid', () => {
   }
 });
 
-row('has the usage of each key, if valid', () => {
+row('has the usage of each key, if it is valid', () => {
   const record = meterOfRow(rowOfMeter(meterAt(3)));
   const sensible = [
     ['aB3_-6zZ', 20, 4, 7],
@@ -92,7 +92,7 @@ row('has the usage of each key, if valid', () => {
   }
 });
 
-row('has all finished months or none', () => {
+row('has all finished months, or none if any is invalid', () => {
   const record = meterOfRow(rowOfMeter(meterAt(3)));
   const month = [9, 30, [2, 4], [['aB3_-6zZ', 20, 4, 7]]];
   const finished = [
@@ -108,7 +108,7 @@ row('has all finished months or none', () => {
   }
 });
 
-row('has the unrecorded count of its window, if valid', () => {
+row('has the unrecorded count of its window, if it is valid', () => {
   const record = meterOfRow(rowOfMeter(meterAt(3, { windowWatermark: 50 })));
   const counted = { ...record, unrecorded: 50 };
   assert.equal(meterOfRow(JSON.parse(JSON.stringify(rowOfMeter(counted)))), counted);
@@ -124,7 +124,7 @@ row('may end with an object that only later releases understand', () => {
   assert.throws(() => meterOfRow([...later, 5]), /number \d+ of the row is \[object Object\]/);
 });
 
-row('of calls without a key is unchanged since before tags', () => {
+row('is the same as before tags existed, for calls without a key', () => {
   const before = [9_000, 7, 4, 1, 2, 8_000, 3, 11, 5, 2, 1, 0, 600, 12, 1, 0, 3, 1_000, 100];
   const record = meterOfRow(before);
   assert.equal(
@@ -141,14 +141,14 @@ const broken = suite('an invalid row of a meter');
 
 const [one, another] = reservations(2);
 const rows: [string, unknown, RegExp][] = [
-  ['is no list', { length: 7 }, /the row is no list/],
-  ['is nothing', undefined, /the row is no list/],
+  ['is not a list', { length: 7 }, /the row is no list/],
+  ['is undefined', undefined, /the row is no list/],
   ['is too short', [0, 0, 0, 0, 0, 0], /the row has 6 numbers/],
   ['ends within a reservation', [0, 0, 0, 0, 0, 0, 0, 1, 2], /the row has 9 numbers/],
-  ['ends behind a tag', [0, 0, 0, 0, 0, 0, 0, -5], /the row has 8 numbers/],
+  ['ends after a tag', [0, 0, 0, 0, 0, 0, 0, -5], /the row has 8 numbers/],
   ['ends within a keyed reservation', [0, 0, 0, 0, 0, 0, 0, -5, 1, 1, 0, 1, 0], /has 13 numbers/],
   ['has two tags', [0, 0, 0, 0, 0, 0, 0, -5, -6, 1, 0, 1, 0, 9], /callId is -6/],
-  ['has a text for a number', [0, '0', 0, 0, 0, 0, 0], /number 1 of the row is 0/],
+  ['has a text instead of a number', [0, '0', 0, 0, 0, 0, 0], /number 1 of the row is 0/],
   ['has a fraction', [0, 0.5, 0, 0, 0, 0, 0], /number 1 of the row is 0\.5/],
   ['has null', [0, 0, 0, 0, 0, 0, null], /number 6 of the row is null/],
   ['has a number that is too large', [2 ** 53, 0, 0, 0, 0, 0, 0], /number 0 of the row is 9007/],
@@ -164,11 +164,7 @@ const senseless = suite('an invalid meter');
 const records: [string, Partial<MeterRecord>, RegExp][] = [
   ['a negative month', { monthEndsAtMs: -1 }, /monthEndsAtMs is -1/],
   ['a negative watermark', { windowWatermark: -3 }, /windowWatermark is -3/],
-  [
-    'a watermark below what is used',
-    { monthWatermark: 9 },
-    /of a watermark of 9 cycles 10 are used/,
-  ],
+  ['a watermark below the usage', { monthWatermark: 9 }, /of a watermark of 9 cycles 10 are used/],
   ['more cycles expired and lost than used', { cyclesLost: 10 }, /of 10 used cycles 1 expired and/],
   ['a fraction of a cycle', { cyclesUsed: 3.5 }, /cyclesUsed is 3\.5/],
   [
@@ -182,8 +178,8 @@ const open: [string, object, RegExp][] = [
   ['a negative number of cycles', { cycles: -1 }, /cycles is -1/],
   ['a negative expiry', { expiresAtMs: -1 }, /expiresAtMs is -1/],
   ['a negative number of calls', { callsOpen: -1 }, /callsOpen is -1/],
-  ['the id of another', { callId: another?.callId }, /two reservations are of one call/],
-  ['a month to come', { monthEndsAtMs: 2 ** 52 }, /cycles of a month to come/],
+  ['the id of another call', { callId: another?.callId }, /two reservations are of one call/],
+  ['a future month', { monthEndsAtMs: 2 ** 52 }, /cycles of a month to come/],
 ];
 for (const [circumstance, fields, message] of open) {
   const changed = { ...one, ...fields } as MeterRecord['reservations'][number];
@@ -200,7 +196,7 @@ for (const [circumstance, fields, message] of records) {
 
 for (const part of [row, broken, senseless]) part.run();
 
-/** Fixed row layout: a change requires a new format version. */
+/** Fixed row layout. A change requires a new format number. */
 function uncheckedRow(record: MeterRecord): number[] {
   let beforeMs = 0;
   const behind = record.reservations.flatMap((each) => {

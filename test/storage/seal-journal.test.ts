@@ -15,7 +15,7 @@ sealing('is after the newest slot if all earlier slots exist', async () => {
   assert.is(await endOf({ slot: 120, lowWaterMark: 4, whole: TO_120 }), 121);
 });
 
-sealing('is at rows of read repair, whose bytes no server has', async () => {
+sealing('is at a row from read repair whose bytes no server has', async () => {
   const whole = TO_120.filter((slot) => slot >= 114);
   assert.is(await endOf({ slot: 121, lowWaterMark: 4, whole }), 121);
   assert.is(await endOf({ slot: 122, lowWaterMark: 4, whole: whole.slice(1) }), 121);

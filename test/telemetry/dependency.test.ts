@@ -17,7 +17,7 @@ function newScene() {
 const outage = suite('a dependency that does not answer');
 
 // Report 33: With Cassandra frozen for 45 s, no log and no probe named Cassandra.
-outage('is logged when it begins and when it ends, and is a line of the probe', () => {
+outage('is logged when it begins and when it ends, and adds a line to the probe', () => {
   const { clock, lines, dependencies, store } = newScene();
   const observe = statementObserver(createMetrics(), store);
   const startedMs = clock.wallMs();
@@ -68,7 +68,7 @@ outage('is reported at once if its only connection is lost', () => {
   assert.match(lines[1] ?? '', /^info a dependency answers again .* seconds=1\.5$/);
 });
 
-outage('is no longer named once unused', () => {
+outage('is no longer listed after its disposal', () => {
   const { dependencies } = newScene();
   const peer = dependencies.watch('limiter', 'old:8200');
   peer.lost('closed');

@@ -7,7 +7,7 @@ import { Histogram } from '#telemetry/make-metric';
 const BOUNDS = [0.001, 0.01, 0.1, 1];
 const NAME = 'call_seconds';
 
-/** Values at, below and above bounds, and far away. */
+/** Values at, below, above and far away from bucket bounds. */
 const aValue = fc.oneof(
   fc.constantFrom(...BOUNDS, 0, -1, 5),
   fc.double({ min: 0, max: 2, noNaN: true }),
@@ -16,7 +16,7 @@ const anOutcome = fc.constantFrom('ok', 'internal', 'a "quoted"\nlabel');
 
 const counting = suite('a histogram with its own counters');
 
-counting("is scraped like the library's for the same observations", async () => {
+counting('is scraped like the library’s histogram for the same observations', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(anOutcome, aValue)), async (observations) => {
       const [ours, theirs] = [new Registry(), new Registry()];

@@ -24,7 +24,7 @@ const SECRET_NAMES = fc.constantFrom(
   ...['key_digest', 'SERVICE_CLUSTER_SECRET', 'SERVICE_NATS_PASSWORD', 'set-cookie', 'adminToken'],
 );
 
-/** Wraps a value in another container. */
+/** Ways to wrap a value in another container. */
 const LAYERS = fc.constantFrom<(inner: unknown) => unknown>(
   (inner) => ({ inner }),
   (inner) => ({ __proto__: null, first: 1, inner }),
@@ -78,7 +78,7 @@ redaction('is never written, at any depth and in any container', () => {
   );
 });
 
-redaction('is removed from messages, even when they are truncated', () => {
+redaction('is removed from messages, even if the key is truncated', () => {
   const text = written((logger) => {
     logger.error(`the key ${KEY} and "${KEY.slice(0, 12)}" are bad`);
     logger.error(new Error(KEY), KEY);
@@ -114,7 +114,7 @@ errors('is written with its chain of causes and every stack', () => {
   }
 });
 
-errors('is written equally at any place', () => {
+errors('is written in the same form at any place', () => {
   const error = new Error('here', { cause: new Error('why') });
   const line = lineOf({ err: error, cause: error, list: [{ error }] });
   assert.equal(line.err, line.cause);

@@ -11,16 +11,16 @@ import { type Service, startStandalone } from '#test/support/servers/service';
 import { isDocumented } from '#test/telemetry/documented-labels';
 
 /**
- * Maximum series per process under any traffic (docs/metrics.md); the traffic below makes about a
- * third.
+ * Maximum number of series per process under any traffic (docs/metrics.md). The traffic below
+ * creates about a third.
  */
 const SERIES_MAX = 4_000;
 
-/** Requests per half, and concurrent requests. */
+/** Number of requests per half, and number of concurrent requests. */
 const REQUESTS = 3_000;
 const AT_ONCE = 32;
 
-/** CONNECT is only meaningful for a proxy. */
+/** CONNECT is only useful for a proxy. */
 const SENT_METHODS = METHODS.filter((method) => method !== 'CONNECT');
 
 const DOCUMENT = readFileSync('docs/metrics.md', 'utf8');
@@ -124,7 +124,7 @@ async function sendOne(agent: Agent, random: SeededRandom, key: string, id: stri
   });
   sent.end(method === 'GET' || method === 'HEAD' ? undefined : text);
   const { promise: closed, resolve } = Promise.withResolvers<void>();
-  // Any answer or none: only the service's counters matter.
+  // The answer does not matter, because only the service's counters are tested.
   sent.on('response', (answer) => void answer.on('error', () => undefined).resume());
   sent.on('upgrade', (_, socket) => socket.destroy());
   sent.on('error', () => undefined).on('close', resolve);

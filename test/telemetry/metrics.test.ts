@@ -14,36 +14,52 @@ import { startThreeProcesses, type ThreeProcesses } from '#test/support/servers/
 
 /** Metrics that normal traffic does not produce, with the tests that cover them. */
 const RARE: readonly MetricName[] = [
-  'nodejs_eventloop_utilization', // after 5 s: test/telemetry/event-loop-utilization.test.ts
-  'rpc_server_refused_total', // with certificates only: test/startup/cluster/tls.test.ts
-  'checkpoint_dirty_age_seconds', // after 20 s: below, under a manual clock
-  'checkpoint_failures_total', // with a broken store: likewise
-  'journal_unflushed_records', // back at 0 when all is stored: likewise
-  'bus_dropped_total', // test/bus/signed-bus.test.ts
-  'clock_ahead_seconds', // where other nodes are heard: test/limiter/meter/stepped-clock.test.ts
-  'clock_deviating', // likewise
-  'edge_refused_unasked_total', // where news of accounts is heard: test/edge/admission/limited-keys.test.ts
-  'edge_unknown_keys_not_looked_up_total', // after 30 refused keys: test/api/account/limit-headers-unknown-caller
-  'edge_unfinished_bodies', // while slow senders are there: test/edge/connections/unfinished-bodies
-  'edge_unfinished_body_bytes', // likewise
-  'edge_bodies_given_up_total', // likewise
-  'edge_pipelined_requests', // while slow readers are there: test/edge/connections/slow-readers
-  'edge_unread_answer_bytes', // likewise
-  'edge_slow_readers_ended_total', // likewise
-  'edge_event_streams', // a stream of events that is open
-  'edge_event_streams_ended_total', // and one that has ended
-  'log_lines_lost_total', // with a full disk: test/startup/telemetry/log-streams.test.ts
-  'trace_spans_lost_total', // without a collector: test/telemetry/otlp-tracer.test.ts
-  'trace_spans_open', // without a collector: test/startup/telemetry/open-spans.test.ts
-  'tls_certificate_expiry_timestamp_seconds', // with certificates: test/startup/cluster/watched-certificates
-  'credential_loaded_timestamp_seconds', // with files of secrets: likewise
-  'credential_reload_failures_total', // likewise
-  'edge_fail_closed_total', // without a limiter: test/startup/outage.test.ts
-  'edge_unsettled_total', // likewise
-  'limiter_reservations_expired_total', // after 60 s: test/limiter
-  'limiter_lost_cycles_total', // likewise, or after a crash
-  'limiter_heavy_losses_total', // after a crash: test/limiter/meter/watermarks.test.ts
-  'identity_mailbox_wait_seconds', // calls that meet: below
+  // Only after 5 s: test/telemetry/event-loop-utilization.test.ts.
+  'nodejs_eventloop_utilization',
+  // Only with certificates: test/startup/cluster/tls.test.ts.
+  'rpc_server_refused_total',
+  // Only after 20 s, with a broken store, or before all records are stored: tested below.
+  'checkpoint_dirty_age_seconds',
+  'checkpoint_failures_total',
+  'journal_unflushed_records',
+  // Only with invalid messages: test/bus/signed-bus.test.ts.
+  'bus_dropped_total',
+  // Only with other nodes: test/limiter/meter/stepped-clock.test.ts.
+  'clock_ahead_seconds',
+  'clock_deviating',
+  // Only while a refusal is cached: test/edge/admission/limited-keys.test.ts.
+  'edge_refused_unasked_total',
+  // Only after 30 refused keys: test/api/account/limit-headers-unknown-caller.test.ts.
+  'edge_unknown_keys_not_looked_up_total',
+  // Only with slow senders: test/edge/connections/unfinished-bodies.test.ts.
+  'edge_unfinished_bodies',
+  'edge_unfinished_body_bytes',
+  'edge_bodies_given_up_total',
+  // Only with slow readers: test/edge/connections/slow-readers.test.ts.
+  'edge_pipelined_requests',
+  'edge_unread_answer_bytes',
+  'edge_slow_readers_ended_total',
+  // Only with event streams: test/edge/connections/event-streams.test.ts.
+  'edge_event_streams',
+  'edge_event_streams_ended_total',
+  // Only with a full disk: test/startup/telemetry/log-streams.test.ts.
+  'log_lines_lost_total',
+  // Only with tracing: otlp-tracer.test.ts, test/startup/telemetry/open-spans.test.ts.
+  'trace_spans_lost_total',
+  'trace_spans_open',
+  // Only with certificates or secret files: test/startup/cluster/watched-certificates.test.ts.
+  'tls_certificate_expiry_timestamp_seconds',
+  'credential_loaded_timestamp_seconds',
+  'credential_reload_failures_total',
+  // Only without a limiter: test/startup/outage.test.ts.
+  'edge_fail_closed_total',
+  'edge_unsettled_total',
+  // Only after 60 s or a crash: test/limiter.
+  'limiter_reservations_expired_total',
+  'limiter_lost_cycles_total',
+  'limiter_heavy_losses_total',
+  // Only with concurrent calls: tested below.
+  'identity_mailbox_wait_seconds',
   // Engines of a cluster only: test/startup/cluster/cluster.test.ts, test/actor-runtime, test/cluster.
   'journal_append_seconds',
   'journal_group_records',
@@ -55,16 +71,22 @@ const RARE: readonly MetricName[] = [
   'recovery_seconds',
   'cluster_shards',
   'not_owner_total',
-  'db_client_second_server_total', // with several servers only: test/storage/cassandra/second-server.test.ts
+  // Only with several servers: test/storage/cassandra/second-server.test.ts.
+  'db_client_second_server_total',
+  // With Cassandra or several nodes: test/startup/cluster/cluster.test.ts.
   'db_client_operation_duration_seconds',
   'edge_retries_total',
-  'audit_failures_total', // without a store: test/audit/audit-trail.test.ts
+  // Only without a store: test/audit/audit-trail.test.ts.
+  'audit_failures_total',
   // Consoles only: test/console/guessing.test.ts.
   'console_request_duration_seconds',
   'console_sign_ins_total',
 ];
 
-/** Maximum scrapes of a few milliseconds, until a value updated once a second appears. */
+/**
+ * Maximum number of scrapes, a few milliseconds each, until a value that changes once a second
+ * appears.
+ */
 const TRIES_MAX = 3_000;
 
 const names = Object.keys(METRICS) as MetricName[];
@@ -95,7 +117,7 @@ function labelsIn(line: string): string[] {
 
 const catalog = suite('the catalog of metrics');
 
-catalog('has names in base units and no label that identifies a caller or an instance', () => {
+catalog('uses base units in names, and no label that identifies a caller or an instance', () => {
   for (const name of names) {
     const { kind, labels } = METRICS[name];
     assert.is(name.endsWith('_total'), kind === 'counter', name);
@@ -127,7 +149,7 @@ scraped.before(async () => {
 });
 scraped.after(async () => cluster.service[Symbol.asyncDispose]());
 
-scraped('every metric has been observed, except the rare ones', () => {
+scraped('every metric has been observed, except the rare metrics', () => {
   const families = texts.map(familiesIn);
   const silent = names.filter(
     (name) => !families.some((scrape) => isObserved(scrape.get(name)?.samples ?? [])),
@@ -138,7 +160,7 @@ scraped('every metric has been observed, except the rare ones', () => {
   );
 });
 
-scraped('every process shows all of them, including unused ones', () => {
+scraped('every process shows all metrics, including unused metrics', () => {
   for (const text of texts) {
     const families = familiesIn(text);
     for (const name of names) assert.ok(families.has(name), name);
@@ -180,7 +202,7 @@ scraped('routes are templates, also for unknown paths', () => {
 
 const checkpoints = suite('when actors are stored');
 
-checkpoints('the age of dirty state and a failure are counted', async () => {
+checkpoints('the age of dirty actors and a failed checkpoint are counted', async () => {
   const scene = instancesUnderTest();
   await scene.ask(CREATE);
   const { checkpoint } = scene.store;

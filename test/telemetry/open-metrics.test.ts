@@ -12,7 +12,7 @@ const ACCEPT =
 
 const scrape = suite('a scrape');
 
-scrape('in OpenMetrics has exemplars of recorded traces only', async () => {
+scrape('has exemplars of recorded traces only, in OpenMetrics', async () => {
   const metrics = createMetrics();
   const checks = metrics.histogram('limiter_check_duration_seconds').labels({});
   checks.observe(0.004, sampled);
@@ -43,13 +43,13 @@ for (const [accept, isOpen] of [
   ['application/openmetrics-text-like', false],
   ['*/*', false],
 ] as const) {
-  scrape(`with "${accept}" is ${isOpen ? '' : 'not '}OpenMetrics`, async () => {
+  scrape(`with Accept "${accept}" is ${isOpen ? '' : 'not '}in OpenMetrics`, async () => {
     const { contentType } = await createMetrics().scrape(accept);
     assert.is(contentType.startsWith('application/openmetrics-text'), isOpen);
   });
 }
 
-scrape('in any other case is Prometheus’ own text, before and after', async () => {
+scrape('is in Prometheus’ own format in all other cases, before and after', async () => {
   const metrics = createMetrics();
   metrics.counter('identity_throttled_total').inc();
   metrics.histogram('limiter_check_duration_seconds').labels({}).observe(0.004, sampled);
@@ -74,7 +74,7 @@ scrape('has the same series in both formats', async () => {
   assert.equal(await seriesOf(ACCEPT), await seriesOf());
 });
 
-scrape('in OpenMetrics names a counter’s family without its suffix', async () => {
+scrape('names a counter’s family without its suffix in OpenMetrics', async () => {
   const { text } = await createMetrics().scrape(ACCEPT);
   assert.match(text, /^# TYPE identity_throttled counter\n# HELP identity_throttled [^\n]+\n/m);
   assert.match(text, /^identity_throttled_total 0$/m);

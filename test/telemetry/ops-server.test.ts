@@ -28,7 +28,7 @@ for (const [isReady, notes, status, text] of [
 
 const names = suite('the port of metrics and probes');
 
-names('keeps idle connections longer than its clients do', async () => {
+names('keeps idle connections open for longer than its clients', async () => {
   const where = { host: '127.0.0.1', port: 0, metrics: createMetrics(), names: [] };
   await using server = await serveOps({ ...where, isReady: () => true, notes: () => [] });
   const response = await fetch(`${server.address}/health/live`);
@@ -46,7 +46,7 @@ async function statusFor(address: string, host: string | undefined): Promise<num
 }
 
 // Report 15: the metrics port answered web pages whose name was made to resolve to this machine.
-names('answers to its own addresses and names only', async () => {
+names('answers only to its own addresses and names', async () => {
   for (const [host, wanted] of [
     [
       '127.0.0.1',

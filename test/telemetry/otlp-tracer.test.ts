@@ -14,7 +14,7 @@ import { recordedSpan } from '#test/support/recorded-spans';
 /** Headers required by the collector. */
 const HEADERS = { authorization: 'Bearer of=the test' };
 
-/** A test collector; without `listener`, an address without a listener. */
+/** A test collector. Without `listener`, an address without a listener. */
 async function openCollector(listener: RequestListener | undefined) {
   const server = createServer(listener);
   server.listen(0, '127.0.0.1');
@@ -32,17 +32,17 @@ async function openCollector(listener: RequestListener | undefined) {
   };
 }
 
-/** Whether trace ids that begin with eight 1, 3, 5, 9 or f lie within a share of a quarter. */
+/** Whether trace ids that begin with eight 1, 3, 5, 9 or f are within a share of a quarter. */
 const BY_ID = [true, true, false, false, false];
 
-/** Sampling that follows callers, and records a share of other traces. */
+/** Sampling that follows callers, and records a share of the other traces. */
 const following = (ratio: number): Sampling => ({
   ratio,
   followsCallers: true,
   hasRareWork: true,
 });
 
-/** A tracer with a collector and reports. */
+/** A tracer with a collector and its reports. */
 async function openScene(
   listener?: RequestListener,
   sampling = following(1),
@@ -80,10 +80,10 @@ async function openScene(
   };
 }
 
-const sampling = suite('among requests, the tracer records');
+const sampling = suite('the tracer');
 
 sampling(
-  'the share that is configured, and gives every request ids of its own, recorded or not',
+  'records the configured share of requests, and gives every request its own ids',
   async () => {
     await using scene = await openScene((_, response) => void response.end(), following(0.25));
     const traces = Array.from({ length: 4_000 }, () => scene.tracer.request({}));
@@ -98,7 +98,7 @@ sampling(
   },
 );
 
-sampling('those marked by callers, up to a bound per second', async () => {
+sampling('records requests that callers have marked, up to a bound per second', async () => {
   await using scene = await openScene((_, response) => void response.end(), following(0));
   const asking = recordedSpan(7);
   const answered = Array.from({ length: 1_000 }, () =>
@@ -106,12 +106,12 @@ sampling('those marked by callers, up to a bound per second', async () => {
   );
   for (const { traceparent } of answered) assert.is(traceIdOf(traceparent), traceIdOf(asking));
   const count = answered.filter(({ span }) => span !== undefined).length;
-  // Two bounds if a second ends meanwhile.
+  // Two bounds if a second ends during the loop.
   assert.ok(count === 100 || count === 200, `${count}`);
 });
 
 sampling(
-  'none of callers that are refused, which do not use up the bound for other callers',
+  'records no refused requests, which do not use up the bound for other callers',
   async () => {
     await using scene = await openScene((_, response) => void response.end(), following(0));
     const asking = recordedSpan(7);
@@ -124,14 +124,17 @@ sampling(
   },
 );
 
-sampling('none marked as unrecorded by callers, whatever the share', async () => {
-  await using scene = await openScene((_, response) => void response.end(), following(1));
-  const refusing = recordedSpan(7).replace(/01$/, '00');
-  assert.is(scene.tracer.request({ traceparent: refusing }).span, undefined);
-  assert.is(scene.tracer.child(refusing, { name: 'part', kind: 'client' }), undefined);
-});
+sampling(
+  'records no requests that callers have marked as unrecorded, whatever the share',
+  async () => {
+    await using scene = await openScene((_, response) => void response.end(), following(1));
+    const refusing = recordedSpan(7).replace(/01$/, '00');
+    assert.is(scene.tracer.request({ traceparent: refusing }).span, undefined);
+    assert.is(scene.tracer.child(refusing, { name: 'part', kind: 'client' }), undefined);
+  },
+);
 
-sampling('those with trace ids within the share, if callers do not decide', async () => {
+sampling('records requests with trace ids within the share, if callers do not decide', async () => {
   const byId = { ratio: 0.25, followsCallers: false, hasRareWork: true };
   await using scene = await openScene((_, response) => void response.end(), byId);
   const shareOf = (digit: string, flags: string) => {
@@ -146,7 +149,7 @@ sampling('those with trace ids within the share, if callers do not decide', asyn
   }
 });
 
-sampling('nothing if disabled, including rare work', async () => {
+sampling('records nothing if it is disabled, not even rare work', async () => {
   const none = { ratio: 0, followsCallers: false, hasRareWork: false };
   await using scene = await openScene((_, response) => void response.end(), none);
   const rare = { name: 'takeover', kind: 'internal' } as const;
@@ -186,7 +189,7 @@ for (const [names, traceIds] of [
 
 const collector = suite('a tracer');
 
-collector('sends its spans when closed', async () => {
+collector('sends its spans when it is closed', async () => {
   const bodies: number[] = [];
   {
     await using scene = await openScene((request, response) => {
@@ -229,7 +232,7 @@ collector('closes in time although its collector never answers', async () => {
   assert.ok(performance.now() - startedMs < 4_000);
 });
 
-/** A collector's OTLP answer that rejects 3 spans, with the reason. */
+/** A collector's OTLP answer that rejects 3 spans of a message, with the reason. */
 const REFUSED_IN_PART = Buffer.concat([
   Buffer.from([0x0a, 10, 0x08, 3, 0x12, 6]),
   Buffer.from('no key'),

@@ -22,7 +22,7 @@ header('is accepted in the format of W3C Trace Context', () => {
   assert.is(spanIdOf(CONTEXT), SPAN_ID);
 });
 
-header('of a later version is parsed as far as this version is known', () => {
+header('is parsed as far as this version is known, if it has a later version', () => {
   assert.is(traceparentIn(`cc-${TRACE_ID}-${SPAN_ID}-01-what-comes`), CONTEXT);
   assert.is(traceparentIn(`cc-${TRACE_ID}-${SPAN_ID}-01`), CONTEXT);
 });
@@ -33,9 +33,9 @@ for (const [what, text] of [
   ['another form', 'b3: 1'],
   ['no version', `ff-${TRACE_ID}-${SPAN_ID}-01`],
   ['capitals', CONTEXT.toUpperCase()],
-  ['a trace of zeros', `00-${'0'.repeat(32)}-${SPAN_ID}-01`],
-  ['a span of zeros', `00-${TRACE_ID}-${'0'.repeat(16)}-01`],
-  ['more than this version has', `${CONTEXT}-more`],
+  ['a trace id of zeros', `00-${'0'.repeat(32)}-${SPAN_ID}-01`],
+  ['a span id of zeros', `00-${TRACE_ID}-${'0'.repeat(16)}-01`],
+  ['longer than this version allows', `${CONTEXT}-more`],
   ['a later version without its hyphen', `cc-${TRACE_ID}-${SPAN_ID}-01x`],
   ['two headers in one', `${CONTEXT}, ${CONTEXT}`],
   ['a line break', `${CONTEXT}\n`],
@@ -71,7 +71,7 @@ header('marks a recorded trace by its last bit, whatever the other flags', () =>
   assert.is(traceparentOf(TRACE_ID, SPAN_ID, true), CONTEXT);
 });
 
-header('is carried by a message, if any', () => {
+header('is added to a message, if there is one', () => {
   assert.equal(traced({ n: 1 }, CONTEXT), { n: 1, traceparent: CONTEXT });
   assert.equal(traced({ n: 1 }, undefined), { n: 1 });
   assert.equal(traceFields(CONTEXT), { trace_id: TRACE_ID, span_id: SPAN_ID });

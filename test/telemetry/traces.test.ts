@@ -23,14 +23,14 @@ const NAMES = [
   'identity-limiter identity_engine.v1.Limiter/settle',
 ];
 
-/** Text that no span may contain, besides the caller's key and names. */
+/** Text that no span may contain, in addition to the caller's key and names. */
 const SECRET_WORD = 'nightingale';
 
 let cluster: OwnCluster;
 let instanceId = '';
 let seconds = 0;
 
-/** A caller's span that requests or refuses recording. */
+/** Span of a caller that requests or refuses recording. */
 function callersSpan(flags: '00' | '01' = '01') {
   const [traceId, spanId] = [randomBytes(16).toString('hex'), randomBytes(8).toString('hex')];
   return { traceId, spanId, headers: { traceparent: `00-${traceId}-${spanId}-${flags}` } };
@@ -68,7 +68,7 @@ one.before(async () => {
       SERVICE_TRACE_RATIO: '0',
       SERVICE_LOG_LEVEL: 'debug',
     },
-    // Also record the nodes' own work.
+    // Also records the nodes' own work.
     variablesOf: (part) => ({ SERVICE_TRACE_RATIO: part === 'engine' ? '1' : '0' }),
   });
   instanceId = await createInstance(cluster.caller, { name: 'Philomela' });
@@ -154,14 +154,14 @@ one('a trace that the caller does not record is named, but not exported', async 
   const { traceId, headers } = callersSpan('00');
   const answer = await observe(headers);
   assert.match(answer.headers.get('traceparent') ?? '', new RegExp(`^00-${traceId}-.*-00$`));
-  // A later trace is exported, so the earlier one would have been too.
+  // A later trace is exported, so the earlier trace would have been exported too.
   const later = callersSpan();
   await observe(later.headers);
   await traceOf(jaeger, later.traceId, isWhole);
   assert.is((await fetch(`${jaeger}/api/traces/${traceId}`)).status, 404);
 });
 
-one('an engine’s last checkpoints and the take-over of a killed one are exported', async () => {
+one('an engine’s last checkpoints and the take-over of a killed engine are exported', async () => {
   const [killed, left] = [cluster.engines.get('a'), cluster.engines.get('b')];
   killed?.child.kill('SIGKILL');
   await killed?.ended;

@@ -87,7 +87,10 @@ agreeing(
     await live(1_600);
     assert.equal(decided, [TRUE]);
     assert.is(notices.length, 1);
-    assert.match(notices[0] ?? '', /disagree .*service=engine .*2 report 16 shards of c, 1 report 4096/);
+    assert.match(
+      notices[0] ?? '',
+      /disagree .*service=engine .*2 report 16 shards of c, 1 report 4096/,
+    );
   },
 );
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the certificates that the tests of TLS use. They are worth nothing anywhere else.
-# Run here: bash make.sh
+# Makes the certificates for the TLS tests. No other system trusts them.
+# Usage, in this folder: bash make.sh
 set -euo pipefail
 cd "$(dirname "$0")"
 FROM=20240101000000Z
@@ -56,7 +56,7 @@ every=${every#,}
 for role in "${roles[@]}"; do process "$role" ours "DNS:$role.identity-engine" $LONG; done
 process member ours "$every" $LONG
 process stranger theirs "$every" $LONG
-# What named every process before roles did, a wildcard, and a name that only looks like several.
+# The name from before roles existed, a wildcard, and a name that only resembles a role.
 process misnamed ours 'DNS:identity-engine,DNS:*.identity-engine,DNS:engine.identity-engine.else' $LONG
 process expired ours "$every" 20240102000000Z
 process store ours DNS:store.internal,DNS:localhost,IP:127.0.0.1 $LONG

@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000;
 const { address, suite } = cassandraOrSkip();
 const keyspace = keyspaceOfFile(address);
 
-/** A store with unused accounts, whose ids have a unique prefix. */
+/** A store without accounts under its unique id prefix. */
 async function open(clock: Pick<Clock, 'wallMs'>): Promise<ManagedAccounts> {
   const { store, prefix } = await keyspace.emptyStore((session) =>
     cassandraAccountStore(session, clock),
@@ -80,7 +80,7 @@ function key(id: string, expiresAtMs?: number): ApiKeyRecord {
 
 const rows = suite('key rows in Cassandra');
 
-rows('expire 90 days after their keys, and not before', async () => {
+rows('expire 90 days after their keys and not earlier', async () => {
   const nowMs = new ManualClock().wallMs();
   const { store, id } = await accountWithKeys(
     key('never'),
@@ -103,7 +103,7 @@ rows('expire 90 days after their keys, and not before', async () => {
   assert.ok(Math.abs((revokedTtl ?? 0) - soon) < 60, `${revokedTtl} s after it is revoked`);
 });
 
-rows('without an expiry are ignored once their time has come', async () => {
+rows('are ignored once their time has come, if the keys have no expiry', async () => {
   const nowMs = new ManualClock().wallMs();
   const far = nowMs + 25 * 365 * DAY_MS;
   const { store, clock, id } = await accountWithKeys(key('1', far), key('2'), key('3', far));
@@ -135,7 +135,7 @@ rows('survive every change by a process whose clock is years ahead', async () =>
   assert.equal((await store.find(id))?.keys[0], first, 'it is found again');
 });
 
-/** Scope of a key as release 1.0 reads it, and the column of the real scope. */
+/** Scope of a key as release 1.0 reads it, and the column with the real scope. */
 async function scopesOf(accountId: string, keyId: string) {
   const query = 'SELECT key_id, scope, limited_scope FROM accounts WHERE account_id = ?';
   const options = { kind: 'read', operation: 'test' } as const;
@@ -162,7 +162,7 @@ rows('keep all other values when release 1.0 revokes their key', async () => {
   const disabled = { ...key('1'), name: 'CI', networks: ['10.0.0.0/8'], disabledAtMs: 7 };
   const { store, id } = await accountWithKeys(disabled);
   const { session } = await keyspace.opened();
-  // PUT_KEY of release 1.0 writes back the key as it reads it.
+  // PUT_KEY of release 1.0 writes the key back as it was read.
   const insert = `INSERT INTO accounts (account_id, key_position, key_id, digest, scope,
     key_created_at_ms, revoked_at_ms, expires_at_ms) VALUES (?, 0, ?, ?, 'limited', ?, ?, ?)
     USING TTL 0`;

@@ -16,9 +16,9 @@ async function open() {
   return { store, account: prefix };
 }
 
-const cut = suite('audit trails in Cassandra when it is unreachable');
+const cut = suite('audit trails in an unreachable Cassandra');
 
-cut('accept nothing: the service is unavailable', async () => {
+cut('reject every call as service_unavailable', async () => {
   await using link = await openFaultyLink(address);
   await using session = await sessionIn(link.address, (await keyspace.opened()).name);
   const store = cassandraAuditStore(session);

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 export type FaultyLink = AsyncDisposable & {
   /** `host:port` for clients. */
   readonly address: string;
-  /** Drops all further answers on existing connections. */
+  /** Drops all further answers on open connections. */
   silence(): void;
   /** Breaks every connection. */
   cut(): void;
@@ -13,7 +13,7 @@ export type FaultyLink = AsyncDisposable & {
   setOpen(isOpen: boolean): void;
   /** Number of accepted connections. */
   readonly connections: number;
-  /** Number of connections still open after a second for closing. */
+  /** Number of connections that are still open after a second. */
   connectionsLeft(): Promise<number>;
 };
 

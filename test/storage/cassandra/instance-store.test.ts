@@ -9,7 +9,7 @@ import { cassandraOrSkip } from '#test/support/servers/real-servers';
 const { address, suite } = cassandraOrSkip();
 const keyspace = keyspaceOfFile(address);
 
-/** A store of unused instances. */
+/** A store without instances under its unique id prefix. */
 async function open(): Promise<InstanceStore> {
   const { store, prefix } = await keyspace.emptyStore((session) =>
     cassandraInstanceStore(session, ONE_BUCKET),

@@ -33,7 +33,7 @@ const PAGE_SLOTS = 32;
 
 const open = async () => cassandraJournalStore((await keyspaceOf()).session, PAGE_SLOTS);
 
-/** Timeout of an append (cassandra-journal-store.ts), and extra time for a busy machine. */
+/** Timeout of an append (journals.ts), and extra time for a busy machine. */
 const APPEND_MS_MAX = 2_000;
 const SCHEDULING_MS_MAX = 1_500;
 
@@ -68,23 +68,30 @@ partition('has no head without an entry, even with slots', async () => {
   assert.equal(await store.seal(incarnation), { isApplied: false, head: undefined });
 });
 
-partition('is ended by the next sealer if the first died before deciding', async () => {
-  const { session } = await keyspaceOf();
-  const { store, incarnation } = await begun(open);
-  await appendMany(store, incarnation, 3);
-  const seal = 'INSERT INTO seals (incarnation, is_sealed) VALUES (?, true) USING TIMESTAMP 1';
-  await session.execute(seal, [incarnation], { kind: 'write', operation: 'test' });
-  assert.ok(await store.isSealed(incarnation));
-  assert.equal(await listed(store, incarnation), { incarnation, sealedAtMs: undefined });
-  await store.empty(incarnation);
-  assert.is((await slotsOf(store, incarnation)).length, 3, 'it has no end, so nothing is emptied');
-  assert.equal(await store.seal(incarnation), APPLIED);
-  assert.is((await store.readHead(incarnation, 'serial'))?.next, 3);
-});
+partition(
+  'is ended by the next sealer if the first sealer died before it decided the end',
+  async () => {
+    const { session } = await keyspaceOf();
+    const { store, incarnation } = await begun(open);
+    await appendMany(store, incarnation, 3);
+    const seal = 'INSERT INTO seals (incarnation, is_sealed) VALUES (?, true) USING TIMESTAMP 1';
+    await session.execute(seal, [incarnation], { kind: 'write', operation: 'test' });
+    assert.ok(await store.isSealed(incarnation));
+    assert.equal(await listed(store, incarnation), { incarnation, sealedAtMs: undefined });
+    await store.empty(incarnation);
+    assert.is(
+      (await slotsOf(store, incarnation)).length,
+      3,
+      'the journal has no end, so nothing is emptied',
+    );
+    assert.equal(await store.seal(incarnation), APPLIED);
+    assert.is((await store.readHead(incarnation, 'serial'))?.next, 3);
+  },
+);
 
 const lost = suite('a journal with lost answers');
 
-lost('reports an unknown outcome in time; the write may have happened', async () => {
+lost('reports an unknown outcome in time, because the write may have happened', async () => {
   const { store, incarnation } = await begun(open);
   await using link = await openFaultyLink(address);
   await using session = await sessionIn(link.address, (await keyspaceOf()).name);
@@ -100,7 +107,7 @@ lost('reports an unknown outcome in time; the write may have happened', async ()
   assert.is((await store.readHead(incarnation, 'serial'))?.next, 2);
 });
 
-lost('reports it after a refusal with an unknown head too', async () => {
+lost('reports an unknown outcome too if the head cannot be read after a refusal', async () => {
   const { incarnation } = await begun(open);
   const { session } = await keyspaceOf();
   const refusing = cassandraJournalStore(withoutReads(session));
@@ -109,7 +116,7 @@ lost('reports it after a refusal with an unknown head too', async () => {
   assert.ok(fault.isOutcomeUnknown);
 });
 
-lost('reports it if the connection breaks during the call', async () => {
+lost('reports an unknown outcome if the connection breaks during the call', async () => {
   const { incarnation } = await begun(open);
   await using link = await openFaultyLink(address);
   await using session = await sessionIn(link.address, (await keyspaceOf()).name);
@@ -135,7 +142,7 @@ async function faultOf(call: Promise<unknown>): Promise<Fault> {
     () => undefined,
     (reason: unknown) => reason,
   );
-  if (!(error instanceof Fault)) throw new Error('there was no fault', { cause: error });
+  if (!(error instanceof Fault)) throw new Error('no fault was thrown', { cause: error });
   return error;
 }
 

@@ -1,6 +1,6 @@
 import type { CassandraSession } from '#storage/cassandra/session';
 
-/** A table row that contains one of the texts. */
+/** Table row that contains one of the texts. */
 export type Trace = { readonly table: string; readonly found: string; readonly row: string };
 
 /** Searches every row of every table in the session's keyspace. */

@@ -64,7 +64,7 @@ text('requires consecutive versions and terminated statements', () => {
   assert.throws(() => versionsIn('-- version 1\nCREATE A\n'), /does not end with a semicolon/);
 });
 
-text('can be run repeatedly on any state', () => {
+text('can be run repeatedly on any version', () => {
   for (const { statements } of knownVersions()) {
     for (const statement of statements) assert.match(statement, /IF NOT EXISTS/);
   }
@@ -111,7 +111,7 @@ migration('applies only new versions, in order', async () => {
 migration('is done by one of several concurrent runs', async () => {
   await using keyspace = await openEmptyKeyspace(address);
   const lines: string[] = [];
-  // Not repeatable: two runs would fail.
+  // Not repeatable, so two runs would fail.
   const versions = [{ version: 1, statements: ['CREATE TABLE one (a int PRIMARY KEY)'] }];
   const ports = { ...MIGRATION, versions, print: (line: string) => void lines.push(line) };
   await Promise.all(
@@ -124,7 +124,7 @@ migration('is done by one of several concurrent runs', async () => {
   assert.equal(lines, ['schema version 1 applied', present, present]);
 });
 
-migration('waits for another run, and takes over if that one is dead', async () => {
+migration('waits for another run, and takes over if that run is dead', async () => {
   await using keyspace = await openEmptyKeyspace(address);
   const { session } = keyspace;
   await migrate(session, { ...MIGRATION, versions: [] });
@@ -134,7 +134,7 @@ migration('waits for another run, and takes over if that one is dead', async () 
   assert.ok(performance.now() - startedMs > 1_000);
 });
 
-migration('rejects tables of a newer version, as does a starting process', async () => {
+migration('rejects tables of a newer version, like a starting process', async () => {
   await using keyspace = await openEmptyKeyspace(address);
   const { session } = keyspace;
   await migrate(session, { ...MIGRATION, versions: [] });
@@ -157,7 +157,7 @@ const ONE = { version: 1, statements: ['CREATE TABLE one (a int PRIMARY KEY)'] }
 const ADDED = { version: 2, statements: ['ALTER TABLE one ADD b int'], programsFrom: 1 };
 const CHANGED = { version: 3, statements: ['DROP TABLE one'] };
 
-migration('compatible with older programs lets them start without changes', async () => {
+migration('lets older programs start without changes if it is compatible with them', async () => {
   await using keyspace = await migratedBy([ONE], [ONE, ADDED]);
   const { session } = keyspace;
   await assertSchema(session, [ONE]);
@@ -167,7 +167,7 @@ migration('compatible with older programs lets them start without changes', asyn
   assert.equal(lines, ['schema version 2 is already applied']);
 });
 
-migration('incompatible with older programs keeps them out, whatever preceded it', async () => {
+migration('keeps older programs out if it is incompatible, whatever preceded it', async () => {
   await using keyspace = await migratedBy([ONE, ADDED, CHANGED]);
   const expected = /the tables are of version 3, this program knows up to 2: run a newer release/;
   assert.match(await messageOf(assertSchema(keyspace.session, [ONE, ADDED])), expected);
@@ -184,20 +184,17 @@ migration('continues from tables without compatibility information', async () =>
   await assertSchema(session, [ONE]);
 });
 
-migration(
-  'rejects tables from before the first release, as does a process that is starting up',
-  async () => {
-    await using keyspace = await openEmptyKeyspace(address);
-    const { session } = keyspace;
-    await migrate(session, { ...MIGRATION, versions: [] });
-    const query = `INSERT INTO schema_versions (component, version) VALUES ('storage', 3) IF NOT EXISTS`;
-    await session.execute(query, [], { kind: 'conditional', operation: 'test_version' });
-    const expected =
-      /from before the first release.*: drop it \(DROP KEYSPACE \w+\), or name a new one$/;
-    assert.match(await messageOf(assertSchema(session)), expected);
-    assert.match(await messageOf(migrate(session, MIGRATION)), expected);
-  },
-);
+migration('rejects tables from before the first release, like a starting process', async () => {
+  await using keyspace = await openEmptyKeyspace(address);
+  const { session } = keyspace;
+  await migrate(session, { ...MIGRATION, versions: [] });
+  const query = `INSERT INTO schema_versions (component, version) VALUES ('storage', 3) IF NOT EXISTS`;
+  await session.execute(query, [], { kind: 'conditional', operation: 'test_version' });
+  const expected =
+    /from before the first release.*: drop it \(DROP KEYSPACE \w+\), or name a new one$/;
+  assert.match(await messageOf(assertSchema(session)), expected);
+  assert.match(await messageOf(migrate(session, MIGRATION)), expected);
+});
 
 migration('rejects invalid keyspace names and numbers', async () => {
   await using session = await sessionIn(address, undefined);

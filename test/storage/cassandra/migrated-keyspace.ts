@@ -27,10 +27,10 @@ export type MigratedKeyspace = AsyncDisposable & {
 
 let prefixes = 0;
 
-/** Single bucket for tests that do not test buckets. */
+/** Single bucket, for tests in which buckets do not matter. */
 export const ONE_BUCKET = () => 7;
 
-/** A session at `address` (`host:port`), in a keyspace or none. */
+/** A session at `address` (`host:port`), with or without a keyspace. */
 export function sessionIn(
   address: string,
   keyspace: string | undefined,
@@ -67,7 +67,7 @@ export async function openMigratedKeyspace(
   return keyspace;
 }
 
-/** A unique id prefix, which isolates a test's data. */
+/** A unique id prefix, which separates the data of tests. */
 export function newPrefix(): string {
   prefixes += 1;
   return `p${prefixes}_`;

@@ -20,10 +20,10 @@ import { refusalOf } from '#test/support/settled';
 
 const { address, suite } = cassandraOrSkip();
 
-/** Above any reconnection delay here, in milliseconds. */
+/** Longer than any reconnection delay in these tests, in milliseconds. */
 const PATIENCE_MS = 30_000;
 
-/** Several connection attempts, half a second apart. */
+/** Time for several connection attempts, which are half a second apart. */
 const SOME_TRIES_MS = 2_000;
 
 type Difference = Pick<SessionOptions, 'tls' | 'credentials'>;
@@ -79,7 +79,7 @@ const [FIRST, NEXT] = ['the first password', 'the next password'];
 
 const password = suite('when the Cassandra password changes');
 
-password('new connections use the new one, and existing ones stay', async () => {
+password('new connections use the new password, and open connections stay open', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-passwords-'));
   const credentials = unchanging(SUPERUSER);
   await using stack = new AsyncDisposableStack();

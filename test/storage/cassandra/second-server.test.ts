@@ -35,20 +35,23 @@ for (const [kind, isRepeated] of [
   ['conditional', false],
   ['schema', false],
 ] as const) {
-  slow(`of kind ${kind} is ${isRepeated ? 'sent to one more' : 'left with it'}`, async () => {
-    const { session, sent } = notingSession();
-    const options: StatementOptions = { kind, operation: 'test' };
-    await session.execute('', [], options);
-    await session.batch([], options);
-    // The driver only repeats idempotent statements.
-    assert.equal(
-      sent.map((each) => each?.isIdempotent),
-      [isRepeated, isRepeated],
-    );
-  });
+  slow(
+    `of kind ${kind} is ${isRepeated ? 'sent to a second server' : 'left with the first'}`,
+    async () => {
+      const { session, sent } = notingSession();
+      const options: StatementOptions = { kind, operation: 'test' };
+      await session.execute('', [], options);
+      await session.batch([], options);
+      // The driver only repeats idempotent statements.
+      assert.equal(
+        sent.map((each) => each?.isIdempotent),
+        [isRepeated, isRepeated],
+      );
+    },
+  );
 }
 
-/** Events observed for an answer with these execution facts. */
+/** Events observed for an answer with this execution info. */
 async function heardOf(info: Partial<types.ResultSet['info']>) {
   const heard: unknown[] = [];
   const client = Object.assign(
@@ -76,7 +79,7 @@ slow('is counted, by the reason why the first server failed', async () => {
   ]);
 });
 
-slow('is not counted if other servers were only skipped, or absent', async () => {
+slow('is not counted if other servers were only skipped, or do not exist', async () => {
   for (const triedHosts of [
     { '127.0.0.1': null },
     { '127.0.0.1': timedOut },
@@ -87,7 +90,7 @@ slow('is not counted if other servers were only skipped, or absent', async () =>
   }
 });
 
-slow('is repeated once and not twice', () => {
+slow('is repeated only once', () => {
   const plan = driverPolicies('datacenter1').speculativeExecution?.newPlan('', '');
   assert.equal([plan?.nextExecution(), plan?.nextExecution()], [100, -1]);
 });

@@ -17,7 +17,7 @@ const session = async () =>
 
 const shown = suite('the clocks of the Cassandra servers');
 
-shown('equal that of this machine if they run on it', async () => {
+shown('equal the clock of this machine if they run on it', async () => {
   await using opened = await session();
   const clocks = cassandraServerClocks(opened);
   const beforeMs = Date.now();
@@ -29,7 +29,7 @@ shown('equal that of this machine if they run on it', async () => {
   }
 });
 
-shown('are not reported by a closed session', async () => {
+shown('are not available from a closed session', async () => {
   const closed = await session();
   await closed[Symbol.asyncDispose]();
   assert.match(String(await refusalOf(() => cassandraServerClocks(closed).read())), /Fault|Error/);

@@ -9,7 +9,7 @@ import { currentPassword, sslOptions } from '#storage/cassandra/driver';
 import { clientOf, pemOf } from '#test/support/servers/server-certificates';
 import { settable } from '#test/support/settable';
 
-/** A connection of the driver, as created by its pools. */
+/** Connection of the driver, as created by its pools. */
 type Connection = { open(callback: (error: unknown) => void): void; close(): void };
 type ConnectionClass = new (endpoint: string, version: number, options: object) => Connection;
 const Connection: ConnectionClass = createRequire(import.meta.url)(
@@ -19,7 +19,7 @@ const Connection: ConnectionClass = createRequire(import.meta.url)(
 /** Options that the driver passes to its connections. */
 function optionsOf(given: Partial<ClientOptions>): object {
   const place = { contactPoints: ['127.0.0.1'], localDataCenter: 'd' };
-  // Short timeout: a closed connection gives no answer. No heartbeat.
+  // Short timeout, because a closed connection gives no answer. No heartbeat.
   const brief = { socketOptions: { readTimeout: 100 }, pooling: { heartBeatInterval: 0 } };
   const client = new Client({ ...place, ...brief, ...given });
   return (client as unknown as { options: object }).options;
@@ -41,7 +41,7 @@ async function listening() {
   return { address: `127.0.0.1:${port}`, callers, server };
 }
 
-/** Error of a connection attempt, which always fails, because the server is not Cassandra. */
+/** Error of a connection attempt. The attempt always fails, because the server is not Cassandra. */
 async function failureAt(address: string, options: object): Promise<string> {
   const connection = new Connection(address, types.protocolVersion.v4, options);
   const { promise, resolve } = Promise.withResolvers<unknown>();

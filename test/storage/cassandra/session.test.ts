@@ -96,7 +96,7 @@ silent('times out without effect for a read', async () => {
   });
 });
 
-silent('opens another connection if one stays silent', async () => {
+silent('opens another connection if a connection stays silent', async () => {
   await inScene(async ({ link, session }) => {
     const before = link.connections;
     link.silence();
@@ -153,7 +153,7 @@ broken('works again soon after the server is back', async () => {
 
 const definite = suite('a session whose server refuses');
 
-definite('reports a broken statement, a wrong type and a missing table', async () => {
+definite('reports a wrong statement, a wrong type and a missing table', async () => {
   await inScene(async ({ session, seen }) => {
     await assertFault(session.execute('INSERT INTO', [], write), refused);
     await assertFault(session.execute(WRITE, ['a', 'text'], write), refused);
@@ -162,7 +162,7 @@ definite('reports a broken statement, a wrong type and a missing table', async (
   });
 });
 
-definite('reports a batch to several partitions that is too large', async () => {
+definite('reports a batch to several partitions as too large', async () => {
   await inScene(async ({ session, direct }) => {
     const query = 'INSERT INTO blobs (name, value) VALUES (?, ?) USING TIMESTAMP 5';
     const statements = ['a', 'b'].map((name) => ({ query, params: [name, Buffer.alloc(40_000)] }));

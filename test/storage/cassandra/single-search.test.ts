@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { searchOnceAtATime } from '#storage/cassandra/driver';
 
-/** A driver's search for servers that ends on request. */
+/** A driver whose server discovery ends on request. */
 function searching() {
   const searches: { hostsLeft: unknown; end: (error?: Error) => void }[] = [];
   const controlConnection = {
@@ -21,7 +21,7 @@ function searching() {
 
 const single = suite('a driver that loses its servers');
 
-single('runs one search, however often requested meanwhile', async () => {
+single('runs one discovery at a time, however many are requested meanwhile', async () => {
   const { searches, search } = searching();
   const both = [search(), search()];
   assert.is(searches.length, 1);
@@ -33,7 +33,7 @@ single('runs one search, however often requested meanwhile', async () => {
   await again;
 });
 
-single('continues with its remaining servers within the same search', async () => {
+single('continues with its remaining servers within the same discovery', async () => {
   const { searches, search } = searching();
   const first = search();
   const rest = search(['another']);
@@ -45,7 +45,7 @@ single('continues with its remaining servers within the same search', async () =
   await Promise.all([first, rest]);
 });
 
-single('does not reject unhandled when a search fails', async () => {
+single('causes no unhandled rejection when a discovery fails', async () => {
   const { searches, search } = searching();
   const failed = search();
   searches[0]?.end(new TypeError('a race in the driver'));
@@ -57,7 +57,7 @@ single('does not reject unhandled when a search fails', async () => {
   await next;
 });
 
-single('is refused if its search works differently', () => {
+single('is refused if its discovery works differently', () => {
   assert.throws(() => searchOnceAtATime({} as unknown as Client), /unsupported cassandra-driver/);
 });
 

@@ -24,9 +24,9 @@ async function versionWith(tls: SessionTls): Promise<string> {
   return String(rows[0]?.['release_version']);
 }
 
-const trusted = suite('a Cassandra with a certificate of our authority');
+const trusted = suite('a Cassandra with a certificate of the trusted authority');
 
-trusted('answers by its address or by the given name', async () => {
+trusted('answers at its address and under the configured name', async () => {
   assert.match(await versionWith({ client: unchanging(member), serverName: undefined }), /^5\.0/);
   assert.match(
     await versionWith({ client: unchanging(member), serverName: 'store.internal' }),
@@ -34,21 +34,21 @@ trusted('answers by its address or by the given name', async () => {
   );
 });
 
-const refused = suite('there is no session');
+const refused = suite('a session is refused');
 
 for (const [circumstance, tls, why] of [
   [
-    'with a server of another authority',
+    'by a server of another authority',
     { client: { ...clientOf('stranger'), own: member.own } },
     /unable to verify/,
   ],
   [
-    'with a server of another name',
+    'by a server of another name',
     { client: member, serverName: 'other.internal' },
     /does not match certificate/,
   ],
   [
-    'for a client that shows nothing',
+    'for a client without a certificate',
     { client: { ...member, own: undefined } },
     /certificate required/,
   ],

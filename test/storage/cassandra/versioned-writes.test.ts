@@ -91,7 +91,7 @@ stamps('have its version as timestamp in every table and column', async () => {
   assert.equal(await stampsOf(meter, id), [6n]);
 });
 
-stamps('have a TTL only for markers, removals and answers', async () => {
+stamps('have a TTL only for tombstones, removals and answers', async () => {
   const { id, instances, listings, meters } = await storesOf();
   await storeOne(instances, id, full(3));
   const head = 'SELECT TTL(state) AS ttl FROM heads WHERE bucket = 7 AND instance_id = ?';
@@ -111,7 +111,7 @@ stamps('have a TTL only for markers, removals and answers', async () => {
   assertBetween((await rowsOf(listing, id))[0]?.['ttl'], ...FORTY_DAYS);
 });
 
-stamps('go in one batch per table, with the head last', async () => {
+stamps('are sent in one batch per table, with the head last', async () => {
   const { id, instances } = await storesOf();
   sent.length = 0;
   await storeOne(instances, id, { ...full(1), head: headAt(100), history: historyChunks(1, 100) });
@@ -119,7 +119,7 @@ stamps('go in one batch per table, with the head last', async () => {
   assert.is(sent.at(-1), 'head_write');
 });
 
-stamps('have no head if the others could not be written', async () => {
+stamps('include no head if the other rows could not be written', async () => {
   const { id, session } = await storesOf();
   const failing = {
     execute: session.execute.bind(session),
@@ -133,12 +133,12 @@ stamps('have no head if the others could not be written', async () => {
 
 const damage = suite('a damaged stored value');
 
-damage('is rejected by name: a head, a chunk, an answer, a meter', async () => {
+damage('is rejected by name, whether head, chunk, answer or meter', async () => {
   const { id, instances, meters, session } = await storesOf();
   await storeOne(instances, id, full(2));
   await meters.checkpoint([{ accountId: id, head: meterAt(2) }]);
   const write = async (query: string) => {
-    const bytes = Buffer.from('not what was written');
+    const bytes = Buffer.from('damaged bytes');
     await session.execute(query, [bytes, id], { kind: 'write', operation: 'test_write' });
   };
   await write('UPDATE heads USING TIMESTAMP 3 SET state = ? WHERE bucket = 7 AND instance_id = ?');
@@ -157,13 +157,13 @@ damage('is rejected by name: a head, a chunk, an answer, a meter', async () => {
   assert.is((await instances.readDrift(id, 2, 2)).length, 2);
 });
 
-damage('of one head leaves the other heads of its bucket readable', async () => {
+damage('is rejected alone: other heads of the bucket stay readable', async () => {
   const { id, instances, session } = await storesOf();
   const ids = ['a', 'b', 'c'].map((name) => id + name);
   await instances.checkpoint(ids.map((instanceId) => ({ instanceId, ...full(2) })));
   await session.execute(
     'UPDATE heads USING TIMESTAMP 3 SET state = ? WHERE bucket = 7 AND instance_id = ?',
-    [Buffer.from('not what was written'), `${id}b`],
+    [Buffer.from('damaged bytes'), `${id}b`],
     { kind: 'write', operation: 'test_write' },
   );
   const found = await instances.readHeads(ids);

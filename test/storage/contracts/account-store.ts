@@ -36,25 +36,25 @@ function accountsOf(name: string, open: Open, suite: typeof plainSuite): Test {
 }
 
 function creatingAccounts(accounts: Test, open: Open): void {
-  accounts('are found as they were created, without keys', async () => {
+  accounts('are found as created, without keys', async () => {
     const store = await open(new ManualClock(NOW_MS));
     await store.create(account('a'));
     assert.equal(await store.find('a'), { account: account('a'), keys: [] });
   });
 
-  accounts('are not found if never created', async () => {
+  accounts('are not found if they were never created', async () => {
     const store = await open(new ManualClock(NOW_MS));
     assert.is(await store.find('a'), undefined);
   });
 
-  accounts('cannot be created twice, and the first stays as it is', async () => {
+  accounts('cannot be created twice, and the first account stays unchanged', async () => {
     const store = await open(new ManualClock(NOW_MS));
     await store.create(account('a'));
     await refused('conflict', store.create({ ...account('a'), name: 'another' }));
     assert.is((await store.find('a'))?.account.name, 'account a');
   });
 
-  accounts('are created once, however many try at the same time', async () => {
+  accounts('are created once, however many writers try at the same time', async () => {
     const store = await open(new ManualClock(NOW_MS));
     const tries = await Promise.allSettled([1, 2, 3].map(() => store.create(account('a'))));
     assert.is(tries.filter(({ status }) => status === 'fulfilled').length, 1);
@@ -116,12 +116,12 @@ function changingAccounts(accounts: Test, open: Open): void {
 }
 
 function changingPlans(accounts: Test, open: Open): void {
-  accounts('keep the following plan through every change except that of the plan', async () => {
+  accounts('keep the next plan through every change, except a change of the plan', async () => {
     const store = await open(new ManualClock(NOW_MS));
     await store.create(account('a'));
     const limits = { requestsPerMinute: 7, cyclesPerMonth: 8, instances: 9 };
     const present = { plan: 'pro', limits: { ...limits, instances: 10 } } as const;
-    // The store keeps past times too; readers compare them with their clock.
+    // The store keeps past times too, because readers compare them with their own clock.
     const later = { plan: 'indie', limits, atMs: NOW_MS - 1 } as const;
     const planChange = { ...later, from: 'pro' } as const;
     const expected = { ...account('a'), ...present, planChange };
@@ -138,7 +138,7 @@ function changingPlans(accounts: Test, open: Open): void {
     assert.is((await store.find('a'))?.account.planChange, undefined);
   });
 
-  accounts('are created with a following plan', async () => {
+  accounts('can be created with a next plan', async () => {
     const store = await open(new ManualClock(NOW_MS));
     const limits = { requestsPerMinute: 7, cyclesPerMonth: 8, instances: 9 };
     const planChange = { plan: 'free', limits, atMs: NOW_MS, from: 'indie' } as const;
@@ -207,7 +207,7 @@ function keepingKeys(keys: Test, withAccount: WithAccount): void {
     assert.equal((await store.find('b'))?.keys, []);
   });
 
-  keys('are all kept when added concurrently', async () => {
+  keys('are all kept when they are added concurrently', async () => {
     const store = await withAccount();
     await Promise.all(['1', '2', '3'].map((number) => addKey(store, 'a', key(number))));
     const ids = (await store.find('a'))?.keys.map(({ id }) => id) ?? [];
@@ -221,19 +221,22 @@ function keepingKeys(keys: Test, withAccount: WithAccount): void {
     assert.equal((await store.find('a'))?.keys, [key('1')]);
   });
 
-  keys('stay in the list when revoked, with the first time', async () => {
-    const store = await withAccount();
-    await addKey(store, 'a', key('1'));
-    await addKey(store, 'a', key('2'));
-    const revoked = { ...key('1'), revokedAtMs: 5 };
-    assert.equal(await revokeKey(store, 'a', 'key_1', 5), revoked);
-    assert.equal(await revokeKey(store, 'a', 'key_1', 6), revoked);
-    assert.equal((await store.find('a'))?.keys, [revoked, key('2')]);
-  });
+  keys(
+    'stay in the list after they are revoked, with the time of the first revocation',
+    async () => {
+      const store = await withAccount();
+      await addKey(store, 'a', key('1'));
+      await addKey(store, 'a', key('2'));
+      const revoked = { ...key('1'), revokedAtMs: 5 };
+      assert.equal(await revokeKey(store, 'a', 'key_1', 5), revoked);
+      assert.equal(await revokeKey(store, 'a', 'key_1', 6), revoked);
+      assert.equal((await store.find('a'))?.keys, [revoked, key('2')]);
+    },
+  );
 }
 
 function endingKeys(keys: Test, withAccount: WithAccount): void {
-  keys('are kept for 90 days after expiry, then deleted', async () => {
+  keys('are kept for 90 days after their expiry, then deleted', async () => {
     const clock = new ManualClock(NOW_MS);
     const store = await withAccount(clock);
     const expiring = { ...key('1'), expiresAtMs: NOW_MS + 5 };
@@ -248,9 +251,9 @@ function endingKeys(keys: Test, withAccount: WithAccount): void {
     await addKey(store, 'a', { ...revoked, id: 'key_4', digest: 'digest 4' });
     assert.equal(await left(), ['key_0', 'key_2', 'key_3', 'key_4']);
     clock.advance(2);
-    assert.equal(await left(), ['key_0', 'key_2', 'key_3'], 'one that was revoked as well');
+    assert.equal(await left(), ['key_0', 'key_2', 'key_3'], 'a revoked key is deleted as well');
     await addKey(store, 'a', key('5'));
-    assert.equal(await left(), ['key_0', 'key_2', 'key_3', 'key_5'], 'the newest is the last');
+    assert.equal(await left(), ['key_0', 'key_2', 'key_3', 'key_5'], 'the newest key comes last');
   });
 
   keys('can be revoked once, even if a fast clock considers them deleted', async () => {
@@ -263,10 +266,10 @@ function endingKeys(keys: Test, withAccount: WithAccount): void {
     assert.equal(await revokeKey(store, 'a', 'key_1', clock.wallMs() + 1), revoked);
     assert.equal((await store.find('a'))?.keys, []);
     clock.stepWall(-3_650 * DAY_MS);
-    assert.equal((await store.find('a'))?.keys, [revoked], 'not only there');
+    assert.equal((await store.find('a'))?.keys, [revoked], 'also in the store itself');
   });
 
-  keys('of another account cannot be revoked', async () => {
+  keys('cannot be revoked through another account', async () => {
     const store = await withAccount();
     await addKey(store, 'a', key('1'));
     await refused('not_found', revokeKey(store, 'b', 'key_1', 5));

@@ -32,7 +32,7 @@ function comingBack(lines: Test, open: Open): void {
     assert.equal(await store.read(account, MONTH, 10, 10), []);
   });
 
-  lines('are read as they were appended, newest first', async () => {
+  lines('are read as appended, newest first', async () => {
     const { store, account } = await open();
     const first = await appended(store, account, chainStart(account, MONTH), 3);
     const head = await appended(store, account, first, 2);
@@ -45,7 +45,7 @@ function comingBack(lines: Test, open: Open): void {
     assert.equal(await store.read(account, MONTH, 35_000_000_000_000, 2), all.slice(0, 2));
   });
 
-  lines('are only appended to the current head', async () => {
+  lines('are appended only to the current head', async () => {
     const { store, account } = await open();
     const start = chainStart(account, MONTH);
     const head = await appended(store, account, start, 1);
@@ -56,7 +56,7 @@ function comingBack(lines: Test, open: Open): void {
     assert.is((await store.read(account, MONTH, 10, 10)).length, 1);
   });
 
-  lines('of two concurrent writers: only one succeeds', async () => {
+  lines('are appended by only one of two concurrent writers', async () => {
     const { store, account } = await open();
     const start = chainStart(account, MONTH);
     const tries = ['a', 'b', 'c', 'd'].map((text) =>
@@ -84,7 +84,7 @@ function standingApart(lines: Test, open: Open): void {
     assert.equal(await store.months(`${account}x`), ['2026-09']);
   });
 
-  lines('continue across the border of a part', async () => {
+  lines('continue across the border between parts', async () => {
     const { store, account } = await open();
     let head = chainStart(account, MONTH);
     while (head.lines < AUDIT_PART_LINES) {

@@ -4,7 +4,7 @@ import type { BillingRecord, BillingStore } from '#storage/ports/billing';
 
 type Open = () => Promise<BillingStore>;
 
-/** A billing record with these customers and every optional field. */
+/** Billing record with these customers and every optional field. */
 function recordWith(...customers: string[]): BillingRecord {
   const monthEndMs = 1_769_904_000_000;
   const terms = { plan: 'pro', status: 'active', periodEndsAtMs: monthEndMs } as const;
@@ -53,9 +53,9 @@ function records(billing: Test, open: Open): void {
     assert.is(await store.find('b'), undefined);
   });
 
-  billing('changes only if unchanged since its read (compare-and-set)', async () => {
+  billing('changes only if it is unchanged since its read (compare-and-set)', async () => {
     const store = await open();
-    assert.is(await store.put('a', 1, recordWith('c1')), false, 'there is none of revision 1');
+    assert.is(await store.put('a', 1, recordWith('c1')), false, 'there is no record of revision 1');
     await store.put('a', 0, recordWith('c1'));
     assert.is(await store.put('a', 0, recordWith('c2')), false);
     assert.is(await store.put('a', 1, recordWith('c3', 'c1')), true);
@@ -89,13 +89,13 @@ function customers(billing: Test, open: Open): void {
     assert.equal(owners, ['a', 'a', 'b']);
   });
 
-  billing('is deleted with its customers when erased, and others stay', async () => {
+  billing('is deleted with its customers when erased, and other records stay', async () => {
     const store = await open();
     await store.put('a', 0, recordWith('c1', 'c2'));
     await store.put('b', 0, recordWith('c2', 'c3'));
     await store.erase('b');
     assert.equal([await store.find('b'), await store.accountOf('c3')], [undefined, undefined]);
-    assert.is(await store.accountOf('c2'), 'a', 'it was never the customer of b');
+    assert.is(await store.accountOf('c2'), 'a', 'the customer never belonged to b');
     for (let times = 0; times < 2; times += 1) await store.erase('a');
     assert.equal([await store.find('a'), await store.accountOf('c1')], [undefined, undefined]);
     assert.is(await store.put('b', 0, recordWith('c1')), true);

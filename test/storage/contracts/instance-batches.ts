@@ -13,7 +13,7 @@ import {
   storeOne,
 } from '#test/storage/contracts/rows';
 
-/** The maximum number of instances of one bucket per call. */
+/** Maximum number of instances of one bucket per call. */
 const IDS = Array.from({ length: HEADS_MAX }, (_, index) => `inst_${index}`);
 
 /** Contract tests of the InstanceStore port for several instances per call. */
@@ -85,7 +85,7 @@ function storedTogether(together: Test, open: Open): void {
     assert.equal(await store.readHeads(IDS.slice(0, 3)), new Map(expected));
   });
 
-  together('are deleted without effect on others', async () => {
+  together('are deleted without effect on other instances', async () => {
     const store = await open();
     const parts = { history: historyChunks(1, 2) };
     for (const id of ['inst_0', 'inst_1']) await storeOne(store, id, checkpointAt(2, parts));
@@ -114,7 +114,7 @@ function storedTogether(together: Test, open: Open): void {
       while (newest < version) {
         const heads = [...(await store.readHeads(IDS)).values()];
         const versions = new Set(heads.map((head) => head instanceof Error || head.version));
-        assert.is(versions.size, 1, `versions ${[...versions]} beside each other`);
+        assert.is(versions.size, 1, `versions ${[...versions]} at the same time`);
         newest = Number([...versions][0]);
       }
       await writing;

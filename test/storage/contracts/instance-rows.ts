@@ -28,7 +28,7 @@ export function rowsOf(name: string, open: Open, suite: typeof plainSuite): Test
 }
 
 function comingBack(rows: Test, open: Open): void {
-  rows('of unknown instances are empty', async () => {
+  rows('of unknown instances do not exist', async () => {
     const store = await open();
     assert.equal(await store.readHistory('inst_a', 5, 5), []);
     assert.equal(await store.readDrift('inst_a', 5, 5), []);
@@ -45,7 +45,7 @@ function comingBack(rows: Test, open: Open): void {
     assert.equal(await store.readDrift('inst_a', 3, 2), driftRows(2, 3).reverse());
   });
 
-  rows('below the first are empty', async () => {
+  rows('below the first row do not exist', async () => {
     const store = await open();
     await storeOne(store, 'inst_a', checkpointAt(3, { history: historyChunks(1, 3) }));
     assert.equal(await store.readHistory('inst_a', 0, 5), []);
@@ -88,7 +88,7 @@ function writtenAgain(rows: Test, open: Open): void {
     }
   });
 
-  rows('in chunks with other borders appear once, in any order of arrival', async () => {
+  rows('appear once, in chunks with any borders and in any order of arrival', async () => {
     const cut = (length: number) => ({
       history: chunksOf(OBSERVATIONS, historyRows(1, 120), length),
       drift: chunksOf(DRIFT_EVENTS, driftRows(1, 120), length),
@@ -127,7 +127,7 @@ function writtenAgain(rows: Test, open: Open): void {
 }
 
 function standingApart(rows: Test, open: Open): void {
-  rows('may have maximum contexts, many in one checkpoint', async () => {
+  rows('may have contexts of maximum size, many in one checkpoint', async () => {
     const store = await open();
     const contextJson = JSON.stringify({ text: '\u{1f600}'.repeat(2_000) });
     const history = historyRows(1, 200).map((row) => ({ ...row, contextJson }));
@@ -149,7 +149,7 @@ function standingApart(rows: Test, open: Open): void {
     await writing;
   });
 
-  rows('are copies: lists may be changed after a call', async () => {
+  rows('are copies: a caller may change its lists after the call', async () => {
     const store = await open();
     const history = historyChunks(1, 3);
     const drift = driftChunks(1, 3);

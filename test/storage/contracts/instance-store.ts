@@ -35,7 +35,7 @@ function headsOf(name: string, open: Open, suite: typeof plainSuite): Test {
   return heads;
 }
 
-/** Rows of a chunk in a head's format. */
+/** Rows of a chunk, in the form of a head's newest rows. */
 function newestOf([chunk]: readonly Chunk[]): NewestRows {
   return { after: (chunk?.first ?? 1) - 1, rows: chunk?.rows ?? '' };
 }
@@ -72,7 +72,7 @@ function holdingFields(heads: Test, open: Open): void {
   });
 
   heads(
-    'include their newest rows, byte by byte, which readers of chunks therefore do not find',
+    'include their newest rows, byte by byte, which readers of chunks do not find',
     async () => {
       const store = await open();
       const rows = Array.from({ length: 6_144 }, (_, n) => String.fromCharCode(n % 256)).join('');
@@ -138,7 +138,7 @@ function answersOf(name: string, open: Open, suite: typeof plainSuite): Test {
     assert.is(await store.findAnswer('inst_b', 'call:a', 0), undefined);
   });
 
-  answers('are not found if older than requested', async () => {
+  answers('are not found if they are older than requested', async () => {
     const store = await open();
     await storeOne(store, 'inst_a', checkpointAt(1, { answers: [answerRow('call:a', start)] }));
     assert.ok(await store.findAnswer('inst_a', 'call:a', start));
@@ -154,7 +154,7 @@ function answersOf(name: string, open: Open, suite: typeof plainSuite): Test {
     assert.ok(await store.findAnswer('inst_a', 'call:b', start));
   });
 
-  answers('of a reused key are the newer ones', async () => {
+  answers('of a reused key are the newer answers', async () => {
     const store = await open();
     const again = answerRow('call:a', start + ANSWER_AGE_MS + 1, { body: '{"data":2}' });
     await storeOne(store, 'inst_a', checkpointAt(1, { answers: [answerRow('call:a', start)] }));
@@ -163,7 +163,7 @@ function answersOf(name: string, open: Open, suite: typeof plainSuite): Test {
     assert.equal(await store.findAnswer('inst_a', 'call:a', start), again);
   });
 
-  answers('of a key used twice before a checkpoint are the newer ones', async () => {
+  answers('of a key that is used twice before a checkpoint are the newer answers', async () => {
     const store = await open();
     // Several keys, so that their byte order cannot decide.
     const keys = Array.from({ length: 12 }, (_, index) => `call:${index}`);
@@ -179,7 +179,7 @@ function answersOf(name: string, open: Open, suite: typeof plainSuite): Test {
 }
 
 function storedAhead(answers: Test, open: Open, start: number): void {
-  answers('of several keys are found together, without missing or old ones', async () => {
+  answers('of several keys are found together, without missing or old answers', async () => {
     const store = await open();
     const rows = ['a', 'b', 'c'].map((key, index) => answerRow(`call:${key}`, start + index));
     await storeOne(store, 'inst_a', checkpointAt(1, { answers: rows }));
@@ -252,7 +252,7 @@ function deletionOf(name: string, open: Open, suite: typeof plainSuite): Test {
     await assertEmpty(store);
   });
 
-  deletion('deletes a long history', async () => {
+  deletion('loses even a long history', async () => {
     const store = await open();
     await storeOne(store, 'inst_a', checkpointAt(LONG, { history: historyChunks(1, LONG) }));
     const marker = checkpointAt(LONG + 1, { head: markerAt(LONG + 1) });
@@ -261,7 +261,7 @@ function deletionOf(name: string, open: Open, suite: typeof plainSuite): Test {
     assert.equal(await store.readHead('inst_a'), markerAt(LONG + 1));
   });
 
-  deletion('of an instance never stored before leaves a tombstone too', async () => {
+  deletion('leaves a tombstone even if it was never stored before', async () => {
     const store = await open();
     await storeOne(store, 'inst_a', checkpointAt(4, { head: markerAt(4) }));
     await storeOne(store, 'inst_a', full(3));

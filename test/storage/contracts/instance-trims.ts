@@ -26,20 +26,20 @@ import {
 
 /** Contract tests of the InstanceStore port for trimming. */
 export function trimmingOf(name: string, open: Open, suite: typeof plainSuite): Test {
-  const trimming = suite(`trimmed rows in ${name}`);
+  const trimming = suite(`trimming rows in ${name}`);
 
   goingAway(trimming, open);
   stayingAway(trimming, open);
   return trimming;
 }
 
-/** A floor above these numbers of rows, for instances of `headAt`. */
+/** Floor above these numbers of rows, for instances of `headAt`. */
 function floorAt(history: number, drift: number, fields: Partial<Floor> = {}): Floor {
   const state = packedState(headAt(history).model);
   return { history, drift, generation: 2, cycle: history, timestampMs: 5.5, state, ...fields };
 }
 
-/** A checkpoint that moves the floor. */
+/** Checkpoint that moves the floor. */
 function trimmedAt(version: number, floor: Floor, from: RowCounts = NO_ROWS_TRIMMED) {
   const counts = { historyCount: LONG, driftCount: LONG };
   return checkpointAt(version, { head: headAt(version, { ...counts, floor }), trimmedFrom: from });
@@ -61,7 +61,7 @@ async function assertRows(store: InstanceStore, history: number, drift: number):
 }
 
 function goingAway(trimming: Test, open: Open): void {
-  trimming('a head has its floor with every field, or none', async () => {
+  trimming('keeps the floor of a head with every field, or no floor', async () => {
     const store = await open();
     for (const [index, state] of [undefined, packedState(headAt(7).model)].entries()) {
       const head = headAt(3 + index, { floor: floorAt(2, 1, { state }) });
@@ -71,7 +71,7 @@ function goingAway(trimming: Test, open: Open): void {
     }
   });
 
-  trimming('rows up to any floor are deleted, and all others stay', async () => {
+  trimming('deletes rows up to any floor, and no other rows', async () => {
     const floors = [
       [32, 32],
       [33, 31],
@@ -92,7 +92,7 @@ function goingAway(trimming: Test, open: Open): void {
     }
   });
 
-  trimming('rows of other instances stay', async () => {
+  trimming('leaves rows of other instances unchanged', async () => {
     const store = await open();
     const parts = { history: historyChunks(1, 9), drift: driftChunks(1, 9) };
     await storeOne(store, 'inst_a', checkpointAt(9, parts));
@@ -103,7 +103,7 @@ function goingAway(trimming: Test, open: Open): void {
     assert.equal(await store.readDrift('inst_b', 9, 9), driftRows(1, 9).reverse());
   });
 
-  trimming('answers stay, and chunks of the same checkpoint are stored', async () => {
+  trimming('leaves answers unchanged, and stores chunks of the same checkpoint', async () => {
     const store = await open();
     const answers = [answerRow('call:a', 5)];
     await storeOne(store, 'inst_a', checkpointAt(9, { history: historyChunks(1, 9), answers }));
@@ -113,7 +113,7 @@ function goingAway(trimming: Test, open: Open): void {
     assert.equal(await store.findAnswer('inst_a', 'call:a', 0), answers[0]);
   });
 
-  trimming('the head with the new floor is stored after the deletion', async () => {
+  trimming('stores the head with the new floor after the deletion', async () => {
     const store = await long(open);
     const writing = storeOne(store, 'inst_a', trimmedAt(LONG + 1, floorAt(8_000, 8_000)));
     while ((await store.readHead('inst_a'))?.floor === undefined);
@@ -123,7 +123,7 @@ function goingAway(trimming: Test, open: Open): void {
 }
 
 function stayingAway(trimming: Test, open: Open): void {
-  trimming('a repeated or late checkpoint changes nothing', async () => {
+  trimming('changes nothing when a checkpoint is repeated or late', async () => {
     const store = await open();
     const at = (version: number): OneCheckpoint =>
       checkpointAt(version, {
@@ -140,7 +140,7 @@ function stayingAway(trimming: Test, open: Open): void {
     }
   });
 
-  trimming('overlapping chunks with any borders lose the same rows', async () => {
+  trimming('deletes the same rows of overlapping chunks, whatever their borders', async () => {
     for (const lengths of [
       [32, 20, 7],
       [1, 32, 20],
@@ -158,7 +158,7 @@ function stayingAway(trimming: Test, open: Open): void {
     }
   });
 
-  trimming('a deletion removes the rest', async () => {
+  trimming('leaves no row behind when the instance is deleted', async () => {
     const store = await long(open);
     await storeOne(store, 'inst_a', trimmedAt(LONG + 1, floorAt(100, 5_000)));
     await storeOne(store, 'inst_a', checkpointAt(LONG + 2, { head: markerAt(LONG + 2) }));

@@ -16,11 +16,14 @@ import {
   truncating,
 } from '#test/storage/contracts/journal-fixture';
 
-/** Maximum difference in milliseconds between the store's clock and ours in a seal's date. */
+/**
+ * Maximum difference between the store's clock and the test's clock in the date of a seal, in
+ * milliseconds.
+ */
 const SEAL_DATE_ERROR_MS_MAX = 2_000;
 
 /**
- * Maximum appends that may precede a concurrent seal, so that a broken store does not exhaust
+ * Maximum number of appends before a concurrent seal, so that a faulty store does not exhaust
  * memory.
  */
 const RACING_APPENDS_MAX = 1_000;
@@ -33,7 +36,7 @@ export function journalEnds(subject: Subject): Test[] {
 function sealing({ name, open, suite }: Subject): Test {
   const sealing = suite(`sealing a journal in ${name}`);
 
-  sealing('happens once, and repeating it is harmless', async () => {
+  sealing('happens once, and may be repeated without effect', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 2);
     const head = { address: ADDRESS, next: 2, lowWaterMark: 0, isSealed: true };
@@ -49,14 +52,14 @@ function sealing({ name, open, suite }: Subject): Test {
     assert.not(await store.isSealed(incarnation));
     await store.seal(incarnation);
     assert.ok(await store.isSealed(incarnation));
-    // A write in flight still arrives, beyond the end.
+    // A write in flight still arrives, after the end.
     for (const slot of [2, 3]) await store.append(appendOf(incarnation, slot));
     const head = { address: ADDRESS, next: 2, lowWaterMark: 0, isSealed: true };
     assert.equal(await store.seal(incarnation), { isApplied: false, head });
     assert.equal(await store.readHead(incarnation, 'quorum'), head);
   });
 
-  sealing('ends before the first gap, above which nothing was acknowledged', async () => {
+  sealing('sets the end before the first gap, above which nothing was acknowledged', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 20);
     for (const slot of [21, 22]) await store.append(appendOf(incarnation, slot));
@@ -73,7 +76,7 @@ function sealing({ name, open, suite }: Subject): Test {
     assert.equal(await store.readHead(incarnation, 'serial'), head);
   });
 
-  sealing('of a journal without slots ends it at 0', async () => {
+  sealing('sets the end of a journal without slots to 0', async () => {
     const { store, incarnation } = await begun(open);
     assert.equal(await store.seal(incarnation), APPLIED);
     assert.is((await store.readHead(incarnation, 'serial'))?.next, 0);
@@ -99,7 +102,7 @@ function sealing({ name, open, suite }: Subject): Test {
 }
 
 function racing({ name, open, suite }: Subject): Test {
-  const racing = suite(`several sealers of one journal in ${name}`);
+  const racing = suite(`when several sealers seal one journal in ${name}`);
 
   racing('exactly one of them decides the end', async () => {
     const { store, incarnation } = await begun(open);
@@ -110,14 +113,14 @@ function racing({ name, open, suite }: Subject): Test {
     assert.ok((await store.readHead(incarnation, 'serial'))?.isSealed);
   });
 
-  racing('records acknowledged before a seal are below its end, and stay', async () => {
+  racing('records acknowledged before the seal are below the end, and stay', async () => {
     const { store, incarnation } = await begun(open);
     const acknowledged = (async () => {
       for (let slot = 0; slot < RACING_APPENDS_MAX; slot += 1) {
         await store.append(appendOf(incarnation, slot));
         if (await store.isSealed(incarnation)) return slot;
       }
-      throw new Error('nothing stops the appends');
+      throw new Error('no seal ended the appends');
     })();
     const sealings = [1, 2, 3].map(() => outcomeOf(store.seal(incarnation)));
     await Promise.all(sealings);
@@ -145,7 +148,7 @@ function emptying({ name, open, suite }: Subject): Test {
     assert.is((await store.readHead(incarnation, 'serial'))?.next, 3);
   });
 
-  emptying('deletes a sealed journal with all slots, and repeating it is harmless', async () => {
+  emptying('deletes a sealed journal with all slots, and may be repeated', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 3);
     await store.seal(incarnation);
@@ -158,7 +161,7 @@ function emptying({ name, open, suite }: Subject): Test {
     }
   });
 
-  emptying('leaves nothing that a late append or seal could revive', async () => {
+  emptying('leaves nothing that a late append or seal could restore', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 2);
     await store.seal(incarnation);
@@ -180,9 +183,9 @@ function emptying({ name, open, suite }: Subject): Test {
     },
   );
 
-  // No node does this, because an incarnation id is never reused. But a timed-out begin may arrive
-  // this late. Its entry belongs to a journal unknown to its owner, and the daily scan ends it
-  // again.
+  // Incarnation ids are never reused, so no node does this. But a begin that timed out may arrive
+  // this late. Its entry belongs to a journal that its owner does not know, and the daily scan ends
+  // the journal again.
   emptying('lets a late begin create an entry, sealed and without slots', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 2);

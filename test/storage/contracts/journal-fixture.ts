@@ -7,11 +7,13 @@ import type { Append, Conditional, JournalStore } from '#storage/ports/journal';
 /** Store under contract test. */
 export type JournalSubject = {
   readonly name: string;
-  /** Opens the store under test, the same or a new one. */
+  /** Opens the store under test: the same store or a new one. */
   readonly open: () => Promise<JournalStore>;
-  /** Number of random histories. */
+  /** Number of random histories to test. */
   readonly runs: number;
-  /** Whether the store drops slots written after the seal, which nobody acknowledges. */
+  /**
+   * Whether the store drops slots that are written after the seal. Nobody acknowledges such slots.
+   */
   readonly isClosedBySeal?: boolean;
   /** uvu's `suite`, or one that skips. */
   readonly suite: typeof plainSuite;
@@ -23,7 +25,7 @@ export const ADDRESS = '127.0.0.1:8100';
 /** Answer of a successful conditional write. */
 export const APPLIED: Conditional = { isApplied: true };
 
-/** A new journal. */
+/** Begins a new journal. */
 export async function begun(
   open: JournalSubject['open'],
 ): Promise<{ store: JournalStore; incarnation: string }> {
@@ -38,22 +40,22 @@ export function newIncarnation(): string {
   return `node-${randomBytes(8).toString('hex')}`;
 }
 
-/** Some bytes that identify their slot. */
+/** Bytes that identify their slot. */
 export function recordsOf(slot: number): Uint8Array {
   return Uint8Array.of(slot % 256, 1, 2, 3);
 }
 
-/** An append without truncation. */
+/** Append without truncation. */
 export function appendOf(incarnation: string, slot: number, records = recordsOf(slot)): Append {
   return { incarnation, slot, records, lowWaterMark: 0, deleteBelow: undefined };
 }
 
-/** An append that deletes slots below its low-water mark. */
+/** Append that deletes slots below its low-water mark. */
 export function truncating(append: Append, lowWaterMark: number): Append {
   return { ...append, lowWaterMark, deleteBelow: lowWaterMark };
 }
 
-/** Appends to the first `count` slots. */
+/** Appends the first `count` slots. */
 export async function appendMany(
   store: JournalStore,
   incarnation: string,
@@ -70,7 +72,7 @@ export async function slotsOf(store: JournalStore, incarnation: string) {
   return slots.map(({ slot, records }) => ({ slot, records: new Uint8Array(records) }));
 }
 
-/** Slot numbers. */
+/** Numbers of these slots. */
 export function slotNumbers(slots: readonly { slot: number }[]): number[] {
   return slots.map(({ slot }) => slot);
 }
@@ -81,7 +83,7 @@ export async function listed(store: JournalStore, incarnation: string) {
   return all.find((journal) => journal.incarnation === incarnation);
 }
 
-/** A store may give up under contention with an unknown outcome. */
+/** Outcome of a call. Under contention, a store may give up with an unknown outcome. */
 export async function outcomeOf(
   write: Promise<Conditional>,
 ): Promise<'applied' | 'refused' | 'unknown'> {

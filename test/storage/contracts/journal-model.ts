@@ -15,7 +15,9 @@ export type JournalStep =
   | { readonly kind: 'begin'; readonly address: string }
   | {
       readonly kind: 'append';
-      /** 0: next slot; negative: a repeated append; positive: earlier slots are still in flight. */
+      /**
+       * 0: the next slot; negative: a repeated append; positive: earlier slots are still in flight.
+       */
       readonly offset: number;
       /** Distance of the low-water mark below the slot; undefined for no truncation. */
       readonly keep: number | undefined;
@@ -48,7 +50,7 @@ export function arbitrarySteps(): fc.Arbitrary<JournalStep[]> {
     .map(([first, rest]) => [first, ...rest]);
 }
 
-/** Runs a step on a real journal; returns its answer, if any. */
+/** Runs a step on a real journal. Returns its answer, if any. */
 export async function play(
   store: JournalStore,
   append: Append | undefined,
@@ -87,13 +89,13 @@ export class JournalModel {
     this.#isClosedBySeal = isClosedBySeal;
   }
 
-  /** The append of a step, equal for equal slots. */
+  /** Append of a step. Equal for equal slots. */
   appendOf(incarnation: string, { offset, keep }: JournalStep & { kind: 'append' }): Append {
     const missing = this.#firstUnsent();
     const wanted = Math.max(0, this.#newest + 1 + offset);
     const slot = Math.min(wanted, missing + SLOTS_UNDER_WAY_MAX - 1);
     const before = this.#markBefore(slot);
-    // A truncation requires all earlier slots to be written.
+    // A truncation requires that all earlier slots are written.
     const isTruncating = keep !== undefined && slot === missing && slot > this.#newest;
     const deleteBelow = isTruncating ? Math.max(before, slot - keep) : undefined;
     const lowWaterMark = deleteBelow ?? before;
@@ -103,7 +105,7 @@ export class JournalModel {
     return append;
   }
 
-  /** Runs a step; returns the promised answer. */
+  /** Runs a step. Returns the answer that the port promises. */
   play(step: JournalStep, append: Append | undefined): Conditional | undefined {
     switch (step.kind) {
       case 'begin':
@@ -162,7 +164,7 @@ export class JournalModel {
     return slot;
   }
 
-  /** Low-water mark of the newest slot below. */
+  /** Low-water mark of the newest slot below a slot. */
   #markBefore(slot: number): number {
     const below = [...this.#sent.keys()].filter((sent) => sent < slot);
     return this.#sent.get(Math.max(...below))?.lowWaterMark ?? 0;

@@ -39,7 +39,7 @@ export function journalStoreContract(subject: Subject): Test[] {
 function beginning({ name, open, suite }: Subject): Test {
   const beginning = suite(`beginning a journal in ${name}`);
 
-  beginning('creates a head: slot 0 is next, nothing is sealed', async () => {
+  beginning('creates a head with slot 0 as the next slot and without a seal', async () => {
     const store = await open();
     const incarnation = newIncarnation();
     assert.equal(await store.begin(incarnation, ADDRESS), APPLIED);
@@ -109,7 +109,7 @@ function appending({ name, open, suite }: Subject): Test {
     assert.is((await store.readHead(incarnation, 'quorum'))?.next, 4);
   });
 
-  appending('changes nothing when repeated, however late', async () => {
+  appending('changes nothing when it is repeated, however late', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 3);
     const before = await slotsOf(store, incarnation);
@@ -118,7 +118,7 @@ function appending({ name, open, suite }: Subject): Test {
     assert.is((await store.readHead(incarnation, 'serial'))?.next, 3);
   });
 
-  appending('copies: bytes are not shared with the caller', async () => {
+  appending('copies the bytes, so that they are not shared with the caller', async () => {
     const { store, incarnation } = await begun(open);
     const records = Uint8Array.of(1, 2, 3);
     await store.append(appendOf(incarnation, 0, records));
@@ -152,7 +152,7 @@ function truncations({ name, open, suite }: Subject): Test {
     assert.equal(slotNumbers(await slotsOf(store, incarnation)), [3, 4, 5]);
   });
 
-  truncation('requires an explicit request: the mark alone deletes nothing', async () => {
+  truncation('requires an explicit request, because the mark alone deletes nothing', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 2);
     await store.append({ ...appendOf(incarnation, 2), lowWaterMark: 2 });
@@ -160,7 +160,7 @@ function truncations({ name, open, suite }: Subject): Test {
     assert.equal(slotNumbers(await slotsOf(store, incarnation)), [0, 1, 2]);
   });
 
-  truncation('is permanent: late slots below it stay deleted', async () => {
+  truncation('is permanent: late slots below the mark stay deleted', async () => {
     const { store, incarnation } = await begun(open);
     await appendMany(store, incarnation, 4);
     await store.append(truncating(appendOf(incarnation, 4), 4));

@@ -14,7 +14,7 @@ const GROUP_RECORDS_MAX = 4_096;
 export function journalContract(name: string, open: () => Promise<Journal>): Test[] {
   const groups = suite(`groups in ${name}`);
 
-  groups('are durable at once, or when a promise resolves', async () => {
+  groups('are durable at once, or when a promise fulfils', async () => {
     const journal = await open();
     for (const count of [1, 3, GROUP_RECORDS_MAX]) {
       const appended = journal.append(linesOf(count), 0);
@@ -23,13 +23,13 @@ export function journalContract(name: string, open: () => Promise<Journal>): Tes
     }
   });
 
-  groups("may be empty, as an idle writer's sign of life", async () => {
+  groups('may be empty, as the heartbeat of an idle writer', async () => {
     const journal = await open();
     assert.is(await journal.append([], 0), undefined);
     assert.is(await journal.append(linesOf(1), 0), undefined);
   });
 
-  groups('are copied: the list may be changed afterwards', async () => {
+  groups('are copied, so that the list may be changed afterwards', async () => {
     const journal = await open();
     const group = linesOf(3);
     const appended = journal.append(group, 0);

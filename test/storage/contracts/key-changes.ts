@@ -41,7 +41,7 @@ export function keyChangesContract(name: string, open: Open, suite = plainSuite)
 }
 
 function keeping(changes: Test, open: Open): void {
-  changes('keeps all fields of a key, and removes removed ones', async () => {
+  changes('keeps all fields of a key, and clears removed fields', async () => {
     const { store, put, keys } = await opened(open);
     await put(FULL);
     assert.equal(await keys(), [FULL]);
@@ -57,7 +57,7 @@ function keeping(changes: Test, open: Open): void {
     assert.equal((await keys())?.[1], key('2'));
   });
 
-  changes('replaces keys in place and appends new ones atomically', async () => {
+  changes('replaces keys in place and appends new keys atomically', async () => {
     const { put, keys } = await opened(open);
     await put(key('1'), key('2'));
     await put({ ...key('1'), name: 'first' }, key('3'), key('4'));
@@ -75,19 +75,19 @@ function keeping(changes: Test, open: Open): void {
     assert.equal(await keys(), [key('1')]);
   });
 
-  changes('reaches a key that this clock considers deleted, and appends after it', async () => {
+  changes('can change a key that this clock considers deleted, and appends behind it', async () => {
     const { store, put, keys, clock } = await opened(open);
     const ending = { ...key('1'), expiresAtMs: clock.wallMs() + 1 };
     await put(ending);
     clock.stepWall(3_650 * DAY_MS);
     const seen = await store.changeKeys('a', (there) => ({
-      put: [{ ...ending, name: 'still there' }, key('2')],
+      put: [{ ...ending, name: 'the key is still stored' }, key('2')],
       answer: there.map(({ id }) => id),
     }));
     assert.equal(seen, ['key_1']);
     assert.equal(await keys(), [key('2')]);
     clock.stepWall(-3_650 * DAY_MS);
-    assert.equal(await keys(), [{ ...ending, name: 'still there' }, key('2')]);
+    assert.equal(await keys(), [{ ...ending, name: 'the key is still stored' }, key('2')]);
   });
 }
 
@@ -99,7 +99,7 @@ function deciding(changes: Test, open: Open): void {
     assert.equal(seen, [key('1'), { ...key('2'), revokedAtMs: 3 }]);
   });
 
-  changes('decides again after a concurrent change, so that none is lost', async () => {
+  changes('decides again after a concurrent change, so that no change is lost', async () => {
     const { store, keys } = await opened(open);
     const bounded = (id: string) =>
       store.changeKeys('a', (there) => ({

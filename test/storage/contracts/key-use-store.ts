@@ -10,7 +10,7 @@ export function keyUseStoreContract(
 ): Test {
   const uses = suite(`the last uses of keys in ${name}`);
 
-  uses('are found by account, one per key', async () => {
+  uses('are found by account, one use per key', async () => {
     const store = await open();
     assert.equal(await store.find('a'), []);
     await store.note('a', use('1', 5));
@@ -20,14 +20,14 @@ export function keyUseStoreContract(
     assert.equal(await store.find('b'), [use('1', 7)]);
   });
 
-  uses('keep unknown facts of a caller undefined', async () => {
+  uses('keep unknown properties of a caller undefined', async () => {
     const store = await open();
     const bare = { ...use('1', 5), address: undefined, client: undefined };
     await store.note('a', bare);
     assert.equal(await store.find('a'), [bare]);
   });
 
-  uses('are those of the latest minute, despite late and repeated writes', async () => {
+  uses('come from the latest minute, despite late and repeated writes', async () => {
     const store = await open();
     for (const minute of [29_000_005, 29_000_007, 29_000_007, 29_000_006]) {
       await store.note('a', { ...use('1', minute), client: `in ${minute}` });
@@ -35,7 +35,7 @@ export function keyUseStoreContract(
     assert.equal(await store.find('a'), [{ ...use('1', 29_000_007), client: 'in 29000007' }]);
   });
 
-  uses('of one minute are never mixed', async () => {
+  uses('come from a single note, even if two notes have the same minute', async () => {
     const store = await open();
     const first = { ...use('1', 5), address: '192.0.2.1', client: 'b' };
     const second = { ...use('1', 5), address: '192.0.2.2', client: 'a' };

@@ -8,7 +8,7 @@ import { refusalOf } from '#test/support/settled';
 type Open = () => Promise<PagedListings>;
 type Change = { readonly kind: 'put' | 'remove'; readonly id: string; readonly version: number };
 
-/** Orders tested per set of changes; adapters with a network may use fewer. */
+/** Number of orders tested per set of changes. Adapters with a network may use fewer. */
 const RUNS = 200;
 
 /**
@@ -56,7 +56,7 @@ function loading(listing: Test, open: Open): void {
     assert.equal(await Array.fromAsync(store.pages('b')), []);
   });
 
-  listing('for a directory has every row without its description', async () => {
+  listing('has every row without its description for a directory', async () => {
     const store = await open();
     await store.put('a', rowOf('inst_1', 1));
     await store.put('a', rowOf('inst_2', 1));
@@ -65,7 +65,7 @@ function loading(listing: Test, open: Open): void {
     assert.equal(await store.listed('a'), [listed]);
   });
 
-  listing('for a directory is refused as soon as it exceeds its memory limit', async () => {
+  listing('is refused for a directory as soon as it exceeds the memory limit', async () => {
     const store = await open();
     for (const id of ['inst_1', 'inst_2', 'inst_3']) await store.put('a', rowOf(id, 1));
     assert.is((await store.listed('a', 3 * listedBytes(rowOf('inst_1', 1)))).length, 3);
@@ -95,7 +95,7 @@ function changing(listing: Test, open: Open): void {
     assert.equal(await store.load('a'), [rowOf('inst_1', 5)]);
   });
 
-  listing('has no removed row, even if the put arrives late', async () => {
+  listing('does not contain a removed row, even if the put arrives late', async () => {
     const store = await open();
     await store.remove('a', 'inst_1', 5);
     for (const version of [1, 4]) await store.put('a', rowOf('inst_1', version));
@@ -110,7 +110,7 @@ function changing(listing: Test, open: Open): void {
     assert.equal(await store.load('a'), [rowOf('inst_1', 5)]);
   });
 
-  listing('has the row of one instance until its removal', async () => {
+  listing('contains the row of an instance until its removal', async () => {
     const store = await open();
     assert.is(await store.find('a', 'inst_1'), undefined);
     for (const version of [2, 1]) await store.put('a', rowOf('inst_1', version));
@@ -120,7 +120,7 @@ function changing(listing: Test, open: Open): void {
     assert.is(await store.find('a', 'inst_1'), undefined);
   });
 
-  listing('is a copy: a loaded list may be changed', async () => {
+  listing('is a copy, so that a loaded list may be changed', async () => {
     const store = await open();
     await store.put('a', rowOf('inst_1', 1));
     (await store.load('a')).pop();
@@ -141,7 +141,7 @@ function orderOf(name: string, open: Open, numRuns: number, suite: typeof plainS
         const shuffled = gen(() => fc.shuffledSubarray(all, { minLength: all.length }));
         assert.equal(await loadedAfter(shuffled), expectedAfter(changes));
       }),
-      // Without shrinking, which takes minutes and hardly shortens an order.
+      // Without shrinking, which takes minutes and hardly shortens the order.
       { numRuns, endOnFailure: true },
     );
   });

@@ -44,23 +44,26 @@ function remembering(deletion: Test, open: Open): void {
 }
 
 function beginning(deletion: Test, open: Open): void {
-  deletion('revokes every key when it begins; earlier revocations keep their time', async () => {
-    const store = await opened(open, ACCOUNT);
-    for (const id of ['1', '2', '3']) await addKey(store, 'a', key(id));
-    await revokeKey(store, 'a', 'key_2', 4);
-    assert.is(await store.beginDeletion('a', 9), 'deleting');
-    assert.is(await store.beginDeletion('a', 11), 'deleting');
-    const found = await store.find('a');
-    assert.is(found?.account.status, 'deleting');
-    assert.equal(
-      found?.keys.map(({ id, revokedAtMs }) => [id, revokedAtMs]),
-      [
-        ['key_1', 9],
-        ['key_2', 4],
-        ['key_3', 9],
-      ],
-    );
-  });
+  deletion(
+    'revokes every key when it begins, while earlier revocations keep their time',
+    async () => {
+      const store = await opened(open, ACCOUNT);
+      for (const id of ['1', '2', '3']) await addKey(store, 'a', key(id));
+      await revokeKey(store, 'a', 'key_2', 4);
+      assert.is(await store.beginDeletion('a', 9), 'deleting');
+      assert.is(await store.beginDeletion('a', 11), 'deleting');
+      const found = await store.find('a');
+      assert.is(found?.account.status, 'deleting');
+      assert.equal(
+        found?.keys.map(({ id, revokedAtMs }) => [id, revokedAtMs]),
+        [
+          ['key_1', 9],
+          ['key_2', 4],
+          ['key_3', 9],
+        ],
+      );
+    },
+  );
 
   deletion('revokes a key that this clock considers deleted', async () => {
     const clock = new ManualClock();
@@ -73,7 +76,7 @@ function beginning(deletion: Test, open: Open): void {
     assert.is((await store.find('a'))?.keys[0]?.revokedAtMs, 9);
   });
 
-  deletion('blocks all changes once begun', async () => {
+  deletion('blocks all other changes once it has begun', async () => {
     const store = await opened(open, ACCOUNT);
     await store.beginDeletion('a', 9);
     await refused('conflict', store.setStatus('a', 'active'));
@@ -132,7 +135,7 @@ function ending(deletion: Test, open: Open): void {
 }
 
 function importing(imported: Test, open: Open): void {
-  imported('accepts keys, but no plan or status, until opened', async () => {
+  imported('accepts keys, but no plan or status, until it is opened', async () => {
     const store = await opened(open, { ...ACCOUNT, status: 'importing' });
     await addKey(store, 'a', key('1'));
     await refused('conflict', store.setStatus('a', 'active'));
@@ -144,7 +147,7 @@ function importing(imported: Test, open: Open): void {
     assert.is((await store.setStatus('a', 'active')).status, 'active');
   });
 
-  imported('is opened in the state of the last attempt', async () => {
+  imported('is opened with the values of the last attempt', async () => {
     const store = await opened(open, { ...ACCOUNT, status: 'importing' });
     const last: Account = { ...ACCOUNT, plan: 'free', modelVersion: '1.0' };
     await store.endImport(last);

@@ -45,7 +45,7 @@ async function account(open: Open, ...roles: Role[]) {
 
 function leaving(members: Test, open: Open): void {
   // Report 10: links that a removed or demoted owner had made let the person in again.
-  members('delete their links when they leave or may no longer invite', async () => {
+  members('lose their links when they leave or may no longer invite', async () => {
     const { store, prefix, accountId, invitation, user } = await account(open, 'owner', 'owner');
     const by = (id: string) => ({ createdBy: { kind: 'user', id } as const });
     await store.addLink({ ...invitation('theirs'), ...by(user(1)) });
@@ -62,12 +62,12 @@ function leaving(members: Test, open: Open): void {
     assert.equal(links[0]?.createdBy, { kind: 'user', id: `${prefix}u0` });
     await store.addLink(invitation('later'));
     await store.remove(accountId, user(1), { email: 'u1@b.c' });
-    assert.equal(await digests(), ['another', 'later'], 'a viewer makes no links');
+    assert.equal(await digests(), ['another', 'later'], 'a viewer cannot make links');
   });
 }
 
 function copying(members: Test, open: Open): void {
-  members('are imported from another store as a whole, once', async () => {
+  members('are copied from another store as a whole, once', async () => {
     const { store, prefix, accountId, invitation, setup, user } = await account(open);
     const member = (at: number, role: Role) => {
       return { accountId, userId: user(at), role, createdAtMs: at };
@@ -116,13 +116,13 @@ function usingLinks(links: Test, open: Open): void {
     const { store, accountId, invitation, enter } = await account(open, 'owner');
     await store.addLink(invitation('old'));
     assert.is((await faultIn(enter('old', 'u1', 1_000))).reason, 'link_not_usable');
-    assert.is((await faultIn(enter('made up', 'u1'))).reason, 'link_not_usable');
+    assert.is((await faultIn(enter('unknown link', 'u1'))).reason, 'link_not_usable');
     await store.dropLink(accountId, 'old');
     assert.is((await faultIn(enter('old', 'u1'))).reason, 'link_not_usable');
     assert.is((await faultIn(store.dropLink(accountId, 'old'))).code, 'not_found');
   });
 
-  links('of one address replace each other, like set-up links', async () => {
+  links('replace each other for the same address, like set-up links', async () => {
     const { store, accountId, invitation, setup, enter } = await account(open);
     await store.addLink(setup('s1'));
     await store.addLink(setup('s2'));
@@ -151,7 +151,7 @@ function usingLinks(links: Test, open: Open): void {
   links('are limited in number per account', async () => {
     const { store, invitation } = await account(open);
     for (let at = 0; at < LINKS_MAX; at += 1) await store.addLink(invitation(`i${at}`));
-    assert.is((await faultIn(store.addLink(invitation('one more')))).code, 'conflict');
+    assert.is((await faultIn(store.addLink(invitation('over the limit')))).code, 'conflict');
     await store.addLink(invitation('again', 'viewer', 'i3@b.c'));
   });
 }
@@ -167,7 +167,7 @@ function changingMembers(members: Test, open: Open): void {
     assert.is((await faultIn(store.setRole(accountId, user(1), 'owner'))).code, 'not_found');
   });
 
-  members('keep one owner when two leave or step down concurrently', async () => {
+  members('keep one owner when two owners leave or step down concurrently', async () => {
     const { store, accountId, user, fulfilled } = await account(open, 'owner', 'owner', 'viewer');
     const applied = await fulfilled(
       store.remove(accountId, user(0)),
@@ -182,13 +182,17 @@ function changingMembers(members: Test, open: Open): void {
   });
 
   members(
-    'can lose the last owner if that is requested, and get another one by a set-up link',
+    'can lose the last owner if requested, and get another owner by a set-up link',
     async () => {
       const { store, accountId, setup, invitation, enter, user } = await account(
         ...([open, 'owner', 'viewer'] as const),
       );
       await store.addLink(setup('s'));
-      assert.is((await faultIn(enter('s', 'u3'))).reason, 'link_not_usable', 'there is an owner');
+      assert.is(
+        (await faultIn(enter('s', 'u3'))).reason,
+        'link_not_usable',
+        'the account has an owner already',
+      );
       await store.remove(accountId, user(0), { lastOwnerToo: true });
       await store.addLink(invitation('i'));
       await enter('i', 'u2');
@@ -198,7 +202,7 @@ function changingMembers(members: Test, open: Open): void {
     },
   );
 
-  members('are found by user in every account, except those left', async () => {
+  members('are found by user in every account, except in former accounts', async () => {
     const { store, prefix, invitation, enter, user } = await account(open, 'owner', 'viewer');
     const other = { ...invitation('o', 'billing'), accountId: `${prefix}b` };
     await store.addLink(other);
@@ -213,7 +217,7 @@ function changingMembers(members: Test, open: Open): void {
 }
 
 function closing(members: Test, open: Open): void {
-  members('of a closed account are empty, and none can enter', async () => {
+  members('of a closed account do not exist, and no user can enter', async () => {
     const { store, accountId, invitation, enter, user } = await account(open, 'owner', 'viewer');
     await store.addLink(invitation('i'));
     assert.equal((await store.close(accountId)).sort(), [user(0), user(1)]);

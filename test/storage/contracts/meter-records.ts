@@ -19,7 +19,7 @@ export async function storeMeter(
   await store.checkpoint([{ accountId, head }]);
 }
 
-/** A head of this version; its counts identify the version. */
+/** Head of this version. Its counts identify the version. */
 export function meterAt(version: number, fields: Partial<MeterHead> = {}): MeterHead {
   return {
     version,
@@ -35,7 +35,7 @@ export function meterAt(version: number, fields: Partial<MeterHead> = {}): Meter
   };
 }
 
-/** A finished month with only its cycles. */
+/** Finished month without other data than its cycles. */
 export function monthAt(month: number, cyclesUsed = 5): FinishedMonth {
   const keys = [{ prefix: 'aB3_-6zZ', cycles: 2, days: [0] }];
   return { endsAtMs: Date.UTC(2025, month, 1), cyclesUsed, days: [0, 3], keys };
@@ -80,7 +80,7 @@ function sumOf(keys: readonly KeyCycles[]): number {
 
 /** Any valid record, with numbers up to the maximum. */
 export function anyRecord(): fc.Arbitrary<MeterRecord> {
-  // Limited so that the sum of four is exact.
+  // Limited so that the sum of four numbers is exact.
   const cycles = fc.oneof(fc.nat(100), fc.integer({ min: 0, max: 2 ** 51 - 1 }));
   const reservation = fc.record({
     callId: fc.maxSafeNat(),

@@ -6,7 +6,7 @@ import { meterAt, monthAt, reservations, storeMeter } from '#test/storage/contra
 
 type Open = () => Promise<ErasableMeters>;
 
-/** Orders tested; adapters with a network may use fewer. */
+/** Number of orders tested. Adapters with a network may use fewer. */
 const RUNS = 200;
 
 /**
@@ -86,7 +86,7 @@ function beingOver(heads: Test, open: Open): void {
     assert.equal(await store.readMonths('b'), [monthAt(9)]);
   });
 
-  heads('keep a month of the highest version, however often written', async () => {
+  heads('keep a month of the highest version, however often it is written', async () => {
     const store = await open();
     for (const [version, cycles] of [
       [4, 40],
@@ -108,7 +108,7 @@ function beingOver(heads: Test, open: Open): void {
     assert.equal(await store.readMonths('a'), newest);
   });
 
-  heads('that were erased lose their months, despite late writes', async () => {
+  heads('lose their months when erased, despite late writes', async () => {
     const store = await open();
     await storeMeter(store, 'a', headOf(4, [3]));
     await store.erase('a');
@@ -118,7 +118,7 @@ function beingOver(heads: Test, open: Open): void {
 }
 
 function standingApart(heads: Test, open: Open): void {
-  heads('that were erased stay erased, despite late writes', async () => {
+  heads('stay erased, despite late writes', async () => {
     const store = await open();
     for (const id of ['a', 'b']) await storeMeter(store, id, meterAt(4));
     for (let times = 0; times < 2; times += 1) await store.erase('a');
@@ -128,7 +128,7 @@ function standingApart(heads: Test, open: Open): void {
     await store.erase('never stored');
   });
 
-  heads('of a closing lose their reservations once a newer one is stored', async () => {
+  heads('lose the reservations of a closing record once a newer record is stored', async () => {
     const store = await open();
     const closing = meterAt(4, { reservations: reservations(3) });
     for (const head of [closing, meterAt(5), closing]) await storeMeter(store, 'a', head);
@@ -170,7 +170,7 @@ function standingApart(heads: Test, open: Open): void {
     }
   });
 
-  heads('are copies: input and output may be changed', async () => {
+  heads('are copies: a caller may change its input and output', async () => {
     const store = await open();
     const head = { ...meterAt(2), reservations: reservations(2) };
     const spoil = (given: MeterHead | undefined) => {

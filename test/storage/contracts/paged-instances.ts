@@ -11,7 +11,7 @@ import {
   storeOne,
 } from '#test/storage/contracts/rows';
 
-/** Opens a store with an unused id prefix. */
+/** Opens a store, and returns an unused id prefix. */
 type Open = () => Promise<{ readonly store: PagedInstances; readonly prefix: string }>;
 
 /** Number of ordinals that spans several partitions. */
@@ -46,7 +46,7 @@ function headsIn(paged: Test, open: Open): void {
     assert.equal([...(await headsOf(store, prefix)).keys()], [...found.keys()]);
   });
 
-  paged('are returned in pages for one read of heads', async () => {
+  paged('are returned in pages that fit into one read of heads', async () => {
     const { store, prefix } = await open();
     for (let index = 0; index < HEADS_MAX + 1; index += 1) {
       await storeOne(store, `${prefix}${index}`, checkpointAt(1));
@@ -60,24 +60,29 @@ function headsIn(paged: Test, open: Open): void {
 }
 
 function answersIn(paged: Test, open: Open): void {
-  paged('are returned with every answer of the named ones, with or without a head', async () => {
-    const { store, prefix } = await open();
-    const [one, other, third] = [`${prefix}a`, `${prefix}b`, `${prefix}c`];
-    const rows = Array.from({ length: 30 }, (_, index) => answerRow(`process:${index}`, 5 + index));
-    await storeOne(store, one, checkpointAt(2, { answers: rows }));
-    const early = answerRow('process:3', 9);
-    await store.storeAnswers([{ instanceId: other, version: 4, answers: [early] }]);
-    await storeOne(store, third, checkpointAt(2, { answers: rows }));
-    const expected = [
-      ...rows.map((answer) => ({ instanceId: one, answer })),
-      { instanceId: other, answer: early },
-    ];
-    const found = await answersOf(store, [one, other, `${prefix}d`]);
-    assert.equal(found, inOrder(expected));
-    assert.equal(await answersOf(store, []), []);
-  });
+  paged(
+    'are returned with every answer of the named instances, with or without a head',
+    async () => {
+      const { store, prefix } = await open();
+      const [one, other, third] = [`${prefix}a`, `${prefix}b`, `${prefix}c`];
+      const rows = Array.from({ length: 30 }, (_, index) =>
+        answerRow(`process:${index}`, 5 + index),
+      );
+      await storeOne(store, one, checkpointAt(2, { answers: rows }));
+      const early = answerRow('process:3', 9);
+      await store.storeAnswers([{ instanceId: other, version: 4, answers: [early] }]);
+      await storeOne(store, third, checkpointAt(2, { answers: rows }));
+      const expected = [
+        ...rows.map((answer) => ({ instanceId: one, answer })),
+        { instanceId: other, answer: early },
+      ];
+      const found = await answersOf(store, [one, other, `${prefix}d`]);
+      assert.equal(found, inOrder(expected));
+      assert.equal(await answersOf(store, []), []);
+    },
+  );
 
-  paged('are returned without answers if deleted', async () => {
+  paged('are returned without answers if they are deleted', async () => {
     const { store, prefix } = await open();
     await storeOne(store, prefix, checkpointAt(2, { answers: [answerRow('process:2', 5)] }));
     await storeOne(store, prefix, checkpointAt(3, { head: markerAt(3) }));

@@ -12,7 +12,7 @@ import {
 } from '#storage/ports/instances';
 import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
 
-/** A head of this version; the model's energy identifies the version. */
+/** Head of this version. The model's energy identifies the version. */
 export function headAt(version: number, fields: Partial<InstanceHead> = {}): InstanceHead {
   const modeStrengths = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7];
   return {
@@ -117,7 +117,7 @@ function ordinals(first: number, last: number): number[] {
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => first + index);
 }
 
-/** Rows of a long history, beyond the size of one partition. */
+/** Number of rows of a long history, beyond the size of one partition. */
 export const LONG = 9_000;
 
 /** A checkpoint without its instance id. */
@@ -132,7 +132,7 @@ export async function storeOne(
   await store.checkpoint([{ instanceId, ...checkpoint }]);
 }
 
-/** A checkpoint of this version with only a head. */
+/** Checkpoint of this version. By default it contains only a head. */
 export function checkpointAt(version: number, parts: Partial<OneCheckpoint> = {}): OneCheckpoint {
   return { head: headAt(version), history: [], drift: [], answers: [], ...parts };
 }

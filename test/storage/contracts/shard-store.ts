@@ -24,7 +24,7 @@ export function shardStoreContract(subject: ShardSubject): Test[] {
 function counting({ name, open, suite }: ShardSubject): Test {
   const counting = suite(`the number of shards in ${name}`);
 
-  counting('is permanently that of the first request', async () => {
+  counting('is permanently the number of the first request', async () => {
     const store = await open();
     assert.is(await store.fixCount('engine', 256), 256);
     assert.is(await store.fixCluster('first'), 'first');
@@ -33,7 +33,7 @@ function counting({ name, open, suite }: ShardSubject): Test {
     assert.is(await store.fixCount('engine', 256), 256);
   });
 
-  counting('is one per service', async () => {
+  counting('is separate per service', async () => {
     const store = await open();
     assert.is(await store.fixCount('engine', 256), 256);
     assert.is(await store.fixCount('limiter', 32), 32);
@@ -50,12 +50,12 @@ function counting({ name, open, suite }: ShardSubject): Test {
     assert.equal([await store.countOf('engine'), await store.countOf('limiter')], [256, 32]);
   });
 
-  counting('is equal for concurrent requests', async () => {
+  counting('is the same for concurrent requests', async () => {
     const store = await open();
     const wanted = [16, 32, 48, 64];
     const asked = await Promise.allSettled(wanted.map((count) => store.fixCount('engine', count)));
     const standing = await store.fixCount('engine', 1);
-    assert.ok(wanted.includes(standing), `${standing} was not asked for`);
+    assert.ok(wanted.includes(standing), `${standing} was never requested`);
     for (const answer of asked) {
       if (answer.status === 'fulfilled') assert.is(answer.value, standing);
       else assert.ok(isUnknown(answer.reason), String(answer.reason));
@@ -160,7 +160,7 @@ function standingApart(changing: Test, open: ShardSubject['open']): void {
 }
 
 function racing({ name, open, suite }: ShardSubject): Test {
-  const racing = suite(`concurrent owners of one shard in ${name}`);
+  const racing = suite(`when several owners claim one shard in ${name}`);
 
   racing('exactly one of them gets each epoch', async () => {
     const store = await open();
@@ -203,7 +203,7 @@ function byShard(rows: readonly ShardRow[]): ShardRow[] {
   return rows.toSorted((a, b) => a.shard - b.shard);
 }
 
-/** A store may give up under contention with an unknown outcome. */
+/** Whether a store gave up under contention with an unknown outcome. */
 function isUnknown(error: unknown): boolean {
   return error instanceof Fault && error.isOutcomeUnknown;
 }

@@ -48,7 +48,7 @@ function findingUsers(users: Test, open: Open): void {
     );
   });
 
-  users('are not found if never created', async () => {
+  users('are not found if they were never created', async () => {
     const { store, prefix } = await open();
     assert.is(await store.find('usr_0000000000000000'), undefined);
     assert.is(await store.findByEmail(`${prefix}a@b.c`), undefined);
@@ -71,17 +71,20 @@ function findingUsers(users: Test, open: Open): void {
 }
 
 function changingUsers(users: Test, open: Open): void {
-  users('change only if unchanged since their read, once for concurrent attempts', async () => {
-    const { store, prefix } = await open();
-    const stored = await store.create(someUser(`${prefix}a@b.c`));
-    const named = (text: string) => store.replace(stored, { ...stored.user, name: text });
-    const tries = await Promise.allSettled([named('1'), named('2'), named('3')]);
-    assert.is(tries.filter(({ status }) => status === 'fulfilled').length, 1);
-    assert.is((await faultIn(named('4'))).code, 'conflict');
-    const now = await store.find(stored.user.id);
-    assert.ok(now !== undefined && ['1', '2', '3'].includes(now.user.name));
-    assert.is((await store.replace(now, { ...now.user, name: '5' })).user.name, '5');
-  });
+  users(
+    'change only if they are unchanged since their read, once for concurrent attempts',
+    async () => {
+      const { store, prefix } = await open();
+      const stored = await store.create(someUser(`${prefix}a@b.c`));
+      const named = (text: string) => store.replace(stored, { ...stored.user, name: text });
+      const tries = await Promise.allSettled([named('1'), named('2'), named('3')]);
+      assert.is(tries.filter(({ status }) => status === 'fulfilled').length, 1);
+      assert.is((await faultIn(named('4'))).code, 'conflict');
+      const now = await store.find(stored.user.id);
+      assert.ok(now !== undefined && ['1', '2', '3'].includes(now.user.name));
+      assert.is((await store.replace(now, { ...now.user, name: '5' })).user.name, '5');
+    },
+  );
 
   users('lose removed fields', async () => {
     const { store, prefix } = await open();
@@ -92,20 +95,23 @@ function changingUsers(users: Test, open: Open): void {
     assert.equal((await store.find(stored.user.id))?.user, without);
   });
 
-  users('are removed only if unchanged since their read, and free their email', async () => {
-    const { store, prefix } = await open();
-    const email = `${prefix}a@b.c`;
-    const first = await store.create(someUser(email));
-    const second = await store.replace(first, { ...first.user, name: 'B' });
-    assert.is(await store.remove(first), false);
-    assert.equal(await store.find(first.user.id), second);
-    assert.is(await store.remove(second), true);
-    assert.is(await store.find(first.user.id), undefined);
-    assert.is(await store.remove(second), false);
-    assert.is((await faultIn(store.replace(second, second.user))).code, 'conflict');
-    const id = `usr_${prefix}${'9'.repeat(10)}`;
-    await store.create(someUser(email, { id }));
-    assert.is((await store.findByEmail(email))?.user.id, id);
-    assert.is(await store.find(first.user.id), undefined);
-  });
+  users(
+    'are removed only if they are unchanged since their read, and free their email',
+    async () => {
+      const { store, prefix } = await open();
+      const email = `${prefix}a@b.c`;
+      const first = await store.create(someUser(email));
+      const second = await store.replace(first, { ...first.user, name: 'B' });
+      assert.is(await store.remove(first), false);
+      assert.equal(await store.find(first.user.id), second);
+      assert.is(await store.remove(second), true);
+      assert.is(await store.find(first.user.id), undefined);
+      assert.is(await store.remove(second), false);
+      assert.is((await faultIn(store.replace(second, second.user))).code, 'conflict');
+      const id = `usr_${prefix}${'9'.repeat(10)}`;
+      await store.create(someUser(email, { id }));
+      assert.is((await store.findByEmail(email))?.user.id, id);
+      assert.is(await store.find(first.user.id), undefined);
+    },
+  );
 }

@@ -54,12 +54,12 @@ export function memoryJournalStore(clock: Pick<Clock, 'wallMs'>): JournalStore {
   });
 }
 
-/** Slots of one journal in a table with permanent deletions. */
+/** Slots of one journal, in a table with permanent deletions. */
 class SlotTable {
   readonly #rows = new Map<number, { readonly records: Uint8Array; readonly low: number }>();
   #deletedBelow = 0;
 
-  /** Writes a slot; repeated or late writes change nothing. */
+  /** Writes a slot. Repeated or late writes change nothing. */
   write({ slot, records, lowWaterMark, deleteBelow = 0 }: Append): void {
     assert(lowWaterMark <= slot, 'the newest slot of a journal is never deleted');
     assert(deleteBelow <= lowWaterMark, 'a slot at or above the low-water mark is never deleted');
@@ -69,7 +69,7 @@ class SlotTable {
     this.deleteBelow(deleteBelow);
   }
 
-  /** Deletes the slots below, including ones written later. */
+  /** Deletes the slots below a slot, including slots that are written later. */
   deleteBelow(slot: number): void {
     this.#deletedBelow = Math.max(this.#deletedBelow, slot);
     for (const present of this.#rows.keys()) if (present < slot) this.#rows.delete(present);
@@ -90,7 +90,7 @@ class SlotTable {
     return { ...newest, whole: this.read(from, newest.slot + 1).map(({ slot }) => slot) };
   }
 
-  /** Slots in [`from`, `to`) in order. */
+  /** Slots in [`from`, `to`), in order. */
   read(from: number, to: number): JournalSlot[] {
     return [...this.#rows]
       .filter(([slot]) => slot >= from && slot < to)

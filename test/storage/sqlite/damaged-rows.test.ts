@@ -35,7 +35,7 @@ const USER = someUser('ada@b.c');
 const LIMITS = { requestsPerMinute: 1, cyclesPerMonth: 2, instances: 3 };
 const TIMES = { createdAtMs: 10, expiresAtMs: 20 };
 
-/** Per table: writes one row, lists its columns to damage, and reads the row. */
+/** Test of a table: writes one row, lists the columns to damage, and reads the row. */
 type Case = {
   readonly table: string;
   readonly columns: readonly string[];
@@ -162,14 +162,14 @@ function peopleCases(): Case[] {
   ];
 }
 
-/** Smallest damage of each kind of value; JSON stays valid. */
+/** Smallest damage of each kind of value. JSON stays valid. */
 const DAMAGED: Readonly<Record<string, (column: string) => string>> = {
   INTEGER: (column) => `coalesce(${column}, 0) + 1`,
   TEXT: (column) => `coalesce(${column}, '') || ' '`,
   BLOB: () => `zeroblob(40)`,
 };
 
-const damaged = suite('a row changed by the disk');
+const damaged = suite('a row that has changed on disk');
 
 for (const { table, columns, others = [], write, reads } of CASES) {
   damaged(`is not served from ${table}`, async () => {

@@ -20,10 +20,10 @@ export const silent = () => undefined;
 /** Long text, so that a file has many pages. */
 export const LONG = 'long text '.repeat(300);
 
-/** Opens a file in the way of the tools. */
+/** Opens a file like the tools. */
 export const dataFile = (path: string): DataFile => sqliteDataFile(path, systemClock);
 
-/** A cleanly closed file with `rows` rows of `text`. */
+/** Cleanly closed file with `rows` rows of `text`. */
 export async function closedFile(files: ScratchFiles, rows: number, text = LONG): Promise<string> {
   const path = files.path();
   await using file = openServedFile({ file: path, clock: systemClock });
@@ -31,7 +31,7 @@ export async function closedFile(files: ScratchFiles, rows: number, text = LONG)
   return path;
 }
 
-/** Rows per transaction, written well within the deadline on a busy machine. */
+/** Rows per transaction, which can be written well within the deadline on a busy machine. */
 const ROWS_A_WRITE = 20_000;
 
 /** Inserts `rows` rows with `text` into the table. */

@@ -28,7 +28,7 @@ import { scratchFiles } from '#test/storage/sqlite/scratch-file';
 
 const files = scratchFiles();
 
-/** Number of rows whose checksums (average 2^31) sum to more than 2^48. */
+/** Number of rows whose checksums (2^31 on average) have a sum above 2^48. */
 const MANY = 200_000;
 
 /** Path of an empty backup file. */
@@ -40,7 +40,7 @@ function emptyFile(): string {
 
 const copied = suite('a backup of a file under continuous writes');
 
-copied('ends, and holds the state of one moment', async () => {
+copied('ends, and holds the state of a single moment', async () => {
   const path = files.path();
   await using file = openServedFile({ file: path, clock: systemClock });
   await putFacts(file, 10_000, LONG);
@@ -61,7 +61,7 @@ copied('ends, and holds the state of one moment', async () => {
   assert.equal(
     copiedBytes,
     copiedBytes.toSorted((a, b) => a - b),
-    'it never begins again',
+    'the copy never begins again',
   );
   assert.ok(writes > 5, `${writes} writes`);
   assert.is(textsIn(target).length, 2, 'a write changes twenty rows at once');
@@ -80,14 +80,14 @@ copied('can be cancelled between two portions', async () => {
   assert.is(error, stop);
 });
 
-copied('is refused for a row changed by the disk', async () => {
+copied('is refused for a row that has changed on disk', async () => {
   const path = await closedFile(files, 3, 'a value like no other');
   damage(path, 'a value like no other');
   const line = await refusal(() => dataFile(path).backup(emptyFile(), silent));
   assert.match(line, /is damaged: the row fact \d of cluster_facts does not match its checksum/);
 });
 
-copied('accepts a part whose checksums exceed 48 bits', async () => {
+copied('accepts a part whose checksum total exceeds 48 bits', async () => {
   const path = await closedFile(files, MANY, 'x');
   const contents = await dataFile(path).backup(emptyFile(), silent);
   assert.is(contents.bytes, statSync(path).size);
@@ -107,7 +107,7 @@ copied('is refused for a missing row', async () => {
   assert.match(line, /is damaged: rows of cluster_facts are missing/);
 });
 
-copied('is refused for a page changed by the disk', async () => {
+copied('is refused for a page that has changed on disk', async () => {
   const path = await closedFile(files, 500);
   const bytes = readFileSync(path);
   // Damages the type byte of each page except the first.
@@ -125,7 +125,7 @@ restored('replaces the file with the backup and keeps the old file', async () =>
   const [path, backup] = [await closedFile(files, 3, 'newer'), await closedFile(files, 3, 'older')];
   await using opened = await dataFile(path).openBackup(backup, silent);
   assert.ok(opened.replaces);
-  assert.equal(textsIn(path), ['newer'], 'nothing has changed before it is placed');
+  assert.equal(textsIn(path), ['newer'], 'nothing has changed before the backup is placed');
   const kept = await opened.place();
   assert.equal(textsIn(path), ['older']);
   assert.equal(textsIn(kept ?? ''), ['newer']);
@@ -133,7 +133,7 @@ restored('replaces the file with the backup and keeps the old file', async () =>
   assert.equal(textsIn(backup), ['older'], 'the backup stays');
 });
 
-restored('needs no existing file, and leaves nothing else behind', async () => {
+restored('needs no existing file, and leaves no other files', async () => {
   const backup = await closedFile(files, 3, 'older');
   const path = join(files.folder, 'new', 'identity-engine.db');
   {
@@ -174,12 +174,12 @@ restored("keeps the old file's WAL after a crash", async () => {
 restored('keeps a file that SQLite cannot open', async () => {
   const path = files.path();
   writeFileSync(path, 'no file of SQLite');
-  writeFileSync(`${path}-wal`, 'what was beside it');
+  writeFileSync(`${path}-wal`, 'content of the WAL');
   await using opened = await dataFile(path).openBackup(await closedFile(files, 3, 'older'), silent);
   const kept = (await opened.place()) ?? '';
   assert.equal(textsIn(path), ['older']);
   assert.is(readFileSync(kept, 'utf8'), 'no file of SQLite');
-  assert.is(readFileSync(`${kept}-wal`, 'utf8'), 'what was beside it');
+  assert.is(readFileSync(`${kept}-wal`, 'utf8'), 'content of the WAL');
 });
 
 restored('is refused while the file is served', async () => {
@@ -200,9 +200,9 @@ const UNSOUND: [string, (path: string) => void, RegExp][] = [
     (path) => change(path, 'PRAGMA user_version = 99'),
     /version 99; .* newer/,
   ],
-  ['of no tables', (path) => writeFileSync(path, ''), /has no tables/],
-  ['that is none of SQLite', (path) => writeFileSync(path, LONG), /is no file of SQLite/],
-  ['that is cut off', (path) => truncateSync(path, statSync(path).size - 4_096), /is cut off/],
+  ['without tables', (path) => writeFileSync(path, ''), /has no tables/],
+  ['that is not an SQLite file', (path) => writeFileSync(path, LONG), /is no file of SQLite/],
+  ['that is truncated', (path) => truncateSync(path, statSync(path).size - 4_096), /is cut off/],
   ['with a damaged row', (path) => damage(path, 'a value like no other'), /is damaged: the row/],
 ];
 
@@ -221,7 +221,7 @@ for (const [what, spoil, expected] of UNSOUND) {
   });
 }
 
-restored('is refused for the file itself, and for a missing file', async () => {
+restored('is refused for the file to restore, and for a missing file', async () => {
   const path = await closedFile(files, 1);
   assert.match(
     await refusal(() => dataFile(path).openBackup(path, silent)),

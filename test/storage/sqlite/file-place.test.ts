@@ -45,7 +45,7 @@ for (const end of ['', '-wal']) {
   ] as const) {
     // Report 26: a write was acknowledged that no start would find.
     place(
-      `takes no write after its ${end || 'file'} was ${how}, and does when it is back`,
+      `accepts no write after its ${end || 'file'} was ${how}, and accepts writes when it is back`,
       async () => {
         const path = files.path();
         await using file = served(path);
@@ -68,12 +68,12 @@ for (const end of ['', '-wal']) {
 }
 
 // Report 26: the first long read after a move removed the WAL, with acknowledged data.
-place('is not reopened, which keeps its WAL, until it is back', async () => {
+place('is not reopened until it is back, so that its WAL stays', async () => {
   const path = files.path();
   await using file = served(path);
   await putFacts(file, 1, 'acknowledged');
   const wal = readFileSync(`${path}-wal`);
-  // SQLite creates a missing file, and deletes the WAL of an empty one.
+  // SQLite creates a missing file, and deletes the WAL of an empty file.
   for (const act of [renamed, replace]) {
     act(path);
     const isMissing = !existsSync(path);
@@ -132,7 +132,7 @@ place('is not opened with the WAL of the file that it replaced', async () => {
 const marked = suite('an open file');
 
 // Report 28: the copy of an open file, without its WAL, began as an empty service.
-marked('is refused as a copy without its WAL, with the way out', async () => {
+marked('is refused as a copy without its WAL, and the refusal names the next step', async () => {
   const path = files.path();
   await using file = served(path);
   await putFacts(file, 3, 'kept');
@@ -148,22 +148,25 @@ marked('is refused as a copy without its WAL, with the way out', async () => {
   await backup.place();
 });
 
-marked('is accepted as a copy with its WAL, even after a tool checkpointed the WAL', async () => {
-  const path = files.path();
-  await using file = served(path);
-  await putFacts(file, 3, 'kept');
-  for (const isLookedAt of [false, true]) {
-    const copy = copyOf(path, '', '-wal');
-    if (isLookedAt) {
-      await openFileOfTool({ file: copy, clock: systemClock })[Symbol.asyncDispose]();
-      assert.throws(() => readFileSync(`${copy}-wal`), /ENOENT/);
+marked(
+  'is accepted as a copy with its WAL, even after a tool has checkpointed the WAL',
+  async () => {
+    const path = files.path();
+    await using file = served(path);
+    await putFacts(file, 3, 'kept');
+    for (const isLookedAt of [false, true]) {
+      const copy = copyOf(path, '', '-wal');
+      if (isLookedAt) {
+        await openFileOfTool({ file: copy, clock: systemClock })[Symbol.asyncDispose]();
+        assert.throws(() => readFileSync(`${copy}-wal`), /ENOENT/);
+      }
+      await served(copy)[Symbol.asyncDispose]();
+      assert.equal(textsIn(copy), ['kept']);
     }
-    await served(copy)[Symbol.asyncDispose]();
-    assert.equal(textsIn(copy), ['kept']);
-  }
-});
+  },
+);
 
-marked('has no mark after a clean close, in a backup and after a vacuum', async () => {
+marked('has no open mark after a clean close, in a backup and after a vacuum', async () => {
   const path = files.path();
   const backup = files.path();
   {
@@ -183,7 +186,7 @@ marked('has no mark after a clean close, in a backup and after a vacuum', async 
 const names = suite('a file with a second name');
 
 // Report 6: two processes served one file by two names, and acknowledged data disappeared.
-names('is refused with one line that has the other name', async () => {
+names('is refused with a line that contains the other name', async () => {
   const path = await closedFile(files, 1);
   const other = files.path();
   linkSync(path, other);
@@ -203,7 +206,7 @@ const MOUNTS = `1 0 8:1 / / rw - ext4 /dev/sda1 rw
 4 2 8:2 / /srv/local rw - xfs /dev/sdb1 rw
 `;
 
-names('is refused if mounted as a single file', async () => {
+names('is refused if it is mounted as a single file', async () => {
   const path = await closedFile(files, 1);
   const mounts = `${MOUNTS}5 1 8:1 /y.db ${path} rw - ext4 /dev/sda1 rw\n`;
   const message = await refusal(async () => assertOneName(path, mounts));
@@ -232,7 +235,7 @@ const damaged = suite('a file with a damaged page');
 damaged('is detected by the check at the start, with file, result code and next step', async () => {
   const path = await closedFile(files, 2_000);
   const bytes = readFileSync(path);
-  // The middle has rows; the start itself reads the first pages.
+  // The middle contains rows. The start itself reads the first pages.
   const middle = Math.floor(bytes.length / PAGE_BYTES / 2);
   for (let page = middle; page < middle + 20; page += 1) {
     bytes.fill(0xff, page * PAGE_BYTES, page * PAGE_BYTES + 64);

@@ -26,9 +26,9 @@ type Case = {
   readonly table: string;
   /** Writes one row. */
   readonly write: (file: SqliteFile) => Promise<unknown>;
-  /** Looks the row up; returns the result. */
+  /** Looks up the row and returns the result. */
   readonly read: (file: SqliteFile) => Promise<unknown>;
-  /** SQL that changes its key. */
+  /** SQL that changes the row's key. */
   readonly key: string;
 };
 
@@ -110,7 +110,7 @@ for (const { table, write, read, key } of CASES) {
       {
         await using file = openServedFile({ file: path, clock: systemClock });
         await write(file);
-        assert.ok(await read(file), 'it is found while it is there');
+        assert.ok(await read(file), 'the row is found before the damage');
       }
       damage(path, table, sql);
       await using file = openServedFile({ file: path, clock: systemClock });

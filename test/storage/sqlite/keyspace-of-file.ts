@@ -19,7 +19,7 @@ export function keyspaceOfFile(address: string) {
     async emptyStore<Store>(make: (session: CassandraSession) => Store) {
       return { store: make((await whenOpened()).session), prefix: newPrefix() };
     },
-    /** Final suite, which drops the keyspace. */
+    /** Last suite of the file. Drops the keyspace. */
     closing(suite: typeof plainSuite): Test {
       const closing = suite('the keyspace of these suites');
       closing('is dropped', async () => {

@@ -15,7 +15,7 @@ const open = async () =>
 
 const months = suite('months in SQLite');
 
-months('never exceed the kept rows, even if an old one arrives late', async () => {
+months('never exceed the maximum number of rows, even if an old month arrives late', async () => {
   const store = await open();
   for (const month of [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 1]) {
     await storeMeter(store, 'a', meterAt(month, { finished: [monthAt(month)] }));

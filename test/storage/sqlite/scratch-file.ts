@@ -6,14 +6,14 @@ import { systemClock } from '#stdlib/clock';
 import type { SqliteFile } from '#storage/sqlite/file';
 import { openServedFile } from '#storage/sqlite/open-file';
 
-/** Empties tables, so that each part of a contract has an empty store. */
+/** Deletes all rows of tables, so that each part of a contract has an empty store. */
 export async function emptied(file: SqliteFile, ...tables: string[]): Promise<SqliteFile> {
   const statements = tables.map((table) => ({ sql: `DELETE FROM ${table}`, values: [] }));
   await file.write({ operation: 'emptied', statements });
   return file;
 }
 
-/** Files of a test in their own folder; suite `closing` closes and deletes them. */
+/** Files of a test in their own folder. The suite `closing` closes and deletes them. */
 export function scratchFiles() {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-file-'));
   const opened: SqliteFile[] = [];

@@ -11,7 +11,10 @@ import { someUser } from '#test/storage/contracts/user-store';
 import { scratchFiles } from '#test/storage/sqlite/scratch-file';
 import { ManualClock } from '#test/support/manual-clock';
 
-/* Field names in users' files: a renamed field would be lost. Fields may only be added. */
+/*
+ * Field names in users' files. If a field were renamed, its content would be lost. Fields may only
+ * be added.
+ */
 
 const LIMITS = { requestsPerMinute: 1, cyclesPerMonth: 2, instances: 3 };
 
@@ -50,7 +53,7 @@ json('of an account has these field names, including its keys', async () => {
   ]);
   await accounts.beginDeletion('a', 5);
   await accounts.endDeletion('a');
-  assert.equal(await stored('accounts'), [null], 'nothing but the id is left');
+  assert.equal(await stored('accounts'), [null], 'only the id is left');
 });
 
 json('of a user has these field names', async () => {

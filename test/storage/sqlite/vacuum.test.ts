@@ -73,7 +73,7 @@ vacuumed("and a restore keep the file's owner and mode", async () => {
   assert.equal(seen(), [before.uid, before.gid, before.mode]);
 });
 
-vacuumed('by root leaves only a new file that only root can open', async () => {
+vacuumed('leaves only a new file that only root can open, if run by root', async () => {
   if (process.getuid?.() !== 0) return;
   const folder = mkdtempSync(join(tmpdir(), 'sqlite-owner-'));
   try {

@@ -11,7 +11,7 @@ const PAGE_BYTES = 4_096;
 const HEADER_BYTES = 32;
 const FRAME_BYTES = 24 + PAGE_BYTES;
 
-/** A WAL with 40 commits over the rest of an earlier WAL, as left by a killed process. */
+/** WAL with 40 commits, followed by the rest of an earlier WAL, as left by a killed process. */
 function leftWal(): Buffer {
   const folder = mkdtempSync(join(tmpdir(), 'wal-damage-'));
   const file = join(folder, 'a.db');
@@ -46,12 +46,12 @@ function flipped(place: number, bit: number): Buffer {
 
 const whole = suite('a WAL after a crash');
 
-whole('is intact with the rest of an earlier one behind it', () => {
-  assert.ok(own < frames, 'nothing of the earlier one is left');
+whole('is intact if the rest of an earlier WAL follows', () => {
+  assert.ok(own < frames, 'no frame of the earlier WAL is left');
   assert.is(isWalDamaged(wal), false);
 });
 
-whole('is intact if truncated anywhere', () => {
+whole('is intact if it is truncated anywhere', () => {
   const chance = new Chance(1);
   for (let left = 200; left > 0; left -= 1) {
     const length = chance.below(wal.length);
@@ -68,14 +68,14 @@ whole('is intact if frames of its last commit are missing', () => {
   }
 });
 
-const damaged = suite('a WAL with a bit changed by the disk');
+const damaged = suite('a WAL with a bit that has changed on disk');
 
-damaged('is detected if a commit follows, and otherwise looks like a crash', () => {
+damaged('is detected as damaged if a commit follows, and otherwise looks like a crash', () => {
   const chance = new Chance(2);
   const lastButOne = commits.at(-2) ?? 0;
   for (let left = 600; left > 0; left -= 1) {
     const frame = chance.below(own);
-    // Whether the change in the second-to-last commit is detected depends on the byte.
+    // Whether the damage in the second-to-last commit is detected depends on the byte.
     if (frame === lastButOne) continue;
     const place = at(frame) + chance.below(left % 2 === 0 ? 24 : FRAME_BYTES);
     const isFound = isWalDamaged(flipped(place, chance.below(8)));
@@ -83,7 +83,7 @@ damaged('is detected if a commit follows, and otherwise looks like a crash', () 
   }
 });
 
-damaged('is detected in its header too', () => {
+damaged('is detected as damaged in its header too', () => {
   for (const place of [0, 12, 16, 20, 24, 31]) {
     assert.ok(isWalDamaged(flipped(place, 3)), `${place}`);
   }

@@ -42,7 +42,7 @@ function insert(id: number, bytes = 1, changes?: number): Transaction['statement
 
 const together = suite('waiting transactions of a file');
 
-together('are written as one: journal transactions first, each kind in order', () => {
+together('are written as one group: journal transactions first, each kind in order', () => {
   const { database, queue, outcomes, push } = scene();
   const seen: number[] = [];
   database.function('seen', (id) => seen.push(Number(id)));
@@ -79,7 +79,7 @@ together('succeed or fail individually, each atomically', () => {
   assert.equal(outcomes.get('last'), { isKept: true });
 });
 
-together('beyond a few hundred KiB are written later, so that journals do not wait', () => {
+together('are written later beyond a few hundred KiB, so that journals do not wait', () => {
   const { queue, outcomes, push } = scene();
   push('large', { statements: [insert(1, 300_000)] });
   push('next', { statements: [insert(2)] });
