@@ -236,7 +236,7 @@ unwatched('is not observed any more after ten seconds', async () => {
   };
   using watch = watchOf(cluster, { bus });
   await reportOf(watch);
-  assert.is(listeners, 1, 'only heartbeats are received, of the one service');
+  assert.is(listeners, 1, 'only heartbeats are received, for the only service');
   await sleep(systemClock, 10_500);
   assert.is(listeners, 0);
   assert.is(

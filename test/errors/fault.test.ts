@@ -97,7 +97,7 @@ catalog('is retryable if a retry may succeed, and never if the caller has made a
 
 const refusal = suite('a refusal');
 
-refusal('has the status of its code, or of its reason', () => {
+refusal('has the status of its code or its reason', () => {
   assert.is(new Fault('conflict', 'x').httpStatus, 409);
   assert.is(new Fault('conflict', 'x', { reason: 'version_mismatch' }).httpStatus, 409);
   assert.is(new Fault('invalid_request', 'x').httpStatus, 422);

@@ -9,7 +9,7 @@ const UNMIX_2 = 0x7ed1b41d;
 
 const mixing = suite('when 32 bits are mixed');
 
-mixing('the results equal those of MurmurHash3', () => {
+mixing('the results equal the results of MurmurHash3', () => {
   const known: [number, number][] = [
     [0, 0],
     [1, 0x514e28b7],

@@ -21,8 +21,8 @@ const REORDER_AGE_MS = 1_000;
 const NO_CALL = { callId: 0 };
 
 /**
- * Memory use of all actors of one kind: number and bytes in total, and the records and bytes that
- * no checkpoint has stored.
+ * Memory use per actor kind: actors and bytes in total, and the records and bytes that no
+ * checkpoint has stored.
  */
 export type Residency = {
   readonly actors: number;

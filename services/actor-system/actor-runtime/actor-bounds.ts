@@ -94,7 +94,7 @@ export const UNFLUSHED_BYTES_MAX = 128 * 1_024 * 1_024;
 export const EARLY_ROWS_BYTES_MAX = 128 * 1_024 * 1_024;
 
 /**
- * Maximum bytes of one write of early rows, from at most `HEADS_MAX` actors. Small, so that a write
+ * Maximum bytes per write of early rows, for at most `HEADS_MAX` actors. Small, so that a write
  * does not block the event loop.
  */
 export const EARLY_WRITE_BYTES_MAX = 256 * 1_024;
@@ -147,8 +147,8 @@ export const RECORD_BYTES_MAX = 300 * 1_024;
 export const APPENDS_IN_FLIGHT_MAX = 2;
 
 /**
- * Duration of the read lease after the start of a successful append, in milliseconds. Within the
- * lease answers may come from memory (architecture 3.3).
+ * Duration of the read lease, in milliseconds, counted from the start of a successful append.
+ * Within the lease answers may come from memory (architecture 3.3).
  */
 export const LEASE_MS = 2_000;
 

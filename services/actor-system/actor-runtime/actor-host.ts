@@ -89,7 +89,7 @@ export class ActorHost<State, Call extends ActorCall, Answer, Event> {
     if (this.#catalog.find(id) === undefined) this.#activate(id, this.#ports.gate.shardOf(id));
   }
 
-  /** Number of actors of a shard that are busy or have waiting calls. */
+  /** Number of a shard's actors that are busy or have waiting calls. */
   busyIn(shard: number): number {
     return this.#catalog.ofShard(shard).filter(({ isBusy, isWaitedFor }) => isBusy || isWaitedFor)
       .length;

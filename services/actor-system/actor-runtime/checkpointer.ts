@@ -188,7 +188,7 @@ export class Checkpointer<State, Call extends ActorCall, Answer, Event> {
     return dirty;
   }
 
-  /** Starts a write of an actor and others of its bucket. Returns their number. */
+  /** Starts a write for an actor and others in its bucket. Returns the number of actors written. */
   #start(leader: Activation<State, Call, Answer>): number {
     const batch = this.#writer.batchOf(leader, ({ isBusy }) => !isBusy);
     this.#writer.store(batch).then(

@@ -66,10 +66,7 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     return (this.early.total - bytesUnderWay) / this.#earlyBytesMax;
   }
 
-  /**
-   * Fill of the tail or of the room for early rows, whichever is higher. At 1 new calls are
-   * refused.
-   */
+  /** Fill of the tail or of the early-row room, whichever is higher. At 1 new calls are refused. */
   get fill(): number {
     return Math.max(this.tail, this.earlyFill());
   }
@@ -84,7 +81,7 @@ export class DirtyActors<State, Call extends ActorCall, Answer, Event> {
     return this.#records;
   }
 
-  /** Bytes of the unstored changes of all dirty actors. */
+  /** Total bytes of unstored changes. */
   get bytes(): number {
     return this.#bytes + this.early.total;
   }

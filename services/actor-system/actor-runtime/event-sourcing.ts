@@ -36,7 +36,7 @@ export interface EventSourcing<
   /** Copies the unstored changes of an actor. */
   checkpoint(id: string, state: State, recentCalls: readonly RecentCall[]): Checkpoint<State, Copy>;
 
-  /** Stores copies of actors of one bucket. Idempotent: may be repeated and may arrive late. */
+  /** Stores copies of actors in one bucket. Idempotent: may be repeated and may arrive late. */
   store(copies: readonly Copy[]): Promise<void>;
 
   /** Rows that may be stored before the actor's checkpoint. Absent: the kind has no such rows. */
@@ -77,7 +77,7 @@ export type EarlyRows<State, Copy = unknown> = {
    * these rows are stored includes them too.
    */
   copy(id: string, state: State, bytesMax: number): Checkpoint<State, Copy>;
-  /** Stores copies of actors of one bucket. Idempotent: may be repeated and may arrive late. */
+  /** Stores copies of actors in one bucket. Idempotent: may be repeated and may arrive late. */
   store(copies: readonly Copy[]): Promise<void>;
 };
 

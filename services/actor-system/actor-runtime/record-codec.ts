@@ -142,7 +142,9 @@ export class AppendSpans {
     }
   }
 
-  /** Starts the span of an append of `records` up to `offset`. Undefined if no record is traced. */
+  /**
+   * Starts the span for an append of `records` up to `offset`. Undefined if no record is traced.
+   */
   begin(records: number, offset: number): Span | undefined {
     if (this.#waiting.length === 0) return undefined;
     const taken = this.#waiting.filter(({ from }) => from <= offset);

@@ -48,7 +48,7 @@ export type ServiceReport = {
   readonly nodes: readonly NodeReport[];
   /** Owner of each shard, as an index into `nodes`. */
   readonly owners: readonly (number | null)[];
-  /** Number of unserved shards by state, and the first of these shards. */
+  /** Number of unserved shards by state, and the first unserved shards. */
   readonly unserved: Readonly<Record<UnservedState, number>>;
   readonly unserved_shards: readonly UnservedShard[];
   /** Number of shards that move or should move, and the first of these shards. */
@@ -188,7 +188,7 @@ type Places = ReturnType<typeof placesOf>;
 
 function placesOf(nodes: readonly NodeFacts[]) {
   const byIncarnation = new Map(nodes.map(({ seen }, place) => [seen.incarnation, place]));
-  // Of several incarnations of one node, the incarnation that is not leaving counts.
+  // If a node has several incarnations, the incarnation that is not leaving counts.
   const byName = new Map(
     nodes.flatMap(({ seen }, place) =>
       seen.node === undefined || seen.state === 'leaving' ? [] : [[seen.node, place] as const],

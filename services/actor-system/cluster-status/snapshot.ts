@@ -4,9 +4,9 @@ import type { Clock } from '#stdlib/clock';
 import type { ShardedService, ShardRow, ShardStore } from '#storage/ports/cluster';
 import type { JournalHead } from '#storage/ports/journal';
 
-/** Shard table of one service together with the heartbeats of its nodes. */
+/** Shard table of one service, and the heartbeats of its nodes. */
 export type ClusterSnapshot = ShardTable & {
-  /** Nodes heard now, including leaving ones, sorted by name. */
+  /** Nodes heard now, including leaving nodes, sorted by name. */
   readonly members: readonly Member[];
   /** Hash of the present nodes, computed as the nodes do. Equal for equal views. */
   readonly viewHash: string;
@@ -199,7 +199,7 @@ function shardStateOf(isOwned: boolean, isHeard: boolean, isServed: boolean) {
 /** Services whose actors are sharded. */
 export const SERVICES: readonly ShardedService[] = ['engine', 'limiter'];
 
-/** Maximum number of shards of a cluster (`SERVICE_SHARDS`). */
+/** Maximum number of shards per service (`SERVICE_SHARDS`). */
 const SHARDS_MAX = 4_096;
 
 /** Shard table of one service, the only authority on ownership (architecture 3). */

@@ -43,7 +43,7 @@ export function verdicts(evidence: Evidence, nowMs: number): Verdict[] {
   return due.map(first).filter((verdict) => verdict !== undefined);
 }
 
-/** Next step of the examination of an owner. Undefined when the examination is finished. */
+/** Next step in the examination of an owner. Undefined when the examination is finished. */
 export function nextVerdict(evidence: Evidence, owner: string, nowMs: number): Verdict | undefined {
   const findings = evidence.watched.get(owner)?.findings;
   if (findings === undefined || findings.isConcluded) return undefined;

@@ -36,7 +36,7 @@ export type Probed =
 /** Head of a journal, or the reason why there is none. */
 export type HeadFound = JournalHead | 'missing' | 'unknown';
 
-/** Findings of one running examination of an owner. */
+/** Findings so far of a running examination. */
 export type Findings = {
   head: HeadFound | undefined;
   aim: ProbeAim | undefined;
@@ -87,7 +87,7 @@ export class Evidence {
     }
   }
 
-  /** Replaces the known incarnations and the present nodes with those of the membership view. */
+  /** Replaces the known incarnations and the present nodes by those in the membership view. */
   hear(known: readonly HeardMember[], present: readonly HeardMember[]): void {
     this.#heard = new Map(known.map((member) => [member.incarnation, member]));
     this.#presentNodes = new Set(present.map(({ node }) => node));

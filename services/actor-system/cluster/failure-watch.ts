@@ -212,8 +212,8 @@ type JournalScanPorts = {
 };
 
 /**
- * Garbage collection of the journals of incarnations that own no shards. A scan empties journals
- * that were sealed a day ago, and seals journals that have not grown for an hour.
+ * Garbage collection for journals whose incarnations own no shards. A scan empties journals that
+ * were sealed a day ago, and seals journals that have not grown for an hour.
  *
  * Every node scans a minute after its start and once a day. Concurrent scans are safe, because only
  * a sealed journal can be emptied (architecture 3.1).

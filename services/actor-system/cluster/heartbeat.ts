@@ -12,7 +12,7 @@ const MESSAGE_BYTES_MAX = 64 * 1_024;
 /** Maximum length of a name, an id or an address, in characters. A host name has at most 253. */
 const TEXT_LENGTH_MAX = 300;
 
-/** Maximum number of shards of a service. The list of all shards fits into one heartbeat. */
+/** Maximum number of shards per service. A heartbeat has room for the list of all shards. */
 const SHARDS_MAX = 4_096;
 
 const text = z.string().min(1).max(TEXT_LENGTH_MAX);
@@ -32,7 +32,7 @@ const heartbeatSchema = z.object({
   incarnation: text,
   /** `host:port` of the sender's gRPC server. */
   address,
-  /** Unix time of the start. Of two incarnations of one node, the later one counts. */
+  /** Unix time of the start. If a node has two incarnations, the later incarnation counts. */
   startedAtMs: z.int(),
   /** Release of the sender, for display. Absent before release 1.0.0. */
   release: z.string().max(TEXT_LENGTH_MAX).optional(),

@@ -52,9 +52,9 @@ const NO_SHARDS: Heartbeat['shards'] = [];
 const FORGOTTEN_MAX = 10_000;
 
 /**
- * One process's view of the processes of one service: which nodes are present, and which shards
- * each node should therefore own. Views of different processes may differ. No view has authority
- * over ownership (architecture 3).
+ * One process's view of a service: which nodes are present, and which shards each node should
+ * therefore own. Views of different processes may differ. No view has authority over ownership
+ * (architecture 3).
  */
 export class Membership implements Disposable {
   readonly #options: MembershipOptions;
@@ -99,7 +99,7 @@ export class Membership implements Disposable {
 
   /**
    * Members heard within 3 s that are neither leaving nor aside, including this process, sorted by
-   * node name. Of several incarnations of one node, only the last started counts. If the membership
+   * node name. If a node has several incarnations, only the last started counts. If the membership
    * checks journals, other members count only after their journals were found.
    */
   present(): readonly Member[] {
@@ -203,13 +203,13 @@ export class Membership implements Disposable {
     return this.#changeListeners.add(listener);
   }
 
-  /** Registers a listener for accepted heartbeats, including those of this process. */
+  /** Registers a listener for accepted heartbeats, including this process's own. */
   onHeartbeat(listener: (heartbeat: Heartbeat) => void): Disposable {
     return this.#heartbeatListeners.add(listener);
   }
 
   /**
-   * Registers a listener for announcements, including those of this process. Announcements may be
+   * Registers a listener for announcements, including this process's own. Announcements may be
    * late, duplicated or lost.
    */
   onAnnouncement(listener: (announcement: ShardAnnouncement) => void): Disposable {
@@ -337,7 +337,7 @@ export class Membership implements Disposable {
   }
 }
 
-/** Whether `one` is the later of two incarnations of one node. */
+/** Whether `one` started later than `other`, another incarnation of the same node. */
 function isLater(one: Member, other: Member): boolean {
   if (one.startedAtMs !== other.startedAtMs) return one.startedAtMs > other.startedAtMs;
   return one.incarnation > other.incarnation;
@@ -375,7 +375,7 @@ type MembershipOptions = {
   readonly onImpostor?: (forged: Heartbeat) => void;
 };
 
-/** Callbacks that log ignored heartbeats of other clusters and of impostors. */
+/** Callbacks that log ignored heartbeats from other clusters and from impostors. */
 export function strangerReports(
   logger: Logger,
 ): Required<Pick<MembershipOptions, 'onForeignCluster' | 'onImpostor'>> {

@@ -54,10 +54,7 @@ const answerSchema = z.object({
 
 /** Answer of one process to a roll call. */
 export type PresentProcess = Readonly<Omit<z.infer<typeof answerSchema>, 'cluster'>> & {
-  /**
-   * Id of one start of the process, 16 characters. Undefined if the bus does not authenticate
-   * senders.
-   */
+  /** Id of one process start, 16 characters. Undefined if the bus does not authenticate senders. */
   readonly incarnation: string | undefined;
 };
 

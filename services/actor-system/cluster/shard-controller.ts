@@ -42,7 +42,7 @@ type ShardControllerPorts = {
   readonly onBug: (error: unknown) => void;
 };
 
-/** Identity of the owner, and the shards of its service. */
+/** Identity of the owner, and shard settings of its service. */
 type ShardControllerConfig = OwnerConfig & {
   readonly shardCount: number;
   readonly node: string;

@@ -257,8 +257,8 @@ function pairsByWeight(nodes: readonly string[], shardCount: number): Float64Arr
     const hash = hashText(node);
     for (let shard = 0; shard < shardCount; shard += 1) {
       const weight = mixBits(hash ^ Math.imul(shard + 1, SHARD_SPREAD)) >>> 0;
-      // Weight in the high digits, pair in the low ones: the typed array sorts without a
-      // comparator.
+      // The weight is in the high digits and the pair in the low digits, so the typed array sorts
+      // without a comparator.
       pairs[pair] = -(weight * PAIRS_MAX) + pair;
       pair += 1;
     }

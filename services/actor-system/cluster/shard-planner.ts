@@ -211,7 +211,7 @@ export class RebalancingThrottle {
    */
   readonly #agreedMs = new Map<string, { readonly viewHash: string; readonly sinceMs: number }>();
   #movesInFlight = 0;
-  /** Leave in progress: begin (monotonic), number of shards, and number of moves begun. */
+  /** Leave in progress: begin (monotonic), shard count, and number of moves begun. */
   #leaving: { readonly sinceMs: number; readonly shards: number; begun: number } | undefined;
 
   /** Records which present nodes have this node's view. To be called every second. */

@@ -85,7 +85,7 @@ export const RETRY_PAUSE_MS_MAX = 250;
 
 /**
  * First ceiling of the backoff before a limiter is retried, in milliseconds. A pause then takes at
- * least 5 of the 100 ms of an admission.
+ * least 5 ms of an admission's 100 ms.
  */
 export const LIMITER_PAUSE_MS_MIN = 10;
 
@@ -142,8 +142,8 @@ export const PEER_IDLE_MS = 30_000;
 export const PEER_SWEEP_MS = 3_000;
 
 /**
- * Maximum wait of a starting process for the owners of all shards, in milliseconds: between two and
- * three heartbeats.
+ * Maximum time for which a starting process waits for the owners of all shards, in milliseconds:
+ * between two and three heartbeats.
  */
 export const ROUTES_MS_MAX = 3_000;
 

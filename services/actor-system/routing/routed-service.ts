@@ -58,12 +58,11 @@ type Retry<Call> = {
 };
 
 /**
- * Client of all nodes of a sharded service. Each call is sent to the owner of its shard. While the
+ * Client for all nodes of a sharded service. Each call is sent to the owner of its shard. While the
  * shard moves, the call is retried unchanged until it times out. Source: architecture 3.5.
  *
- * The policy decides whether a call that may have taken effect is retried. Refusals of the actor
- * are never retried. They are passed on unchanged, but marked if an earlier try may have taken
- * effect.
+ * The policy decides whether a call that may have taken effect is retried. An actor's refusals are
+ * never retried. They are passed on unchanged, but marked if an earlier try may have taken effect.
  */
 class RoutedService<Call, Answer> implements AsyncDisposable {
   readonly #policy: RoutingPolicy<Call, Answer>;
@@ -144,7 +143,7 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
     return peer.ask(call, { timeoutMs: this.#leftMs(endMs) });
   }
 
-  /** Numbers of calls that wait for a retry, and of connections. */
+  /** Number of calls waiting for a retry, and number of connections. */
   get totals(): { waitingCalls: number; peers: number } {
     return { waitingCalls: this.#waiting.size, peers: this.#peers.size };
   }
@@ -293,7 +292,7 @@ function unanswered(reason: FaultReason, isOutcomeUnknown: boolean): Fault {
 }
 
 /**
- * Client of all engines of a cluster. A call is sent to the owner of its instance or listing until
+ * Client for all engines of a cluster. A call is sent to the owner of its instance or listing until
  * its deadline, at most 10 s after the first try. Source: architecture 3.5.
  *
  * A retry never advances an instance twice, because the actor deduplicates calls by id.
@@ -337,11 +336,11 @@ export type RoutedLimiterOptions = RoutedServiceOptions<LimiterCall, LimiterAnsw
 };
 
 /**
- * Client of all limiters of a cluster. A call is sent to the owner of its account's meter. Fails
+ * Client for all limiters of a cluster. A call is sent to the owner of its account's meter. Fails
  * closed with `limiter_unavailable` on timeout. Source: architecture 4.
  *
  * A call that may have taken effect is never retried. A second admission would count a second
- * request and join the reservation of the first admission.
+ * request and join the first admission's reservation.
  */
 export class RoutedLimiter
   extends RoutedService<LimiterCall, LimiterAnswer>

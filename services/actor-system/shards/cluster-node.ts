@@ -59,9 +59,8 @@ export class ClusterNode<Served> implements AsyncDisposable {
 
   /**
    * Starts handing all shards to other nodes and accepts none until the process ends. Returns the
-   * id of the incarnation and its number of open shards. Throws `conflict` when there is no other
-   * node, and `service_unavailable` like `present`. A drained incarnation that is fenced does not
-   * rejoin.
+   * incarnation's id and its number of open shards. Throws `conflict` when there is no other node,
+   * and `service_unavailable` like `present`. A drained incarnation that is fenced does not rejoin.
    */
   drain(): { readonly incarnation: string; readonly openShards: number } {
     const { present } = this;

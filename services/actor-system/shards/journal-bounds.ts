@@ -42,13 +42,14 @@ export const EFFECT_RETRY_MS = 100;
 export const TAIL_READ_SLOTS_MIN = 32;
 
 /**
- * Maximum number of slots per read of a tail with small slots. Such a read takes 60 % of the time.
+ * Maximum number of slots per read while the slots of a tail are small. Such a read takes 60 % of
+ * the time.
  */
 export const TAIL_READ_SLOTS_MAX = 512;
 
 /**
- * Target size of one read of a tail, in bytes. After a larger read the number of slots is halved;
- * after a read below half of this size it is doubled.
+ * Target size of a tail read, in bytes. After a larger read the slot count is halved; after a read
+ * below half of this size it is doubled.
  */
 export const TAIL_READ_BYTES = 1_024 * 1_024;
 

@@ -1,5 +1,5 @@
 /*
- * Writer of the journal of one incarnation, with fencing: once another node seals the journal, the
+ * Writer of one incarnation's journal, with fencing: once another node seals the journal, the
  * writer acknowledges nothing more.
  */
 import assert from 'node:assert/strict';

@@ -85,9 +85,7 @@ export async function* slotsOf(
   }
 }
 
-/**
- * Number of slots in the next read. Slots of an idle node are tiny, slots of a busy node are not.
- */
+/** Number of slots in the next read. An idle node has tiny slots, a busy node has large slots. */
 function countAfter({ slots }: Read, count: number): number {
   const bytes = slots.reduce((sum, { records }) => sum + records.length, 0);
   if (bytes > TAIL_READ_BYTES) return Math.max(TAIL_READ_SLOTS_MIN, count / 2);
@@ -216,7 +214,7 @@ export class TailRecovery {
   }
 }
 
-/** Recovered records of one shard for one epoch, and the log offset of the first record. */
+/** Recovered records for one shard and epoch, and the log offset of the first record. */
 type Claim = { readonly tails: Map<string, RecoveredTail>; readonly offset: number };
 
 /**
@@ -259,7 +257,7 @@ export class RecoveredRecords {
     return this.#claims.get(shard)?.has(epoch) ?? false;
   }
 
-  /** Moves the records of a won claim to the actors of the shard. */
+  /** Moves the records of a won claim to the shard's actors. */
   open(shard: number, epoch: number): void {
     const claim = this.#claims.get(shard)?.get(epoch);
     this.decide(shard, epoch);

@@ -1,6 +1,6 @@
 /** Authenticated sender of a message. */
 export type Sender = {
-  /** Id of one opened bus of a process. Every start of the process creates a new id. */
+  /** Id of the opened bus. Every start of the process creates a new id. */
   readonly incarnation: string;
   /** Sender's wall clock at the time of publishing, in Unix milliseconds. */
   readonly sentAtMs: number;
@@ -29,7 +29,7 @@ export interface Bus extends AsyncDisposable {
   /** Whether messages can reach other processes now, as far as this process has noticed. */
   readonly isConnected: boolean;
   /**
-   * Publishes to all subscribers, including those in this process. Drops the message while
+   * Publishes to all subscribers, including subscribers in this process. Drops the message while
    * disconnected.
    */
   publish(subject: string, message: Uint8Array): void;

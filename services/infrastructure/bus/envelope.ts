@@ -3,7 +3,7 @@ import { isSignedBy, SENDER_SIGNATURE_BYTES, type SenderKey } from '#bus/sender-
 
 /** Header fields of a signed message. */
 export type Envelope = {
-  /** Id of one opened bus of a process: its public key. */
+  /** Id of the sender's opened bus: its public key. */
   readonly incarnation: string;
   /** Id of the sender's cluster, or `NO_CLUSTER` if the sender does not know its cluster yet. */
   readonly cluster: string;

@@ -122,7 +122,7 @@ export const CONSOLE_REASONS = {
 /** Stable token for the reason of a refusal by the console. */
 type ConsoleReason = keyof typeof CONSOLE_REASONS;
 
-/** A reason of any of the three sets. */
+/** Reason from any of the three sets. */
 export type AnyReason = FaultReason | PeerReason | ConsoleReason;
 
 const ROWS: Readonly<Record<AnyReason, ReasonRow>> = {

@@ -28,7 +28,7 @@ export const NO_INCARNATION = 'none';
 /** Progress of a node in handing off its shards. */
 export type DrainProgress = { readonly incarnation: string; readonly openShards: number };
 
-/** Administration of any node of a cluster, for operators and other nodes. */
+/** Administration of any node, for operators and other nodes. */
 export interface NodeAdmin {
   /** Current incarnation of the node, or `NO_INCARNATION`. */
   identity(): string;
@@ -121,8 +121,8 @@ export type MeterUsage = {
 /** Additional administration of a limiter. */
 export interface UsageAdmin {
   /**
-   * Usage of an account, as the owner of its meter counts it. Undefined if the account does not
-   * exist. Rejects with `service_unavailable` (`not_owner`) if another limiter owns the meter.
+   * Usage of an account, as counted by the meter's owner. Undefined if the account does not exist.
+   * Rejects with `service_unavailable` (`not_owner`) if another limiter owns the meter.
    */
   readUsage(accountId: string): Promise<MeterUsage | undefined>;
   /**
@@ -137,8 +137,8 @@ export type NodeLoad = {
   /** Incarnation of the node. */
   readonly incarnation: string;
   /**
-   * Number of actors and their approximate size in bytes: instances and directories of an engine,
-   * or meters of a limiter.
+   * Number of actors and their approximate size in bytes: instances and directories in an engine,
+   * or meters in a limiter.
    */
   readonly actors: number;
   readonly actorBytes: number;
@@ -156,7 +156,7 @@ interface LoadAdmin {
   readLoad(): Promise<NodeLoad>;
 }
 
-/** Administration that one node offers: of any node, and of an engine or a limiter. */
+/** Administration methods of one node: common methods, and methods for an engine or a limiter. */
 export type AdminTarget = NodeAdmin &
   Partial<LoadAdmin> &
   Partial<InstanceAdmin> &

@@ -29,7 +29,7 @@ export const FRAME_MESSAGES_MAX = 16_384;
 export const CLIENT_CALLS_IN_FLIGHT_MAX = 6_144;
 
 /**
- * Maximum number of unanswered calls per stream of a server. Above the client's bound, so that the
+ * Maximum number of unanswered calls per server stream. Above the client's bound, so that the
  * client's bound takes effect first.
  */
 export const SERVER_CALLS_IN_FLIGHT_MAX = 8_192;
@@ -104,7 +104,7 @@ export const CLIENT_LENGTH_MAX = 120;
 /** Maximum call id and tag, below 2^52. Source: engine-messages, limiter-messages. */
 export const CALL_ID_MAX = 2 ** 52 - 1;
 
-/** Maximum number of cycles of one call. */
+/** Maximum number of cycles per call. */
 export const CYCLES_MAX = 100;
 
 /** Upper bound for the fixed-size fields, tags and ids of one message, in bytes, rounded up. */

@@ -133,8 +133,7 @@ const SEARCH_LENGTH_MAX = 128;
 /** Maximum length of an id, in UTF-16 units. */
 const ID_LENGTH_MAX = 255;
 /**
- * Maximum number of records, and of instances, on one page. Source: interface 8.4, decisions 2 and
- * 162.
+ * Maximum number of records or instances on one page. Source: interface 8.4, decisions 2 and 162.
  */
 const RECORDS_MAX = 1_000;
 const INSTANCES_MAX = 100;

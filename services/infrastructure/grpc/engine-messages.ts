@@ -12,7 +12,7 @@ import type { Traced } from '#telemetry/tracer';
  * 152).
  */
 export type ObservationInput = {
-  /** Index of the mode in the fixed order of the model. */
+  /** Index of the mode in the model's fixed order. */
   readonly mode: number;
   readonly signal: number;
   readonly confidence: number;
@@ -62,13 +62,13 @@ export type PeerCommand =
    * be created. Refused as `forbidden` if the account already has `instancesMax` instances.
    */
   | { readonly kind: 'reservePlace'; readonly instancesMax: number }
-  /** Reads cycle and energy of the account's instances without activating any of them. */
+  /** Reads cycle and energy of the account's instances without activating any instance. */
   | { readonly kind: 'readSummaries'; readonly instanceIds: readonly string[] };
 
 /** Retention command of tools: deletes an instance's oldest rows (decision 234). */
 export type TrimCommand = {
   readonly kind: 'trim';
-  /** Ordinals of the last observation and of the last drift event to delete. */
+  /** Ordinals of the last observation and the last drift event to delete. */
   readonly history: number;
   readonly drift: number;
   /** Generation, cycle and time of the last observation to delete. */
@@ -108,7 +108,7 @@ export type EngineCommand =
       readonly modeStrengths: readonly number[];
       readonly energyLevel: number;
       /**
-       * Maximum number of instances of the account, including this instance. Undefined if there is
+       * Maximum number of instances in the account, including this instance. Undefined if there is
        * no limit.
        */
       readonly instancesMax?: number;

@@ -42,8 +42,8 @@ type PendingCall<Call, Answer> = {
 const UINT32_RANGE = 2 ** 32;
 
 /**
- * Client of one peer over one stream. Calls of one event-loop turn are sent in one frame. Answers
- * are matched by id and may arrive in any order.
+ * Client for one peer over one stream. Calls made in one event-loop turn are sent in one frame.
+ * Answers are matched by id and may arrive in any order.
  *
  * Every call ends with an answer or a `Fault`, at most two sweeps after its timeout, or later if
  * this process was stalled. `isOutcomeUnknown` is set exactly if the call was written to the stream

@@ -29,7 +29,7 @@ export type WireReply<WireAnswer> = {
     | undefined;
 };
 
-/** Encoder and decoder of one kind of message. */
+/** Encoder and decoder for one message type. */
 interface WireMessage<Message> {
   encode(message: Message, writer: BinaryWriter): BinaryWriter;
   /** Throws if the bytes are not such a message. */
@@ -67,7 +67,7 @@ export interface FrameProtocol<
   readonly timedOut: FaultReason;
   /** Default timeout of an answer, in milliseconds. */
   readonly timeoutMs: number;
-  /** Timeout of a longer kind of call, in milliseconds. Undefined for the default. */
+  /** Timeout of a call that takes longer, in milliseconds. Undefined for the default. */
   timeoutMsOf?(call: Call): number | undefined;
   /** Deadline of a call by the wall clock, in Unix milliseconds. Infinity without a deadline. */
   deadlineAtMsOf(call: Call): number;
@@ -78,15 +78,15 @@ export interface FrameProtocol<
   waits(call: Call): boolean;
   readonly request: WireMessage<Request>;
   readonly reply: WireMessage<WireReply<WireAnswer>>;
-  /** Upper bound of the encoded size of a call, in bytes. */
+  /** Upper bound for the encoded size of a call, in bytes. */
   sizeOfCall(call: Call): number;
   requestOf(id: number, timeoutMs: number, call: Call): Request;
   /** Decodes a call. Throws a fault if a value is out of bounds. */
   callOf(request: Request, deadlineAtMs: number): Call;
-  /** Upper bound of the encoded size of an answer, in bytes. */
+  /** Upper bound for the encoded size of an answer, in bytes. */
   sizeOfAnswer(answer: Answer): number;
   answerToWire(answer: Answer): WireAnswer;
-  /** Throws `internal` if a value of the answer is out of bounds. */
+  /** Throws `internal` if a value in the answer is out of bounds. */
   answerFromWire(answer: WireAnswer): Answer;
 }
 
@@ -123,7 +123,7 @@ export function answerOf<Answer, WireAnswer>(
   return protocol.answerFromWire(outcome.value);
 }
 
-/** Names of a protocol that appear in the spans of its calls. */
+/** Parts of a protocol that name the spans of its calls. */
 type CallProtocol<Call> = {
   readonly name: string;
   readonly exchangePath: string;
@@ -225,7 +225,7 @@ function callAttributes({ exchangePath }: { readonly exchangePath: string }) {
 
 type CallDurations = Extract<MetricName, `rpc_${string}_duration_seconds`>;
 
-/** Observer of call durations of a service, by outcome. */
+/** Observer for the call durations of a service, by outcome. */
 export function durationsOf(metrics: Metrics, name: CallDurations, service: string): CallEnded {
   const histogram = metrics.histogram(name);
   const bound = new Map<string, HistogramSeries>();

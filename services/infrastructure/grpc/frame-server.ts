@@ -77,13 +77,13 @@ type InFlightCall = {
 type QueuedReply<Answer> = { readonly id: number; outcome: Outcome<Answer>; size: number };
 
 /**
- * Stream of one client. Reads frames, calls the target, and writes the replies of a turn as one
+ * Stream to one client. Reads frames, calls the target, and writes the replies of a turn as one
  * frame.
  */
 class FrameServerStream<Call extends Traced, Answer, Request extends WireRequest, WireAnswer> {
   readonly #options: FrameServerOptions<Call, Answer, Request, WireAnswer>;
   readonly #stream: grpc.ServerDuplexStream<Buffer, Buffer>;
-  /** Roles of the client, from the certificate of its connection. */
+  /** Roles in the certificate of the client's connection. */
   readonly #roles: readonly WireRole[] | undefined;
   readonly #inFlight = new NumberMap<InFlightCall>();
   readonly #writer: FrameWriter<QueuedReply<Answer>>;

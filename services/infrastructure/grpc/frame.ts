@@ -19,7 +19,7 @@ import { Fault as WireFault } from '#grpc/gen/identity_engine/v1/stream';
 import type { Clock } from '#stdlib/clock';
 import { isHostPort } from '#stdlib/network';
 
-/** Tag of field 1 of every frame in `proto/`: a length-delimited message. */
+/** Tag of field 1 in every frame of `proto/`: a length-delimited message. */
 const MESSAGE_TAG = 10;
 
 /** Wire type in the lower bits of a tag, and its value for length-delimited fields. */

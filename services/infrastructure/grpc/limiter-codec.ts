@@ -92,7 +92,7 @@ export const limiterProtocol: FrameProtocol<
   answerFromWire,
 };
 
-/** Upper bound of the size of JSON data, in bytes: a UTF-16 unit takes up to three bytes. */
+/** Upper bound for the size of JSON data, in bytes. A UTF-16 unit takes up to three bytes. */
 function jsonBytes(data: unknown): number {
   return 3 * JSON.stringify(data).length;
 }

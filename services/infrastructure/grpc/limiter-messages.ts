@@ -134,7 +134,7 @@ export type LimiterAnswer = {
   readonly caller?: CallerDescription;
   /** Answer to an `AccountCall`: JSON data. */
   readonly body?: unknown;
-  /** Number of the reservation of an admitted call with cycles. Release 1.0 omits it. */
+  /** Reservation number of an admitted call with cycles. Release 1.0 omits it. */
   readonly reservation?: number | undefined;
 };
 

@@ -11,7 +11,7 @@ export const TLS_NAME = 'identity-engine';
 
 /** Certificates for calls between processes, each as PEM. Source: architecture 5. */
 export type WireTls = {
-  /** Authority that signs the certificates of all processes of the cluster. */
+  /** Authority that signs the certificates of all cluster processes. */
   readonly authority: Buffer;
   readonly certificate: Buffer;
   readonly key: Buffer;
@@ -74,7 +74,7 @@ function contextOf({ authority, certificate, key }: WireTls): SecureContextOptio
 /** Roles of the processes in a cluster. */
 export const WIRE_ROLES = ['edge', 'engine', 'limiter', 'console', 'ctl'] as const;
 
-/** Role of a process in calls to the other processes of its cluster. */
+/** Role of a process in calls to other processes in its cluster. */
 export type WireRole = (typeof WIRE_ROLES)[number];
 
 /**
@@ -104,7 +104,7 @@ export const CALLERS: Readonly<Record<string, readonly WireRole[]>> = {
   '/grpc.health.v1.Health/Watch': WIRE_ROLES,
 };
 
-/** DNS name of a role in certificates, independent of a process's address. */
+/** DNS name that stands for a role in certificates, independent of the process's address. */
 export function roleName(role: WireRole): string {
   return `${role}.identity-engine`;
 }

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { Reloadable } from '#stdlib/files';
 
-/** TLS settings of a client of a store or the bus, as PEM. */
+/** TLS settings for a client of a store or the bus, as PEM. */
 export type ClientTls = {
   /** Authority that signs the servers' certificates. */
   readonly authority: string;
@@ -43,7 +43,7 @@ export function earliestEndS(certificates: readonly X509Certificate[]): number {
 }
 
 /**
- * Whether an authority of the list has signed a certificate of the chain, or is itself part of the
+ * Whether an authority in the list has signed a certificate in the chain, or is itself in the
  * chain.
  */
 export function isChainOf(

@@ -127,8 +127,8 @@ export function isNear(one: number, other: number): boolean {
 
 /**
  * Compares the own clock with the median of the others. For an even number of others, the nearer of
- * the two middle clocks counts, so that one wrong clock of three does not discredit a right clock.
- * The own clock deviates only if more clocks agree with the median than with the own clock.
+ * the two middle clocks counts, so that one wrong clock among three does not discredit a right
+ * clock. The own clock deviates only if more clocks agree with the median than with the own clock.
  * Therefore never all clocks deviate.
  */
 export function judgeClock({ own, others }: ClockEvidence): ClockAgreement {

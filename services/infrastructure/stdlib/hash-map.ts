@@ -97,7 +97,7 @@ function homeOf(key: number, mask: number): number {
   return (mixed ^ (mixed >>> 15)) & mask;
 }
 
-/** Multipliers of the 32-bit finalizer of MurmurHash3 (Appleby, public domain). */
+/** Multipliers of MurmurHash3's 32-bit finalizer (Appleby, public domain). */
 const MIX_1 = 0x85ebca6b;
 const MIX_2 = 0xc2b2ae35;
 
@@ -129,7 +129,7 @@ export function hashText(text: string): number {
   return mixBits(hash) >>> 0;
 }
 
-/** Number of parts of a full map. An eviction drops the oldest part. */
+/** Number of parts in a full map. An eviction drops the oldest part. */
 const PARTS = 64;
 
 /**

@@ -5,9 +5,9 @@ import { randomBytes } from 'node:crypto';
  * 7.
  */
 export interface Randomness {
-  /** Random text of `length` characters of 0-9, A-Z and a-z, each equally likely. */
+  /** Random text with `length` characters from 0-9, A-Z and a-z, each equally likely. */
   base62(length: number): string;
-  /** Random text of `length` characters of 0-9 and a-f, each equally likely. */
+  /** Random text with `length` characters from 0-9 and a-f, each equally likely. */
   hex(length: number): string;
 }
 

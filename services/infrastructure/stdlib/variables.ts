@@ -95,12 +95,12 @@ export const headers = list(
     .regex(/^[\w!#$%&'*+.^`|~-]+=[\t\x20-\x7e]+$/, 'must be name=value, with commas between'),
 );
 
-/** Price of a plan, by the id of the price at the provider. */
+/** Price of a plan, by the provider's price id. */
 const PLAN_PRICE = /^(indie|pro)=([\w-]{1,100})$/;
 
 /**
- * Maximum number of prices of both plans. A price must stay listed as long as a subscription uses
- * it.
+ * Maximum number of prices for both plans together. A price must stay listed as long as a
+ * subscription uses it.
  */
 const PRICES_MAX = 100;
 
@@ -240,8 +240,8 @@ export const COLLECTORS = [
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * Environment without those OpenTelemetry variables that have no effect here: blank variables, and
- * all of them if no collector is configured. A platform may set the variables for other programs.
+ * Environment without OpenTelemetry variables that have no effect here: blank variables, and all
+ * variables if no collector is configured. A platform may set the variables for other programs.
  */
 export function meantVariables(environment: Variables): Variables {
   const isOn = namesCollector(environment);
@@ -257,8 +257,8 @@ export function namesCollector(environment: Variables): boolean {
 }
 
 /**
- * Secret variables, with the maximum number of lines of their files. The secret may be in a file
- * instead, and each line of the file is one list item (decisions 134 and 230).
+ * Secret variables, each with the maximum number of lines in its file. The secret may be in a file
+ * instead, and each line in the file is a list item (decisions 134 and 230).
  */
 export const SECRET_LINES_MAX = {
   SERVICE_CASSANDRA_PASSWORD: 1,

@@ -20,8 +20,8 @@ type DependencyOptions = {
 };
 
 /**
- * Outage detector of one dependency. Logs one line with the begin of an outage, and one line when
- * the dependency answers again. Source: decision 342.
+ * Outage detector for one dependency. Logs a line with the begin of an outage, and a line when the
+ * dependency answers again. Source: decision 342.
  */
 export class Dependency implements Disposable {
   readonly #options: DependencyOptions;

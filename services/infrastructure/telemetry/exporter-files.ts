@@ -12,7 +12,7 @@ const VARIABLES = ['CERTIFICATE', 'CLIENT_CERTIFICATE', 'CLIENT_KEY'].map(
 );
 
 /**
- * Throws a one-line error if one of these files cannot be read. Does nothing if no collector is
+ * Throws a one-line error if any of these files cannot be read. Does nothing if no collector is
  * configured.
  */
 export function assertExporterFiles(

@@ -121,7 +121,7 @@ export class Histogram<Label extends string> {
   }
 }
 
-/** Observations of one set of label values. */
+/** Observations for one combination of label values. */
 export class HistogramSeries {
   readonly #labels: LabelValues<string>;
   readonly #bounds: Float64Array;

@@ -63,7 +63,7 @@ export type Sampling = {
 export type OtlpTracerOptions = {
   /** Collector's URL for traces. Undefined to use OpenTelemetry's own variables. */
   readonly url: string | undefined;
-  /** Headers for the collector, in addition to those from OpenTelemetry's variables. */
+  /** Headers for the collector, in addition to headers from OpenTelemetry's variables. */
   readonly headers: Readonly<Record<string, string>>;
   readonly sampling: Sampling;
   /** Whether `OTEL_PROPAGATORS` defines the headers with callers' trace contexts. */

@@ -14,7 +14,7 @@ const KEY_LIKE = /svc_sk_[0-9A-Za-z]*/g;
 /** Maximum depth of fields and causes. Log lines of this project need at most 5. */
 const DEPTH_MAX = 16;
 
-/** Maximum number of fields of an object, and of items of a list. */
+/** Maximum number of fields in an object, and of items in a list. */
 const BREADTH_MAX = 100;
 
 /** Maximum number of values in one line. */

@@ -19,7 +19,7 @@ export type SpanEnd = {
   /** New name of the span, if a better name is known at the end, for example with the route. */
   readonly name?: string;
   readonly attributes?: SpanAttributes;
-  /** Kind of failure, from a closed set of words. */
+  /** Kind of failure, from a closed set. */
   readonly error?: string | undefined;
 };
 
@@ -195,7 +195,7 @@ export function traced<Message extends object>(
 }
 
 /**
- * Ends the span of an HTTP request with the attributes of OpenTelemetry's conventions. `route` is a
+ * Ends an HTTP request's span with the attributes of OpenTelemetry's conventions. `route` is a
  * template. The caller's path and address are left out, because they identify an instance and a
  * person.
  */

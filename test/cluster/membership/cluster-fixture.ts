@@ -32,7 +32,7 @@ export class ClusterWorld {
   isStoreDown = false;
   /** Journals whose reads get no answer. */
   readonly unread = new Set<string>();
-  /** Duration of a read of a head. */
+  /** Duration of a head read. */
   readMs = 0;
   readonly journals: JournalStore = {
     ...this.stored,

@@ -124,7 +124,7 @@ speaking('is reported once in 30 s', async () => {
     forge(a, { isLeaving: true });
     await live(1);
   }
-  assert.equal(impostors.length, 2, 'of the edge and of the node itself');
+  assert.equal(impostors.length, 2, 'at the edge and at the node itself');
   forge(a, { isLeaving: true });
   assert.equal(impostors, Array(4).fill(a.incarnation));
 });

@@ -4,7 +4,7 @@ import { nodesAfter } from '#cluster/shard-owners';
 /** More nodes than one node watches. */
 export const MANY = Array.from({ length: 12 }, (_, i) => `n${i}`);
 
-/** Whether `me` is one of the watchers of a node among `MANY`. */
+/** Whether `me` watches a node in `MANY`. */
 export function isWatched(node: string): boolean {
   return nodesAfter(node, ['me', ...MANY], WATCHERS).includes('me');
 }

@@ -117,7 +117,7 @@ function ordinals(first: number, last: number): number[] {
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => first + index);
 }
 
-/** Number of rows of a long history, beyond the size of one partition. */
+/** Number of rows in a long history, beyond the size of one partition. */
 export const LONG = 9_000;
 
 /** A checkpoint without its instance id. */

@@ -121,7 +121,7 @@ place('is not opened with the WAL of the file that it replaced', async () => {
   writeFileSync(`${path}-wal`, wal);
   const before = readFileSync(path);
   const open = async () => served(path);
-  assert.match(await refusal(open), /took the place of another file that was served/);
+  assert.match(await refusal(open), /has replaced another file while that file was served/);
   assert.match(await refusal(() => dataFile(path).backup(files.path(), silent)), /took the place/);
   assert.equal(readFileSync(path), before);
   rmSync(`${path}-wal`);

@@ -8,7 +8,7 @@ import type { KeyUse, KeyUseStore } from '#storage/ports/accounts';
 /** Column value for the retention `none`. All other values are at least 1. */
 const FOR_EVER_DAYS = 0;
 
-/** The columns of a key, in the order of `keyColumns`. */
+/** Columns of a key, in the order of `keyColumns`. */
 export const KEY_COLUMNS = `key_id, digest, scope, key_created_at_ms, revoked_at_ms, expires_at_ms,
   key_name, key_hint, key_networks, replaced_by, disabled_at_ms, limited_scope, created_by`;
 
@@ -40,10 +40,10 @@ function planChangeColumns(change: PlanChange | undefined): unknown[] {
   return [change.plan, change.from, ...numbers.map(BigInt)];
 }
 
-/** Status of a deleted account, of which only the id is left. */
+/** Status of a deleted account. Only its id is left. */
 export const TOMBSTONE_STATUS = 'deleted';
 
-/** Column values of a deleted account, in the order of `accountColumns`. */
+/** Column values for a deleted account, in the order of `accountColumns`. */
 export const TOMBSTONE_COLUMNS: readonly unknown[] = [
   ...['', 'free', TOMBSTONE_STATUS],
   ...[0n, 0n, 0n],

@@ -31,8 +31,7 @@ import {
 } from '#storage/ports/accounts';
 
 /**
- * Maximum number of tries of a change. Two administrators rarely change an account at the same
- * time.
+ * Maximum number of tries per change. Two administrators rarely change an account at the same time.
  */
 const TRIES_MAX = 8;
 

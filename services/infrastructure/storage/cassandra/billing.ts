@@ -22,7 +22,7 @@ const VERSION = 1;
 
 type StoredText = BillingRecord & { readonly version: number };
 
-/** Billing records in Cassandra: one partition per account and one per customer. */
+/** Billing records in Cassandra, with a partition per account and a partition per customer. */
 export function cassandraBillingStore(session: CassandraSession): BillingStore {
   async function change(operation: string, { query, params }: Statement): Promise<boolean> {
     const options = { kind: 'conditional', operation, timeoutMs: CHANGE_MS_MAX } as const;

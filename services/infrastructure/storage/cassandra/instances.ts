@@ -29,7 +29,7 @@ import {
 } from '#storage/ports/instances';
 
 /**
- * Maximum number of instances of a checkpoint whose rows are written in parallel. Small, to leave
+ * Maximum number of instances in a checkpoint whose rows are written in parallel. Small, to leave
  * capacity for appends.
  */
 const ROWS_IN_FLIGHT_MAX = 4;
@@ -190,7 +190,7 @@ async function readAnswers(
   return rows.map((row) => decodeAnswerRow(instanceId, row['answer_key'], row['answer']));
 }
 
-/** All answers of instances of one bucket, in pages. */
+/** All answers of a bucket's instances, in pages. */
 async function* answerPages(
   session: CassandraSession,
   bucket: number,

@@ -29,7 +29,7 @@ const APPEND = `
   INSERT INTO journal (incarnation, slot, low_water_mark, records) VALUES (?, ?, ?, ?)
   USING TIMESTAMP ?`;
 
-// One mutation of one partition: the slot and the deletion are applied together or not at all.
+// A single-partition mutation: the slot and the deletion are applied together or not at all.
 const APPEND_AND_TRUNCATE = `
   BEGIN UNLOGGED BATCH
     INSERT INTO journal (incarnation, slot, low_water_mark, records) VALUES (?, ?, ?, ?)
@@ -122,7 +122,9 @@ function appendStatement(append: Append): Statement {
  * (decision 192).
  */
 
-/** Timeout of a page of slots or journals, in milliseconds. A page has about a MiB, rarely many. */
+/**
+ * Timeout for a page of slots or journals, in milliseconds. A page has about a MiB, rarely many.
+ */
 const PAGE_MS_MAX = 5_000;
 
 /** Maximum number of journals in a page (100 bytes each). */

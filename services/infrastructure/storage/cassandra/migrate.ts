@@ -154,13 +154,13 @@ async function presentTables(
 }
 
 /**
- * Id of the first table, derived from the name of the keyspace. If two processes create the table
- * at the same time through different servers, they create the same table. Table ids of a cluster
- * must differ.
+ * Id of the first table, derived from the keyspace name. If two processes create the table at the
+ * same time through different servers, they create the same table. Table ids in a cluster must
+ * differ.
  */
 function tableIdOf(keyspace: string): string {
   const hex = hash('sha256', `schema_versions of ${keyspace}`);
-  // Version and variant digits of a UUID of version 8 (a custom UUID).
+  // Version and variant digits of a version 8 UUID (a custom UUID).
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 

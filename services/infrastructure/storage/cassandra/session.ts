@@ -77,7 +77,7 @@ export type SessionOptions = {
   readonly observe?: ObserveStatement;
 };
 
-/** Default timeout of one try of a statement, in milliseconds. */
+/** Default timeout per try of a statement, in milliseconds. */
 export const STATEMENT_MS_MAX = 2_000;
 
 /** Timeout for opening a connection, in milliseconds. */
@@ -140,7 +140,7 @@ export class CassandraSession implements AsyncDisposable {
     return this.#client.keyspace ?? '';
   }
 
-  /** Sends one statement, prepared on first use. Returns one page of rows. */
+  /** Sends a statement, prepared on first use. Returns one page of rows. */
   execute(
     query: string,
     params: readonly unknown[],

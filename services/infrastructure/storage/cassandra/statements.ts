@@ -103,7 +103,10 @@ export async function writeRows(
   }
 }
 
-/** Batches of adjacent rows of one partition, up to `bytesMax`. A larger row gets its own batch. */
+/**
+ * Batches of adjacent rows in the same partition, up to `bytesMax`. A larger row gets its own
+ * batch.
+ */
 export function* batchesOf(
   writes: Iterable<RowWrite>,
   bytesMax = BATCH_BYTES_MAX,

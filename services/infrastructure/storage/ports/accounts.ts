@@ -11,7 +11,7 @@ import type { PlanSetting, Retention } from '#accounts/plan';
 import { withPlan } from '#accounts/plan-change';
 import { Fault } from '#errors/fault';
 
-/** Maximum number of accounts in one page of a listing: about 200 KiB. */
+/** Maximum number of accounts per listing page: about 200 KiB. */
 export const ACCOUNTS_PAGE_MAX = 1_000;
 
 /**

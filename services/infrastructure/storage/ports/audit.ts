@@ -7,7 +7,7 @@ export const AUDIT_PART_LINES = 16_384;
 /** Maximum number of lines in an append or a read: about 60 kB. */
 export const AUDIT_LINES_MAX = 128;
 
-/** Head of the hash chain of an account's month. */
+/** Head of the hash chain for an account's month. */
 export type AuditHead = {
   /** UTC month, `2026-11`. */
   readonly month: string;
@@ -46,7 +46,7 @@ export interface AuditStore {
   erase(accountId: string, month: string): Promise<void>;
 }
 
-/** Number of further lines that fit into the part of the next line. */
+/** Number of further lines that fit into the current part. */
 export function linesToBorder(lines: number): number {
   return AUDIT_PART_LINES - (lines % AUDIT_PART_LINES);
 }

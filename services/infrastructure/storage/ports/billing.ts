@@ -52,7 +52,7 @@ export type InvoiceFact = {
   readonly lines: readonly InvoiceLine[];
 };
 
-/** Report of the payment provider about one subscription at one moment. */
+/** Payment provider's report on a subscription at one moment. */
 export type SubscriptionFact = DescriptionFact | InvoiceFact;
 
 /** All facts about one subscription: a set, ordered by time and event id. */

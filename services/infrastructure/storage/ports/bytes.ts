@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { crc32 } from 'node:zlib';
 
-/** Size of the checksum at the end of a value, in bytes. */
+/** Size of a value's checksum, in bytes. */
 const CHECKSUM_BYTES = 4;
 
 /**

@@ -69,7 +69,7 @@ export function decodeAnswerRow(instanceId: string, key: string, bytes: unknown)
   return row;
 }
 
-/** Maximum distance of a row from the end of its chunk, in rows. */
+/** Maximum distance from a row to the end of its chunk, in rows. */
 export const ROWS_BEYOND_MAX = CHUNK_ROWS_MAX - 1;
 
 /**

@@ -24,8 +24,8 @@ export interface CheckedBackup extends AsyncDisposable {
 }
 
 /**
- * File that holds all data of one process. Methods reject with an error whose message is one line
- * about the file.
+ * File with all data of one process. Methods reject with an error whose message is one line about
+ * the file.
  */
 export interface DataFile {
   readonly path: string;

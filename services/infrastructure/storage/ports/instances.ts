@@ -3,7 +3,7 @@ import { hashText } from '#stdlib/hash-map';
 
 /** Processed observation. Source: interface 2.7. */
 export type HistoryRow = {
-  /** Number of the observation in the whole history of the instance, from 1. */
+  /** Number of the observation in the instance's whole history, from 1. */
   readonly ordinal: number;
   readonly generation: number;
   readonly cycle: number;
@@ -110,10 +110,10 @@ export type InstanceHead = {
   readonly deletedAtMs: number | undefined;
   /** Start of the first interval: creation, or last reset. */
   readonly originMs: number;
-  /** Time of the last accepted observation of this generation. */
+  /** Time of the last observation accepted in this generation. */
   readonly observedAtMs: number | undefined;
   readonly generation: number;
-  /** Number of observations of all generations, and of the generations before the current one. */
+  /** Number of observations in all generations, and in the generations before the current one. */
   readonly historyCount: number;
   readonly historyStart: number;
   readonly driftCount: number;
@@ -169,7 +169,7 @@ export interface InstanceStore {
   /** Head of the highest version ever stored; undefined if there is none. */
   readHead(instanceId: string): Promise<InstanceHead | undefined>;
   /**
-   * Heads of at most `HEADS_MAX` instances of one bucket, in one read. Instances without a head are
+   * Heads of at most `HEADS_MAX` instances in one bucket, in one read. Instances without a head are
    * left out. For a head that cannot be decoded, the map contains an `Error` with the reason.
    */
   readHeads(instanceIds: readonly string[]): Promise<ReadonlyMap<string, InstanceHead | Error>>;
@@ -260,7 +260,7 @@ export function bucketsOf(shardCount: number): BucketOf {
   return (actorId) => hashText(actorId) % count;
 }
 
-/** Number of buckets of a cluster. Buckets are numbered from 0. */
+/** Number of buckets in a cluster. Buckets are numbered from 0. */
 export function bucketCountOf(shardCount: number): number {
   return shardCount * BUCKETS_PER_SHARD;
 }
@@ -276,7 +276,7 @@ export function onlyBucketOf(
 ): number | undefined {
   assert(actorIds.length <= max, `a call may name at most ${max} actors`);
   const [bucket, other] = new Set(actorIds.map(bucketOf));
-  assert(other === undefined, 'all actors of one call must belong to one bucket');
+  assert(other === undefined, 'all actors in one call must belong to one bucket');
   return bucket;
 }
 
@@ -303,7 +303,7 @@ export type Floor = RowCounts & {
   readonly state: string | undefined;
 };
 
-/** Size of one number of a state, in bytes. */
+/** Size of a number in a state, in bytes. */
 const NUMBER_BYTES = 8;
 
 /**

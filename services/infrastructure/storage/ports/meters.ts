@@ -41,7 +41,7 @@ export type StoredReservation = {
   readonly monthEndsAtMs: number;
   /** Time after which the reservation counts as used, in Unix milliseconds. */
   readonly expiresAtMs: number;
-  /** Prefix of the charged key, which is one of the record's keys; absent if there is no key. */
+  /** Prefix of the charged key, which is in the record's keys; absent if there is no key. */
   readonly key?: string;
 };
 

@@ -132,7 +132,7 @@ export interface CopiedMembers extends MemberStore {
   put(accountId: string, people: People): Promise<void>;
 }
 
-/** Maximum number of sessions of a user that are read at once. A sign-in ends excess sessions. */
+/** Maximum number of a user's sessions that are read at once. A sign-in ends excess sessions. */
 export const SESSIONS_MAX = 30;
 
 /**

@@ -1,6 +1,6 @@
 import type { Metrics } from '#telemetry/metrics';
 
-/** Statements of one version of the schema. */
+/** Statements for one schema version. */
 export type SchemaVersion = {
   readonly version: number;
   readonly statements: readonly string[];

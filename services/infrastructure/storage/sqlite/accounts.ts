@@ -15,7 +15,7 @@ import type { Row, SqliteDatabase, SqlValue } from '#storage/sqlite/database';
 import { changeRevised, type RevisedChange, RevisedTable } from '#storage/sqlite/revised-table';
 import { CheckedTable, rowPages, textIn, wholeIn } from '#storage/sqlite/tables';
 
-/** State of an account row; null for a deleted account, of which only the id is left. */
+/** State of an account row; null for a deleted account, which keeps only its id. */
 type Stored = AccountWithKeys | null;
 
 type Change<Answer> = RevisedChange<Stored, Answer>;

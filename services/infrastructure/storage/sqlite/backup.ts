@@ -260,7 +260,7 @@ function removeFile(file: string): void {
   for (const end of ['', '-wal', '-shm', '-journal']) rmSync(`${file}${end}`, { force: true });
 }
 
-/** Bytes of rows that are checked between two calls of `watch`. */
+/** Bytes of rows checked between two calls of `watch`. */
 const PORTION_BYTES = 8 * 1_024 * 1_024;
 
 /**

@@ -1,4 +1,4 @@
-/** Device and inode of an open file and of its WAL, as text. */
+/** Device and inode of an open file and its WAL, as text. */
 export type FileIdentity = { readonly file: string; readonly wal: string };
 
 /** A value of a column. Whole numbers are safe integers. */

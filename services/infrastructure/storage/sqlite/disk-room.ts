@@ -97,7 +97,7 @@ export function hasReleased(file: string): boolean {
   }
 }
 
-/** Path of the reserve of a file. The reserve exists only to be deleted when the disk is full. */
+/** Path of a file's reserve. The reserve exists only to be deleted when the disk is full. */
 export function reserveOf(file: string): string {
   return `${file}-reserve`;
 }

@@ -9,7 +9,9 @@ import { walOf } from '#storage/sqlite/wal';
 /** Process that serves a file. Shown to other processes that find the file locked. */
 type Holder = { readonly pid: number; readonly startedAtMs: number };
 
-/** Path of the lock file of `file`. Its lock marks the file as served. Its row names the holder. */
+/**
+ * Path of the lock file for `file`. Its lock marks the file as served. Its row names the holder.
+ */
 export function ownerFileOf(file: string): string {
   return `${file}-owner`;
 }
@@ -69,7 +71,7 @@ export function assertNotReplaced(file: string): void {
     database.close();
   }
   throw new UnusableFile(
-    `${file} took the place of another file that was served, and ${wal} belongs to that other one: put that one back, or remove ${wal} and ${file}-shm to lose what is in it (docs/runbook.md#the-file-is-not-at-its-place)`,
+    `${file} has replaced another file while that file was served, and ${wal} belongs to the replaced file: put the replaced file back, or remove ${wal} and ${file}-shm and lose their content (docs/runbook.md#the-file-is-not-at-its-place)`,
   );
 }
 

@@ -14,7 +14,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { UnusableFile } from '#storage/sqlite/failures';
 
-/** Mode of the folder of a file: only the user of the service may enter the folder. */
+/** Mode of a file's folder: only the user of the service may enter the folder. */
 const FOLDER_MODE = 0o700;
 
 /** Permission bits of a mode, without the file type. */

@@ -24,8 +24,8 @@ export function knownFileVersions(): SchemaVersion[] {
 }
 
 /**
- * Creates the tables of a new file, or migrates the tables of an older version, in one transaction.
- * Throws `UnusableFile` for a file of another program or of a newer version.
+ * Creates the tables in a new file, or migrates older tables, in one transaction. Throws
+ * `UnusableFile` for a file of another program or a newer version.
  */
 export function migrateFile(
   database: DatabaseSync,
@@ -49,7 +49,7 @@ export function migrateFile(
   }
 }
 
-/** Statistics tables of `ANALYZE`, which are not part of a schema. */
+/** Statistics tables that `ANALYZE` creates, which are not part of a schema. */
 const STATISTICS = /^sqlite_stat[14]$/;
 
 /**

@@ -273,7 +273,7 @@ function bytesOfNumber(value: number): Buffer {
 
 /** Query and column for an iteration over a table in pages. */
 type Paging = Pick<Query, 'operation' | 'sql'> & {
-  /** Values of the query for the rows after a value of the column. */
+  /** Query values for the rows after a column value. */
   readonly valuesAfter: (after: SqlValue) => readonly SqlValue[];
   /** Value below the first row, and the index of the column in a row. */
   readonly start: SqlValue;
