@@ -141,8 +141,8 @@ const broken = suite('an invalid row of a meter');
 
 const [one, another] = reservations(2);
 const rows: [string, unknown, RegExp][] = [
-  ['is not a list', { length: 7 }, /the row is no list/],
-  ['is undefined', undefined, /the row is no list/],
+  ['is not a list', { length: 7 }, /the row is not a list/],
+  ['is undefined', undefined, /the row is not a list/],
   ['is too short', [0, 0, 0, 0, 0, 0], /the row has 6 numbers/],
   ['ends within a reservation', [0, 0, 0, 0, 0, 0, 0, 1, 2], /the row has 9 numbers/],
   ['ends after a tag', [0, 0, 0, 0, 0, 0, 0, -5], /the row has 8 numbers/],
@@ -164,13 +164,21 @@ const senseless = suite('an invalid meter');
 const records: [string, Partial<MeterRecord>, RegExp][] = [
   ['a negative month', { monthEndsAtMs: -1 }, /monthEndsAtMs is -1/],
   ['a negative watermark', { windowWatermark: -3 }, /windowWatermark is -3/],
-  ['a watermark below the usage', { monthWatermark: 9 }, /of a watermark of 9 cycles 10 are used/],
-  ['more cycles expired and lost than used', { cyclesLost: 10 }, /of 10 used cycles 1 expired and/],
+  [
+    'a watermark below the usage',
+    { monthWatermark: 9 },
+    /10 cycles are used, above the watermark 9/,
+  ],
+  [
+    'more cycles expired and lost than used',
+    { cyclesLost: 10 },
+    /1 cycles expired and 10 were lost/,
+  ],
   ['a fraction of a cycle', { cyclesUsed: 3.5 }, /cyclesUsed is 3\.5/],
   [
     'too many reservations',
     { reservations: reservations(STORED_RESERVATIONS_MAX + 1) },
-    /there are 16385 reservations/,
+    /the record has 16385 reservations, above 16384/,
   ],
 ];
 const open: [string, object, RegExp][] = [
@@ -178,8 +186,8 @@ const open: [string, object, RegExp][] = [
   ['a negative number of cycles', { cycles: -1 }, /cycles is -1/],
   ['a negative expiry', { expiresAtMs: -1 }, /expiresAtMs is -1/],
   ['a negative number of calls', { callsOpen: -1 }, /callsOpen is -1/],
-  ['the id of another call', { callId: another?.callId }, /two reservations are of one call/],
-  ['a future month', { monthEndsAtMs: 2 ** 52 }, /cycles of a month to come/],
+  ['the id of another call', { callId: another?.callId }, /two reservations have the same call id/],
+  ['a future month', { monthEndsAtMs: 2 ** 52 }, /cycles of a future month/],
 ];
 for (const [circumstance, fields, message] of open) {
   const changed = { ...one, ...fields } as MeterRecord['reservations'][number];
@@ -190,7 +198,7 @@ for (const [circumstance, fields, message] of records) {
   senseless(`is rejected if it has ${circumstance}, on write and read`, () => {
     const record = meterAt(1, fields);
     assert.throws(() => rowOfMeter(record), message);
-    assert.throws(() => meterOfRow(uncheckedRow(record)), /makes no sense/);
+    assert.throws(() => meterOfRow(uncheckedRow(record)), /is invalid/);
   });
 }
 
@@ -244,7 +252,7 @@ function readOrRefused(changed: unknown): MeterRecord | undefined {
   try {
     return meterOfRow(changed);
   } catch (error) {
-    assert.match((error as Error).message, /^a stored meter makes no sense: /);
+    assert.match((error as Error).message, /^a stored meter is invalid: /);
     return undefined;
   }
 }

@@ -197,7 +197,7 @@ bytes('is rejected by name if it is too short, missing or of another format', ()
     () => decodeHead('inst_1', Buffer.alloc(3)),
     /^the head of inst_1 has only 3 bytes/,
   );
-  assertCorrupt(() => decodeHead('inst_1', null), /^the head of inst_1 is not there/);
+  assertCorrupt(() => decodeHead('inst_1', null), /^the head of inst_1 does not exist/);
   const row = rowCodec.encodeAnswerRow(answerRow('a', 5));
   const decode = () => rowCodec.decodeChunk('drift event', 'inst_1', 7, row);
   assertCorrupt(decode, /^the chunk of drift events up to 7 of inst_1/);

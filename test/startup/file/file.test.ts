@@ -166,7 +166,7 @@ unusable('that is not SQLite is rejected with one line and unchanged', async () 
   for (const text of ['short', 'long text '.repeat(1_000)]) {
     const path = pathInFolder();
     writeFileSync(path, text);
-    assert.match(await complaintOf(path), /is no file of SQLite$/);
+    assert.match(await complaintOf(path), /is not an SQLite file$/);
     assert.is(readFileSync(path, 'utf8'), text);
   }
 });
@@ -174,7 +174,7 @@ unusable('that is not SQLite is rejected with one line and unchanged', async () 
 unusable('that is truncated is rejected with one line', async () => {
   const path = await madeFile();
   truncateSync(path, statSync(path).size - 5_000);
-  assert.match(await complaintOf(path), /is cut off: \d+ of \d+ bytes are there$/);
+  assert.match(await complaintOf(path), /is truncated: \d+ of \d+ bytes exist$/);
 });
 
 unusable('that was emptied is rejected with one line, and neighboring files stay', async () => {
@@ -183,11 +183,17 @@ unusable('that was emptied is rejected with one line, and neighboring files stay
   const wal = readFileSync(`${path}-wal`);
   assert.ok(wal.length > 0);
   truncateSync(path, 0);
-  assert.match(await complaintOf(path), /is empty, and was not before, as \S+-wal shows: /);
+  assert.match(
+    await complaintOf(path),
+    /is empty but had content before, because \S+-wal exists: /,
+  );
   assert.ok(wal.equals(readFileSync(`${path}-wal`)));
   rmSync(`${path}-wal`);
   writeFileSync(`${path}-reserve`, 'room');
-  assert.match(await complaintOf(path), /is empty, and was not before, as \S+-reserve shows: /);
+  assert.match(
+    await complaintOf(path),
+    /is empty but had content before, because \S+-reserve exists: /,
+  );
   rmSync(`${path}-reserve`);
   await end(await startOn(path));
 });
@@ -195,7 +201,7 @@ unusable('that was emptied is rejected with one line, and neighboring files stay
 unusable('of a newer version is rejected with one line', async () => {
   const path = await madeFile();
   change(path, 'PRAGMA user_version = 99');
-  assert.match(await complaintOf(path), /tables of version 99; .* a newer one wrote it$/);
+  assert.match(await complaintOf(path), /tables of version 99; .* use the newer release that wrote it$/);
 });
 
 unusable('that is a folder, or below a file, is rejected with one line', async () => {

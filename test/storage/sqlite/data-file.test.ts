@@ -201,8 +201,8 @@ const UNSOUND: [string, (path: string) => void, RegExp][] = [
     /version 99; .* newer/,
   ],
   ['without tables', (path) => writeFileSync(path, ''), /has no tables/],
-  ['that is not an SQLite file', (path) => writeFileSync(path, LONG), /is no file of SQLite/],
-  ['that is truncated', (path) => truncateSync(path, statSync(path).size - 4_096), /is cut off/],
+  ['that is not an SQLite file', (path) => writeFileSync(path, LONG), /is not an SQLite file/],
+  ['that is truncated', (path) => truncateSync(path, statSync(path).size - 4_096), /is truncated/],
   ['with a damaged row', (path) => damage(path, 'a value like no other'), /is damaged: the row/],
 ];
 
@@ -228,7 +228,7 @@ restored('is refused for the file to restore, and for a missing file', async () 
     /is the file to restore/,
   );
   const none = files.path();
-  assert.match(await refusal(() => dataFile(path).openBackup(none, silent)), /is not there/);
+  assert.match(await refusal(() => dataFile(path).openBackup(none, silent)), /does not exist/);
 });
 
 function ofAnotherProgram(path: string): void {

@@ -138,9 +138,12 @@ marked('is refused as a copy without its WAL, and the refusal names the next ste
   await putFacts(file, 3, 'kept');
   const copy = copyOf(path, '');
   const open = async () => served(copy);
-  assert.match(await refusal(open), /-wal is not beside it.*copy both, or use ctl backup/);
+  assert.match(
+    await refusal(open),
+    /without \S+-wal, which holds .*copy both files, or use ctl backup/,
+  );
   const tool = async () => openFileOfTool({ file: copy, clock: systemClock });
-  assert.match(await refusal(tool), /-wal is not beside it/);
+  assert.match(await refusal(tool), /without \S+-wal, which holds/);
   const target = files.path();
   assert.match(await refusal(() => dataFile(target).openBackup(copy, silent)), /-wal is not/);
   // The last resort: accept the copy explicitly.

@@ -30,7 +30,7 @@ export function readOrCorrupt<Value>(read: () => Value): Value | CorruptState {
  * `CorruptState`. `what` names the value in errors: `the head of inst_1`.
  */
 export function readerOf(bytes: unknown, format: number, what: string): ByteReader {
-  if (!Buffer.isBuffer(bytes)) throw new CorruptState(`${what} is not there`);
+  if (!Buffer.isBuffer(bytes)) throw new CorruptState(`${what} does not exist`);
   const end = bytes.length - CHECKSUM_BYTES;
   if (end < 1) throw new CorruptState(`${what} has only ${bytes.length} bytes`);
   const value = bytes.subarray(0, end);

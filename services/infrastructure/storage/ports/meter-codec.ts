@@ -305,7 +305,7 @@ function dividedRow(row: unknown): { list: unknown; addition: object | undefined
 }
 
 function numbersOf(row: unknown): readonly number[] {
-  if (!Array.isArray(row)) throw nonsense('the row is no list');
+  if (!Array.isArray(row)) throw nonsense('the row is not a list');
   if (row.length < COUNTS.length) throw nonsense(`the row has ${row.length} numbers`);
   const strange = row.findIndex((value) => !Number.isSafeInteger(value));
   if (strange !== -1) throw nonsense(`number ${strange} of the row is ${String(row[strange])}`);
@@ -337,19 +337,21 @@ function assertSensible(record: MeterRecord): void {
   const { monthWatermark, cyclesUsed, cyclesExpired, cyclesLost, reservations } = record;
   for (const field of COUNTS) assertCount(field, record[field]);
   if (monthWatermark < cyclesUsed) {
-    throw nonsense(`of a watermark of ${monthWatermark} cycles ${cyclesUsed} are used`);
+    throw nonsense(`${cyclesUsed} cycles are used, above the watermark ${monthWatermark}`);
   }
   if (cyclesExpired + cyclesLost > cyclesUsed) {
     throw nonsense(
-      `of ${cyclesUsed} used cycles ${cyclesExpired} expired and ${cyclesLost} were lost`,
+      `${cyclesExpired} cycles expired and ${cyclesLost} were lost, but only ${cyclesUsed} were used`,
     );
   }
   if (reservations.length > STORED_RESERVATIONS_MAX) {
-    throw nonsense(`there are ${reservations.length} reservations`);
+    throw nonsense(
+      `the record has ${reservations.length} reservations, above ${STORED_RESERVATIONS_MAX}`,
+    );
   }
   for (const reservation of reservations) assertReservation(reservation, record);
   const ids = new Set(reservations.map(({ callId }) => callId));
-  if (ids.size < reservations.length) throw nonsense('two reservations are of one call');
+  if (ids.size < reservations.length) throw nonsense('two reservations have the same call id');
 }
 
 function assertReservation(reservation: StoredReservation, { monthEndsAtMs }: MeterRecord): void {
@@ -358,7 +360,7 @@ function assertReservation(reservation: StoredReservation, { monthEndsAtMs }: Me
   const { callId, cycles, used } = reservation;
   if (used > cycles) throw nonsense(`call ${callId} used ${used} of ${cycles} cycles`);
   if (reservation.monthEndsAtMs > monthEndsAtMs) {
-    throw nonsense(`call ${callId} reserved cycles of a month to come`);
+    throw nonsense(`call ${callId} reserved cycles of a future month`);
   }
 }
 
@@ -367,5 +369,5 @@ function assertCount(field: string, value: number): void {
 }
 
 function nonsense(what: string): Error {
-  return new Error(`a stored meter makes no sense: ${what}`);
+  return new Error(`a stored meter is invalid: ${what}`);
 }

@@ -55,7 +55,7 @@ async function backUp(file: string, target: string, watch: WatchWork): Promise<F
 
 /** Throws `UnusableFile` unless the file exists, is whole and has tables of this program. */
 function assertOwn(file: string): void {
-  if (!existsSync(file)) throw new UnusableFile(`${file} is not there`);
+  if (!existsSync(file)) throw new UnusableFile(`${file} does not exist`);
   assertNotReplaced(file);
   assertWhole(file);
   const version = versionOfFile(file);
@@ -75,7 +75,7 @@ async function openBackup(
   clock: Pick<Clock, 'wallMs'>,
   watch: WatchWork,
 ): Promise<CheckedBackup> {
-  if (!existsSync(backup)) throw new UnusableFile(`${backup} is not there`);
+  if (!existsSync(backup)) throw new UnusableFile(`${backup} does not exist`);
   const replaces = existsSync(file);
   if (replaces && realpathSync(backup) === realpathSync(file)) {
     throw new UnusableFile(`${backup} is the file to restore: name another backup`);

@@ -137,5 +137,5 @@ export function holdFile(file: string, clock: Pick<Clock, 'wallMs'>): Disposable
 /** Locks a file that must exist, as `holdFile` does. */
 export function holdFileThere(file: string, clock: Pick<Clock, 'wallMs'>): Disposable {
   if (existsSync(file)) return holdFile(file, clock);
-  throw new UnusableFile(`${file} is not there`);
+  throw new UnusableFile(`${file} does not exist`);
 }

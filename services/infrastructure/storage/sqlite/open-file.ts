@@ -75,7 +75,7 @@ function served(options: SqliteFileOptions): SqliteFile {
 export function openFileOfTool(options: SqliteFileOptions): SqliteFile {
   const { file } = options;
   return usable(file, () => {
-    if (!existsSync(file)) throw new UnusableFile(`${file} is not there`);
+    if (!existsSync(file)) throw new UnusableFile(`${file} does not exist`);
     assertWhole(file);
     assertNotReplaced(file);
     const version = versionOfFile(file);

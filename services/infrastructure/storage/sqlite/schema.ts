@@ -109,7 +109,7 @@ export function assertKnown(
 ): void {
   if (version <= known.length) return;
   throw new UnusableFile(
-    `${file} has tables of version ${version}; this program knows up to ${known.length}: a newer one wrote it`,
+    `${file} has tables of version ${version}; this program knows up to ${known.length}: use the newer release that wrote it`,
   );
 }
 

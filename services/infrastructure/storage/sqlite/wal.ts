@@ -177,21 +177,20 @@ export function assertWhole(file: string, isWithoutWal = false): void {
   }
   const header = headerOf(file);
   if (!header.toString('latin1').startsWith(BEGINNING.slice(0, size))) {
-    throw new UnusableFile(`${file} is no file of SQLite`);
+    throw new UnusableFile(`${file} is not an SQLite file`);
   }
-  if (size < FILE_HEADER_BYTES)
-    throw new UnusableFile(`${file} is cut off: ${size} bytes are there`);
+  if (size < FILE_HEADER_BYTES) throw new UnusableFile(`${file} is truncated to ${size} bytes`);
   if (bytesOf(walOf(file)) > 0) return;
   if (!isWithoutWal && header.readUInt32BE(APPLICATION_ID_AT) === OPEN_APPLICATION_ID) {
     throw new UnusableFile(
-      `${file} was copied or moved while it was open, and ${walOf(file)} is not beside it: what was committed last is missing; copy both, or use ctl backup (docs/runbook.md#a-file-without-its-wal)`,
+      `${file} was copied or moved while it was open, but without ${walOf(file)}, which holds the last commits: copy both files, or use ctl backup (docs/runbook.md#a-file-without-its-wal)`,
     );
   }
   const said = header.readUInt16BE(PAGE_SIZE_AT);
   const pageBytes = said === LARGEST_PAGE ? 65_536 : said;
   const bytes = pageBytes * header.readUInt32BE(PAGE_COUNT_AT);
   if (size >= bytes) return;
-  throw new UnusableFile(`${file} is cut off: ${size} of ${bytes} bytes are there`);
+  throw new UnusableFile(`${file} is truncated: ${size} of ${bytes} bytes exist`);
 }
 
 /**
@@ -202,7 +201,7 @@ function assertNew(file: string): void {
   const left = [walOf(file), reserveOf(file)].find((path) => bytesOf(path) > 0);
   if (left === undefined) return;
   throw new UnusableFile(
-    `${file} is empty, and was not before, as ${left} shows: restore a backup, or remove the files beside it to begin with nothing`,
+    `${file} is empty but had content before, because ${left} exists: restore a backup, or remove the -wal and -reserve files to start without data`,
   );
 }
 
@@ -228,5 +227,5 @@ function headerOf(file: string): Buffer {
 export function assertWalWhole(file: string): void {
   const wal = walOf(file);
   if (!existsSync(wal) || !isWalDamaged(readFileSync(wal))) return;
-  throw new UnusableFile(`${wal} is damaged: what was committed in it cannot be read any more`);
+  throw new UnusableFile(`${wal} is damaged: its commits can no longer be read`);
 }
