@@ -16,7 +16,7 @@ gates('is refused with its owner, if known', async () => {
   assert.is(((await refusalOf(() => gate.assertOpen(2))) as Fault).owner, undefined);
   shards.openShard({ shard: 1, epoch: 1 });
   gate.assertOpen(1);
-  assert.is(counts.notOwner, 2, 'is counted');
+  assert.is(counts.notOwner, 2, 'is counted as a refusal');
 });
 
 gates.run();
