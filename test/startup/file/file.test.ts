@@ -201,7 +201,10 @@ unusable('that was emptied is rejected with one line, and neighboring files stay
 unusable('of a newer version is rejected with one line', async () => {
   const path = await madeFile();
   change(path, 'PRAGMA user_version = 99');
-  assert.match(await complaintOf(path), /tables of version 99; .* use the newer release that wrote it$/);
+  assert.match(
+    await complaintOf(path),
+    /tables of version 99; .* use the newer release that wrote it$/,
+  );
 });
 
 unusable('that is a folder, or below a file, is rejected with one line', async () => {
