@@ -36,7 +36,7 @@ export type EdgePorts = {
   readonly randomness: Randomness;
   readonly metrics: Metrics;
   readonly logger: Logger;
-  /** Undefined if no source announces changes. Refusals are not cached then. */
+  /** Undefined if no source announces account changes; refusals are then not cached. */
   readonly accountNews?: AccountNews | undefined;
   /** Undefined if tracing is off. */
   readonly tracer?: Tracer | undefined;
@@ -58,7 +58,7 @@ export type AppConfig = {
 };
 
 /**
- * Builds the REST application without a listener. Closing it first answers all running requests.
+ * Builds the REST application without a listener. Its `close` first answers all running requests.
  */
 export function buildApp(config: AppConfig, ports: EdgePorts): FastifyInstance {
   const { clock, logger } = ports;
@@ -153,7 +153,7 @@ export type EdgeConfig = AppConfig & {
   readonly isDocumented: boolean;
 };
 
-/** Starts an edge that listens. Its address has no path; the API is under `/v1`. */
+/** Starts an edge with a listener. The returned address has no path; the API is under `/v1`. */
 export async function composeEdge(config: EdgeConfig, ports: EdgePorts): Promise<Running> {
   await using opening = new AsyncDisposableStack();
   const app = opening.adopt(buildApp(config, ports), (open) => open.close());

@@ -33,9 +33,8 @@ export const HTTP_LIMITS = {
     headersTimeout: 5_000,
     requestTimeout: 10_000,
     /**
-     * Node checks for slow senders at this interval. The default of 30 s would keep them too long.
-     * Thousands of senders that started together also end together. A short interval spreads that
-     * work, so other connections are not delayed.
+     * Node checks for slow senders at this interval. The default of 30 s is too long: slow senders
+     * would stay open, and thousands could be closed in one check, which delays other connections.
      */
     connectionsCheckingInterval: 100,
     /** The edge itself answers a missing Host header, in the usual envelope. */
@@ -47,8 +46,8 @@ export const HTTP_LIMITS = {
 export const BODY_BYTES_MAX = 32 * 1_024;
 
 /**
- * Maximum number of requests on one connection before the edge closes it with an answer. Load
- * balancers choose a new edge then. Node's option of this name answers later requests without the
+ * Maximum number of requests per connection. The last answer closes the connection, so load
+ * balancers choose an edge again. Node's own option would answer further requests without the
  * envelope.
  */
 export const REQUESTS_PER_SOCKET_MAX = 10_000;
@@ -115,7 +114,7 @@ const IDS_PER_DRAW = 512;
 const pool = Buffer.alloc(ID_BYTES * IDS_PER_DRAW);
 let used = pool.length;
 
-/** The caller's `X-Request-Id` if it is well-formed, else a new one. */
+/** The caller's `X-Request-Id` if well-formed, else a new id. */
 export function requestIdFrom(header: string | string[] | undefined): string {
   if (typeof header === 'string' && REQUEST_ID.test(header)) return header;
   if (used === pool.length) {
@@ -129,13 +128,13 @@ export function requestIdFrom(header: string | string[] | undefined): string {
 /** A member of an account, signed in by the console. */
 type Member = { readonly userId: string; readonly sessionId: string };
 
-/** The caller according to the request. The limiter decides whether the key is valid. */
+/** The caller named by the request. The limiter decides whether the key is valid. */
 export type Caller = {
   readonly accountId: string;
   /**
    * SHA-256 of the whole API key. The key itself never leaves this process.
    *
-   * For a member, the id of the session, which is no key digest.
+   * For a member, the session id, which is no key digest.
    */
   readonly credential: string;
   /** Set if a member calls; undefined if an API key calls. Source: decision 253. */
@@ -144,7 +143,7 @@ export type Caller = {
 
 /** One request and its state in the edge, from the first hook until the answer. */
 export type Exchange = {
-  /** The caller's `X-Request-Id`, or a new one. */
+  /** The caller's `X-Request-Id`, or a new id. */
   readonly requestId: string;
   /** Monotonic time of the first byte, in milliseconds. */
   readonly startedMs: number;
@@ -213,7 +212,7 @@ export class CallerCache {
   }
 }
 
-/** Throws `unauthorized` for more than one Authorization header. Node shows only the first. */
+/** Throws `unauthorized` for several Authorization headers, of which Node shows only the first. */
 function assertSentOnce(request: IncomingMessage): void {
   if (countOf(request.rawHeaders, 'authorization') <= 1) return;
   throw unauthorized('send exactly one Authorization header');
@@ -225,7 +224,7 @@ export function unauthorized(why: string): Fault {
 }
 
 /**
- * Number of times that a header was sent; Node keeps only the first of some headers.
+ * Number of headers with this name. For some names, Node's parsed headers show only the first.
  *
  * `rawHeaders` alternates names and values. `name` is in lower case.
  */
@@ -267,7 +266,7 @@ export function windowLeftS(allowance: Allowance, nowMs: number): number {
   return Math.min(WINDOW_S, secondsUntil(windowResetS(allowance, nowMs), nowMs));
 }
 
-/** Headers of a known caller: those of interface 8.2 and the two of the IETF draft. */
+/** Rate-limit headers for a known caller: interface 8.2 and the IETF draft. */
 export function limitHeaders(allowance: Allowance, nowMs: number): Headers {
   const { requestsPerMinute, requestsRemaining, cyclesPerMonth, cyclesRemaining } = allowance;
   const resetAtS = windowResetS(allowance, nowMs);
@@ -283,7 +282,7 @@ export function limitHeaders(allowance: Allowance, nowMs: number): Headers {
   };
 }
 
-/** Headers of an unknown caller. They never show an account's figures. */
+/** Rate-limit headers for an unknown caller, without the figures of any account. */
 export function unknownHeaders(nowMs: number): Headers {
   return {
     'x-ratelimit-limit': 0,
@@ -293,9 +292,7 @@ export function unknownHeaders(nowMs: number): Headers {
   };
 }
 
-/**
- * Headers when the limiter gave no answer: lower bounds of the real figures. Source: decision 24.
- */
+/** Rate-limit headers without an answer of the limiter: lower bounds. Source: decision 24. */
 export function unsureHeaders(lastKnown: Allowance | undefined, nowMs: number): Headers {
   return {
     'x-ratelimit-limit': lastKnown?.requestsPerMinute ?? 0,

@@ -29,7 +29,7 @@ import type { Clock } from '#stdlib/clock';
 import { putNewest } from '#stdlib/hash-map';
 import { traced } from '#telemetry/tracer';
 
-/** Maximum number of accounts whose last figures are kept for answers during a limiter outage. */
+/** Maximum number of accounts whose last figures are kept, for answers during a limiter outage. */
 const LAST_KNOWN_MAX = 10_000;
 
 const INVALID_KEY = 'the API key is not valid';
@@ -37,20 +37,20 @@ const INVALID_KEY = 'the API key is not valid';
 /** Placeholder for a missing or too long address. The limiter rejects an empty address. */
 const NO_ADDRESS = 'unreadable';
 
-/** A call as the limiter sees it, made with an API key or by a member of an account. */
+/** A call for the limiter to admit, made with an API key or by a member of an account. */
 export type AdmissionCall = {
   readonly caller: Caller;
-  /** The peer's address, for counting refused keys and for keys that are bound to networks. */
+  /** Address of the client, for counting refused keys and for keys bound to networks. */
   readonly address: string;
   /** The `User-Agent` header of the request. */
   readonly userAgent?: string | undefined;
   readonly callId: number;
   readonly callTag: number;
-  /** Whether the id and tag derive from an `Idempotency-Key`. Several tries share them then. */
+  /** Whether id and tag derive from an `Idempotency-Key`; all retries share such an id. */
   readonly isKeyed: boolean;
   readonly scope: NeededRight;
   readonly cycles: number;
-  /** Whether the limiter describes the caller, if it admits the call. */
+  /** Whether an admission includes a description of the caller. */
   readonly isCallerDescribed?: boolean;
   /** Trace context of the request's span; undefined if the request is not traced. */
   readonly traceparent?: string | undefined;
@@ -66,7 +66,7 @@ export type Admitted = {
   readonly allowance: Allowance | undefined;
   /** Description of the caller; set only if requested and the call is admitted. */
   readonly description: CallerDescription | undefined;
-  /** Number of the reservation at the limiter; undefined if there is none. */
+  /** Number of the reservation at the limiter; undefined if nothing is reserved. */
   readonly reservation?: number | undefined;
 };
 
@@ -149,8 +149,8 @@ export class Admission {
   /**
    * Settles a call: reports the cycles that it used and refunds the rest of its reservation.
    *
-   * A refund can change the figures, so the answer waits for it. Without a refund, the answer does
-   * not wait. Returns the headers to send. Never throws.
+   * A refund changes the figures in the headers, so the answer waits for a refund. Without a
+   * refund, the answer does not wait. Returns the headers to send. Never throws.
    */
   async settle(
     call: AdmissionCall,
@@ -166,8 +166,8 @@ export class Admission {
       const { allowance } = await settled;
       return allowance === undefined ? headers : limitHeaders(allowance, this.#clock.wallMs());
     } catch {
-      // A reservation without settlement expires as used: the caller loses a little, the quota
-      // nothing.
+      // A reservation without settlement expires as used. The caller may lose a few cycles, but the
+      // quota holds.
       this.#metrics.unsettled();
       return headers;
     }
@@ -175,10 +175,10 @@ export class Admission {
 
   /**
    * Refunds a reservation that the limiter may have granted after the deadline. The engine is not
-   * called, so no cycle is used. For an unknown id the refund has no effect.
+   * called, so no cycle is used. For an id without reservation, the refund has no effect.
    */
   #giveBack(call: AdmissionCall): void {
-    // Other tries of a keyed call share its id, and one of them may be using the cycles.
+    // All tries of a keyed call share its id, and another try may be using the cycles.
     if (call.isKeyed) return;
     const settle = async () => this.#limiter.ask(settlementOf(call, 0, undefined));
     settle().catch(() => this.#metrics.unsettled());
@@ -242,9 +242,7 @@ function questionOf(call: AdmissionCall, client: string | undefined): AdmitCall 
   return traced(question, call.traceparent);
 }
 
-/**
- * The address as it is sent to the limiter. A trusted proxy may name any text, even an empty one.
- */
+/** The address to send to the limiter. A trusted proxy may report any text as the address. */
 export function shownAddress(address: string): string {
   const { length } = address;
   return length > 0 && length <= ADDRESS_LENGTH_MAX ? address : NO_ADDRESS;
@@ -308,12 +306,12 @@ const ENTRIES_MAX = 10_000;
 const REFUSAL_AGE_MS_MAX = 30_000;
 
 /**
- * Time that an account change takes to reach all nodes, in milliseconds. Refusals asked for earlier
- * may be outdated and are not cached. Source: architecture 4, decision 106.
+ * Time until an account change has reached all nodes, in milliseconds. Refusals requested within
+ * this time may be outdated, so they are not cached. Source: architecture 4, decision 106.
  */
 const CHANGE_MS = 1_000;
 
-/** The facts by which the limiter decides on the rate limit of a call. */
+/** The parts of a call that decide its rate limit. */
 type LimitedCall = {
   readonly caller: { readonly accountId: string; readonly credential: string };
   readonly scope: NeededRight;

@@ -10,8 +10,8 @@ import type { Logger } from '#telemetry/logger';
 type Visitor = { readonly caller: Caller; readonly address: string };
 
 /**
- * Cache of facts about API keys: the addresses of refused keys, known keys and reported clients.
- * Members need no facts, because the console has authenticated them.
+ * Caches facts about API keys: sources of refused keys, admitted keys and reported clients. Calls
+ * by members are skipped, because the console has authenticated the member.
  */
 export class KeyNotes {
   readonly #refused: RefusedAddresses;
@@ -27,15 +27,14 @@ export class KeyNotes {
   }
 
   /**
-   * Whether a key from a barred address would be refused without asking the limiter. Counts
-   * nothing.
+   * Whether the edge would refuse this call without asking the limiter. Does not count the call.
    */
   isBarred({ caller, address }: Visitor): boolean {
     if (caller.member !== undefined || !this.#refused.hasBars) return false;
     return this.#refused.isBarred(address, caller.credential);
   }
 
-  /** Whether the limiter may be asked. Counts a look-up from a barred address. */
+  /** Whether the limiter may be asked about this call. For a barred address, counts the look-up. */
   mayAsk({ caller, address }: Visitor): boolean {
     return caller.member !== undefined || this.#refused.mayAsk(address, caller.credential);
   }
@@ -93,13 +92,13 @@ function clientOf(userAgent = ''): string {
   return userAgent.slice(0, CLIENT_LENGTH_MAX).replaceAll(/[^ -~]/g, '?');
 }
 
-/** Number of accounts of one address at which the address counts as a probable load balancer. */
+/** An address with this many accounts counts as a probable load balancer. */
 const ACCOUNTS_SUSPECT = 32;
 
 /** Maximum number of addresses remembered. The oldest is evicted first. */
 const ADDRESSES_MAX = 2_000;
 
-/** Time window in which the accounts of an address are counted, in milliseconds. */
+/** Window for counting the accounts per address, in milliseconds. */
 const GATHERED_MS = 3_600_000;
 
 type Gathered = { readonly sinceMs: number; readonly accounts: Set<string> };
@@ -107,8 +106,8 @@ type Gathered = { readonly sinceMs: number; readonly accounts: Set<string> };
 /**
  * Detects addresses that many accounts share.
  *
- * Such an address is probably a load balancer that is not a trusted proxy. All its callers are
- * counted and barred together then.
+ * Such an address is probably a load balancer that is missing from the trusted proxies. The edge
+ * then counts and bars all callers behind the load balancer together.
  */
 export class SuspectedProxies {
   readonly #clock: Clock;
@@ -138,19 +137,20 @@ export class SuspectedProxies {
 }
 
 /**
- * Event for metrics and log lines: the edge gave up one body of the network or /48 over its limit.
+ * An evicted request body, for metrics and log lines. `address` is the network or /48 that exceeded
+ * a limit; `bodies` and `bytes` are its totals before the eviction.
  */
 export type GivenUp = { readonly address: string; readonly bodies: number; readonly bytes: number };
 
 /** Warnings for the log about addresses. Each kind is logged at most once in 30 s. */
 export type AddressWarnings = {
-  /** For a minute, only a few unknown keys of a network are looked up. */
+  /** A network is barred: for a minute, the edge looks up only a few of its unknown keys. */
   barred(network: string): void;
-  /** For a minute, only a few notifications of a network are checked. */
+  /** A network is barred: for a minute, the edge checks only a few of its notifications. */
   barredNotifications(network: string): void;
-  /** The body of a request was given up, because too many bodies are unfinished. */
+  /** The edge evicted a request body, because too many bodies are unfinished. */
   unfinished(what: GivenUp): void;
-  /** Many accounts call from one address. */
+  /** Many accounts call from the same address. */
   shared(address: string, accounts: number): void;
 };
 
@@ -165,14 +165,14 @@ export function addressWarnings(clock: Clock, logger: Logger): AddressWarnings {
       bars.run((others) =>
         logger.warn(
           { address, others },
-          'an address sent too many refused keys: the edge limits key look-ups of it for a minute',
+          'an address sent too many refused keys: the edge limits its key look-ups for a minute',
         ),
       ),
     barredNotifications: (address) =>
       forgeries.run((others) =>
         logger.warn(
           { address, others },
-          'an address sent too many refused notifications: the edge limits checks for a minute',
+          'an address sent too many refused notifications: the edge checks only a few for a minute',
         ),
       ),
     unfinished: (what) =>
@@ -189,10 +189,10 @@ export function addressWarnings(clock: Clock, logger: Logger): AddressWarnings {
   };
 }
 
-/** Refused keys of one network in a minute after which the network is barred. */
+/** Refused keys per minute that bar a network. */
 const REFUSALS_PER_MINUTE_MAX = 30;
 
-/** Maximum number of unknown keys of a barred network that are looked up in any second. */
+/** Maximum look-ups of unknown keys per second for a barred network. */
 const LOOKUPS_PER_SECOND_MAX = 5;
 
 /** Limits of a /48, as a multiple of the limits of one network. */
@@ -201,7 +201,7 @@ const NETWORKS_PER_SITE = 10;
 /** Maximum number of keys remembered as admitted. The oldest is evicted first. */
 const KNOWN_KEYS_MAX = 10_000;
 
-/** Time for which a key counts as known after its last admission here, in milliseconds. */
+/** How long a key counts as known after its last admission by this edge, in milliseconds. */
 const KNOWN_MS = 900_000;
 
 /** Precision of the stored admission time, in milliseconds. Saves a map update per call. */
@@ -211,11 +211,12 @@ const KNOWN_STEP_MS = 1_000;
  * Counts refused keys per network, and bars networks that guess keys. Source: decision 159.
  *
  * A network with 30 refused keys in a minute is barred for a minute: only 5 of its unknown keys a
- * second are looked up. So guessed keys cost the limiter almost nothing. Other keys get no verdict
- * "invalid", because they were not looked up.
+ * second are looked up. So guessed keys cost the limiter almost nothing. A key that was not looked
+ * up is never called invalid.
  *
  * Keys that this edge admitted recently are exempt: behind a load balancer, an attacker and honest
- * callers share one address. Counts are never kept per account.
+ * callers share one address. Refusals are never counted per account, so that guesses cannot bar an
+ * account.
  */
 export class RefusedAddresses {
   readonly #clock: Clock;
@@ -313,10 +314,11 @@ type Bar = {
 };
 
 /**
- * Sources of refused keys. A source is counted for a minute, then barred for a minute.
+ * Refused keys per source: a network or a /48. A source that exceeds its limit within a minute is
+ * barred for a minute.
  *
  * Bars have a separate map, so that new counts cannot evict bars. To evict a bar, an attacker must
- * fill the whole table with bars, and each bar costs a minute's refusals.
+ * fill the whole table with bars, and each bar costs a minute's limit of refused keys.
  */
 class BarTable {
   readonly #limits: BarLimits;
@@ -334,8 +336,8 @@ class BarTable {
   }
 
   /**
-   * Whether any source is barred. Drops expired bars at most once a second, so a bar may still
-   * count for a second after its end. Every call pays for a table with bars.
+   * Whether any source is barred. Drops expired bars at most once a second, so a bar may last a
+   * second longer. An empty table matters: bars cost every call an extra check.
    */
   hasBars(nowMs: number): boolean {
     if (this.#bars.size > 0 && nowMs - this.#lookedMs >= SECOND_MS) {
@@ -361,7 +363,7 @@ class BarTable {
     return true;
   }
 
-  /** Whether the source is barred and has used up the look-ups of the last second. */
+  /** Whether the source is barred and has used up its look-ups for this second. */
   isSpent(source: string, nowMs: number): boolean {
     const bar = this.#barOf(source, nowMs);
     if (bar === undefined || bar.lookupsMs.length < this.#limits.lookupsPerSecond) return false;
@@ -381,9 +383,7 @@ class BarTable {
     return bar === undefined || nowMs >= bar.untilMs ? undefined : bar;
   }
 
-  /**
-   * Drops expired bars. The map is ordered by end time, so the loop stops at the first live bar.
-   */
+  /** Drops expired bars. The map is ordered by end time, so the loop can stop early. */
   #dropExpired(nowMs: number): void {
     for (const [source, { untilMs }] of this.#bars) {
       if (nowMs < untilMs) return;
@@ -396,7 +396,7 @@ class BarTable {
 export type Network = {
   /** An IPv4 address, or the /64 of an IPv6 address, the smallest block of one subscriber. */
   readonly name: string;
-  /** The /48 around an IPv6 network; an attacker gets its 65,536 networks at the price of one. */
+  /** The /48 that contains an IPv6 network. A /48 gives an attacker 65,536 networks. */
   readonly site: string | undefined;
 };
 

@@ -117,10 +117,7 @@ const SWAGGER_START = `SwaggerUIBundle({
 });
 `;
 
-/**
- * Redoc: shows the API document as one page. The styles keep error codes in its narrow column
- * whole.
- */
+/** Redoc: shows the API document as one page. The styles prevent line breaks inside error codes. */
 const REDOC_PAGE = page(
   `  <style>
     body { margin: 0; }

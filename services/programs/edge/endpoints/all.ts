@@ -23,7 +23,7 @@ import {
 } from '#edge/endpoints/reads';
 import { getPersona, getQuestions, listPersonas, submitTest } from '#edge/endpoints/test';
 
-/** All endpoints: the 16 of interface 4 in its order, then the later endpoints. */
+/** All endpoints: the 16 endpoints of interface 4 in their order, then the later endpoints. */
 export const ENDPOINTS: readonly Endpoint[] = [
   createInstance,
   listInstances,

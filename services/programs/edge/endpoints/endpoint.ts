@@ -51,8 +51,7 @@ export const INSTANCE_ID: PathId = {
 /** A request that its endpoint's schemas have accepted. */
 export type CheckedRequest<Body, Query> = {
   /**
-   * The `id` of the path. Its form is not checked: an id of the wrong form is unknown (decision
-   * 19).
+   * The `id` of the path. Its form is not checked: a malformed id is an unknown id (decision 19).
    */
   readonly id: string;
   readonly body: Body;
@@ -89,26 +88,24 @@ export type AccountPorts = {
  * schema cannot express.
  */
 type Handler<Body, Query> =
-  /** The engine that owns the instance, or the directory for a list. `command` is pure. */
+  /** Answered by the instance's engine, or by the directory for a list. `command` is pure. */
   | {
       readonly kind: 'engine';
       readonly command: (request: CheckedRequest<Body, Query>) => EngineCommand;
     }
-  /** The same engine, asked repeatedly. Its answers are the events of a stream (decision 244). */
+  /** Answered by repeated calls to the same engine, as a stream of events (decision 244). */
   | {
       readonly kind: 'stream';
       readonly command: (
         request: CheckedRequest<Body, Query>,
       ) => Extract<EngineCommand, { kind: 'readEvents' }>;
     }
-  /**
-   * The edge itself, with the same answer for every caller: reference data and pure computation.
-   */
+  /** Answered by the edge, equally for every caller: reference data and pure computation. */
   | {
       readonly kind: 'stateless';
       readonly answer: (request: CheckedRequest<Body, Query>) => Promise<object>;
     }
-  /** The edge itself, for the caller's account. The limiter describes the caller. */
+  /** Answered by the edge from the caller's account. The limiter describes the caller. */
   | {
       readonly kind: 'account';
       readonly answer: (
@@ -117,10 +114,10 @@ type Handler<Body, Query> =
         ports: AccountPorts,
       ) => Promise<object>;
     }
-  /** `edge/serve/notifications`, which gets the raw body. There is no caller. */
+  /** Answered by `edge/serve/notifications` from the raw body. There is no caller. */
   | { readonly kind: 'notification' };
 
-/** A handler that the edge answers itself. */
+/** A handler without an engine call. */
 export type LocalHandler = Extract<Handler<unknown, unknown>, { kind: 'stateless' | 'account' }>;
 
 /** A request whose answer the API document shows as an example. */

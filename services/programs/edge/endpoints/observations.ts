@@ -33,8 +33,8 @@ const ZERO = '0'.charCodeAt(0);
  * Unix milliseconds of an RFC 3339 date-time with an offset. Truncates fractions of a millisecond.
  * Source: decision 8.
  *
- * Returns undefined for all other text, impossible dates and leap seconds. Parts are read by
- * position, because capture groups would cost more than all the rest.
+ * Returns undefined for all other text, impossible dates and leap seconds. Reads parts by position,
+ * because capture groups would take most of the time.
  */
 export function parseTimestamp(text: string): number | undefined {
   if (!RFC_3339.test(text)) return undefined;
@@ -131,7 +131,7 @@ const TimestampMs = z
 /** Maximum number of observations in one batch. */
 const BATCH_OBSERVATIONS_MAX = 100;
 
-/** Reasons for which a list of observations can be refused. */
+/** Reasons to refuse a list of observations. */
 const OBSERVATIONS_REFUSALS: readonly FaultReason[] = [
   'missing_field',
   'out_of_range',

@@ -13,15 +13,15 @@ const AGAIN_MS_MIN = 250;
 const AGAIN_MS_MAX = 2_000;
 
 /**
- * Time without an answer of the engine after which a stream ends, in milliseconds: six longest
- * calls.
+ * A stream ends after this time without an engine answer, in milliseconds: six times the longest
+ * call.
  */
 const UNANSWERED_MS_MAX = 60_000;
 
 /** Reconnect delay sent to clients, in milliseconds. */
 const RETRY_MS = 1_000;
 
-/** Cause of the end of a stream. */
+/** Why a stream ended. */
 export type StreamEnd =
   | 'client'
   | 'account'
@@ -97,7 +97,8 @@ export class EventStream {
   }
 
   /**
-   * Ends the stream. The client reconnects after `retryMs`. A client that does not read is cut off.
+   * Ends the stream. The client reconnects after `retryMs`. A client that does not read is
+   * disconnected.
    */
   end(why: StreamEnd, retryMs = RETRY_MS): void {
     if (this.#end !== undefined) return;
@@ -166,7 +167,7 @@ export class EventStream {
   }
 }
 
-/** Wait that a fault asks for during an upgrade, in milliseconds; otherwise 0. */
+/** Wait that a fault requests during an upgrade, in milliseconds; otherwise 0. */
 function waitOf({ reason, retryAfterS = 0 }: Fault): number {
   return reason === 'upgrade_in_progress' ? retryAfterS * 1_000 : 0;
 }

@@ -12,22 +12,22 @@ import { type Clock, every } from '#stdlib/clock';
 import type { Randomness } from '#stdlib/randomness';
 
 /**
- * Maximum number of streams of one key or session at one edge. Covers a page for each of twenty
- * instances. Source: decision 244.
+ * Maximum number of streams per key or session at one edge: enough to follow twenty instances.
+ * Source: decision 244.
  */
 const STREAMS_PER_CREDENTIAL_MAX = 20;
 
-/** Maximum number of streams of one account at one edge, over all keys. Source: decision 244. */
+/** Maximum number of streams per account at one edge, over all keys. Source: decision 244. */
 const STREAMS_PER_ACCOUNT_MAX = 100;
 
 /**
- * Maximum number of streams of one edge, including ended streams whose engine call still runs. Each
- * stream can hold one call, and connections to engines have room for all. Source: decision 244.
+ * Maximum number of streams per edge, including ended streams whose engine call still runs. The
+ * engine connections carry one call per stream. Source: decision 244.
  */
 const STREAMS_MAX = 2_000;
 
 /**
- * Maximum duration of a stream, in milliseconds. The reconnect checks its key again. Decision 244.
+ * Maximum duration of a stream, in milliseconds. The reconnect checks the key again (decision 244).
  */
 const STREAM_MS_MAX = 60 * 60 * 1_000;
 
@@ -36,18 +36,18 @@ const STREAM_MS_MAX = 60 * 60 * 1_000;
  */
 const UNHEARD_STREAM_MS_MAX = 30_000;
 
-/** Jitter of the duration, as a share. Streams that began together end apart. */
+/** Jitter of the duration, as a share. Streams that began together end at different times. */
 const AGE_JITTER = 0.1;
 
 /**
- * Time that an account change takes to reach all nodes, in milliseconds. Until then, streams may be
- * admitted by the old state. Source: architecture 4, decision 106.
+ * Time that an account change takes to reach all nodes, in milliseconds. Until then, a stream may
+ * be admitted according to the old state. Source: architecture 4, decision 106.
  */
 const CHANGE_MS = 1_000;
 
 /**
  * Minimum and maximum reconnect delay of ended streams, in milliseconds. The minimum is longer than
- * a change of an account takes.
+ * an account change needs to reach all nodes.
  */
 const RETRY_MS_MIN = CHANGE_MS + 100;
 const RETRY_MS_MAX = 3_000;
@@ -215,7 +215,7 @@ export class EventStreams {
 
   #changed(accountId: string): void {
     this.#endOf(accountId);
-    // Repeat: streams admitted meanwhile may rest on the old state.
+    // Repeat, because streams may have been admitted meanwhile according to the old state.
     this.#ports.clock.after(CHANGE_MS, () => this.#endOf(accountId));
   }
 
@@ -238,7 +238,7 @@ export class EventStreams {
     }
   }
 
-  /** Monotonic start time before which streams may have missed account changes. */
+  /** Streams that began before this monotonic time may have missed account changes. */
   #lostNews(nowMs: number): number {
     const sinceMs = this.#unheardSinceMs;
     if (this.#ports.accountNews?.isHeard !== false) {
@@ -302,8 +302,8 @@ type StreamRequest = {
 /**
  * Asks the engine for the first events, sends them and begins the stream.
  *
- * Throws the refusal if the first call fails; nothing has been sent then. The first call costs as
- * much as any read.
+ * If the first call fails, throws the refusal before anything is sent. The first call costs as much
+ * as any read.
  */
 export async function serveStream(asked: StreamRequest, ports: StreamPorts): Promise<void> {
   const { endpoint, request, reply, call, command, admitted } = asked;
@@ -323,8 +323,8 @@ export async function serveStream(asked: StreamRequest, ports: StreamPorts): Pro
 }
 
 /**
- * Creates the function that asks for the events of an instance. A stream keeps nothing else of its
- * request.
+ * Creates the function that asks for the events of an instance. The stream keeps no other part of
+ * its request in memory.
  */
 function askerOf(caller: Caller, instanceId: string, { engine, callIds }: StreamPorts) {
   return (after: EventCursor | undefined, waitMs: number) =>
@@ -339,8 +339,8 @@ function askerOf(caller: Caller, instanceId: string, { engine, callIds }: Stream
 }
 
 /**
- * Names the `Last-Event-ID` header in a refusal. The engine does not know whether the ordinal came
- * from the header or the query.
+ * Names the `Last-Event-ID` header in a refusal, if the ordinal came from this header. The engine
+ * gets the ordinal without its origin.
  */
 function namedAsSent(error: unknown, { headers }: FastifyRequest): unknown {
   const isRefused = error instanceof Fault && error.reason === 'invalid_parameter';

@@ -36,10 +36,10 @@ type Done = (error: Error | null, body?: Buffer) => void;
  * Reads request bodies and bounds the number and the bytes of unfinished bodies.
  *
  * A body is unfinished if it is incomplete at the end of the event-loop turn in which its head
- * arrived. Over a limit, the oldest body of the heaviest sender is evicted with a 503. The heaviest
- * sender is a network over its own limit. Otherwise it is the heaviest network of the heaviest /48,
- * because an attacker with a /48 has 65,536 networks. So endless bodies evict other endless bodies,
- * and short uploads survive (decision 160).
+ * arrived. A network over its own limit loses its oldest body, which is answered 503. Over a total
+ * limit, the heaviest network of the heaviest /48 loses its oldest body: an attacker with a /48 has
+ * 65,536 networks. So endless bodies evict other endless bodies, and short uploads survive
+ * (decision 160).
  */
 export class UnfinishedBodies {
   readonly #onGivenUp: (what: GivenUp) => void;
@@ -113,7 +113,7 @@ export class UnfinishedBodies {
     return sender;
   }
 
-  /** Evicts bodies until the number of bodies and their bytes are within the limits. */
+  /** Evicts bodies until both total limits hold. */
   #makeRoom(): void {
     while (this.#count > BODIES_MAX) {
       const site = heaviestOf(this.#sites.values(), ({ bodies }) => bodies);
@@ -246,7 +246,7 @@ class BodyReading {
       return;
     }
     const before = this.#held.length;
-    // Nearly every body is one part. Node made that copy for this process alone, so keep it.
+    // Nearly every body has only one part. Keep Node's buffer, which no other code uses.
     if (this.#length === 0) this.#held = part;
     else {
       if (length > before) this.#reserve(length);

@@ -17,7 +17,7 @@ import { Fault, invalid, toFault } from '#errors/fault';
 import type { Clock } from '#stdlib/clock';
 import type { Logger } from '#telemetry/logger';
 
-/** The limits on connections that send or read too slowly, or too much at once, of one listener. */
+/** Limits of one listener on connections that send or read too slowly, or send too much at once. */
 type ConnectionLimits = {
   readonly warnings: AddressWarnings;
   readonly pipelines: Pipelines;
@@ -27,9 +27,7 @@ type ConnectionLimits = {
   measure(): void;
 };
 
-/**
- * Creates the limits of a listener that span several requests, with their metrics and log lines.
- */
+/** Creates the connection limits of a listener, with their metrics and log lines. */
 export function connectionLimits(
   clock: Clock,
   metrics: ConnectionMetrics,
@@ -86,7 +84,7 @@ export function brokenHttp(clock: Clock, pipelines: Pipelines) {
   }
 
   return {
-    /** Handles bytes that are no request: malformed, timed out, or with too large headers. */
+    /** Handles broken requests: malformed, timed out, or with too large headers. */
     clientErrorHandler(error: Error & { code?: string }, socket: Duplex): void {
       if (error.code === 'ECONNRESET') socket.destroy();
       if (socket.destroyed || broken.has(socket)) return;
@@ -125,7 +123,9 @@ export function brokenHttp(clock: Clock, pipelines: Pipelines) {
   };
 }
 
-/** Whether the request asks for an upgrade. Node discards bytes that arrive together with it. */
+/**
+ * Whether the request asks for an upgrade. Node discards bytes that arrive after such a request.
+ */
 function asksForUpgrade({ headers }: IncomingMessage): boolean {
   return headers.upgrade !== undefined && /\bupgrade\b/i.test(headers.connection ?? '');
 }
@@ -134,7 +134,7 @@ function asksForUpgrade({ headers }: IncomingMessage): boolean {
  * Ends a request whose body will never be complete.
  *
  * If a reader of the body exists, the reader gets `fault` and refuses the request in the usual way.
- * Without a reader, the request has an answer already or gets one from its handler.
+ * Without a reader, the request is already answered, or its handler will answer.
  */
 function breakOff(response: ServerResponse, socket: Duplex, fault: Fault): void {
   if (!response.headersSent) response.setHeader('connection', 'close');
@@ -148,9 +148,9 @@ function afterwards(response: ServerResponse, action: () => void): void {
   else response.once('finish', action);
 }
 
-/** Writes `lastWords` and closes the connection after `LINGER_MS`. */
-function hangUp(socket: Duplex, lastWords: string): void {
-  if (socket.writable) socket.end(lastWords);
+/** Writes `text` and closes the connection after `LINGER_MS`. */
+function hangUp(socket: Duplex, text: string): void {
+  if (socket.writable) socket.end(text);
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
@@ -166,7 +166,7 @@ export function faultOfParser(code: string | undefined): Fault {
   }
 }
 
-/** The fault of a request without a valid caller; undefined if the request has a key. */
+/** The refusal of a request without a well-formed key; undefined if the key is well-formed. */
 function faultOfCaller(request: IncomingMessage): Fault | undefined {
   try {
     readCaller(request);
@@ -190,8 +190,8 @@ const SWEEP_MS = 100;
  * Minimum quiet period before a draining server closes its listener, in milliseconds.
  *
  * The quiet period is a fifth of the drain time, but at least this value: two probes of a load
- * balancer that probes every 500 ms. A connection after the close meets a reset, and its caller
- * does not know whether the call took effect. Source: decision 99.
+ * balancer that probes every 500 ms. After the close, new connections are reset, and their callers
+ * cannot find out whether their call took effect. Source: decision 99.
  */
 const QUIET_MS_MIN = 1_000;
 
@@ -202,20 +202,20 @@ type Drain = {
    *
    * Fulfils early if no connection is open and none has arrived for the quiet period: a fifth of
    * `forMs`, at least one second. Meanwhile Fastify makes each answer the last of its connection.
-   * So the load balancer moves new calls elsewhere, and no call meets a closed listener.
+   * So the load balancer moves new calls to other edges, and no call reaches a closed listener.
    */
   sendAway(forMs: number): Promise<void>;
   /**
    * Closes the remaining connections of a closing server.
    *
    * Idle connections close within 200 ms, busy connections after their answer, and slow senders at
-   * the request timeout. Node counts a connection without any request as busy, and stops enforcing
-   * timeouts once the server closes.
+   * the request timeout. Needed because Node counts a connection without any request as busy, and
+   * enforces no timeouts once the server closes.
    */
   end(): void;
 };
 
-/** Tracks the connections of a server. Call it before the server listens. */
+/** Tracks the connections of a server. Call this function before the server listens. */
 export function drainOf(server: Server): Drain {
   const open = new Set<Socket>();
   const unused = new Set<Socket>();
@@ -243,7 +243,7 @@ export function drainOf(server: Server): Drain {
       }
     },
     end() {
-      // The first request of a new connection may be on its way, so spare it in the first sweep.
+      // The first request of a new connection may be on its way, so spare the connection once.
       let unusedBefore = new Set<Socket>();
       const sweep = setInterval(() => {
         for (const socket of unused) if (unusedBefore.has(socket)) socket.destroy();

@@ -7,22 +7,22 @@ import { hasBody } from '#stdlib/has-body';
 /** Interval between two checks of all connections, in milliseconds. */
 const SWEEP_MS = 1_000;
 
-/** Maximum number of bytes of unread answers of all connections together. */
+/** Maximum unread answer bytes of all connections together. */
 const UNREAD_BYTES_MAX = 256 * 1_024 * 1_024;
 
 /**
- * Minimum size of an answer that is counted when it is sent, in bytes. Smaller answers are counted
- * by the next sweep, and a connection has at most one answer.
+ * Size from which an answer is counted when sent, in bytes. Smaller answers wait for the next
+ * sweep: a connection has at most one unread answer, so their total stays small.
  */
 const NOTICED_BYTES_MIN = 16 * 1_024;
 
-/** Why the edge closed a connection: too slow, or too many bytes unread on all connections. */
+/** Why the edge closed a connection: slow reading, or too many unread bytes on all connections. */
 export type EndCause = 'slow' | 'too_much';
 
 /** The part of a socket that `UnreadAnswers` uses. */
 export type Reader = Pick<Socket, 'writableLength' | 'bytesWritten' | 'destroyed'> & {
   resetAndDestroy(): unknown;
-  /** Node's handle. `writeQueueSize` bytes of the written bytes are not in the kernel yet. */
+  /** Node's handle. `writeQueueSize` counts written bytes that the kernel has not taken yet. */
   readonly _handle?: { readonly writeQueueSize?: number } | null;
 };
 
@@ -32,12 +32,12 @@ type Holder = { readonly reader: Reader; readonly bytes: number; readonly takenM
 /**
  * Bounds the memory of answers that clients do not read (back-pressure).
  *
- * A sweep checks all connections once a second. It closes connections that read too slowly while an
- * answer waits (`ReadingPace`). If all unread answers together exceed `UNREAD_BYTES_MAX`, it closes
- * connections until they fit. The longest idle connections go first; on ties, the largest.
+ * A sweep checks all connections once a second. The sweep closes connections that read too slowly
+ * while an answer waits (`ReadingPace`). If all unread answers together exceed `UNREAD_BYTES_MAX`,
+ * the sweep closes connections until the rest fits: the longest idle first, on ties the largest.
  *
- * Large answers are counted when they are sent, so that they cannot exceed the limit between two
- * sweeps. Source: decision 161.
+ * Large answers are counted when sent, so the total cannot exceed the limit between two sweeps.
+ * Source: decision 161.
  */
 export class UnreadAnswers {
   readonly #clock: Clock;
@@ -86,7 +86,7 @@ export class UnreadAnswers {
     this.#paces.delete(reader);
   }
 
-  /** Counts an answer of `bytes` that has just been handed to Node. */
+  /** Counts an answer of `bytes` bytes that was just written to the connection. */
   note(reader: Reader, bytes: number): void {
     if (bytes <= NOTICED_BYTES_MIN) return;
     const { writableLength } = reader;
@@ -158,8 +158,8 @@ const TAKEN_PER_SECOND_MIN = 16 * 1_024;
 const MEASURED_MS = 10_000;
 
 /**
- * Maximum time that one step of bytes may cover at the minimum rate, in milliseconds. A step is up
- * to a third of the 4 MiB of a Linux send buffer.
+ * Maximum time that one step can grant, in milliseconds. A third of a 4 MiB Linux send buffer lasts
+ * about this long at the minimum rate.
  */
 const STEP_MS_MAX = 90_000;
 
@@ -172,9 +172,7 @@ const FIRST_STEP_MS_MAX = 40_000;
 /** Part of the send buffer that must be free before Linux takes more bytes. */
 const FREED_PART = 1 / 3;
 
-/**
- * Minimum interval between two kept samples, in milliseconds. Many connections cause many checks.
- */
+/** Minimum interval between two kept samples, in milliseconds. Frequent checks need no more. */
 const APART_MS_MIN = 500;
 
 type Look = { readonly atMs: number; readonly taken: number };
@@ -183,11 +181,12 @@ type Look = { readonly atMs: number; readonly taken: number };
  * Pace at which the kernel takes a waiting answer of one connection.
  *
  * The kernel takes nothing for a while and then a step of up to a third of its buffer, even for a
- * steady reader. So a connection is slow only under two conditions. The kernel took too few bytes
- * in the last 10 s, and the next step is overdue.
+ * steady reader. So a connection counts as slow only if the kernel took too few bytes in the last
+ * 10 s and the next step is overdue.
  *
- * A step covers the time that its bytes last at the minimum rate. The first step may last as long
- * as the kernel's buffer does, which is bounded by all bytes taken before. Source: decision 161.
+ * Each step grants the time that its bytes last at the minimum rate. Before the first step, a third
+ * of the kernel's buffer must be read. That buffer holds at most the bytes taken before. Source:
+ * decision 161.
  */
 class ReadingPace {
   /** Samples of the last ten seconds, and the newest sample before them. */
@@ -205,12 +204,12 @@ class ReadingPace {
     this.#dueMs = nowMs + Math.min(msOf(taken * FREED_PART), FIRST_STEP_MS_MAX);
   }
 
-  /** Time when the kernel last took bytes, in milliseconds. Initially the start of the wait. */
+  /** Time when the kernel last took bytes, in milliseconds; initially the start of the wait. */
   get takenMs(): number {
     return this.#takenMs;
   }
 
-  /** Adds a sample: the kernel has taken `taken` bytes of all answers of the connection so far. */
+  /** Adds a sample. `taken` counts all bytes that the kernel has taken from this connection. */
   look(nowMs: number, taken: number): void {
     const last = this.#looks.at(-1) ?? this.#looks[0];
     if (taken > this.#taken) {
@@ -246,13 +245,11 @@ function msOf(bytes: number): number {
  */
 const WAITING_PER_CONNECTION_MAX = 64;
 
-/**
- * Maximum number of waiting requests of all connections. Above, the connection with most is closed.
- */
+/** Maximum number of waiting requests in total. Above, the edge closes the busiest connection. */
 const WAITING_MAX = 16_384;
 
 /**
- * Maximum number of connections on which a request with a body waits. Above, the oldest is closed.
+ * Maximum number of connections with a waiting body. Above, the edge closes the oldest.
  *
  * Such a connection is paused, so it holds at most one read of 64 KiB: 64 MiB in total.
  */
@@ -274,11 +271,10 @@ type Pipeline = {
 };
 
 /**
- * Order of the requests of each connection (HTTP pipelining).
+ * Serves the requests of each connection in order (HTTP pipelining).
  *
- * A request that arrives before an earlier answer has been sent waits, unread. So each connection
- * has at most one answer that its client does not read. The observations of a connection are
- * applied in their order (decision 161).
+ * A request waits, unread, until all earlier answers have been sent. So each connection has at most
+ * one unread answer, and its observations are applied in order (decision 161).
  */
 export class Pipelines {
   readonly #pipelines = new WeakMap<Duplex, Pipeline>();
@@ -299,7 +295,7 @@ export class Pipelines {
   }
 
   /**
-   * Registers a request before any other work. Returns the number of requests of its connection.
+   * Registers a request before any other work. Returns how many requests the connection has sent.
    */
   note({ socket }: IncomingMessage, response: ServerResponse): number {
     const pipeline = this.#pipelines.get(socket);
@@ -407,17 +403,16 @@ function isFull({ waiting, bodies }: Pipeline): boolean {
 }
 
 /**
- * Merges the parts of a body that the current read brings into one buffer. Node keeps each part
+ * Merges the body parts from the current socket read into one buffer. Node would keep each part
  * separately, and 64 KiB in one-byte parts would take 5 MiB.
  */
 function keepAsOne(request: IncomingMessage, response: ServerResponse): void {
   setImmediate(() => {
-    // The request may have been served meanwhile. Its bytes belong to its reader then.
+    // If the request has been served meanwhile, its reader owns the bytes.
     if (request.readableFlowing !== null || request.readableLength === 0) return;
     const held: Buffer = request.read();
     request.unshift(held);
-    // Node discards the rest of a body only if nothing of the body has been read, so discard it
-    // here.
+    // Node discards an unread body by itself, but not the rest of a body that was read in part.
     response.once('finish', () => request.resume());
   });
 }

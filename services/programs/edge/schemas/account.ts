@@ -6,7 +6,7 @@ import { integer } from '#edge/schemas/instance';
 
 const { target, outcome } = AuditEntry.shape;
 
-/** Filter by action. `key.` is the same as `key`, which also matches all actions below `key`. */
+/** Filter by action: `key` also matches all actions that start with `key.`, like `key.` itself. */
 const action = z
   .string()
   .max(48)
@@ -41,7 +41,7 @@ const JsonValue = z.unknown().meta({ id: 'JsonValue', description: 'Any JSON val
 
 const ShownDetails = z.record(z.string(), JsonValue).optional();
 
-/** A line of the audit trail as it was hashed, without account and link to the previous line. */
+/** An audit line as hashed, but without account and link to the previous line. */
 const AuditAnswerLine = AuditLine.omit({ account_id: true, previous: true })
   .extend({
     actor: AuditEntry.shape.actor.strict(),

@@ -219,13 +219,13 @@ const DriftEvent = named('DriftEvent', {
   ...generation,
 });
 
-/** Drift events: `pagination` has all four fields only when a page was asked for (decision 162). */
+/** Drift events. `pagination` has all fields only if the request asks for a page (decision 162). */
 export const DriftEvents = z.strictObject({
   data: z.array(DriftEvent),
   pagination: z.union([Pagination, z.strictObject({ total: Count })]),
 });
 
-/** Source: decision 244: server-sent events, whose data is described with the endpoint. */
+/** Server-sent events as text; the endpoint's description has their format (decision 244). */
 export const EventText = z.string();
 
 /** Source: interface 2.8. */

@@ -27,7 +27,7 @@ const textOf = (min: number, max: number) =>
     })
     .meta({ minLength: min, maxLength: max });
 
-/** Whether a text has more than `max` code points. Counts them only if its length is ambiguous. */
+/** Whether a text has more than `max` code points. Counts code points only if necessary. */
 function isLonger(text: string, max: number): boolean {
   return text.length > max && (text.length > 2 * max || [...text].length > max);
 }
@@ -73,7 +73,7 @@ export const ResetInstance = z
   .strictObject({ mode: z.enum(['initial', 'default']) })
   .meta({ id: 'ResetInstance', examples: [{ mode: 'initial' }] });
 
-/** The seven strengths in the order of the model; 0 for strengths that the caller left out. */
+/** The seven strengths in the order of the model. A strength that the caller left out is 0. */
 export function strengthsOf(config: z.output<typeof CreateInstance>['initial_config']): number[] {
   const given: Record<string, number | undefined> = config?.mode_strengths ?? {};
   return MODE_KEYS.map((key) => given[key] ?? 0);

@@ -25,10 +25,10 @@ export class AccountAudit {
   }
 
   /**
-   * Appends a line, and fulfils with its place once the line is durable.
+   * Appends a line, and fulfils with the line's position (`month.seq`) once the line is durable.
    *
    * Rejects with `audit_unavailable` if the line may be lost, and with `audit_full` in a month with
-   * `linesMax` lines. The audited action must not happen then.
+   * `linesMax` lines. In both cases, the caller must not perform the audited action.
    */
   async append(accountId: string, entry: AuditEntry, linesMax: number): Promise<string> {
     try {
@@ -102,7 +102,7 @@ export class AccountBilling {
     );
   }
 
-  /** Hands on a notification of the payment provider, byte for byte. */
+  /** Forwards a notification of the payment provider, byte for byte. */
   async notified(rawBody: Buffer, signature: string): Promise<void> {
     const body: NotifiedQuestion = { rawBody: rawBody.toString('base64'), signature };
     NotifiedAnswer.parse(
@@ -111,7 +111,7 @@ export class AccountBilling {
   }
 }
 
-/** Drops an address that is too long. A proxy may name a text of any length. */
+/** The buyer, for the audit line. Omits an overlong address, because a proxy may send any text. */
 function buyerOf(caller: BillingCaller) {
   const { address, requestId } = caller;
   const isAddressLike = address.length <= ADDRESS_LENGTH_MAX;
@@ -141,9 +141,7 @@ export class AuditedCall {
   readonly #linesMax: number;
   #begun: Pick<AuditEntry, 'target' | 'of'> | undefined;
 
-  /**
-   * `entry` names actor and action; the target is set by `begin`. `linesMax` is the monthly limit.
-   */
+  /** `entry` names actor and action; `begin` adds the target. `linesMax` is the monthly limit. */
   constructor(
     audit: AccountAudit,
     accountId: string,
@@ -157,8 +155,8 @@ export class AuditedCall {
   }
 
   /**
-   * Writes the first line, and fulfils when it is durable. Rejects with `audit_unavailable` or
-   * `audit_full`: the write must not happen then.
+   * Writes the first line, and fulfils when it is durable. If it rejects with `audit_unavailable`
+   * or `audit_full`, the write must not happen.
    */
   async begin(target: string): Promise<void> {
     const entry: AuditEntry = { ...this.#entry, target, outcome: 'begun' };

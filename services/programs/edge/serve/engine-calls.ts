@@ -1,4 +1,4 @@
-/* Engine calls of the edge. Each call gets its deadline here, once, and every later hop uses it. */
+/* Engine calls of the edge. Sets the deadline of each call once, for all later hops. */
 import { createHash, createHmac, createSecretKey, type KeyObject, randomInt } from 'node:crypto';
 import type { Caller } from '#edge/http';
 import type { AuditedCall } from '#edge/serve/account';
@@ -19,12 +19,12 @@ import type { Randomness } from '#stdlib/randomness';
 import { traced } from '#telemetry/tracer';
 
 /**
- * Maximum number of ids tried for a keyed create. Each reuse of a key after its 24 h takes one id
- * (decision 22).
+ * Maximum number of ids tried for a keyed create. Each reuse of a key after its 24 h takes another
+ * id (decision 22).
  */
 const KEYED_ATTEMPTS_MAX = 32;
 
-/** Maximum number of random ids drawn for a create. One id in 2^64 is taken. */
+/** Maximum number of random ids drawn for a create. Among 2^64 ids, collisions are rare. */
 const RANDOM_ATTEMPTS_MAX = 3;
 
 const INSTANCE_ID = /^inst_[0-9a-f]{16}$/;
@@ -75,7 +75,7 @@ export class EngineCalls {
     audited?: AuditedCall,
   ): EdgeAnswer | Promise<EdgeAnswer> {
     const deadlineAtMs = this.#clock.wallMs() + CALL_TIMEOUT_MS_MAX;
-    // Fields one by one: on this path, a spread costs more than the whole call.
+    // Copy field by field: on this path, a spread costs more than the rest of the call.
     const call: EngineCall = {
       accountId: caller.accountId,
       instanceId: question.instanceId,
@@ -169,7 +169,7 @@ export class EngineCalls {
   }
 
   /**
-   * Tries ids until one is free. The actor of each instance decides whether its id is free, so no
+   * Tries ids until an id is free. The actor of each instance decides whether its id is free, so no
    * two actors need to agree (architecture 3.5).
    */
   async #createAt(
@@ -197,16 +197,16 @@ function noSuchInstance(): Fault {
 }
 
 /**
- * Swallows the fault of a replay without a stored answer. The engine answers `quota_exceeded` then
- * (decision 22).
+ * Returns undefined for a replay without a stored answer, which the engine reports as
+ * `quota_exceeded` (decision 22). Throws all other errors.
  */
 function unlessNothingToReplay(error: unknown): undefined {
   if (toFault(error).code !== 'quota_exceeded') throw error;
 }
 
 /**
- * Smallest id of keyed calls. Ids of other calls are below, and keyed ids are below 2^52. So both
- * are exact as numbers everywhere, and the two ranges do not overlap.
+ * Smallest id of keyed calls. Ids of other calls are smaller, so the two ranges do not overlap.
+ * Keyed ids are below 2^52, so every id is exact as a JavaScript number.
  */
 const KEYED_ID_START = 2 ** 51;
 
@@ -259,7 +259,7 @@ export function isIdempotencyKey(text: string): boolean {
  * callers. A caller who could compute names could merge two calls into one charge.
  */
 export class CallIds {
-  /** A key object is created once. Raw bytes would cost 12 µs for every name. */
+  /** A key object, created once: raw bytes would cost 12 µs per name. */
   readonly #nameKey: Reloadable<KeyObject>;
   #next = randomInt(2 ** 46) * 2 ** 5;
 
@@ -275,7 +275,7 @@ export class CallIds {
   }
 
   /**
-   * Name of a keyed call, equal on every edge and at every try (decision 146).
+   * Name of a keyed call, equal on every edge and for every retry (decision 146).
    *
    * Derived from account, instance and key. None of these contains a line break, so joined texts
    * are unambiguous.

@@ -34,7 +34,7 @@ export type HistoryEntry = {
 };
 
 /**
- * Reads an account's instances for the console itself. These reads skip admission, so they cost the
+ * Reads an account's instances for the console. These reads skip admission, so they cost the
  * account no request and no cycle. All reads share one deadline. Throws the faults of the engine.
  */
 export class EngineReads {
@@ -70,8 +70,8 @@ export class EngineReads {
   }
 
   /**
-   * The observation of the current generation with `offset` newer observations. Undefined if it
-   * does not exist or is no longer kept.
+   * The observation after `offset` newer observations of the current generation. Undefined if this
+   * observation does not exist or is no longer stored.
    */
   async observation(instanceId: string, offset: number): Promise<HistoryEntry | undefined> {
     const command = { kind: 'readHistory', limit: 1, offset, isEveryGeneration: false } as const;

@@ -14,7 +14,7 @@ const OPENING = new Set(['[', '{'].map((text) => text.charCodeAt(0)));
 const CLOSING = new Set([']', '}'].map((text) => text.charCodeAt(0)));
 
 /**
- * Parses the JSON of a request body. Contexts become `ContextSource`, item keys `ItemKeySource`.
+ * Parses a JSON request body. Contexts become `ContextSource`, item keys become `ItemKeySource`.
  *
  * Throws `invalid_request` (400) for bytes that are not UTF-8, for invalid JSON and for a duplicate
  * key in an object. Throws 422 for a lone surrogate, for nesting deeper than `BODY_DEPTH_MAX`
@@ -80,7 +80,7 @@ function colonsOf(text: string): number {
  * Number of keys of a value on all levels.
  *
  * Throws 422 for keys that could change the prototype of all objects (prototype pollution). Schemas
- * do not see `__proto__`, and a context would be stored and handed on with it.
+ * do not see `__proto__`, so a context with this key would be stored and returned.
  */
 function keysOf(value: unknown, within = ''): number {
   if (typeof value !== 'object' || value === null) return 0;
@@ -245,14 +245,14 @@ type Body = { context?: unknown; readonly observations?: unknown };
 
 /**
  * Replaces the contexts of an observation or a batch by their sources. `text` is the text that
- * `value` was parsed from. Does almost nothing if there are no contexts.
+ * `value` was parsed from. Costs almost nothing without contexts.
  */
 function keepContexts(value: unknown, text: string): void {
   if (!isObject(value)) return;
   const body: Body = value;
   if (isContext(body.context)) {
     const json = JSON.stringify(body.context);
-    // Most callers write JSON as JavaScript does. Nothing was lost then, so skip the search.
+    // If the caller formats JSON as JavaScript does, parsing loses nothing: skip the search.
     if (text.includes(`"context":${json}`)) body.context = new ContextSource(body.context, json);
     else keepContext(body, text, valueAt(text, 0));
   }

@@ -24,8 +24,8 @@ const REFUSED: ReadonlySet<string> = new Set([
  * Handles notifications of the payment provider from any address. Only their signature proves the
  * sender.
  *
- * A network with 30 refused notifications in a minute is barred for a minute: five notifications a
- * second are still checked. Behind a load balancer, provider and attacker share one address.
+ * A network with 30 refused notifications in a minute is barred for a minute. Five a second are
+ * still checked, because provider and attacker may share a load balancer's address.
  */
 export class Notifications {
   readonly #billing: AccountBilling;
@@ -38,12 +38,12 @@ export class Notifications {
     this.#refused = new RefusedAddresses(clock, onBar);
   }
 
-  /** The refusal of a notification from a barred network; undefined if it may be checked. */
+  /** The refusal of a notification from a barred network; undefined for all other networks. */
   refusalUnasked({ ip }: { readonly ip: string }): Fault | undefined {
     return this.#refused.isBarred(ip, NO_KEY) ? barred() : undefined;
   }
 
-  /** Fulfils when the notification has been applied. Rejects if the provider must send it again. */
+  /** Fulfils when the notification has been applied. If it rejects, the provider must retry. */
   async take(rawBody: Buffer, signature: string | undefined, address: string): Promise<void> {
     if (!this.#refused.mayAsk(address, NO_KEY)) throw barred();
     if (this.#underWay >= NOTIFICATIONS_AT_ONCE_MAX) {
@@ -71,7 +71,7 @@ export type NotificationPorts = {
   readonly reply: Reply;
 };
 
-/** Serves a notification without admission. The limit headers name no account. Never throws. */
+/** Serves a notification without admission; its limit headers name no account. Never throws. */
 export async function serveNotification(
   endpoint: Endpoint,
   request: FastifyRequest,

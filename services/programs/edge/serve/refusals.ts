@@ -31,8 +31,8 @@ export function refusals(ports: RefusalPorts) {
     onBug(error, exchangeOf(request)?.trace?.traceparent);
 
   /**
-   * Sends a refusal. With a valid key, it costs a request like any other call (decisions 25 and
-   * 35).
+   * Sends a refusal. With a valid key, the refused call costs a request like any other call
+   * (decisions 25 and 35).
    */
   async function refuseAdmitted(
     request: FastifyRequest,
@@ -117,7 +117,7 @@ function faultOf(error: Error & { code?: string }): Fault {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_CTP_INVALID_CONTENT_TYPE':
       return invalid('unsupported_media_type', 'Content-Type', 'must be application/json');
-    // The sender disconnected in the middle of its body, so no client reads this answer.
+    // The client disconnected in the middle of its body, so this answer only counts in metrics.
     case 'ECONNRESET':
       return invalid('malformed_request', undefined, 'the body is incomplete');
     default:

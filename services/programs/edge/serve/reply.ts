@@ -14,7 +14,7 @@ import type { Metrics } from '#telemetry/metrics';
 import { endRequestSpan, traceFields } from '#telemetry/tracer';
 
 /**
- * Maximum number of complete requests without an answer. Above, requests would only queue
+ * Maximum number of complete requests without an answer. Further requests would only queue
  * (architecture 3.7).
  */
 const ACTIVE_REQUESTS_MAX = 8_192;
@@ -40,7 +40,7 @@ export class Reply {
   readonly #failures: FailureLog;
   #activeRequests = 0;
 
-  /** `safety` are the headers of every answer that protect browsers and caches. */
+  /** `safety` contains the headers that protect browsers and caches, for every answer. */
   constructor(
     clock: Clock,
     metrics: AnswerMetrics,
@@ -103,11 +103,11 @@ export class Reply {
     const exchange = exchangeOf(request);
     this.#giveBack(exchange);
     if (reply.raw.headersSent) {
-      // A bug after the answer had started: cut the connection, and never append a second answer.
+      // A bug occurred after the answer had started: a second answer would corrupt the first.
       reply.raw.destroy();
       return;
     }
-    nameIn(headers, this.#safety, exchange);
+    addCommonHeaders(headers, this.#safety, exchange);
     if (body !== undefined) headers['content-type'] = 'application/json; charset=utf-8';
     if (body !== undefined) headers['content-length'] = Buffer.byteLength(body);
     // Write to Node directly. Fastify's reply adds nothing needed and costs a tenth of a request.
@@ -131,7 +131,7 @@ export class Reply {
   ): ServerResponse {
     const exchange = exchangeOf(request);
     this.#giveBack(exchange);
-    nameIn(headers, this.#safety, exchange);
+    addCommonHeaders(headers, this.#safety, exchange);
     reply.raw.writeHead(200, flat({ ...headers, ...STREAM_HEADERS }));
     // Events may be rare, so the socket has no timeout. `UnreadAnswers` closes slow readers.
     const { socket } = reply.raw;
@@ -176,15 +176,15 @@ export class Reply {
   }
 }
 
-/** Adds the headers of every answer. */
-function nameIn(headers: Headers, safety: Headers, exchange: Exchange | undefined): void {
+/** Adds the headers that every answer has. */
+function addCommonHeaders(headers: Headers, safety: Headers, exchange: Exchange | undefined): void {
   Object.assign(headers, safety);
   headers['x-request-id'] = exchange?.requestId ?? '';
   const trace = exchange?.trace;
   if (trace !== undefined) headers['traceparent'] = trace.traceparent;
 }
 
-/** Refusals that occur by the thousand when a client floods an edge. */
+/** Reasons of refusals that occur by the thousand when a client floods an edge. */
 const FLOODS: ReadonlySet<string> = new Set([
   'too_many_refused_keys',
   'too_many_refused_notifications',
@@ -208,7 +208,7 @@ function flat(headers: Headers): (string | number)[] {
   return list;
 }
 
-/** Default `Retry-After` of a 503, in seconds: the call was refused before any effect. */
+/** Default `Retry-After` of a 503, in seconds, for faults without a wait of their own. */
 const RETRY_AFTER_S = 1;
 
 /** Headers against content sniffing and shared caching, on every answer of the API. */
@@ -256,8 +256,8 @@ function detailsOf(fault: Fault, requestId: string) {
 }
 
 /**
- * A refusal with all headers of an answer, for requests that no hook sees. The caller is unknown
- * (limiter-headers).
+ * A refusal with all headers of an answer, for requests that reach no hook. The limit headers are
+ * those for an unknown caller (limiter-headers).
  */
 export function anonymousReply(fault: Fault, requestId: string, nowMs: number): FaultReply {
   const { status, headers, body } = faultReply(fault, requestId);
@@ -271,7 +271,7 @@ export function anonymousReply(fault: Fault, requestId: string, nowMs: number): 
   return { status, headers: all, body };
 }
 
-/** The same refusal as raw bytes, for broken requests of which Node hands over only the socket. */
+/** The answer of `anonymousReply` as raw HTTP, for broken requests without a response object. */
 export function rawFaultReply(fault: Fault, requestId: string, nowMs: number): string {
   const { status, headers, body } = anonymousReply(fault, requestId, nowMs);
   const all = { ...headers, date: new Date(nowMs).toUTCString(), connection: 'close' };
@@ -285,9 +285,7 @@ const COUNTED_METHODS = new Set(['GET', 'POST', 'PATCH', 'DELETE']);
 /** Usual reasons for a missing answer of the limiter. */
 const FAIL_CLOSED_REASONS = ['limiter_unavailable', 'deadline_exceeded', 'overloaded'] as const;
 
-/**
- * Failure statuses whose series exist from the start, besides the success status of an endpoint.
- */
+/** Failure statuses whose series exist from the start, besides the success of each endpoint. */
 const SHOWN_FAILURES = [500, 503] as const;
 
 /** Labels of an answer. `path` is a template. */
@@ -322,7 +320,7 @@ export function edgeMetrics(metrics: Metrics) {
   return {
     ...admissionMetrics(metrics),
     ...connectionMetrics(metrics),
-    /** Records an answer that was sent. `span` is its span, if traced. */
+    /** Records an answer that was sent. `span` is the trace context, if the request is traced. */
     answered(counted: Counted, status: number, seconds: number, span?: string): void {
       seriesOf(counted, status).observe(seconds, span);
     },
@@ -365,7 +363,7 @@ export function connectionMetrics(metrics: Metrics) {
   const unreadBytes = metrics.gauge('edge_unread_answer_bytes');
   const waiting = metrics.gauge('edge_pipelined_requests');
   return {
-    /** Counts a body given up because too many are unfinished. */
+    /** Counts a body that was evicted because too many bodies are unfinished. */
     bodyGivenUp: () => bodiesGivenUp.inc(),
     /** Counts a closed connection whose client did not read its answers. */
     slowReaderEnded: (cause: string) => readersEnded.inc({ cause }),

@@ -24,7 +24,7 @@ import { type Fault, faultFor, invalid, toFault } from '#errors/fault';
 import type { Clock } from '#stdlib/clock';
 import type { Tracer } from '#telemetry/tracer';
 
-/** Routes without authentication, the only exception (decision 248). */
+/** Routes without an API key: only the notifications of the payment provider (decision 248). */
 const WITHOUT_KEY = ENDPOINTS.filter(({ scope }) => scope === 'none').map(({ method, path }) => ({
   method,
   path: `${API_PREFIX}${path}`,
@@ -84,7 +84,7 @@ export function gate(ports: GatePorts) {
     if (!isApi) response.header('x-request-id', requestId);
     if (refusal !== undefined) {
       const counted = { method: request.method, path: routeOfRefused(request, refusal) };
-      // Refusals have the envelope and its headers on every path. No limiter was asked.
+      // Refusals have the envelope and its headers on every path. The limiter was not asked.
       const limits = unknownHeaders(clock.wallMs());
       reply.refuse(request, response, counted, refusal, limits);
       return;

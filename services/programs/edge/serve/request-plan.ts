@@ -131,7 +131,7 @@ function bodyOf(endpoint: Endpoint, request: FastifyRequest, bytes: Buffer | und
 
 /**
  * Throws `unsupported_media_type` for a charset other than UTF-8 (RFC 8259) and for compression.
- * Compressed bodies are refused unopened, so that none can expand beyond its limit (attacks, API4).
+ * Compressed bodies are refused unread, so that no body expands beyond its limit (attacks, API4).
  */
 function assertReadable(headers: IncomingHttpHeaders): void {
   const { 'content-type': contentType = PLAIN_JSON, 'content-encoding': coding } = headers;
@@ -148,8 +148,8 @@ function assertReadable(headers: IncomingHttpHeaders): void {
 type Issue = z.core.$ZodIssue;
 
 /**
- * The refusal of an invalid body: 422 with the JSON path of the first invalid field and a reason of
- * the closed set. Source: decision 2.
+ * The refusal of an invalid body: 422 with the JSON path of the first invalid field and a reason.
+ * Source: decision 2.
  */
 export function bodyFault(error: z.ZodError): Fault {
   const [issue] = error.issues;

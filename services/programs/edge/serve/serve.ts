@@ -58,8 +58,8 @@ type Planned = Exclude<RequestPlan, { kind: 'refused' | 'stream' }>;
 /**
  * Serves one request of an endpoint, from admission to answer. Rejects only with a bug.
  *
- * Order of decision 35: the limiter, then refusals of the request itself, then the engine. Finally
- * the limiter again, to charge only the cycles that advanced.
+ * Order (decision 35): first ask the limiter, then refuse an invalid request, then ask the engine.
+ * Finally, settle with the limiter, to charge only the cycles that advanced.
  */
 export async function serve(
   endpoint: Endpoint,
@@ -158,7 +158,7 @@ async function headersAfter(
   return await admission.settle(call, answered.cycles, admitted);
 }
 
-/** Whether the used cycles are certain. Otherwise they stay reserved and expire as used. */
+/** Whether the number of used cycles is certain. If not, the reservation expires as used. */
 function isSettled({ cycles }: AdmissionCall, { isPerhapsOwn }: EdgeAnswer): boolean {
   return cycles > 0 && isPerhapsOwn !== true;
 }
@@ -180,8 +180,8 @@ function idOf(request: FastifyRequest): string {
 }
 
 /**
- * The stored answer of a keyed call that the quota refuses; undefined if there is none (decision
- * 22).
+ * The stored answer of a keyed call that the quota refuses; undefined if no answer is stored
+ * (decision 22).
  */
 async function replayOf(
   { refusal }: Admitted,
