@@ -34,36 +34,36 @@ const secretFile = (secret: SecretVariable) =>
  * `docs/configuration.md` reads this table.
  */
 const VARIABLES = {
-  SERVICE_HOST: filled.default('127.0.0.1').describe('Address the API listens on.'),
-  SERVICE_PORT: port.default(8_000).describe('Port of the API; 0 takes a free one.'),
+  SERVICE_HOST: filled.default('127.0.0.1').describe('Address on which the API listens.'),
+  SERVICE_PORT: port.default(8_000).describe('Port of the API; 0 picks a free port.'),
   SERVICE_DOCS_ENABLED: flag
     .default(false)
     .describe('Serves /docs, /redoc and /openapi.json. Off in production (interface 1.6).'),
   SERVICE_METRICS_HOST: filled
     .default('127.0.0.1')
-    .describe('Address the port of metrics and probes listens on.'),
+    .describe('Listen address of the port for metrics and probes.'),
   SERVICE_METRICS_PORT: port
     .default(9_464)
-    .describe('Port for /metrics, /health/live and /health/ready; 0 takes a free one.'),
+    .describe('Port for /metrics, /health/live and /health/ready; 0 picks a free port.'),
   SERVICE_METRICS_NAMES: hostNames.describe(
-    'Comma-separated host names by which the port of metrics and probes is called, besides its addresses and names without a dot. None if empty.',
+    'Comma-separated host names that the port for metrics and probes accepts in requests. Its addresses and names without a dot are always accepted.',
   ),
   SERVICE_ADMIN_PORT: port
     .default(8_001)
-    .describe('Loopback-only port that `ctl` talks to; 0 takes a free one.'),
+    .describe('Loopback-only port that `ctl` talks to; 0 picks a free port.'),
   SERVICE_CONTROL_PORT: port
     .optional()
     .describe(
-      'Loopback-only port of an edge, an engine or a console for `ctl process`; 0 takes a free one. Left out: no port. Limiters and standalone processes answer at SERVICE_ADMIN_PORT.',
+      'Loopback-only port of an edge, an engine or a console for `ctl process`; 0 picks a free port. Unset: no port. Limiters and standalone processes answer at SERVICE_ADMIN_PORT.',
     ),
   SERVICE_ADMIN_URL: z
     .url({ protocol: /^http$/ })
     .default('http://127.0.0.1:8001')
-    .describe('Where `ctl` finds the admin port.'),
+    .describe('URL of the admin port, for `ctl`.'),
   SERVICE_ADMIN_TOKEN_FILE: filled
     .optional()
     .describe(
-      'File of the token that the admin port asks for, for the service and for `ctl`. Left out: the service makes one at start, and `ctl` of the same user finds it.',
+      'File with the token of the admin port, for the service and for `ctl`. Unset: the service creates a token file at start, which `ctl` of the same user finds.',
     ),
   ...CONSOLE_VARIABLES,
   SERVICE_LOG_LEVEL: z
@@ -95,7 +95,7 @@ const VARIABLES = {
   SERVICE_SQLITE_FILE: filled
     .optional()
     .describe(
-      'The file of `sqlite`; it and its folder are made for this user alone. Left out: `~/.local/state/identity-engine/identity-engine.db`.',
+      'Database file of `sqlite`. Only this user can read the file and its folder. Default: `~/.local/state/identity-engine/identity-engine.db`.',
     ),
   SERVICE_ENVIRONMENT: z
     .enum(['development', 'production'])
@@ -106,7 +106,7 @@ const VARIABLES = {
   SERVICE_CASSANDRA_CONTACT_POINTS: list(address)
     .default(['127.0.0.1:9042'])
     .describe(
-      'Comma-separated host:port of some Cassandra nodes; the others are found through them.',
+      'Comma-separated host:port of some Cassandra nodes. The service discovers the other nodes.',
     ),
   SERVICE_CASSANDRA_DATACENTER: filled
     .default('datacenter1')
@@ -115,39 +115,39 @@ const VARIABLES = {
     .string()
     .regex(/^[a-z][a-z0-9_]{0,47}$/, 'must be lower-case letters, digits and underscores')
     .default('identity_engine')
-    .describe('Keyspace of the tables; `main.ts migrate` makes it.'),
+    .describe('Keyspace of the tables; `main.ts migrate` creates the keyspace.'),
   SERVICE_CASSANDRA_REPLICATION_FACTOR: whole
     .pipe(z.number().min(1).max(9))
     .default(1)
     .describe('Replication factor of a new keyspace: 1 locally, 3 in production.'),
   SERVICE_CASSANDRA_USERNAME: filled.optional().describe('Cassandra user, for authentication.'),
-  SERVICE_CASSANDRA_PASSWORD: filled.optional().describe('Its password.'),
+  SERVICE_CASSANDRA_PASSWORD: filled.optional().describe('Password of the Cassandra user.'),
   SERVICE_CASSANDRA_PASSWORD_FILE: secretFile('SERVICE_CASSANDRA_PASSWORD'),
   SERVICE_CASSANDRA_TLS_FOLDER: filled
     .optional()
     .describe(
-      'Folder of ca.crt, and of tls.crt and tls.key if Cassandra asks who calls: TLS to Cassandra. Plain text if left out.',
+      'Folder with ca.crt, and with tls.crt and tls.key if Cassandra requires client certificates. If set, connections to Cassandra use TLS; otherwise plain text.',
     ),
   SERVICE_CASSANDRA_TLS_NAME: filled
     .refine((name) => isIP(name) === 0, 'must be a DNS name')
     .optional()
     .describe(
-      'DNS name in the certificates of all Cassandra nodes; if left out, they must name the addresses.',
+      'DNS name in the certificates of all Cassandra nodes. Unset: each certificate must contain the address of its node.',
     ),
   SERVICE_NATS_URL: list(
     z.url({ protocol: /^nats$/, error: 'must be nats://host:port' }).refine(isNameless, NAMELESS),
   )
     .optional()
     .describe(
-      'Comma-separated NATS servers through which edges, limiters and engines find each other. None: fixed addresses.',
+      'Comma-separated NATS servers through which edges, limiters and engines find each other. Unset: fixed addresses.',
     ),
   SERVICE_NATS_USERNAME: filled.optional().describe('NATS user, for authentication.'),
-  SERVICE_NATS_PASSWORD: filled.optional().describe('Its password.'),
+  SERVICE_NATS_PASSWORD: filled.optional().describe('Password of the NATS user.'),
   SERVICE_NATS_PASSWORD_FILE: secretFile('SERVICE_NATS_PASSWORD'),
   SERVICE_NATS_TLS_FOLDER: filled
     .optional()
     .describe(
-      'Folder of ca.crt, and of tls.crt and tls.key if NATS asks who calls: TLS to NATS from the first byte (`handshake_first` there). Plain text if left out.',
+      'Folder with ca.crt, and with tls.crt and tls.key if NATS requires client certificates. If set, connections to NATS use TLS from the first byte (set `handshake_first` on the NATS server); otherwise plain text.',
     ),
   SERVICE_NATS_PREFIX: z
     .string()
@@ -160,7 +160,7 @@ const VARIABLES = {
     .pipe(z.number().min(1).max(4_096))
     .default(256)
     .describe(
-      'Number of engine shards and of limiter shards of a new cluster: 10 to 40 for each engine it may ever have. Cannot be changed later.',
+      'Number of engine shards and of limiter shards of a new cluster. Use 10 to 40 per engine of the largest size that you expect. Cannot be changed later.',
     ),
   SERVICE_NODE_NAME: z
     .string()
@@ -181,7 +181,7 @@ const VARIABLES = {
   SERVICE_TLS_FOLDER: filled
     .optional()
     .describe(
-      'Folder of ca.crt, tls.crt and tls.key, as cert-manager writes them, for the DNS name `edge.`, `engine.`, `limiter.`, `console.` or `ctl.identity-engine` by what the process is: all then speak mutual TLS. Plain text if left out.',
+      'Folder with ca.crt, tls.crt and tls.key, as cert-manager writes them. The certificate names the process: `edge.`, `engine.`, `limiter.`, `console.` or `ctl.identity-engine`. If set, all processes use mutual TLS; otherwise plain text.',
     ),
   SERVICE_LOCAL_ACCOUNT: flag
     .default(false)
@@ -190,10 +190,10 @@ const VARIABLES = {
     ),
   SERVICE_ENGINE_LISTEN: address
     .default('127.0.0.1:8100')
-    .describe('gRPC address an engine process listens on.'),
+    .describe('gRPC listen address of an engine process.'),
   SERVICE_LIMITER_LISTEN: address
     .default('127.0.0.1:8200')
-    .describe('gRPC address a limiter process listens on.'),
+    .describe('gRPC listen address of a limiter process.'),
   SERVICE_ENGINE_ADDRESS: address
     .default('127.0.0.1:8100')
     .describe('Address of the engine for an edge without NATS.'),
@@ -204,20 +204,20 @@ const VARIABLES = {
     .pipe(z.number().min(10).max(5_000))
     .default(100)
     .describe(
-      'Milliseconds an edge waits for the limiter before it fails closed; a limiter drops older admissions.',
+      'Milliseconds that an edge waits for the limiter before the call fails closed. A limiter drops admission requests that are older.',
     ),
   SERVICE_CLUSTER_SECRET: list(z.string().min(16, 'must have at least 16 characters'))
     .refine((secrets) => secrets.length <= 2, 'must be one secret, or two separated by a comma')
     .optional()
     .describe(
-      'Secret that signs NATS messages and derives the ids of keyed creates. Every edge, engine, limiter and `ctl` of a cluster needs the same secret. For a rotation, give two, separated by a comma or on two lines of the file: the first signs, both verify.',
+      'Secret that signs NATS messages and derives the ids of keyed creates. Every edge, engine, limiter and `ctl` of a cluster needs the same secret. For a rotation, give two secrets, separated by a comma or on two lines of the file: the first signs, both verify.',
     ),
   SERVICE_CLUSTER_SECRET_FILE: secretFile('SERVICE_CLUSTER_SECRET'),
   SERVICE_TRUSTED_PROXIES: networks.describe(
-    'Comma-separated CIDRs of proxies whose X-Forwarded-For is trusted, with or without ports. Empty: none.',
+    'Comma-separated CIDRs of proxies whose X-Forwarded-For is trusted, with or without ports. Empty: no proxy is trusted.',
   ),
   SERVICE_TRUSTED_WIDE_NETWORKS: networks.describe(
-    'Networks of SERVICE_TRUSTED_PROXIES wider than /24 (IPv6: /64). Production requires them here too, because every address in them can claim any client address.',
+    'Networks of SERVICE_TRUSTED_PROXIES wider than /24 (IPv6: /64). Production requires each such network here too, because every address in the network can claim any client address.',
   ),
   SERVICE_DRAIN_SECONDS: whole
     .pipe(z.number().max(10))
@@ -241,7 +241,7 @@ const VARIABLES = {
 
 const Environment = z.object(VARIABLES);
 
-/** The configuration of a process, read once at its start. */
+/** The configuration of a process, read once at start. */
 export type Config = z.infer<typeof Environment>;
 
 /** A row of the configuration table. */
@@ -258,8 +258,7 @@ export class ConfigError extends Error {
 
 /**
  * Throws `ConfigError` if a variable configures a storage that `SERVICE_STORAGE` does not select.
- *
- * Otherwise a forgotten `SERVICE_STORAGE` would keep data in memory without a warning.
+ * Without this check, a forgotten `SERVICE_STORAGE` would keep data in memory without a warning.
  */
 export function assertStorageNamed(
   config: Config,
@@ -277,7 +276,7 @@ export function assertStorageNamed(
 }
 
 /**
- * Reads the environment and the files that it names.
+ * Reads the environment variables and the files that they name.
  *
  * Throws `ConfigError` for a value out of bounds, an unusable file, and an unknown `SERVICE_`
  * variable.
