@@ -29,7 +29,7 @@ async function edgeWith(trail: (call: AccountCall) => Promise<LimiterAnswer>, is
   };
   const engine = {
     ask: async (call: EngineCall) => {
-      // Every instance exists until it is written to.
+      // Every instance exists for reads, but not for writes.
       if (call.command.kind === 'readInstance' && isThere) return THERE;
       asked.push(call);
       throw new Fault('not_found', 'no such instance');
@@ -79,7 +79,7 @@ writes('are not made without their audit line', async () => {
       );
     }
     assert.is(edge.lines.length, WRITES.length);
-    assert.equal(edge.asked, [], 'no engine may hear of it');
+    assert.equal(edge.asked, [], 'the engine must not be asked');
   }
 });
 
@@ -95,7 +95,7 @@ writes('are answered with the engine’s answer when only their second line fail
 });
 
 // Report 12: each write to an unknown instance left two durable lines, without any bound.
-writes('to an instance that does not exist have no line', async () => {
+writes('to an instance that does not exist leave no audit line', async () => {
   await using edge = await edgeWith(() => Promise.reject(new Error('no line is needed')), false);
   for (const [method, url, json] of WRITES.slice(1)) {
     assert.is((await edge.send(method, url, json)).status, 404);
@@ -108,7 +108,7 @@ writes('to an instance that does not exist have no line', async () => {
 });
 
 // Report 12: the audit trail of a month had no bound.
-writes('are refused while the month of the audit trail is full', async () => {
+writes('are refused while the audit trail of the month is full', async () => {
   const full = faultFor('audit_full', 'enough', { retryAfterS: 60 });
   await using edge = await edgeWith(() => Promise.reject(full));
   for (const [method, url, json] of WRITES) {
@@ -125,7 +125,7 @@ writes('are refused while the month of the audit trail is full', async () => {
   assert.is(linesMax, Math.max(20_000, 2 * ALLOWANCE.cyclesPerMonth));
 });
 
-writes('that are refused before they start, and reads, write no line', async () => {
+writes('that are refused before they start, and reads, leave no audit line', async () => {
   await using edge = await edgeWith(() => Promise.reject(new Error('no line is needed')));
   assert.is((await edge.send('POST', '/v1/instances', { nam: 'Ada' })).status, 422);
   assert.is((await edge.send('DELETE', '/v1/instances/nonsense')).status, 404);

@@ -25,7 +25,7 @@ function nameOf({
 
 const keyed = suite('the id of a keyed call');
 
-keyed('is the same at every edge with the secret, for every command to the instance', () => {
+keyed('is the same at every edge with the same secret, for every command to an instance', () => {
   const first = nameOf();
   assert.equal(nameOf(), first);
   assert.equal(nameOf({ caller: { ...ADA, credential: 'another digest' } }), first);
@@ -49,14 +49,14 @@ keyed('differs for another account, instance, key or secret', () => {
   assert.is(new Set(names.map(({ callTag }) => callTag)).size, names.length);
 });
 
-keyed('cannot be computed from data that a caller has', () => {
+keyed('cannot be computed from the data of a caller', () => {
   const known = [ADA.accountId, INSTANCE_ID, 'a key'].join('\n');
   const digest = createHash('sha256').update(known).digest();
   const computed = digest.readUIntBE(0, 6) * 2 ** 4 + ((digest[6] ?? 0) >> 4);
   assert.is.not(nameOf().callId % 2 ** 51, computed % 2 ** 51);
 });
 
-keyed('has 51 bits of an id and 52 bits of a tag that are independent of each other', () => {
+keyed('has an id of 51 bits and an independent tag of 52 bits', () => {
   const names = Array.from({ length: 400 }, (_, n) => nameOf({ key: `key ${n}` }));
   for (const { callId, callTag } of names) {
     assert.ok(Number.isInteger(callId) && callId >= 2 ** 51 && callId < 2 ** 52);
@@ -83,14 +83,14 @@ keyed('has 51 bits of an id and 52 bits of a tag that are independent of each ot
 
 const plain = suite('the id of a call without a key');
 
-plain('increases by one, and never equals that of a keyed call', () => {
+plain('increases by one, and never equals the id of a keyed call', () => {
   const ids = new CallIds(unchanging([SECRET]));
   const first = ids.next();
   assert.ok(first >= 1 && first < 2 ** 51);
   assert.equal([ids.next(), ids.next()], [first + 1, first + 2]);
 });
 
-plain('differs at each edge', () => {
+plain('starts at a different number at each edge', () => {
   const firsts = Array.from({ length: 100 }, () => new CallIds(unchanging([SECRET])).next());
   assert.is(new Set(firsts).size, 100);
 });

@@ -7,7 +7,7 @@ const TAG = '"snap_0123456789abcdef"';
 const guards = suite('If-Match');
 
 for (const header of ['*', TAG, `W/${TAG}`, `${TAG}, "other"`, `${TAG}\t,W/""`, '""']) {
-  guards(`is read as it was sent: ${header}`, () => assert.is(readIfMatch(header), header));
+  guards(`is returned as sent: ${header}`, () => assert.is(readIfMatch(header), header));
 }
 
 for (const header of [
@@ -41,9 +41,9 @@ known('matches nothing else, and no answer without a tag', () => {
   assert.not.ok(isKnownToCaller('*', ''));
 });
 
-const preferences = suite('Prefer');
+const preferences = suite('a preference in the Prefer header');
 
-preferences('contains a preference among others, in any case, with parameters and quotes', () => {
+preferences('is found in a list, in any case, with parameters and in quotes', () => {
   for (const header of [
     'handling=strict',
     'respond-async, handling=strict',
@@ -55,7 +55,7 @@ preferences('contains a preference among others, in any case, with parameters an
   }
 });
 
-preferences('does not contain similar text', () => {
+preferences('is not found in similar text', () => {
   for (const header of [
     undefined,
     '',

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { ContextSource, parseJsonBody } from '#edge/serve/json';
 import { liveHeapBytes } from '#test/support/garbage';
 
-/** Number of stored contexts, and bytes of their request bodies. */
+/** Number of stored contexts, and size of each request body in bytes. */
 const CONTEXTS = 500;
 const BODY_BYTES = 30_000;
 
@@ -19,7 +19,7 @@ function contextOf(n: number): string {
 
 const kept = suite('a stored context');
 
-kept('keeps no memory of its request body', () => {
+kept('does not keep its request body in memory', () => {
   contextOf(0);
   const before = liveHeapBytes();
   const contexts = Array.from({ length: CONTEXTS }, (_, n) => contextOf(n));
@@ -28,7 +28,7 @@ kept('keeps no memory of its request body', () => {
   assert.ok(contexts.every((context) => context === CONTEXT));
 });
 
-kept('is searched only in bodies that can contain one', () => {
+kept('is taken only from fields in which the API allows a context', () => {
   for (const text of ['[{"context":{}}]', '{"a":{"context":{}}}', '{"context":[1]}', 'null']) {
     assert.equal(parseJsonBody(Buffer.from(text)), JSON.parse(text));
   }
@@ -42,7 +42,7 @@ for (const [sent, given = sent] of [
   [' { "a" : [ 1 , 2 ] } ', '{"a":[1,2]}'],
   ['{"a":"\\u0041\\/"}', '{"a":"A/"}'],
 ] as const) {
-  kept(`is the caller’s own text: ${sent}`, () => {
+  kept(`has the caller’s own text: ${sent}`, () => {
     for (const body of [
       `{"context":${sent}}`,
       `{"a":{"context":{"a":1}},"context":${sent},"b":1}`,

@@ -13,15 +13,15 @@ import { type Service, startStandalone } from '#test/support/servers/service';
 
 const TAGS = ['Instances', 'Engine', 'Test', 'Personas'];
 
-/** Maximum time for a page to show something, in milliseconds. */
+/** Maximum time until a page shows an element, in milliseconds. */
 const SHOWN_MS_MAX = 20_000;
 
-/** A page, its complaints, and its requests to other hosts. */
-type Watched = { readonly page: Page; readonly complaints: readonly string[] };
+/** A page and its problems: warnings, errors and requests to other hosts. */
+type Watched = { readonly page: Page; readonly problems: readonly string[] };
 
 const startDocumented = () => startStandalone({ SERVICE_DOCS_ENABLED: 'true' });
 
-const inBrowser = chromiumSuite('when the documentation is enabled, a browser');
+const inBrowser = chromiumSuite('when the documentation is enabled, in a browser');
 let service: Service;
 let browser: Browser | undefined;
 
@@ -34,15 +34,15 @@ inBrowser.after(async () => {
   await service[Symbol.asyncDispose]();
 });
 
-inBrowser('/docs shows all endpoints without a complaint', async () => {
+inBrowser('/docs shows all endpoints without a problem', async () => {
   await using opened = await open('/docs');
-  const { page, complaints } = opened;
+  const { page, problems } = opened;
   await page.locator('.opblock').first().waitFor();
   assert.is(await page.locator('.opblock').count(), ENDPOINTS.length);
   for (const tag of TAGS) {
     assert.ok(await page.locator(`.opblock-tag[data-tag="${tag}"]`).isVisible(), tag);
   }
-  assert.equal(complaints, []);
+  assert.equal(problems, []);
 });
 
 inBrowser(
@@ -50,27 +50,27 @@ inBrowser(
   async () => {
     const caller = await newCaller(service);
     await using opened = await open('/docs');
-    const { page, complaints } = opened;
+    const { page, problems } = opened;
     await page.locator('.btn.authorize').first().click();
     await page.locator('.auth-container input').fill(caller.key);
     await page.locator('.auth-btn-wrapper button.authorize').click();
     await page.locator('.auth-btn-wrapper button.btn-done').click();
     assert.is(await tried(page, '#operations-Personas-listPersonas'), '200');
     assert.is(await tried(page, '#operations-Instances-createInstance'), '201');
-    assert.equal(complaints, []);
+    assert.equal(problems, []);
     const { body } = await caller.send('GET', '/instances');
     assert.is(body.pagination.total, 1);
     assert.is(body.data[0].name, 'Ada');
   },
 );
 
-inBrowser('/redoc shows all endpoints without a complaint', async () => {
+inBrowser('/redoc shows all endpoints without a problem', async () => {
   await using opened = await open('/redoc');
-  const { page, complaints } = opened;
+  const { page, problems } = opened;
   await page.locator('h1', { hasText: 'Identity Engine Service' }).waitFor();
   assert.is(await page.locator('div[id^="tag/"][id*="/operation/"]').count(), ENDPOINTS.length);
   assert.ok(await page.locator('h2', { hasText: 'Process one observation' }).isVisible());
-  assert.equal(complaints, []);
+  assert.equal(problems, []);
 });
 
 inBrowser.run();
@@ -105,7 +105,7 @@ enabled.run();
 
 const disabled = suite('when the documentation is not enabled');
 
-disabled('all three addresses and their files are a plain 404', async () => {
+disabled('its pages and their files are answered with a plain 404', async () => {
   await using plain = await startStandalone();
   for (const path of ['/docs', '/redoc', '/openapi.json', '/docs/swagger-ui.css']) {
     const response = await fetch(`${plain.origin}${path}`);
@@ -123,22 +123,22 @@ async function statusOf({ origin }: Service, path: string, method = 'GET'): Prom
   return response.status;
 }
 
-/** Opens a page, and records its complaints and requests to other hosts. */
+/** Opens a page and records its problems. */
 async function open(path: string): Promise<Watched & AsyncDisposable> {
   browser ??= await launchChromium();
   const page = await browser.newPage();
   page.setDefaultTimeout(SHOWN_MS_MAX);
-  const complaints: string[] = [];
+  const problems: string[] = [];
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+    if (['error', 'warning'].includes(message.type())) problems.push(message.text());
   });
-  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('pageerror', (error) => problems.push(error.message));
   page.on('request', (request) => {
     const isOurs = new RegExp(`^(blob:)?${service.origin}/|^data:`).test(request.url());
-    if (!isOurs) complaints.push(`asked ${request.url()}`);
+    if (!isOurs) problems.push(`requested ${request.url()}`);
   });
   await page.goto(`${service.origin}${path}`);
-  return { page, complaints, [Symbol.asyncDispose]: () => page.close() };
+  return { page, problems, [Symbol.asyncDispose]: () => page.close() };
 }
 
 /** Executes an endpoint on the page, and returns the status that the page shows. */

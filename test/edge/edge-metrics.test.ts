@@ -24,7 +24,7 @@ start('shows its success, 500 and 503 counts as 0 for every endpoint', async () 
 
 const refused = suite('a request that is refused before it is served');
 
-/** The labels under which a request over HTTP/1.1 to the route of an instance is counted. */
+/** Labels of a refused request to the route of an instance. */
 function countedUnder(isClosing: boolean, httpVersionMinor = 1): Counted | undefined {
   let counted: Counted | undefined;
   const ports = {
@@ -47,11 +47,11 @@ function countedUnder(isClosing: boolean, httpVersionMinor = 1): Counted | undef
   return counted;
 }
 
-refused('because the edge ends is counted on its route, as a failure of the service', () => {
+refused('because the edge shuts down is counted on its route, as a failure of the service', () => {
   assert.equal(countedUnder(true), { method: 'GET', path: '/instances/:id' });
 });
 
-refused('because of a fault of its sender is counted on no route', () => {
+refused('because of its caller’s mistake is counted on no route', () => {
   assert.equal(countedUnder(false, 0), { method: 'GET', path: 'refused' });
   assert.equal(countedUnder(false), { method: 'GET', path: 'refused' }, 'without a key');
 });

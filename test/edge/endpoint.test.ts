@@ -9,17 +9,17 @@ const kebab = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `-${letter
 
 const catalog = suite('every endpoint');
 
-catalog('has a test file of its name', () => {
+catalog('has a test file with its name', () => {
   for (const { name } of ENDPOINTS) {
     assert.ok(globSync(`test/api/*/${kebab(name)}.test.ts`).length === 1, name);
   }
 });
 
 catalog(
-  'reads with GET and any key except for the audit trail, and costs cycles only to process',
+  'needs a scope for reading if its method is GET, and costs cycles only for processing',
   () => {
     for (const { name, method, scope, isBilled } of ENDPOINTS) {
-      // Actions of other callers are shown only to keys with that scope.
+      // The audit trail shows actions of other callers, so it has its own scope.
       const needed = { getAudit: 'audit', getAccount: 'any' }[name] ?? 'read';
       if (method === 'GET') assert.equal([scope, isBilled], [needed, false], name);
     }
@@ -28,7 +28,7 @@ catalog(
   },
 );
 
-catalog('has an answer for the request in its document', () => {
+catalog('has an example for the API document if its method is GET', () => {
   for (const { name, examples, method } of ENDPOINTS) {
     if (method === 'GET') assert.ok(examples.length > 0, name);
   }
@@ -69,12 +69,12 @@ declared('has defaults for omitted fields', () => {
   assert.equal([isBilled, cyclesOf(request)], [false, 0]);
 });
 
-declared('says what the id in its path names', () => {
+declared('has a pathId exactly if the path has an id', () => {
   assert.throws(() => endpoint({ ...RECORD, path: '/things/:id' }), /pathId go together/);
   assert.throws(() => endpoint({ ...RECORD, pathId: INSTANCE_ID }), /pathId go together/);
 });
 
-declared('allows keys, conditions and cycles only for calls to engines', () => {
+declared('allows idempotency keys, conditions and cycles only for engine handlers', () => {
   for (const change of [{ isKeyed: true }, { isGuarded: true }, { cycles: () => 1 }] as const) {
     assert.throws(() => endpoint({ ...RECORD, ...change }), /needs an engine/);
   }

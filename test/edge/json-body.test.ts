@@ -17,7 +17,7 @@ const reasonFor = (text: string | Buffer) => {
 
 const right = suite('a valid JSON body');
 
-right('is parsed like JSON.parse does', () => {
+right('is parsed as JSON.parse does', () => {
   const deep = { maxDepth: 5, noUnicodeString: false };
   void fc.assert(
     fc.property(fc.json(deep), (text) => {
@@ -37,7 +37,7 @@ right('may use the same key in two objects', () => {
   assert.equal(parse('[{"a":1},{"a":{"a":2}}]'), [{ a: 1 }, { a: { a: 2 } }]);
 });
 
-const wrong = suite('a body is refused');
+const wrong = suite('a body');
 
 for (const text of [
   '',
@@ -52,33 +52,33 @@ for (const text of [
   "{'a':1}",
   '{"a":1}}',
 ]) {
-  wrong(`that is not JSON: ${text}`, () => assert.is(reasonFor(text), 'malformed_json'));
+  wrong(`that is not JSON is refused: ${text}`, () => assert.is(reasonFor(text), 'malformed_json'));
 }
 
-wrong('that is not UTF-8', () => {
+wrong('that is not UTF-8 is refused', () => {
   assert.is(reasonFor(Buffer.from([0x22, 0xff, 0x22])), 'invalid_utf8');
 });
 
-wrong('with repeated keys, however they are written', () => {
+wrong('with a duplicate key is refused, in any spelling', () => {
   assert.is(reasonFor('{"a":1,"a":1}'), 'duplicate_key');
   assert.is(reasonFor('{"a":1,"\\u0061":1}'), 'duplicate_key');
   assert.is(reasonFor('{"x":[{"a":1,"b":2,"a":3}]}'), 'duplicate_key');
 });
 
-wrong('with a key that names a prototype', () => {
+wrong('with a key that names a prototype is refused', () => {
   assert.is(reasonFor('{"__proto__":1}'), 'unknown_field');
   assert.is(reasonFor('[{"a":{"\\u005f_proto__":{}}}]'), 'unknown_field');
   assert.is(reasonFor('{"constructor":{"prototype":1}}'), 'unknown_field');
   assert.is(reasonFor('{"constructor":1,"prototype":2}'), undefined);
 });
 
-wrong('that is too deep, before it is parsed', () => {
+wrong('that nests too deep is refused before parsing', () => {
   assert.is(reasonFor('['.repeat(24) + ']'.repeat(24)), undefined);
   assert.is(reasonFor('['.repeat(25) + ']'.repeat(25)), 'too_deep');
   assert.is(reasonFor('['.repeat(100_000)), 'too_deep');
 });
 
-wrong('in time that grows only linearly with its length', () => {
+wrong('is refused in time that grows linearly with its length', () => {
   const bodies = ['"'.repeat(200_000), `"${'\\'.repeat(200_000)}`, `"${'\\"'.repeat(100_000)}`];
   for (const body of bodies) {
     const startedMs = performance.now();
@@ -89,7 +89,7 @@ wrong('in time that grows only linearly with its length', () => {
 
 for (const each of [right, wrong]) each.run();
 
-/** Whether parsing loses a key, found by serialising the value again without white space. */
+/** Whether parsing loses a duplicate key. Compares the number of keys before and after. */
 function hasKeyTwice(text: string): boolean {
   const colons = (json: string) => json.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').split(':').length;
   return colons(JSON.stringify(JSON.parse(text))) !== colons(text);

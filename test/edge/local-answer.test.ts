@@ -26,7 +26,7 @@ const DESCRIPTION = {
 
 const FROM = { accountId: 'AdaAdaAdaAda', address: '192.0.2.1', requestId: 'request-1' };
 
-const UNASKED = { ask: () => Promise.reject(new Error('no limiter is asked')) };
+const UNASKED = { ask: () => Promise.reject(new Error('the limiter must not be asked')) };
 
 const ask = (handler: LocalHandler, description?: typeof DESCRIPTION) =>
   localAnswer(
@@ -54,7 +54,7 @@ answer('is the handler’s object as JSON, without cycles or version', async () 
   });
 });
 
-answer('of an account uses the caller that the limiter describes', async () => {
+answer('about an account uses the limiter’s description of the caller', async () => {
   const seen: AccountCaller[] = [];
   const handler: LocalHandler = {
     kind: 'account',
@@ -67,13 +67,13 @@ answer('of an account uses the caller that the limiter describes', async () => {
   assert.equal(seen, [{ ...FROM, allowance: ALLOWANCE, description: DESCRIPTION }]);
 });
 
-answer('of an account is refused when the limiter describes no caller', async () => {
+answer('about an account is refused if the limiter does not describe the caller', async () => {
   const handler: LocalHandler = { kind: 'account', answer: async () => ({}) };
   const { code, reason, retryAfterS } = toFault(await refusalOf(() => ask(handler)));
   assert.equal([code, reason, retryAfterS], ['service_unavailable', 'limiter_unavailable', 2]);
 });
 
-answer('is refused with its handler’s refusal', async () => {
+answer('is the refusal that the handler throws', async () => {
   const fault = new Fault('not_found', 'no such thing');
   const handler: LocalHandler = {
     kind: 'stateless',

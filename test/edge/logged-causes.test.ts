@@ -81,32 +81,26 @@ logged('with 503 is logged with all causes and stacks, and is not in the answer'
 });
 
 // Report 34: An outage wrote a chain of stacks for each of 100 refusals a second, 1 GB an hour.
-logged(
-  'with 503 in great number is logged 20 times a second, and once with its stacks',
-  async () => {
-    const { log } = await failing(120, () => {
-      return new Fault('service_unavailable', 'not now', { cause: new Error('the store is away') });
-    });
-    assert.is(log.length, 20);
-    assert.is(log.filter(({ err }) => err !== undefined).length, 1);
-    for (const line of log) assert.equal([line.msg, line.status], ['not now', 503]);
-    // A line without the causes has the text of the first cause.
-    for (const line of log.slice(1)) assert.is(line.why, 'the store is away');
-  },
-);
+logged('with 503 in a flood is logged 20 times a second, and once with its stacks', async () => {
+  const { log } = await failing(120, () => {
+    return new Fault('service_unavailable', 'not now', { cause: new Error('the store is away') });
+  });
+  assert.is(log.length, 20);
+  assert.is(log.filter(({ err }) => err !== undefined).length, 1);
+  for (const line of log) assert.equal([line.msg, line.status], ['not now', 503]);
+  // A line without causes contains the text of the root cause.
+  for (const line of log.slice(1)) assert.is(line.why, 'the store is away');
+});
 
-logged(
-  'with 500 in great number is logged each time, and once a second with its stacks',
-  async () => {
-    const { log } = await failing(30, bug);
-    assert.is(log.length, 30);
-    assert.is(log.filter(({ err }) => err !== undefined).length, 1);
-    assert.is(log.at(-1)?.why, 'the root of [redacted]');
-  },
-);
+logged('with 500 in a flood is logged each time, and once a second with its stacks', async () => {
+  const { log } = await failing(30, bug);
+  assert.is(log.length, 30);
+  assert.is(log.filter(({ err }) => err !== undefined).length, 1);
+  assert.is(log.at(-1)?.why, 'the root of [redacted]');
+});
 
 // Report 34: Lines about failed calls lacked the route, and no line named its process and release.
-logged('has route, method, account and the fields of its process', async () => {
+logged('is logged with route, method, account and the fields of its process', async () => {
   const { log } = await failing(1, bug);
   const { route, method, accountId, role, node, release } = log[0];
   assert.equal([route, method, accountId], ['/instances', 'GET', 'Acc0unt00001']);

@@ -15,7 +15,7 @@ const ANSWER: LimiterAnswer = {
   body: { outcome: 'changed' },
 };
 
-/** The notification endpoint before a limiter whose answers the test gives. */
+/** The notification endpoint, with a limiter that answers as the test decides. */
 function openNotifications() {
   const clock = new ManualClock();
   const asked: AccountCall[] = [];
@@ -44,7 +44,7 @@ const FORGED = new Fault('webhook_verification_failed', 'forged');
 
 const sent = suite('a notification at an edge');
 
-sent('is passed to a limiter with its bytes and signature, for no account', async () => {
+sent('is sent to the limiter with its bytes and signature, for no account', async () => {
   const { asked, take } = openNotifications();
   await take('t=1,v1=2');
   const [call] = asked;
@@ -52,14 +52,14 @@ sent('is passed to a limiter with its bytes and signature, for no account', asyn
   assert.equal(call?.body, { rawBody: BODY.toString('base64'), signature: 't=1,v1=2' });
 });
 
-sent('is refused without a signature, and reaches no limiter', async () => {
+sent('is refused without a signature, and is not sent to the limiter', async () => {
   const { asked, notifications } = openNotifications();
   const fault = await faultIn(notifications.take(BODY, undefined, SENDER));
   assert.is(fault.code, 'webhook_verification_failed');
   assert.equal(asked, []);
 });
 
-sent('does not wait for 32 others: the provider must send it again', async () => {
+sent('is refused while 32 others are in flight, so that the provider retries', async () => {
   const { limiter, take } = openNotifications();
   const { promise, resolve } = Promise.withResolvers<LimiterAnswer>();
   limiter.answering = () => promise;
@@ -70,9 +70,9 @@ sent('does not wait for 32 others: the provider must send it again', async () =>
   await take();
 });
 
-const barring = suite('a network that sends forged notifications');
+const barring = suite('a network that sends refused notifications');
 
-barring('has five a second checked once it has sent 30 in a minute', async () => {
+barring('has only five a second checked after 30 in a minute', async () => {
   const { clock, asked, barred, limiter, notifications, take } = openNotifications();
   limiter.answering = refusing(FORGED);
   for (let sentSoFar = 0; sentSoFar < 30; sentSoFar += 1) {
@@ -96,7 +96,7 @@ barring('has five a second checked once it has sent 30 in a minute', async () =>
   assert.is(notifications.refusalUnasked({ ip: SENDER }), undefined);
 });
 
-barring('is not one whose notifications the service itself could not handle', async () => {
+barring('is not barred if the service itself fails', async () => {
   const { barred, limiter, take } = openNotifications();
   limiter.answering = refusing(new Fault('service_unavailable', 'later'));
   for (let sentSoFar = 0; sentSoFar < 40; sentSoFar += 1) await faultIn(take());

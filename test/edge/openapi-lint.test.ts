@@ -11,7 +11,7 @@ const LINTER = fileURLToPath(import.meta.resolve('@redocly/cli/bin/cli.js'));
 const LINT = [LINTER, 'lint', 'docs/openapi.json'];
 const RULES = ['--extends=recommended', '--format=json'];
 
-/** The linter's report on a document, with the fields used here. */
+/** The linter's report, with the fields that the test uses. */
 type Report = { readonly problems: { readonly ruleId: string; readonly message: string }[] };
 
 const linted = suite('the committed API document, checked by Redocly’s linter');

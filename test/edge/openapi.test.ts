@@ -14,7 +14,7 @@ import { REASONS } from '#errors/error-reasons';
 const text = readFileSync('docs/openapi.json', 'utf8');
 const document = JSON.parse(text);
 
-/** A described endpoint, with its path in the document. */
+/** An endpoint of the document, with its method and path. */
 type Row = { readonly method: string; readonly path: string; readonly described: Described };
 type Described = typeof document.paths;
 
@@ -47,7 +47,7 @@ function assertExamples(content: Described, where: string): void {
 
 const committed = suite('the committed API document');
 
-committed('is generated from endpoints, schemas and service, identical every time', async () => {
+committed('equals the generated document, which is identical every time', async () => {
   const [first, second] = [await exampleAnswers(), await exampleAnswers()];
   assert.equal(first, second);
   const made = openedDocument(openApiDocument(first));
@@ -61,21 +61,21 @@ committed('is valid OpenAPI 3.1 by the official schema', async () => {
   assert.is(validator.version, '3.1');
 });
 
-committed('has every endpoint and no other', () => {
+committed('has exactly the endpoints of the service', () => {
   const declared = ENDPOINTS.map(({ method, path }) => `${method} ${path.replace(':id', '{id}')}`);
   const found = rows.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
   assert.equal(found.toSorted(), declared.toSorted());
   assert.is(found.length, 23);
 });
 
-committed('describes every endpoint, and requires a key in all but one', () => {
+committed('describes every endpoint, and requires a key except for notifications', () => {
   assert.equal(document.security, [{ bearer: [] }]);
   for (const { described } of rows) {
     const { operationId, description, summary, tags, security } = described;
-    assert.ok(description.length > 0 && summary.length > 0, `${operationId} says what it does`);
+    assert.ok(description.length > 0 && summary.length > 0, `${operationId} has a summary`);
     assert.ok(document.tags.some(({ name }: Described) => name === tags[0]));
     const exception = operationId === 'notifyBilling' ? [] : undefined;
-    assert.equal(security, exception, `${operationId}: no other exception`);
+    assert.equal(security, exception, `${operationId}: only notifications need no key`);
   }
 });
 
@@ -107,7 +107,7 @@ const WITH_STATUS: Record<string, readonly string[]> = {
   503: ['Retry-After'],
 };
 
-committed('has the limit headers on every answer, and other headers where they belong', () => {
+committed('has the limit headers on every answer, and other headers by status', () => {
   for (const { described } of rows) {
     for (const [status, response] of Object.entries<Described>(described.responses)) {
       const names = Object.keys(resolved(response).headers);
@@ -118,7 +118,7 @@ committed('has the limit headers on every answer, and other headers where they b
   }
 });
 
-committed('has an example of every body that matches its schema', () => {
+committed('has an example of every body, and examples match their schemas', () => {
   for (const { described } of rows) {
     const { operationId, requestBody, responses } = described;
     if (requestBody !== undefined) assertExamples(requestBody.content, `${operationId}: request`);
@@ -145,7 +145,7 @@ committed('lists every code, status and reason of the catalog', () => {
   }
 });
 
-committed('uses every reason, and lists for every endpoint its own codes', () => {
+committed('names every code and reason in the answers of the endpoints', () => {
   const known = [...Object.keys(REASONS), ...Object.keys(FAULTS)];
   const named = new Set<string>();
   for (const { described } of rows) {
@@ -153,7 +153,7 @@ committed('uses every reason, and lists for every endpoint its own codes', () =>
       if (Number(status) < 400) continue;
       const { content, description } = resolved(response);
       const { $ref } = content['application/json'].schema;
-      assert.is($ref, '#/components/schemas/Error', 'one model of all refusals');
+      assert.is($ref, '#/components/schemas/Error', 'all refusals share a schema');
       for (const [, word = ''] of description.matchAll(/`(\w+)`/g)) named.add(word);
     }
   }
@@ -163,7 +163,7 @@ committed('uses every reason, and lists for every endpoint its own codes', () =>
   );
 });
 
-/** An enumeration is open if it is a union with arbitrary text. */
+/** Asserts that later values are valid. An open enumeration is a union with arbitrary text. */
 function assertItselfOpen(schema: Described, where: string): void {
   assert.is.not(schema.additionalProperties, false, where);
   assert.is.not(typeof schema.const, 'string', where);
@@ -174,38 +174,41 @@ function assertItselfOpen(schema: Described, where: string): void {
 }
 
 // Report 21: answers and enumerations were closed, and request fields with defaults were required.
-committed('is open for later fields and values, and has no default in a body of a request', () => {
-  const seen = new Set<string>();
-  const assertOpen = (schema: Described, where: string): void => {
-    if (typeof schema !== 'object' || schema === null) return;
-    assertItselfOpen(schema, where);
-    if (schema.$ref !== undefined && !seen.has(schema.$ref)) {
-      seen.add(schema.$ref);
-      assertOpen(resolved(schema), schema.$ref);
-    }
-    for (const kind of schema.anyOf ?? []) if (kind.enum === undefined) assertOpen(kind, where);
-    for (const [name, field] of Object.entries<Described>(schema.properties ?? {})) {
-      assertOpen(field, `${where}.${name}`);
-    }
-    assertOpen(schema.items, `${where}[]`);
-    assertOpen(schema.additionalProperties, `${where}{}`);
-  };
-  for (const { described } of rows) {
-    for (const [status, response] of Object.entries<Described>(described.responses)) {
-      for (const { schema } of Object.values<Described>(resolved(response).content ?? {})) {
-        assertOpen(schema, `${described.operationId} ${status}`);
+committed(
+  'accepts later fields and values in answers, and has no defaults in request bodies',
+  () => {
+    const seen = new Set<string>();
+    const assertOpen = (schema: Described, where: string): void => {
+      if (typeof schema !== 'object' || schema === null) return;
+      assertItselfOpen(schema, where);
+      if (schema.$ref !== undefined && !seen.has(schema.$ref)) {
+        seen.add(schema.$ref);
+        assertOpen(resolved(schema), schema.$ref);
+      }
+      for (const kind of schema.anyOf ?? []) if (kind.enum === undefined) assertOpen(kind, where);
+      for (const [name, field] of Object.entries<Described>(schema.properties ?? {})) {
+        assertOpen(field, `${where}.${name}`);
+      }
+      assertOpen(schema.items, `${where}[]`);
+      assertOpen(schema.additionalProperties, `${where}{}`);
+    };
+    for (const { described } of rows) {
+      for (const [status, response] of Object.entries<Described>(described.responses)) {
+        for (const { schema } of Object.values<Described>(resolved(response).content ?? {})) {
+          assertOpen(schema, `${described.operationId} ${status}`);
+        }
       }
     }
-  }
-  const { Observation, Batch, CreateInstance } = document.components.schemas;
-  for (const schema of [Observation, Batch, CreateInstance]) {
-    assert.not.match(JSON.stringify(schema), '"default":');
-    assert.is(schema.additionalProperties, false, 'a misspelt field stays an error');
-  }
-  assert.not.match(text, /schemas\/__/, 'no schema has a generated name');
-});
+    const { Observation, Batch, CreateInstance } = document.components.schemas;
+    for (const schema of [Observation, Batch, CreateInstance]) {
+      assert.not.match(JSON.stringify(schema), '"default":');
+      assert.is(schema.additionalProperties, false, 'a misspelt field stays an error');
+    }
+    assert.not.match(text, /schemas\/__/, 'no schema has a generated name');
+  },
+);
 
-committed('is as exact as the code on headers, ids, times and questions', () => {
+committed('has the patterns of the code for headers, ids, times and questions', () => {
   const { parameters, schemas } = document.components;
   const patternOf = (schema: Described) => new RegExp(schema.pattern, 'u');
   for (const [name, good, bad, lengthMax] of [
@@ -231,7 +234,7 @@ committed('is as exact as the code on headers, ids, times and questions', () => 
   assert.equal([question.enum.length, question.enum[34]], [35, 'q35']);
 });
 
-committed('names no server except the one that serves it', () => {
+committed('names no other server', () => {
   assert.equal(
     document.servers.map(({ url }: Described) => url),
     ['/v1'],

@@ -31,7 +31,7 @@ const expressions = files.flatMap((file) =>
 
 const hostile = suite('a hostile text of 50,000 characters');
 
-hostile('is matched with every regular expression of the services', () => {
+hostile('is matched with every regular expression of edge and accounts', () => {
   const found = expressions.map(({ expression }) => String(expression)).join('\n');
   assert.ok(expressions.length >= 12, found);
   for (const known of ['svc_sk_', 'inst_', 'charset', '[A-Za-z0-9._-]', '[2-9]\\d{3}', 'W\\/']) {
@@ -56,7 +56,7 @@ for (const { file, expression } of expressions) {
 
 hostile.run();
 
-/** CPU time of the best of three runs; a second run only after a slow first one. */
+/** Shortest CPU time of up to three runs, in milliseconds. Repeats only slow runs. */
 function bestMs(expression: RegExp, text: string): number {
   let best = Number.POSITIVE_INFINITY;
   for (let i = 0; i < 3 && best >= MATCH_MS_MAX; i += 1) {

@@ -4,7 +4,7 @@ import { requestIdFrom } from '#edge/http';
 
 const ids = suite('a request id');
 
-ids('of the caller is kept if it is well-formed', () => {
+ids('from the caller is kept if it is well-formed', () => {
   for (const id of ['abcdefgh', 'A.b-c_9.', 'x'.repeat(64)]) assert.is(requestIdFrom(id), id);
 });
 
@@ -22,7 +22,7 @@ ids('of another form is replaced', () => {
   }
 });
 
-ids('that is new is never repeated', () => {
+ids('is never generated twice', () => {
   const made = Array.from({ length: 5_000 }, () => requestIdFrom(undefined));
   assert.is(new Set(made).size, made.length);
 });

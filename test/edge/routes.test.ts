@@ -10,7 +10,7 @@ import { createMetrics } from '#telemetry/metrics';
 import { TEST_ORIGIN } from '#test/support/test-logger';
 
 const unasked = {
-  ask: () => Promise.reject(new Error('not to be asked')),
+  ask: () => Promise.reject(new Error('must not be asked')),
 };
 
 const router = suite('the router');

@@ -7,7 +7,7 @@ import { bodyFault, queryFault } from '#edge/serve/request-plan';
 
 function faultOf(schema: z.ZodType, value: unknown, make = bodyFault) {
   const { error } = schema.safeParse(value, { reportInput: true });
-  if (error === undefined) throw new Error('the schema accepts it');
+  if (error === undefined) throw new Error('the schema accepts the value');
   const { httpStatus, code, field, reason } = make(error);
   return [httpStatus, code, field, reason];
 }
@@ -52,7 +52,7 @@ for (const [schema, value, field, reason] of BODIES) {
 
 const queries = suite('a query that breaks a rule');
 
-queries('is refused with 400 and the parameter', () => {
+queries('is refused with 400 and the name of the parameter', () => {
   for (const [query, field, reason] of [
     [{ limit: '0' }, 'limit', 'invalid_parameter'],
     [{ limit: ['1', '2'] }, 'limit', 'invalid_parameter'],

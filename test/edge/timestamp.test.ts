@@ -5,7 +5,7 @@ import { parseTimestamp } from '#edge/endpoints/observations';
 
 const timestamps = suite('a timestamp');
 
-timestamps('that this machine writes is read back unchanged', () => {
+timestamps('from toISOString is read back unchanged', () => {
   void fc.assert(
     fc.property(fc.integer({ min: 0, max: Date.UTC(9_999, 11, 31) }), (timeMs) => {
       assert.is(parseTimestamp(new Date(timeMs).toISOString()), timeMs);
@@ -13,24 +13,27 @@ timestamps('that this machine writes is read back unchanged', () => {
   );
 });
 
-timestamps('is exact to the millisecond in its first three digits', () => {
+timestamps('is exact to the millisecond, the third fraction digit', () => {
   for (let ms = 0; ms < 1_000; ms += 1) {
     const text = `2026-01-15T12:00:00.${String(ms).padStart(3, '0')}9+00:00`;
     assert.is(parseTimestamp(text), Date.UTC(2026, 0, 15, 12, 0, 0, ms));
   }
 });
 
-timestamps('may have an offset, lower case and 1 to 9 digits of a second, cut to three', () => {
-  const noonMs = Date.UTC(2026, 0, 15, 12);
-  const same = ['2026-01-15T12:00:00Z', '2026-01-15t12:00:00z', '2026-01-15T13:30:00+01:30'];
-  for (const text of [...same, '2026-01-14T23:00:00-13:00']) {
-    assert.is(parseTimestamp(text), noonMs, text);
-  }
-  assert.is(parseTimestamp('2026-01-15T12:00:00.1Z'), noonMs + 100);
-  assert.is(parseTimestamp('2026-01-15T12:00:00.123999999Z'), noonMs + 123);
-  assert.is(parseTimestamp('2026-01-15T12:00:00.9999+00:00'), noonMs + 999);
-  assert.is(parseTimestamp('2024-02-29T00:00:00Z'), Date.UTC(2024, 1, 29));
-});
+timestamps(
+  'may have an offset, lower case letters and 1 to 9 fraction digits, cut to three',
+  () => {
+    const noonMs = Date.UTC(2026, 0, 15, 12);
+    const same = ['2026-01-15T12:00:00Z', '2026-01-15t12:00:00z', '2026-01-15T13:30:00+01:30'];
+    for (const text of [...same, '2026-01-14T23:00:00-13:00']) {
+      assert.is(parseTimestamp(text), noonMs, text);
+    }
+    assert.is(parseTimestamp('2026-01-15T12:00:00.1Z'), noonMs + 100);
+    assert.is(parseTimestamp('2026-01-15T12:00:00.123999999Z'), noonMs + 123);
+    assert.is(parseTimestamp('2026-01-15T12:00:00.9999+00:00'), noonMs + 999);
+    assert.is(parseTimestamp('2024-02-29T00:00:00Z'), Date.UTC(2024, 1, 29));
+  },
+);
 
 for (const text of [
   '2026-01-15',

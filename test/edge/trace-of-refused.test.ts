@@ -12,7 +12,7 @@ import { LASTING_ALLOWANCE } from '#test/edge/admission/lasting-allowance';
 import { RecordedSpans, recordedSpan } from '#test/support/recorded-spans';
 import { TEST_ORIGIN } from '#test/support/test-logger';
 
-/** Records the requests that an edge reports as refused before the trace decision. */
+/** Records each traced request, and whether the edge refuses the request at its start. */
 class HeardRequests extends RecordedSpans {
   readonly heard: unknown[] = [];
 
@@ -28,11 +28,11 @@ const asking = recordedSpan(7);
 const refused = suite('a caller that requests a trace');
 
 for (const [who, authorization, isRefused] of [
-  ['without a key is', undefined, true],
-  ['with a key of the wrong form is', 'Bearer something', true],
-  ['with a key is not', KEY, false],
+  ['without a key is already refused', undefined, true],
+  ['with a malformed key is already refused', 'Bearer something', true],
+  ['with a well-formed key is not yet refused', KEY, false],
 ] as const) {
-  refused(`${who} known to be refused at the sampling decision`, async () => {
+  refused(`${who} at the sampling decision`, async () => {
     const tracer = new HeardRequests();
     const app = buildApp(
       { clusterSecrets: unchanging(['x'.repeat(16)]), trustedProxies: [], drainMs: 0 },
@@ -50,7 +50,7 @@ for (const [who, authorization, isRefused] of [
     const { statusCode } = await app.inject({ url: '/v1/instances', headers });
     assert.is(statusCode, 401);
     assert.equal(tracer.heard, [[asking, isRefused]]);
-    assert.is(tracer.ended.length, 1, 'its span is ended all the same');
+    assert.is(tracer.ended.length, 1, 'the span of a refused request must end');
     await app.close();
   });
 }

@@ -9,7 +9,7 @@ import {
   unknown,
 } from '#test/edge/admission/admission-fixture';
 
-/** An admission, and a caller with invented keys. */
+/** An admission, and functions that send invented keys. */
 function scene(isHeard = true) {
   const opened = admissionUnderTest(unknown, isHeard);
   let made = 0;
@@ -61,7 +61,7 @@ barred('the body of a call that would be refused is not read', async () => {
   const { clock, admission, guess, notLookedUp } = await guessed();
   const caller = { accountId: 'NoNoNoNoNoNo', credential: 'one more' };
   const unasked = (ip: string) => admission.refusalUnasked(caller, { ip })?.reason;
-  assert.is(unasked('1.1.1.1'), undefined, 'five may be asked about');
+  assert.is(unasked('1.1.1.1'), undefined, 'five more keys may be looked up');
   await guess(5);
   assert.is(unasked('1.1.1.1'), 'too_many_refused_keys');
   assert.is(unasked('2.2.2.2'), undefined);
@@ -100,9 +100,9 @@ silent('no address is blocked', async () => {
   assert.is(await guess(100), 100);
 });
 
-const shared = suite('an address with calls of many accounts');
+const shared = suite('an address with calls from many accounts');
 
-shared('is reported at the 32nd account, and not again for the same ones later', async () => {
+shared('is reported at the 32nd account, and not again later for the same accounts', async () => {
   const { clock, limiter, warned, admit } = scene();
   limiter.answering = admitting;
   const callAll = async (accounts: number) => {
@@ -118,7 +118,7 @@ shared('is reported at the 32nd account, and not again for the same ones later',
   assert.equal(warned, [['shared', '1.1.1.1', 32]]);
 });
 
-shared('has its calls admitted without an operator to notify', async () => {
+shared('is served in the same way without an operator to notify', async () => {
   const { limiter, admit } = scene(false);
   limiter.answering = admitting;
   for (let n = 0; n < 40; n += 1) {

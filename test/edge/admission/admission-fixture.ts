@@ -6,10 +6,10 @@ import type { Allowance, LimiterAnswer, LimiterCall } from '#grpc/limiter-messag
 import { createMetrics } from '#telemetry/metrics';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** When the tests' clocks start. */
+/** Start of the tests' clocks, in Unix seconds. */
 export const START_S = Date.UTC(2026, 0, 15, 12) / 1_000;
 
-/** Limit headers of an account that is within its limits. */
+/** Allowance of an account within its limits. */
 export const ALLOWANCE: Allowance = {
   requestsPerMinute: 60,
   requestsRemaining: 40,
@@ -31,7 +31,7 @@ export const CALL: AdmissionCall = {
   cycles: 3,
 };
 
-/** Limit headers of an unknown account, for a caller that may retry after some seconds. */
+/** Limit headers of an unknown account, with a reset in `retryAfterS` seconds. */
 export function noNumbers(retryAfterS: number) {
   return {
     'x-ratelimit-limit': 0,
@@ -51,8 +51,7 @@ export const unknown: Answering = () => ({ verdict: 'unknown_key', allowance: un
 export const admitting: Answering = () => ({ verdict: 'admitted', allowance: ALLOWANCE });
 
 /**
- * An edge's admission before a limiter with this behaviour, and the operator's notices if
- * `isHeard`.
+ * An edge's admission with a limiter that answers by `answering`. Records warnings if `isHeard`.
  */
 export function admissionUnderTest(answering: Answering, isHeard = true) {
   const clock = new ManualClock();
@@ -71,8 +70,8 @@ export function admissionUnderTest(answering: Answering, isHeard = true) {
   const warnings: AddressWarnings = {
     barred: (network) => warned.push(['barred', network]),
     shared: (address, accounts) => warned.push(['shared', address, accounts]),
-    barredNotifications: () => assert.unreachable('admission knows of no notifications'),
-    unfinished: () => assert.unreachable('admission knows of no bodies'),
+    barredNotifications: () => assert.unreachable('admission handles no notifications'),
+    unfinished: () => assert.unreachable('admission handles no bodies'),
   };
   const counts = edgeMetrics(metrics);
   const heard = isHeard ? warnings : undefined;

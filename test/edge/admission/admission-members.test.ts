@@ -16,7 +16,7 @@ const MEMBER = {
 
 const asked = suite('an admission for a console member');
 
-asked('is requested with the session, and without a client', async () => {
+asked('is requested with the session and without a client program', async () => {
   const { admit, asked: calls } = admissionUnderTest(admitting);
   const { refusal, allowance } = await admit({ caller: MEMBER, userAgent: 'a browser' });
   assert.equal([refusal, allowance], [undefined, ALLOWANCE]);
@@ -29,17 +29,14 @@ asked('is requested with the session, and without a client', async () => {
   ]);
 });
 
-asked(
-  'that an older limiter does not support is refused because of the release, not the member',
-  async () => {
-    const { admit } = admissionUnderTest(unknown);
-    const { refusal } = await admit({ caller: MEMBER });
-    assert.equal(
-      [refusal?.code, refusal?.reason, refusal?.retryAfterS],
-      ['service_unavailable', 'upgrade_in_progress', 5],
-    );
-  },
-);
+asked('is refused as an upgrade in progress if the limiter is older', async () => {
+  const { admit } = admissionUnderTest(unknown);
+  const { refusal } = await admit({ caller: MEMBER });
+  assert.equal(
+    [refusal?.code, refusal?.reason, refusal?.retryAfterS],
+    ['service_unavailable', 'upgrade_in_progress', 5],
+  );
+});
 
 const noted = suite('the memory of refused and admitted keys');
 

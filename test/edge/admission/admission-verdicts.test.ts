@@ -19,7 +19,7 @@ for (const [how, answering] of [
   ['at once', admitting],
   ['later', async (call) => admitting(call)],
 ] as const satisfies [string, Answering][]) {
-  admitted(`${how} has its account’s numbers, and is allowed to use instances`, async () => {
+  admitted(`${how} has the figures and the instance limit of its account`, async () => {
     const { admit, asked } = admissionUnderTest(answering);
     const { headers, refusal, allowance } = await admit();
     assert.equal([refusal, allowance?.instances], [undefined, 12]);
@@ -69,7 +69,7 @@ const REFUSALS: readonly (readonly [Verdict, Partial<Fault>])[] = [
 ];
 
 for (const [verdict, expected] of REFUSALS) {
-  refused(`as ${verdict} has the reason, the time to wait, and its numbers`, async () => {
+  refused(`as ${verdict} has the reason, the time to wait, and the account’s figures`, async () => {
     const { admit } = admissionUnderTest(() => ({ verdict, allowance: ALLOWANCE }));
     const { refusal, headers } = await admit();
     assert.instance(refusal, Fault);
@@ -88,7 +88,7 @@ refused('at the moment of the reset gets a wait of one second, never zero', asyn
   }
 });
 
-refused('because its key was never created has no numbers, and no instances', async () => {
+refused('because its key was never created has no figures and no instance limit', async () => {
   const { refusal, headers, allowance } = await admissionUnderTest(unknown).admit();
   assert.equal([refusal?.code, allowance], ['unauthorized', undefined]);
   assert.equal(headers, noNumbers(60));
@@ -102,7 +102,7 @@ const away = () =>
 const left = (cyclesRemaining: Allowance['cyclesRemaining']) => () =>
   ({ verdict: 'admitted', allowance: { ...ALLOWANCE, cyclesRemaining } }) as const;
 
-unsure('is refused for two seconds, and the reason is logged', async () => {
+unsure('is refused for two seconds, with the limiter’s error as cause', async () => {
   const { refusal, allowance } = await admissionUnderTest(away).admit();
   assert.equal(
     [refusal?.code, refusal?.reason, refusal?.retryAfterS, allowance],
@@ -111,12 +111,12 @@ unsure('is refused for two seconds, and the reason is logged', async () => {
   assert.is((refusal?.cause as Fault | undefined)?.message, 'no answer');
 });
 
-unsure('has no numbers if none are known', async () => {
+unsure('has no figures if the account is new to this edge', async () => {
   const { headers } = await admissionUnderTest(away).admit();
   assert.equal(headers, noNumbers(2));
 });
 
-unsure('has the last numbers of its own account, and no requests left', async () => {
+unsure('has the last figures of its own account, and no requests left', async () => {
   const { limiter, admit } = admissionUnderTest(left(700));
   await admit();
   limiter.answering = left(600);
@@ -132,7 +132,7 @@ unsure('has the last numbers of its own account, and no requests left', async ()
   });
 });
 
-unsure('has no numbers once 10,000 other accounts have followed', async () => {
+unsure('has no figures after calls of 10,000 other accounts', async () => {
   const { limiter, admit } = admissionUnderTest(admitting);
   const from = (n: number) => ({ caller: { accountId: `account ${n}`, credential: `key ${n}` } });
   const remembered = async () => {
@@ -147,7 +147,7 @@ unsure('has no numbers once 10,000 other accounts have followed', async () => {
   assert.is(await remembered(), 0);
 });
 
-unsure('is counted under its reason, or under its code without a reason', async () => {
+unsure('is counted by its reason, or by its code if it has no reason', async () => {
   const { limiter, admit, scraped } = admissionUnderTest(away);
   await admit();
   await admit();

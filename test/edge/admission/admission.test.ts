@@ -10,7 +10,7 @@ import { ManualClock } from '#test/support/manual-clock';
 import { turnOfEvents } from '#test/support/settled';
 
 /**
- * An edge's admission before a limiter with this behaviour, and the cycles settled at the limiter.
+ * An edge's admission with a limiter that answers by `answering`, and the settlements it receives.
  */
 function scene(answering: Answering) {
   const clock = new ManualClock();
@@ -45,32 +45,32 @@ const unavailable = (isOutcomeUnknown: boolean) =>
 
 /** A limiter that fails admissions, with known or unknown outcome, and accepts settlements. */
 const failing =
-  (isOutcomeUnknown: boolean, startupGrace: Answering): Answering =>
+  (isOutcomeUnknown: boolean, settling: Answering): Answering =>
   (call) =>
-    call.kind === 'admit' ? Promise.reject(unavailable(isOutcomeUnknown)) : startupGrace(call);
+    call.kind === 'admit' ? Promise.reject(unavailable(isOutcomeUnknown)) : settling(call);
 
-const startupGrace: Answering = () => ({ verdict: 'settled', allowance: ALLOWANCE });
+const settling: Answering = () => ({ verdict: 'settled', allowance: ALLOWANCE });
 
 const granted = suite('cycles that the limiter may have reserved without an answer');
 
 granted('are refunded once, because they will not be used', async () => {
-  const { admit, settled, unsettled } = scene(failing(true, startupGrace));
+  const { admit, settled, unsettled } = scene(failing(true, settling));
   assert.is((await admit()).refusal?.reason, 'limiter_unavailable');
   assert.equal(settled, [[7, 5, 0]]);
   assert.is(await unsettled(), 0);
 });
 
-granted('are not refunded for a keyed call: another try may be using them', async () => {
-  const { admit, settled } = scene(failing(true, startupGrace));
+granted('are not refunded for a keyed call, because another try may use the cycles', async () => {
+  const { admit, settled } = scene(failing(true, settling));
   await admit({ isKeyed: true });
   assert.equal(settled, []);
 });
 
-granted('are none when the call needs no cycles or was certainly not admitted', async () => {
-  const unknown = scene(failing(true, startupGrace));
+granted('are not refunded if the call needs no cycles or was certainly not admitted', async () => {
+  const unknown = scene(failing(true, settling));
   await unknown.admit({ cycles: 0 });
   assert.equal(unknown.settled, []);
-  const known = scene(failing(false, startupGrace));
+  const known = scene(failing(false, settling));
   await known.admit();
   assert.equal(known.settled, []);
 });
@@ -79,7 +79,7 @@ for (const [how, refuse] of [
   ['at once', () => raise(unavailable(false))],
   ['later', () => Promise.reject(unavailable(false))],
 ] as const) {
-  granted(`are counted when the limiter fails ${how}, without another effect`, async () => {
+  granted(`are counted as unsettled if the refund fails ${how}`, async () => {
     const { admit, unsettled } = scene(failing(true, refuse));
     assert.is((await admit()).refusal?.code, 'service_unavailable');
     assert.is(await unsettled(), 1);
@@ -98,13 +98,13 @@ settlement('of all reserved cycles does not delay the answer, and may fail', asy
   assert.is(await failed.unsettled(), 1);
 });
 
-settlement('of fewer cycles waits for the new numbers', async () => {
+settlement('of fewer cycles waits for the new figures', async () => {
   const { settle, unsettled } = scene(async () => ({ verdict: 'settled', allowance: ALLOWANCE }));
   assert.is((await settle(2))['x-monthly-remaining'], 700);
   assert.is(await unsettled(), 0);
 });
 
-settlement('that fails keeps the numbers of the admission, and is counted', async () => {
+settlement('that fails keeps the figures of the admission, and is counted', async () => {
   for (const fail of [() => raise(unavailable(true)), () => Promise.reject(unavailable(true))]) {
     const { settle, unsettled } = scene(fail);
     assert.equal(await settle(0), { was: 'there' });
@@ -112,14 +112,14 @@ settlement('that fails keeps the numbers of the admission, and is counted', asyn
   }
 });
 
-settlement('for a deleted account keeps the numbers as well', async () => {
+settlement('for a deleted account keeps the figures of the admission as well', async () => {
   const { settle, unsettled } = scene(() => ({ verdict: 'unknown_key', allowance: undefined }));
   assert.equal(await settle(0), { was: 'there' });
   assert.is(await unsettled(), 0);
 });
 
 settlement('that is answered at once is not counted as failed', async () => {
-  const { settle, unsettled } = scene(startupGrace);
+  const { settle, unsettled } = scene(settling);
   assert.equal(await settle(3), { was: 'there' });
   assert.is(await unsettled(), 0);
 });

@@ -7,16 +7,16 @@ import { ManualClock } from '#test/support/manual-clock';
 /** Number of invented keys, well formed and all different. */
 const KEYS = 1_000_000;
 
-/** Number of addresses that send them: five times as many as an edge remembers. */
+/** Number of addresses that send the keys, five times as many as an edge remembers. */
 const ADDRESSES = 50_000;
 
 /** Maximum memory after the flood, in MiB: 10,000 addresses, and a margin for the heap. */
 const MIB_MAX = 3;
 
-/** Maximum when every address is blocked: each then holds the times of five look-ups. */
+/** Maximum memory if every address is blocked and holds the times of five look-ups, in MiB. */
 const BARRED_MIB_MAX = 6;
 
-/** An edge before a limiter without any key. */
+/** The refused addresses of an edge whose limiter recognises no key. */
 function scene() {
   const clock = new ManualClock();
   const refused = new RefusedAddresses(clock, () => undefined);
@@ -29,7 +29,7 @@ function scene() {
   return { clock, send, askedTimes: () => asked };
 }
 
-/** Address number `index` of many IPv6 networks, of which no ten share a site. */
+/** An address in IPv6 network number `index`. Sixteen networks share a /48. */
 function networkAt(index: number): string {
   return `2001:${(index >> 4).toString(16)}:0:${(index & 15).toString(16)}::1`;
 }
@@ -43,7 +43,7 @@ function grownMib(action: () => void): number {
 
 const flood = suite('a million different invented keys');
 
-flood('from one address cost the limiter 30 look-ups, and 5 a second', () => {
+flood('from one address cost the limiter 30 look-ups, and then 5 a second', () => {
   const { clock, send, askedTimes } = scene();
   for (let key = 0; key < KEYS; key += 1) send(key, '1.1.1.1');
   assert.is(askedTimes(), 35);
@@ -54,7 +54,7 @@ flood('from one address cost the limiter 30 look-ups, and 5 a second', () => {
   assert.is(askedTimes(), 30 + 60 * 5);
 });
 
-flood('from very many addresses leave next to nothing in memory', () => {
+flood('from very many addresses leave little in memory', () => {
   const { send, askedTimes } = scene();
   send(0, 'warm');
   const grown = grownMib(() => {
@@ -68,7 +68,7 @@ flood('from very many addresses leave next to nothing in memory', () => {
   send(0, 'warm');
 });
 
-flood('from very many networks, all of them blocked, leave little more', () => {
+flood('from very many networks leave little in memory, even if all networks are blocked', () => {
   const { send } = scene();
   send(0, 'warm');
   const grown = grownMib(() => {
@@ -82,7 +82,7 @@ flood('from very many networks, all of them blocked, leave little more', () => {
 
 const accounts = suite('many accounts');
 
-accounts('on one address are reported once: at the 32nd', () => {
+accounts('on one address are reported once, at the 32nd account', () => {
   const clock = new ManualClock();
   const reported: [string, number][] = [];
   const shared = new SuspectedProxies(clock, (...address) => reported.push(address));
@@ -93,7 +93,7 @@ accounts('on one address are reported once: at the 32nd', () => {
   assert.equal(reported, [['10.0.0.1', 32]]);
 });
 
-accounts('on separate addresses are not reported, and leave next to nothing in memory', () => {
+accounts('on separate addresses are not reported, and leave little in memory', () => {
   let reported = 0;
   const shared = new SuspectedProxies(new ManualClock(), () => (reported += 1));
   const grown = grownMib(() => {

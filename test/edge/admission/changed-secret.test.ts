@@ -16,7 +16,7 @@ const [OLD, NEW] = ['the old secret of a test', 'the new secret of a test'];
 
 const DAY_MS = 24 * 3_600_000;
 
-/** One engine, and edges that start and stop with different secrets. */
+/** One engine, and a new edge for each call, with secrets that the test chooses. */
 async function newScene() {
   const clock = new ManualClock(START_MS);
   const onBug = (error: unknown) => assert.unreachable(String(error));
@@ -42,10 +42,10 @@ const changed = suite('a keyed create that is retried during a rotation of the c
 
 for (const [name, before, after] of [
   ['after a second secret was added', [OLD], [OLD, NEW]],
-  ['before the second secret is known here', [OLD, NEW], [OLD]],
+  ['before this edge has the second secret', [OLD, NEW], [OLD]],
   ['after the new secret became the first', [OLD, NEW], [NEW, OLD]],
-  ['where the old secret is still the first', [NEW, OLD], [OLD, NEW]],
-  ['after the old secret was taken away', [NEW, OLD], [NEW]],
+  ['if this edge still has the old secret first', [NEW, OLD], [OLD, NEW]],
+  ['after the old secret was removed', [NEW, OLD], [NEW]],
 ] as const) {
   changed(`finds its instance ${name}`, async () => {
     const { create } = await newScene();
@@ -65,7 +65,7 @@ changed('is refused because its instance was deleted', async () => {
   assert.is((refusal as { reason?: string }).reason, 'deleted');
 });
 
-changed('creates another instance a day later, as any key does', async () => {
+changed('creates another instance a day later, as with any key', async () => {
   const { clock, create } = await newScene();
   const first = await create([OLD]);
   clock.advance(DAY_MS + 1);
@@ -81,25 +81,39 @@ for (const [secrets, isUnsure] of [
   [[OLD, NEW], true],
   [[NEW, OLD], true],
 ] as const) {
-  asked(`states with ${secrets.length} secrets whether a new id is certainly unused`, async () => {
-    const calls: EngineCall[] = [];
-    const engine = {
-      ask(call: EngineCall) {
-        calls.push(call);
-        return { body: '', etag: '', cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
-      },
-    };
-    const edge = new EngineCalls(engine, new ManualClock(), systemRandomness, unchanging(secrets));
-    const common = { callId: 1, ifMatch: undefined, isReplayOnly: false, instanceId: INSTANCE_ID };
-    const command = { kind: 'reset', mode: 'initial' } as const;
-    const idempotency = { key: 'k', fingerprint: 'f' };
-    const caller = { accountId: ACCOUNT_ID, credential: '' };
-    await edge.ask(caller, { ...common, command, idempotency });
-    await edge.ask(caller, { ...common, command, idempotency: undefined });
-    const sent = calls.map((call) => call.idempotency);
-    const keyed = isUnsure === undefined ? idempotency : { ...idempotency, isNameUnsure: isUnsure };
-    assert.equal(sent, [keyed, undefined]);
-  });
+  asked(
+    `with ${secrets.length} secrets ${isUnsure ? 'marks' : 'does not mark'} the call name as uncertain`,
+    async () => {
+      const calls: EngineCall[] = [];
+      const engine = {
+        ask(call: EngineCall) {
+          calls.push(call);
+          return { body: '', etag: '', cycles: 0, throttledRetryAfterS: 0, isReplayed: false };
+        },
+      };
+      const edge = new EngineCalls(
+        engine,
+        new ManualClock(),
+        systemRandomness,
+        unchanging(secrets),
+      );
+      const common = {
+        callId: 1,
+        ifMatch: undefined,
+        isReplayOnly: false,
+        instanceId: INSTANCE_ID,
+      };
+      const command = { kind: 'reset', mode: 'initial' } as const;
+      const idempotency = { key: 'k', fingerprint: 'f' };
+      const caller = { accountId: ACCOUNT_ID, credential: '' };
+      await edge.ask(caller, { ...common, command, idempotency });
+      await edge.ask(caller, { ...common, command, idempotency: undefined });
+      const sent = calls.map((call) => call.idempotency);
+      const keyed =
+        isUnsure === undefined ? idempotency : { ...idempotency, isNameUnsure: isUnsure };
+      assert.equal(sent, [keyed, undefined]);
+    },
+  );
 }
 
 for (const each of [changed, asked]) each.run();

@@ -8,7 +8,7 @@ import { readCaller } from '#edge/http';
 const ACCOUNT = 'Account12345';
 const KEY = formatApiKey(ACCOUNT, 'S'.repeat(32));
 
-/** A request with these Authorization headers, read as Node reads them: the first one counts. */
+/** A request with these Authorization headers. Like Node, parses only the first header. */
 function requestWith(...values: string[]): IncomingMessage {
   const request = new IncomingMessage(new Socket());
   const [first] = values;
@@ -19,7 +19,7 @@ function requestWith(...values: string[]): IncomingMessage {
 
 const credentials = suite('the Authorization header');
 
-credentials('yields the account and the digest of the key, and not the key', () => {
+credentials('yields the account and the key’s digest, but not the key', () => {
   for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
     const caller = readCaller(requestWith(`${scheme} ${KEY}`));
     assert.equal(caller, { accountId: ACCOUNT, credential: digestOf(KEY) });
@@ -35,7 +35,7 @@ for (const value of ['', 'Bearer', 'Bearer ', `Bearer  ${KEY}`, `Bearer\t${KEY}`
   });
 }
 
-credentials('that comes twice is refused, though the first is right', () => {
+credentials('that is sent twice is refused, although the first is valid', () => {
   assert.throws(() => readCaller(requestWith(`Bearer ${KEY}`, 'Basic x')), /one Authorization/);
 });
 

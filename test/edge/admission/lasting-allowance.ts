@@ -1,6 +1,6 @@
 import type { Allowance } from '#grpc/limiter-messages';
 
-/** Limit headers whose minute and month do not end while a test runs on the system clock. */
+/** An allowance whose minute and month do not end during a test with the system clock. */
 export const LASTING_ALLOWANCE: Allowance = {
   requestsPerMinute: 60,
   requestsRemaining: 59,

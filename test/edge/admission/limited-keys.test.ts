@@ -12,7 +12,7 @@ import { ManualClock } from '#test/support/manual-clock';
 const ADA = 'AdaAdaAdaAda';
 const BOB = 'BobBobBobBob';
 
-/** When the tests' clocks start. */
+/** Start of the tests' clocks, in Unix seconds. */
 const START_S = Date.UTC(2026, 0, 15, 12) / 1_000;
 
 const ALLOWANCE: Allowance = {
@@ -35,7 +35,7 @@ const CALL: AdmissionCall = {
   cycles: 1,
 };
 
-/** An edge's admission before a limiter that answers every call with `verdict` and `allowance`. */
+/** An edge's admission with a limiter that answers every call with `verdict` and `allowance`. */
 function scene(verdict: Verdict = 'rate_limited') {
   const clock = new ManualClock();
   const bus = inProcessBus({
@@ -68,7 +68,7 @@ function scene(verdict: Verdict = 'rate_limited') {
   return { clock, limiter, limited, metrics, admission, admit, announce };
 }
 
-/** A key whose call has just been refused. */
+/** The scene after one refused call. */
 async function refused() {
   const found = scene();
   await found.admit();
@@ -103,7 +103,7 @@ flood('reaches the limiter once in the window and once in the next', async () =>
   assert.is(limiter.asked, 2);
 });
 
-flood('reaches it again after 30 s of a longer window', async () => {
+flood('reaches the limiter again after 30 s of a longer window', async () => {
   const found = scene();
   found.limiter.allowance = { ...ALLOWANCE, windowResetAtS: START_S + 60 };
   await found.admit();
@@ -119,7 +119,7 @@ flood('is timed by the monotonic clock', async () => {
   await assertAskedAfter(found, 20_000);
 });
 
-flood('is counted', async () => {
+flood('is counted without calls to the limiter', async () => {
   const { metrics, admit } = await refused();
   await admit();
   await admit();
@@ -128,9 +128,9 @@ flood('is counted', async () => {
   assert.match(text, /^limiter_check_duration_seconds_count 1$/m);
 });
 
-const remembered = suite('a refusal from memory');
+const remembered = suite('a cached refusal');
 
-remembered('equals the limiter’s refusal, with the time that is left', async () => {
+remembered('equals the limiter’s refusal, with the remaining time', async () => {
   const { clock, admit } = await refused();
   clock.advance(12_500);
   const { headers, refusal } = await admit();
@@ -179,9 +179,9 @@ remembered('is evicted after 10,000 later refusals', async () => {
   assert.is(limiter.asked, 10_002);
 });
 
-const changed = suite('when a change of an account is announced');
+const changed = suite('when an account change is announced');
 
-changed('its keys are checked at the limiter at once, and other keys are not', async () => {
+changed('the limiter is asked about its keys at once, and not about other keys', async () => {
   const { limiter, admit, announce } = await refused();
   const other = { caller: { accountId: BOB, credential: 'key of Bob' } };
   await admit({ scope: 'read' });
@@ -194,7 +194,7 @@ changed('its keys are checked at the limiter at once, and other keys are not', a
   assert.is(limiter.asked, 5);
 });
 
-changed('an answer in flight is not remembered', async () => {
+changed('an answer in flight is not cached', async () => {
   const { clock, limiter, admit, announce } = scene();
   limiter.meanwhile = async () => announce(ADA);
   await admit();
@@ -204,21 +204,24 @@ changed('an answer in flight is not remembered', async () => {
   assert.is(limiter.asked, 2);
 });
 
-changed('nothing is remembered for the second in which the limiter may be outdated', async () => {
-  const { clock, limiter, admit, announce } = await refused();
-  announce(ADA);
-  clock.advance(999);
-  announce(BOB);
-  await admit();
-  await admit();
-  assert.is(limiter.asked, 3);
-  clock.advance(1);
-  await admit();
-  await admit();
-  assert.is(limiter.asked, 4);
-});
+changed(
+  'no refusal is cached in the next second, because the limiter may be outdated',
+  async () => {
+    const { clock, limiter, admit, announce } = await refused();
+    announce(ADA);
+    clock.advance(999);
+    announce(BOB);
+    await admit();
+    await admit();
+    assert.is(limiter.asked, 3);
+    clock.advance(1);
+    await admit();
+    await admit();
+    assert.is(limiter.asked, 4);
+  },
+);
 
-changed('calls from that second that are answered later are not remembered either', async () => {
+changed('a refusal requested in the next second but answered later is not cached', async () => {
   const { clock, limiter, admit, announce } = scene();
   announce(ADA);
   clock.advance(999);
@@ -229,7 +232,7 @@ changed('calls from that second that are answered later are not remembered eithe
   assert.is(limiter.asked, 2);
 });
 
-changed('a closed edge no longer listens', async () => {
+changed('a closed edge ignores the announcement', async () => {
   const { limiter, limited, admit, announce } = await refused();
   limited[Symbol.dispose]();
   announce(ADA);
@@ -247,7 +250,7 @@ for (const verdict of [
   'account_suspended',
   'quota_exceeded',
 ] as const) {
-  everythingElse(`is never remembered: ${verdict}`, async () => {
+  everythingElse(`is never cached: ${verdict}`, async () => {
     const { limiter, admit } = scene(verdict);
     if (verdict === 'unknown_key') limiter.allowance = undefined;
     for (let sent = 0; sent < 5; sent += 1) await admit();
@@ -255,7 +258,7 @@ for (const verdict of [
   });
 }
 
-everythingElse('is never remembered: no answer', async () => {
+everythingElse('is never cached: a failed request', async () => {
   const { limiter, admit } = scene();
   limiter.meanwhile = () => Promise.reject(new Error('the limiter is away'));
   for (let sent = 0; sent < 5; sent += 1) {

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { RefusedAddresses } from '#edge/callers/known-callers';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** A table, its clock, and the networks that it has blocked. */
+/** The counts of refused keys, with their clock and the networks blocked so far. */
 function scene() {
   const clock = new ManualClock();
   const barred: string[] = [];
@@ -32,7 +32,7 @@ function guessed(address = '1.1.1.1') {
 
 const guesser = suite('an address with 30 refused keys within a minute');
 
-guesser('has 5 unknown keys looked up in any second, and no more', () => {
+guesser('has at most 5 unknown keys looked up in any second', () => {
   const { clock, refused, send } = guessed();
   assert.is(send('1.1.1.1', 100), 5);
   assert.ok(refused.isBarred('1.1.1.1', 'unknown'));
@@ -66,7 +66,7 @@ guesser('affects a key that was admitted and then refused', () => {
   assert.not.ok(refused.mayAsk('1.1.1.1', 'revoked'));
 });
 
-guesser('is not changed by a query about it', () => {
+guesser('is not affected by queries of its state', () => {
   const { refused, send } = guessed();
   for (let i = 0; i < 100; i += 1) assert.not.ok(refused.isBarred('1.1.1.1', 'unknown'));
   assert.is(send('1.1.1.1', 100), 5);
@@ -79,7 +79,7 @@ guesser('blocks no other address', () => {
   assert.equal(barred, ['1.1.1.1']);
 });
 
-guesser('is free again a minute later', () => {
+guesser('is unblocked a minute later', () => {
   const { clock, send } = guessed();
   clock.advance(59_999);
   assert.is(send('1.1.1.1', 100), 5);
@@ -87,7 +87,7 @@ guesser('is free again a minute later', () => {
   assert.is(send('1.1.1.1', 29), 29);
 });
 
-guesser('costs other addresses nothing more once it is free', () => {
+guesser('costs other addresses no more checks once it is unblocked', () => {
   const { clock, refused } = guessed('2001:db8:1:2::1');
   assert.ok(refused.hasBars);
   clock.advance(60_000);
@@ -107,7 +107,7 @@ patient('has its keys looked up as before', () => {
 
 const spelling = suite('the addresses');
 
-/** Whether guesses from the first address count for the second. */
+/** `isSame`: guesses from the first address also count for the second. */
 for (const [first, second, isSame] of [
   ['1.2.3.4', '::ffff:1.2.3.4', true],
   ['1.2.3.4', '::FFFF:102:304', true],
@@ -134,14 +134,14 @@ for (const [first, second, isSame] of [
 
 const swarm = suite('refused keys from very many addresses');
 
-swarm('that are only counted evict none that is blocked', () => {
+swarm('do not evict a blocked address', () => {
   const { refused, send } = guessed();
   send('1.1.1.1', 5);
   for (let i = 0; i < 65_536; i += 1) send(`10.0.${i >> 8}.${i & 255}`, 1);
   assert.ok(refused.isBarred('1.1.1.1', 'unknown'));
 });
 
-swarm('of one IPv6 /48 are few: 300, and then 50 a second', () => {
+swarm('in one IPv6 /48 are looked up 300 times, and then 50 times a second', () => {
   const { clock, refused, barred, send } = scene();
   let asked = 0;
   for (let i = 0; i < 65_536; i += 1) asked += send(`2001:db8:1:${i.toString(16)}::1`, 1);

@@ -22,7 +22,7 @@ reports('is reported once a minute, for each key', () => {
   assert.is(clients.due('a', 'other', MINUTE_MS), 'other');
 });
 
-reports('is reported as due although it is unknown', () => {
+reports('is reported as empty if the caller sent none', () => {
   assert.is(new ReportedClients().due('a', undefined, 0), '');
 });
 
@@ -32,7 +32,7 @@ reports('has at most 120 printable characters', () => {
   assert.is(clients.due('a', 'x'.repeat(9_000), 0)?.length, 120);
 });
 
-reports('is evicted for the keys that were reported first', () => {
+reports('is reported again after 10,000 other keys', () => {
   const clients = new ReportedClients();
   for (let i = 0; i <= 10_000; i += 1) clients.reported(String(i), 0);
   assert.is(clients.due('0', 'curl', 0), 'curl');
@@ -61,7 +61,7 @@ calls('always has the address, and the client until a call of the minute succeed
   assert.equal(await heard(), ['1.1.1.1', 'curl']);
 });
 
-calls('has no address when a proxy sent an invalid one', async () => {
+calls('has a placeholder if a proxy sent an invalid address', async () => {
   const { admit, asked } = admissionUnderTest(admitting);
   for (const address of ['', 'x'.repeat(65)]) await admit({ address });
   const addresses = asked.map((call) => (call.kind === 'admit' ? call.address : undefined));

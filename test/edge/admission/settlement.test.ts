@@ -21,7 +21,7 @@ const ANSWER: EngineAnswer = {
   isReplayed: false,
 };
 
-/** The cycles settled at the limiter after an observation with this engine answer, call by call. */
+/** The used cycles in the settlements of a keyed observation with this engine answer. */
 async function settledFor(engineAnswer: () => EngineAnswer): Promise<number[]> {
   const calls = await limiterCallsOf(engineAnswer, { 'idempotency-key': 'once' });
   return calls.flatMap((call) => (call.kind === 'settle' ? [call.cyclesUsed] : []));
@@ -63,17 +63,17 @@ async function limiterCallsOf(
 
 const settlement = suite('the cycles of a keyed observation');
 
-settlement('are settled as used when it advanced, and refunded when it is a replay', async () => {
+settlement('are settled as used after a new cycle, and refunded after a replay', async () => {
   assert.equal(await settledFor(() => ANSWER), [1]);
   assert.equal(await settledFor(() => ({ ...ANSWER, cycles: 0, isReplayed: true })), [0]);
 });
 
-settlement('are not refunded when the replay may be of its own first try', async () => {
+settlement('are not refunded if the replayed answer may come from its own first try', async () => {
   const answer = { ...ANSWER, cycles: 0, isReplayed: true, isPerhapsOwn: true } as const;
   assert.equal(await settledFor(() => answer), []);
 });
 
-settlement('are refunded after a refusal, but not when it may have happened', async () => {
+settlement('are refunded after a refusal, unless the outcome is unknown', async () => {
   const refusing = (isOutcomeUnknown: boolean) => () => {
     const options = { reason: 'engine_unavailable', isOutcomeUnknown } as const;
     throw new Fault('service_unavailable', 'not now', options);
@@ -82,7 +82,7 @@ settlement('are refunded after a refusal, but not when it may have happened', as
   assert.equal(await settledFor(refusing(true)), []);
 });
 
-settlement('are not refunded when the engine fails in an unforeseen way', async () => {
+settlement('are not refunded after an unexpected error of the engine', async () => {
   const bug = () => {
     throw new TypeError('undefined is not a function');
   };
@@ -91,7 +91,7 @@ settlement('are not refunded when the engine fails in an unforeseen way', async 
 
 const names = suite('the id of a call at the limiter');
 
-names('is derived from its key at every edge, and settlements use the whole id', async () => {
+names('is derived from the idempotency key, and is the same in the settlement', async () => {
   const headers = { 'idempotency-key': 'once' };
   const [first, second] = [
     await limiterCallsOf(() => ANSWER, headers),
@@ -103,7 +103,7 @@ names('is derived from its key at every edge, and settlements use the whole id',
   assert.ok((first[0]?.callTag ?? 0) > 0);
 });
 
-names('has no tag without a key', async () => {
+names('has no tag without an idempotency key', async () => {
   const calls = await limiterCallsOf(() => ANSWER, {});
   const again = await limiterCallsOf(() => ANSWER, {});
   assert.equal(

@@ -13,14 +13,14 @@ import { TEST_ORIGIN } from '#test/support/test-logger';
 /** Maximum number of complete requests without an answer. */
 const ACTIVE_MAX = 8_192;
 
-/** An edge before a limiter whose answers the test releases. */
+/** An edge whose limiter answers when the test calls `letGo`. */
 function scene() {
   const answers = Promise.withResolvers<LimiterAnswer>();
   let asked = 0;
   const app = buildApp(
     { clusterSecrets: unchanging(['x'.repeat(16)]), trustedProxies: [], drainMs: 0 },
     {
-      engine: { ask: () => Promise.reject(new Error('no request gets so far')) },
+      engine: { ask: () => Promise.reject(new Error('no request reaches the engine')) },
       limiter: {
         ask() {
           asked += 1;
@@ -45,7 +45,7 @@ async function until(askedTimes: () => number, count: number): Promise<void> {
   while (askedTimes() < count) await new Promise(setImmediate);
 }
 
-/** The status of a call that needs no limiter, or undefined if the limiter was asked. */
+/** The status of a call answered without the limiter; undefined if the limiter was asked. */
 async function unasked(
   answer: Promise<number>,
   askedTimes: () => number,
@@ -64,20 +64,23 @@ for (const [what, url] of [
   ['known', '/v1/instances'],
   ['unknown', '/v1/nowhere'],
 ] as const) {
-  many(`one more to a path that is ${what} is refused, and none before it`, async () => {
-    const { app, call, letGo, askedTimes } = scene();
-    const calls = Array.from({ length: ACTIVE_MAX - 1 }, () => call('/v1/instances'));
-    await until(askedTimes, ACTIVE_MAX - 1);
-    calls.push(call(url));
-    await until(askedTimes, ACTIVE_MAX);
-    assert.is(await unasked(call(url), askedTimes), 503);
-    assert.is(await unasked(call('/v1/personas'), askedTimes), 503);
-    assert.is(askedTimes(), ACTIVE_MAX, 'the limiter was asked about none of those');
-    letGo();
-    assert.equal(new Set(await Promise.all(calls)), new Set([401]));
-    assert.is(await call(url), 401);
-    await app.close();
-  });
+  many(
+    `the next request to a path that is ${what} is refused, and no earlier request`,
+    async () => {
+      const { app, call, letGo, askedTimes } = scene();
+      const calls = Array.from({ length: ACTIVE_MAX - 1 }, () => call('/v1/instances'));
+      await until(askedTimes, ACTIVE_MAX - 1);
+      calls.push(call(url));
+      await until(askedTimes, ACTIVE_MAX);
+      assert.is(await unasked(call(url), askedTimes), 503);
+      assert.is(await unasked(call('/v1/personas'), askedTimes), 503);
+      assert.is(askedTimes(), ACTIVE_MAX, 'the limiter must not be asked about refused requests');
+      letGo();
+      assert.equal(new Set(await Promise.all(calls)), new Set([401]));
+      assert.is(await call(url), 401);
+      await app.close();
+    },
+  );
 }
 
 many('a request without a key gets 401 and uses no slot', async () => {
@@ -93,7 +96,7 @@ many('a request without a key gets 401 and uses no slot', async () => {
 const spelling = suite('without a key');
 
 for (const url of ['/%761/instances', '/v%31/instances/x', '/%76%31/nowhere']) {
-  spelling(`${url}, which decodes to a path of the API, is 401 like that path`, async () => {
+  spelling(`${url} is 401, because it decodes to a path of the API`, async () => {
     const { app, call } = scene();
     const status = await call(url, {});
     await app.close();

@@ -13,10 +13,10 @@ import { stateOf } from '#test/support/settled';
 
 const NOW_MS = Date.UTC(2026, 0, 15);
 
-/** Long enough for all of these tests: an earlier end is not a cut-off. */
+/** Longer than a test needs, so that the drain ends early and not by cut-off. */
 const DRAIN_MS = 5_000;
 
-/** An edge with two kept connections that starts to close. */
+/** A closing edge with two open connections. */
 async function closingEdge(drainMs: number) {
   const { service } = await startClocked(NOW_MS, drainMs);
   const { key } = await newCaller(service);
@@ -28,7 +28,7 @@ async function closingEdge(drainMs: number) {
   return { service, kept, ask, closed };
 }
 
-/** Status of an answered request, and whether its connection is kept. */
+/** Sends a request, expects a 200, and returns the `Connection` header of the answer. */
 async function served(connection: RawConnection, ask: string): Promise<string | null | undefined> {
   connection.write(ask);
   const answer = await connection.next();
@@ -38,18 +38,15 @@ async function served(connection: RawConnection, ask: string): Promise<string | 
 
 const draining = suite('an edge that is asked to stop');
 
-draining(
-  'serves open connections once more, closes each of them after the answer, and ends',
-  async () => {
-    const { kept, ask, closed } = await closingEdge(DRAIN_MS);
-    for (const connection of kept) {
-      assert.is(await served(connection, ask), 'close');
-      await connection.ended();
-    }
-    const tookMs = await closed;
-    assert.ok(tookMs < DRAIN_MS, `${tookMs} ms`);
-  },
-);
+draining('serves each open connection once more, closes the connection, and ends', async () => {
+  const { kept, ask, closed } = await closingEdge(DRAIN_MS);
+  for (const connection of kept) {
+    assert.is(await served(connection, ask), 'close');
+    await connection.ended();
+  }
+  const tookMs = await closed;
+  assert.ok(tookMs < DRAIN_MS, `${tookMs} ms`);
+});
 
 draining('still serves a new connection', async () => {
   const { service, kept, ask, closed } = await closingEdge(DRAIN_MS);
@@ -79,13 +76,13 @@ async function plainServer() {
   return { server, drain, port, [Symbol.dispose]: end };
 }
 
-const racing = suite('a connection that arrives during the last check of a draining server');
+const racing = suite('a connection that arrives while a server drains');
 
-racing('is accepted, although the check ran first', async () => {
+racing('is accepted, although the last check ran first', async () => {
   using plain = await plainServer();
   const { drain, port } = plain;
   const left = drain.sendAway(DRAIN_MS);
-  // Shortly before the last check.
+  // Wait until shortly before the last check.
   await sleep(950);
   // The event loop then runs the check, a timer, before it accepts connections.
   await nextImmediate();
@@ -100,7 +97,7 @@ racing('is accepted, although the check ran first', async () => {
   await left;
 });
 
-racing('is accepted, although none has arrived for half a second', async () => {
+racing('is accepted even half a second after the previous connection', async () => {
   using plain = await plainServer();
   const { drain, port } = plain;
   const left = drain.sendAway(DRAIN_MS);
@@ -113,7 +110,7 @@ racing('is accepted, although none has arrived for half a second', async () => {
   await left;
 });
 
-racing('has a short time for its first request, and no more', async () => {
+racing('has only a short time for its first request', async () => {
   using plain = await plainServer();
   const { server, drain, port } = plain;
   const quick = connect(port, '127.0.0.1');

@@ -3,9 +3,9 @@ import * as assert from 'uvu/assert';
 import { EventLoopQueue } from '#edge/serve/request-checks';
 import { turnOfEvents } from '#test/support/settled';
 
-const turn = suite('requests of one turn of the event loop');
+const turn = suite('requests of one event-loop turn');
 
-turn('are served after it, together and in order', async () => {
+turn('are served after the turn, together and in order', async () => {
   const served: number[] = [];
   const queue = new EventLoopQueue();
   for (const number of [1, 2, 3]) queue.push(() => served.push(number));

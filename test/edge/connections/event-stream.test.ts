@@ -7,9 +7,9 @@ import { turnOfEvents } from '#test/support/settled';
 
 const moving = () => faultFor('engine_unavailable', 'the shard moves', { isOutcomeUnknown: true });
 
-const following = suite('a stream of events');
+const following = suite('an event stream');
 
-following('starts with the first answer and requests the events after it', async () => {
+following('sends the first answer, then requests the next events', async () => {
   const { response, asked, answer } = streamsUnderTest().open();
   await turnOfEvents();
   assert.equal(
@@ -37,7 +37,7 @@ following('repeats the same request after an answer without events', async () =>
   );
 });
 
-following('requests no more while its client has not read what was written', async () => {
+following('requests no events while its client has unread text', async () => {
   const { clock, open } = streamsUnderTest();
   const { response, asked, answer } = open();
   await turnOfEvents();
@@ -51,13 +51,13 @@ following('requests no more while its client has not read what was written', asy
   assert.is(asked.length, 2);
 });
 
-following('repeats the same request while the instance moves, and loses nothing', async () => {
+following('repeats the same request while the instance moves, and loses no event', async () => {
   const { clock, open } = streamsUnderTest();
   const { response, asked, answer, refuse } = open();
   await turnOfEvents();
   for (let tries = 1; tries <= 5; tries += 1) {
     await refuse(moving());
-    assert.is(asked.length, tries, 'not at once');
+    assert.is(asked.length, tries, 'the retry must wait');
     await pass(clock, 2_000, 250);
     assert.is(asked.length, tries + 1);
     assert.is(asked.at(-1)?.after.ordinal, 7);
@@ -66,7 +66,7 @@ following('repeats the same request while the instance moves, and loses nothing'
   assert.is(response.events.at(-1)?.id, 8);
 });
 
-following('waits for the time of a release that is being rolled out', async () => {
+following('waits as long as a refusal during an upgrade requires', async () => {
   const { clock, open } = streamsUnderTest();
   const { asked, refuse } = open();
   await turnOfEvents();
@@ -89,7 +89,7 @@ following('ends when no engine has answered for a minute', async () => {
   assert.is(response.events.at(-1)?.retryMs, 1_000);
 });
 
-following('reports that the instance is deleted, and ends', async () => {
+following('reports the deletion of its instance, and ends', async () => {
   const { ended, open } = streamsUnderTest();
   const { response, refuse } = open();
   await turnOfEvents();

@@ -18,7 +18,7 @@ async function reasonOf(open: () => unknown): Promise<string | undefined> {
 
 const bounded = suite('the streams at one edge');
 
-bounded('are limited to twenty for each key, until one of them ends', async () => {
+bounded('are limited to twenty per key, until a stream ends', async () => {
   const { open } = streamsUnderTest();
   const opened = Array.from({ length: 20 }, () => open());
   assert.is(await reasonOf(() => open()), 'too_many_streams');
@@ -28,14 +28,14 @@ bounded('are limited to twenty for each key, until one of them ends', async () =
   assert.is(await reasonOf(() => open()), 'too_many_streams');
 });
 
-bounded('are limited to a hundred for each account, with all its keys', async () => {
+bounded('are limited to a hundred per account, over all keys', async () => {
   const { open } = streamsUnderTest();
   for (const caller of keysOf('AdaAdaAdaAda', 100)) open(caller);
   assert.is(await reasonOf(() => open()), 'too_many_streams');
   open(OTHER);
 });
 
-bounded('are limited to 2,000, including streams whose engine has not answered yet', async () => {
+bounded('are limited to 2,000, including ended streams whose engine call still runs', async () => {
   const { streams, open } = streamsUnderTest();
   const accounts = Array.from({ length: 100 }, (_, n) => `account ${n}`);
   const opened = accounts.flatMap((id) => keysOf(id, 20).map((caller) => open(caller)));
@@ -56,7 +56,7 @@ bounded('free the slot of a stream that does not start', () => {
 
 const sent = suite('streams');
 
-sent('of a changed account end at once, and those that it opens in the next second', async () => {
+sent('of a changed account end at once, and its new streams end within a second', async () => {
   const { clock, accountNews, ended, open } = streamsUnderTest();
   const [own, other] = [open(), open(OTHER)];
   accountNews.announce(CALLER.accountId);
@@ -88,7 +88,7 @@ sent('whose account changes during the first request end after the first answer'
   assert.match(written.join(''), /cycle[\s\S]*the end$/);
 });
 
-sent('end within the hour, not all at once', async () => {
+sent('end within an hour, at different times', async () => {
   const { clock, ended, open } = streamsUnderTest();
   const opened = Array.from({ length: 20 }, () => open());
   await pass(clock, 54 * 60_000 - 1_000, 1_000);
@@ -104,7 +104,7 @@ sent('end within the hour, not all at once', async () => {
   assert.equal(ended, Array(20).fill('age'));
 });
 
-sent('end within half a minute where no changes are announced', async () => {
+sent('end within half a minute if no account changes are announced', async () => {
   const { clock, open } = streamsUnderTest(false);
   const { response } = open();
   await pass(clock, 26_000, 1_000);
@@ -113,7 +113,7 @@ sent('end within half a minute where no changes are announced', async () => {
   assert.ok(response.isEnded);
 });
 
-sent('end within half a minute when announcements are lost, or once they resume', async () => {
+sent('end half a minute after announcements fail, or when announcements resume', async () => {
   const { clock, accountNews, ended, open } = streamsUnderTest();
   const first = open();
   await pass(clock, 5_000, 1_000);
@@ -124,7 +124,7 @@ sent('end within half a minute when announcements are lost, or once they resume'
   assert.ok(first.response.isEnded);
   const second = open();
   await pass(clock, 5_000, 1_000);
-  assert.not(second.response.isEnded, 'one that began meanwhile has its own half minute');
+  assert.not(second.response.isEnded, 'a stream that began meanwhile has its own half minute');
   accountNews.isHeard = true;
   await pass(clock, 1_000, 1_000);
   assert.ok(second.response.isEnded);
@@ -132,7 +132,7 @@ sent('end within half a minute when announcements are lost, or once they resume'
   assert.equal(ended, ['account']);
 });
 
-sent('that are renewed end on time, with the time for clients to reconnect', async () => {
+sent('with a renewal end on time, with the configured reconnect delay', async () => {
   for (const isHeard of [true, false]) {
     const { clock, open } = streamsUnderTest(isHeard, { streamMsMax: 20_000, retryMs: 70 });
     const { response } = open();
@@ -144,7 +144,7 @@ sent('that are renewed end on time, with the time for clients to reconnect', asy
   }
 });
 
-sent('that are renewed last no longer where no changes are announced', async () => {
+sent('with a renewal last no longer than others if no changes are announced', async () => {
   const { clock, open } = streamsUnderTest(false, { streamMsMax: 600_000, retryMs: 70 });
   const { response } = open();
   await pass(clock, 31_000, 1_000);
@@ -167,7 +167,7 @@ sent('end when the edge drains; later streams end after their first answer', asy
   deaf.response.writableNeedDrain = true;
   streams.drain();
   assert.ok(before.response.isEnded);
-  assert.ok(deaf.response.isDestroyed, 'one that takes nothing is cut off');
+  assert.ok(deaf.response.isDestroyed, 'a stream that its client does not read is cut off');
   const late = open();
   assert.equal(
     late.response.events.map(({ event }) => event),

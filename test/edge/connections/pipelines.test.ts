@@ -8,13 +8,10 @@ import { Pipelines } from '#edge/listen/slow-peers';
 
 const BODY_BYTES = 32 * 1_024;
 
-/** More than one read returns, together with the parser's earlier data. */
+/** Exceeds one socket read plus the data that the parser holds. */
 const READ_AHEAD_BYTES_MAX = 192 * 1_024;
 
-/**
- * A listener that holds its first answer until the test releases it, and the requests it has
- * served.
- */
+/** A listener that delays its first answer until `letGo`, with the sizes of all served bodies. */
 async function listenerUnderTest({ isReading = true } = {}) {
   const pipelines = new Pipelines();
   const bodies: number[] = [];
@@ -60,8 +57,8 @@ async function listenerUnderTest({ isReading = true } = {}) {
   };
 }
 
-/** Fulfils when the value has not changed for a while. */
-async function standing(value: () => number): Promise<number> {
+/** Fulfils when a positive value has stayed the same for 100 ms. */
+async function untilConstant(value: () => number): Promise<number> {
   for (let last = -1; ; ) {
     const now = value();
     if (now === last && now > 0) return now;
@@ -81,85 +78,82 @@ for (const [kind, request] of [
   ['of a given length', post(BODY_BYTES)],
   ['in chunks', CHUNKED],
 ] as const) {
-  pipelined(
-    `are read no further than one read returned, and are served in their order: ${kind}`,
-    async () => {
-      using scene = await listenerUnderTest();
-      scene.client.write(GET + request.repeat(40));
-      const read = await standing(() => scene.accepted.bytesRead);
-      assert.ok(read < READ_AHEAD_BYTES_MAX, `${read} bytes were read`);
-      assert.is(scene.pipelines.holding, 1);
-      scene.letGo();
-      await standing(() => (scene.answers() === 41 ? 41 : 0));
-      assert.equal(scene.bodies, [0, ...new Array(40).fill(BODY_BYTES)]);
-      assert.equal([scene.pipelines.waiting, scene.pipelines.holding], [0, 0]);
-    },
-  );
+  pipelined(`wait after one socket read, and are served in order: ${kind}`, async () => {
+    using scene = await listenerUnderTest();
+    scene.client.write(GET + request.repeat(40));
+    const read = await untilConstant(() => scene.accepted.bytesRead);
+    assert.ok(read < READ_AHEAD_BYTES_MAX, `${read} bytes were read`);
+    assert.is(scene.pipelines.holding, 1);
+    scene.letGo();
+    await untilConstant(() => (scene.answers() === 41 ? 41 : 0));
+    assert.equal(scene.bodies, [0, ...new Array(40).fill(BODY_BYTES)]);
+    assert.equal([scene.pipelines.waiting, scene.pipelines.holding], [0, 0]);
+  });
 }
 
 pipelined('in thousands of chunks are kept as one buffer', async () => {
   using scene = await listenerUnderTest();
   const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
   scene.client.write(`${GET}${head}${'1\r\nx\r\n'.repeat(8_000)}0\r\n\r\n`);
-  await standing(() => scene.accepted.bytesRead);
+  await untilConstant(() => scene.accepted.bytesRead);
   scene.letGo();
-  await standing(() => (scene.answers() === 2 ? 2 : 0));
+  await untilConstant(() => (scene.answers() === 2 ? 2 : 0));
   assert.equal(scene.bodies, [0, 8_000]);
   assert.equal(scene.parts, [0, 1]);
 });
 
-pipelined('in chunks are discarded when they are not read', async () => {
+pipelined('in chunks are discarded if their handler does not read them', async () => {
   using scene = await listenerUnderTest({ isReading: false });
   const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
   scene.client.write(`${GET}${head}1\r\nx\r\n`);
-  await standing(() => scene.pipelines.holding);
+  await untilConstant(() => scene.pipelines.holding);
   scene.client.write(`${`1000\r\n${'x'.repeat(4_096)}\r\n`.repeat(100)}0\r\n\r\n${GET}`);
   scene.letGo();
-  await standing(() => (scene.answers() === 3 ? 3 : 0));
+  await untilConstant(() => (scene.answers() === 3 ? 3 : 0));
 });
 
 pipelined(
-  'are complete when their turn comes in the same turn of the loop, or when empty',
+  'are complete if they are served in the same event-loop turn, or if they are empty',
   async () => {
     using scene = await listenerUnderTest();
     scene.letGo();
     const head = 'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
     scene.client.write(`${GET}${head}1\r\nx\r\n1\r\ny\r\n0\r\n\r\n${head}0\r\n\r\n`);
-    await standing(() => (scene.answers() === 3 ? 3 : 0));
+    await untilConstant(() => (scene.answers() === 3 ? 3 : 0));
     assert.equal(scene.bodies, [0, 2, 0]);
   },
 );
 
-pipelined('that are empty are served when their turn comes later', async () => {
+pipelined('that are empty are served later as well', async () => {
   using scene = await listenerUnderTest();
   scene.client.write(
     `${GET}POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
   );
-  await standing(() => scene.pipelines.holding);
+  await untilConstant(() => scene.pipelines.holding);
   scene.letGo();
-  await standing(() => (scene.answers() === 2 ? 2 : 0));
+  await untilConstant(() => (scene.answers() === 2 ? 2 : 0));
   assert.equal(scene.bodies, [0, 0]);
 });
 
-pipelined('that were cut in the middle of a body continue to be read in their turn', async () => {
+pipelined('that arrived only in part are read to the end later', async () => {
   using scene = await listenerUnderTest();
   const whole = post(250_000);
   scene.client.write(GET + whole.slice(0, 1_000));
-  await standing(() => scene.pipelines.holding);
+  await untilConstant(() => scene.pipelines.holding);
   scene.client.write(whole.slice(1_000));
   scene.letGo();
-  await standing(() => (scene.answers() === 2 ? 2 : 0));
+  await untilConstant(() => (scene.answers() === 2 ? 2 : 0));
   assert.equal(scene.bodies, [0, 250_000]);
 });
 
-pipelined('without a body wait in greater number', async () => {
+pipelined('wait in greater number if they have no body', async () => {
   using scene = await listenerUnderTest();
   scene.client.write(GET.repeat(40));
-  await standing(() => (scene.pipelines.waiting === 39 ? 39 : 0));
+  await untilConstant(() => (scene.pipelines.waiting === 39 ? 39 : 0));
   assert.is(scene.pipelines.holding, 0);
   assert.not.ok(scene.accepted.isPaused());
   scene.letGo();
-  await standing(() => (scene.answers() === 40 ? 40 : 0));
+  await untilConstant(() => (scene.answers() === 40 ? 40 : 0));
 });
 
 const many = suite('connections with waiting pipelined bodies');
@@ -176,7 +170,7 @@ function holdOn(pipelines: Pipelines): Socket {
   return socket;
 }
 
-many('are limited to 1,024: one more ends the oldest', async () => {
+many('are limited to 1,024: a further connection ends the oldest', async () => {
   const pipelines = new Pipelines();
   const sockets = Array.from({ length: 1_024 }, () => holdOn(pipelines));
   assert.ok(sockets.every(({ destroyed }) => !destroyed));

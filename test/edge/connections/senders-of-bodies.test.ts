@@ -10,11 +10,11 @@ import { UnfinishedBodies } from '#edge/listen/bodies';
 /** Maximum number of unfinished bodies of all networks together. */
 const BODIES_MAX = 8_192;
 
-/** Maximum bytes of these bodies, and the size of the parts sent here. */
+/** Maximum bytes of all unfinished bodies, and size of the parts that the tests send. */
 const BYTES_MAX = 64 * 1_024 * 1_024;
 const PART_BYTES = 128 * 1_024;
 
-/** Unfinished bodies from addresses that a test names. */
+/** Unfinished bodies from addresses that a test chooses. */
 function scene() {
   const givenUp: GivenUp[] = [];
   const bodies = new UnfinishedBodies((what) => givenUp.push(what));
@@ -29,12 +29,12 @@ function scene() {
   return { bodies, givenUp, answered, send };
 }
 
-/** The address of one /64 of an attacker's /48. */
+/** An address in the attacker's /48, in /64 number `index`. */
 const attacker = (index: number): string => `2001:db8:bad:${index.toString(16)}::1`;
 
 const flood = suite('unfinished bodies from every /64 of one /48');
 
-flood('displace each other, oldest first, and no honest caller’s two bodies', async () => {
+flood('evict each other, oldest first, but not the two bodies of an honest caller', async () => {
   const { bodies, givenUp, answered, send } = scene();
   send('192.0.2.1');
   send('192.0.2.1');
@@ -48,7 +48,7 @@ flood('displace each other, oldest first, and no honest caller’s two bodies', 
   assert.equal(givenUp[0], { address: '2001:db8:bad::/48', bodies: 8_189, bytes: 8_189 });
 });
 
-flood('that hold too many bytes displace each other too', async () => {
+flood('that hold too many bytes evict each other as well', async () => {
   const { bodies, answered, send } = scene();
   send('192.0.2.1', PART_BYTES);
   send('192.0.2.1', PART_BYTES);
@@ -59,7 +59,7 @@ flood('that hold too many bytes displace each other too', async () => {
   assert.is(bodies.bytes, BYTES_MAX);
 });
 
-flood('make room for as many as one address may have', async () => {
+flood('are evicted for other bodies, up to the maximum of one address', async () => {
   const { bodies, givenUp, answered, send } = scene();
   for (let index = 0; index < BODIES_MAX; index += 1) send(attacker(index));
   await turn();

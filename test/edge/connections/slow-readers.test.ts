@@ -12,23 +12,21 @@ const metric = async (name: string) => (await metricValues(service)).get(name) ?
 const residentBytes = () => metric('process_resident_memory_bytes');
 const slowEnded = () => metric('edge_slow_readers_ended_total{cause="slow"}');
 
-/**
- * Large pages requested at once by each connection, and the number of connections that do not read.
- */
+/** Number of large pages that each connection requests, and number of connections. */
 const PAGES = 60;
 const CONNECTIONS = 8;
 
-/** Maximum growth of the process. Without the bound the pages would take 500 MB, each 8 MB. */
+/** Maximum growth of the process. Without a limit, the pages of 8 MB each would take 500 MB. */
 const GROWTH_BYTES_MAX = 150 * 1_024 * 1_024;
 
-/** Rate and duration of a steady reader: on loopback its kernel first accepts more after 17 s. */
+/** Rate and duration of a steady reader. On loopback, its kernel first accepts more after 17 s. */
 const STEADY_BYTES_PER_SECOND = 60 * 1_024;
 const STEADY_MS = 32_000;
 
 const id = await createInstance(caller);
 const page = requestText('GET', `/v1/instances/${id}/history?limit=1000`, [auth]);
 
-/** 1,000 rows with the largest contexts. */
+/** Stores 1,000 observations with the largest contexts. */
 async function fillHistory(): Promise<void> {
   const filler = 'x'.repeat(8_000);
   for (let start = 0; start < 1_000; start += 25) {
@@ -40,7 +38,7 @@ async function fillHistory(): Promise<void> {
   }
 }
 
-/** A connection that reads only what the test reads. */
+/** A connection that reads only when the test reads. */
 async function dialDeaf(): Promise<RawConnection> {
   const connection = await dial(service);
   connection.socket.removeAllListeners('data').pause();
@@ -51,7 +49,7 @@ const deaf = suite('connections that request large pages and read nothing');
 
 deaf.before(fillHistory);
 
-deaf('use next to no memory, and are ended after some seconds', async () => {
+deaf('use little memory, and are ended after some seconds', async () => {
   const before = await residentBytes();
   const endedBefore = await slowEnded();
   const connections = await Promise.all(Array.from({ length: CONNECTIONS }, dialDeaf));
@@ -65,14 +63,14 @@ deaf('use next to no memory, and are ended after some seconds', async () => {
     await sleep(200);
   }
   assert.ok(grown < GROWTH_BYTES_MAX, `grown by ${(grown / 1_048_576).toFixed(0)} MiB`);
-  assert.ok(waited > 0, 'the others waited for the first');
+  assert.ok(waited > 0, 'pipelined requests must have waited');
   assert.is(await metric('edge_pipelined_requests'), 0);
   for (const connection of connections) connection.socket.destroy();
 });
 
 const slow = suite('a connection that reads slowly');
 
-/** Requests pages and reads the answers at a rate, until the last answer or for `forMs`. */
+/** Requests pages and reads the answers at a rate, for at most `forMs`. Returns the bytes read. */
 async function readAt(bytesPerSecond: number, pages: number, forMs: number): Promise<number> {
   const { socket } = await dialDeaf();
   let bytes = 0;
@@ -90,7 +88,7 @@ async function readAt(bytesPerSecond: number, pages: number, forMs: number): Pro
   return bytes;
 }
 
-slow('but fast enough is served completely', async () => {
+slow('but above the minimum rate is served completely', async () => {
   const before = await slowEnded();
   const bytes = await readAt(1_024 * 1_024, 12, 60_000);
   assert.ok(bytes > 12 * 1_000_000, `${bytes}`);

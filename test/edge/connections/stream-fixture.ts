@@ -10,7 +10,7 @@ import { turnOfEvents } from '#test/support/settled';
 /** The default caller. */
 export const CALLER = { accountId: 'AdaAdaAdaAda', credential: 'a key' };
 
-/** The client side of an answer: the text it has received, and whether it accepts more. */
+/** A response that records the text sent to the client, and whether the client accepts more. */
 class FakeResponse extends EventEmitter {
   written = '';
   writableNeedDrain = false;
@@ -35,7 +35,7 @@ class FakeResponse extends EventEmitter {
     return this;
   }
 
-  /** Reads what was written. */
+  /** Reads all text written so far. */
   take(): void {
     this.writableNeedDrain = false;
     this.emit('drain');
@@ -54,10 +54,10 @@ export function answerAt(ordinal: number, body = ''): EngineAnswer {
   };
 }
 
-/** The text of one cycle. */
+/** The event of one cycle as text. */
 export const cycle = (id: number): string => `id: ${id}\nevent: cycle\ndata: {}\n\n`;
 
-/** The streams of an edge before an engine whose answers the test gives. */
+/** The streams of an edge whose engine answers as the test decides. */
 export function streamsUnderTest(
   isHeard = true,
   renewal?: { readonly streamMsMax: number; readonly retryMs: number },

@@ -14,13 +14,13 @@ import { ALLOWANCE } from '#test/edge/admission/admission-fixture';
 import { requestText } from '#test/support/calls/raw-http';
 import { TEST_ORIGIN } from '#test/support/test-logger';
 
-/** Bytes of one answer of the engine, which always has more. */
+/** Bytes per engine answer. The engine always has further events. */
 const PAGE_BYTES = 64 * 1_024;
 
-/** More answers than kernels buffer without a reader: 6 MiB on both sides. */
+/** Exceeds the answers that the kernels buffer without a reader: 6 MiB on both sides. */
 const ASKED_MAX = 400;
 
-/** An edge on a real socket before an engine with endless events. */
+/** An edge on a real socket, whose engine has endless events. */
 async function scene() {
   let asked = 0;
   const sockets: Socket[] = [];
@@ -64,14 +64,14 @@ async function untilStill(count: () => number): Promise<void> {
 
 const reading = suite('a client that does not read its stream');
 
-reading('makes the edge request no more than its connection can hold', async () => {
+reading('makes the edge request only the events that its connection can hold', async () => {
   const { app, client, sockets, askedTimes } = await scene();
   await untilStill(askedTimes);
   const asked = askedTimes();
   assert.ok(asked > 1 && asked < ASKED_MAX, `${asked} pages`);
   const [socket] = sockets;
   assert.ok((socket?.writableLength ?? 0) <= 2 * PAGE_BYTES, `${socket?.writableLength} bytes`);
-  assert.is(socket?.timeout, 0, 'a stream that says little is no idle connection');
+  assert.is(socket?.timeout, 0, 'a silent stream must not time out');
   let taken = 0;
   client.on('data', (chunk) => {
     taken += chunk.length;
@@ -79,12 +79,12 @@ reading('makes the edge request no more than its connection can hold', async () 
   });
   client.resume();
   await untilStill(() => taken);
-  assert.ok(askedTimes() > asked, 'it goes on when the client reads');
+  assert.ok(askedTimes() > asked, 'the edge continues when the client reads');
   client.destroy();
   await app.close();
 });
 
-reading('does not delay the end of an edge', async () => {
+reading('does not delay the shutdown of the edge', async () => {
   const { app, client, askedTimes } = await scene();
   await untilStill(askedTimes);
   const startedMs = performance.now();

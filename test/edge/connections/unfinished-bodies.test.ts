@@ -11,13 +11,13 @@ const { service, caller, close } = await openScene();
 const auth = `Authorization: Bearer ${caller.key}`;
 const json = 'Content-Type: application/json';
 
-/** Sockets with an invented key and an endless body: more than there are slots. */
+/** Number of sockets with an invented key and an endless body, more than the edge has slots. */
 const SOCKETS = 9_000;
 
-/** Maximum number of unfinished bodies of an address. */
+/** Maximum number of unfinished bodies per address. */
 const BODIES_MAX = 256;
 
-/** Bounds for other callers during the flood, its duration, and their number. */
+/** Other callers: maximum error rate and latency during the flood, duration, and number. */
 const ERRORS_MAX = 0.01;
 const P99_MS_MAX = 250;
 const CALLS_MS = 6_000;
@@ -28,7 +28,7 @@ const metric = async (name: string) => (await metricValues(service)).get(name) ?
 
 type Call = { readonly status: number; readonly tookMs: number };
 
-/** Calls with and without bodies for some seconds: status and milliseconds of each. */
+/** Calls with and without bodies for `forMs`. Returns status and duration of each call. */
 async function others(id: string, forMs: number): Promise<Call[]> {
   const calls: Call[] = [];
   const endMs = performance.now() + forMs;
@@ -55,7 +55,7 @@ function p99Of(calls: readonly Call[]): number {
 
 const flood = suite('9,000 requests with an invented key and an endless body');
 
-flood('affect no other caller: at most 1 % errors and 250 ms for 99 %', async () => {
+flood('affect other callers little: at most 1 % errors, and 250 ms for 99 % of calls', async () => {
   const calm = async () => p99Of(await others(await createInstance(caller), CALM_MS));
   const beforeMs = await calm();
   const { port } = new URL(service.origin);
@@ -86,16 +86,16 @@ flood('affect no other caller: at most 1 % errors and 250 ms for 99 %', async ()
 
 const bound = suite('the unfinished bodies of an address');
 
-/** Waits until this number of bodies is unfinished. */
+/** Waits until `count` bodies are unfinished. */
 async function unfinished(count: number): Promise<void> {
   while ((await metric('edge_unfinished_bodies')) !== count) await caller.send('GET', '/personas');
 }
 
 bound.before.each(() => unfinished(0));
 
-bound('are limited to 256: the oldest is given up with 503, and the newest is served', async () => {
+bound('are limited to 256: the oldest is answered 503, and the newest is served', async () => {
   const head = requestText('POST', '/v1/instances', [auth, json, 'Content-Length: 14']);
-  // Connected first: slow connections would time out before the last one has started.
+  // Connect first: on a slow machine, requests would time out before the last connection opens.
   const dialled = await Promise.all(Array.from({ length: BODIES_MAX + 1 }, () => dial(service)));
   const [oldest, newest, ...between] = dialled;
   assert.ok(oldest && newest);
@@ -122,18 +122,21 @@ bound('are limited to 256: the oldest is given up with 503, and the newest is se
   for (const connection of dialled) connection.socket.destroy();
 });
 
-bound('hold only their received bytes, in any chunks, and use no slot', async () => {
-  using connection = await dial(service);
-  const head = [auth, json, 'Transfer-Encoding: chunked'];
-  connection.write(requestText('POST', '/v1/instances', head));
-  connection.write('1\r\n{\r\n'.padEnd(6 * 20_000, '1\r\n \r\n'));
-  let held = 0;
-  while (held < 20_000) held = await metric('edge_unfinished_body_bytes');
-  assert.ok(held < 40_000, `${held}`);
-  assert.is(await metric('http_server_active_requests'), 0);
-  connection.write('f\r\n"name":"Carla"}\r\n0\r\n\r\n');
-  assert.is((await connection.next())?.status, 201);
-});
+bound(
+  'hold only their received bytes, in chunks of any size, and use no request slot',
+  async () => {
+    using connection = await dial(service);
+    const head = [auth, json, 'Transfer-Encoding: chunked'];
+    connection.write(requestText('POST', '/v1/instances', head));
+    connection.write('1\r\n{\r\n'.padEnd(6 * 20_000, '1\r\n \r\n'));
+    let held = 0;
+    while (held < 20_000) held = await metric('edge_unfinished_body_bytes');
+    assert.ok(held < 40_000, `${held}`);
+    assert.is(await metric('http_server_active_requests'), 0);
+    connection.write('f\r\n"name":"Carla"}\r\n0\r\n\r\n');
+    assert.is((await connection.next())?.status, 201);
+  },
+);
 
 flood.after(close);
 

@@ -41,7 +41,7 @@ function scene(count: number) {
   const readers = Array.from({ length: count }, () => new FakeReader());
   for (const reader of readers) unread.add(reader);
   const [reader = new FakeReader()] = readers;
-  /** Passes seconds, with a sweep after each. */
+  /** Advances the clock by `seconds`, with a sweep after each second. */
   const pass = (seconds: number, before: () => void = () => undefined): void => {
     for (let second = 0; second < seconds; second += 1) {
       before();
@@ -49,7 +49,7 @@ function scene(count: number) {
       unread.sweep();
     }
   };
-  /** Asserts that the first connection survives `seconds`, but not `more` than that. */
+  /** Asserts that the first connection survives `seconds`, but not `more` seconds. */
   const assertEndsIn = (seconds: number, more: number): void => {
     pass(seconds);
     assert.not.ok(reader.destroyed);
@@ -59,23 +59,23 @@ function scene(count: number) {
   return { clock, ends, unread, readers, reader, pass, assertEndsIn };
 }
 
-const slow = suite('a connection that does not read its answer');
+const slow = suite('a connection with an unread answer');
 
-slow('is ended after 10 s, and not before', () => {
+slow('is ended after 10 s without reading, and not before', () => {
   const { reader, ends, assertEndsIn } = scene(1);
   reader.give(MIB);
   assertEndsIn(10, 1);
   assert.equal(ends, ['slow']);
 });
 
-slow('is ended when it reads less than 16 KiB a second', () => {
+slow('is ended if it reads less than 16 KiB a second', () => {
   const { reader, pass } = scene(1);
   reader.give(MIB);
   pass(20, () => reader.take(16 * KIB - 1));
   assert.ok(reader.destroyed);
 });
 
-slow('is kept when it reads 16 KiB a second, in any steps', () => {
+slow('is kept if it reads 16 KiB a second, in steps of any size', () => {
   const { reader, pass } = scene(1);
   let second = 0;
   reader.give(10 * MIB);
@@ -86,14 +86,14 @@ slow('is kept when it reads 16 KiB a second, in any steps', () => {
   assert.not.ok(reader.destroyed);
 });
 
-slow('is ended 10 s after it stops, however much it read before', () => {
+slow('is ended 10 s after its last read, however much it read before', () => {
   const { reader, pass, assertEndsIn } = scene(1);
   reader.give(100 * MIB);
   pass(100, () => reader.take(100 * KIB));
   assertEndsIn(8, 3);
 });
 
-slow('starts again when it has read everything', () => {
+slow('has another 10 s after it has read everything', () => {
   const { reader, pass } = scene(1);
   reader.give(100 * KIB);
   pass(8);
@@ -106,7 +106,7 @@ slow('starts again when it has read everything', () => {
 
 const steps = suite('a connection whose kernel accepts an answer in large steps');
 
-/** Reads at a steady rate; progress shows only in steps of this number of bytes. */
+/** Reads at a steady rate. The kernel shows progress only in steps of `stepBytes`. */
 function readInSteps(
   { reader, pass }: ReturnType<typeof scene>,
   bytesPerSecond: number,
@@ -130,7 +130,7 @@ function sceneOfFullBuffer() {
   return opened;
 }
 
-/** Like `sceneOfFullBuffer`, after a step of `bytes` in its second second. */
+/** Like `sceneOfFullBuffer`, two seconds later, after a step of `bytes`. */
 function sceneAfterStep(bytes: number) {
   const opened = sceneOfFullBuffer();
   opened.pass(1);
@@ -148,13 +148,13 @@ for (const kibPerSecond of [40, 60, 100]) {
   }
 }
 
-steps('is kept at 17 KiB a second once it has made one step', () => {
+steps('is kept at 17 KiB a second after its first step', () => {
   const opened = sceneAfterStep(MIB);
   readInSteps(opened, 17 * KIB, MIB, 600);
   assert.not.ok(opened.reader.destroyed);
 });
 
-steps('is ended at 10 KiB a second when the time granted by its last step is over', () => {
+steps('is ended at 10 KiB a second when the time granted by its last step has passed', () => {
   const opened = sceneAfterStep(MIB);
   readInSteps(opened, 10 * KIB, MIB, 61);
   assert.not.ok(opened.reader.destroyed);
@@ -168,12 +168,12 @@ steps('is ended 90 s after a step, however large the step was', () => {
   assertEndsIn(88, 12);
 });
 
-steps('is ended after 40 s without a step: only its kernel may have read', () => {
+steps('is ended after 40 s without a step, because perhaps only its kernel has read', () => {
   const { assertEndsIn } = sceneOfFullBuffer();
   assertEndsIn(40, 2);
 });
 
-steps('is ended after 10 s without a step if its kernel accepted little before', () => {
+steps('is ended after 10 s without a step if its kernel accepted little data before', () => {
   const { reader, pass } = scene(1);
   reader.give(MIB);
   reader.take(200 * KIB);
@@ -181,9 +181,9 @@ steps('is ended after 10 s without a step if its kernel accepted little before',
   assert.ok(reader.destroyed);
 });
 
-const many = suite('connections that hold too much memory together');
+const many = suite('many connections with unread answers');
 
-many('lose those that hold the most, at once, down to 256 MiB', () => {
+many('are ended at once, largest first, until 256 MiB remain', () => {
   const { readers, unread, ends } = scene(300);
   for (const [index, reader] of readers.entries()) {
     reader.give(index === 7 ? 2 * MIB : MIB);
@@ -195,7 +195,7 @@ many('lose those that hold the most, at once, down to 256 MiB', () => {
   assert.is(readers.filter(({ destroyed }) => destroyed).length, ends.length);
 });
 
-many('are counted by the bytes they hold now, not by all bytes written', () => {
+many('count with their unread bytes, not with all bytes written', () => {
   const { readers, unread, ends } = scene(300);
   for (const reader of readers) {
     reader.give(MIB);
@@ -205,7 +205,7 @@ many('are counted by the bytes they hold now, not by all bytes written', () => {
   assert.equal(ends, []);
 });
 
-many('lose those that have read nothing for longest, though others hold more', () => {
+many('are ended longest idle first, although other connections hold more', () => {
   const { readers, ends, pass } = scene(300);
   const [honest] = readers;
   for (const reader of readers) reader.give(reader === honest ? 20 * MIB : 800 * KIB);
@@ -217,13 +217,13 @@ many('lose those that have read nothing for longest, though others hold more', (
   assert.ok(ends.length > 50 && ends.every((cause) => cause === 'too_much'));
 });
 
-many('keep only the samples of the sweeps, however often the bound is exceeded', () => {
+many('keep only the samples of the sweeps, however often the limit is exceeded', () => {
   const { clock, readers, unread, pass } = scene(3);
   const [honest, deaf, late] = readers;
   honest?.give(100 * MIB);
   deaf?.give(100 * MIB);
   pass(9, () => honest?.take(160 * KIB));
-  // Exceeding the bound between two sweeps samples all connections, for both alike.
+  // Exceeding the limit between two sweeps adds a sample to all connections.
   clock.advance(100);
   honest?.take(160 * KIB);
   late?.give(100 * MIB);
@@ -233,7 +233,7 @@ many('keep only the samples of the sweeps, however often the bound is exceeded',
   assert.not.ok(honest?.destroyed);
 });
 
-many('are detected by the sweep when their answers are small', () => {
+many('are counted by the sweep if their answers are small', () => {
   const { readers, unread, ends, pass } = scene(20_000);
   for (const reader of readers) {
     reader.give(16 * KIB);
@@ -248,7 +248,7 @@ many('are detected by the sweep when their answers are small', () => {
 const still = suite('a connection without traffic for the listener’s time-out');
 
 /**
- * Connects to a server with this handler. Calls `look` with the server's socket when it times out.
+ * Connects to a server with this handler. Calls `look` with the server's socket after its time-out.
  */
 async function whenStill(
   answer: RequestListener,
@@ -270,7 +270,7 @@ async function whenStill(
   }
 }
 
-still('is left to the sweep while an answer waits, repeatedly', async () => {
+still('is left to the sweep while an answer waits, at every time-out', async () => {
   await whenStill(
     (_, response) => void response.end(Buffer.alloc(20 * MIB)),
     async (socket) => {
