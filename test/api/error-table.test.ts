@@ -12,12 +12,12 @@ const header = (answer: Answer, name: string) => answer.headers.get(name);
 const unauthorized = suite('401 unauthorized');
 
 const CREDENTIALS: Record<string, Record<string, string>> = {
-  'no key': {},
+  'a missing key': {},
   'the Basic scheme': { authorization: `Basic ${btoa(`key:${caller.key}`)}` },
   'the Token scheme': { authorization: `Token ${caller.key}` },
   'the ApiKey scheme': { authorization: `ApiKey ${caller.key}` },
   'a key without scheme': { authorization: caller.key },
-  'a key in a header of its own': { 'x-api-key': caller.key },
+  'a key in X-API-Key': { 'x-api-key': caller.key },
   'a malformed key': { authorization: 'Bearer svc_sk_nonsense' },
   'a mistyped key': {
     authorization: `Bearer ${caller.key.slice(0, -1)}${caller.key.endsWith('0') ? '1' : '0'}`,
@@ -154,7 +154,7 @@ absent('is the answer to a method that a path does not have, with Allow', async 
   }
 });
 
-const invalid = suite('400 invalid_request');
+const invalid = suite('invalid_request');
 
 const BROKEN: readonly [what: string, sent: Sent, status: number, details: object][] = [
   ['malformed JSON', { body: '{"name":' }, 400, { reason: 'malformed_json' }],
@@ -165,7 +165,7 @@ const BROKEN: readonly [what: string, sent: Sent, status: number, details: objec
     { reason: 'malformed_json' },
   ],
   ['NaN', { body: '{"name": NaN}' }, 400, { reason: 'malformed_json' }],
-  ['the same key twice', { body: '{"name":"a","name":"b"}' }, 400, { reason: 'duplicate_key' }],
+  ['a duplicate key', { body: '{"name":"a","name":"b"}' }, 400, { reason: 'duplicate_key' }],
   [
     'another media type',
     { body: 'name=x', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
@@ -241,14 +241,17 @@ tooMany('throttled is the answer to an early observation under strict handling',
   assert.is(header(answer, 'retry-after'), '1');
 });
 
-tooMany('rate_limited is the answer beyond the minute, under both header names', async () => {
-  const someone = await newCaller({ requestsPerMinute: 3 });
-  for (let i = 0; i < 3; i += 1) assert.is((await someone.send('GET', '/personas')).status, 200);
-  const answer = await someone.send('GET', '/personas');
-  assertRefused(answer, 429, 'rate_limited', { alias: 'rate_limit_exceeded' });
-  assert.ok(answer.body.retry_after >= 1 && answer.body.retry_after <= 61);
-  assert.is(header(answer, 'retry-after'), String(answer.body.retry_after));
-});
+tooMany(
+  'rate_limited is the answer beyond a minute’s requests, with an alias and the wait',
+  async () => {
+    const someone = await newCaller({ requestsPerMinute: 3 });
+    for (let i = 0; i < 3; i += 1) assert.is((await someone.send('GET', '/personas')).status, 200);
+    const answer = await someone.send('GET', '/personas');
+    assertRefused(answer, 429, 'rate_limited', { alias: 'rate_limit_exceeded' });
+    assert.ok(answer.body.retry_after >= 1 && answer.body.retry_after <= 61);
+    assert.is(header(answer, 'retry-after'), String(answer.body.retry_after));
+  },
+);
 
 tooMany('rate_limited comes before every other error', async () => {
   const someone = await newCaller({ requestsPerMinute: 1 });
@@ -262,19 +265,22 @@ tooMany('rate_limited comes before every other error', async () => {
   }
 });
 
-tooMany('quota_exceeded is the answer when the month is used up, until it ends', async () => {
-  const poor = await newCaller({ cyclesPerMonth: 1 });
-  const id = await poor.createInstance();
-  await poor.process(id, observationAt(0));
-  const answer = await poor.send('POST', `/instances/${id}/process`, { json: observationAt(5) });
-  assertRefused(answer, 429, 'quota_exceeded');
-  const now = new Date();
-  const monthEndMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1);
-  const seconds = (monthEndMs - now.getTime()) / 1_000;
-  assert.ok(Math.abs(answer.body.retry_after - seconds) < 3);
-  assert.is(header(answer, 'retry-after'), String(answer.body.retry_after));
-  assert.is((await poor.send('GET', `/instances/${id}`)).status, 200, 'reading costs nothing');
-});
+tooMany(
+  'quota_exceeded is the answer beyond a month’s cycles, with the wait until its end',
+  async () => {
+    const poor = await newCaller({ cyclesPerMonth: 1 });
+    const id = await poor.createInstance();
+    await poor.process(id, observationAt(0));
+    const answer = await poor.send('POST', `/instances/${id}/process`, { json: observationAt(5) });
+    assertRefused(answer, 429, 'quota_exceeded');
+    const now = new Date();
+    const monthEndMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1);
+    const seconds = (monthEndMs - now.getTime()) / 1_000;
+    assert.ok(Math.abs(answer.body.retry_after - seconds) < 3);
+    assert.is(header(answer, 'retry-after'), String(answer.body.retry_after));
+    assert.is((await poor.send('GET', `/instances/${id}`)).status, 200, 'reading costs nothing');
+  },
+);
 
 tooMany.after(close);
 

@@ -34,7 +34,7 @@ strict('gets 429 with retry_after for an early observation', async () => {
   }
 });
 
-strict('is charged no cycle for it', async () => {
+strict('is charged no cycle for an early observation', async () => {
   const { id, send } = await instanceAt10();
   const before = await caller.send('GET', `/instances/${id}`);
   const after = await send('handling=strict', 10);
@@ -42,7 +42,7 @@ strict('is charged no cycle for it', async () => {
   assert.is(limitOf(after, 'remaining'), limitOf(before, 'remaining') - 1);
 });
 
-strict('is answered 200 like other callers when no observation is early', async () => {
+strict('is answered 200 like other callers if the observation is not early', async () => {
   const { send } = await instanceAt10();
   const answer = await send('handling=strict', 11);
   assert.is(answer.status, 200);
@@ -102,7 +102,7 @@ minimal('gets the whole answer from all other endpoints', async () => {
   assert.is(patched.headers.get('preference-applied'), null);
 });
 
-minimal('that prefers full representation gets 200', async () => {
+minimal('gets 200 with the preference return=representation', async () => {
   const id = await caller.createInstance();
   const headers = { prefer: 'return=representation' };
   const answer = await caller.send('DELETE', `/instances/${id}`, { headers });

@@ -10,7 +10,7 @@ const STALE = { 'if-match': '"snap_0000000000000000"' };
 
 const order = suite('a call with more than one error');
 
-order('without a key is 401, whatever its body and its path', async () => {
+order('without a key is 401, whatever its body and path', async () => {
   for (const path of [`${UNKNOWN}/process`, '/nowhere']) {
     const answer = await send(service, 'POST', path, { json: INVALID });
     assertRefused(answer, 401, 'unauthorized');
@@ -39,7 +39,7 @@ order('beyond the requests of a minute with a broken body is 429', async () => {
   assert.is(answer.body.error, 'rate_limited');
 });
 
-order('with a broken body when the month is used up is 422: it needs no cycle', async () => {
+order('with a broken body is 422, even if the month is used up', async () => {
   const poor = await newCaller({ cyclesPerMonth: 1 });
   const id = await poor.createInstance();
   await poor.process(id, observationAt(0));
@@ -47,7 +47,7 @@ order('with a broken body when the month is used up is 422: it needs no cycle', 
   assert.is(answer.status, 422);
 });
 
-order('on an unknown instance when the month is used up is 429', async () => {
+order('on an unknown instance is 429 if the month is used up', async () => {
   const poor = await newCaller({ cyclesPerMonth: 1 });
   await poor.process(await poor.createInstance(), observationAt(0));
   const answer = await poor.send('POST', `${UNKNOWN}/process`, { json: observationAt(5) });

@@ -12,24 +12,24 @@ const idIn = async (path: string, requestId: string) => {
   return answer.headers.get('x-request-id') ?? '';
 };
 
-/** Paths that the listener serves beside the API, and paths that it does not serve. */
+/** Paths outside the API, with the expected status. */
 const DOCUMENTS = [
   ...['/docs', '/docs/start.js', '/docs/swagger-ui.css', '/docs/swagger-ui-bundle.js'],
   ...['/docs/favicon.png', '/redoc', '/redoc/redoc.standalone.js', '/openapi.json'],
 ].map((path) => [path, 200] as const);
 const BESIDE = [...DOCUMENTS, ['/docs/', 404], ['/redoc/x', 404], ['/', 404]] as const;
 
-const own = suite('a request with an id of its caller');
+const own = suite('a request with an id from its caller');
 
 for (const id of ['a'.repeat(8), 'Z'.repeat(64), 'A-b_c.9-0123', '........', 'req_0123']) {
-  own(`${id.slice(0, 16)} (${id.length}) is answered with that id`, async () => {
+  own(`such as ${id.slice(0, 16)} (${id.length} characters) is answered with that id`, async () => {
     assert.is(await idIn('/personas', id), id);
     assert.is(await idIn('/personas/persona_unknown', id), id);
     assert.is(await idIn('/no-such-path', id), id);
   });
 }
 
-own('is answered with that id on a refusal without a key', async () => {
+own('is refused with that id if the key is missing', async () => {
   const answer = await send(service, 'GET', '/instances', {
     headers: { 'x-request-id': 'mine-12345' },
   });
@@ -40,9 +40,12 @@ own('is answered with that id on a refusal without a key', async () => {
 const bad = ['a'.repeat(7), 'a'.repeat(65), 'has space!', 'ünïcödé-id', 'semi;colon', '<script>'];
 
 for (const id of bad) {
-  own(`${id.slice(0, 12)} (${id.length}) is answered with a new id instead`, async () => {
-    assert.match(await idIn('/personas', Buffer.from(id).toString('latin1')), GENERATED);
-  });
+  own(
+    `such as ${id.slice(0, 12)} (${id.length} characters) is answered with a new id`,
+    async () => {
+      assert.match(await idIn('/personas', Buffer.from(id).toString('latin1')), GENERATED);
+    },
+  );
 }
 
 const fresh = suite('a request without an id');
@@ -59,14 +62,14 @@ fresh('is answered with a new id, never the same twice', async () => {
   assert.is(seen.size, 8);
 });
 
-fresh('is answered with a new id outside of the API as well', async () => {
+fresh('is answered with a new id outside the API as well', async () => {
   const response = await fetch(`${service.origin}/nowhere`);
   await response.text();
   assert.is(response.status, 404);
   assert.match(response.headers.get('x-request-id') ?? 'missing', GENERATED);
 });
 
-fresh('is answered with a new id by every page of the documents', async () => {
+fresh('is answered with a new id on every documentation page', async () => {
   await using open = await startService({ SERVICE_DOCS_ENABLED: 'true' });
   const headers = { 'x-request-id': 'mine-12345' };
   for (const [path, status] of BESIDE) {

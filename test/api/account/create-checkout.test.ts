@@ -11,7 +11,7 @@ const PRO = { json: { plan: 'pro', ...PATHS } };
 
 const buying = suite('the checkout page for a plan');
 
-buying('is the provider’s page, for the account of the key', async () => {
+buying('is a page of the provider for the account of the key', async () => {
   const caller = await newCaller({ plan: 'free' });
   const { status, body } = await caller.send('POST', '/billing/checkout', PRO);
   assert.is(status, 200);
@@ -54,7 +54,7 @@ buying('is given only to keys with the scope billing', async () => {
   assertRefused(unknown, 401, 'unauthorized');
 });
 
-buying('is only for plans that can be bought, with return addresses that are safe', async () => {
+buying('is given only for plans that can be bought and for safe return URLs', async () => {
   const caller = await newCaller({ plan: 'free' });
   const ask = (json: unknown) => caller.send('POST', '/billing/checkout', { json });
   for (const plan of ['free', 'enterprise', 'Pro', '']) {

@@ -12,7 +12,7 @@ import {
 
 const { service, caller, newCaller } = await sharedScene();
 
-/** Asserts that the body of an answer has the same numbers as its headers. */
+/** Asserts that the body of an answer has the same figures as its headers. */
 function assertAsHeaders(answer: Answer): void {
   const { plan, usage } = answer.body.data;
   assert.equal(usage.minute, {
@@ -33,7 +33,7 @@ function assertAsHeaders(answer: Answer): void {
 
 const reading = suite('getting the account');
 
-reading('answers with the limits of every plan', async () => {
+reading('answers with the limits of the account’s plan', async () => {
   for (const [plan, perMinute, perMonth, instances] of [
     ['free', 10, 10_000, 1_000],
     ['indie', 60, 100_000, 10_000],
@@ -101,7 +101,7 @@ async function newKeyOf(accountId: string, sent: Record<string, unknown>) {
   return { id: made.id, user };
 }
 
-key('is the one that authenticates the request, and no other', async () => {
+key('is the key that authenticates the request, and no other key', async () => {
   const { accountId } = caller;
   const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
   const full = await newKeyOf(accountId, { scope: 'full' });
@@ -122,7 +122,7 @@ key('is the one that authenticates the request, and no other', async () => {
   assert.not.ok([ofFull, ofStranger].some((text) => text.includes(read.id)));
 });
 
-key('shows neither its secret, its digest nor the name of the account', async () => {
+key('appears without secret, digest and account name', async () => {
   const { text } = await caller.send('GET', '/account');
   const secret = caller.key.slice('svc_sk_'.length);
   for (const hidden of [secret, digestOf(caller.key), caller.accountId, '"test"']) {
@@ -130,7 +130,7 @@ key('shows neither its secret, its digest nor the name of the account', async ()
   }
 });
 
-key('that is revoked is answered 401, like on every endpoint', async () => {
+key('is answered 401 once it is revoked, as on every endpoint', async () => {
   const { id, user } = await newKeyOf(caller.accountId, { scope: 'full' });
   assert.is((await user.send('GET', '/account')).status, 200);
   await admin(service, 'DELETE', `/accounts/${caller.accountId}/keys/${id}`);

@@ -42,7 +42,7 @@ trail('has every write to an instance, with key, address and request id', async 
   assert.not.match(JSON.stringify(lines), /Eve/);
 });
 
-trail('says how a write ended that was refused or replayed', async () => {
+trail('has the outcome of each write that was refused or replayed', async () => {
   const owner = await newCaller();
   const gone = 'inst_00000000000000aa';
   const headers = { 'idempotency-key': 'k' };
@@ -78,7 +78,7 @@ trail(
     assert.is(after?.actor.kind, 'operator');
     const [key] = await linesOf(owner, '?action=key.create&outcome=done&limit=1');
     assert.equal([key?.target, key?.after.scope], [made.id, 'read']);
-    // The hint of a key is not a key.
+    // Lines may contain the hint of a key, but no key.
     assert.not.match(JSON.stringify(await linesOf(owner)), /svc_sk_\w/);
   },
 );
@@ -108,7 +108,7 @@ trail('is read page by page, with filters in the query', async () => {
   assert.equal(await linesOf(owner, '?from=2126-01-01T00:00:00%2B02:00'), []);
 });
 
-trail('is that of the key’s own account only', async () => {
+trail('contains only lines of the key’s own account', async () => {
   const [one, other] = [await newCaller(), await newCaller()];
   const id = await one.createInstance();
   assert.equal(await linesOf(other, '?action=instance'), []);
@@ -117,7 +117,7 @@ trail('is that of the key’s own account only', async () => {
 });
 
 // Report 9: a key that could change instances could read the audit trail and buy plans.
-trail('is shown only to keys with the scope audit, which can do nothing else', async () => {
+trail('is shown only to keys with the scope audit, which allows nothing else', async () => {
   for (const scope of ['read', 'full', 'full billing'] as const) {
     const refused = await (await newCaller({ scope })).send('GET', '/audit');
     assertRefused(refused, 403, 'forbidden', { reason: 'missing_scope' });

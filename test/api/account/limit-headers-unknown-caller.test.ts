@@ -22,7 +22,7 @@ function assertUnknown(answer: Answer): void {
 
 const unknown = suite('an answer to an unknown caller');
 
-unknown('401 has zeros and a reset in 60 s', async () => {
+unknown('with status 401 has zeros and a reset in 60 s', async () => {
   for (const authorization of ['', 'Basic eA==', 'Bearer x', `Bearer ${unknownKey(0)}`]) {
     const answer = await send(service, 'GET', '/personas', {
       ...(authorization === '' ? {} : { headers: { authorization } }),
@@ -33,7 +33,7 @@ unknown('401 has zeros and a reset in 60 s', async () => {
   }
 });
 
-unknown('has zeros and 401 for an unknown path without a key', async () => {
+unknown('on an unknown path has status 401 and zeros', async () => {
   const answer = await send(service, 'GET', '/nowhere');
   assert.is(answer.status, 401);
   assertUnknown(answer);
@@ -57,7 +57,7 @@ const BROKEN: Record<string, readonly [bytes: string, status: number]> = {
 };
 
 for (const [what, [bytes, status]] of Object.entries(BROKEN)) {
-  unknown(`${what} is answered ${status} with zeros`, async () => {
+  unknown(`to ${what} has status ${status} and zeros`, async () => {
     const answer = await sendRaw(service, bytes);
     assert.is(answer.status, status, answer.text);
     assert.is(answer.body.error, 'invalid_request');
@@ -89,7 +89,7 @@ function auth(): string[] {
 }
 
 guessing(
-  'has few keys looked up: others are 503, also a valid one unless it was used recently',
+  'has few keys looked up: other keys are 503, except valid keys used recently',
   async () => {
     const newcomer = await newCaller();
     const known = await newCaller();
@@ -109,11 +109,15 @@ guessing(
     assert.is(barred.body.details.reason, 'too_many_refused_keys');
     assert.is(barred.headers.get('retry-after'), '1');
     assert.is((await patiently(newcomer)).status, 200);
-    assert.is((await known.send('GET', '/personas')).status, 200, 'never per account');
+    assert.is(
+      (await known.send('GET', '/personas')).status,
+      200,
+      'refusals are never counted per account',
+    );
   },
 );
 
-/** Repeats the request until the key is looked up: some look-ups are free every second. */
+/** Repeats the request until the key is looked up: every second allows some look-ups. */
 async function patiently(newcomer: Caller): Promise<Answer> {
   for (;;) {
     const answer = await newcomer.send('GET', '/personas');
@@ -122,7 +126,7 @@ async function patiently(newcomer: Caller): Promise<Answer> {
   }
 }
 
-guessing('is named in a metric and in one log line', async () => {
+guessing('is counted in a metric and named in one log line', async () => {
   const count = (await metricValues(service)).get('edge_unknown_keys_not_looked_up_total') ?? 0;
   assert.ok(count > 0);
   const lines = service.log().split('\n');
@@ -133,24 +137,21 @@ guessing('is named in a metric and in one log line', async () => {
   assert.is(lines.filter((line) => line.includes('too_many_refused_keys')).length, 0);
 });
 
-guessing(
-  'gets its answer before the body is sent, where that body would be refused anyway',
-  async () => {
-    const answer = await flooded(async () => {
-      using connection = await dial(service);
-      connection.write(
-        requestText('POST', '/v1/instances', [
-          `Authorization: Bearer ${unknownKey(0)}`,
-          'Content-Type: application/json',
-          'Content-Length: 10',
-        ]),
-      );
-      return await Promise.race([connection.next(), bodyAwaited(connection)]);
-    });
-    assert.is(answer?.status, 503);
-    assert.is(answer?.body.details.reason, 'too_many_refused_keys');
-  },
-);
+guessing('is refused before it sends the body', async () => {
+  const answer = await flooded(async () => {
+    using connection = await dial(service);
+    connection.write(
+      requestText('POST', '/v1/instances', [
+        `Authorization: Bearer ${unknownKey(0)}`,
+        'Content-Type: application/json',
+        'Content-Length: 10',
+      ]),
+    );
+    return await Promise.race([connection.next(), bodyAwaited(connection)]);
+  });
+  assert.is(answer?.status, 503);
+  assert.is(answer?.body.details.reason, 'too_many_refused_keys');
+});
 
 /**
  * Sends more unknown keys in parallel than are looked up in a second. Repeats until `look` finds
@@ -173,7 +174,7 @@ async function flooded(
   return undefined;
 }
 
-/** Fulfils once the service waits for the request's body: its key may be looked up. */
+/** Fulfils once the service waits for the body, because the key may be looked up. */
 async function bodyAwaited(connection: RawConnection): Promise<undefined> {
   while (!connection.isEnded) {
     if (((await metricValues(service)).get('edge_unfinished_bodies') ?? 0) > 0) return;

@@ -8,7 +8,7 @@ const FOUR = ['limit', 'remaining', 'reset', 'monthly'] as const;
 const all = (answer: Answer) => FOUR.map((name) => limitOf(answer, name));
 const nowS = () => Date.now() / 1_000;
 
-/** An account of 1,000 requests a minute and 50 cycles a month, and its first answer. */
+/** An account with 1,000 requests a minute and 50 cycles a month, and its first answer. */
 async function newAccount() {
   const someone = await newCaller({
     requestsPerMinute: 1_000,
@@ -33,7 +33,7 @@ first('has the plan’s limit, one request fewer, and the end of the window', as
   assert.ok(reset >= Math.floor(nowS()) + 59 && reset <= Math.ceil(nowS()) + 61);
 });
 
-first('has the numbers of every plan', async () => {
+first('has the limits of the account’s plan', async () => {
   for (const [plan, limit, monthly] of [
     ['free', 10, 10_000],
     ['indie', 60, 100_000],
@@ -45,7 +45,7 @@ first('has the numbers of every plan', async () => {
   }
 });
 
-first('has the same numbers in the IETF headers', async () => {
+first('has the same figures in the IETF headers', async () => {
   const { someone, first: answer } = await newAccount();
   const policy = '"minute";q=1000;w=60, "month";q=50;qu="cycles"';
   assert.is(answer.headers.get('ratelimit-policy'), policy);
@@ -112,7 +112,7 @@ counted('counts one request whatever its status, and only the used cycles', asyn
   }
 });
 
-counted('to HEAD is 404 with Allow, and counts', async () => {
+counted('to HEAD is 404 with Allow, and counts a request', async () => {
   const { someone, first: start } = await newAccount();
   const answer = await send(service, 'HEAD', '/instances', {
     headers: { authorization: `Bearer ${someone.key}` },
@@ -123,7 +123,7 @@ counted('to HEAD is 404 with Allow, and counts', async () => {
   assertNext(answer, start, 0);
 });
 
-counted('to a read-only key’s write is 403, counts, and reserves no cycle', async () => {
+counted('to a read-only key’s write is 403, counts a request, and reserves no cycle', async () => {
   const { someone, first: start } = await newAccount();
   const id = await someone.createInstance();
   const key = await newKey(service, someone.accountId, 'read');
@@ -135,7 +135,7 @@ counted('to a read-only key’s write is 403, counts, and reserves no cycle', as
   assert.is(limitOf(answer, 'remaining'), limitOf(start, 'remaining') - 3);
 });
 
-counted('to a suspended account is 403, and counts', async () => {
+counted('to a suspended account is 403, and counts a request', async () => {
   const { someone, first: start } = await newAccount();
   const path = `/accounts/${someone.accountId}/status`;
   await admin(service, 'PUT', path, { status: 'suspended' });
@@ -169,7 +169,7 @@ counted('never shows the same remainder to two parallel calls', async () => {
   assert.is(new Set(answers.map((answer) => limitOf(answer, 'reset'))).size, 1);
 });
 
-counted('shows a change of plan at once, and keeps the used amount', async () => {
+counted('shows a plan change at once, and keeps the usage', async () => {
   const { someone } = await newAccount();
   const id = await someone.createInstance();
   await someone.process(id, observationAt(0));
@@ -194,7 +194,7 @@ counted('shows a change of plan at once, and keeps the used amount', async () =>
 const limited = suite('429 rate_limited');
 
 limited(
-  'has remaining 0, the window’s end, the unchanged month, and a sufficient wait',
+  'has no remaining requests, the window’s end, the same month, and a sufficient wait',
   async () => {
     const someone = await newCaller({ plan: 'free' });
     let answer = await someone.send('GET', '/personas');
@@ -209,7 +209,7 @@ limited(
       assert.equal(all(answer), [10, 0, reset, 10_000]);
       const wait = Number(answer.headers.get('retry-after'));
       assert.is(wait, answer.body.retry_after);
-      // `reset` is in whole seconds, up to one later than the end of the window.
+      // `reset` is rounded up to a whole second after the end of the window.
       assert.ok(nowS() + wait >= reset - 1.05, 'the wait ends before the window does');
       assert.ok(wait <= 61);
     }
@@ -229,7 +229,7 @@ limited('reserves no cycle', async () => {
 
 const quota = suite('429 quota_exceeded');
 
-quota('counts the request and shows the cycles that are left', async () => {
+quota('counts the request and shows the remaining cycles', async () => {
   const { someone } = await newAccount();
   const id = await someone.createInstance();
   const observations = (count: number, from: number) =>

@@ -29,7 +29,8 @@ taken('changes the account’s plan within a second, without an API key', async 
   const answer = await stranger.notify(body, signature, { headers });
   assert.equal([answer.status, answer.body], [200, { received: true }]);
   const deadlineMs = performance.now() + EFFECTIVE_MS;
-  while ((await planOf(caller)) !== 'pro') assert.ok(performance.now() < deadlineMs, 'is late');
+  while ((await planOf(caller)) !== 'pro')
+    assert.ok(performance.now() < deadlineMs, 'the plan changes too late');
   assert.is(limitOf(await caller.send('GET', '/personas'), 'limit'), 300);
 });
 
@@ -101,7 +102,7 @@ forged('is not read beyond 256 KiB, nor with another content type', async () => 
 
 const exception = suite('the exception from authentication');
 
-exception('is for this method only', async () => {
+exception('applies only to POST', async () => {
   const caller = await newCaller();
   for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
     assertRefused(await stranger.send(method, NOTIFICATIONS), 401, 'unauthorized');
@@ -111,7 +112,7 @@ exception('is for this method only', async () => {
   }
 });
 
-exception('is for this path only', async () => {
+exception('applies only to the exact path', async () => {
   for (const target of [
     '/v1/billing/notifications/',
     '/v1/billing/notifications/1',
@@ -138,13 +139,13 @@ flood('is soon refused without verification, and callers and the provider are se
   const answers = [];
   for (let sent = 0; sent < 60; sent += 1) answers.push(await stranger.notify(body, 't=1,v1=00'));
   const barred = answers.filter(({ status }) => status === 503);
-  assert.ok(barred.length > 0, 'no one is barred');
+  assert.ok(barred.length > 0, 'no notification was refused unverified');
   assert.is(barred[0]?.body.details.reason, 'too_many_refused_notifications');
   assert.is(barred[0]?.headers.get('retry-after'), '1');
   assert.is((await caller.send('GET', '/personas')).status, 200);
   const deadlineMs = performance.now() + 10_000;
   while ((await stranger.notify(body, signature)).status !== 200) {
-    assert.ok(performance.now() < deadlineMs, 'the provider is kept out');
+    assert.ok(performance.now() < deadlineMs, 'the provider stays barred');
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   assert.is(await planOf(caller), 'pro');

@@ -10,7 +10,7 @@ const BACK = { json: { return_url: 'https://app.example/billing' } };
 
 const portal = suite('the portal page to change a bought plan');
 
-portal('is that of the account’s own customer, with a line in its audit trail', async () => {
+portal('belongs to the account’s customer, and is recorded in the audit trail', async () => {
   const caller = await newCaller({ plan: 'free' });
   const { body, signature } = bought(caller.accountId);
   assert.is((await keyless(scene).notify(body, signature)).status, 200);
@@ -24,13 +24,13 @@ portal('is that of the account’s own customer, with a line in its audit trail'
   );
 });
 
-portal('is refused to an account that has never bought anything', async () => {
+portal('is refused to an account that has never bought a plan', async () => {
   const caller = await newCaller({ plan: 'free' });
   const answer = await caller.send('POST', '/billing/portal', BACK);
   assertRefused(answer, 404, 'not_found');
 });
 
-portal('returns to safe addresses only', async () => {
+portal('accepts only safe return URLs', async () => {
   const caller = await newCaller({ plan: 'free' });
   const json = { return_url: 'https://user@app.example/' };
   const answer = await caller.send('POST', '/billing/portal', { json });

@@ -25,7 +25,7 @@ async function assertUnauthorized(target: string, headers: readonly string[]): P
 const basic = Buffer.from(`${accountId}:${key}`).toString('base64');
 const WRONG: Record<string, readonly string[]> = {
   'no Authorization': [],
-  'an empty one': ['Authorization:'],
+  'an empty Authorization': ['Authorization:'],
   'the scheme only': ['Authorization: Bearer'],
   'no scheme': [`Authorization: ${key}`],
   'the scheme Basic': [`Authorization: Basic ${basic}`],
@@ -40,10 +40,10 @@ const WRONG: Record<string, readonly string[]> = {
   'a key of 4 KiB': [`Authorization: Bearer svc_sk_${'a'.repeat(4_096)}`],
   'a letter that only looks right': [`Authorization: Bearer ѕ${key.slice(1)}`],
   'a key in upper case': [`Authorization: Bearer ${key.toUpperCase()}`],
-  'one digit changed': [`Authorization: Bearer ${key.slice(0, 30)}${flipped(key)}`],
-  'the checksum cut off': [`Authorization: Bearer ${key.slice(0, -6)}`],
-  'a right key and something after': [`Authorization: Bearer ${key} x`],
-  'a well-formed key that was never made': [`Authorization: Bearer ${unknownKey()}`],
+  'a changed digit': [`Authorization: Bearer ${key.slice(0, 30)}${flipped(key)}`],
+  'a missing checksum': [`Authorization: Bearer ${key.slice(0, -6)}`],
+  'a valid key and more text': [`Authorization: Bearer ${key} x`],
+  'a well-formed key that was never created': [`Authorization: Bearer ${unknownKey()}`],
   'another secret of this account': [
     `Authorization: Bearer ${formatApiKey(accountId, 'A'.repeat(32))}`,
   ],
@@ -52,10 +52,10 @@ const WRONG: Record<string, readonly string[]> = {
   'the key for a proxy': [`Proxy-Authorization: Bearer ${key}`],
 };
 
-const wrong = suite('a request with credentials');
+const wrong = suite('a request with wrong credentials');
 
 for (const [name, headers] of Object.entries(WRONG)) {
-  wrong(`${name} is refused with 401`, () => assertUnauthorized('/v1/instances', headers));
+  wrong(`such as ${name} is refused with 401`, () => assertUnauthorized('/v1/instances', headers));
 }
 
 wrong('in the query is refused with 401', () =>
@@ -67,7 +67,7 @@ wrong('in the body is refused with 401', async () => {
   assert.is(answer.status, 401);
 });
 
-wrong('that are missing is refused before anything else is checked', async () => {
+wrong('is refused before anything else is checked', async () => {
   for (const path of ['/none', '/instances/x/process', '/personas?version=v9', '/instances']) {
     const answer = await send(service, 'POST', path, { body: '{broken' });
     assert.is(answer.status, 401, path);
@@ -86,7 +86,7 @@ right('is accepted in any case of the scheme, and with extra spaces', async () =
   }
 });
 
-right('is refused with 401 once it is revoked, while the others of its account work', async () => {
+right('is refused with 401 once it is revoked, while other keys of its account work', async () => {
   const made = await admin(service, 'POST', `/accounts/${accountId}/keys`, { scope: 'full' });
   const second = callerOf(service, accountId, made.key);
   assert.is((await second.send('GET', '/instances')).status, 200);
@@ -98,9 +98,9 @@ right('is refused with 401 once it is revoked, while the others of its account w
 right('is refused with 401 once it has expired', async () => {
   const expired = { scope: 'full', expires_at: new Date(Date.now() + 300).toISOString() };
   const { key: text } = await admin(service, 'POST', `/accounts/${accountId}/keys`, expired);
-  const dying = callerOf(service, accountId, text);
-  let answer = await dying.send('GET', '/instances');
-  while (answer.status === 200) answer = await dying.send('GET', '/instances');
+  const expiring = callerOf(service, accountId, text);
+  let answer = await expiring.send('GET', '/instances');
+  while (answer.status === 200) answer = await expiring.send('GET', '/instances');
   assert.is(answer.status, 401);
   assert.ok(Date.now() >= Date.parse(expired.expires_at));
 });
@@ -117,7 +117,7 @@ right('of a suspended account is refused with 403 until the account is active ag
   assert.is((await other.send('GET', '/instances')).status, 200);
 });
 
-const reader = suite('a key that may only read');
+const reader = suite('a read-only key');
 
 reader('is refused with 403 on every write and changes nothing', async () => {
   const owner = await newCaller();
@@ -143,9 +143,9 @@ reader('is refused with 403 on every write and changes nothing', async () => {
 
 const guesser = suite('a caller that guesses keys');
 
-guesser('is asked to wait, and does not block callers whose key is known', async () => {
+guesser('is soon answered 503, and does not block callers whose key is known', async () => {
   const statuses = new Set<number>();
-  // Sent in parallel: sequential guesses could outlast the windows of a minute and a second.
+  // Send in parallel: sequential guesses could outlast the counting windows.
   for (let guesses = 0; guesses < 1_000 && !statuses.has(503); guesses += 50) {
     const headers = () => ({ authorization: `Bearer ${unknownKey()}` });
     const answers = Array.from({ length: 50 }, () =>
@@ -163,15 +163,12 @@ guesser('finds no default credentials', async () => {
   }
 });
 
-guesser(
-  'cannot use an API key on the admin port, nor a route of the admin port on the API port',
-  async () => {
-    for (const path of ['/accounts', '/admin/accounts', `/accounts/${accountId}/keys`]) {
-      const answer = await caller.send('GET', path);
-      assert.is(answer.status, 404, path);
-    }
-  },
-);
+guesser('finds no route of the admin port on the API port', async () => {
+  for (const path of ['/accounts', '/admin/accounts', `/accounts/${accountId}/keys`]) {
+    const answer = await caller.send('GET', path);
+    assert.is(answer.status, 404, path);
+  }
+});
 
 guesser.after(close);
 

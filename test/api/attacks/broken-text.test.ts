@@ -17,10 +17,10 @@ for (const [where, context] of [
   ['a nested value', `{"a":[1,{"b":"x${LONE}y"}]}`],
   ['a key', `{"${LONE}":1}`],
   ['a nested key', `{"a":{"b":[{"\\uDE00":1}]}}`],
-  ['reverse order', `{"a":"\\ude00\\ud83d"}`],
+  ['a reversed pair', `{"a":"\\ude00\\ud83d"}`],
 ] as const) {
   // Report 4: half a surrogate pair in a context was stored, and made its history unreadable.
-  halves(`in ${where} of a context is refused in every call that takes one`, async () => {
+  halves(`in ${where} of a context is refused by every call with a context`, async () => {
     const id = await caller.createInstance();
     const single = observation(`,"context":${context}`);
     const list = `{"observations":[${observation('')},${single}]}`;
@@ -36,7 +36,7 @@ for (const [where, context] of [
   });
 }
 
-halves('is refused in every other text, and in names of fields', async () => {
+halves('is refused in every other text, and in field names', async () => {
   const id = await caller.createInstance();
   for (const [method, path, body, field] of [
     ['POST', '/instances', `{"name":"${LONE}"}`, 'name'],
@@ -52,14 +52,14 @@ halves('is refused in every other text, and in names of fields', async () => {
   }
 });
 
-halves('is not confused with a complete pair, or with a text that resembles one', async () => {
+halves('is not confused with a complete pair or with similar text', async () => {
   const id = await caller.createInstance();
   const context = `{"\\ud83d\\ude00":"\\ud83d\\ude00","b":"\\\\ud83d"}`;
   const answer = await post(`/instances/${id}/process`, observation(`,"context":${context}`));
   assert.is(answer.status, 200, answer.text);
 });
 
-const query = suite('a query that is not UTF-8');
+const query = suite('a query');
 
 for (const [search, field] of [
   ['search=%E4', 'search'],
@@ -69,7 +69,7 @@ for (const [search, field] of [
   ['%E4=1', 'query'],
 ] as const) {
   // Report 25: search=%E4 was answered 200 without any row.
-  query(`as ${search} is answered 400`, async () => {
+  query(`that is not UTF-8 is answered 400: ${search}`, async () => {
     const details = { field, reason: 'invalid_parameter' };
     assertRefused(
       await caller.send('GET', `/instances?${search}`),
@@ -91,7 +91,7 @@ query('that is valid UTF-8 is accepted', async () => {
 const mark = suite('a body with a byte order mark');
 
 // Report 25: a byte order mark was refused without being named.
-mark('is refused by its name', async () => {
+mark('is refused with a message that names the mark', async () => {
   const answer = await post('/instances', '\ufeff{"name":"a"}');
   assertRefused(answer, 400, 'invalid_request', { reason: 'malformed_json' });
   assert.match(answer.body.message, /byte order mark/);

@@ -12,7 +12,7 @@ const head = (method: string, version: string, ...lines: string[]) =>
 const get = (target: string, ...headers: string[]) =>
   requestText('GET', target, [auth, ...headers]);
 
-/** Asserts the error envelope, all headers and no numbers of an account. */
+/** Asserts a refusal in the envelope with all headers, and without figures of an account. */
 async function assertRefusedRaw(bytes: string | Uint8Array, status: number, reason: string) {
   const answer = await sendRaw(service, bytes);
   assertRefusalShape(answer);
@@ -23,7 +23,7 @@ async function assertRefusedRaw(bytes: string | Uint8Array, status: number, reas
   assert.is(limitOf(answer, 'monthly'), 0);
 }
 
-/** Bytes that cannot be read as one HTTP/1.1 request, and the expected answer to each. */
+/** Bytes that are no valid HTTP/1.1 request, with the expected answer. */
 const BROKEN: Record<
   string,
   readonly [bytes: string | Uint8Array, status: number, reason: string]
@@ -83,7 +83,7 @@ const BROKEN: Record<
   ],
 };
 
-const broken = suite('bytes that are not an HTTP/1.1 request');
+const broken = suite('an invalid HTTP/1.1 request');
 
 for (const [name, [bytes, status, reason]] of Object.entries(BROKEN)) {
   broken(`with ${name} is refused with ${status} in the envelope`, () =>
@@ -100,7 +100,7 @@ const UNREADABLE = [
 
 for (const target of UNREADABLE) {
   const name = target.slice(0, 40);
-  broken(`without a key, or with an invalid one, it is 401 like any other: ${name}`, async () => {
+  broken(`without a valid key is answered 401 like any other request: ${name}`, async () => {
     for (const credentials of [[], ['Authorization: Basic x'], [`${auth}x`], [auth, auth]]) {
       const answer = await sendRaw(service, requestText('GET', target, credentials));
       assertRefusalShape(answer);
@@ -112,7 +112,7 @@ for (const target of UNREADABLE) {
   });
 }
 
-broken('is refused under the caller’s own request id where the id could be read', async () => {
+broken('is refused under the caller’s own request id if the id is readable', async () => {
   for (const bytes of [
     get('/v1/%zz', 'X-Request-Id: my-own-id'),
     get('/v1/instances', 'Expect: x', 'X-Request-Id: my-own-id'),
@@ -135,7 +135,7 @@ const FRAMING = {
 } as const;
 
 for (const [name, [framing, body]] of Object.entries(FRAMING)) {
-  bodies(`with ${name} is refused with 400 and the caller’s numbers`, async () => {
+  bodies(`with ${name} is refused with 400 and the caller’s figures`, async () => {
     const before = (await caller.send('GET', '/instances')).body.pagination.total;
     const answer = await sendRaw(
       service,

@@ -31,7 +31,7 @@ methods('is refused with 401 without a key', async () => {
   }
 });
 
-methods('returns nothing of the request to TRACE', async () => {
+methods('returns nothing of a TRACE request', async () => {
   const answer = await sendRaw(service, requestText('TRACE', '/v1/instances', [auth, 'X-A: echo']));
   assert.not.match(answer.text, /echo|svc_sk_/);
 });
@@ -42,30 +42,27 @@ methods('opens no tunnel for CONNECT', async () => {
   assertRefusalShape(answer);
 });
 
-methods(
-  'leaves the process running when a CONNECT, or another request, ends in a reset',
-  async () => {
-    const length = 'Content-Length: 9';
-    for (const bytes of [
-      'CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: x\r\n\r\n',
-      'JUNK\r\n\r\n',
-      requestText('GET', '/v1/personas', [auth]),
-      requestText('GET', '/v1/personas', [auth, 'Connection: Upgrade', 'Upgrade: h2c']),
-      requestText('POST', '/v1/instances', [auth, json, length]),
-      requestText('POST', '/v1/instances', [auth, json, length, 'Transfer-Encoding: chunked']),
-      requestText('POST', '/v1/instances', [auth, json, length, 'Expect: a-miracle']),
-    ]) {
-      for (const isAnswered of [false, true]) {
-        using connection = await dial(service);
-        connection.write(bytes);
-        if (isAnswered && !bytes.includes(length)) await connection.next();
-        connection.socket.resetAndDestroy();
-      }
-      assert.is((await caller.send('GET', '/personas')).status, 200);
+methods('leaves the process running if its connection is reset, like other requests', async () => {
+  const length = 'Content-Length: 9';
+  for (const bytes of [
+    'CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: x\r\n\r\n',
+    'JUNK\r\n\r\n',
+    requestText('GET', '/v1/personas', [auth]),
+    requestText('GET', '/v1/personas', [auth, 'Connection: Upgrade', 'Upgrade: h2c']),
+    requestText('POST', '/v1/instances', [auth, json, length]),
+    requestText('POST', '/v1/instances', [auth, json, length, 'Transfer-Encoding: chunked']),
+    requestText('POST', '/v1/instances', [auth, json, length, 'Expect: a-miracle']),
+  ]) {
+    for (const isAnswered of [false, true]) {
+      using connection = await dial(service);
+      connection.write(bytes);
+      if (isAnswered && !bytes.includes(length)) await connection.next();
+      connection.socket.resetAndDestroy();
     }
-    for (const [, child] of service.processes) assert.is(child.exitCode, null);
-  },
-);
+    assert.is((await caller.send('GET', '/personas')).status, 200);
+  }
+  for (const [, child] of service.processes) assert.is(child.exitCode, null);
+});
 
 methods('grants no access to other origins', async () => {
   const preflight = ['Origin: https://evil.example', 'Access-Control-Request-Method: GET'];
@@ -96,7 +93,7 @@ for (const protocol of ['h2c', 'websocket']) {
   });
 }
 
-upgrades('ends the connection: bytes that came with the request are not read', async () => {
+upgrades('ends the connection, and bytes after the request are not read', async () => {
   using connection = await dial(service);
   const upgrade = get('/v1/personas', 'Connection: Upgrade', 'Upgrade: h2c');
   connection.write(get('/v1/personas') + upgrade + get('/v1/personas'));

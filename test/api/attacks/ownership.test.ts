@@ -30,7 +30,7 @@ function comparable({ status, headers, text }: Answer) {
 const foreign = suite('another account’s instance');
 
 for (const { name, method, path } of ENDPOINTS.filter((row) => row.path.includes('/instances/'))) {
-  foreign(`is for ${name} the same as one that never existed`, async () => {
+  foreign(`is answered by ${name} like an instance that never existed`, async () => {
     const json = BODIES[name];
     const sent = json === undefined ? {} : { json };
     const ask = (which: string) => stranger.send(method, path.replace(':id', which), sent);
@@ -42,7 +42,7 @@ for (const { name, method, path } of ENDPOINTS.filter((row) => row.path.includes
   });
 }
 
-foreign('is 404 whatever conditions and keys the request carries', async () => {
+foreign('is 404 whatever conditions the request has', async () => {
   const conditions = [{ 'if-match': etag }, { 'if-match': '*' }, { 'if-none-match': etag }];
   for (const headers of conditions) {
     const seen = await stranger.send('GET', `/instances/${id}`, { headers });
@@ -63,9 +63,9 @@ foreign('is not in the list of another account, nor in its total', async () => {
   assert.equal([data, pagination.total], [[], 0]);
 });
 
-const keys = suite('the same Idempotency-Key in two accounts');
+const keys = suite('the same key or request id in two accounts');
 
-keys('stands for two different calls', async () => {
+keys('names two different calls', async () => {
   const headers = { 'idempotency-key': 'shared-key' };
   const json = { name: 'one' };
   const mine = await owner.send('POST', '/instances', { json, headers });
@@ -75,7 +75,7 @@ keys('stands for two different calls', async () => {
   assert.is(theirs.headers.get('idempotent-replayed'), null);
 });
 
-keys('gives another account none of the stored answer', async () => {
+keys('does not reveal a stored answer to the other account', async () => {
   const headers = { 'idempotency-key': 'processed' };
   const json = observationAt(100);
   const path = `/instances/${id}/process`;
@@ -85,7 +85,7 @@ keys('gives another account none of the stored answer', async () => {
   assert.is(answer.headers.get('idempotent-replayed'), null);
 });
 
-keys('cannot be recognised by the request id of its first use', async () => {
+keys('does not reveal another account’s instance by its request id', async () => {
   const headers = { 'x-request-id': 'request-of-owner' };
   await owner.send('GET', `/instances/${id}`, { headers });
   const answer = await stranger.send('GET', `/instances/${id}`, { headers });
@@ -93,20 +93,19 @@ keys('cannot be recognised by the request id of its first use', async () => {
   assert.is(answer.headers.get('x-request-id'), 'request-of-owner');
 });
 
-/** Timed requests of each kind. Source: attacks, API2. */
+/** Number of timed requests of each kind. Source: attacks, API2. */
 const SAMPLES = 10_000;
 
-/** Pairs on one connection, which serves 10,000 requests. The first tenth is a warm-up. */
+/** Request pairs per connection, and pairs of the warm-up. A connection serves 10,000 requests. */
 const PAIRS_PER_ROUND = 2_200;
 const WARM_UP = 200;
 
-/** Share of samples that are kept: the slowest samples measure the machine, not the service. */
+/** Share of kept samples. The slowest samples measure the machine, not the service. */
 const KEPT = 0.9;
 
 /**
- * Maximum relative difference of the mean times. Both instances are looked up in the store: an
- * unknown one before its turn, a foreign one in memory after it. One more lookup or message would
- * exceed the bound by far.
+ * Maximum relative difference of the mean times. Another look-up or message would exceed this limit
+ * by far.
  */
 const DIFFERENCE_MAX = 0.1;
 
@@ -121,7 +120,7 @@ timing('does not reveal whether another account’s instance exists', async () =
   assert.ok(difference < DIFFERENCE_MAX, figures);
 });
 
-/** Requests a foreign and an unknown instance alternately; which is first changes every time. */
+/** Requests a foreign and an unknown instance, in alternating order. */
 async function timeRound(times: Record<'foreign' | 'unknown', number[]>): Promise<void> {
   using connection = await dial(service);
   const auth = `Authorization: Bearer ${stranger.key}`;

@@ -18,7 +18,7 @@ async function assertUntouched(): Promise<void> {
   assert.is(data.cycle_count, 0);
 }
 
-const malformed = suite('a body that is not JSON');
+const malformed = suite('a malformed body');
 
 const NOT_JSON: Record<string, string> = {
   NaN: withSignal('NaN'),
@@ -33,20 +33,20 @@ const NOT_JSON: Record<string, string> = {
   'single quotes': "{'mode_target':'ORDER'}",
   undefined: withSignal('undefined'),
   'a control character in a string': withContext('{"a":"\u0001"}'),
-  'a second value behind it': `${withSignal('0.5')}{}`,
-  'half of it': '{"mode_target":"ORD',
-  nothing: ' ',
+  'a second value': `${withSignal('0.5')}{}`,
+  'a missing end': '{"mode_target":"ORD',
+  'only a space': ' ',
   'a form': 'mode_target=ORDER&signal_strength=0.5',
 };
 
 for (const [name, body] of Object.entries(NOT_JSON)) {
-  malformed(`but has ${name} is refused with 400`, async () => {
+  malformed(`with ${name} is refused with 400`, async () => {
     assertRefused(await observe(body), 400, 'invalid_request', { reason: 'malformed_json' });
     await assertUntouched();
   });
 }
 
-malformed('because it is empty is refused with 400', async () => {
+malformed('without content is refused with 400', async () => {
   const answer = await caller.send('POST', path);
   assertRefused(answer, 400, 'invalid_request', { reason: 'malformed_json' });
 });
@@ -59,7 +59,7 @@ const DUPLICATES = [
 ];
 
 for (const body of DUPLICATES) {
-  malformed(`because a key is repeated is refused with 400: ${body}`, async () => {
+  malformed(`with a duplicate key is refused with 400: ${body}`, async () => {
     assertRefused(await observe(body), 400, 'invalid_request', { reason: 'duplicate_key' });
     await assertUntouched();
   });
@@ -192,7 +192,7 @@ const texts = suite('a text');
 for (const [name, escaped] of [
   ['a lone high surrogate', '\\ud800'],
   ['a lone low surrogate', 'a\\udc00b'],
-  ['surrogates the wrong way round', '\\udc00\\ud800'],
+  ['reversed surrogates', '\\udc00\\ud800'],
 ]) {
   texts(`with ${name} is refused with 422`, async () => {
     for (const field of ['name', 'description']) {
@@ -255,7 +255,7 @@ for (const [name, text] of Object.entries({
   'a constructor': 'constructor',
   'other digits': 'inst_０１２３４５６７８９abcdef',
 })) {
-  ids(`with ${name} is refused with 404 and echoed nowhere`, async () => {
+  ids(`with ${name} is refused with 404 and never echoed`, async () => {
     for (const base of ['instances', 'personas']) {
       const answer = await caller.send('GET', `/${base}/${text}`);
       assert.is(answer.status, 404, text);
@@ -291,7 +291,7 @@ echoes('that is repeated is not echoed', async () => {
   assert.match(answer.headers.get('x-request-id') ?? '', /^req_[0-9a-f]{32}$/);
 });
 
-echoes('of an invalid form does not affect an otherwise valid request', async () => {
+echoes('of an invalid form does not affect later requests', async () => {
   await caller.process(id, { mode_target: 'ORDER', signal_strength: 0.5 });
 });
 

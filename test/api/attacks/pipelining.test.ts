@@ -37,7 +37,7 @@ pipelines('are answered in order although one has an invalid URL', async () => {
   assert.equal(statuses, [200, 400, 200]);
 });
 
-pipelines('are answered up to the invalid one, whose answer is the last', async () => {
+pipelines('are answered up to an invalid request, whose answer is the last', async () => {
   using connection = await dial(service);
   connection.write(
     `${get('/v1/personas') + get('/v1/personas')}BROKEN\r\n\r\n${get('/v1/personas')}`,

@@ -52,7 +52,7 @@ for (const [field, value] of Object.entries(FOREIGN_FIELDS)) {
   });
 }
 
-created('that was refused created nothing', async () => {
+created('with a foreign field creates nothing', async () => {
   assert.is((await caller.send('GET', '/instances')).body.pagination.total, 1);
 });
 
@@ -124,7 +124,7 @@ prototypes('in a query is refused with 400', async () => {
   }
 });
 
-prototypes('has changed no prototype', async () => {
+prototypes('changes no prototype', async () => {
   const answer = await caller.send('POST', '/instances', { json: {} });
   assertRefused(answer, 422, 'invalid_request', { field: 'name', reason: 'missing_field' });
 });

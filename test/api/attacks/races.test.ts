@@ -48,7 +48,7 @@ resets('under one ETag let exactly one succeed', async () => {
 
 const deletes = suite('deleting an instance while it processes observations');
 
-deletes('answers every observation 200 or 404, and charges those with 200', async () => {
+deletes('answers every observation 200 or 404, and charges only cycles with 200', async () => {
   const mine = await newCaller({ cyclesPerMonth: 10_000 });
   const id = await mine.createInstance();
   const observe = (index: number) =>
@@ -72,7 +72,7 @@ deletes('answers every observation 200 or 404, and charges those with 200', asyn
 
 const many = suite('100 concurrent observations of one instance');
 
-many('advance it by one cycle for each that was not throttled', async () => {
+many('advance the instance by one cycle each, unless throttled', async () => {
   const mine = await newCaller({ cyclesPerMonth: 10_000 });
   const id = await mine.createInstance();
   const answers = await Promise.all(
@@ -91,7 +91,7 @@ many('advance it by one cycle for each that was not throttled', async () => {
   assert.is(limitOf(after, 'monthly'), 10_000 - cycles.length);
 });
 
-many('under one Idempotency-Key make one cycle and get one answer', async () => {
+many('under one Idempotency-Key advance one cycle and get one answer', async () => {
   const mine = await newCaller({ cyclesPerMonth: 10_000 });
   const id = await mine.createInstance();
   const sent = { json: observationAt(0), headers: { 'idempotency-key': 'the-same' } };
@@ -107,7 +107,7 @@ many('under one Idempotency-Key make one cycle and get one answer', async () => 
 
 const quotas = suite('when the quota is nearly used up');
 
-quotas('50 batches in parallel get exactly the cycles that are left', async () => {
+quotas('50 batches in parallel get exactly the remaining cycles', async () => {
   const mine = await newCaller({ cyclesPerMonth: 100 });
   const observations = times(7, (index) => observationAt(index));
   const batchesOf = await Promise.all(times(50, () => mine.createInstance()));
@@ -130,7 +130,7 @@ quotas('50 batches in parallel get exactly the cycles that are left', async () =
   assert.is(limitOf(after, 'monthly'), 2);
 });
 
-quotas('50 single observations in parallel get exactly the cycles that are left', async () => {
+quotas('50 single observations in parallel get exactly the remaining cycles', async () => {
   const mine = await newCaller({ cyclesPerMonth: 20 });
   const instances = await Promise.all(times(50, () => mine.createInstance()));
   const answers = await Promise.all(
@@ -174,7 +174,7 @@ revocations('is answered 200 before and 401 after the revocation, and nothing el
 
 for (const each of [edits, resets, deletes, many, quotas, revocations]) each.run();
 
-/** Whether an answer is of a completed cycle: neither refused nor throttled. */
+/** Whether an answer reports a completed cycle: neither refused nor throttled. */
 function isCycle({ status, headers }: Answer): boolean {
   return status === 200 && headers.get('x-throttled') === null;
 }

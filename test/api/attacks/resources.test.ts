@@ -18,10 +18,10 @@ const unfinishedBodies = () => gauge('edge_unfinished_bodies');
 const residentBytes = async () =>
   (await metricValues(service)).get('process_resident_memory_bytes') ?? Number.NaN;
 
-/** Maximum growth of a process under an attack that should cost next to no memory. */
+/** Maximum growth of a process under an attack that should cost little memory, in bytes. */
 const GROWTH_BYTES_MAX = 150 * 1_024 * 1_024;
 
-/** Parallel requests of one caller, and the most requests that a connection may ever send. */
+/** Requests in one wave, and maximum number of requests without a read. */
 const WAVE = 500;
 const UNREAD_MAX = 10_000;
 
@@ -31,7 +31,7 @@ const personasAnswered = async () => {
   return series.reduce((sum, [, count]) => sum + count, 0);
 };
 
-/** Whether this number of requests is answered before 2 s pass without an answer. */
+/** Whether `wanted` requests are answered. Gives up after 2 s without an answer. */
 async function reachesAnswered(wanted: number): Promise<boolean> {
   let answered = await personasAnswered();
   for (let stood = 0; answered < wanted && stood < 40; stood += 1) {
@@ -99,7 +99,7 @@ sizes('of 20,000 keys is refused within a second', async () => {
     assert.is(answer.status, 422);
     tookMs.push(performance.now() - startedMs);
   }
-  // The best of three runs: a machine that is busy with other tests pauses now and then.
+  // Use the best of three runs, because a busy machine pauses now and then.
   assert.ok(Math.min(...tookMs) < 1_000, `${tookMs} ms`);
 });
 
@@ -127,7 +127,7 @@ sizes('with one wrong observation among 100 is refused with 422 and none is appl
   assert.is(await cycles(), 0);
 });
 
-sizes('with a context of 8 KiB and one byte is refused with 422, of 8 KiB not', async () => {
+sizes('with a context of 8 KiB is accepted, and with one byte more refused with 422', async () => {
   const filler = 8 * 1_024 - '{"a":""}'.length;
   const observation = (length: number, text = 'x') =>
     observationAt(0, { context: { a: text.repeat(length) } });
@@ -185,7 +185,7 @@ pages('at the largest offset is empty', async () => {
 
 const slow = suite('a slow sender');
 
-slow('is answered 408 and disconnected: after no byte, half a head, half a body', async () => {
+slow('is answered 408 and disconnected after no byte, half a head or half a body', async () => {
   const half = requestText('POST', '/v1/instances', [auth, json, 'Content-Length: 100']);
   const cases = [
     ['', 0],
@@ -209,19 +209,18 @@ slow('is answered 408 and disconnected: after no byte, half a head, half a body'
   assert.ok(performance.now() - startedMs < 13_000);
 });
 
-slow('gets its answer early when the rest of the body cannot change it', async () => {
+slow('is refused early if the rest of the body cannot change the answer', async () => {
   using connection = await dial(service);
   connection.write(requestText('POST', '/v1/instances', [json, 'Content-Length: 100']));
   assert.is((await connection.next())?.status, 401);
 });
 
-/**
- * Waits until this number of requests is counted as active, or unfinished. Throws after a timeout.
- */
+/** Waits until `counted` returns `count`. Throws after 8 s. */
 async function reaches(counted: () => Promise<number>, count: number): Promise<void> {
   const deadlineMs = performance.now() + 8_000;
   for (let found = await counted(); found !== count; found = await counted()) {
-    if (performance.now() > deadlineMs) throw new Error(`there are ${found} instead of ${count}`);
+    if (performance.now() > deadlineMs)
+      throw new Error(`the count is ${found} instead of ${count}`);
     await caller.send('GET', '/personas');
   }
 }
@@ -250,12 +249,12 @@ slow('that disconnects during its answer leaves no active request either', async
 
 const many = suite('many connections');
 
-many('that send nothing are closed and block no other caller: 5,000', async () => {
+many('that send nothing are closed and block no other caller', async () => {
   const before = await residentBytes();
   const idle: RawConnection[] = [];
   while (idle.length < 5_000) {
-    // Sent in waves with an answer between them. A connection that waits in the kernel's queue
-    // looks open to the test, but is not yet one of the service.
+    // Connect in waves, with an answer between waves. Otherwise connections would wait in the
+    // kernel's queue: open for the test, but not accepted by the service.
     idle.push(...(await Promise.all(Array.from({ length: 250 }, () => dial(service)))));
     assert.is((await caller.send('GET', '/instances')).status, 200);
   }
@@ -265,20 +264,20 @@ many('that send nothing are closed and block no other caller: 5,000', async () =
   await Promise.all(idle.map((connection) => connection.ended()));
 });
 
-many('are served in parallel: 100 on one instance', async () => {
+many('are served in parallel, such as 100 on one instance', async () => {
   const answers = await Promise.all(
     Array.from({ length: 100 }, () => caller.send('GET', `/instances/${id}`)),
   );
   assert.ok(answers.every(({ status }) => status === 200));
 });
 
-many('one of which never reads is not read from: its answers do not accumulate', async () => {
+many('do not include unbounded answers for a client that never reads', async () => {
   using deaf = await dial(service);
   deaf.socket.pause();
   const wave = requestText('GET', '/v1/personas', [auth]).repeat(WAVE);
   const before = await personasAnswered();
   let sent = 0;
-  // Counts requests instead of memory: uncollected memory depends on the load of the machine.
+  // Count requests instead of memory: uncollected memory depends on the load of the machine.
   do {
     assert.ok(sent < UNREAD_MAX, `${sent} answers wait`);
     deaf.write(wave);
@@ -287,7 +286,7 @@ many('one of which never reads is not read from: its answers do not accumulate',
   assert.ok(sent > WAVE, 'not even one wave was answered');
   assert.is((await caller.send('GET', `/instances/${id}`)).status, 200);
   deaf.socket.removeAllListeners('data').resume();
-  assert.ok(await reachesAnswered(before + sent), 'it is not served when it reads again');
+  assert.ok(await reachesAnswered(before + sent), 'the client must be served when it reads again');
 });
 
 many.after(close);

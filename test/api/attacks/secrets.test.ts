@@ -21,7 +21,7 @@ function assertHoldsNone(text: string, where: string): void {
   for (const each of SECRETS) assert.not.ok(text.includes(each), `a secret is in ${where}`);
 }
 
-/** One request of every kind with its own log line. */
+/** Sends one request of every kind that has its own log line. */
 async function everyKind(): Promise<void> {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));
@@ -78,7 +78,7 @@ logs('every line is one JSON object, whatever the request', async () => {
   }
 });
 
-logs('every line of a request carries its id', async () => {
+logs('the line of a request contains the request id', async () => {
   const headers = { 'x-request-id': 'find-me-again' };
   await caller.send('GET', '/instances', { headers });
   const lines = linesOf(await wholeLog()).map((line) => JSON.parse(line));

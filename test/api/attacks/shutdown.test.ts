@@ -9,7 +9,7 @@ import { startService } from '#test/support/servers/service';
 /** Maximum duration of a shutdown without a slow caller, in milliseconds. */
 const PROMPT_MS_MAX = 3_000;
 
-/** A service that was asked to stop, with a connection whose request is half sent. */
+/** A service that was asked to stop while a request was half sent. */
 async function stoppingService() {
   const service = await startService();
   const caller = await newCaller(service);
@@ -75,7 +75,7 @@ stopping('answers requests in progress, refuses later ones with 503, and ends', 
 stopping('accepts no new connections', async () => {
   const { service, ended, busy } = await stoppingService();
   await using _ = service;
-  // The kernel may still accept a connection in the same moment, but no process answers it.
+  // The kernel may still accept a connection at this moment, but no process answers.
   let refusal = '';
   while (!refusal.includes('ECONNREFUSED')) {
     const connection = await dial(service).catch((error: unknown) => error);

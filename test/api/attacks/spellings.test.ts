@@ -50,7 +50,7 @@ const BENT = [
 ];
 
 for (const target of BENT) {
-  spellings(`that resembles a path of the API is refused like one: ${target}`, async () => {
+  spellings(`that resembles a path of the API is refused like that path: ${target}`, async () => {
     const stranger = await sendRaw(service, requestText('GET', target));
     assert.is(stranger.status, 401);
     assertRefusalShape(stranger);
@@ -65,7 +65,7 @@ for (const target of BENT) {
 const OUTSIDE = ['/v1x', '/x/v1', '/v1x/../../docs', '/v11', '/'];
 
 for (const target of [...OUTSIDE, '*', '/metrics', '/health/live', '/accounts', '/v2/instances']) {
-  spellings(`that is outside of the API is an ordinary 404: ${target}`, async () => {
+  spellings(`that is outside the API is a plain 404: ${target}`, async () => {
     const answer = await sendRaw(service, get(target));
     assert.is(answer.status, 404);
     assert.is(answer.text, 'Not Found\n');

@@ -11,7 +11,7 @@ const auth = `Authorization: Bearer ${caller.key}`;
 const listener = suite('the API port');
 
 for (const path of ['/metrics', '/health/ready', '/docs', '/redoc', '/openapi.json', '/accounts']) {
-  listener(`serves ${path} only if it is configured`, async () => {
+  listener(`does not serve ${path} by default`, async () => {
     const answer = await fetch(`${service.origin}${path}`);
     assert.is(answer.status, 404);
     assert.is(await answer.text(), 'Not Found\n');
@@ -78,7 +78,7 @@ labels.after(close);
 
 for (const each of [listener, labels]) each.run();
 
-/** Sends the same kinds of requests in every run, with different words. */
+/** Sends requests of the same kinds in every run, with different words. */
 async function fuzz(id: string, run: number): Promise<void> {
   for (let i = 0; i < REQUESTS; i += 1) {
     const word = `w${run}x${i}`;
@@ -105,7 +105,7 @@ async function fuzz(id: string, run: number): Promise<void> {
   }
 }
 
-/** Whether callers could add to a series: excludes process metrics and effects of machine load. */
+/** Whether only requests determine a series: excludes process metrics and effects of load. */
 function isOwn(name: string): boolean {
   if (/_bucket|"503"|unavailable|edge_fail_closed/.test(name)) return false;
   return /^(http_|limiter_|edge_|identity_|rpc_)/.test(name);

@@ -62,7 +62,7 @@ accepted('counts the characters of a name in code points: 100 emoji are answered
   assert.is((await create({ name: 'x', description: '😀'.repeat(2_000) })).status, 201);
 });
 
-accepted('accepts a persona’s profile as it was read', async () => {
+accepted('accepts a persona’s profile unchanged', async () => {
   const persona = await caller.send('GET', '/personas/persona_leader');
   const config = { mode_strengths: persona.body.data.mode_profile };
   const snapshot = await snapshotOf(await caller.createInstance({ initial_config: config }));
@@ -80,18 +80,18 @@ const WRONG: readonly [what: string, body: unknown, field: string | undefined, r
   ['null for a name', { name: null }, 'name', 'wrong_type'],
   ['a number for a name', { name: 7 }, 'name', 'wrong_type'],
   ['an empty name', { name: '' }, 'name', 'too_short'],
-  ['a name of 101', { name: 'x'.repeat(101) }, 'name', 'too_long'],
+  ['a name of 101 characters', { name: 'x'.repeat(101) }, 'name', 'too_long'],
   ['a name of 101 emoji', { name: '😀'.repeat(101) }, 'name', 'too_long'],
   ['half a surrogate pair', { name: 'a\ud800' }, 'name', 'invalid_text'],
   [
-    'a description of 2,001',
+    'a description of 2,001 characters',
     { name: 'x', description: 'x'.repeat(2_001) },
     'description',
     'too_long',
   ],
   ['a description that is null', { name: 'x', description: null }, 'description', 'wrong_type'],
   ['an unknown field', { name: 'x', nmae: 'x' }, 'nmae', 'unknown_field'],
-  ['an id of its own', { name: 'x', id: 'inst_0000000000000000' }, 'id', 'unknown_field'],
+  ['an id', { name: 'x', id: 'inst_0000000000000000' }, 'id', 'unknown_field'],
   ['a config that is a list', { name: 'x', initial_config: [] }, 'initial_config', 'wrong_type'],
   [
     'an unknown field of the config',
@@ -129,12 +129,12 @@ const WRONG: readonly [what: string, body: unknown, field: string | undefined, r
     'initial_config.mode_strengths.ORDER',
     'unknown_field',
   ],
-  ['a list', [], undefined, 'wrong_type'],
-  ['null', null, undefined, 'wrong_type'],
+  ['a list as the body', [], undefined, 'wrong_type'],
+  ['null as the body', null, undefined, 'wrong_type'],
 ];
 
 for (const [what, body, field, reason] of WRONG) {
-  refused(`${what} is answered 422 with the name of the field`, async () => {
+  refused(`with ${what} is answered 422 with the name of the field`, async () => {
     const details = field === undefined ? { reason } : { field, reason };
     assertRefused(await create(body), 422, 'invalid_request', details);
   });
@@ -146,7 +146,7 @@ refused('with a query parameter is answered 400', async () => {
   assertRefused(answer, 400, 'invalid_request', details);
 });
 
-refused('has created no instance', async () => {
+refused('creates no instance', async () => {
   const before = (await caller.send('GET', '/instances?limit=1')).body.pagination.total;
   await create({ name: '' });
   const after = (await caller.send('GET', '/instances?limit=1')).body.pagination.total;

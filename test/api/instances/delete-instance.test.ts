@@ -15,7 +15,7 @@ deleting('is answered 200 with its id', async () => {
   assert.is(answer.headers.get('etag'), null);
 });
 
-deleting('makes all ten of its routes answer 404', async () => {
+deleting('makes its ten routes answer 404', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));
   await remove(id);

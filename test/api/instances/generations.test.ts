@@ -39,7 +39,7 @@ generations('shows the current generation’s history, with its cycle count as t
   assert.not.ok('generation' in data[0]);
 });
 
-generations('shows the same with generation=current', async () => {
+generations('shows the same rows with generation=current', async () => {
   assert.equal(await get(id, 'history?generation=current'), await get(id, 'history'));
   assert.equal(await get(id, 'drift?generation=current'), await get(id, 'drift'));
 });
@@ -71,7 +71,7 @@ generations('shows pages across the resets with generation=all', async () => {
 
 generations('shows drift events of the current generation, or of all generations', async () => {
   const [first = 0, second = 0, third = 0] = driftCounts;
-  assert.ok(second > 0 && third > 0, 'the stream must drift');
+  assert.ok(second > 0 && third > 0, 'the observations must cause drift');
   const current = await get(id, 'drift');
   assert.equal(current.pagination, { total: third });
   assert.is(current.data.length, third);
@@ -86,14 +86,14 @@ generations('shows drift events of the current generation, or of all generations
   assert.equal(all7.data, all.data.slice(0, 7));
 });
 
-generations('is empty right after a reset, and keeps all older records', async () => {
+generations('has no current records right after a reset, but all older records', async () => {
   await caller.send('POST', `/instances/${id}/reset`, { json: { mode: 'initial' } });
   assert.is((await get(id, 'history')).pagination.total, 0);
   assert.equal((await get(id, 'drift')).data, []);
   assert.is((await get(id, 'history?generation=all')).pagination.total, 37);
 });
 
-generations('is generation 1 when it is new', async () => {
+generations('began with generation 1', async () => {
   const fresh = await caller.createInstance();
   await caller.process(fresh, observationAt(0));
   assert.equal(places((await get(fresh, 'history?generation=all')).data), [[1, 1]]);

@@ -12,7 +12,7 @@ const create = (key?: string) =>
 
 const limit = suite('an account at its maximum number of instances');
 
-limit('is refused one more with 403, which counts as a request and costs no cycle', async () => {
+limit('is refused another instance with 403, which costs a request and no cycle', async () => {
   const id = await caller.createInstance();
   const before = await create('first');
   await create();

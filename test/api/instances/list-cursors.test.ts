@@ -11,7 +11,7 @@ const { newCaller } = await sharedScene();
 
 type Row = { readonly id: string; readonly name: string; readonly cycle: number };
 
-/** Reads all pages of a list by cursors; `between` runs after each page. */
+/** Reads all pages of a list by cursors. `between` runs after each page. */
 async function walk(
   caller: SceneCaller,
   path: string,
@@ -32,7 +32,7 @@ async function walk(
     if (cursor === null) return rows;
     await between(page);
   }
-  throw new Error('the walk has no end');
+  throw new Error('the list has too many pages');
 }
 
 /** Ten instances with the names b00 to b09. */
@@ -53,7 +53,7 @@ for (const sort of ['created_at', 'name']) {
   for (const order of ['asc', 'desc']) {
     for (const search of ['', '&search=b0']) {
       // Report 5: iterating while instances came and went skipped and repeated rows.
-      instances(`by ${sort} ${order}${search} has each once that stays`, async () => {
+      instances(`by ${sort} ${order}${search} shows each remaining instance once`, async () => {
         const caller = await newCaller({ requestsPerMinute: 1_000 });
         const ids = await named(caller);
         const query = `limit=3&sort=${sort}&order=${order}${search}`;
@@ -71,7 +71,7 @@ for (const sort of ['created_at', 'name']) {
         );
       });
 
-      instances(`by ${sort} ${order}${search} has each once that is renamed`, async () => {
+      instances(`by ${sort} ${order}${search} shows each renamed instance once`, async () => {
         const caller = await newCaller({ requestsPerMinute: 1_000 });
         const ids = await named(caller);
         const query = `limit=3&sort=${sort}&order=${order}${search}`;
@@ -92,7 +92,7 @@ for (const sort of ['created_at', 'name']) {
   }
 }
 
-instances('has the order of offsets when nothing changes', async () => {
+instances('shows the same order as offsets if nothing changes', async () => {
   const caller = await newCaller({ requestsPerMinute: 1_000 });
   await named(caller);
   for (const query of ['sort=name&order=asc', 'sort=created_at&order=desc', 'search=B0']) {
@@ -119,7 +119,7 @@ const records = suite('paging through an instance’s rows by cursors');
 
 for (const list of ['history', 'drift']) {
   for (const generation of ['current', 'all']) {
-    records(`shows each row of ${list} of generation ${generation} once`, async () => {
+    records(`shows each row of ${list}?generation=${generation} once`, async () => {
       const caller = await newCaller({ requestsPerMinute: 1_000 });
       const id = await caller.createInstance({
         initial_config: { mode_strengths: { order: 0.8, identity: 0.6 } },
@@ -146,7 +146,7 @@ for (const list of ['history', 'drift']) {
 
 const refused = suite('a cursor');
 
-refused('that no list has issued is answered 400', async () => {
+refused('that does not belong to the list and query is answered 400', async () => {
   const caller = await newCaller({ requestsPerMinute: 1_000 });
   const ids = await named(caller);
   for (const id of ids.slice(0, 2)) {

@@ -11,7 +11,7 @@ const list = (of: Caller, query = '') => of.send('GET', `/instances${query}`);
 const namesIn = async (of: Caller, query: string): Promise<string[]> =>
   (await list(of, query)).body.data.map(({ name }: Listed) => name);
 
-const empty = suite('listing the instances of an account that has none');
+const empty = suite('listing the instances of an account without instances');
 
 empty('is answered 200 with an empty page', async () => {
   const newcomer = await newCaller();
@@ -36,7 +36,7 @@ many.before(async () => {
   }
 });
 
-many('shows 20, newest first, by default', async () => {
+many('shows the newest 20 instances by default', async () => {
   const { body } = await list(owner);
   assert.equal(placeOf(body.pagination), { limit: 20, offset: 0, total: 25, has_more: true });
   const ids = body.data.map(({ id }: Listed) => id);
@@ -86,7 +86,7 @@ many('sorted by name is in the order of names', async () => {
   assert.equal(await namesIn(owner, '?sort=name&limit=100'), names.toReversed());
 });
 
-many('past the end is answered 200 with no rows, and the true total', async () => {
+many('past the end is answered 200 with no rows and the correct total', async () => {
   const { status, body } = await list(owner, '?offset=25');
   assert.is(status, 200);
   assert.equal(body.data, []);
@@ -155,15 +155,18 @@ searched.before(async () => {
   }
 });
 
-searched('has instances with the text in their name, in any case, in the same order', async () => {
-  const inOrder = (await namesIn(searcher, '')).filter((name) => /order/i.test(name));
-  assert.equal(inOrder.toSorted(), ['Border guard', 'Order bot']);
-  assert.equal(await namesIn(searcher, '?search=ORDER'), inOrder);
-  assert.equal(await namesIn(searcher, '?search=order&sort=name'), ['Order bot', 'Border guard']);
-  assert.equal(await namesIn(searcher, '?search=ZO%C3%8B'), ['Zoë (100%)']);
-  assert.equal(await namesIn(searcher, '?search=(100%25)'), ['Zoë (100%)'], 'no pattern');
-  assert.equal(await namesIn(searcher, `?search=${'x'.repeat(64)}`), ['x'.repeat(100)]);
-});
+searched(
+  'shows instances whose name contains the text, in any case, in the list’s order',
+  async () => {
+    const inOrder = (await namesIn(searcher, '')).filter((name) => /order/i.test(name));
+    assert.equal(inOrder.toSorted(), ['Border guard', 'Order bot']);
+    assert.equal(await namesIn(searcher, '?search=ORDER'), inOrder);
+    assert.equal(await namesIn(searcher, '?search=order&sort=name'), ['Order bot', 'Border guard']);
+    assert.equal(await namesIn(searcher, '?search=ZO%C3%8B'), ['Zoë (100%)']);
+    assert.equal(await namesIn(searcher, '?search=(100%25)'), ['Zoë (100%)'], 'no pattern');
+    assert.equal(await namesIn(searcher, `?search=${'x'.repeat(64)}`), ['x'.repeat(100)]);
+  },
+);
 
 searched('counts its matches, and pages through them', async () => {
   const { body } = await list(searcher, '?search=order&sort=name&limit=1&offset=1');
@@ -172,7 +175,7 @@ searched('counts its matches, and pages through them', async () => {
   assert.equal((await list(searcher, '?search=nothing')).body.pagination.total, 0);
 });
 
-searched('finds an instance by its id, and none of another account', async () => {
+searched('finds an instance by its id, but no instance of another account', async () => {
   const [{ id }] = (await list(searcher, '?search=zoe')).body.data;
   assert.equal(await namesIn(searcher, `?search=${id}`), ['zoe']);
   assert.equal(await namesIn(searcher, `?search=${id.slice(0, -1)}`), []);

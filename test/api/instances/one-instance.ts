@@ -6,7 +6,7 @@ import { assertRefused, limitOf, observationAt, type Scene } from '#test/support
 /** A call about one instance. */
 type Call = (of: Caller, id: string) => Promise<Answer>;
 
-/** Tests that an endpoint changes nothing and costs no cycle: `get` reads an instance. */
+/** Adds a test that an endpoint changes nothing and costs no cycle. `get` calls the endpoint. */
 export function changesNothing(reading: Test, { caller }: Pick<Scene, 'caller'>, get: Call): void {
   reading('changes nothing, however often it is called, and costs no cycle', async () => {
     const id = await caller.createInstance();
@@ -17,7 +17,7 @@ export function changesNothing(reading: Test, { caller }: Pick<Scene, 'caller'>,
   });
 }
 
-/** Tests that an account's instance `id` looks to other accounts like an `unknown` instance. */
+/** Adds a test that other accounts cannot tell the instance `id` apart from `unknown` instances. */
 export function hidesFromOthers(
   tests: Test,
   { newCaller }: Pick<Scene, 'newCaller'>,
@@ -25,7 +25,7 @@ export function hidesFromOthers(
   id: () => string | Promise<string>,
   unknown: readonly string[] = [],
 ): void {
-  tests('of another account’s instance is answered 404 like an unknown one', async () => {
+  tests('of another account’s instance is answered 404 like an unknown instance', async () => {
     const other = await newCaller();
     const foreign = await call(other, await id());
     assertRefused(foreign, 404, 'not_found');

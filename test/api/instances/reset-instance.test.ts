@@ -45,7 +45,7 @@ initial('restores the snapshot and contract of the creation', async () => {
   assert.equal(await contractOf(id), contract);
 });
 
-initial('of a default instance is energy 0.8', async () => {
+initial('restores energy 0.8 if the instance was created without a configuration', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));
   assert.is((await reset(id, { mode: 'initial' })).body.data.energy_level, 0.8);
@@ -68,7 +68,7 @@ initial('keeps name and description, and advances updated_at', async () => {
   assert.ok(after.updated_at >= before.updated_at);
 });
 
-/** An instance with a configuration, and the model that replays it. */
+/** An instance with a configuration, and the model that replays the instance. */
 async function replayed() {
   const id = await caller.createInstance({ initial_config: CONFIG });
   const replay = new ModelReplay(MORNING_MS, {
@@ -99,7 +99,7 @@ stable('returns to the last stable checkpoint at cycle 0', async () => {
   assert.is.not(answer.body.data.energy_level, 0.6, 'a checkpoint later than the creation');
 });
 
-stable('without any checkpoint is the same as initial', async () => {
+stable('without any checkpoint does the same as a reset to initial', async () => {
   const [one, two] = [await caller.createInstance(), await caller.createInstance()];
   const answers = [await reset(one, { mode: 'default' }), await reset(two, { mode: 'initial' })];
   const [a, b] = answers.map(({ body }) => ({ ...body.data, id: '', reset_to: '' }));
@@ -108,7 +108,7 @@ stable('without any checkpoint is the same as initial', async () => {
 
 const after = suite('the first observation after a reset');
 
-after('may be earlier than the previous one, and then no time has passed', async () => {
+after('may have an earlier time, and is applied as if no time had passed', async () => {
   const id = await caller.createInstance({ initial_config: CONFIG });
   await caller.process(id, observationAt(1_000));
   await reset(id, { mode: 'initial' });
@@ -163,16 +163,19 @@ const WRONG: readonly [body: unknown, field: string | undefined, reason: string]
 ];
 
 for (const [body, field, reason] of WRONG) {
-  refused(`${JSON.stringify(body)} is answered 422 with the field, nothing changed`, async () => {
-    const id = await caller.createInstance();
-    await caller.process(id, observationAt(0));
-    const details = field === undefined ? { reason } : { field, reason };
-    assertRefused(await reset(id, body), 422, 'invalid_request', details);
-    assert.is((await stateOf(id)).cycle, 1);
-  });
+  refused(
+    `such as ${JSON.stringify(body)} is answered 422 with the field and changes nothing`,
+    async () => {
+      const id = await caller.createInstance();
+      await caller.process(id, observationAt(0));
+      const details = field === undefined ? { reason } : { field, reason };
+      assertRefused(await reset(id, body), 422, 'invalid_request', details);
+      assert.is((await stateOf(id)).cycle, 1);
+    },
+  );
 }
 
-refused('of another account’s instance is answered 404 like an unknown one', async () => {
+refused('of another account’s instance is answered 404 like an unknown instance', async () => {
   const other = await newCaller();
   const id = await other.createInstance();
   await other.process(id, observationAt(0));

@@ -70,7 +70,7 @@ const WRONG: readonly [body: unknown, field: string | undefined, reason: string]
 
 for (const [body, field, reason] of WRONG) {
   const what = JSON.stringify(body).slice(0, 40);
-  refused(`${what} is answered 422 with ${reason} and changes nothing`, async () => {
+  refused(`such as ${what} is answered 422 with ${reason} and changes nothing`, async () => {
     const details = field === undefined ? { reason } : { field, reason };
     assertRefused(await patch(id, body), 422, 'invalid_request', details);
     const { name, description } = await get(id);

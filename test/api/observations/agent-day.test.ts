@@ -11,13 +11,13 @@ const caller = await newCaller({ cyclesPerMonth: 1_000 });
 type Json = ReturnType<typeof JSON.parse>;
 type Observed = Extract<Moment, { kind: 'observed' }>;
 
-/** Observations between two reads of the instance. */
+/** Number of observations between two reads of the instance. */
 const READ_EVERY = 20;
 
 const RISKY = ['challenge', 'pivot', 'explore', 'execute'];
 const SAFE_WHEN_OVER = ['clarify', 'stabilize', 'defer', 'withdraw'];
 
-/** Asserts the properties of a contract in every state (model 7.1, property 8). */
+/** Asserts the contract properties that hold in every state (model 7.1, property 8). */
 function assertContract(contract: Json, level: string): void {
   const { allowed_actions: allowed, forbidden_actions: forbidden } = contract;
   const { stress_state: stress, recovery_profile: recovery, decision_style: style } = contract;
@@ -42,7 +42,7 @@ function assertContract(contract: Json, level: string): void {
   if (level === 'D3') assert.ok(recovery.cooldown_required);
 }
 
-/** One instance, the pure model beside it, and the expected answers of every read. */
+/** An instance, the pure model that replays its day, and the expected answers of all reads. */
 class Diary {
   readonly id: string;
   readonly replay: ModelReplay;
@@ -154,7 +154,7 @@ class Diary {
 
 const day = suite('an agent’s day');
 
-day('is served as the model computes it, and every read agrees at every hour', async () => {
+day('is served as the model computes, and all reads agree throughout the day', async () => {
   const persona = (await caller.send('GET', `/personas/${AGENT}`)).body.data;
   const initial_config = { mode_strengths: persona.mode_profile };
   const id = await caller.createInstance({ name: persona.name, initial_config });
@@ -169,7 +169,7 @@ day('is served as the model computes it, and every read agrees at every hour', a
   assert.equal(
     wanted.filter((name) => !diary.seen.has(name)),
     [],
-    'a day with everything in it',
+    'the day must reach every level',
   );
 
   const whole = (await caller.send('GET', `/instances/${id}/history?limit=1000&generation=all`))
@@ -183,29 +183,26 @@ day('is served as the model computes it, and every read agrees at every hour', a
   assert.is(left, 1_000 - diary.history.length, 'a cycle for every accepted observation');
 });
 
-day(
-  'starts in character: the persona’s modes lead, nothing drifts, the agent stays calm',
-  async () => {
-    const persona = (await caller.send('GET', `/personas/${AGENT}`)).body.data;
-    const id = await caller.createInstance({
-      initial_config: { mode_strengths: persona.mode_profile },
-    });
-    const observations = agentDay()
-      .filter((moment) => moment.kind === 'observed')
-      .slice(0, 100)
-      .map(({ kind: _, atS, ...seen }) => ({ ...seen, timestamp: morning(atS) }));
-    const answer = await caller.send('POST', `/instances/${id}/process/batch`, {
-      json: { observations, include_intermediate: true },
-    });
-    const { states } = answer.body.data;
-    const levels = states.map(({ drift }: Json) => drift.level);
-    assert.ok(levels.filter((level: string) => level !== 'D0').length <= 3, levels.join(' '));
-    assert.not.ok(levels.includes('D3'));
-    const { snapshot, drift } = states.at(-1);
-    assert.is(snapshot.stress_state, 'LOW');
-    assert.is(drift.deviation.nearest_persona, AGENT);
-    assert.equal(Object.keys(snapshot.mode_strengths), [...MODE_KEYS]);
-  },
-);
+day('starts close to the persona, with hardly any drift and without stress', async () => {
+  const persona = (await caller.send('GET', `/personas/${AGENT}`)).body.data;
+  const id = await caller.createInstance({
+    initial_config: { mode_strengths: persona.mode_profile },
+  });
+  const observations = agentDay()
+    .filter((moment) => moment.kind === 'observed')
+    .slice(0, 100)
+    .map(({ kind: _, atS, ...seen }) => ({ ...seen, timestamp: morning(atS) }));
+  const answer = await caller.send('POST', `/instances/${id}/process/batch`, {
+    json: { observations, include_intermediate: true },
+  });
+  const { states } = answer.body.data;
+  const levels = states.map(({ drift }: Json) => drift.level);
+  assert.ok(levels.filter((level: string) => level !== 'D0').length <= 3, levels.join(' '));
+  assert.not.ok(levels.includes('D3'));
+  const { snapshot, drift } = states.at(-1);
+  assert.is(snapshot.stress_state, 'LOW');
+  assert.is(drift.deviation.nearest_persona, AGENT);
+  assert.equal(Object.keys(snapshot.mode_strengths), [...MODE_KEYS]);
+});
 
 day.run();

@@ -18,7 +18,7 @@ type Sent = {
   timestamp: string;
 };
 
-/** Observations at least a second apart, from a conversation to days of silence. */
+/** Observations with gaps from one second to two days. */
 const sequence: fc.Arbitrary<Sent[]> = fc
   .array(
     fc.record({
@@ -84,13 +84,13 @@ async function recordsOf(id: string): Promise<unknown> {
 
 const batch = suite('a batch');
 
-batch('gives exactly the same result as its observations one by one', async () => {
+batch('gives exactly the same result as its observations sent one by one', async () => {
   await fc.assert(
     fc.asyncProperty(home, sequence, async (initial_config, observations) => {
       const [single, whole, last] = await Promise.all(
         [1, 2, 3].map(() => caller.createInstance({ initial_config })),
       );
-      if (!single || !whole || !last) throw new Error('three instances');
+      if (!single || !whole || !last) throw new Error('an instance is missing');
       const expected = await oneByOne(single, observations);
       const { states } = await atOnce(whole, observations, true);
       assert.equal(states.map(anonymous), expected);
@@ -119,10 +119,10 @@ batch('split anywhere into two gives the same result as the whole', async () => 
   );
 });
 
-batch('is a fold of the model', async () => {
+batch('gives the states that the model computes', async () => {
   await fc.assert(
     fc.asyncProperty(sequence, async (observations) => {
-      // All observations lie before the creation, so that no time passes before the first one.
+      // All observations lie before the creation, so no time passes before the first observation.
       const replay = new ModelReplay(Number.POSITIVE_INFINITY);
       const { states } = await atOnce(await caller.createInstance(), observations, true);
       for (const [index, observation] of observations.entries()) {

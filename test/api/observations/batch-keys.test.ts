@@ -16,10 +16,10 @@ const keyed = (second: number, key: string = newKey()) => ({
 const statusesOf = ({ body }: Answer): string[] =>
   body.data.results.map(({ status }: { status: string }) => status);
 
-const items = suite('a batch whose items have idempotency keys');
+const items = suite('a batch with optional item keys');
 
 // Report 2: a batch that was sent again after a crash was applied and charged a second time.
-items('is answered per item, and when it is repeated it changes and costs nothing', async () => {
+items('is answered per item, and changes and costs nothing when repeated', async () => {
   const payer = await newCaller({ cyclesPerMonth: 10 });
   const id = await payer.createInstance();
   const log = [keyed(0), keyed(1), keyed(2)];
@@ -42,7 +42,7 @@ items('is answered per item, and when it is repeated it changes and costs nothin
   assert.equal([longer.body.data.states.length, limitOf(longer, 'monthly')], [1, 6]);
 });
 
-items('without any key is answered as before', async () => {
+items('without any key has no results', async () => {
   const id = await caller.createInstance();
   const { body } = await send(caller, id, [observationAt(0)]);
   assert.equal(Object.keys(body.data), ['snapshot', 'contract', 'drift', 'processed_count']);
@@ -94,7 +94,7 @@ items('recognises a key at any position of an item’s JSON', async () => {
   assert.equal(statusesOf(applied), ['throttled']);
 });
 
-items('reports throttled items, with 429 for callers that prefer it', async () => {
+items('reports throttled items, or is answered 429 under strict handling', async () => {
   const id = await caller.createInstance();
   const known = keyed(10);
   await send(caller, id, [known]);
@@ -118,7 +118,7 @@ items('is answered when the quota is used up, if all items were applied before',
   assertRefused(await send(poor, id, [...log, keyed(2)]), 429, 'quota_exceeded');
 });
 
-const spelled = suite('a key of an item');
+const spelled = suite('an item key');
 
 for (const [what, key, reason] of [
   ['is empty', '', 'too_short'],

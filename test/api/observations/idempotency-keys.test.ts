@@ -81,7 +81,7 @@ for (const [what, key] of Object.entries({
   'is not ASCII': 'kéy',
   'has a tab': 'a\tb',
 })) {
-  spelled(`that ${what} is answered 400 at all four calls`, async () => {
+  spelled(`that ${what} is answered 400 by all four keyed endpoints`, async () => {
     for (const call of await keyedCalls(caller)) {
       const details = { field: 'Idempotency-Key', reason: 'invalid_header' };
       const answer = await sendKeyed(caller, call, key);
@@ -90,7 +90,7 @@ for (const [what, key] of Object.entries({
   });
 }
 
-spelled('is ignored by calls that commit nothing', async () => {
+spelled('is ignored by GET, PATCH and DELETE', async () => {
   const headers = { 'idempotency-key': 'k'.repeat(256) };
   const id = await caller.createInstance();
   assert.is((await caller.send('GET', `/instances/${id}`, { headers })).status, 200);

@@ -25,17 +25,17 @@ for (const [kind, make] of Object.entries({ 'a UUIDv7': () => uuidV7(), 'any tex
   });
 }
 
-retried('under an old or future UUIDv7 is answered the same as well', async () => {
+retried('under an old or future UUIDv7 is replayed as well', async () => {
   for (const atMs of [0, Date.now() - 3_600_000, Date.now() + 3_600_000]) {
     const [, call] = await keyedCalls(caller);
-    if (call === undefined) throw new Error('process comes second');
+    if (call === undefined) throw new Error('the second call is missing');
     const key = uuidV7(atMs);
     const first = await sendKeyed(caller, call, key);
     assertReplayed(await sendKeyed(caller, call, key), first);
   }
 });
 
-retried('costs one cycle once, and two requests', async () => {
+retried('costs only one cycle, and two requests', async () => {
   const id = await caller.createInstance();
   const call = { method: 'POST', path: `/instances/${id}/process`, json: observationAt(0) };
   const key = newKey();
@@ -46,7 +46,7 @@ retried('costs one cycle once, and two requests', async () => {
   assert.is((await caller.send('GET', `/instances/${id}`)).body.data.cycle_count, 1);
 });
 
-retried('is answered as before, whatever has happened to the instance since', async () => {
+retried('is answered as before, however the instance has changed since', async () => {
   const id = await caller.createInstance();
   const call = { method: 'POST', path: `/instances/${id}/process`, json: observationAt(0) };
   const key = newKey();
@@ -122,7 +122,7 @@ reused('for another create is answered 422', async () => {
   assertRefused(other, 422, 'invalid_request', REUSED);
 });
 
-reused('on another instance, or by another account, is a call of its own: 200', async () => {
+reused('on another instance, or by another account, is a new call: 200', async () => {
   const key = newKey();
   const other = await newCaller();
   for (const who of [caller, caller, other]) {
@@ -133,7 +133,7 @@ reused('on another instance, or by another account, is a call of its own: 200', 
   }
 });
 
-reused('for a create and then on the created instance is two calls', async () => {
+reused('for a create and then on the created instance names two calls', async () => {
   const key = newKey();
   const made = await sendKeyed(
     caller,

@@ -26,10 +26,13 @@ async function contextsOf(id: string): Promise<string[]> {
 const kept = suite('the context of an observation');
 
 for (const [what, context] of [
-  ['numbers that no double holds', '{"n":12345678901234567890.12345678901234567890,"m":1e20}'],
+  [
+    'numbers beyond the precision of doubles',
+    '{"n":12345678901234567890.12345678901234567890,"m":1e20}',
+  ],
   ['zeros and signs of numbers', '{"n":[1.0,-0,1E+2,0.10]}'],
   ['the order of keys that look like numbers', '{"10":1,"2":2,"b":3,"1":4}'],
-  ['a context inside', '{"context":{"2":1,"1":2},"observations":[{"context":{"9":1,"3":1}}]}'],
+  ['a nested context', '{"context":{"2":1,"1":2},"observations":[{"context":{"9":1,"3":1}}]}'],
 ] as const) {
   kept(`keeps ${what}`, async () => {
     const id = await caller.createInstance();
@@ -43,7 +46,7 @@ for (const [what, context] of [
   });
 }
 
-kept('keeps its meaning, whatever was sent, alone and in a batch', async () => {
+kept('keeps the meaning of any JSON object, in a single call and in a batch', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(arbitraryJsonObject, { minLength: 1, maxLength: 4 }), async (all) => {
       const id = await caller.createInstance();
@@ -57,7 +60,7 @@ kept('keeps its meaning, whatever was sent, alone and in a batch', async () => {
   );
 });
 
-kept('is stored without unneeded white space and escapes, which do not count', async () => {
+kept('is stored and measured without unneeded white space and escapes', async () => {
   const id = await caller.createInstance();
   const sent = `{ "a" :${' '.repeat(9_000)}"${'\\u0041'.repeat(2_000)}" }`;
   await post(`/instances/${id}/process`, observation(sent, 0));

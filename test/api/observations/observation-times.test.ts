@@ -45,7 +45,7 @@ early('repeats the drift of a cycle that was rolled back', async () => {
   assert.is(level, 'D3');
 });
 
-early('has the time to wait: whole seconds, at least one', async () => {
+early('is answered with the wait in whole seconds, at least one', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(10));
   const waits = { 10: '1', 10.999: '1', 10.001: '1', 9.999: '2', 9: '2', 0: '11' };
@@ -56,7 +56,7 @@ early('has the time to wait: whole seconds, at least one', async () => {
   }
 });
 
-early('costs and changes nothing: cycle, record, charge, time and tag', async () => {
+early('costs no cycle, and changes no record, time or tag', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(10));
   const before = await caller.send('GET', `/instances/${id}`);
@@ -79,7 +79,7 @@ early('does not extend the interval, which runs from the accepted observation', 
 early('without timestamps is throttled by the server’s clock', async () => {
   const id = await caller.createInstance();
   const asked = [];
-  // At least one of several parallel calls: on a slow machine a second may pass between two.
+  // Several parallel calls, because on a slow machine a second may pass between two calls.
   for (let index = 0; index < 5; index += 1) asked.push(send(id, NOW));
   const answers = await Promise.all(asked);
   const throttled = answers.filter(({ headers }) => headers.get('x-throttled') === 'true');
@@ -95,22 +95,22 @@ early('does not throttle another instance', async () => {
 
 const exact = suite('an observation exactly one second after the previous one');
 
-exact('is accepted: 200 and a cycle', async () => {
+exact('is accepted and advances a cycle', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(10));
   const { snapshot } = await caller.process(id, observationAt(11));
   assert.is(snapshot.cycle, 2);
 });
 
-exact('is measured in milliseconds, without finer digits', async () => {
+exact('is measured in whole milliseconds', async () => {
   const id = await caller.createInstance();
   await caller.process(id, { ...NOW, timestamp: '2026-01-15T08:00:00.000999Z' });
   await caller.process(id, { ...NOW, timestamp: '2026-01-15T08:00:01.000000Z' });
 });
 
-const past = suite('an observation in the past');
+const past = suite('an observation with a timestamp');
 
-past('may lie before the creation, and then no time has passed', async () => {
+past('before the creation is applied as if no time had passed', async () => {
   const id = await caller.createInstance({ initial_config: { energy_level: 0.3 } });
   const replay = new ModelReplay(MORNING_MS, { energyLevel: 0.3 });
   const seen = { mode_target: 'CONNECTION', signal_strength: 0.6 };
@@ -119,7 +119,7 @@ past('may lie before the creation, and then no time has passed', async () => {
   assertServed(served, replay.expected(), ['instance_id', 'description']);
 });
 
-past('makes the model’s time advance by the time between two observations', async () => {
+past('advances the model by the time since the previous observation', async () => {
   const id = await caller.createInstance({ initial_config: { energy_level: 0.3 } });
   const replay = new ModelReplay(MORNING_MS, { energyLevel: 0.3 });
   for (const seconds of [0, 1, 3_601, 90_001.5]) {
@@ -130,7 +130,7 @@ past('makes the model’s time advance by the time between two observations', as
   }
 });
 
-past('measures the time of the first one from the creation, if it lies after it', async () => {
+past('that is the first after the creation advances the model by the time since then', async () => {
   const made = await caller.send('POST', '/instances', {
     json: { name: 'x', initial_config: { energy_level: 0.3 } },
   });
@@ -143,15 +143,17 @@ past('measures the time of the first one from the creation, if it lies after it'
   assertServed(served, replay.expected(), ['instance_id', 'description']);
 });
 
-/** Asserts the `Retry-After` of an answer to a call made at `askedMs`: until about `timeMs`. */
+/** Asserts that `Retry-After` ends at about `timeMs`, for a call made at `askedMs`. */
 function assertWaitUntil(timeMs: number, { headers }: Answer, askedMs: number): void {
   const waitMs = Number(headers.get('retry-after')) * 1_000;
   assert.ok(waitMs <= timeMs - askedMs + 2_000 && waitMs >= timeMs - Date.now() - 2_000);
 }
 
-const ahead = suite('an observation without a timestamp, after one ahead of the clock');
+const ahead = suite(
+  'an observation without a timestamp, if the previous time is ahead of the clock',
+);
 
-ahead('is throttled until the clock has caught up, at once and a second later', async () => {
+ahead('is throttled until the clock has caught up', async () => {
   const id = await caller.createInstance();
   const aheadMs = Date.now() + 200_000;
   await caller.process(id, { ...NOW, timestamp: isoAt(aheadMs) });
@@ -165,7 +167,7 @@ ahead('is throttled until the clock has caught up, at once and a second later', 
   assert.equal(await timesOf(id), [aheadMs, aheadMs + 1_000]);
 });
 
-ahead('is throttled after a batch with spread timestamps as well', async () => {
+ahead('is throttled in a batch as well', async () => {
   const id = await caller.createInstance();
   await caller.process(id, { ...NOW, timestamp: isoAt(Date.now() - 1_500) });
   const observations = Array.from({ length: 100 }, () => NOW);

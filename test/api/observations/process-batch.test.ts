@@ -59,7 +59,7 @@ accepted('with include_intermediate is answered 200 with every state in order', 
   assert.equal(last, same);
 });
 
-accepted('of one item is answered 200, with and without its time', async () => {
+accepted('of one item is answered 200, with and without a timestamp', async () => {
   const id = await caller.createInstance();
   assert.is((await send(id, { observations: timed(1) })).status, 200);
   assert.is((await send(id, { observations: untimed(1) })).body.data.processed_count, 1);
@@ -83,7 +83,7 @@ accepted('of almost 256 KiB is answered 200', async () => {
 
 const spaced = suite('a batch without timestamps');
 
-spaced('on a fresh instance is spaced one second and ends at the present time', async () => {
+spaced('on a new instance is spaced by one second and ends now', async () => {
   const id = await caller.createInstance();
   const beforeMs = Date.now();
   await send(id, { observations: untimed(5) });
@@ -97,7 +97,7 @@ spaced('on a fresh instance is spaced one second and ends at the present time', 
   assert.ok(endMs >= beforeMs - 50 && endMs <= Date.now() + 50, 'ends now');
 });
 
-spaced('starts one second after the previous observation if there is no room', async () => {
+spaced('starts one second after the previous observation if it would overlap', async () => {
   const id = await caller.createInstance();
   const previousMs = Date.now() - 2_000;
   const timestamp = new Date(previousMs).toISOString();
@@ -107,7 +107,7 @@ spaced('starts one second after the previous observation if there is no room', a
   assert.equal((await timesOf(id)).slice(1), expected);
 });
 
-const early = suite('a batch that comes too early');
+const early = suite('a batch that is too early');
 
 early('without timestamps is throttled as a whole: 200, the previous state, count 0', async () => {
   const { id, previous, before, answer } = await batchAtOnce();
@@ -120,7 +120,7 @@ early('without timestamps is throttled as a whole: 200, the previous state, coun
   assert.is((await timesOf(id)).length, 1);
 });
 
-/** A batch within a second of an observation: a slow machine may need several tries. */
+/** Sends a batch within a second after an observation. Repeats on a slow machine. */
 async function batchAtOnce() {
   for (;;) {
     const id = await caller.createInstance();
@@ -141,7 +141,7 @@ early('with include_intermediate has no states', async () => {
   assert.equal(answer.body, { data: { states: [], processed_count: 0 } });
 });
 
-early('is compared with the previous observation by its first item', async () => {
+early('is too early exactly if its first item is too early', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(10));
   const tooEarly = await send(id, { observations: [observationAt(10.999), observationAt(500)] });
@@ -230,7 +230,7 @@ const WRONG: readonly [what: string, body: unknown, field: string | undefined, r
 ];
 
 for (const [what, body, field, reason] of WRONG) {
-  refused(`${what} is answered 422 with the field`, async () => {
+  refused(`with ${what} is answered 422 with the field`, async () => {
     const details = field === undefined ? { reason } : { field, reason };
     assertRefused(await send(id, body), 422, 'invalid_request', details);
   });
@@ -242,14 +242,14 @@ refused('of more than 256 KiB is answered 413', async () => {
   assertRefused(answer, 413, 'invalid_request', { reason: 'body_too_large' });
 });
 
-refused('has applied and charged nothing', async () => {
+refused('is neither applied nor charged', async () => {
   assert.equal(await timesOf(id), []);
   const before = await caller.send('GET', `/instances/${id}`);
   const after = await send(id, { observations: [] });
   assert.is(limitOf(after, 'monthly'), limitOf(before, 'monthly'));
 });
 
-refused('beyond the rest of the quota is answered 429 whole, and a smaller one 200', async () => {
+refused('larger than the remaining quota is answered 429, and a smaller batch 200', async () => {
   const poor = await newCaller({ cyclesPerMonth: 5 });
   const own = await poor.createInstance();
   const path = `/instances/${own}/process/batch`;

@@ -117,7 +117,7 @@ accepted('is recorded in UTC to the millisecond, whatever its offset and digits'
   assert.equal(times.toReversed(), Object.values(written));
 });
 
-accepted('may lie at the beginning of 1970', async () => {
+accepted('at the start of 1970 is answered 200', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0, { timestamp: '1970-01-01T00:00:00Z' }));
 });
@@ -177,7 +177,7 @@ const WRONG: readonly [what: string, fields: object, field: string, reason: stri
 ];
 
 for (const [what, fields, field, reason] of WRONG) {
-  refused(`${what} is answered 422 with the field`, async () => {
+  refused(`with ${what} is answered 422 with the field`, async () => {
     const answer = await send(id, { ...observationAt(0), ...fields });
     assertRefused(answer, 422, 'invalid_request', { field, reason });
   });
@@ -190,7 +190,7 @@ refused('with a number beyond any double is answered 422 as out of range', async
   assertRefused(answer, 422, 'invalid_request', details);
 });
 
-refused('has made and cost no cycle', async () => {
+refused('advances and costs no cycle', async () => {
   assert.equal(await historyOf(id), []);
   const before = await caller.send('GET', `/instances/${id}`);
   const after = await send(id, {});
@@ -200,20 +200,23 @@ refused('has made and cost no cycle', async () => {
 
 const missing = suite('an observation of an instance that does not exist');
 
-missing('is answered 404 exactly like another account’s, and costs no cycle', async () => {
-  const other = await newCaller();
-  const before = limitOf(await other.send('GET', '/personas'), 'monthly');
-  const bodies = new Set<string>();
-  for (const unknown of ['inst_0123456789abcdef', 'nonsense', id]) {
-    const answer = await other.send('POST', `/instances/${unknown}/process`, {
-      json: observationAt(0),
-    });
-    assertRefused(answer, 404, 'not_found');
-    assert.is(limitOf(answer, 'monthly'), before);
-    bodies.add(answer.text);
-  }
-  assert.is(bodies.size, 1);
-  assert.equal(await historyOf(id), []);
-});
+missing(
+  'is answered 404, exactly as for another account’s instance, and costs no cycle',
+  async () => {
+    const other = await newCaller();
+    const before = limitOf(await other.send('GET', '/personas'), 'monthly');
+    const bodies = new Set<string>();
+    for (const unknown of ['inst_0123456789abcdef', 'nonsense', id]) {
+      const answer = await other.send('POST', `/instances/${unknown}/process`, {
+        json: observationAt(0),
+      });
+      assertRefused(answer, 404, 'not_found');
+      assert.is(limitOf(answer, 'monthly'), before);
+      bodies.add(answer.text);
+    }
+    assert.is(bodies.size, 1);
+    assert.equal(await historyOf(id), []);
+  },
+);
 
 for (const each of [accepted, refused, missing]) each.run();

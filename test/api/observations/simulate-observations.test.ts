@@ -12,7 +12,7 @@ const simulate = (id: string, observations: readonly object[], headers = {}) =>
 
 const refusalOf = ({ status, body }: Answer) => [status, body.error];
 
-/** All that a caller can read about an instance, and what its account has left. */
+/** All that a caller can read about an instance, and the remaining cycles. */
 async function everythingOf(id: string) {
   const paths = ['', '/snapshot', '/contract', '/history?generation=all', '/drift'];
   const seen = [];
@@ -25,7 +25,7 @@ async function everythingOf(id: string) {
 
 const simulated = suite('simulated observations');
 
-simulated('are answered with the state after each of them', async () => {
+simulated('are answered with the state after each observation', async () => {
   const id = await caller.createInstance();
   const { status, body } = await simulate(id, [OBSERVATION, OBSERVATION, OBSERVATION]);
   assert.is(status, 200);
@@ -37,7 +37,7 @@ simulated('are answered with the state after each of them', async () => {
   assert.equal(cycles, [1, 2, 3]);
 });
 
-simulated('change nothing visible of the instance, and cost no cycle', async () => {
+simulated('do not change the instance, and cost no cycle', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));
   const before = await everythingOf(id);
@@ -68,7 +68,7 @@ simulated(
   },
 );
 
-simulated('cost one request of the minute', async () => {
+simulated('cost one request', async () => {
   const other = await newCaller({ requestsPerMinute: 50, cyclesPerMonth: 50 });
   const id = await other.createInstance();
   const left = async (): Promise<number> => {
@@ -89,7 +89,7 @@ simulated('are allowed with a read-only key', async () => {
 
 const refused = suite('a simulation');
 
-refused('with a first time that is too early is refused with 422, not throttled', async () => {
+refused('whose first time is too early is refused with 422, not throttled', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(5));
   const { status, body, headers } = await simulate(id, [observationAt(5)]);
@@ -99,7 +99,7 @@ refused('with a first time that is too early is refused with 422, not throttled'
   assert.is(headers.get('x-throttled'), null);
 });
 
-refused('of another account’s instance is answered like an unknown one', async () => {
+refused('of another account’s instance is answered like an unknown instance', async () => {
   const id = await (await newCaller()).createInstance();
   assert.equal(refusalOf(await simulate(id, [OBSERVATION])), [404, 'not_found']);
 });
@@ -107,8 +107,8 @@ refused('of another account’s instance is answered like an unknown one', async
 for (const [what, observations] of [
   ['no observation', []],
   ['21 observations', Array(21).fill(OBSERVATION)],
-  ['times and none mixed', [observationAt(0), OBSERVATION]],
-  ['times that go back', [observationAt(3), observationAt(2)]],
+  ['observations with and without times', [observationAt(0), OBSERVATION]],
+  ['observations in descending order', [observationAt(3), observationAt(2)]],
   ['a mode that does not exist', [{ ...OBSERVATION, mode_target: 'JOY' }]],
 ] as const) {
   refused(`of ${what} is refused with 422`, async () => {

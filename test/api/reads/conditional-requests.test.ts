@@ -13,7 +13,7 @@ const on =
 const tagOf = async (id: string) =>
   (await caller.send('GET', `/instances/${id}`)).headers.get('etag') ?? '';
 
-const tags = suite('the tag of an instance');
+const tags = suite('the ETag of an instance');
 
 tags('is the same on instance, snapshot and contract', async () => {
   const id = await caller.createInstance();
@@ -25,7 +25,7 @@ tags('is the same on instance, snapshot and contract', async () => {
   assert.match([...found][0] ?? '', /^"snap_[0-9a-f]{16}"$/);
 });
 
-tags('changes with every write, and the answer of the write carries the new tag', async () => {
+tags('changes with every write, and the write’s answer has the new tag', async () => {
   const id = await caller.createInstance();
   const seen = new Set([await tagOf(id)]);
   const changes: readonly [method: string, path: string, json: unknown][] = [
@@ -84,7 +84,7 @@ for (const [method, path, json] of GUARDED) {
   });
 
   for (const form of ['the tag', 'any tag (*)', 'a list with the tag']) {
-    matching(`${what} that names ${form} is answered 200`, async () => {
+    matching(`by ${what} that names ${form} is answered 200`, async () => {
       const id = await caller.createInstance();
       const tag = await tagOf(id);
       const conditions = { 'the tag': tag, 'any tag (*)': '*' };
@@ -93,7 +93,7 @@ for (const [method, path, json] of GUARDED) {
     });
   }
 
-  matching(`${what} that names a former tag is answered 409 and changes nothing`, async () => {
+  matching(`by ${what} that names a former tag is answered 409 and changes nothing`, async () => {
     const id = await caller.createInstance();
     const former = await tagOf(id);
     await caller.process(id, observationAt(0));
@@ -103,7 +103,7 @@ for (const [method, path, json] of GUARDED) {
     assert.is(await tagOf(id), tag);
   });
 
-  matching(`${what} without a well-formed tag is answered 400`, async () => {
+  matching(`by ${what} without a well-formed tag is answered 400`, async () => {
     const id = await caller.createInstance();
     const tag = await tagOf(id);
     for (const condition of ['', 'snap_1', tag.replaceAll('"', ''), `${tag} ${tag}`]) {
@@ -114,26 +114,26 @@ for (const [method, path, json] of GUARDED) {
     assert.is(await tagOf(id), tag);
   });
 
-  matching(`${what} of an unknown instance is answered 404, not 409`, async () => {
+  matching(`by ${what} to an unknown instance is answered 404, not 409`, async () => {
     const answer = await on('inst_0123456789abcdef')(method, path, sentWith(STALE));
     assertRefused(answer, 404, 'not_found');
   });
 }
 
-matching('process ignores the header and is answered 200', async () => {
+matching('by process is answered 200, because process ignores the header', async () => {
   const id = await caller.createInstance();
   const headers = { 'if-match': STALE };
   const answer = await on(id)('POST', '/process', { json: observationAt(0), headers });
   assert.is(answer.status, 200);
 });
 
-matching('without the header the last write wins: 200', async () => {
+matching('is optional: without the header, the last write wins', async () => {
   const id = await caller.createInstance();
   await on(id)('PATCH', '', { json: { name: 'first' } });
   assert.is((await on(id)('PATCH', '', { json: { name: 'second' } })).body.data.name, 'second');
 });
 
-matching('of two writes with the same tag one is answered 200 and one 409', async () => {
+matching('that is sent twice with the same tag is answered 200 once and 409 once', async () => {
   const id = await caller.createInstance();
   const headers = { 'if-match': await tagOf(id) };
   const answers = await Promise.all(
@@ -147,7 +147,7 @@ const reading = suite('a read with If-None-Match');
 for (const path of ['', '/snapshot', '/contract']) {
   const what = `GET ${path}`.trim();
 
-  reading(`${what} that names the tag is answered 304 without a body`, async () => {
+  reading(`by ${what} that names the tag is answered 304 without a body`, async () => {
     const id = await caller.createInstance();
     const tag = await tagOf(id);
     for (const condition of [tag, `W/${tag}`, '*', `${STALE}, ${tag}`]) {
@@ -158,14 +158,14 @@ for (const path of ['', '/snapshot', '/contract']) {
     }
   });
 
-  reading(`${what} after a change is answered 200`, async () => {
+  reading(`by ${what} after a change is answered 200`, async () => {
     const id = await caller.createInstance();
     const headers = { 'if-none-match': await tagOf(id) };
     await caller.process(id, observationAt(0));
     assert.is((await on(id)('GET', path, { headers })).status, 200);
   });
 
-  reading(`${what} without a matching tag is answered 200`, async () => {
+  reading(`by ${what} without a matching tag is answered 200`, async () => {
     const id = await caller.createInstance();
     for (const condition of [STALE, 'nonsense', '']) {
       const answer = await on(id)('GET', path, { headers: { 'if-none-match': condition } });
@@ -189,7 +189,7 @@ reading('that is answered 304 costs a request', async () => {
   assert.is(limitOf(second, 'remaining'), limitOf(first, 'remaining') - 1);
 });
 
-reading('history, drift and the list have no tag and are answered 200', async () => {
+reading('of history, drift or the list is answered 200, because they have no tag', async () => {
   const id = await caller.createInstance();
   const headers = { 'if-none-match': '*' };
   for (const path of ['/history', '/drift']) {

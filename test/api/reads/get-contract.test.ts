@@ -36,7 +36,7 @@ reading('of a neutral instance is answered 200 with the model’s neutral contra
   });
 });
 
-reading('of a persona has its dominant modes, style and actions', async () => {
+reading('of a persona’s instance gives the persona’s style and actions', async () => {
   const { data: personas } = (await caller.send('GET', '/personas')).body;
   for (const { id: personaId } of personas) {
     const persona = (await caller.send('GET', `/personas/${personaId}`)).body.data;
@@ -48,7 +48,7 @@ reading('of a persona has its dominant modes, style and actions', async () => {
   }
 });
 
-reading('after a cycle is that cycle’s contract, under the same tag', async () => {
+reading('after a cycle gives that cycle’s contract, under the same tag', async () => {
   const id = await caller.createInstance();
   const processed = await caller.send('POST', `/instances/${id}/process`, {
     json: observationAt(0, { mode_target: 'STRESS_RESPONSE', signal_strength: 1 }),

@@ -31,13 +31,13 @@ const AGAINST = [
 
 const reading = suite('getting the drift events');
 
-reading('of a fresh instance is answered 200 with none and total 0', async () => {
+reading('of a new instance is answered 200 with an empty list', async () => {
   const answer = await drift(caller, await caller.createInstance());
   assert.is(answer.status, 200);
   assert.equal(answer.body, { data: [], pagination: { total: 0 } });
 });
 
-reading('without drift is answered 200 with none', async () => {
+reading('without drift is answered 200 with total 0', async () => {
   const id = await caller.createInstance({ initial_config: ANALYTICAL });
   for (let i = 0; i < 5; i += 1) {
     await caller.process(id, observationAt(i * 30, { signal_strength: 0.75 }));
@@ -82,14 +82,14 @@ paging.before(async () => {
   }
 });
 
-paging('shows the newest 1,000 and the true total without a page in the query', async () => {
+paging('shows the newest 1,000 events and the total if the query has no page', async () => {
   assert.ok(total > 1_000, `${total} events`);
   const { data, pagination } = (await drift(caller, id)).body;
   assert.is(data.length, 1_000);
   assert.equal(pagination, { total });
 });
 
-paging('has all four fields of pagination with a page in the query', async () => {
+paging('has all fields of pagination if the query has a page', async () => {
   const byLimit = (await drift(caller, id, '?limit=10')).body;
   assert.is(byLimit.data.length, 10);
   assert.equal(placeOf(byLimit.pagination), { limit: 10, offset: 0, total, has_more: true });

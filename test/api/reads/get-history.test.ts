@@ -27,7 +27,7 @@ reading.before(async () => {
   }
 });
 
-reading('of a fresh instance is answered 200 with an empty page', async () => {
+reading('of a new instance is answered 200 with an empty page', async () => {
   const answer = await history(await caller.createInstance());
   assert.is(answer.status, 200);
   assert.equal(answer.body, {
@@ -43,7 +43,7 @@ reading('shows exactly the observations that were sent, and their times', async 
   assert.equal((await history(one)).body.data, [{ cycle: 1, ...sent, timestamp: morning(5) }]);
 });
 
-reading('shows the newest 100 first by default', async () => {
+reading('shows the newest 100 records by default, newest first', async () => {
   assert.equal(await cyclesIn(id), down(250, 151));
   const { pagination } = (await history(id)).body;
   assert.equal(placeOf(pagination), { limit: 100, offset: 0, total: 250, has_more: true });
@@ -74,7 +74,7 @@ reading('is answered 200 at both bounds of limit', async () => {
   assert.equal(await cyclesIn(id, '?limit=1000'), down(250, 1));
 });
 
-reading('past the end is answered 200 with no rows, and the true total', async () => {
+reading('past the end is answered 200 with no rows and the correct total', async () => {
   const { data, pagination } = (await history(id, '?offset=250')).body;
   assert.equal(data, []);
   assert.equal(placeOf(pagination), { limit: 100, offset: 250, total: 250, has_more: false });
@@ -112,7 +112,7 @@ large('is answered in pages of at most 1 MiB, without a gap or duplicate', async
     assert.equal([limit, offset, total], [1_000, seen.length, 1_000]);
     seen.push(...body.data.map(({ cycle }: Row) => cycle));
     isMore = has_more;
-    // The page is full: one more row would not fit.
+    // The page is full: another row would not fit.
     if (isMore) assert.is(body.data.length, 128);
   }
   assert.equal(seen, down(1_000, 1));

@@ -40,7 +40,7 @@ for (const [word, [actions, path, minutes]] of Object.entries(DERIVED)) {
   });
 }
 
-getting('has every field of a list item and three more', async () => {
+getting('gives every field of a list item and three more', async () => {
   const { data } = (await caller.send('GET', '/personas')).body;
   for (const listed of data) {
     const { long_description, preferred_actions, stress_recovery, ...rest } = (await get(listed.id))

@@ -10,7 +10,7 @@ const get = (of: Caller, id: string) => of.send('GET', `/instances/${id}/snapsho
 
 const reading = suite('getting the snapshot');
 
-reading('of a fresh instance is answered 200 at cycle 0 with the instance’s times', async () => {
+reading('of a new instance is answered 200 with cycle 0 and the instance’s times', async () => {
   const made = await caller.send('POST', '/instances', { json: { name: 'Ada' } });
   const { id, created_at } = made.body.data;
   const answer = await get(caller, id);
@@ -30,7 +30,7 @@ reading('of a fresh instance is answered 200 at cycle 0 with the instance’s ti
   assert.is(answer.headers.get('etag'), made.headers.get('etag'));
 });
 
-reading('after a cycle is that cycle’s snapshot and three more fields', async () => {
+reading('after a cycle gives that cycle’s snapshot and three more fields', async () => {
   const id = await caller.createInstance();
   const processed = await caller.send('POST', `/instances/${id}/process`, {
     json: observationAt(0, { mode_target: 'STRESS_RESPONSE', signal_strength: 0.9 }),

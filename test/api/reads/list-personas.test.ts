@@ -24,7 +24,7 @@ const PERSONAS: readonly [id: string, name: string, archetype: string, dominant:
 
 const listing = suite('listing the personas');
 
-listing('is answered 200 with the twelve of the specification and their total', async () => {
+listing('is answered 200 with the twelve specified personas and their total', async () => {
   const answer = await list();
   assert.is(answer.status, 200);
   const { data, pagination } = answer.body;
@@ -59,7 +59,7 @@ listing('has profiles that create instances with the persona’s dominant modes'
   }
 });
 
-listing('of version v1 is the same', async () => {
+listing('of version v1 gives the same list', async () => {
   assert.is((await list('?version=v1')).text, (await list()).text);
 });
 

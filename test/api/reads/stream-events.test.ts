@@ -9,7 +9,7 @@ import type { Service } from '#test/support/servers/service';
 const scene = await sharedScene();
 const { service, caller, newCaller } = scene;
 
-/** Whether an edge receives changes: three processes at fixed addresses have no bus. */
+/** Whether the edge receives account changes. Processes at fixed addresses have no bus. */
 const isHeard = process.env['TEST_TOPOLOGY'] !== 'processes';
 
 const follow = (of: Pick<Caller, 'key'>, id: string, query = '', headers = {}) =>
@@ -34,22 +34,21 @@ async function cyclesBehind(id: string, last: number, newest: number): Promise<S
   return cyclesOf(events);
 }
 
-const following = suite('a stream of events');
+const following = suite('an event stream');
 
-/** Other keys of the account: a read-only key, and one with its maximum number of streams. */
+/** Other keys of the account. A test opens the maximum number of streams with `busy`. */
 const reading = { key: await newKey(service, caller.accountId, 'read') };
 const busy = { key: await newKey(service, caller.accountId, 'read') };
 
 following.before(async () => {
-  // A caller admitted less than a second after news of its account or keys is disconnected once
-  // more.
+  // A stream that is admitted within a second after an account change is ended once.
   const id = await caller.createInstance();
   for (let isOver = !isHeard; !isOver; ) {
     using reader = await follow(caller, id);
     isOver = !(await reader.endsWithin(1_500));
   }
 });
-following('starts with the state and sends each cycle as it happens', async () => {
+following('sends the state first, and then each cycle as soon as it is processed', async () => {
   const id = await caller.createInstance();
   using reader = await follow(caller, id);
   assert.is(reader.status, 200);
@@ -99,32 +98,35 @@ following('shows a batch cycle by cycle, with its drift events', async () => {
   assert.equal(drift, body.data.toReversed());
 });
 
-following('continues after the last event, none lost or repeated, while more happen', async () => {
-  const id = await caller.createInstance();
-  const total = 120;
-  const writing = (async () => {
-    for (let n = 0; n < total; n += 1) await caller.process(id, observationAt(n));
-  })();
-  const ids: number[] = [];
-  while (ids.length < total) {
-    using reader = await follow(caller, id, '?after=0', { 'last-event-id': `${ids.length}` });
-    for (let taken = 0; taken < 17 && ids.length < total; ) {
-      const event = await reader.next();
-      assert.ok(event);
-      if (event.event !== 'cycle') continue;
-      ids.push(event.id ?? Number.NaN);
-      taken += 1;
+following(
+  'continues after the last event without loss or repetition during new cycles',
+  async () => {
+    const id = await caller.createInstance();
+    const total = 120;
+    const writing = (async () => {
+      for (let n = 0; n < total; n += 1) await caller.process(id, observationAt(n));
+    })();
+    const ids: number[] = [];
+    while (ids.length < total) {
+      using reader = await follow(caller, id, '?after=0', { 'last-event-id': `${ids.length}` });
+      for (let taken = 0; taken < 17 && ids.length < total; ) {
+        const event = await reader.next();
+        assert.ok(event);
+        if (event.event !== 'cycle') continue;
+        ids.push(event.id ?? Number.NaN);
+        taken += 1;
+      }
     }
-  }
-  await writing;
-  assert.equal(ids, upTo(total));
-  assert.equal(
-    (await cyclesBehind(id, 100, total)).map(({ id: eventId }) => eventId),
-    upTo(total, 101),
-  );
-});
+    await writing;
+    assert.equal(ids, upTo(total));
+    assert.equal(
+      (await cyclesBehind(id, 100, total)).map(({ id: eventId }) => eventId),
+      upTo(total, 101),
+    );
+  },
+);
 
-following('can be resumed by a client without headers, and from the beginning', async () => {
+following('can be resumed by a query instead of the header', async () => {
   const id = await caller.createInstance();
   for (let n = 0; n < 3; n += 1) await caller.process(id, observationAt(n));
   using reader = await follow(caller, id, '?after=1');
@@ -133,7 +135,7 @@ following('can be resumed by a client without headers, and from the beginning', 
   assert.is(namesOf(events)[1], 'state');
 });
 
-following('reports a reset, and ends with a deletion', async () => {
+following('reports a reset, and ends after a deletion', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));
   using reader = await follow(caller, id);
@@ -168,7 +170,7 @@ following('may be opened with a read-only key', async () => {
   assert.is(reader.status, 200);
 });
 
-const refused = suite('a request for a stream of events');
+const refused = suite('a request for an event stream');
 
 hidesFromOthers(
   refused,
@@ -197,7 +199,7 @@ for (const value of ['-1', '1.5', 'abc', '0x1', '99999999999999999', '9007199254
   });
 }
 
-refused('after an event that has not happened yet is refused with 400, as asked', async () => {
+refused('after a future event is refused with 400 and the parameter or header', async () => {
   const id = await caller.createInstance();
   const asked = await caller.send('GET', `/instances/${id}/events?after=1`);
   assertRefused(asked, 400, 'invalid_request', { field: 'after', reason: 'invalid_parameter' });
@@ -243,7 +245,7 @@ if (isHeard) {
     await reader.until('state');
     await admin(service, 'DELETE', `/accounts/${caller.accountId}/keys/${keyId}`);
     const [last] = await reader.rest();
-    assert.ok((last?.retryMs ?? 0) > 1_000, 'says when to come back');
+    assert.ok((last?.retryMs ?? 0) > 1_000, 'the end must contain a reconnect delay');
     using again = await follow({ key }, id);
     assert.is(again.status, 401);
   });

@@ -29,7 +29,7 @@ const profile = (high: readonly string[], low: readonly string[]) =>
 
 const accepted = suite('a submitted test');
 
-accepted('in favour of four modes is answered 200 with their strengths and scores', async () => {
+accepted('for two modes and against two is answered 200 with strengths and scores', async () => {
   const high = ['assertion', 'identity'];
   const low = ['connection', 'stress_response'];
   const answer = await submit({ version: '1.0', answers: profile(high, low) });
@@ -48,7 +48,7 @@ accepted('in favour of four modes is answered 200 with their strengths and score
   assert.equal(data.initial_config, { mode_strengths: data.mode_strengths, energy_level: 0.8 });
 });
 
-accepted('without its version is answered the same', async () => {
+accepted('without its version gets the same answer', async () => {
   const answers = profile(['order'], ['exploration']);
   assert.is((await submit({ answers })).text, (await submit({ version: '1.0', answers })).text);
 });
@@ -84,7 +84,7 @@ accepted('with missing answers is answered 200 and flagged', async () => {
 });
 
 accepted(
-  'stores nothing on the server: the same answers give the same bytes, no cycle, no replay',
+  'is not stored: the same answers give the same bytes, without cycle or replay',
   async () => {
     const answers = profile(['connection'], ['order']);
     const headers = { 'idempotency-key': 'test-submit-key' };
@@ -159,7 +159,7 @@ const WRONG: readonly [what: string, body: unknown, details: Record<string, stri
 ];
 
 for (const [what, body, details] of WRONG) {
-  refused(`${what} is answered 422 with ${details['reason']}`, async () => {
+  refused(`with ${what} is answered 422 with ${details['reason']}`, async () => {
     assertRefused(await submit(body), 422, 'invalid_request', details);
   });
 }
