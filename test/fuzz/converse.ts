@@ -7,7 +7,7 @@ import { isLast, readAnswers } from '#test/fuzz/read-answers';
 /** Data received on one connection. */
 export type Talk = {
   readonly received: Buffer;
-  /** Whether answers and end were both missing at the deadline. */
+  /** Whether the deadline passed without all answers and without the end of the connection. */
   readonly isOverdue: boolean;
   /** Whether the service closed the connection before all answers. */
   readonly isClosed: boolean;

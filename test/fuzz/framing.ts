@@ -63,7 +63,7 @@ export function scriptOf(requests: readonly Request[], random: SeededRandom): Sc
   const isUnfinished = random.happens(0.05);
   const sent = isUnfinished ? whole.subarray(0, random.whole(1, whole.length)) : whole;
   const steps = writesOf(sent, random);
-  // A sender of broken data closes, because each would otherwise wait for a timeout.
+  // After broken data, end the connection. Otherwise the test would wait for a timeout.
   if (isCut) steps.push({ kind: 'cut' });
   else if (isBroken || isUnfinished) steps.push({ kind: 'end' });
   const isHeadOnly = requests.length === 1 && requests[0]?.method === 'HEAD';

@@ -33,7 +33,7 @@ const FINE = { status: 404, headers: HEADERS, body: '{"error":"not_found","messa
 
 type Planted = { status?: number; headers?: Record<string, string>; body?: string };
 
-/** Findings of the fuzzer for a server that gives this answer to everything and closes. */
+/** Findings of the fuzzer for a server that gives this answer to every request and then closes. */
 async function foundWith(planted: Planted, seed = 7): Promise<string[]> {
   const { status, headers, body } = { ...FINE, ...planted };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
@@ -71,12 +71,12 @@ async function foundAt(server: Server, seed: number): Promise<string[]> {
   return [...new Set(findings.flatMap(({ problems }) => problems))];
 }
 
-/** The headers without one. */
+/** The headers without `name`. */
 function without(name: string): Record<string, string> {
   return Object.fromEntries(Object.entries(HEADERS).filter(([known]) => known !== name));
 }
 
-const finds = suite('the fuzzer, run against a faulty server');
+const finds = suite('the fuzzer');
 
 finds('finds nothing in a correct server', async () => {
   assert.equal(await foundWith({}), []);
@@ -93,13 +93,13 @@ const BUGS: Record<string, [Planted, RegExp]> = {
   ],
   'a 502 in HTML': [{ status: 502, body: '<html>' }, /an undocumented 502/],
   'a wrong envelope': [{ body: '{"message":"no such thing"}' }, /wrong envelope of 404/],
-  'a field too many': [
+  'an undocumented field': [
     { body: '{"error":"not_found","message":"no","stack":"at x"}' },
     /wrong envelope of 404/,
   ],
   'a stack trace': [{ body: 'Error: x\n at y' }, /wrong envelope of 404/],
-  'no request id': [{ headers: without('X-Request-Id') }, /no X-Request-Id/],
-  'no limit header': [{ headers: without('X-Monthly-Remaining') }, /no x-monthly-remaining/],
+  'a missing request id': [{ headers: without('X-Request-Id') }, /no X-Request-Id/],
+  'a missing limit header': [{ headers: without('X-Monthly-Remaining') }, /no x-monthly-remaining/],
   'a leak of a name': [
     { body: '{"error":"not_found","message":"it is second-marker"}' },
     /a leak from second: second-marker/,
@@ -116,7 +116,7 @@ const BUGS: Record<string, [Planted, RegExp]> = {
     { status: 200, body: '{"data":{}}' },
     /200 for another account's instance/,
   ],
-  'a second answer behind the first': [
+  'a second answer after the first': [
     { body: `${FINE.body}HTTP/1.1 200 OK`, headers: { ...HEADERS, 'X-Length': '0' } },
     /wrong envelope|bytes that are no answer/,
   ],
@@ -133,7 +133,7 @@ for (const [name, [planted, pattern]] of Object.entries(BUGS)) {
   });
 }
 
-finds('finds answers lost by a closed connection, including the last of several', async () => {
+finds('finds answers that are lost by a closed connection, even only the last answer', async () => {
   const lost = /^closed after \d of \d answers$/;
   const lostOf = async (answered: number) =>
     (await foundWithin(answered)).filter((problem) => lost.test(problem));
@@ -143,7 +143,7 @@ finds('finds answers lost by a closed connection, including the last of several'
   assert.equal(await lostOf(5), []);
 });
 
-finds('finds growing memory, and shows how to reproduce it', () => {
+finds('finds memory growth, and shows how to reproduce the growth', () => {
   const before = new Map([
     ['edge', 100_000_000],
     ['engine', 100_000_000],
@@ -181,7 +181,7 @@ finds(
 const seeds = suite('a seed');
 
 /** All bytes that a party sends for a seed. */
-function saidIn(seed: number): string {
+function sentFor(seed: number): string {
   const random = new SeededRandom(seed);
   const [party, ...others] = PARTIES;
   assert.ok(party !== undefined);
@@ -189,9 +189,9 @@ function saidIn(seed: number): string {
   return JSON.stringify(talks.map(({ script }) => script));
 }
 
-seeds('reproduces the same bytes, and another seed gives others', () => {
-  assert.is(saidIn(1), saidIn(1));
-  assert.is.not(saidIn(1), saidIn(2));
+seeds('reproduces the same bytes, and another seed gives other bytes', () => {
+  assert.is(sentFor(1), sentFor(1));
+  assert.is.not(sentFor(1), sentFor(2));
 });
 
 const reading = suite('the data received on a connection');
@@ -209,7 +209,7 @@ reading('is parsed into answers, and the rest is kept', () => {
 
 const exceptions = suite('the accepted failures of Schemathesis');
 
-exceptions('have a reason and cover nothing else', () => {
+exceptions('have a reason, and do not cover other failures', () => {
   const failure: SchemaFailure = {
     check: 'unsupported_method',
     message: 'x',

@@ -18,7 +18,7 @@ const LIMITS = [
   'x-monthly-remaining',
 ];
 
-/** Purpose of a connection. */
+/** Plan of a connection: sender, bytes and expected answers. */
 export type Asked = {
   readonly party: Party;
   readonly others: readonly Party[];
@@ -41,7 +41,7 @@ export function judge(asked: Asked, talk: Talk): string[] {
     problems.push(wanted === undefined ? 'the connection is not closed' : 'an answer is missing');
   }
   if (wanted !== undefined && answers.length > wanted) problems.push('more answers than requests');
-  // Not after a final answer: the service had a reason to close.
+  // `isClosed` is false after a final answer, because the service may then close.
   if (wanted !== undefined && talk.isClosed) {
     problems.push(`closed after ${answers.length} of ${wanted} answers`);
   }

@@ -4,7 +4,7 @@ import type { Service } from '#test/support/servers/service';
 /** Log levels of a bug or of the end of a process. */
 const ERROR_LEVELS: readonly unknown[] = ['error', 'fatal'];
 
-/** Maximum findings of one run; the first ones usually suffice. */
+/** Maximum findings of a run. The first findings usually suffice. */
 const FOUND_MAX = 5;
 
 /**

@@ -12,7 +12,7 @@ import { newCaller } from '#test/support/calls/caller';
  * raw|schema` selects one tool, `--from` is the first seed. Exit status 1 if anything was found.
  */
 
-/** Time beyond the run's duration in milliseconds: start, settling and stop. */
+/** Time beyond the run's duration for start, memory measurement and stop, in milliseconds. */
 const OVERTIME_MS = 900_000;
 
 /** Duration of Schemathesis when seeds are replayed, in seconds. */
@@ -48,12 +48,14 @@ async function fuzzed(): Promise<string[]> {
   await using service = await startFuzzedService(seconds * 1_000 + OVERTIME_MS, console.log);
   const raw = await RawSide.open(service, firstSeed);
   const schemaAgain = `  again: make fuzz SEED=${firstSeed} ARGS="--only schema"`;
-  const sayAgain = () =>
+  const againCommands = () =>
     [...(isRaw ? [raw.again()] : []), ...(isSchema ? [schemaAgain] : [])].join('\n');
-  const watch = watchLog(service, sayAgain);
-  /** A tool that failed; usually the service crashed, and its log has the reason. */
+  const watch = watchLog(service, againCommands);
+  /**
+   * The failure of a tool as a finding. Usually the service crashed, and its log has the reason.
+   */
   const asFinding = (error: Error): string[] => [
-    `the run broke off: ${error.message}: ${String(error.cause ?? error.stack)}\n${sayAgain()}`,
+    `the run failed: ${error.message}: ${String(error.cause ?? error.stack)}\n${againCommands()}`,
   ];
   console.log(`seed ${firstSeed}, ${seconds} s, ${service.origin}`);
   const playRaw = () => (seeds === undefined ? raw.play(extent) : raw.playEach(seeds));
@@ -71,7 +73,7 @@ async function schemaSide(service: FuzzedService, again: string): Promise<string
   const run = { ...common, extent: { seconds } };
   const { findings, excepted, cases, isComplete } = await runSchema(run);
   console.log(`${cases} cases of Schemathesis`);
-  for (const [name, count] of excepted) console.log(`  ${count} times as meant: ${name}`);
-  const incomplete = isComplete ? [] : ['Schemathesis did not come to its end'];
+  for (const [name, count] of excepted) console.log(`  ${count} accepted failures: ${name}`);
+  const incomplete = isComplete ? [] : ['Schemathesis did not finish'];
   return [...findings, ...incomplete].map((text) => `${text}\n${again}`);
 }

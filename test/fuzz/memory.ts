@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { metricValues } from '#test/support/metric-values';
 import type { Service } from '#test/support/servers/service';
 
-/** Time until a process has freed unused memory in milliseconds, mostly idle actors. */
+/** Time until a process has evicted idle actors and freed their memory, in milliseconds. */
 const FORGET_MS = 40_000;
 
 /** Tolerated heap growth in bytes: bounded tables of callers and answers that fill up. */
@@ -23,7 +23,7 @@ export const MEASURABLE = {
   SERVICE_ACTOR_MEMORY_MIB: '16',
 } as const;
 
-/** A service of several separately measurable processes. */
+/** A service whose processes are measured separately. */
 export type MeasuredProcesses = Pick<Service, 'processes'> & {
   /** Metrics URLs by process name. */
   readonly metricsUrls: ReadonlyMap<string, string>;

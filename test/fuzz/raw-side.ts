@@ -3,7 +3,7 @@ import { Lane } from '#test/fuzz/lane';
 import { growthFlaws, settledBytes } from '#test/fuzz/memory';
 import type { Finding } from '#test/fuzz/round';
 
-/** Rounds played concurrently. */
+/** Number of rounds played concurrently. */
 const LANES = 4;
 
 /** Share of the run before the first memory measurement. */
@@ -74,7 +74,7 @@ export class RawSide {
     return [...found, ...growthFlaws(before, after, again)];
   }
 
-  /** Plays the seeds of `next` on all lanes until there are none or a process ends. */
+  /** Plays seeds from `next` on all lanes until `next` returns undefined or a process ends. */
   async #onLanes(next: () => number | undefined): Promise<string[]> {
     const found: string[] = [];
     const playAll = async (lane: Lane): Promise<void> => {

@@ -11,7 +11,7 @@ export type Request = {
 };
 
 /** Id of an instance that does not exist. */
-const NOBODYS = 'inst_ffffffffffffffff';
+const UNKNOWN_ID = 'inst_ffffffffffffffff';
 
 const TIMES = ['2026-01-15T12:00:00Z', '2026-01-15t12:00:00.5+01:00', '2025-02-28T23:59:59.999Z'];
 
@@ -41,11 +41,9 @@ const MAKERS: readonly Maker[] = [
   () => ['GET', '/personas/persona_guardian'],
 ];
 
-/**
- * A valid request by the API document, about an instance of the party or one that does not exist.
- */
+/** A valid request by the API document, about an instance of the party or an unknown instance. */
 export function validRequest(random: SeededRandom, party: Party): Request {
-  const own = random.happens(0.9) ? random.pick(party.ids) : NOBODYS;
+  const own = random.happens(0.9) ? random.pick(party.ids) : UNKNOWN_ID;
   const maker = random.pick(MAKERS);
   const [method, path, json] = maker(random, party, own);
   const headers: [string, string][] = [

@@ -9,7 +9,7 @@ import { SeededRandom } from '#test/simulation/seeded-random';
 /** Connections per party and round. */
 const TALKS = 40;
 
-/** A problem, and the traffic that led to it. */
+/** Problems on a connection, with its traffic. */
 export type Finding = {
   readonly seed: number;
   readonly problems: readonly string[];
@@ -17,11 +17,11 @@ export type Finding = {
   readonly received: string;
 };
 
-/** Maximum bytes of either direction shown in a finding. */
+/** Maximum bytes per direction shown in a finding. */
 const SHOWN_BYTES = 1_500;
 
 /**
- * Plays the round of a seed: both parties talk concurrently, each over consecutive connections. The
+ * Plays the round of a seed: both parties send concurrently, each over consecutive connections. The
  * same seed sends the same bytes, except keys and ids, if the service is in the same state.
  */
 export async function playRound(

@@ -20,25 +20,19 @@ export type SchemaException = {
 };
 
 /** Rules that JSON Schema cannot express: between values, or between a call and earlier calls. */
-const UNSAYABLE = new Map([
+const INEXPRESSIBLE = new Map([
   ['idempotency_key_reused', 'the same key with another body is refused (decision 22)'],
-  [
-    'timestamp_in_future',
-    'how far ahead of us a time lies depends on when it is sent (decision 8)',
-  ],
-  ['timestamp_order', 'times of a batch rise by a second at least'],
-  ['timestamps_mixed', 'all observations of a batch carry a time, or none'],
-  ['too_few_answers', 'each mode needs three of its five questions (model 6)'],
-  ['duplicate_question', 'a question is answered once (model 6)'],
-  [
-    'duplicate_key',
-    'a parser of JSON has dropped the second key before a schema sees it (decision 2)',
-  ],
-  ['too_deep', 'a context has 16 levels at most'],
-  ['too_long', 'a context has 8 KiB at most, as it is serialized'],
+  ['timestamp_in_future', 'the limit depends on the time of the request (decision 8)'],
+  ['timestamp_order', 'times of a batch ascend by at least a second'],
+  ['timestamps_mixed', 'either all observations of a batch have a time, or none'],
+  ['too_few_answers', 'each mode needs answers to three of its five questions (model 6)'],
+  ['duplicate_question', 'each question may be answered once (model 6)'],
+  ['duplicate_key', 'JSON parsers drop duplicate keys before the schema is checked (decision 2)'],
+  ['too_deep', 'a context may have at most 16 levels'],
+  ['too_long', 'a serialized context may have at most 8 KiB'],
 ]);
 
-/** Field names forbidden at any depth of a body (services/programs/edge/json-body). */
+/** Field names forbidden at any depth of a body (services/programs/edge/serve/json.ts). */
 const FORBIDDEN_KEY = /"(?:__proto__|prototype)":/;
 
 const ENTITY_TAGS = /^(?:\*|(?:W\/)?"[^"]*".*)$/;
@@ -52,15 +46,15 @@ export const SCHEMA_EXCEPTIONS: readonly SchemaException[] = [
       check === 'unsupported_method' && status === 404 && answerHeaders['allow'] !== undefined,
   },
   {
-    name: 'a notification refused for its signature, or for too many of them',
-    because: 'only the payment provider can sign one (decision 248)',
+    name: 'a notification refused for its signature, or after too many refusals',
+    because: 'only the payment provider can sign a notification (decision 248)',
     covers: ({ operation, status, reason }) =>
       operation.endsWith('/billing/notifications') &&
       (status === 400 || reason === 'too_many_refused_notifications'),
   },
   {
-    name: 'a plan that is not sold, or an address that is none to return to',
-    because: 'both are named by code and field, whatever text is sent (decision 248)',
+    name: 'a plan that cannot be bought, or a return URL that is not allowed',
+    because: 'the schema allows any text, and the service checks plan and URL (decision 248)',
     covers: ({ check, operation, status, reason }) =>
       check === 'positive_data_acceptance' &&
       /\/billing\/(?:checkout|portal)$/.test(operation) &&
@@ -68,14 +62,14 @@ export const SCHEMA_EXCEPTIONS: readonly SchemaException[] = [
       (reason === 'invalid_text' || reason === undefined),
   },
   {
-    name: 'server-sent events, which are a text and no JSON',
-    because: 'the document shows their data in words and an example (decision 244)',
+    name: 'server-sent events, which are text and not JSON',
+    because: 'the document describes their data in prose and by an example (decision 244)',
     covers: ({ check, operation, status }) =>
       check === 'response_schema_conformance' && status === 200 && operation.endsWith('/events'),
   },
   {
     name: 'an event that the instance has not reached yet',
-    because: 'how many there are no document knows (interface 6.1)',
+    because: 'the document cannot contain the number of events (interface 6.1)',
     covers: ({ check, operation, status, reason = '' }) =>
       check === 'positive_data_acceptance' &&
       operation.endsWith('/events') &&
@@ -83,15 +77,15 @@ export const SCHEMA_EXCEPTIONS: readonly SchemaException[] = [
       ['invalid_parameter', 'invalid_header'].includes(reason),
   },
   {
-    name: 'a cursor that no page gave',
-    because: 'a cursor is opaque, and stands in the place of an offset (decision 281)',
+    name: 'a cursor that no page returned',
+    because: 'a cursor is opaque, and replaces an offset (decision 281)',
     covers: ({ check, status, reason, request }) =>
       check === 'positive_data_acceptance' &&
       status === 400 &&
       reason === 'invalid_parameter' &&
       /^GET \S+\/(?:instances|history|drift)\?(?:\S*&)?cursor=/.test(request.text),
   },
-  ...[...UNSAYABLE].map(([reason, because]) => ({
+  ...[...INEXPRESSIBLE].map(([reason, because]) => ({
     name: `a valid request refused with ${reason}`,
     because,
     covers: ({ check, status, reason: found }: SchemaFailure) =>
@@ -99,8 +93,7 @@ export const SCHEMA_EXCEPTIONS: readonly SchemaException[] = [
   })),
   {
     name: 'a key __proto__ deep in a context',
-    because:
-      'the document says it in words: only a schema that names itself could say it at any depth',
+    because: 'the document has the rule in prose, because only a recursive schema could express it',
     covers: ({ check, status, reason, request }) =>
       check === 'positive_data_acceptance' &&
       status === 422 &&
@@ -108,8 +101,8 @@ export const SCHEMA_EXCEPTIONS: readonly SchemaException[] = [
       FORBIDDEN_KEY.test(request.text),
   },
   {
-    name: 'an If-Match that is none',
-    because: 'Schemathesis 4.32 calls the number 0 a valid If-Match, whatever its pattern says',
+    name: 'an invalid If-Match',
+    because: 'Schemathesis 4.32 considers the number 0 a valid If-Match, despite the pattern',
     covers: ({ check, reason, request }) =>
       check === 'positive_data_acceptance' &&
       reason === 'invalid_header' &&

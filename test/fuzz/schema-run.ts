@@ -6,7 +6,7 @@ import { installedSchemathesis } from '#deploy/local/install/schemathesis';
 import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import { readSchemaReport, type SchemaReport } from '#test/fuzz/schema-report';
 
-/** Time limit of one pass, or beyond a run's duration, in milliseconds; usually 20 s. */
+/** Time limit of a pass, or time beyond a run's duration, in milliseconds. A pass takes 20 s. */
 const OVERTIME_MS = 300_000;
 
 /** Parameters of a run. */
@@ -46,7 +46,8 @@ export async function runSchema(run: SchemaRun): Promise<SchemaReport> {
       env,
     });
     const [file] = globSync(join(folder, '*.ndjson'));
-    if (file === undefined) throw new Error(`Schemathesis says: ${lastLine(ran.output)}`);
+    if (file === undefined)
+      throw new Error(`Schemathesis wrote no report: ${lastLine(ran.output)}`);
     return await readSchemaReport(file);
   } finally {
     await rm(folder, { recursive: true, force: true });

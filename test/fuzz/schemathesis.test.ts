@@ -9,7 +9,7 @@ import { startStandalone } from '#test/support/servers/service';
 /** Generated cases per endpoint and phase; `make fuzz` uses more. */
 const EXAMPLES = 2;
 
-/** Minimum number of cases; each endpoint has about forty by itself. */
+/** Minimum number of cases. Each endpoint alone has about forty. */
 const CASES_MIN = 500;
 
 const schemathesis = suite('Schemathesis, with all phases and checks');
@@ -21,7 +21,7 @@ schemathesis('finds only accepted failures in a running service', async () => {
   const run = { origin: service.origin, key, seed: 1, extent, print: console.log };
   const report = await runSchema(run).catch((error: unknown) => {
     if (!(error instanceof MissingServer) || process.env['CI'] === 'true') throw error;
-    console.log(`left out: ${error.message}`);
+    console.log(`skipped because ${error.message}`);
     return undefined;
   });
   if (report === undefined) return;
