@@ -4,7 +4,7 @@ import { MODE_COUNT, MODE_KEYS, MODE_TARGETS } from '#identity/modes';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 import { createState, ENERGY_DEFAULT, OFFSET, type State } from '#identity/state';
 
-/** A step of an identity's life. */
+/** An observation, and the time since the previous observation. */
 export type Step = { observation: Observation; dtSeconds: number };
 
 /** Seven numbers at `offset` in `state`. */
@@ -41,7 +41,7 @@ export const observation: fc.Arbitrary<Observation> = fc.record({
   confidence: share,
 });
 
-/** A home: neutral, of a persona, or arbitrary. */
+/** Initial strengths: neutral, from a persona, or arbitrary. */
 const home: fc.Arbitrary<readonly number[]> = fc.oneof(
   fc.constant(new Array<number>(MODE_COUNT).fill(0)),
   fc.constantFrom(...PERSONA_PROFILES.map(({ strengths }): readonly number[] => strengths)),
@@ -52,8 +52,8 @@ export const freshState: fc.Arbitrary<State> = fc
   .record({ modeStrengths: home, energyLevel: fc.oneof(fc.constant(ENERGY_DEFAULT), share) })
   .map(createState);
 
-/** Lives of several kinds: arbitrary, dominated by one mode, or always against the home. */
-const life: fc.Arbitrary<Step[]> = fc
+/** Sequences of steps: arbitrary, with extreme signals, or with extreme signals of one mode. */
+const manySteps: fc.Arbitrary<Step[]> = fc
   .record({
     steps: fc.array(fc.record({ observation, dtSeconds: gapSeconds }), { maxLength: 40 }),
     temper: fc.constantFrom('mixed', 'hasty', 'obsessed'),
@@ -69,13 +69,13 @@ const life: fc.Arbitrary<Step[]> = fc
 
 /** A reachable state. */
 export const reachableState: fc.Arbitrary<State> = fc
-  .tuple(freshState, life)
+  .tuple(freshState, manySteps)
   .map(([state, steps]) => {
     for (const step of steps) advance(state, step.observation, step.dtSeconds, state);
     return state;
   });
 
-/** Asserts `holds` after every cycle of random lives. */
+/** Calls `holds` with random reachable states before and after a cycle. */
 export function afterAnyCycle(
   holds: (after: State, before: State, seen: Observation, dtSeconds: number) => void,
   numRuns = 100,

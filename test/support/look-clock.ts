@@ -23,7 +23,7 @@ export class LookClock extends ManualClock {
     while (this.#planned === before) await nextTurn();
   }
 
-  /** Runs the number of polls after which a change counts. */
+  /** Runs two polls, after which a change counts. */
   async looks(): Promise<void> {
     await this.look();
     await this.look();

@@ -23,7 +23,7 @@ import {
   type State,
 } from '#identity/state';
 
-/** Contents of a call as far as the model needs. */
+/** The parts of an observation that the model needs. */
 export type Seen = {
   readonly mode_target: string;
   readonly signal_strength: number;
@@ -47,7 +47,7 @@ export class ModelReplay {
   #observedAtMs: number;
   readonly #report = newReport();
 
-  /** `originMs`: creation of the instance, from which time runs until the first observation. */
+  /** `originMs`: time from which the first observation advances the model, usually the creation. */
   constructor(originMs: number, config: Partial<InitialConfig> = {}) {
     const { modeStrengths = new Array<number>(7).fill(0), energyLevel = ENERGY_DEFAULT } = config;
     this.#state = createState({ modeStrengths, energyLevel });
@@ -64,13 +64,13 @@ export class ModelReplay {
     this.#observedAtMs = atMs;
   }
 
-  /** Resets at a time of the server's clock. */
+  /** Resets the model. `atMs` is a time of the server's clock. */
   reset(mode: 'initial' | 'default', atMs: number): void {
     this.#state = mode === 'initial' ? resetToInitial(this.#state) : resetToDefault(this.#state);
     this.#observedAtMs = atMs;
   }
 
-  /** Expected three objects of a process answer, unrounded, without the instance id. */
+  /** The three objects of an expected process answer, unrounded and without the instance id. */
   expected() {
     readReport(this.#state, this.#report);
     const { snapshot, contract, deviation } = this.#report;
@@ -89,8 +89,8 @@ export class ModelReplay {
 }
 
 /**
- * Asserts that a served value equals the expected one: numbers to six decimals, everything else
- * exactly, with the same fields except `ignored`.
+ * Asserts that a served value equals `expected`: numbers to six decimals, everything else exactly.
+ * Fields named in `ignored` may be additional.
  */
 export function assertServed(
   actual: unknown,
@@ -99,11 +99,11 @@ export function assertServed(
   path = '',
 ): void {
   if (typeof expected === 'number' && typeof actual === 'number') {
-    assert.ok(Math.abs(actual - expected) <= ROUNDING, `${path}: ${actual} for ${expected}`);
+    assert.ok(Math.abs(actual - expected) <= ROUNDING, `${path}: ${actual} instead of ${expected}`);
     return;
   }
   if (typeof expected !== 'object' || expected === null) {
-    assert.is(actual, expected, `${path}: ${String(actual)} for ${String(expected)}`);
+    assert.is(actual, expected, `${path}: ${String(actual)} instead of ${String(expected)}`);
     return;
   }
   assert.ok(typeof actual === 'object' && actual !== null, path);

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { adminTokenFile } from '#test/support/calls/admin-token';
 
-/** A process of the service that need not become ready. */
+/** A process of the service, which may end before it is ready. */
 export type ProcessRun = {
   readonly child: ChildProcess;
   readonly stdout: () => string;
@@ -56,7 +56,7 @@ export function runMain(
   return runScript('services/main.ts', argv, variables, msMax, folder);
 }
 
-/** Runs a program in the same way. */
+/** Runs a program in the same way as `runMain`. */
 export function runScript(
   path: string,
   argv: readonly string[],
@@ -103,7 +103,7 @@ export function runScript(
         turn.abort();
         if (first !== 'over') continue;
         if (pattern.test(all())) return;
-        throw new Error(`ended without saying ${pattern}: ${all()}`);
+        throw new Error(`the process ended, and no output matches ${pattern}: ${all()}`);
       }
     },
   };

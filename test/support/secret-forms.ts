@@ -7,7 +7,8 @@ const BYTES_MIN = 8;
  */
 export function formsOf(secret: string | Buffer): readonly Buffer[] {
   const bytes = Buffer.from(secret);
-  if (bytes.length < BYTES_MIN) throw new Error(`too short to be looked for: ${secret}`);
+  if (bytes.length < BYTES_MIN)
+    throw new Error(`the secret is too short for a reliable search: ${secret}`);
   const hex = bytes.toString('hex');
   const texts = [hex, hex.toUpperCase(), encodeURIComponent(bytes.toString('latin1'))];
   const encoded = [0, 1, 2].flatMap((before) => {

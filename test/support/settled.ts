@@ -18,27 +18,27 @@ export async function stateOf<Value>(
   return settled[0] ?? 'pending';
 }
 
-/** Returns the error that `action` throws or rejects with. Throws if there is none. */
+/** Returns the error that `action` throws or rejects with. Throws if `action` succeeds. */
 export async function refusalOf(action: () => unknown): Promise<Error> {
   try {
     await action();
   } catch (error) {
     if (error instanceof Error) return error;
-    throw new Error('what was thrown is no error', { cause: error });
+    throw new Error('the thrown value is not an Error', { cause: error });
   }
-  throw new Error('nothing was refused');
+  throw new Error('the action did not fail');
 }
 
-/** Returns the fault of a call, without a timeout. */
+/** Waits until a call fails, without a timeout, and returns its fault. */
 export async function faultIn(call: Promise<unknown>): Promise<Fault> {
   const refusal = await refusalOf(() => call);
   if (refusal instanceof Fault) return refusal;
-  throw new Error('the call has ended in a bug', { cause: refusal });
+  throw new Error('the call failed with an error that is no fault', { cause: refusal });
 }
 
 /** Returns the fault of a call that has already settled. */
 export async function faultOf(call: Promise<unknown>): Promise<Fault> {
   const state = await stateOf(call);
   if (state !== 'pending' && 'error' in state && state.error instanceof Fault) return state.error;
-  throw new Error('the call has not ended in a fault');
+  throw new Error('the call has not failed with a fault');
 }

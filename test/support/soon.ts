@@ -12,7 +12,7 @@ export async function soon(
 ): Promise<void> {
   const untilMs = performance.now() + withinMs;
   while (!(await holds())) {
-    assert.ok(performance.now() < untilMs, `${what} has not come`);
+    assert.ok(performance.now() < untilMs, `timed out after ${withinMs} ms: ${what}`);
     await sleep(everyMs);
   }
 }

@@ -13,7 +13,7 @@ import type { Journal, JournalRecord } from '#storage/ports/journal';
 import { createMetrics } from '#telemetry/metrics';
 import { turnOfEvents } from '#test/support/settled';
 
-/** A minimal actor with all features: a sum. */
+/** State of a minimal actor that uses all runtime features: a sum. */
 export type Tally = { sum: number; unstored: number[] };
 
 /** Call of a tally. `wait` blocks the turn until it resolves. */
@@ -22,7 +22,7 @@ export type TallyCall = ActorCall & {
   readonly wait?: Promise<void>;
   readonly refuse?: boolean;
   readonly effect?: () => Promise<void>;
-  /** Journal position on which the answer depends, instead of all commits. */
+  /** Log offset on which the answer depends, instead of all commits. */
   readonly dependOn?: number;
 };
 
@@ -55,7 +55,7 @@ export class TallyKind
   isPinned = false;
   /** Bytes of an unstored addition. */
   unstoredBytes = 100;
-  /** Amount that a tally adds when given up, unless already included. */
+  /** Amount that `closing` adds to an odd sum; undefined to add nothing. */
   parting: number | undefined;
 
   async activate(id: string) {
@@ -97,7 +97,7 @@ export class TallyKind
     return state.sum % 2 === 0 ? undefined : this.parting;
   }
 
-  /** One bucket per tally by default, so that every write has one. */
+  /** A bucket of its own for each tally, so that each write stores one tally. */
   bucketOf(id: string): number {
     const known = this.#buckets.get(id);
     if (known !== undefined) return known;
@@ -144,7 +144,7 @@ export class TallyKind
   }
 }
 
-/** A journal whose appends end on request. */
+/** A journal whose appends end when the test calls `succeed` or `fail`. */
 export class SlowJournal implements Journal {
   readonly isLasting = true;
   readonly isOnlyWriter = false;
@@ -158,13 +158,13 @@ export class SlowJournal implements Journal {
     return pending.promise;
   }
 
-  /** Completes the oldest append, including one that begins in this event-loop turn. */
+  /** Completes the oldest append, which may begin in this event-loop turn. */
   async succeed(): Promise<void> {
     await turnOfEvents();
     this.#pending.shift()?.resolve();
   }
 
-  /** Fails the oldest append, and with it the writer. */
+  /** Fails the oldest append, and so the writer. */
   async fail(): Promise<void> {
     await turnOfEvents();
     this.#pending.shift()?.reject(new Fault('service_unavailable', 'fenced'));

@@ -17,7 +17,9 @@ export function changesNothing(reading: Test, { caller }: Pick<Scene, 'caller'>,
   });
 }
 
-/** Adds a test that other accounts cannot tell the instance `id` apart from `unknown` instances. */
+/**
+ * Adds a test that other accounts cannot distinguish the instance `id` from `unknown` instances.
+ */
 export function hidesFromOthers(
   tests: Test,
   { newCaller }: Pick<Scene, 'newCaller'>,

@@ -19,7 +19,7 @@ export type Moment =
 /** Persona of the agent. */
 export const AGENT = 'persona_guardian';
 
-/** One in this many observations is repeated too fast. */
+/** Interval, in observations, at which an observation is repeated too early. */
 const HASTY_EVERY = 25;
 
 const STRESS = 6;
@@ -35,10 +35,10 @@ function dice(seed: number): () => number {
   };
 }
 
-/** Home of the agent in mode order. */
+/** Strengths of the agent's persona, in mode order. */
 export function agentHome(): readonly number[] {
   const profile = PERSONA_PROFILES.find(({ id }) => id === AGENT);
-  if (profile === undefined) throw new Error(`${AGENT} is a persona`);
+  if (profile === undefined) throw new Error(`there is no persona ${AGENT}`);
   return profile.strengths;
 }
 
@@ -82,7 +82,7 @@ class Day {
     if (this.moments.length % HASTY_EVERY === 0) this.moments.push({ kind: 'hasty' });
   }
 
-  /** Observations near the home, in any mode. */
+  /** Observations near the persona's strengths, in any mode. */
   inCharacter(count: number): void {
     for (let i = 0; i < count; i += 1) {
       const mode = Math.floor(this.#random() * 7);
@@ -100,7 +100,9 @@ class Day {
     }
   }
 
-  /** Observations opposite to the home, with full confidence in quick succession. */
+  /**
+   * Observations opposite to the persona's strengths, with full confidence, in quick succession.
+   */
   attack(count: number): void {
     for (let i = 0; i < count; i += 1) {
       const mode = i % 6;

@@ -7,7 +7,7 @@ import type { Answer, Caller } from '#test/support/calls/caller';
 
 /**
  * API document of this release, without tolerance for later releases: undocumented fields fail.
- * Every answer in a test is checked against it.
+ * Tests check every answer against this document.
  */
 const document = JSON.parse(JSON.stringify(openApiDocument([])));
 
@@ -56,7 +56,7 @@ export function assertDocumented(method: string, template: string, answer: Answe
   assert.ok(validate(answer.body), `${where}: ${ajv.errorsText(validate.errors)}\n${answer.text}`);
 }
 
-/** Path template of the API document for a path under `/v1`; undefined if none. */
+/** Path template of the API document for a path under `/v1`; undefined if no template matches. */
 export function templateOf(method: string, path: string): string | undefined {
   return patterns.find((row) => row.method === method && row.pattern.test(path))?.template;
 }
@@ -83,7 +83,7 @@ export function assertRefusalShape(answer: Answer): void {
   assert.ok(validate(answer.body), `${ajv.errorsText(validate.errors)}\n${answer.text}`);
 }
 
-/** Common headers of every answer under `/v1`: limiter-headers, attacks (ASVS 4.1.1). */
+/** Asserts the headers of every answer under `/v1`: limiter-headers, attacks (ASVS 4.1.1). */
 function assertCommon({ headers, status, text, body }: Answer): void {
   for (const name of ['limit', 'remaining', 'reset'].map((part) => `x-ratelimit-${part}`)) {
     assert.match(headers.get(name) ?? 'missing', WHOLE, name);

@@ -17,7 +17,7 @@ export const NOTIFICATIONS = '/billing/notifications';
 
 const DAY_MS = 86_400_000;
 
-/** Notification of a purchase of `pro` for 30 days. */
+/** Notification that an account has bought `pro` for 30 days. */
 export function bought(accountId: string, change: Partial<LocalEvent> = {}) {
   const event: LocalEvent = {
     id: `evt_${accountId}`,
@@ -41,7 +41,7 @@ export function keyless({ service }: { readonly service: Service }) {
   });
   return {
     ...caller,
-    /** Sends a notification with this signature, or without one. */
+    /** Sends a notification with this signature; without a signature if undefined. */
     notify(body: string, signature: string | undefined, sent: Sent = {}): Promise<Answer> {
       const signed = signature === undefined ? {} : { 'stripe-signature': signature };
       const headers = { ...signed, ...sent.headers };

@@ -7,7 +7,7 @@ export type Answer = {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** Parsed body, untyped; undefined without one. */
+  /** Parsed JSON body, untyped; undefined without a JSON body. */
   readonly body: ReturnType<typeof JSON.parse>;
 };
 
@@ -55,7 +55,7 @@ export async function newCaller(
   );
 }
 
-/** Creates another key of an account. */
+/** Creates another key for an account. */
 export async function newKey(service: Service, accountId: string, scope: string): Promise<string> {
   const made = await admin(service, 'POST', `/accounts/${accountId}/keys`, { scope });
   return made.key;

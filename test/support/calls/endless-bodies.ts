@@ -3,13 +3,15 @@ import { formatApiKey } from '#accounts/api-key';
 
 /*
  * Opens sockets, each with an unfinished request and an unknown key: `node endless-bodies.ts <port>
- * <count>`. Prints `open` when all have been sent, and replaces closed sockets until killed.
+ * <count>`. Prints `open` when all requests have been sent. Replaces closed sockets until killed. A
+ * file of its own, because tests run it as a process.
  */
 
 const [port, count] = process.argv.slice(2).map(Number);
-if (port === undefined || count === undefined) throw new Error('which port, and how many?');
+if (port === undefined || count === undefined)
+  throw new Error('usage: node endless-bodies.ts <port> <count>');
 
-/** Maximum concurrent connection attempts, within the system's queue. */
+/** Maximum concurrent connection attempts, so that the system's queue does not overflow. */
 const OPENING_MAX = 128;
 
 let opened = 0;

@@ -3,7 +3,9 @@ import type { EngineCall } from '#grpc/engine-messages';
 /** Required fields of a call. */
 type Given = 'accountId' | 'instanceId' | 'callId' | 'deadlineAtMs' | 'command';
 
-/** A call with these fields; by default without key and condition, and permitted. */
+/**
+ * A call with these fields, by default without idempotency key, condition or replay restriction.
+ */
 export function plainCall(
   fields: Pick<EngineCall, Given> & Partial<Omit<EngineCall, Given>>,
 ): EngineCall {

@@ -46,7 +46,7 @@ export class EventReader implements Disposable {
   private constructor(response: Response) {
     this.status = response.status;
     this.headers = response.headers;
-    if (response.body === null) throw new Error('an answer without a body');
+    if (response.body === null) throw new Error('the answer has no body');
     this.#reader = response.body.getReader();
   }
 
@@ -79,7 +79,7 @@ export class EventReader implements Disposable {
     return this.#events.shift();
   }
 
-  /** Next events up to one of this kind. Throws if the stream ends first. */
+  /** Next events up to the first event of this kind. Throws if the stream ends first. */
   async until(event: string): Promise<StreamEvent[]> {
     const seen: StreamEvent[] = [];
     for (;;) {

@@ -6,7 +6,10 @@ import { writeOut } from '#startup/process/terminal';
 import { storePlaces } from '#startup/stores/places';
 import { systemClock } from '#stdlib/clock';
 
-/* Runs `main.ts ctl` with waits limited to `WAIT_MS_MAX`. */
+/*
+ * Runs `main.ts ctl` with waits limited to `WAIT_MS_MAX`. A file of its own, because tests run it
+ * as a process.
+ */
 
 /** Maximum wait in milliseconds; announcements arrive earlier. */
 const WAIT_MS_MAX = 3_000;

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import type { Answer, Caller } from '#test/support/calls/caller';
 import { createInstance, observationAt } from '#test/support/calls/scene';
 
-/** A key with its time of creation, so that the service need not look it up (decision 22). */
+/** A key with its creation time. The service does not look up recent UUIDv7 keys (decision 22). */
 export function uuidV7(atMs = Date.now()): string {
   const time = atMs.toString(16).padStart(12, '0');
   const rest = randomBytes(10).toString('hex');
@@ -24,7 +24,7 @@ export type Call = { readonly method: string; readonly path: string; readonly js
 export const sendKeyed = (of: Caller, { method, path, json }: Call, key: string) =>
   of.send(method, path, { json, headers: { 'idempotency-key': key } });
 
-/** The four calls that honor a key, on a new instance. */
+/** One call for each of the four endpoints with idempotency keys, on new instances. */
 export async function keyedCalls(of: Caller): Promise<readonly Call[]> {
   const ids = await Promise.all([1, 2, 3].map(() => createInstance(of)));
   const on = (index: number, path: string, json: unknown): Call => {

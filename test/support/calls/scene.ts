@@ -20,9 +20,9 @@ export type SceneCaller = Caller & {
 export type Scene = {
   readonly service: Service;
   readonly caller: SceneCaller;
-  /** Creates an account; answers to its caller are also checked. */
+  /** Creates an account. Answers to its caller are also checked. */
   readonly newCaller: (requested?: RequestedCaller) => Promise<SceneCaller>;
-  /** Stops the service; called by the file's last suite. */
+  /** Stops the service. The last suite of the file calls `close`. */
   readonly close: () => Promise<void>;
 };
 
@@ -32,7 +32,7 @@ export async function openScene(variables: Record<string, string> = {}): Promise
   return { ...(await sceneOf(service)), close: async () => service[Symbol.asyncDispose]() };
 }
 
-/** A new caller on the service of all files in this process. */
+/** A scene with a new caller, on the service that all files in this process share. */
 export async function sharedScene(): Promise<Omit<Scene, 'close'>> {
   return await sceneOf(await sharedService());
 }
@@ -73,12 +73,12 @@ export async function createInstance(
 /** A past base time for tests, in Unix milliseconds. */
 export const MORNING_MS = Date.parse('2026-01-15T08:00:00Z');
 
-/** `MORNING_MS` plus some seconds, as RFC 3339. */
+/** `MORNING_MS` plus `seconds`, as RFC 3339. */
 export function morning(seconds = 0): string {
   return new Date(MORNING_MS + seconds * 1_000).toISOString();
 }
 
-/** A plain observation some seconds after `MORNING_MS`. */
+/** A plain observation `seconds` after `MORNING_MS`. */
 export function observationAt(seconds: number, fields: Record<string, unknown> = {}) {
   return { mode_target: 'ORDER', signal_strength: 0.7, timestamp: morning(seconds), ...fields };
 }
@@ -91,7 +91,7 @@ export async function process(
 ): Promise<ReturnType<typeof JSON.parse>> {
   const answer = await caller.send('POST', `/instances/${id}/process`, { json: observation });
   assert.is(answer.status, 200, answer.text);
-  assert.is(answer.headers.get('x-throttled'), null, 'was throttled');
+  assert.is(answer.headers.get('x-throttled'), null, 'the observation was throttled');
   return answer.body.data;
 }
 

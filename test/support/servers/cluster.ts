@@ -16,11 +16,11 @@ export type Cluster = AsyncDisposable & {
   startEngine(name: string): Promise<ProcessRun>;
   /** Starts or restarts a limiter; resolves when ready. */
   startLimiter(name: string): Promise<ProcessRun>;
-  /** Sum of all metric series of a process whose full name has this prefix. */
+  /** Sum of all metric series of a process whose full name starts with `beginning`. */
   metric(run: ProcessRun, beginning: string): Promise<number>;
 };
 
-/** Servers of a cluster, with keyspace. */
+/** Addresses of a cluster's servers, and its keyspace. */
 export type ClusterPlace = { cassandra: string; keyspace: string; nats: string };
 
 /** Parts of a cluster besides its engines. */
@@ -47,7 +47,7 @@ const SHARDS = '16';
 
 const ONE_LIMITER: ClusterParts = { limiters: ['limiter'] };
 
-/** Starts a cluster in a migrated keyspace, whose name is also the prefix of its subjects. */
+/** Starts a cluster in a migrated keyspace, whose name is also the prefix of its NATS subjects. */
 export async function startCluster(
   { cassandra, keyspace, nats }: ClusterPlace,
   engineNames: readonly string[],

@@ -35,7 +35,7 @@ const LOOK_MS = 100;
 /** Timeout in milliseconds; processes send spans once a second. */
 const FOUND_MS_MAX = 20_000;
 
-/** Spans of a trace, once `isWhole` accepts them, or those available after 20 s. */
+/** Spans of a trace, once `isWhole` accepts the spans, or all spans found after 20 s. */
 export async function traceOf(
   jaeger: string,
   traceId: string,

@@ -2,13 +2,13 @@ import { formatApiKey, SECRET_LENGTH } from '#accounts/api-key';
 import { send } from '#test/support/calls/caller';
 import type { Cluster } from '#test/support/servers/cluster';
 
-/** Secret of no key: calls with it count nothing in the account. */
+/** Secret that belongs to no key, so calls with it count nothing in the account. */
 const SECRET = '0'.repeat(SECRET_LENGTH);
 
-/** Maximum attempts before no owner counts as answering. */
+/** Maximum attempts before the search fails. */
 const TRIES_MAX = 20;
 
-/** Name of the limiter that owns an account, found by sending it a wrong key. */
+/** Name of the limiter that owns an account: the limiter that counts the refusal of a wrong key. */
 export async function ownerOf(cluster: Cluster, accountId: string): Promise<string> {
   const authorization = `Bearer ${formatApiKey(accountId, SECRET)}`;
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
@@ -22,10 +22,10 @@ export async function ownerOf(cluster: Cluster, accountId: string): Promise<stri
   throw new Error(`no limiter answers for ${accountId}`);
 }
 
-/** Refused wrong keys of each living limiter. */
+/** Number of refused keys at each running limiter. */
 async function refusals({ limiters, metric }: Cluster): Promise<ReadonlyMap<string, number>> {
-  const living = [...limiters].filter(([, { child }]) => child.signalCode === null);
-  const counts = living.map(async ([name, run]) => {
+  const running = [...limiters].filter(([, { child }]) => child.signalCode === null);
+  const counts = running.map(async ([name, run]) => {
     return [name, await metric(run, 'limiter_checks_total{decision="key"}')] as const;
   });
   return new Map(await Promise.all(counts));

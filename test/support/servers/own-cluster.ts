@@ -6,7 +6,7 @@ import {
   startCluster,
 } from '#test/support/servers/cluster';
 
-/** A cluster with its keyspace, whose name is also the prefix of its subjects. */
+/** A cluster with its keyspace, whose name is also the prefix of its NATS subjects. */
 export type OwnCluster = Cluster & { readonly keyspace: string };
 
 /** Starts a cluster in its own keyspace, dropped with the cluster. */

@@ -9,8 +9,8 @@ const STORE = resolve('test/grpc/certificates/store');
 
 /**
  * Settings with TLS from the first byte, the certificate of `store` and required client
- * certificates; and plain text for clients that wait for the server's greeting, such as the start
- * check.
+ * certificates. Clients that wait for the server's greeting, such as the start check, use plain
+ * text.
  */
 export const ENCRYPTED = `
   tls {

@@ -17,8 +17,8 @@ export type PythonTests = {
 };
 
 /**
- * A suite with one test per pytest test. Without Python it is skipped by name, and throws on CI.
- * The caller adds further tests and runs it.
+ * A suite with one test per pytest test. Without Python, skips the suite by name, or throws on CI.
+ * The caller adds further tests and runs the suite.
  */
 export async function pythonSuite(tests: PythonTests): Promise<Test> {
   const lack = pythonLack();

@@ -8,7 +8,7 @@ import { type ProgramRun, runProgram } from '#deploy/local/processes/run-program
 /** Folder of the client library. */
 const PYTHON_CLIENT = 'clients/python';
 
-/** Folder of its environment's programs. */
+/** Folder with the programs of the client's Python environment. */
 const PROGRAMS = `${PYTHON_CLIENT}/.venv/bin`;
 
 /** Timeout of a first installation of all packages on a busy machine, in milliseconds. */
@@ -29,7 +29,7 @@ export function pythonLack(): string | undefined {
 export async function makeEnvironment(): Promise<void> {
   const args = [`${PYTHON_CLIENT}/tools/environment.py`];
   const { isOk, output } = await runProgram({ program: 'python3', args, msMax: INSTALL_MS_MAX });
-  if (!isOk) throw new Error(`no environment for Python: ${output}`);
+  if (!isOk) throw new Error(`cannot create the Python environment: ${output}`);
 }
 
 /** Runs a tool of the environment in the library's folder. */

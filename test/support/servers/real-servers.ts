@@ -1,9 +1,9 @@
 import { type Callback, suite as plainSuite, type Test } from 'uvu';
 
 /*
- * Real servers of a test run. `node test/run.ts` starts those named in the wanted files and passes
- * their addresses. Usage: `const { address, suite } = cassandraOrSkip();`, then `const journal =
- * suite('a journal on Cassandra');` as with uvu's own `suite`.
+ * Real servers of a test run. `node test/run.ts` starts the servers that the selected files use,
+ * and passes their addresses. Usage: `const { address, suite } = cassandraOrSkip();`, then `const
+ * journal = suite('a journal on Cassandra');` as with uvu's own `suite`.
  */
 
 /** A server, and a suite that skips without it. */
@@ -14,22 +14,24 @@ export type RealServer = {
   readonly suite: typeof plainSuite;
 };
 
-/** Cassandra 5, common to all files: create a keyspace with a random name and drop it. */
+/**
+ * Cassandra 5, shared by all files: create a keyspace with a random name, and drop the keyspace.
+ */
 export function cassandraOrSkip(): RealServer {
   return serverOrSkip('Cassandra', 'TEST_CASSANDRA');
 }
 
-/** NATS server, common to all files: use random subjects. */
+/** NATS server, shared by all files: use random subjects. */
 export function natsOrSkip(): RealServer {
   return serverOrSkip('NATS', 'TEST_NATS');
 }
 
-/** Query API address of Jaeger, common to all files: look traces up by id. */
+/** Address of Jaeger's query API, shared by all files: look traces up by id. */
 export function jaegerOrSkip(): RealServer {
   return serverOrSkip('Jaeger', 'TEST_JAEGER');
 }
 
-/** `host:port` of stripe-mock, common to all files; stateless. */
+/** `host:port` of stripe-mock, shared by all files; stateless. */
 export function stripeMockOrSkip(): RealServer {
   return serverOrSkip('stripe-mock', 'TEST_STRIPE_MOCK');
 }
@@ -42,8 +44,8 @@ function serverOrSkip(name: string, variable: string): RealServer {
 }
 
 /**
- * uvu's `suite`, or one that skips its tests with a reason if the machine lacks something. Throws
- * on CI, where nothing may be skipped.
+ * uvu's `suite`. If `lack` is set, a suite that skips its tests and prints the reason. Throws on
+ * CI, where no test may be skipped.
  */
 export function suiteUnless(lack: string | undefined): typeof plainSuite {
   if (lack === undefined) return plainSuite;

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import type { ClientTls } from '#stdlib/certificates';
 
 /**
- * Owners of test certificates: one per role, `member` with all roles, and others. All except
- * `stranger` have one authority.
+ * Owners of test certificates: one per role, `member` with all roles, and others. All certificates
+ * except that of `stranger` have the same authority.
  */
 export type Holder =
   | ('edge' | 'engine' | 'limiter' | 'console' | 'ctl')

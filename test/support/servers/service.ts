@@ -21,7 +21,7 @@ export type Service = AsyncDisposable & {
   readonly log: () => string;
 };
 
-/** Long limiter timeout for a busy machine; tests of outages set their own. */
+/** Long limiter timeout for a busy machine. Tests of outages set their own timeout. */
 const UNHURRIED = { SERVICE_LIMITER_TIMEOUT_MS: '5000' };
 
 /** Cluster secret, required by an edge. */
@@ -35,7 +35,7 @@ type Started = { readonly child: ChildProcess; readonly lines: string[]; readonl
 /**
  * Starts the service on free ports in the topology of `TEST_TOPOLOGY`: standalone in memory, in a
  * file or on Cassandra, or edge, engine and limiter as three processes. `variables` extend the
- * environment of all.
+ * environment of all processes.
  */
 export async function startService(variables: Record<string, string> = {}): Promise<Service> {
   switch (process.env['TEST_TOPOLOGY']) {
@@ -50,12 +50,13 @@ export async function startService(variables: Record<string, string> = {}): Prom
   }
 }
 
-/** Services common to the files of this process, by topology. */
+/** Services that the test files of this process share, by topology. */
 const shared = new Map<string, Promise<Service>>();
 
 /**
- * The service common to all test files of this process, in the topology of `TEST_TOPOLOGY`, stopped
- * on exit. For tests that need no own variables, log or metrics, and that restore its state.
+ * The service that all test files of this process share, in the topology of `TEST_TOPOLOGY`,
+ * stopped on exit. For tests that need no own variables, log or metrics, and that restore global
+ * state.
  */
 export function sharedService(): Promise<Service> {
   const topology = process.env['TEST_TOPOLOGY'] ?? '';
@@ -97,7 +98,7 @@ export function onFile(file: string): Record<string, string> {
   };
 }
 
-/** Starts one process on a file, deleted with the process. */
+/** Starts one process on a new file. Disposal also deletes the file. */
 async function startOnFile(variables: Record<string, string>): Promise<Service> {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-file-'));
   const file = join(folder, 'identity-engine.db');
@@ -196,7 +197,7 @@ function serviceOf(
   };
 }
 
-/** Stops a process like an operator, and waits for its end. */
+/** Stops a process with SIGTERM, as operators do, and waits for its end. */
 async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, 'exit');

@@ -6,8 +6,8 @@ import { launchChromium } from '#test/support/servers/chromium';
 type TabbedChromium = AsyncDisposable & { readonly context: BrowserContext };
 
 /**
- * Starts a browser in which only one tab is visible, like a person's. In `launchChromium`, all
- * pages count as visible.
+ * Starts a browser in which only one tab is visible, as for a person. In `launchChromium`, all
+ * pages count as visible. Separate, because only this browser needs a debugging port.
  */
 export async function launchTabbedChromium(): Promise<TabbedChromium> {
   await using opening = new AsyncDisposableStack();
@@ -17,7 +17,7 @@ export async function launchTabbedChromium(): Promise<TabbedChromium> {
   const attached = await chromium.connectOverCDP(`http://127.0.0.1:${port}`, { noDefaults: true });
   opening.defer(() => attached.close());
   const [context] = attached.contexts();
-  if (context === undefined) throw new Error('a browser has a window of its own');
+  if (context === undefined) throw new Error('the browser has no window');
   const opened = opening.move();
   return { context, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
