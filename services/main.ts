@@ -1,3 +1,4 @@
+// Entry point of all processes and commands: `node services/main.ts <command>`.
 import { keepCompiledCode } from '#startup/process/code-cache';
 import { listenForStop } from '#startup/process/lifetime';
 
