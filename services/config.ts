@@ -30,8 +30,8 @@ const secretFile = (secret: SecretVariable) =>
   filled.optional().describe(`File that holds \`${secret}\`, instead of that variable.`);
 
 /**
- * Environment variables of all processes: meaning, default and bounds. The generator of
- * `docs/configuration.md` reads this table.
+ * Environment variables for all processes: meaning, default and bounds. `docs/configuration.md` is
+ * generated from this table.
  */
 const VARIABLES = {
   SERVICE_HOST: filled.default('127.0.0.1').describe('Address on which the API listens.'),
@@ -241,7 +241,7 @@ const VARIABLES = {
 
 const Environment = z.object(VARIABLES);
 
-/** The configuration of a process, read once at start. */
+/** Process configuration, read once at start. */
 export type Config = z.infer<typeof Environment>;
 
 /** A row of the configuration table. */
@@ -297,7 +297,7 @@ export function readConfig(environment: NodeJS.ProcessEnv = process.env): Config
   throw new ConfigError(`${variable}${file}: ${issue?.message}`);
 }
 
-/** Maximum edit distance of a suggested variable name. More errors rarely mean the same name. */
+/** Maximum edit distance for a suggested variable name. More errors rarely mean the same name. */
 const TYPING_ERRORS_MAX = 4;
 
 /** Suggestion for a misspelt variable name, as a question; empty if no name is similar. */
@@ -315,7 +315,7 @@ function checkedFiles(environment: NodeJS.ProcessEnv): Record<string, string> {
   }
 }
 
-/** Parses the text of a secret. Throws an error that does not quote the text. */
+/** Parses a secret. Throws an error that does not quote the text. */
 export function secretOfText<Name extends SecretVariable>(
   variable: Name,
   text: string,
@@ -325,7 +325,7 @@ export function secretOfText<Name extends SecretVariable>(
   throw new Error(parsed.error?.issues[0]?.message);
 }
 
-/** All variables in the order of their declaration. */
+/** All variables, in declaration order. */
 export function describeVariables(): Variable[] {
   return Object.entries(VARIABLES).map(([name, schema]) => {
     const { data = '' } = schema.safeParse(undefined);

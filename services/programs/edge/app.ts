@@ -28,7 +28,7 @@ import type { Logger } from '#telemetry/logger';
 import type { Metrics } from '#telemetry/metrics';
 import { type Tracer, traceFields } from '#telemetry/tracer';
 
-/** Dependencies of the REST application. */
+/** Dependencies for the REST application. */
 export type EdgePorts = {
   readonly engine: EngineClient;
   readonly limiter: LimiterClient;
@@ -42,11 +42,11 @@ export type EdgePorts = {
   readonly tracer?: Tracer | undefined;
 };
 
-/** Settings of the REST application. */
+/** Settings for the REST application. */
 export type AppConfig = {
   /**
-   * Secrets shared by all edges. The first secret derives the ids of keyed creates. During a change
-   * of secrets, a second secret is tried as well (decision 134).
+   * Secrets shared by all edges. The first secret derives the ids of keyed creates. While secrets
+   * change, a second secret is tried as well (decision 134).
    */
   readonly clusterSecrets: Reloadable<readonly string[]>;
   /** CIDRs whose `X-Forwarded-For` header is trusted. */
@@ -136,7 +136,7 @@ function refuseUnserved(app: FastifyInstance, served: ServePorts, logger: Logger
   app.setNotFoundHandler(refuse.notFound);
 }
 
-/** The event streams of an edge, with their metrics. */
+/** An edge's event streams, with their metrics. */
 function streamsOf({ clock, randomness, accountNews, metrics }: EdgePorts): EventStreams {
   const reported = streamMetrics(metrics);
   const onEnd = reported.ended;
@@ -145,7 +145,7 @@ function streamsOf({ clock, randomness, accountNews, metrics }: EdgePorts): Even
   return streams;
 }
 
-/** Settings of an edge with a listener. */
+/** Settings for an edge with a listener. */
 export type EdgeConfig = AppConfig & {
   readonly host: string;
   /** 0 picks a free port. */

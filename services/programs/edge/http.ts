@@ -9,7 +9,7 @@ import { IDLE_CONNECTION_MS_MAX } from '#stdlib/network';
 import type { RequestTrace } from '#telemetry/tracer';
 
 /**
- * Protective limits of the HTTP listener, in milliseconds and bytes. Source: attacks, "Fastify
+ * Protective limits for the HTTP listener, in milliseconds and bytes. Source: attacks, "Fastify
  * hardening recipe".
  */
 export const HTTP_LIMITS = {
@@ -18,7 +18,7 @@ export const HTTP_LIMITS = {
   requestIdHeader: false,
   return503OnClosing: false,
   forceCloseConnections: 'idle',
-  /** Maximum body of a batch. Other endpoints have `BODY_BYTES_MAX`. */
+  /** Maximum batch body. Other endpoints have `BODY_BYTES_MAX`. */
   bodyLimit: 256 * 1_024,
   keepAliveTimeout: IDLE_CONNECTION_MS_MAX,
   requestTimeout: 10_000,
@@ -42,23 +42,22 @@ export const HTTP_LIMITS = {
   },
 } as const;
 
-/** Maximum body of all endpoints except batches, in bytes. Source: attacks, "hardening recipe". */
+/** Maximum body for all endpoints except batches, in bytes. Source: attacks, "hardening recipe". */
 export const BODY_BYTES_MAX = 32 * 1_024;
 
 /**
- * Maximum number of requests per connection. The last answer closes the connection, so load
- * balancers choose an edge again. Node's own option would answer further requests without the
- * envelope.
+ * Maximum requests per connection. The last answer closes the connection, so load balancers choose
+ * an edge again. Node's own option would answer further requests without the envelope.
  */
 export const REQUESTS_PER_SOCKET_MAX = 10_000;
 
-/** Path prefix of the API. Source: interface 9. */
+/** API path prefix. Source: interface 9. */
 export const API_PREFIX = '/v1';
 
-/** First path segment of the API, without a slash. */
+/** The API's first path segment, without a slash. */
 const FIRST_PART = API_PREFIX.slice(1);
 
-/** Scheme and authority of a target in absolute form (RFC 9112, 3.2.2). */
+/** Scheme and authority in an absolute target (RFC 9112, 3.2.2). */
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i;
 
 const ESCAPED = /%([0-9a-f]{2})/gi;
@@ -73,8 +72,8 @@ export function isApiPath(target: string): boolean {
 /**
  * Whether a request target aims at the API, even if obfuscated.
  *
- * Recognises absolute form, doubled slashes, dots, escapes (even undecodable ones), backslashes and
- * other case. Most of these targets match no route, but get the refusals of the API.
+ * Recognises absolute form, doubled slashes, dots, undecodable escapes, backslashes and other case.
+ * Most such targets match no route, but get the API's refusals.
  */
 export function meansApi(target: string): boolean {
   if (isApiPath(target)) return true;
@@ -89,12 +88,12 @@ export function meansApi(target: string): boolean {
   return first.trim().toLowerCase() === FIRST_PART;
 }
 
-/** Label of a route in metrics: its path without the API prefix, with `:id` as placeholder. */
+/** A route's metric label: its path without the API prefix, with `:id` as placeholder. */
 export function countedRoute(route: string): string {
   return isApiPath(route) ? route.slice(API_PREFIX.length) : route;
 }
 
-/** The path of a URL as the router reads it: decoded, without origin and query. */
+/** A URL's path as the router reads it: decoded, without origin and query. */
 export function plainPathOf(url: string): string {
   const full = url.startsWith('/') ? url : (URL.parse(url)?.pathname ?? url);
   const [path = ''] = full.split(/[?#]/, 1);
@@ -102,13 +101,13 @@ export function plainPathOf(url: string): string {
   return path.includes('%') ? decodeURI(path) : path;
 }
 
-/** Form of a request id, sent by a caller or generated. */
+/** Form for request ids, both sent and generated. */
 export const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/;
 
-/** Random bytes of a generated id. */
+/** Random bytes in a generated id. */
 const ID_BYTES = 16;
 
-/** Number of ids per draw of randomness. One draw costs as much as a hundred ids. */
+/** Ids per random draw. A draw costs as much as a hundred ids. */
 const IDS_PER_DRAW = 512;
 
 const pool = Buffer.alloc(ID_BYTES * IDS_PER_DRAW);
@@ -125,14 +124,14 @@ export function requestIdFrom(header: string | string[] | undefined): string {
   return `req_${pool.toString('hex', used - ID_BYTES, used)}`;
 }
 
-/** A member of an account, signed in by the console. */
+/** An account member, signed in by the console. */
 type Member = { readonly userId: string; readonly sessionId: string };
 
 /** The caller named by the request. The limiter decides whether the key is valid. */
 export type Caller = {
   readonly accountId: string;
   /**
-   * SHA-256 of the whole API key. The key itself never leaves this process.
+   * The whole API key's SHA-256. The key itself never leaves this process.
    *
    * For a member, the session id, which is no key digest.
    */
@@ -145,7 +144,7 @@ export type Caller = {
 export type Exchange = {
   /** The caller's `X-Request-Id`, or a new id. */
   readonly requestId: string;
-  /** Monotonic time of the first byte, in milliseconds. */
+  /** Monotonic time when the first byte arrived, in milliseconds. */
   readonly startedMs: number;
   /** Undefined until authentication, and after a failed authentication. */
   caller: Caller | undefined;
@@ -162,7 +161,7 @@ export function attachExchange(request: FastifyRequest, exchange: Exchange): voi
   (request as Carrier).exchange = exchange;
 }
 
-/** The exchange of a request; undefined if the first hook has not run. */
+/** The request's exchange; undefined if the first hook has not run. */
 export function exchangeOf(request: FastifyRequest): Exchange | undefined {
   return (request as Carrier).exchange;
 }
@@ -173,7 +172,7 @@ const SCHEME = 'bearer ';
  * Parses the caller from the `Authorization` header. Source: interface 5, decision 41.
  *
  * Throws `unauthorized` unless the request has exactly one such header, with the scheme Bearer and
- * a key of valid form and checksum. So typing errors are found without a call to the limiter.
+ * a key with valid form and checksum. So typing errors are found without a call to the limiter.
  */
 export function readCaller(request: IncomingMessage): Caller {
   const { authorization } = request.headers;
@@ -188,17 +187,17 @@ export function readCaller(request: IncomingMessage): Caller {
   return { accountId: parsed.accountId, credential: digestOf(key) };
 }
 
-/** Maximum number of cached keys. The cache evicts the oldest entry. */
+/** Maximum cached keys. The cache evicts the oldest entry. */
 const CALLERS_MAX = 10_000;
 
 /**
- * Cache of callers by `Authorization` header, so that checksum and digest of a key are computed
- * once. A cached key need not be valid: the limiter is asked about every call.
+ * Caches callers by `Authorization` header, so that a key's checksum and digest are computed once.
+ * A cached key need not be valid: the limiter is asked about every call.
  */
 export class CallerCache {
   readonly #known = new Map<string, Caller>();
 
-  /** The caller of a request. Throws `unauthorized` like `readCaller`. */
+  /** The request's caller. Throws `unauthorized` like `readCaller`. */
   read(request: IncomingMessage): Caller {
     const { authorization } = request.headers;
     const known = authorization === undefined ? undefined : this.#known.get(authorization);
@@ -224,7 +223,7 @@ export function unauthorized(why: string): Fault {
 }
 
 /**
- * Number of headers with this name. For some names, Node's parsed headers show only the first.
+ * Counts headers with this name. For some names, Node's parsed headers show only the first.
  *
  * `rawHeaders` alternates names and values. `name` is in lower case.
  */
@@ -240,9 +239,7 @@ export function countOf(rawHeaders: readonly string[], name: string): number {
 /** Response headers by name. */
 export type Headers = Record<string, string | number>;
 
-/**
- * Length of the rate-limit window. The headers round its end up to a second. Source: interface 8.1.
- */
+/** Rate-limit window. The headers round its end up to a second. Source: interface 8.1. */
 const WINDOW_S = 60;
 
 /** Reset time shown to unknown callers, in seconds. */
@@ -256,7 +253,7 @@ export function secondsUntil(timeS: number, nowMs: number): number {
   return Math.max(0, Math.ceil(timeS - nowMs / 1_000));
 }
 
-/** Unix second of the window's end, as the headers show it; never in the past. */
+/** When the window ends, in Unix seconds as in the headers; never in the past. */
 export function windowResetS({ windowResetAtS }: Allowance, nowMs: number): number {
   return Math.max(windowResetAtS, Math.ceil(nowMs / 1_000));
 }
@@ -282,7 +279,7 @@ export function limitHeaders(allowance: Allowance, nowMs: number): Headers {
   };
 }
 
-/** Rate-limit headers for an unknown caller, without the figures of any account. */
+/** Rate-limit headers for an unknown caller, without any account's figures. */
 export function unknownHeaders(nowMs: number): Headers {
   return {
     'x-ratelimit-limit': 0,
@@ -292,7 +289,7 @@ export function unknownHeaders(nowMs: number): Headers {
   };
 }
 
-/** Rate-limit headers without an answer of the limiter: lower bounds. Source: decision 24. */
+/** Rate-limit headers without the limiter's answer: lower bounds. Source: decision 24. */
 export function unsureHeaders(lastKnown: Allowance | undefined, nowMs: number): Headers {
   return {
     'x-ratelimit-limit': lastKnown?.requestsPerMinute ?? 0,
@@ -303,13 +300,13 @@ export function unsureHeaders(lastKnown: Allowance | undefined, nowMs: number): 
 }
 
 /**
- * Pattern of `If-Match`: `*`, or a list of entity tags (RFC 9110, 8.8.3 and 13.1). The API document
- * shows the pattern verbatim.
+ * `If-Match` pattern: `*`, or an entity tag list (RFC 9110, 8.8.3 and 13.1). The API document shows
+ * the pattern verbatim.
  */
 export const CONDITION =
   /^(?:\*|(?:W\/)?"[!#-~\x80-\xff]*"(?:[ \t]*,[ \t]*(?:W\/)?"[!#-~\x80-\xff]*")*)$/;
 
-/** Maximum length of a header with entity tags; no honest cache sends more. */
+/** Maximum length for entity tag headers; no honest cache sends more. */
 export const CONDITION_LENGTH_MAX = 1_024;
 
 /** The `If-Match` header as sent. Throws `invalid_header` (400). Source: decision 21. */
@@ -338,12 +335,11 @@ export function isPreferred(prefer: string | string[] | undefined, preference: s
   });
 }
 
-/** Request header with the id of the last event that the client received, in Node's spelling. */
+/** Request header with the id that the client received last, in Node's spelling. */
 export const LAST_EVENT_ID = 'last-event-id';
 
 /**
- * Pattern of an event id: the ordinal of an observation, or 0. The API document shows the pattern
- * verbatim.
+ * Event id pattern: an observation's ordinal, or 0. The API document shows the pattern verbatim.
  */
 export const EVENT_ID = /^\d{1,16}$/;
 

@@ -29,7 +29,7 @@ import type { Clock } from '#stdlib/clock';
 import { putNewest } from '#stdlib/hash-map';
 import { traced } from '#telemetry/tracer';
 
-/** Maximum number of accounts whose last figures are kept, for answers during a limiter outage. */
+/** Maximum accounts whose last figures are kept, for answers during a limiter outage. */
 const LAST_KNOWN_MAX = 10_000;
 
 const INVALID_KEY = 'the API key is not valid';
@@ -37,12 +37,12 @@ const INVALID_KEY = 'the API key is not valid';
 /** Placeholder for a missing or too long address. The limiter rejects an empty address. */
 const NO_ADDRESS = 'unreadable';
 
-/** A call for the limiter to admit, made with an API key or by a member of an account. */
+/** A call for the limiter to admit, made with an API key or by an account member. */
 export type AdmissionCall = {
   readonly caller: Caller;
-  /** Address of the client, for counting refused keys and for keys bound to networks. */
+  /** Client address, for counting refused keys and for keys bound to networks. */
   readonly address: string;
-  /** The `User-Agent` header of the request. */
+  /** The request's `User-Agent` header. */
   readonly userAgent?: string | undefined;
   readonly callId: number;
   readonly callTag: number;
@@ -50,13 +50,13 @@ export type AdmissionCall = {
   readonly isKeyed: boolean;
   readonly scope: NeededRight;
   readonly cycles: number;
-  /** Whether an admission includes a description of the caller. */
+  /** Whether an admission describes the caller. */
   readonly isCallerDescribed?: boolean;
-  /** Trace context of the request's span; undefined if the request is not traced. */
+  /** The request's trace context; undefined if the request is not traced. */
   readonly traceparent?: string | undefined;
 };
 
-/** Decision of the limiter about one call, with the rate-limit headers of the answer. */
+/** The limiter's decision about a call, with the rate-limit headers for the answer. */
 export type Admitted = {
   readonly headers: Headers;
   readonly refusal: Fault | undefined;
@@ -64,9 +64,9 @@ export type Admitted = {
    * Figures behind the headers; undefined if the caller is unknown or the limiter gave no answer.
    */
   readonly allowance: Allowance | undefined;
-  /** Description of the caller; set only if requested and the call is admitted. */
+  /** Caller description; set only if requested and the call is admitted. */
   readonly description: CallerDescription | undefined;
-  /** Number of the reservation at the limiter; undefined if nothing is reserved. */
+  /** Reservation number at the limiter; undefined if nothing is reserved. */
   readonly reservation?: number | undefined;
 };
 
@@ -98,7 +98,7 @@ export class Admission {
   }
 
   /**
-   * The refusal of a call from a barred address, before its body is read; undefined if the limiter
+   * The refusal for a call from a barred address, before its body is read; undefined if the limiter
    * may be asked.
    */
   refusalUnasked(caller: Caller, request: { readonly ip: string }): Fault | undefined {
@@ -147,7 +147,7 @@ export class Admission {
   }
 
   /**
-   * Settles a call: reports the cycles that it used and refunds the rest of its reservation.
+   * Settles a call: reports the used cycles and refunds the rest.
    *
    * A refund changes the figures in the headers, so the answer waits for a refund. Without a
    * refund, the answer does not wait. Returns the headers to send. Never throws.
@@ -178,7 +178,7 @@ export class Admission {
    * called, so no cycle is used. For an id without reservation, the refund has no effect.
    */
   #giveBack(call: AdmissionCall): void {
-    // All tries of a keyed call share its id, and another try may be using the cycles.
+    // All tries with a key share the call id, and another try may be using the cycles.
     if (call.isKeyed) return;
     const settle = async () => this.#limiter.ask(settlementOf(call, 0, undefined));
     settle().catch(() => this.#metrics.unsettled());
@@ -290,18 +290,17 @@ function refusalOf(
   }
 }
 
-/** The refusal of a key without the scope `needed`. */
+/** The refusal for a key without the scope `needed`. */
 function outOfScope(needed: NeededRight): Fault {
   if (needed === 'full') return faultFor('read_only_key', 'this key is read-only');
   return faultFor('missing_scope', `this key does not have the scope ${needed}`);
 }
 
-/** Maximum number of cached refusals, and of recent changes. The oldest is evicted first. */
+/** Maximum cached refusals, and maximum recent changes. The oldest is evicted first. */
 const ENTRIES_MAX = 10_000;
 
 /**
- * Maximum age of a cached refusal, in milliseconds: announcements can get lost. Source: decision
- * 106.
+ * How long a refusal is cached, in milliseconds: announcements can get lost. Source: decision 106.
  */
 const REFUSAL_AGE_MS_MAX = 30_000;
 
@@ -311,7 +310,7 @@ const REFUSAL_AGE_MS_MAX = 30_000;
  */
 const CHANGE_MS = 1_000;
 
-/** The parts of a call that decide its rate limit. */
+/** The parts that decide a call's rate limit. */
 type LimitedCall = {
   readonly caller: { readonly accountId: string; readonly credential: string };
   readonly scope: NeededRight;
@@ -325,8 +324,7 @@ type Limited = {
 };
 
 /**
- * Cache of `rate_limited` refusals by key and scope. A flood of calls over the limit does not reach
- * the limiter.
+ * Caches `rate_limited` refusals by key and scope. Floods over the limit do not reach the limiter.
  *
  * An entry lasts until the window resets, the account changes or 30 s have passed. No other
  * refusals are cached. Without change announcements nothing is cached, because a change would go
@@ -335,7 +333,7 @@ type Limited = {
 export class LimitedKeys implements Disposable {
   readonly #clock: Clock;
   readonly #limited = new Map<string, Limited>();
-  /** Accounts that changed recently, with the time of the change, oldest first. */
+  /** Recently changed accounts, with change times, oldest first. */
   readonly #changedAtMs = new Map<string, number>();
   readonly #subscription: Disposable | undefined;
 
@@ -344,7 +342,7 @@ export class LimitedKeys implements Disposable {
     this.#subscription = news?.onChange((accountId) => this.#forget(accountId));
   }
 
-  /** Figures of a cached refusal of this call; undefined if the limiter must be asked. */
+  /** Figures from a cached refusal; undefined if the limiter must be asked. */
   find(call: LimitedCall): Allowance | undefined {
     // Fast path: nearly always no key is limited.
     if (this.#limited.size === 0) return undefined;

@@ -10,8 +10,8 @@ import type { Logger } from '#telemetry/logger';
 type Visitor = { readonly caller: Caller; readonly address: string };
 
 /**
- * Caches facts about API keys: sources of refused keys, admitted keys and reported clients. Calls
- * by members are skipped, because the console has authenticated the member.
+ * Caches facts about API keys: addresses with refused keys, admitted keys, and reported clients.
+ * Calls by members are skipped, because the console has authenticated the member.
  */
 export class KeyNotes {
   readonly #refused: RefusedAddresses;
@@ -45,7 +45,7 @@ export class KeyNotes {
     return this.#clients.due(caller.credential, userAgent, nowMs);
   }
 
-  /** Records that the limiter has received the client program of a key. */
+  /** Records that the limiter has received the key's client program. */
   clientReported({ caller }: Visitor, nowMs: number): void {
     this.#clients.reported(caller.credential, nowMs);
   }
@@ -62,7 +62,7 @@ export class KeyNotes {
   }
 }
 
-/** Maximum number of keys remembered. The client of an evicted key is reported again. */
+/** Maximum remembered keys. After an eviction, the key's client is reported again. */
 const KEYS_MAX = 10_000;
 
 const MINUTE_MS = 60_000;
@@ -74,7 +74,7 @@ const MINUTE_MS = 60_000;
 export class ReportedClients {
   readonly #minutes = new Map<string, number>();
 
-  /** The client to report with a call of the key; undefined if already reported in this minute. */
+  /** The client to report with this call; undefined if already reported in this minute. */
   due(keyDigest: string, userAgent: string | undefined, nowMs: number): string | undefined {
     const minute = Math.floor(nowMs / MINUTE_MS);
     if (this.#minutes.get(keyDigest) === minute) return undefined;
@@ -95,7 +95,7 @@ function clientOf(userAgent = ''): string {
 /** An address with this many accounts counts as a probable load balancer. */
 const ACCOUNTS_SUSPECT = 32;
 
-/** Maximum number of addresses remembered. The oldest is evicted first. */
+/** Maximum remembered addresses. The oldest is evicted first. */
 const ADDRESSES_MAX = 2_000;
 
 /** Window for counting the accounts per address, in milliseconds. */
@@ -144,9 +144,9 @@ export type GivenUp = { readonly address: string; readonly bodies: number; reado
 
 /** Warnings for the log about addresses. Each kind is logged at most once in 30 s. */
 export type AddressWarnings = {
-  /** A network is barred: for a minute, the edge looks up only a few of its unknown keys. */
+  /** A network is barred: for a minute, the edge looks up only a few unknown keys. */
   barred(network: string): void;
-  /** A network is barred: for a minute, the edge checks only a few of its notifications. */
+  /** A network is barred: for a minute, the edge checks only a few notifications. */
   barredNotifications(network: string): void;
   /** The edge evicted a request body, because too many bodies are unfinished. */
   unfinished(what: GivenUp): void;
@@ -192,27 +192,27 @@ export function addressWarnings(clock: Clock, logger: Logger): AddressWarnings {
 /** Refused keys per minute that bar a network. */
 const REFUSALS_PER_MINUTE_MAX = 30;
 
-/** Maximum look-ups of unknown keys per second for a barred network. */
+/** Maximum unknown keys per second that are looked up for a barred network. */
 const LOOKUPS_PER_SECOND_MAX = 5;
 
-/** Limits of a /48, as a multiple of the limits of one network. */
+/** Limits for a /48, as a multiple of a network's limits. */
 const NETWORKS_PER_SITE = 10;
 
-/** Maximum number of keys remembered as admitted. The oldest is evicted first. */
+/** Maximum keys remembered as admitted. The oldest is evicted first. */
 const KNOWN_KEYS_MAX = 10_000;
 
 /** How long a key counts as known after its last admission by this edge, in milliseconds. */
 const KNOWN_MS = 900_000;
 
-/** Precision of the stored admission time, in milliseconds. Saves a map update per call. */
+/** Precision of stored admission times, in milliseconds. Saves a map update per call. */
 const KNOWN_STEP_MS = 1_000;
 
 /**
  * Counts refused keys per network, and bars networks that guess keys. Source: decision 159.
  *
- * A network with 30 refused keys in a minute is barred for a minute: only 5 of its unknown keys a
- * second are looked up. So guessed keys cost the limiter almost nothing. A key that was not looked
- * up is never called invalid.
+ * A network with 30 refused keys in a minute is barred for a minute: only 5 unknown keys a second
+ * are looked up. So guessed keys cost the limiter almost nothing. A key that was not looked up is
+ * never called invalid.
  *
  * Keys that this edge admitted recently are exempt: behind a load balancer, an attacker and honest
  * callers share one address. Refusals are never counted per account, so that guesses cannot bar an
@@ -231,7 +231,7 @@ export class RefusedAddresses {
   });
   readonly #admittedMs = new Map<string, number>();
 
-  /** Calls `onBar` with the name of every network or /48 that becomes barred. */
+  /** Calls `onBar` with each network or /48 that becomes barred. */
   constructor(clock: Clock, onBar: (network: string) => void) {
     this.#clock = clock;
     this.#onBar = onBar;
@@ -269,7 +269,7 @@ export class RefusedAddresses {
     return !this.#isKnown(keyDigest, nowMs) && this.#isSpent(networkOf(address), nowMs);
   }
 
-  /** Whether a key from this address may be looked up. Counts the look-up of a barred address. */
+  /** Whether a key from this address may be looked up. For a barred address, counts the look-up. */
   mayAsk(address: string, keyDigest: string): boolean {
     if (!this.hasBars) return true;
     const nowMs = this.#clock.monotonicMs();
@@ -293,13 +293,13 @@ export class RefusedAddresses {
   }
 }
 
-/** Maximum number of entries in each map of a table. The oldest is evicted first. */
+/** Maximum entries in each map. The oldest is evicted first. */
 const ENTRIES_MAX = 10_000;
 
 /** Window in which look-ups are counted, in milliseconds. */
 const SECOND_MS = 1_000;
 
-/** Limits of one kind of source: refusals that cause a bar, and look-ups during a bar. */
+/** Limits per source: refusals that cause a bar, and look-ups during a bar. */
 type BarLimits = {
   readonly refusalsPerMinute: number;
   readonly lookupsPerSecond: number;
@@ -309,7 +309,7 @@ type Count = { refusals: number; readonly sinceMs: number };
 
 type Bar = {
   readonly untilMs: number;
-  /** Times of the latest look-ups of unknown keys, newest last; at most `lookupsPerSecond`. */
+  /** When unknown keys were last looked up, newest last; at most `lookupsPerSecond` times. */
   readonly lookupsMs: number[];
 };
 
@@ -370,7 +370,7 @@ class BarTable {
     return nowMs - (bar.lookupsMs[0] ?? nowMs) < SECOND_MS;
   }
 
-  /** Records the look-up of an unknown key of a barred source. */
+  /** Records that an unknown key from a barred source is looked up. */
   spend(source: string, nowMs: number): void {
     const bar = this.#barOf(source, nowMs);
     if (bar === undefined) return;
@@ -400,14 +400,14 @@ export type Network = {
   readonly site: string | undefined;
 };
 
-/** Network of all callers whose trusted proxy named no valid address. */
+/** Network for all callers whose trusted proxy named no valid address. */
 const UNREADABLE: Network = { name: 'unreadable', site: undefined };
 
-/** Number of 16-bit groups in the /64 and in the /48 of an IPv6 address. */
+/** 16-bit groups in an IPv6 address's /64 and /48. */
 const NETWORK_GROUPS = 4;
 const SITE_GROUPS = 3;
 
-/** The network of an address. `text` is parsed by `readAddress`. */
+/** The network that contains an address. `text` is parsed by `readAddress`. */
 export function networkOf(text: string): Network {
   const address = readAddress(text);
   if (address === undefined) return UNREADABLE;

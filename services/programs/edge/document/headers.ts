@@ -40,7 +40,7 @@ export const RESPONSE_HEADERS: Readonly<Record<string, Json>> = {
   'WWW-Authenticate': text('The only accepted scheme.', { const: 'Bearer' }),
 };
 
-/** All header parameters of requests, by component name. */
+/** All request header parameters, by component name. */
 export const PARAMETERS: Readonly<Record<string, Json>> = {
   RequestId: parameter(
     'X-Request-Id',
@@ -92,7 +92,7 @@ export const PARAMETERS: Readonly<Record<string, Json>> = {
   ),
 };
 
-/** Headers of every answer under `/v1`, including all refusals. Source: interface 8.2. */
+/** Headers in every answer under `/v1`, including all refusals. Source: interface 8.2. */
 const ALWAYS = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
@@ -103,7 +103,7 @@ const ALWAYS = [
   'X-Request-Id',
 ];
 
-/** Component names of the header parameters of an endpoint. */
+/** Component names for an endpoint's header parameters. */
 export function headerParametersOf(endpoint: Endpoint): string[] {
   const { method, isKeyed, isGuarded, isTagged, handler } = endpoint;
   return [
@@ -118,7 +118,7 @@ export function headerParametersOf(endpoint: Endpoint): string[] {
   ];
 }
 
-/** Headers of an endpoint's success. */
+/** Headers for an endpoint's success. */
 export function successHeadersOf(endpoint: Endpoint): Json {
   const { method, success, isKeyed, isTagged } = endpoint;
   return headers([
@@ -130,12 +130,12 @@ export function successHeadersOf(endpoint: Endpoint): Json {
   ]);
 }
 
-/** Headers of an answer without body: a 304, or the 204 of a deletion with `return=minimal`. */
+/** Headers for an answer without body: a 304, or a deletion's 204 with `return=minimal`. */
 export function bareHeadersOf(endpoint: Endpoint): Json {
   return headers(endpoint.method === 'DELETE' ? ['Preference-Applied'] : ['ETag']);
 }
 
-/** Headers of a refusal. */
+/** Headers for a refusal. */
 export function refusalHeadersOf(endpoint: Endpoint, status: number): Json {
   const isThrottling = status === 429 && endpoint.isBilled;
   return headers([

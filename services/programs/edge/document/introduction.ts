@@ -2,7 +2,7 @@ import { limitsOf } from '#accounts/plan';
 import { FAULTS, type FaultCode } from '#errors/error-codes';
 import { type FaultReason, httpOfReason, REASONS } from '#errors/error-reasons';
 
-/** Introduction of the API document in Markdown: rules that hold for every endpoint. */
+/** The API document's introduction in Markdown: rules for all endpoints. */
 export function introduction(): string {
   return `${CHAPTERS}\n\n# Errors\n\n${ERRORS}\n\n${catalogTable()}\n`;
 }
@@ -123,7 +123,7 @@ export const TAGS = [
   { name: 'Billing', description: 'Buy and change plans at a payment provider.' },
 ] as const;
 
-/** Descriptions of query parameters, by name. */
+/** Query parameter descriptions, by name. */
 export const QUERY_TEXTS: Readonly<Record<string, string>> = {
   limit: 'Maximum number of entries on the page.',
   search: 'Only instances whose name contains this text, in any case, or whose id equals it.',
@@ -142,7 +142,7 @@ export const QUERY_TEXTS: Readonly<Record<string, string>> = {
   after: 'Id of the last event received; 0 for all events.',
 };
 
-/** Meaning of each status of a refusal. */
+/** Meaning of each refusal status. */
 export const STATUS_TEXTS: Readonly<Record<number, string>> = {
   400: 'The body is not JSON, or a parameter or header is invalid.',
   401: 'The API key is missing or not valid.',
@@ -179,7 +179,7 @@ const CODE_TEXTS: Readonly<Record<FaultCode, string>> = {
   invalid_plan: 'Plan that cannot be bought; use `indie` or `pro`.',
 };
 
-/** The catalog of errors as a Markdown table: status, code, reasons. Source: interface 7. */
+/** The error catalog as a Markdown table: status, code, reasons. Source: interface 7. */
 function catalogTable(): string {
   const reasons = Object.keys(REASONS) as FaultReason[];
   const rows = (Object.keys(FAULTS) as FaultCode[]).flatMap((code) => {

@@ -23,12 +23,12 @@ const SHARED_STATUSES = new Set([401, 408, 414, 417, 431, 500, 505]);
 /** Error codes whose details may name the invalid field, parameter or header. */
 const FIELD_CODES: ReadonlySet<FaultCode> = new Set(['invalid_request', 'conflict']);
 
-/** Version of the API. Source: interface 9. */
+/** API version. Source: interface 9. */
 const VERSION = '1.0.0';
 
-/** A real answer of the service, shown as an example in the document. */
+/** A real answer from the service, shown as an example in the document. */
 export type ExampleAnswer = {
-  /** Name of the endpoint that gave the answer. */
+  /** The answering endpoint's name. */
   readonly endpoint: string;
   readonly status: number;
   readonly summary: string;
@@ -36,10 +36,10 @@ export type ExampleAnswer = {
 };
 
 /**
- * The API of this release as an OpenAPI 3.1 document, generated from the schemas of the endpoints.
+ * This release's API as an OpenAPI 3.1 document, generated from the endpoints' schemas.
  *
- * The schemas of answers are closed; `openedDocument` makes the published form. `answers` are the
- * examples. Every endpoint needs an example for each status with a body.
+ * Answer schemas are closed; `openedDocument` makes the published form. `answers` are the examples.
+ * Every endpoint needs an example for each status with a body.
  */
 export function openApiDocument(answers: readonly ExampleAnswer[]): Json {
   const book = new SchemaBook();
@@ -166,12 +166,12 @@ function successesOf(
   return responses;
 }
 
-/** Media type of the body of a success. */
+/** Media type for a success body. */
 function mediaTypeOf({ handler }: Endpoint): string {
   return handler.kind === 'stream' ? 'text/event-stream' : 'application/json';
 }
 
-/** The envelope of interface 7, limited to the codes and reasons of this endpoint. */
+/** The envelope from interface 7, limited to this endpoint's codes and reasons. */
 function refusalResponse(
   endpoint: Endpoint,
   { status, codes, reasons }: RefusalsOfStatus,
@@ -192,7 +192,7 @@ function refusalResponse(
   };
 }
 
-/** Schema of the details that `edge/serve/reply` sends with these refusals. */
+/** Schema for the details that `edge/serve/reply` sends with these refusals. */
 function detailsOf({ status, codes, reasons }: RefusalsOfStatus): Json {
   const isServerError = status >= 500;
   const isField = !isServerError && codes.some((code) => FIELD_CODES.has(code));

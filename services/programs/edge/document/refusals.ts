@@ -2,10 +2,10 @@ import type { Endpoint } from '#edge/endpoints/endpoint';
 import { FAULTS, type FaultCode } from '#errors/error-codes';
 import { codeOfReason, type FaultReason, httpOfReason } from '#errors/error-reasons';
 
-/** A possible refusal of an endpoint. */
+/** A refusal that an endpoint may send. */
 type Refusal = { readonly code: FaultCode; readonly reason: FaultReason | undefined };
 
-/** All refusals of an endpoint that share an HTTP status. */
+/** An endpoint's refusals with the same HTTP status. */
 export type RefusalsOfStatus = {
   readonly status: number;
   readonly codes: readonly FaultCode[];
@@ -36,7 +36,7 @@ const OF_KEYS: ReadonlySet<FaultReason> = new Set([
   'too_many_refused_keys',
 ]);
 
-/** Syntax errors of a body, found before its fields are checked. Source: decision 2. */
+/** Syntax errors in a body, found before its fields are checked. Source: decision 2. */
 const SYNTAX: readonly FaultReason[] = ['malformed_json', 'duplicate_key', 'invalid_utf8'];
 
 /** Reasons that apply only to requests with a body. */
@@ -54,7 +54,7 @@ const ANY_BODY: readonly FaultReason[] = [
   'invalid_text',
 ];
 
-/** All refusals of an endpoint, grouped by status in ascending order. */
+/** An endpoint's refusals, grouped by status in ascending order. */
 export function refusalsOf(endpoint: Endpoint): RefusalsOfStatus[] {
   const rows: Refusal[] = [...plainRefusals(endpoint), ...reasonsOf(endpoint).map(refusalFor)];
   const byStatus = Map.groupBy(rows, statusOf);
@@ -67,7 +67,7 @@ export function refusalsOf(endpoint: Endpoint): RefusalsOfStatus[] {
     }));
 }
 
-/** HTTP status of a refusal: the status of its reason, else of its code. */
+/** A refusal's HTTP status: from its reason, else from its code. */
 export function statusOf({ code, reason }: Refusal): number {
   return httpOfReason(reason) ?? FAULTS[code].http;
 }
@@ -123,7 +123,7 @@ function reasonsOfScope(scope: Endpoint['scope']): FaultReason[] {
   return [scope === 'full' ? 'read_only_key' : 'missing_scope'];
 }
 
-/** Query parameters of an endpoint, by name. */
+/** An endpoint's query parameters, by name. */
 export function queryFieldsOf({ query }: Endpoint): Readonly<Record<string, unknown>> {
   return 'shape' in query ? (query.shape as Record<string, unknown>) : {};
 }

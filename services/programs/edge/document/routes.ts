@@ -12,15 +12,15 @@ const SCRIPT = 'text/javascript; charset=utf-8';
 const STYLE = 'text/css; charset=utf-8';
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** URL of the vendor's logo, which Redoc would load. These pages load nothing from other hosts. */
+/** The vendor's logo, which Redoc would load. These pages load nothing from other hosts. */
 const FOREIGN_LOGO = 'https://cdn.redoc.ly/redoc/logo-mini.svg';
 const NO_LOGO = 'data:,';
 
 /**
- * Content security policy of both readers. All resources come from this server.
+ * Content security policy for both readers. All resources come from this server.
  *
- * Both readers use inline styles and data images. Redoc searches in a worker made from a blob.
- * Requests of "Try it out" also go to this server.
+ * Both readers use inline styles and data images. Redoc searches in a worker made from a blob. "Try
+ * it out" also sends requests to this server.
  */
 const POLICY = [
   "default-src 'none'",
@@ -72,12 +72,12 @@ function send(reply: FastifyReply, type: string, body: string | Buffer): Fastify
   return reply.headers(HEADERS).type(type).send(body);
 }
 
-/** Reads a file of an installed package. */
+/** Reads a file from an installed package. */
 function packaged(url: string): Promise<Buffer> {
   return readFile(fileURLToPath(url));
 }
 
-/** An HTML page of the documentation. `head` and `body` are lines of HTML. */
+/** An HTML documentation page. `head` and `body` are HTML lines. */
 function page(head: string, body: string): string {
   return `<!doctype html>
 <html lang="en">

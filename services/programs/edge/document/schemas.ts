@@ -4,22 +4,22 @@ import { z } from 'zod';
 /** A part of the API document. */
 export type Json = Readonly<Record<string, unknown>>;
 
-/** Prefix of references to named schemas. */
+/** Prefix for references to named schemas. */
 const COMPONENTS = '#/components/schemas/';
 
 /**
- * Collects the schemas of the document. A schema with an `id` in its metadata becomes a component.
- * All other schemas are inlined.
+ * Collects the document's schemas. A schema with an `id` in its metadata becomes a component. All
+ * other schemas are inlined.
  */
 export class SchemaBook {
   readonly #components = new Map<string, Json>();
 
-  /** JSON Schema of a request part, before zod transforms. */
+  /** JSON Schema for a request part, before zod transforms. */
   ofInput(schema: z.ZodType): Json {
     return this.#add(schema, 'input');
   }
 
-  /** JSON Schema of an answer. */
+  /** JSON Schema for an answer. */
   ofOutput(schema: z.ZodType): Json {
     return this.#add(schema, 'output');
   }
@@ -37,7 +37,7 @@ export class SchemaBook {
     const { $schema: _, $defs = {}, ...rest } = relocated(made);
     for (const [name, definition] of Object.entries($defs as Record<string, Json>)) {
       const known = this.#components.get(name);
-      // A name has one schema: a request and an answer of the same name must not differ.
+      // A request and an answer with the same schema name must not differ.
       if (known !== undefined) assert.deepEqual(definition, known, `two schemas named ${name}`);
       this.#components.set(name, definition);
     }
@@ -51,8 +51,8 @@ type Overridden = {
 };
 
 /**
- * Restores defaults and examples. Zod drops them for the input of a transform, but callers need
- * them.
+ * Restores defaults and examples. Zod drops both from a transform's input schema, but callers need
+ * both.
  */
 function restore({ zodSchema, jsonSchema }: Overridden): void {
   const meta = z.globalRegistry.get(zodSchema);
@@ -62,25 +62,25 @@ function restore({ zodSchema, jsonSchema }: Overridden): void {
   if (jsonSchema.type === 'integer') delete jsonSchema.pattern;
 }
 
-/** Drops the redundant bound of safe integers. */
+/** Drops the redundant bound for safe integers. */
 function tidy({ jsonSchema }: Overridden): void {
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
 }
 
-/** The same schema with references to the components of the document. */
+/** The same schema with references to the document's components. */
 function relocated(schema: object): Json {
   return JSON.parse(JSON.stringify(schema).replaceAll('"#/$defs/', `"${COMPONENTS}`));
 }
 
 /*
- * The published form of the API document. A later release may add fields and values to answers
- * (interface 9.4), so generated clients must accept them.
+ * The published API document. A later release may add fields and values to answers (interface 9.4),
+ * so generated clients must accept them.
  */
 
 const COMPONENT = /"#\/components\/schemas\/([^"]+)"/g;
 
 /**
- * Opens the schemas of answers: objects accept more fields, and enumerations accept more values.
+ * Opens the answer schemas: objects accept more fields, and enumerations accept more values.
  *
  * In request schemas, defaults move to the descriptions. Client generators would make a field with
  * a `default` required.
@@ -117,7 +117,7 @@ export function openedDocument(document: Json): Json {
   };
 }
 
-/** Names of the schemas that parts of the document reference, directly or indirectly. */
+/** Names of the schemas that document parts reference, directly or indirectly. */
 function reachedFrom(
   pieces: readonly unknown[],
   schemas: Readonly<Record<string, Json>>,
@@ -134,7 +134,7 @@ function reachedFrom(
   return reached;
 }
 
-/** The same part with `change` applied to the schema of every body. Examples and headers stay. */
+/** The same part with `change` applied to every body schema. Examples and headers stay. */
 function withSchemas(piece: Json, change: (schema: Json) => Json): Json {
   return mapped(piece, (value, key) => {
     if (key === 'headers' || key === 'examples' || !isJson(value)) return value;
@@ -142,7 +142,7 @@ function withSchemas(piece: Json, change: (schema: Json) => Json): Json {
   });
 }
 
-/** A schema of an answer that accepts future fields and values. */
+/** An answer schema that accepts future fields and values. */
 function opened(schema: Json): Json {
   const { additionalProperties, enum: values, type, const: constant, ...rest } = schema;
   // A refusal limits the envelope to known codes and reasons. Its description lists them.
@@ -162,7 +162,7 @@ function opened(schema: Json): Json {
   };
 }
 
-/** A schema of a request whose defaults are part of the descriptions. */
+/** A request schema with defaults moved into the descriptions. */
 function described(schema: Json): Json {
   const { default: fallback, description, ...rest } = schema;
   const words = [

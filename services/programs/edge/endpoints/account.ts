@@ -37,7 +37,7 @@ const Account = z
   })
   .meta({ id: 'Account' });
 
-/** Plan and usage of the caller's account, and its own key. Source: interface 4.5. */
+/** The caller's plan, usage and key. Source: interface 4.5. */
 export const getAccount = endpoint({
   name: 'getAccount',
   method: 'GET',

@@ -26,17 +26,17 @@ import {
 } from '#grpc/list-cursor';
 import type { Clock } from '#stdlib/clock';
 
-/** Kind of id in the path of an endpoint, for the API document. */
+/** An endpoint's path id, for the API document. */
 export type PathId = {
   readonly description: string;
   readonly schema: Json;
-  /** Example of an id that does not exist. */
+  /** An example id that does not exist. */
   readonly unknown: string;
 };
 
 const UNKNOWN_INSTANCE = 'inst_00000000000000ff';
 
-/** Id of an instance. */
+/** Instance id. */
 export const INSTANCE_ID: PathId = {
   description: 'Id of an instance.',
   schema: {
@@ -51,7 +51,7 @@ export const INSTANCE_ID: PathId = {
 /** A request that its endpoint's schemas have accepted. */
 export type CheckedRequest<Body, Query> = {
   /**
-   * The `id` of the path. Its form is not checked: a malformed id is an unknown id (decision 19).
+   * The `id` in the path. Its form is not checked: a malformed id is an unknown id (decision 19).
    */
   readonly id: string;
   readonly body: Body;
@@ -65,18 +65,18 @@ export type CheckedRequest<Body, Query> = {
   readonly nowMs: number;
 };
 
-/** An admitted caller, for handlers of account endpoints. */
+/** An admitted caller, for account endpoint handlers. */
 export type AccountCaller = {
   readonly accountId: string;
-  /** Figures behind the limit headers of this answer. */
+  /** Figures behind the answer's limit headers. */
   readonly allowance: Allowance;
-  /** Plan and key of the caller. */
+  /** The caller's plan and key. */
   readonly description: CallerDescription;
   readonly address: string;
   readonly requestId: string | undefined;
 };
 
-/** Dependencies of the handlers of account endpoints. */
+/** Dependencies for account endpoint handlers. */
 export type AccountPorts = {
   readonly clock: Clock;
   readonly audit: AccountAudit;
@@ -84,7 +84,7 @@ export type AccountPorts = {
 };
 
 /**
- * Handler of an endpoint's admitted calls. All kinds throw `invalid_request` for violations that a
+ * Handles an endpoint's admitted calls. All kinds throw `invalid_request` for violations that a
  * schema cannot express.
  */
 type Handler<Body, Query> =
@@ -93,7 +93,7 @@ type Handler<Body, Query> =
       readonly kind: 'engine';
       readonly command: (request: CheckedRequest<Body, Query>) => EngineCommand;
     }
-  /** Answered by repeated calls to the same engine, as a stream of events (decision 244). */
+  /** Answered by repeated calls to the same engine, as an event stream (decision 244). */
   | {
       readonly kind: 'stream';
       readonly command: (
@@ -131,12 +131,12 @@ type EndpointExample = {
 
 /** One endpoint as data: route, checks, documentation and handler in one record. */
 export type Endpoint = {
-  /** Operation name in the API document, and name of the test file. */
+  /** Operation name in the API document, and test file name. */
   readonly name: string;
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Path under `/v1` in Fastify's notation; also the route label of metrics. */
+  /** Path under `/v1` in Fastify's notation; also the route label in metrics. */
   readonly path: string;
-  /** Kind of `:id` in the path; undefined if the path has no id. */
+  /** Describes `:id` in the path; undefined if the path has no id. */
   readonly pathId: PathId | undefined;
   readonly tag: 'Instances' | 'Engine' | 'Test' | 'Personas' | 'Account' | 'Billing';
   readonly summary: string;
@@ -148,18 +148,18 @@ export type Endpoint = {
   readonly isBilled: boolean;
   /** Cycles to reserve before a call: the maximum that the call may advance. */
   readonly cyclesOf: (request: CheckedRequest<unknown, unknown>) => number;
-  /** Maximum size of a body, in bytes. */
+  /** Maximum body size, in bytes. */
   readonly bodyBytesMax: number;
   readonly success: 200 | 201;
   readonly query: z.ZodType;
   readonly body: z.ZodType | undefined;
   /** Compiled `body`, used to check requests; undefined if the handler gets the raw bytes. */
   readonly compiledBody: z.ZodType | undefined;
-  /** Schema of a successful body, for the API document and for tests. Never run on live answers. */
+  /** Success body schema, for the API document and for tests. Never run on live answers. */
   readonly response: z.ZodType;
-  /** Reasons of refusals that do not follow from the other fields. */
+  /** Refusal reasons that do not follow from the other fields. */
   readonly refusals: readonly FaultReason[];
-  /** Codes of refusals without a reason that do not follow from the other fields. */
+  /** Refusal codes without a reason that do not follow from the other fields. */
   readonly refusalCodes: readonly FaultCode[];
   /** Requests for examples. Endpoints that change instances have theirs in `apidoc/example-day`. */
   readonly examples: readonly EndpointExample[];
@@ -196,7 +196,7 @@ type Options<Body extends z.ZodType, Query extends z.ZodType> = Pick<
   readonly handler: Handler<z.output<Body>, z.output<Query>>;
 };
 
-/** Declares an endpoint. Its handler gets body and query as the output of their schemas. */
+/** Declares an endpoint. Its handler gets body and query as parsed by their schemas. */
 export function endpoint<Body extends z.ZodType, Query extends z.ZodType = typeof NoQuery>(
   options: Options<Body, Query>,
 ): Endpoint {
@@ -239,7 +239,7 @@ function noCycles(): number {
 
 type Named = Pick<CheckedRequest<unknown, unknown>, 'named'>;
 
-/** Parses the page of instances from a query. Throws `invalid_parameter`. */
+/** Parses an instance list page from a query. Throws `invalid_parameter`. */
 export function instancesPage(query: z.output<typeof ListQuery>, { named }: Named) {
   const { cursor: text, ...page } = query;
   if (text === undefined) return page;
@@ -251,7 +251,7 @@ export function instancesPage(query: z.output<typeof ListQuery>, { named }: Name
   return pageOfInstances(page.limit, cursor);
 }
 
-/** Parses the page of an instance's history or drift from a query. Throws `invalid_parameter`. */
+/** Parses a history or drift page from a query. Throws `invalid_parameter`. */
 export function recordsPage(
   list: RecordsCursor['list'],
   query: z.output<typeof HistoryQuery> | z.output<typeof DriftQuery>,

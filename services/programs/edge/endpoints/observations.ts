@@ -17,24 +17,24 @@ import { MODE_TARGETS, type ModeTarget } from '#identity/modes';
 import { firstMisplaced } from '#identity/observation-order';
 
 /**
- * Pattern of an RFC 3339 date-time from 1970 on. Every part is in its range, except the days of
- * short months. The API document shows the pattern verbatim.
+ * Matches an RFC 3339 date-time from 1970 on. Every part is in its range, except days in short
+ * months. The API document shows the pattern verbatim.
  */
 const RFC_3339 =
   /^(?:19[7-9]\d|[2-9]\d{3})-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
-/** Minimum number of days of any month. Days up to this number need no check. */
+/** Days in the shortest month. Days up to this number need no check. */
 const MONTH_DAYS_MIN = 28;
 
 const MINUTE_MS = 60_000;
 const ZERO = '0'.charCodeAt(0);
 
 /**
- * Unix milliseconds of an RFC 3339 date-time with an offset. Truncates fractions of a millisecond.
+ * Converts an RFC 3339 date-time with an offset to Unix milliseconds. Truncates finer fractions.
  * Source: decision 8.
  *
  * Returns undefined for all other text, impossible dates and leap seconds. Reads parts by position,
- * because capture groups would take most of the time.
+ * because capture groups would take most time.
  */
 export function parseTimestamp(text: string): number | undefined {
   if (!RFC_3339.test(text)) return undefined;
@@ -47,12 +47,12 @@ export function parseTimestamp(text: string): number | undefined {
   return isRealDate ? localMs - offsetMs(text) : undefined;
 }
 
-/** Milliseconds of the fraction. The point follows the seconds, if present. */
+/** The fraction in milliseconds. The point follows the seconds, if present. */
 function fractionMs(text: string): number {
   return text.charAt(19) === '.' ? Math.round(1_000 * Number.parseFloat(text.slice(19, 23))) : 0;
 }
 
-/** Offset of local time from UTC in milliseconds, from `Z` or a final `±hh:mm`. */
+/** UTC offset in milliseconds, from `Z` or a final `±hh:mm`. */
 function offsetMs(text: string): number {
   const sign = text.charAt(text.length - 6);
   if (sign !== '+' && sign !== '-') return 0;
@@ -64,10 +64,10 @@ function twoDigits(text: string, at: number): number {
   return 10 * (text.charCodeAt(at) - ZERO) + text.charCodeAt(at + 1) - ZERO;
 }
 
-/** Maximum size of a serialized context, in bytes. */
+/** Maximum serialized context, in bytes. */
 const CONTEXT_BYTES_MAX = 8 * 1_024;
 
-/** Maximum nesting depth of a context, including the context itself. */
+/** Maximum context depth, including the context itself. */
 const CONTEXT_DEPTH_MAX = 16;
 
 /**
@@ -110,7 +110,7 @@ function flawOf(value: unknown, depthLeft: number): 'too_deep' | 'out_of_range' 
   return undefined;
 }
 
-/** Time of an observation. Parsed to Unix milliseconds. Source: decision 8. */
+/** Observation time. Parsed to Unix milliseconds. Source: decision 8. */
 const TimestampMs = z
   .string()
   .meta({
@@ -128,7 +128,7 @@ const TimestampMs = z
     return timeMs ?? 0;
   });
 
-/** Maximum number of observations in one batch. */
+/** Maximum observations per batch. */
 const BATCH_OBSERVATIONS_MAX = 100;
 
 /** Reasons to refuse a list of observations. */
@@ -144,7 +144,7 @@ const OBSERVATIONS_REFUSALS: readonly FaultReason[] = [
   'timestamps_mixed',
 ];
 
-/** Suffix by which the path of a batch differs from the path of a single call. */
+/** Suffix that distinguishes a batch path from a single call's path. */
 const BATCH_PATH_END = /\/batch\??$/;
 
 const MODE_INDEX = new Map<ModeTarget, number>(
@@ -153,7 +153,7 @@ const MODE_INDEX = new Map<ModeTarget, number>(
 
 const EXAMPLE = { mode_target: 'ORDER', signal_strength: 0.7, confidence: 0.9 };
 
-/** Body of `POST /instances/{id}/process`. Source: interface 2.7. */
+/** Body for `POST /instances/{id}/process`. Source: interface 2.7. */
 export const Observation = z
   .strictObject({
     mode_target: z.enum(MODE_TARGETS),
@@ -166,7 +166,7 @@ export const Observation = z
   })
   .meta({ id: 'Observation', examples: [EXAMPLE] });
 
-/** Idempotency key of a batch item. Same rules as the header. Source: decision 280. */
+/** A batch item's idempotency key. Same rules as the header. Source: decision 280. */
 const ItemKey = z
   .custom<ItemKeySource>((value) => value instanceof ItemKeySource, {
     message: 'must be a string',
@@ -195,13 +195,13 @@ const ItemKey = z
       'reported as `replayed` and not applied again.',
   });
 
-/** An observation of a batch. Source: interface 4.2. */
+/** An observation in a batch. Source: interface 4.2. */
 const BatchObservation = Observation.extend({ idempotency_key: ItemKey.optional() }).meta({
   id: 'BatchObservation',
   examples: [EXAMPLE],
 });
 
-/** Body of `POST /instances/{id}/process/batch`. Source: interface 4.2. */
+/** Body for `POST /instances/{id}/process/batch`. Source: interface 4.2. */
 export const Batch = z
   .strictObject({
     observations: z.array(BatchObservation).min(1).max(BATCH_OBSERVATIONS_MAX),
@@ -209,10 +209,10 @@ export const Batch = z
   })
   .meta({ id: 'Batch', examples: [{ observations: [EXAMPLE], include_intermediate: false }] });
 
-/** Maximum number of observations in one simulation. */
+/** Maximum observations per simulation. */
 const SIMULATED_OBSERVATIONS_MAX = 20;
 
-/** Body of `POST /instances/{id}/simulate`. */
+/** Body for `POST /instances/{id}/simulate`. */
 const Simulation = z
   .strictObject({
     observations: z.array(Observation).min(1).max(SIMULATED_OBSERVATIONS_MAX),
@@ -220,9 +220,9 @@ const Simulation = z
   .meta({ id: 'Simulation', examples: [{ observations: [EXAMPLE] }] });
 
 /**
- * Idempotency keys of a batch, one entry per observation; undefined if no item has a key.
+ * A batch's item keys, one entry per observation; undefined if no item has a key.
  *
- * `url` is the URL of the batch. Fingerprints use the URL of a single call, without `/batch`.
+ * `url` is the batch URL. Fingerprints use the single call's URL, without `/batch`.
  */
 function itemKeysOf(
   observations: z.output<typeof Batch>['observations'],
@@ -237,7 +237,7 @@ function itemKeysOf(
   });
 }
 
-/** The validated observation as input of the engine, with defaults filled in. */
+/** The validated observation as engine input, with defaults filled in. */
 function observationInput(body: z.output<typeof Observation>): ObservationInput {
   return {
     mode: MODE_INDEX.get(body.mode_target) ?? 0,
@@ -362,7 +362,7 @@ export const simulateObservations = endpoint({
   },
 });
 
-/** Maximum lead of a caller's clock over the server clock, in milliseconds. Source: decision 8. */
+/** How far a caller's clock may be ahead, in milliseconds. Source: decision 8. */
 const FUTURE_MS_MAX = 300_000;
 
 /**
@@ -374,7 +374,7 @@ function assertNotFuture(timestampMs: number | undefined, nowMs: number, field: 
   throw invalid('timestamp_in_future', field, `${field}: more than 300 s in the future`);
 }
 
-/** Applies `assertNotFuture` to each observation of a list. */
+/** Applies `assertNotFuture` to each observation. */
 function assertNoneFuture(observations: readonly ObservationInput[], nowMs: number): void {
   for (const [index, { timestampMs }] of observations.entries()) {
     assertNotFuture(timestampMs, nowMs, `observations[${index}].timestamp`);
@@ -382,8 +382,8 @@ function assertNoneFuture(observations: readonly ObservationInput[], nowMs: numb
 }
 
 /**
- * Throws `invalid_request` unless all or no observations of a batch carry a timestamp. Timestamps
- * must ascend by at least 1.000 s. Source: decision 8.
+ * Throws `invalid_request` unless all or no observations have a timestamp. Timestamps must ascend
+ * by at least 1.000 s. Source: decision 8.
  */
 function assertAscending(observations: readonly ObservationInput[]): void {
   const misplaced = firstMisplaced(observations.map(({ timestampMs }) => timestampMs));

@@ -175,7 +175,7 @@ function listedPersona(persona: Persona) {
   };
 }
 
-/** Id of a persona, from the closed list. */
+/** Persona id, from the closed list. */
 const PERSONA_ID: PathId = {
   description: 'Id of a persona.',
   schema: { type: 'string', enum: PERSONA_PROFILES.map(({ id }) => id) },

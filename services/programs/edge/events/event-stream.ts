@@ -5,7 +5,7 @@ import { type Fault, toFault } from '#errors/fault';
 import type { EventCursor } from '#grpc/engine-messages';
 import { type Clock, sleep } from '#stdlib/clock';
 
-/** Interval of keep-alive comments on a silent stream, in milliseconds. */
+/** Interval between keep-alive comments on a silent stream, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000;
 
 /** Minimum and maximum pause before a failed engine call is repeated, in milliseconds. */
@@ -31,7 +31,7 @@ export type StreamEnd =
   | 'deleted'
   | 'failed';
 
-/** Dependencies of one stream. */
+/** Dependencies for a stream. */
 export type EventStreamParts = {
   readonly caller: Caller;
   readonly response: Pick<
@@ -46,7 +46,7 @@ export type EventStreamParts = {
 };
 
 /**
- * Sends the events of one instance to one client. Source: decision 244.
+ * Sends an instance's events to a client. Source: decision 244.
  *
  * Asks the engine for more only after the client has read the last events (back-pressure). So at
  * most one answer is buffered. While an instance moves or its engine fails, the call is repeated
@@ -81,8 +81,8 @@ export class EventStream {
   }
 
   /**
-   * Sends the engine's first answer and all later events. Fulfils with the cause of the end, when
-   * no engine call is running.
+   * Sends the engine's first answer and all later events. Fulfils with the end cause, when no
+   * engine call is running.
    */
   async run(first: EdgeAnswer): Promise<StreamEnd> {
     this.#write(`retry: ${RETRY_MS}\n\n`);
@@ -115,7 +115,7 @@ export class EventStream {
     if (!isWaitedFor && nowMs - this.#writtenMs >= KEEP_ALIVE_MS) this.#write(': keep-alive\n\n');
   }
 
-  /** Next answer of the engine, with retries; undefined if the stream has ended meanwhile. */
+  /** The engine's next answer, with retries; undefined if the stream has ended meanwhile. */
   async #next(after: EventCursor): Promise<EdgeAnswer | undefined> {
     const { clock, ask } = this.#parts;
     const failingSinceMs = clock.monotonicMs();

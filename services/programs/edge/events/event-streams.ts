@@ -12,23 +12,21 @@ import { type Clock, every } from '#stdlib/clock';
 import type { Randomness } from '#stdlib/randomness';
 
 /**
- * Maximum number of streams per key or session at one edge: enough to follow twenty instances.
- * Source: decision 244.
+ * Maximum streams per key or session at an edge: enough to follow twenty instances. Source:
+ * decision 244.
  */
 const STREAMS_PER_CREDENTIAL_MAX = 20;
 
-/** Maximum number of streams per account at one edge, over all keys. Source: decision 244. */
+/** Maximum streams per account at an edge, over all keys. Source: decision 244. */
 const STREAMS_PER_ACCOUNT_MAX = 100;
 
 /**
- * Maximum number of streams per edge, including ended streams whose engine call still runs. The
- * engine connections carry one call per stream. Source: decision 244.
+ * Maximum streams per edge, including ended streams whose engine call still runs. The engine
+ * connections carry one call per stream. Source: decision 244.
  */
 const STREAMS_MAX = 2_000;
 
-/**
- * Maximum duration of a stream, in milliseconds. The reconnect checks the key again (decision 244).
- */
+/** Maximum stream duration, in milliseconds. The reconnect checks the key again (decision 244). */
 const STREAM_MS_MAX = 60 * 60 * 1_000;
 
 /**
@@ -36,7 +34,7 @@ const STREAM_MS_MAX = 60 * 60 * 1_000;
  */
 const UNHEARD_STREAM_MS_MAX = 30_000;
 
-/** Jitter of the duration, as a share. Streams that began together end at different times. */
+/** Duration jitter, as a share. Streams that began together end at different times. */
 const AGE_JITTER = 0.1;
 
 /**
@@ -46,25 +44,25 @@ const AGE_JITTER = 0.1;
 const CHANGE_MS = 1_000;
 
 /**
- * Minimum and maximum reconnect delay of ended streams, in milliseconds. The minimum is longer than
- * an account change needs to reach all nodes.
+ * Minimum and maximum reconnect delay, in milliseconds. The minimum is longer than an account
+ * change needs to reach all nodes.
  */
 const RETRY_MS_MIN = CHANGE_MS + 100;
 const RETRY_MS_MAX = 3_000;
 
 /**
- * Maximum time that an engine waits for an event, in milliseconds. Shorter than the deadline of a
- * call, so that a call can still follow a shard to its new owner. Source: decision 244.
+ * Maximum time that an engine waits for an event, in milliseconds. Shorter than a call's deadline,
+ * so that a call can still follow a shard to its new owner. Source: decision 244.
  */
 const WAIT_MS_MAX = 8_000;
 
-/** Jitter of the wait, as a share, so that streams that began together do not ask together. */
+/** Wait jitter, as a share, so that streams that began together do not ask together. */
 const WAIT_JITTER = 0.25;
 
 /** Interval between two checks of all streams, in milliseconds. */
 const SWEEP_MS = 1_000;
 
-/** Dependencies and settings of `EventStreams`. */
+/** `EventStreams` dependencies and settings. */
 type EventStreamsPorts = {
   readonly clock: Clock;
   readonly randomness: Randomness;
@@ -72,13 +70,13 @@ type EventStreamsPorts = {
   readonly onEnd: (why: StreamEnd) => void;
   /** Undefined if no source announces account changes. */
   readonly accountNews: AccountNews | undefined;
-  /** Maximum number of streams; 2,000 by default. */
+  /** Maximum streams; 2,000 by default. */
   readonly streamsMax?: number;
   /** Default: at most an hour, and the usual reconnect delay. */
   readonly renewal?: Renewal | undefined;
 };
 
-/** Maximum duration of a stream, and reconnect delay after that duration, in milliseconds. */
+/** Maximum stream duration, and reconnect delay after that duration, in milliseconds. */
 type Renewal = { readonly streamMsMax: number; readonly retryMs: number };
 
 /** A reserved place for a stream. Disposal releases the place unless a stream has begun. */
@@ -100,10 +98,10 @@ type StreamPlace = Disposable & {
 type Opening = { readonly accountId: string; isChanged: boolean };
 
 /**
- * The open event streams of an edge. Source: decision 244.
+ * An edge's open event streams. Source: decision 244.
  *
- * Ends the streams of an account that has changed, because the account may have lost the key. Also
- * ends streams of maximum age, and all streams when the edge drains.
+ * Ends a changed account's streams, because the account may have lost the key. Also ends streams at
+ * their maximum age, and all streams when the edge drains.
  */
 export class EventStreams {
   readonly #ports: EventStreamsPorts;
@@ -125,7 +123,7 @@ export class EventStreams {
     this.#subscription = ports.accountNews?.onChange((accountId) => this.#changed(accountId));
   }
 
-  /** Number of open streams. */
+  /** Open streams. */
   get open(): number {
     return this.#open.size;
   }
@@ -176,7 +174,7 @@ export class EventStreams {
     for (const stream of this.#open.keys()) this.#sendAway(stream, 'drain');
   }
 
-  /** Counts a stream of a caller. Returns a function that releases the count once. */
+  /** Counts a caller's stream. Returns a function that releases the count once. */
   #counted({ credential, accountId }: Caller): () => void {
     this.#ofCredential.add(credential);
     this.#ofAccount.add(accountId);
@@ -262,7 +260,7 @@ export class EventStreams {
   }
 }
 
-/** Counters by name. Names with a count of zero are removed. */
+/** Counters by name. A name is removed at zero. */
 class Counts {
   readonly #counts = new Map<string, number>();
 
@@ -281,7 +279,7 @@ class Counts {
   }
 }
 
-/** Dependencies of `serveStream`. */
+/** `serveStream` dependencies. */
 type StreamPorts = {
   readonly streams: EventStreams;
   readonly engine: EngineCalls;
@@ -300,7 +298,7 @@ type StreamRequest = {
 };
 
 /**
- * Asks the engine for the first events, sends them and begins the stream.
+ * Asks the engine for the first events, and begins the stream with these events.
  *
  * If the first call fails, throws the refusal before anything is sent. The first call costs as much
  * as any read.
@@ -323,8 +321,8 @@ export async function serveStream(asked: StreamRequest, ports: StreamPorts): Pro
 }
 
 /**
- * Creates the function that asks for the events of an instance. The stream keeps no other part of
- * its request in memory.
+ * Creates the function that asks for an instance's events. The stream keeps nothing else from its
+ * request in memory.
  */
 function askerOf(caller: Caller, instanceId: string, { engine, callIds }: StreamPorts) {
   return (after: EventCursor | undefined, waitMs: number) =>

@@ -3,15 +3,13 @@ import type { FastifyRequest } from 'fastify';
 import { type GivenUp, type Network, networkOf } from '#edge/callers/known-callers';
 import { type Fault, faultFor, invalid } from '#errors/fault';
 
-/**
- * Maximum number of unfinished bodies of one IPv4 address or IPv6 /64. Honest clients stay below.
- */
+/** Maximum unfinished bodies per IPv4 address or IPv6 /64. Honest clients stay below. */
 const BODIES_PER_NETWORK_MAX = 256;
 
-/** Maximum number of unfinished bodies of all networks together. */
+/** Maximum unfinished bodies, over all networks. */
 const BODIES_MAX = 8_192;
 
-/** Maximum number of bytes held by all unfinished bodies together. */
+/** Maximum bytes held by all unfinished bodies together. */
 const BODY_BYTES_HELD_MAX = 64 * 1_024 * 1_024;
 
 /** One network (IPv4 address or IPv6 /64) and its unfinished bodies. */
@@ -22,7 +20,7 @@ type Sender = {
   bytes: number;
 };
 
-/** An IPv6 /48, or one IPv4 address, and the unfinished bodies of its networks. */
+/** An IPv6 /48 or an IPv4 address, with its networks' unfinished bodies. */
 type Site = {
   readonly name: string;
   readonly senders: Map<string, Sender>;
@@ -33,13 +31,12 @@ type Site = {
 type Done = (error: Error | null, body?: Buffer) => void;
 
 /**
- * Reads request bodies and bounds the number and the bytes of unfinished bodies.
+ * Reads request bodies, and bounds the unfinished bodies and their bytes.
  *
- * A body is unfinished if it is incomplete at the end of the event-loop turn in which its head
- * arrived. A network over its own limit loses its oldest body, which is answered 503. Over a total
- * limit, the heaviest network of the heaviest /48 loses its oldest body: an attacker with a /48 has
- * 65,536 networks. So endless bodies evict other endless bodies, and short uploads survive
- * (decision 160).
+ * A body is unfinished if it is incomplete after the event-loop turn in which its head arrived. A
+ * network over its own limit loses its oldest body, which is answered 503. Over a total limit, the
+ * heaviest network in the heaviest /48 loses its oldest body: an attacker with a /48 has 65,536
+ * networks. So endless bodies evict other endless bodies, and short uploads survive (decision 160).
  */
 export class UnfinishedBodies {
   readonly #onGivenUp: (what: GivenUp) => void;
@@ -52,7 +49,7 @@ export class UnfinishedBodies {
     this.#onGivenUp = onGivenUp;
   }
 
-  /** Number of unfinished bodies. */
+  /** Unfinished bodies. */
   get count(): number {
     return this.#count;
   }
@@ -62,7 +59,7 @@ export class UnfinishedBodies {
     return this.#bytes;
   }
 
-  /** Reads a whole body. Has the signature of a Fastify content-type parser. */
+  /** Reads a whole body. Usable as a Fastify content-type parser. */
   read(request: FastifyRequest, payload: IncomingMessage, done: Done): void {
     const body = new BodyReading(payload, request.routeOptions.bodyLimit, done);
     if (body.isDone) return;
@@ -174,7 +171,7 @@ function heaviestOf<Each>(all: Iterable<Each>, weightOf: (each: Each) => number)
 /** Minimum buffer size for a body that arrives in several parts, in bytes. */
 const RESERVED_BYTES_MIN = 1_024;
 
-/** Callbacks about the memory of one body until the body is done. */
+/** Callbacks about a body's memory until the body is done. */
 type BodyWatcher = {
   /** Called when the body holds `bytes` more. */
   readonly grown: (bytes: number) => void;
@@ -185,7 +182,7 @@ type BodyWatcher = {
 /**
  * One body while it is read.
  *
- * Holds all parts in one buffer of at most twice the body's length. Separate one-byte parts would
+ * Holds all parts in a buffer of at most twice the body's length. Separate one-byte parts would
  * cost a hundred times the bytes that the limits count.
  */
 class BodyReading {

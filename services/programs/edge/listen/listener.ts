@@ -17,17 +17,17 @@ import { Fault, invalid, toFault } from '#errors/fault';
 import type { Clock } from '#stdlib/clock';
 import type { Logger } from '#telemetry/logger';
 
-/** Limits of one listener on connections that send or read too slowly, or send too much at once. */
+/** A listener's limits on connections that send or read too slowly, or send too much at once. */
 type ConnectionLimits = {
   readonly warnings: AddressWarnings;
   readonly pipelines: Pipelines;
   readonly bodies: UnfinishedBodies;
   readonly unread: UnreadAnswers;
-  /** Updates the gauges of unfinished bodies, unread answers and waiting requests. */
+  /** Updates the gauges for unfinished bodies, unread answers and waiting requests. */
   measure(): void;
 };
 
-/** Creates the connection limits of a listener, with their metrics and log lines. */
+/** Creates a listener's connection limits, with their metrics and log lines. */
 export function connectionLimits(
   clock: Clock,
   metrics: ConnectionMetrics,
@@ -54,7 +54,7 @@ export function connectionLimits(
 }
 
 /**
- * Delay between the last answer and the cut of a broken connection, in milliseconds. An immediate
+ * Delay between the last answer on a broken connection and the cut, in milliseconds. An immediate
  * cut could discard an answer that is still on its way.
  */
 const LINGER_MS = 1_000;
@@ -106,7 +106,7 @@ export function brokenHttp(clock: Clock, pipelines: Pipelines) {
       const keyless = meansApi(request.raw.url ?? '') ? faultOfCaller(request.raw) : undefined;
       respond(request.raw, reply.raw, keyless ?? faultOfRouter(error.code));
     },
-    /** Notes all requests of a server. Answers `Expect` and CONNECT, which reach no handler. */
+    /** Notes all requests to a server. Answers `Expect` and CONNECT, which reach no handler. */
     watch(server: Server): void {
       server.prependListener('request', note);
       server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
@@ -133,7 +133,7 @@ function asksForUpgrade({ headers }: IncomingMessage): boolean {
 /**
  * Ends a request whose body will never be complete.
  *
- * If a reader of the body exists, the reader gets `fault` and refuses the request in the usual way.
+ * If the body has a reader, the reader gets `fault` and refuses the request in the usual way.
  * Without a reader, the request is already answered, or its handler will answer.
  */
 function breakOff(response: ServerResponse, socket: Duplex, fault: Fault): void {
@@ -154,7 +154,7 @@ function hangUp(socket: Duplex, text: string): void {
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
-/** Maps an error code of Node's HTTP parser to the fault of the answer. */
+/** Maps an error code from Node's HTTP parser to the answer's fault. */
 export function faultOfParser(code: string | undefined): Fault {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
@@ -166,7 +166,7 @@ export function faultOfParser(code: string | undefined): Fault {
   }
 }
 
-/** The refusal of a request without a well-formed key; undefined if the key is well-formed. */
+/** The refusal for a request without a well-formed key; undefined if the key is well-formed. */
 function faultOfCaller(request: IncomingMessage): Fault | undefined {
   try {
     readCaller(request);
@@ -183,30 +183,30 @@ function faultOfRouter(code: string): Fault {
   return invalid('malformed_request', undefined, 'the URL is malformed');
 }
 
-/** Interval between two checks of the connections of a closing server, in milliseconds. */
+/** Interval between two checks on a closing server's connections, in milliseconds. */
 const SWEEP_MS = 100;
 
 /**
  * Minimum quiet period before a draining server closes its listener, in milliseconds.
  *
- * The quiet period is a fifth of the drain time, but at least this value: two probes of a load
+ * The quiet period is a fifth of the drain time, but at least this value: two probes from a load
  * balancer that probes every 500 ms. After the close, new connections are reset, and their callers
  * cannot find out whether their call took effect. Source: decision 99.
  */
 const QUIET_MS_MIN = 1_000;
 
-/** Drain of a server in two steps: first `sendAway`, then `end`. */
+/** Drains a server in two steps: first `sendAway`, then `end`. */
 type Drain = {
   /**
    * Waits until the load balancer sends no new connections, for at most `forMs` milliseconds.
    *
    * Fulfils early if no connection is open and none has arrived for the quiet period: a fifth of
-   * `forMs`, at least one second. Meanwhile Fastify makes each answer the last of its connection.
-   * So the load balancer moves new calls to other edges, and no call reaches a closed listener.
+   * `forMs`, at least one second. Meanwhile Fastify closes each connection after its answer. So the
+   * load balancer moves new calls to other edges, and no call reaches a closed listener.
    */
   sendAway(forMs: number): Promise<void>;
   /**
-   * Closes the remaining connections of a closing server.
+   * Closes a closing server's remaining connections.
    *
    * Idle connections close within 200 ms, busy connections after their answer, and slow senders at
    * the request timeout. Needed because Node counts a connection without any request as busy, and
@@ -215,7 +215,7 @@ type Drain = {
   end(): void;
 };
 
-/** Tracks the connections of a server. Call this function before the server listens. */
+/** Tracks a server's connections. Call this function before the server listens. */
 export function drainOf(server: Server): Drain {
   const open = new Set<Socket>();
   const unused = new Set<Socket>();
@@ -237,7 +237,7 @@ export function drainOf(server: Server): Drain {
       for (let leftMs = forMs; leftMs > 0 && quietMs < enoughMs; leftMs -= SWEEP_MS) {
         const before = arrivals;
         await sleep(Math.min(leftMs, SWEEP_MS));
-        // After a pause of the event loop, pending connections are accepted only after the timers.
+        // If the event loop paused, pending connections are accepted only after the timers.
         await setImmediate();
         quietMs = open.size === 0 && arrivals === before ? quietMs + SWEEP_MS : 0;
       }

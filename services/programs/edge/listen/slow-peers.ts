@@ -4,10 +4,10 @@ import type { Duplex } from 'node:stream';
 import type { Clock } from '#stdlib/clock';
 import { hasBody } from '#stdlib/has-body';
 
-/** Interval between two checks of all connections, in milliseconds. */
+/** Interval between two sweeps, in milliseconds. */
 const SWEEP_MS = 1_000;
 
-/** Maximum unread answer bytes of all connections together. */
+/** Maximum unread answer bytes, over all connections. */
 const UNREAD_BYTES_MAX = 256 * 1_024 * 1_024;
 
 /**
@@ -19,7 +19,7 @@ const NOTICED_BYTES_MIN = 16 * 1_024;
 /** Why the edge closed a connection: slow reading, or too many unread bytes on all connections. */
 export type EndCause = 'slow' | 'too_much';
 
-/** The part of a socket that `UnreadAnswers` uses. */
+/** Socket members that `UnreadAnswers` uses. */
 export type Reader = Pick<Socket, 'writableLength' | 'bytesWritten' | 'destroyed'> & {
   resetAndDestroy(): unknown;
   /** Node's handle. `writeQueueSize` counts written bytes that the kernel has not taken yet. */
@@ -30,7 +30,7 @@ export type Reader = Pick<Socket, 'writableLength' | 'bytesWritten' | 'destroyed
 type Holder = { readonly reader: Reader; readonly bytes: number; readonly takenMs: number };
 
 /**
- * Bounds the memory of answers that clients do not read (back-pressure).
+ * Bounds the memory for answers that clients do not read (back-pressure).
  *
  * A sweep checks all connections once a second. The sweep closes connections that read too slowly
  * while an answer waits (`ReadingPace`). If all unread answers together exceed `UNREAD_BYTES_MAX`,
@@ -43,7 +43,7 @@ export class UnreadAnswers {
   readonly #clock: Clock;
   readonly #onEnd: (cause: EndCause) => void;
   readonly #open = new Set<Reader>();
-  /** Paces of the connections on which an answer waits. */
+  /** Paces, by connection on which an answer waits. */
   readonly #paces = new Map<Reader, ReadingPace>();
   /** Unread bytes at the last check, plus the answers noted since. */
   #bytes = 0;
@@ -58,7 +58,7 @@ export class UnreadAnswers {
     return this.#bytes;
   }
 
-  /** Tracks all connections of a server until the server closes. */
+  /** Tracks all connections to a server until the server closes. */
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => {
       this.add(socket);
@@ -66,8 +66,8 @@ export class UnreadAnswers {
     });
     // With this listener, Node no longer closes idle connections itself.
     server.on('timeout', (socket: Socket) => {
-      // While an answer waits, only the sweep decides: the kernel of a steady reader may take no
-      // bytes for longer than the timeout.
+      // While an answer waits, only the sweep decides: even for a steady reader, the kernel may
+      // take no bytes for longer than the timeout.
       if (socket.writableLength > 0) socket.setTimeout(server.timeout);
       else socket.destroy();
     });
@@ -86,7 +86,7 @@ export class UnreadAnswers {
     this.#paces.delete(reader);
   }
 
-  /** Counts an answer of `bytes` bytes that was just written to the connection. */
+  /** Counts an answer with `bytes` bytes that was just written to the connection. */
   note(reader: Reader, bytes: number): void {
     if (bytes <= NOTICED_BYTES_MIN) return;
     const { writableLength } = reader;
@@ -105,7 +105,7 @@ export class UnreadAnswers {
     this.#bound(nowMs);
   }
 
-  /** Updates and returns the pace of a connection on which an answer waits. */
+  /** Updates and returns a connection's pace while an answer waits. */
   #look(reader: Reader, nowMs: number): ReadingPace {
     let pace = this.#paces.get(reader);
     if (pace === undefined) {
@@ -146,15 +146,15 @@ function byUse(a: Holder, b: Holder): number {
   return a.takenMs - b.takenMs || b.bytes - a.bytes;
 }
 
-/** Bytes of all answers of the connection that the kernel has taken. */
+/** Answer bytes that the kernel has taken from the connection. */
 function takenFrom({ bytesWritten, _handle }: Reader): number {
   return bytesWritten - (_handle?.writeQueueSize ?? 0);
 }
 
-/** Minimum read rate of a client while an answer waits, in bytes per second. */
+/** Minimum read rate while an answer waits, in bytes per second. */
 const TAKEN_PER_SECOND_MIN = 16 * 1_024;
 
-/** Measuring window of the read rate, in milliseconds. Tolerates short network outages. */
+/** Measuring window for the read rate, in milliseconds. Tolerates short network outages. */
 const MEASURED_MS = 10_000;
 
 /**
@@ -178,7 +178,7 @@ const APART_MS_MIN = 500;
 type Look = { readonly atMs: number; readonly taken: number };
 
 /**
- * Pace at which the kernel takes a waiting answer of one connection.
+ * Pace at which the kernel takes a connection's waiting answer.
  *
  * The kernel takes nothing for a while and then a step of up to a third of its buffer, even for a
  * steady reader. So a connection counts as slow only if the kernel took too few bytes in the last
@@ -196,7 +196,7 @@ class ReadingPace {
   /** Time at which the next step becomes overdue. */
   #dueMs: number;
 
-  /** Starts when an answer waits. `taken` is the number of bytes that the kernel took before. */
+  /** Starts when an answer waits. `taken` counts the bytes that the kernel took before. */
   constructor(nowMs: number, taken: number) {
     this.#looks = [{ atMs: nowMs, taken }];
     this.#taken = taken;
@@ -225,7 +225,7 @@ class ReadingPace {
     while (nowMs - (this.#looks[1]?.atMs ?? nowMs) >= MEASURED_MS) this.#looks.shift();
   }
 
-  /** Whether the connection is too slow, as of the last sample. */
+  /** Whether the connection is too slow at the last sample. */
   isSlow(nowMs: number): boolean {
     const [first] = this.#looks;
     const elapsedMs = nowMs - first.atMs;
@@ -240,22 +240,22 @@ function msOf(bytes: number): number {
 }
 
 /**
- * Maximum number of waiting requests of one connection. A full connection is paused, because a few
- * kilobytes can carry this many requests.
+ * Maximum waiting requests per connection. A full connection is paused, because a few kilobytes can
+ * carry this many requests.
  */
 const WAITING_PER_CONNECTION_MAX = 64;
 
-/** Maximum number of waiting requests in total. Above, the edge closes the busiest connection. */
+/** Maximum waiting requests in total. Above, the edge closes the busiest connection. */
 const WAITING_MAX = 16_384;
 
 /**
- * Maximum number of connections with a waiting body. Above, the edge closes the oldest.
+ * Maximum connections with a waiting body. Above, the edge closes the oldest.
  *
- * Such a connection is paused, so it holds at most one read of 64 KiB: 64 MiB in total.
+ * Such a connection is paused and holds at most one read, 64 KiB: 64 MiB in total.
  */
 const HOLDING_MAX = 1_024;
 
-/** State of one connection. */
+/** Connection state. */
 type Pipeline = {
   readonly socket: Duplex;
   /** Answer to the newest request. All other answers are sent before it. */
@@ -263,15 +263,15 @@ type Pipeline = {
   /** Answer directly before `last`. */
   before: ServerResponse | undefined;
   requests: number;
-  /** Number of requests that wait for earlier answers. */
+  /** Requests that wait for earlier answers. */
   waiting: number;
-  /** Number of waiting requests that have a body. */
+  /** Waiting requests with a body. */
   bodies: number;
   isWatched: boolean;
 };
 
 /**
- * Serves the requests of each connection in order (HTTP pipelining).
+ * Serves each connection's requests in order (HTTP pipelining).
  *
  * A request waits, unread, until all earlier answers have been sent. So each connection has at most
  * one unread answer, and its observations are applied in order (decision 161).
@@ -284,12 +284,12 @@ export class Pipelines {
   readonly #holding = new Set<Pipeline>();
   #waiting = 0;
 
-  /** Number of requests that wait for earlier answers. */
+  /** Requests that wait for earlier answers. */
   get waiting(): number {
     return this.#waiting;
   }
 
-  /** Number of connections on which requests with bodies wait. */
+  /** Connections on which requests with bodies wait. */
   get holding(): number {
     return this.#holding.size;
   }
@@ -310,13 +310,13 @@ export class Pipelines {
     return pipeline.requests;
   }
 
-  /** Answer to the newest request of a connection; undefined before the first request. */
+  /** Answer to a connection's newest request; undefined before the first request. */
   lastOf(socket: Duplex): ServerResponse | undefined {
     return this.#pipelines.get(socket)?.last;
   }
 
   /**
-   * Calls `serve` when all earlier answers of the connection have been sent, or at once if there
+   * Calls `serve` when all earlier answers on the connection have been sent, or at once if there
    * are none. Never calls `serve` if the connection closes first.
    *
    * Call this method as soon as the request arrives.

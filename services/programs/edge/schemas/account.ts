@@ -21,7 +21,7 @@ const time = z.iso
   .optional()
   .meta({ type: 'string', format: 'date-time' });
 
-/** Query of `GET /audit`. Source: decision 249. */
+/** Query for `GET /audit`. Source: decision 249. */
 export const AuditQuery = z.strictObject({
   limit: integer(1, PAGE_ENTRIES_MAX, 20),
   cursor: z.string().regex(AUDIT_CURSOR, 'must be a next_cursor of a previous page').optional(),
@@ -34,8 +34,7 @@ export const AuditQuery = z.strictObject({
 });
 
 /**
- * A value in the details of an audit line. `z.json()` would create a recursive schema without a
- * name.
+ * A value in an audit line's details. `z.json()` would create a recursive schema without a name.
  */
 const JsonValue = z.unknown().meta({ id: 'JsonValue', description: 'Any JSON value.' });
 
@@ -51,7 +50,7 @@ const AuditAnswerLine = AuditLine.omit({ account_id: true, previous: true })
   .strict()
   .meta({ id: 'AuditLine' });
 
-/** Answer of `GET /audit`. */
+/** Answer to `GET /audit`. */
 export const AuditAnswer = z.strictObject({
   data: z.array(AuditAnswerLine),
   pagination: z.strictObject({
@@ -75,10 +74,10 @@ export async function auditAnswer(
   return { data, pagination: { limit, next_cursor: next ?? null } };
 }
 
-/** Maximum length of a URL in UTF-16 units, supported by browsers and proxies. */
+/** Maximum URL length in UTF-16 units, supported by browsers and proxies. */
 const URL_LENGTH_MAX = 2_048;
 
-/** Maximum length of a plan name in UTF-16 units. */
+/** Maximum plan name length in UTF-16 units. */
 const PLAN_LENGTH_MAX = 64;
 
 /** URL for the person's browser. Billing decides which URLs are allowed. */
@@ -87,7 +86,7 @@ const callerUrl = z
   .max(URL_LENGTH_MAX)
   .describe('An https URL without a user name. http is allowed only for this machine.');
 
-/** Body of `POST /billing/checkout`. */
+/** Body for `POST /billing/checkout`. */
 export const CheckoutBody = z
   .strictObject({
     plan: z.string().max(PLAN_LENGTH_MAX).describe('`indie` or `pro`.'),
@@ -104,17 +103,17 @@ export const CheckoutBody = z
     ],
   });
 
-/** Body of `POST /billing/portal`. */
+/** Body for `POST /billing/portal`. */
 export const PortalBody = z
   .strictObject({ return_url: callerUrl })
   .meta({ examples: [{ return_url: 'https://app.example/billing' }] });
 
-/** Answer of `POST /billing/checkout` and `POST /billing/portal`. */
+/** Answer to `POST /billing/checkout` and `POST /billing/portal`. */
 export const BillingPage = z.strictObject({
   data: z.strictObject({ url: z.url().describe('URL of a page of the payment provider.') }),
 });
 
-/** Body of a notification, only for the API document. The signature authenticates the raw bytes. */
+/** Notification body, only for the API document. The signature authenticates the raw bytes. */
 export const NotificationBody = z
   .looseObject({ id: z.string(), type: z.string(), created: z.int() })
   .meta({
@@ -137,5 +136,5 @@ export const NotificationBody = z
     ],
   });
 
-/** Answer of `POST /billing/notifications`. */
+/** Answer to `POST /billing/notifications`. */
 export const NotificationAnswer = z.strictObject({ received: z.literal(true) });

@@ -15,8 +15,8 @@ import { COMPOSITES } from '#identity/ranking';
 import { STRESS_STATES } from '#identity/state';
 
 /*
- * Schemas of all answers, for the API document and for tests. Strict: an answer must not contain a
- * field that is not listed here. Never run on live answers.
+ * Schemas for all answers, used by the API document and by tests. Strict: an answer must not
+ * contain a field that is not listed here. Never run on live answers.
  */
 
 const named = <Shape extends z.ZodRawShape>(id: string, shape: Shape) =>
@@ -35,15 +35,15 @@ export const Time = z.string().meta({
 const InstanceId = z.string().regex(/^inst_[0-9a-f]{16}$/);
 const Strengths = named('ModeStrengths', Object.fromEntries(MODE_KEYS.map((key) => [key, Unit])));
 
-/** Envelope of a single object (interface 2.1). */
+/** Envelope for a single object (interface 2.1). */
 export const dataOf = <Schema extends z.ZodType>(schema: Schema) =>
   z.strictObject({ data: schema });
 
-/** Envelope of a list with several pages (interface 2.1). */
+/** Envelope for a list with several pages (interface 2.1). */
 export const pageOf = <Schema extends z.ZodType>(schema: Schema) =>
   z.strictObject({ data: z.array(schema), pagination: Pagination });
 
-/** Envelope of a list that is always complete. */
+/** Envelope for a list that is always complete. */
 export const listOf = <Schema extends z.ZodType>(schema: Schema) =>
   z.strictObject({ data: z.array(schema), pagination: z.strictObject({ total: Count }) });
 
@@ -85,7 +85,7 @@ export const Instance = named('Instance', {
 /** Source: interface 2.4. */
 export const RenamedInstance = CreatedInstance.omit({ created_at: true });
 
-/** Answer of a deletion. */
+/** Answer to a deletion. */
 export const RemovedInstance = z.strictObject({ id: InstanceId, deleted: z.literal(true) });
 
 const snapshot = {
@@ -183,7 +183,7 @@ export const ProcessedBatch = z.union([
   z.strictObject({ states: z.array(Processed), ...processed }),
 ]);
 
-/** Answer of a simulation: the state after each observation. */
+/** Answer to a simulation: the state after each observation. */
 export const Simulated = z.strictObject({ states: z.array(Processed), processed_count: Count });
 
 /** Source: interface 4.2. */

@@ -5,16 +5,16 @@ import { type FaultReason, REASONS } from '#errors/error-reasons';
 import { MODE_KEYS } from '#identity/modes';
 import { ENERGY_DEFAULT } from '#identity/state';
 
-/** Maximum length of a description, in code points. */
+/** Maximum description length, in code points. */
 const DESCRIPTION_MAX = 2_000;
 
-/** Maximum length of a name, in code points. Source: interface 2.4. */
+/** Maximum name length, in code points. Source: interface 2.4. */
 const NAME_MAX = 100;
 
 /** A number in [0, 1]: signal, confidence, energy, mode strengths. Source: interface 8.4. */
 export const Unit = z.number().min(0).max(1);
 
-/** Text of `min` UTF-16 units to `max` code points, without lone surrogates. */
+/** Text from `min` UTF-16 units to `max` code points, without lone surrogates. */
 const textOf = (min: number, max: number) =>
   z
     .string()
@@ -37,10 +37,10 @@ const Description = textOf(0, DESCRIPTION_MAX);
 
 const strengthFields = Object.fromEntries(MODE_KEYS.map((key) => [key, Unit.optional()]));
 
-/** Mode strengths in a request: any of the seven keys. Missing keys are 0. */
+/** Mode strengths in a request: any keys among the seven. Missing keys are 0. */
 const ModeStrengths = z.strictObject(strengthFields);
 
-/** Body of `POST /instances`. Source: interface 4.1. */
+/** Body for `POST /instances`. Source: interface 4.1. */
 export const CreateInstance = z
   .strictObject({
     name: Name,
@@ -63,17 +63,17 @@ export const CreateInstance = z
     ],
   });
 
-/** Body of `PATCH /instances/{id}`: only metadata. Source: interface 4.1, decision 2. */
+/** Body for `PATCH /instances/{id}`: only metadata. Source: interface 4.1, decision 2. */
 export const RenameInstance = z
   .strictObject({ name: Name.optional(), description: Description.optional() })
   .meta({ id: 'RenameInstance', examples: [{ name: 'Ada the second' }] });
 
-/** Body of `POST /instances/{id}/reset`. Source: interface 4.2. */
+/** Body for `POST /instances/{id}/reset`. Source: interface 4.2. */
 export const ResetInstance = z
   .strictObject({ mode: z.enum(['initial', 'default']) })
   .meta({ id: 'ResetInstance', examples: [{ mode: 'initial' }] });
 
-/** The seven strengths in the order of the model. A strength that the caller left out is 0. */
+/** The seven strengths in model order. A strength that the caller left out is 0. */
 export function strengthsOf(config: z.output<typeof CreateInstance>['initial_config']): number[] {
   const given: Record<string, number | undefined> = config?.mode_strengths ?? {};
   return MODE_KEYS.map((key) => given[key] ?? 0);
@@ -90,12 +90,12 @@ export const integer = (min: number, max: number, fallback: number) =>
     .transform((value) => value ?? fallback)
     .meta({ type: 'integer', minimum: min, maximum: max, default: fallback });
 
-/** Maximum length of a search text, in code points. Source: decision 254. */
+/** Maximum search text length, in code points. Source: decision 254. */
 const SEARCH_LENGTH_MAX = 64;
 
 const Offset = integer(0, Number.MAX_SAFE_INTEGER, 0);
 
-/** Cursor of the next page of a list: `next_cursor` of the previous page. Source: decision 281. */
+/** Cursor for the next list page: `next_cursor` from the previous page. Source: decision 281. */
 const Cursor = z
   .string()
   .min(1)
@@ -107,7 +107,7 @@ const Cursor = z
       'these, or send the same values. Excludes `offset`.',
   });
 
-/** Query of `GET /instances`. Source: interface 4.1. */
+/** Query for `GET /instances`. Source: interface 4.1. */
 export const ListQuery = z.strictObject({
   limit: integer(1, 100, 20),
   offset: Offset,
@@ -119,7 +119,7 @@ export const ListQuery = z.strictObject({
 
 const Generation = z.enum(['current', 'all']).default('current');
 
-/** Query of `GET /instances/{id}/history`. Source: interface 4.2. */
+/** Query for `GET /instances/{id}/history`. Source: interface 4.2. */
 export const HistoryQuery = z.strictObject({
   limit: integer(1, 1_000, 100),
   offset: Offset,
@@ -128,7 +128,7 @@ export const HistoryQuery = z.strictObject({
 });
 
 /**
- * Query of `GET /instances/{id}/drift`. Without `limit` and `offset`, answers the newest 1,000
+ * Query for `GET /instances/{id}/drift`. Without `limit` and `offset`, answers the newest 1,000
  * events. Source: decision 162.
  */
 export const DriftQuery = z.strictObject({
@@ -138,9 +138,7 @@ export const DriftQuery = z.strictObject({
   generation: Generation,
 });
 
-/**
- * Query of `GET /instances/{id}/events`: the id of the last received event. Source: decision 244.
- */
+/** Query for `GET /instances/{id}/events`: the last received event id. Source: decision 244. */
 export const EventsQuery = z.strictObject({
   after: z
     .string()
@@ -151,16 +149,16 @@ export const EventsQuery = z.strictObject({
     .meta({ type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
 });
 
-/** Query of `GET /personas`. */
+/** Query for `GET /personas`. */
 export const PersonasQuery = z.strictObject({ version: z.enum(['v1']).default('v1') });
 
-/** Query of endpoints that take no parameters. */
+/** Query for endpoints without parameters. */
 export const NoQuery = z.strictObject({});
 
 const codes = Object.keys(FAULTS) as (keyof typeof FAULTS)[];
 const reasons = Object.keys(REASONS) as (keyof typeof REASONS)[];
 
-/** Envelope of all refusals. Source: interface 7, decision 2. */
+/** Envelope for all refusals. Source: interface 7, decision 2. */
 export const ErrorBody = z
   .strictObject({
     error: z.enum(codes),

@@ -13,10 +13,10 @@ import { Fault } from '#errors/fault';
 import { ADDRESS_LENGTH_MAX } from '#grpc/call-bounds';
 import type { LimiterClient } from '#grpc/limiter-messages';
 
-/** Refusals of the limiter that are passed on to callers unchanged. */
+/** Limiter refusals that callers get unchanged. */
 const OWN: ReadonlySet<string | undefined> = new Set(['audit_unavailable', 'audit_full']);
 
-/** Audit trail of a caller's account. The limiter stores the trail. Source: decision 249. */
+/** A caller's audit trail. The limiter stores the trail. Source: decision 249. */
 export class AccountAudit {
   readonly #limiter: LimiterClient;
 
@@ -52,10 +52,10 @@ export class AccountAudit {
   }
 }
 
-/** URL of a page of the payment provider. */
+/** A payment provider page. */
 type Page = { readonly url: string };
 
-/** Caller of a billing operation: an API key, or a member in the console. */
+/** A caller in a billing operation: an API key, or a member in the console. */
 type BillingCaller = {
   readonly accountId: string;
   readonly address: string;
@@ -66,8 +66,7 @@ type BillingCaller = {
 );
 
 /**
- * Client for the billing operations of the limiter. Rejects as `BillingDesk` does. Source: decision
- * 248.
+ * Client for the limiter's billing operations. Rejects as `BillingDesk` does. Source: decision 248.
  */
 export class AccountBilling {
   readonly #limiter: LimiterClient;
@@ -76,14 +75,14 @@ export class AccountBilling {
     this.#limiter = limiter;
   }
 
-  /** Plan and subscription of an account, and the plans that it may buy. */
+  /** An account's plan and subscription, and the plans that the account may buy. */
   async standing(accountId: string): Promise<z.infer<typeof StandingAnswer>> {
     return StandingAnswer.parse(
       await askOfAccount(this.#limiter, accountId, 'billing.standing', {}),
     );
   }
 
-  /** Creates a checkout page of the payment provider for a plan. */
+  /** Creates a checkout page at the payment provider for a plan. */
   async checkout(
     caller: BillingCaller,
     request: { readonly plan: string; readonly successUrl: string; readonly cancelUrl: string },
@@ -94,7 +93,7 @@ export class AccountBilling {
     );
   }
 
-  /** Creates a page of the payment provider where the subscription can be changed. */
+  /** Creates a payment provider page where the subscription can be changed. */
   async portal(caller: BillingCaller, returnUrl: string): Promise<Page> {
     const body = { by: buyerOf(caller), returnUrl };
     return LinkAnswer.parse(
@@ -102,7 +101,7 @@ export class AccountBilling {
     );
   }
 
-  /** Forwards a notification of the payment provider, byte for byte. */
+  /** Forwards a payment provider notification, byte for byte. */
   async notified(rawBody: Buffer, signature: string): Promise<void> {
     const body: NotifiedQuestion = { rawBody: rawBody.toString('base64'), signature };
     NotifiedAnswer.parse(
@@ -131,7 +130,7 @@ async function askOfAccount(
 }
 
 /**
- * Audit lines of one write to an instance: a line before the write, and a second line if the write
+ * Audit lines for a write to an instance: a line before the write, and a second line if the write
  * is refused or repeated.
  */
 export class AuditedCall {

@@ -1,4 +1,4 @@
-/* Engine calls of the edge. Sets the deadline of each call once, for all later hops. */
+/* The edge's engine calls. Sets each call's deadline once, for all later hops. */
 import { createHash, createHmac, createSecretKey, type KeyObject, randomInt } from 'node:crypto';
 import type { Caller } from '#edge/http';
 import type { AuditedCall } from '#edge/serve/account';
@@ -18,13 +18,10 @@ import { derivedFrom, type Reloadable } from '#stdlib/files';
 import type { Randomness } from '#stdlib/randomness';
 import { traced } from '#telemetry/tracer';
 
-/**
- * Maximum number of ids tried for a keyed create. Each reuse of a key after its 24 h takes another
- * id (decision 22).
- */
+/** Maximum ids tried for a keyed create. Each reuse after 24 h takes another id (decision 22). */
 const KEYED_ATTEMPTS_MAX = 32;
 
-/** Maximum number of random ids drawn for a create. Among 2^64 ids, collisions are rare. */
+/** Maximum random ids drawn for a create. Among 2^64 ids, collisions are rare. */
 const RANDOM_ATTEMPTS_MAX = 3;
 
 const INSTANCE_ID = /^inst_[0-9a-f]{16}$/;
@@ -32,14 +29,12 @@ const INSTANCE_ID = /^inst_[0-9a-f]{16}$/;
 /** An engine call without the account and the deadline, which `EngineCalls` adds. */
 export type EngineQuestion = Omit<EngineCall, 'accountId' | 'deadlineAtMs'>;
 
-/**
- * Answer of an engine. For a create, `location` is the path of the new instance without the prefix.
- */
+/** An engine's answer. For a create, `location` is the new instance's path without the prefix. */
 export type EdgeAnswer = EngineAnswer & { readonly location?: string };
 
 /**
- * Client of the engine on behalf of callers: sets deadlines, refuses impossible ids, and chooses
- * the ids of new instances.
+ * Engine client on behalf of callers: sets deadlines, refuses impossible ids, and chooses ids for
+ * new instances.
  */
 export class EngineCalls {
   readonly #engine: EngineClient;
@@ -48,8 +43,8 @@ export class EngineCalls {
   readonly #secrets: Reloadable<readonly string[]>;
 
   /**
-   * The first of `secrets` derives the ids of keyed creates, and is the same on every edge.
-   * Instances created under the other secrets are still found (decision 134).
+   * The first secret derives the ids for keyed creates, and is the same on every edge. Instances
+   * created under the other secrets are still found (decision 134).
    */
   constructor(
     engine: EngineClient,
@@ -64,7 +59,7 @@ export class EngineCalls {
   }
 
   /**
-   * Asks the engine, within a deadline. Throws the faults of the engine.
+   * Asks the engine, within a deadline. Throws the engine's faults.
    *
    * An impossible id is `not_found` without a call (decision 19). If `audited` is set, its first
    * line is written before the engine is asked.
@@ -141,7 +136,7 @@ export class EngineCalls {
   }
 
   /**
-   * During a change of secrets, other edges may list them in reverse and derive another call name.
+   * While secrets change, other edges may list the secrets in reverse and derive another call name.
    */
   #idempotencyOf({ idempotency }: EngineQuestion): IdempotencyKey | undefined {
     if (idempotency === undefined || this.#secrets.current.length < 2) return idempotency;
@@ -169,8 +164,8 @@ export class EngineCalls {
   }
 
   /**
-   * Tries ids until an id is free. The actor of each instance decides whether its id is free, so no
-   * two actors need to agree (architecture 3.5).
+   * Tries ids until an id is free. Each instance's actor decides whether the id is free, so no two
+   * actors need to agree (architecture 3.5).
    */
   async #createAt(
     call: EngineCall,
@@ -205,7 +200,7 @@ function unlessNothingToReplay(error: unknown): undefined {
 }
 
 /**
- * Smallest id of keyed calls. Ids of other calls are smaller, so the two ranges do not overlap.
+ * Smallest id for keyed calls. Other calls have smaller ids, so the two ranges do not overlap.
  * Keyed ids are below 2^52, so every id is exact as a JavaScript number.
  */
 const KEYED_ID_START = 2 ** 51;
@@ -213,7 +208,7 @@ const KEYED_ID_START = 2 ** 51;
 /** Domain separation: the same secret also derives signatures and other names. */
 const CALL_NAME_LABEL = 'identity-engine call name';
 
-/** Maximum length of an `Idempotency-Key`, in characters. Source: decision 22. */
+/** Maximum `Idempotency-Key` length, in characters. Source: decision 22. */
 export const KEY_LENGTH_MAX = 255;
 
 /**
@@ -223,7 +218,7 @@ export const KEY_LENGTH_MAX = 255;
 export const IDEMPOTENCY_KEY = /^[!-~](?:[ -~]*[!-~])?$/;
 
 /**
- * Parses the `Idempotency-Key` header and adds the fingerprint of the call. Throws `invalid_header`
+ * Parses the `Idempotency-Key` header and adds the call's fingerprint. Throws `invalid_header`
  * (400). Source: decision 22.
  */
 export function readIdempotencyKey(
@@ -241,22 +236,22 @@ export function readIdempotencyKey(
 }
 
 /**
- * Fingerprint of a call, which must be equal whenever its key is used again. Source: decision 22.
+ * A call's fingerprint, which must be equal whenever its key is used again. Source: decision 22.
  */
 export function fingerprintOf(method: string, url: string, body: Buffer | string): string {
   return createHash('sha256').update(`${method} ${url}\n`).update(body).digest('hex');
 }
 
-/** Whether a text is a valid idempotency key, of a call or of an item of a batch. */
+/** Whether a text is a valid idempotency key, for a call or a batch item. */
 export function isIdempotencyKey(text: string): boolean {
   return text.length <= KEY_LENGTH_MAX && IDEMPOTENCY_KEY.test(text);
 }
 
 /**
- * Ids of calls: a unique id for a call without key, and a derived name for a keyed call.
+ * Call ids: a unique id for a call without key, and a derived name for a keyed call.
  *
- * Names are derived from the first of `secrets`, which is the same on every edge and unknown to
- * callers. A caller who could compute names could merge two calls into one charge.
+ * Names are derived from the first secret, which is the same on every edge and unknown to callers.
+ * A caller who could compute names could merge two calls into one charge.
  */
 export class CallIds {
   /** A key object, created once: raw bytes would cost 12 µs per name. */
@@ -267,7 +262,7 @@ export class CallIds {
     this.#nameKey = derivedFrom(secrets, nameKeyOf);
   }
 
-  /** A new id. Each edge counts from a random start, so ids of two edges rarely collide. */
+  /** A new id. Each edge counts from a random start, so two edges' ids rarely collide. */
   next(): number {
     this.#next += 1;
     if (this.#next >= KEYED_ID_START) this.#next = 1;
@@ -275,10 +270,10 @@ export class CallIds {
   }
 
   /**
-   * Name of a keyed call, equal on every edge and for every retry (decision 146).
+   * A keyed call's name, equal on every edge and for every retry (decision 146).
    *
-   * Derived from account, instance and key. None of these contains a line break, so joined texts
-   * are unambiguous.
+   * Derived from account, instance and key. No part contains a line break, so joined texts are
+   * unambiguous.
    */
   ofKey(
     caller: Caller,
@@ -298,12 +293,12 @@ function nameKeyOf([secret = '']: readonly string[]): KeyObject {
   return createSecretKey(createHmac('sha256', secret).update(CALL_NAME_LABEL).digest());
 }
 
-/** Integer of `bits` bits (49 to 56) of a digest, from byte `start` on. */
+/** Integer from `bits` digest bits (49 to 56), from byte `start` on. */
 function bitsOf(digest: Buffer, start: number, bits: number): number {
   return digest.readUIntBE(start, 6) * 2 ** (bits - 48) + ((digest[start + 6] ?? 0) >> (56 - bits));
 }
 
-/** Id of the instance of a keyed create. `attempt` counts earlier uses of the key. */
+/** Instance id for a keyed create. `attempt` counts earlier uses of the key. */
 function instanceIdOfKey(secret: string, caller: Caller, key: string, attempt: number): string {
   const named = [caller.accountId, key, attempt].join('\n');
   return `inst_${createHmac('sha256', secret).update(named).digest('hex').slice(0, 16)}`;

@@ -5,37 +5,37 @@ import { CALL_TIMEOUT_MS_MAX } from '#grpc/call-bounds';
 import { type EngineClient, type EngineCommand, unnamedCall } from '#grpc/engine-messages';
 import type { Clock } from '#stdlib/clock';
 
-/** Number of instances per page of the listing. Source: interface 8.4. */
+/** Instances per list page. Source: interface 8.4. */
 export const PAGE_ROWS_MAX = 100;
 
-/** Part of the answer of `GET /instances`. `cycle_count` counts the current generation. */
+/** Partial answer to `GET /instances`. `cycle_count` counts the current generation. */
 const ListPage = z.object({
   data: z.array(z.object({ id: z.string(), name: z.string(), cycle_count: z.number() })),
   pagination: z.object({ total: z.number() }),
 });
 
-/** Part of the answer of `GET …/history`. `total` counts the readable observations. */
+/** Partial answer to `GET …/history`. `total` counts the readable observations. */
 const HistoryPage = z.object({
   data: z.array(z.object({ cycle: z.number(), timestamp: z.string() })),
   pagination: z.object({ total: z.number() }),
 });
 
-/** An instance of the listing, with the cycles of its current generation. */
+/** A listed instance, with the cycles in its current generation. */
 export type ListedCycles = { readonly id: string; readonly name: string; readonly cycles: number };
 
-/** One observation of a history. */
+/** A history entry. */
 export type HistoryEntry = {
-  /** Number of the observation in its generation, from 1. */
+  /** Position in the generation, from 1. */
   readonly cycle: number;
-  /** Timestamp of the observation, in Unix milliseconds. */
+  /** Observation timestamp, in Unix milliseconds. */
   readonly timestampMs: number;
-  /** Number of readable observations of the generation, including this observation. */
+  /** Readable observations in the generation, including this observation. */
   readonly total: number;
 };
 
 /**
  * Reads an account's instances for the console. These reads skip admission, so they cost the
- * account no request and no cycle. All reads share one deadline. Throws the faults of the engine.
+ * account no request and no cycle. All reads share one deadline. Throws the engine's faults.
  */
 export class EngineReads {
   readonly #engine: EngineClient;
@@ -60,7 +60,7 @@ export class EngineReads {
     return Math.max(0, this.#endMs - this.#clock.monotonicMs());
   }
 
-  /** A page of the account's instances, newest first, and the total number of instances. */
+  /** A page with the account's instances, newest first, and the total instance count. */
   async list(offset: number): Promise<{ rows: ListedCycles[]; total: number }> {
     const order = { sort: 'created_at', order: 'desc' } as const;
     const command = { kind: 'list', limit: PAGE_ROWS_MAX, offset, ...order } as const;
@@ -70,7 +70,7 @@ export class EngineReads {
   }
 
   /**
-   * The observation after `offset` newer observations of the current generation. Undefined if this
+   * The observation after `offset` newer observations in the current generation. Undefined if this
    * observation does not exist or is no longer stored.
    */
   async observation(instanceId: string, offset: number): Promise<HistoryEntry | undefined> {
@@ -83,7 +83,7 @@ export class EngineReads {
   }
 
   async #ask(instanceId: string, command: EngineCommand): Promise<unknown> {
-    // Yield to the event loop. A local engine may answer thousands of reads in one turn.
+    // Yield to the event loop. A local engine may answer thousands in one turn.
     await setImmediate();
     const { leftMs } = this;
     if (leftMs === 0) throw faultFor('deadline_exceeded', 'the deadline has passed');

@@ -2,10 +2,10 @@ import { isUtf8 } from 'node:buffer';
 import { invalid } from '#errors/fault';
 import { illFormedPlace } from '#stdlib/well-formed-json';
 
-/** Maximum nesting depth of a body: 16 levels of a context in a batch item, plus a margin. */
+/** Maximum body depth: a context with 16 levels in a batch item, plus a margin. */
 const BODY_DEPTH_MAX = 24;
 
-/** Byte order mark. RFC 8259 forbids it in JSON between systems, but some editors write it. */
+/** Byte order mark. RFC 8259 forbids the mark between systems, but some editors write it. */
 const BYTE_ORDER_MARK = 0xfeff;
 
 const QUOTE = 0x22;
@@ -57,10 +57,9 @@ function parse(text: string): unknown {
 }
 
 /**
- * Number of colons outside strings, which is the number of keys in the text.
+ * Counts colons outside strings: the text has as many keys.
  *
- * More colons than keys of the parsed value reveal a duplicate key. Throws if the text nests too
- * deep.
+ * More colons than parsed keys reveal a duplicate key. Throws if the text nests too deep.
  */
 function colonsOf(text: string): number {
   let colons = 0;
@@ -77,7 +76,7 @@ function colonsOf(text: string): number {
 }
 
 /**
- * Number of keys of a value on all levels.
+ * Counts a value's keys on all levels.
  *
  * Throws 422 for keys that could change the prototype of all objects (prototype pollution). Schemas
  * do not see `__proto__`, so a context with this key would be stored and returned.
@@ -99,17 +98,17 @@ const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 const SPACES = new Set([' ', '\t', '\n', '\r'].map((text) => text.charCodeAt(0)));
 
-/** Position of a value in a text: from `start` up to, but excluding, `end`. */
+/** A value's position in a text: from `start` up to, but excluding, `end`. */
 type JsonSpan = { readonly start: number; readonly end: number };
 
-/** Index of the quote that closes the string opened at `start`, or the end of the text. */
+/** Index of the quote that closes the string opened at `start`, or the text's end. */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
   return end === -1 ? text.length : end;
 }
 
-/** Position of the next value at or after `from`. Requires valid JSON, like all functions below. */
+/** Finds the next value at or after `from`. Requires valid JSON, like all functions below. */
 function valueAt(text: string, from: number): JsonSpan {
   const start = behindSpace(text, from);
   const unit = text.charCodeAt(start);
@@ -120,7 +119,7 @@ function valueAt(text: string, from: number): JsonSpan {
   return { start, end };
 }
 
-/** Positions of the items of the array that opens at `start`. */
+/** Item positions in the array that opens at `start`. */
 function itemsOf(text: string, start: number): JsonSpan[] {
   const items: JsonSpan[] = [];
   for (let at = behindSpace(text, start + 1); at < text.length; ) {
@@ -133,7 +132,7 @@ function itemsOf(text: string, start: number): JsonSpan[] {
 }
 
 /**
- * Position of the value of `key` in the object that opens at `start`. Escapes in keys are decoded.
+ * The position of `key`'s value in the object that opens at `start`. Escapes in keys are decoded.
  */
 function memberOf(text: string, start: number, key: string): JsonSpan | undefined {
   for (let at = behindSpace(text, start + 1); at < text.length; ) {
@@ -147,8 +146,8 @@ function memberOf(text: string, start: number, key: string): JsonSpan | undefine
 }
 
 /**
- * Text of the object at `start` without its member `key` and one comma; undefined if the object has
- * no such member. All other bytes stay unchanged.
+ * The object at `start` as text, without its member `key` and a comma; undefined without such a
+ * member. All other bytes stay unchanged.
  */
 function withoutMember(text: string, start: number, key: string): string | undefined {
   let previousEnd: number | undefined;
@@ -244,7 +243,7 @@ export class ContextSource {
 type Body = { context?: unknown; readonly observations?: unknown };
 
 /**
- * Replaces the contexts of an observation or a batch by their sources. `text` is the text that
+ * Replaces the contexts in an observation or a batch by their sources. `text` is the text that
  * `value` was parsed from. Costs almost nothing without contexts.
  */
 function keepContexts(value: unknown, text: string): void {
@@ -287,12 +286,12 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** Name of the member of a batch item that holds the item's idempotency key. */
+/** The batch item member that holds the item's idempotency key. */
 const ITEM_KEY = 'idempotency_key';
 
 /**
- * Idempotency key of a batch item, with the item's text without the key. A single call with the
- * same observation has exactly this text as its body (decision 280).
+ * A batch item's idempotency key, with the item's text without the key. A single call with the same
+ * observation has exactly this text as its body (decision 280).
  */
 export class ItemKeySource {
   readonly key: string;
@@ -304,12 +303,12 @@ export class ItemKeySource {
   }
 }
 
-/** An observation of a batch that may have a key. */
+/** A batch observation that may have a key. */
 type Item = { [ITEM_KEY]?: unknown };
 
 /**
- * Replaces the keys of batch items by their sources. `text` is the text that `value` was parsed
- * from. Without keys, checks only the presence of the member.
+ * Replaces batch item keys by their sources. `text` is the text that `value` was parsed from.
+ * Without keys, only checks whether the member exists.
  */
 function keepItemKeys(value: unknown, text: string): void {
   if (typeof value !== 'object' || value === null) return;

@@ -7,7 +7,7 @@ import type { Reply } from '#edge/serve/reply';
 import { Fault, faultFor, toFault } from '#errors/fault';
 import type { Clock } from '#stdlib/clock';
 
-/** Maximum number of concurrent notifications at one edge; each holds some hundred kilobytes. */
+/** Maximum concurrent notifications at an edge; each holds some hundred kilobytes. */
 const NOTIFICATIONS_AT_ONCE_MAX = 32;
 
 /** Key name for `RefusedAddresses`: a notification has no API key. */
@@ -21,8 +21,7 @@ const REFUSED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Handles notifications of the payment provider from any address. Only their signature proves the
- * sender.
+ * Handles payment provider notifications, from any address. Only their signature proves the sender.
  *
  * A network with 30 refused notifications in a minute is barred for a minute. Five a second are
  * still checked, because provider and attacker may share a load balancer's address.
@@ -32,13 +31,13 @@ export class Notifications {
   readonly #refused: RefusedAddresses;
   #underWay = 0;
 
-  /** Calls `onBar` with the name of every network that becomes barred. */
+  /** Calls `onBar` with each network that becomes barred. */
   constructor(billing: AccountBilling, clock: Clock, onBar: (network: string) => void) {
     this.#billing = billing;
     this.#refused = new RefusedAddresses(clock, onBar);
   }
 
-  /** The refusal of a notification from a barred network; undefined for all other networks. */
+  /** The refusal for a notification from a barred network; undefined for all other networks. */
   refusalUnasked({ ip }: { readonly ip: string }): Fault | undefined {
     return this.#refused.isBarred(ip, NO_KEY) ? barred() : undefined;
   }
@@ -64,7 +63,7 @@ export class Notifications {
   }
 }
 
-/** Dependencies of `serveNotification`. */
+/** `serveNotification` dependencies. */
 export type NotificationPorts = {
   readonly clock: Clock;
   readonly notifications: Notifications;
@@ -87,7 +86,7 @@ export async function serveNotification(
     await ports.notifications.take(rawBody, signature?.toString(), request.ip);
     ports.reply.send(request, reply, endpoint, endpoint.success, headers, RECEIVED);
   } catch (error) {
-    // The sender is not authenticated, so a refusal does not count as a failure of the route.
+    // The sender is not authenticated, so a refusal does not count as a route failure.
     const counted = { method: request.method, path: 'refused' };
     ports.reply.refuse(request, reply, counted, toFault(error), headers);
   }

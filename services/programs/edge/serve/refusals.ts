@@ -80,7 +80,7 @@ export function refusals(ports: RefusalPorts) {
 
   return {
     error(error: Error & { code?: string }, request: FastifyRequest, response: FastifyReply): void {
-      // For an unknown path, answer `not_found` instead of the error of the body.
+      // For an unknown path, answer `not_found` instead of the body's error.
       if (request.is404) {
         notFound(request, response);
         return;
@@ -98,7 +98,7 @@ export function refusals(ports: RefusalPorts) {
   };
 }
 
-/** Status of paths outside the API. They have no envelope, so no fault supplies the status. */
+/** Status for paths outside the API. They have no envelope, so no fault supplies the status. */
 const NOT_FOUND = 404;
 
 const PATTERNS = ENDPOINTS.map(({ method, path }) => ({
@@ -106,18 +106,18 @@ const PATTERNS = ENDPOINTS.map(({ method, path }) => ({
   pattern: new RegExp(`^${API_PREFIX}${path.replace(':id', '[^/]+')}$`),
 }));
 
-/** Methods of a path for the `Allow` header; empty if no endpoint has the path (decision 27). */
+/** A path's methods for the `Allow` header; empty if no endpoint has the path (decision 27). */
 function methodsOf(path: string): string[] {
   return PATTERNS.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
 }
 
-/** Maps an error of Fastify's body reader to a fault of the API. */
+/** Maps an error from Fastify's body reader to an API fault. */
 function faultOf(error: Error & { code?: string }): Fault {
   switch (error.code) {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_CTP_INVALID_CONTENT_TYPE':
       return invalid('unsupported_media_type', 'Content-Type', 'must be application/json');
-    // The client disconnected in the middle of its body, so this answer only counts in metrics.
+    // The client disconnected before its body was complete, so this answer only counts in metrics.
     case 'ECONNRESET':
       return invalid('malformed_request', undefined, 'the body is incomplete');
     default:

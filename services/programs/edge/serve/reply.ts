@@ -14,13 +14,13 @@ import type { Metrics } from '#telemetry/metrics';
 import { endRequestSpan, traceFields } from '#telemetry/tracer';
 
 /**
- * Maximum number of complete requests without an answer. Further requests would only queue
- * (architecture 3.7).
+ * Maximum complete requests without an answer. Further requests would only queue (architecture
+ * 3.7).
  */
 const ACTIVE_REQUESTS_MAX = 8_192;
 
 /**
- * Extra headers of a stream: no caching, no proxy buffering, and no later request on its
+ * Extra headers for a stream: no caching, no proxy buffering, and no later request on its
  * connection.
  */
 const STREAM_HEADERS: Headers = {
@@ -30,7 +30,7 @@ const STREAM_HEADERS: Headers = {
   connection: 'close',
 };
 
-/** Sends every answer of the API: adds the common headers, then records metric and log line. */
+/** Sends every API answer: adds the common headers, then records metric and log line. */
 export class Reply {
   readonly #clock: Clock;
   readonly #metrics: AnswerMetrics;
@@ -56,7 +56,7 @@ export class Reply {
     this.#failures = new FailureLog(logger, clock);
   }
 
-  /** Number of complete API requests without an answer, even if their callers have disconnected. */
+  /** Complete API requests without an answer, even if their callers have disconnected. */
   get activeRequests(): number {
     return this.#activeRequests;
   }
@@ -75,7 +75,7 @@ export class Reply {
     return undefined;
   }
 
-  /** Sends a refusal in the envelope of interface 7. */
+  /** Sends a refusal in the envelope from interface 7. */
   refuse(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -110,7 +110,7 @@ export class Reply {
     addCommonHeaders(headers, this.#safety, exchange);
     if (body !== undefined) headers['content-type'] = 'application/json; charset=utf-8';
     if (body !== undefined) headers['content-length'] = Buffer.byteLength(body);
-    // Write to Node directly. Fastify's reply adds nothing needed and costs a tenth of a request.
+    // Write to Node directly. Fastify's reply adds nothing needed, but costs a tenth more.
     reply.raw.writeHead(status, flat(headers)).end(body);
     const { socket } = reply.raw;
     if (socket !== null && body !== undefined) this.#unread.note(socket, body.length);
@@ -118,7 +118,7 @@ export class Reply {
   }
 
   /**
-   * Starts an answer of server-sent events, and returns the response for its text.
+   * Starts an answer with server-sent events, and returns the response for its text.
    *
    * The stream ends with its connection, and no other request uses the connection. Metrics and log
    * count the answer as complete now.
@@ -184,40 +184,37 @@ function addCommonHeaders(headers: Headers, safety: Headers, exchange: Exchange 
   if (trace !== undefined) headers['traceparent'] = trace.traceparent;
 }
 
-/** Reasons of refusals that occur by the thousand when a client floods an edge. */
+/** Refusal reasons that occur by the thousand when a client floods an edge. */
 const FLOODS: ReadonlySet<string> = new Set([
   'too_many_refused_keys',
   'too_many_refused_notifications',
   'too_many_unfinished_bodies',
 ]);
 
-/**
- * Whether a flood of calls causes the refusal. Such a refusal is counted, but not logged as a
- * failure.
- */
+/** Whether a flood causes the refusal. Such a refusal is counted, but not logged as a failure. */
 function isFlood({ reason, code }: Fault): boolean {
   // Anyone may send notifications to an installation without a payment provider.
   if (code === 'billing_provider_not_configured') return true;
   return reason !== undefined && FLOODS.has(reason);
 }
 
-/** Alternating names and values, the form that Node writes without a look-up of each name. */
+/** Alternating names and values, the form that Node writes without looking up each name. */
 function flat(headers: Headers): (string | number)[] {
   const list: (string | number)[] = [];
   for (const name of Object.keys(headers)) list.push(name, headers[name] ?? '');
   return list;
 }
 
-/** Default `Retry-After` of a 503, in seconds, for faults without a wait of their own. */
+/** Default `Retry-After` for a 503, in seconds, unless the fault sets a wait. */
 const RETRY_AFTER_S = 1;
 
-/** Headers against content sniffing and shared caching, on every answer of the API. */
+/** Headers against content sniffing and shared caching, on every API answer. */
 const SAFETY_HEADERS = {
   'x-content-type-options': 'nosniff',
   'cache-control': 'private, no-cache',
 } as const;
 
-/** A refusal as an HTTP answer, in the envelope of interface 7. */
+/** A refusal as an HTTP answer, in the envelope from interface 7. */
 type FaultReply = {
   readonly status: number;
   readonly headers: Headers;
@@ -225,8 +222,8 @@ type FaultReply = {
 };
 
 /**
- * Status, headers and envelope of a refusal. The only mapping of a Fault to HTTP. `requestId`
- * appears only in the details of a 5xx.
+ * A refusal's status, headers and envelope. No other code maps a Fault to HTTP. `requestId` appears
+ * only in 5xx details.
  */
 export function faultReply(fault: Fault, requestId: string): FaultReply {
   const status = fault.httpStatus;
@@ -256,8 +253,8 @@ function detailsOf(fault: Fault, requestId: string) {
 }
 
 /**
- * A refusal with all headers of an answer, for requests that reach no hook. The limit headers are
- * those for an unknown caller (limiter-headers).
+ * A refusal with all answer headers, for requests that reach no hook. The limit headers are those
+ * for an unknown caller (limiter-headers).
  */
 export function anonymousReply(fault: Fault, requestId: string, nowMs: number): FaultReply {
   const { status, headers, body } = faultReply(fault, requestId);
@@ -271,7 +268,7 @@ export function anonymousReply(fault: Fault, requestId: string, nowMs: number): 
   return { status, headers: all, body };
 }
 
-/** The answer of `anonymousReply` as raw HTTP, for broken requests without a response object. */
+/** An `anonymousReply` as raw HTTP, for broken requests without a response object. */
 export function rawFaultReply(fault: Fault, requestId: string, nowMs: number): string {
   const { status, headers, body } = anonymousReply(fault, requestId, nowMs);
   const all = { ...headers, date: new Date(nowMs).toUTCString(), connection: 'close' };
@@ -282,20 +279,20 @@ export function rawFaultReply(fault: Fault, requestId: string, nowMs: number): s
 /** Methods with their own label value. All other methods share `_OTHER`. */
 const COUNTED_METHODS = new Set(['GET', 'POST', 'PATCH', 'DELETE']);
 
-/** Usual reasons for a missing answer of the limiter. */
+/** Usual reasons why the limiter gives no answer. */
 const FAIL_CLOSED_REASONS = ['limiter_unavailable', 'deadline_exceeded', 'overloaded'] as const;
 
-/** Failure statuses whose series exist from the start, besides the success of each endpoint. */
+/** Failure statuses whose series exist from the start, besides each endpoint's success. */
 const SHOWN_FAILURES = [500, 503] as const;
 
-/** Labels of an answer. `path` is a template. */
+/** Answer labels. `path` is a template. */
 export type Counted = { readonly method: string; readonly path: string };
 
 /**
- * Metrics of the edge in the registry of the process.
+ * Edge metrics in the process's registry.
  *
- * Label sets are bound once and cached. Success, 500 and 503 of every endpoint are bound at the
- * start, because Prometheus would miss the first increment of a new series.
+ * Label sets are bound once and cached. Each endpoint's success, 500 and 503 are bound at the
+ * start, because Prometheus would miss a new series' first increment.
  */
 export function edgeMetrics(metrics: Metrics) {
   const durations = metrics.histogram('http_server_request_duration_seconds');
@@ -324,24 +321,24 @@ export function edgeMetrics(metrics: Metrics) {
     answered(counted: Counted, status: number, seconds: number, span?: string): void {
       seriesOf(counted, status).observe(seconds, span);
     },
-    /** Sets the number of complete requests without an answer. */
+    /** Sets how many complete requests have no answer yet. */
     active: (count: number) => active.set(count),
-    /** Sets the number of admitted calls without an answer. */
+    /** Sets how many admitted calls have no answer yet. */
     inflight: (count: number) => inflight.set(count),
   };
 }
 
-/** Metrics of calls to the limiter. */
+/** Limiter call metrics. */
 export function admissionMetrics(metrics: Metrics) {
   const checks = metrics.histogram('limiter_check_duration_seconds').labels({});
   const refusedUnasked = metrics.counter('edge_refused_unasked_total');
   const notLookedUp = metrics.counter('edge_unknown_keys_not_looked_up_total');
   const failures = metrics.counter('edge_fail_closed_total');
-  // Create the series now, because Prometheus would miss the first increment of a new series.
+  // Create the series now, because Prometheus would miss a new series' first increment.
   for (const reason of FAIL_CLOSED_REASONS) failures.inc({ reason }, 0);
   const unsettled = metrics.counter('edge_unsettled_total');
   return {
-    /** Records an answer of the limiter. */
+    /** Records a limiter answer. */
     checked: (seconds: number, span: string | undefined) => checks.observe(seconds, span),
     /** Counts a call refused as `rate_limited` from the cache. */
     refusedUnasked: () => refusedUnasked.inc(),
@@ -354,7 +351,7 @@ export function admissionMetrics(metrics: Metrics) {
   };
 }
 
-/** Metrics of connections that send or read slowly. */
+/** Metrics for connections that send or read slowly. */
 export function connectionMetrics(metrics: Metrics) {
   const bodiesGivenUp = metrics.counter('edge_bodies_given_up_total');
   const readersEnded = metrics.counter('edge_slow_readers_ended_total');
@@ -367,45 +364,45 @@ export function connectionMetrics(metrics: Metrics) {
     bodyGivenUp: () => bodiesGivenUp.inc(),
     /** Counts a closed connection whose client did not read its answers. */
     slowReaderEnded: (cause: string) => readersEnded.inc({ cause }),
-    /** Sets the number of unfinished bodies and their bytes. */
+    /** Sets the counts for unfinished bodies and their bytes. */
     unfinished(count: number, bytes: number): void {
       unfinished.set(count);
       unfinishedBytes.set(bytes);
     },
-    /** Sets the number of unread answer bytes. */
+    /** Sets the unread answer bytes. */
     unread: (bytes: number) => unreadBytes.set(bytes),
-    /** Sets the number of requests that wait for earlier answers. */
+    /** Sets how many requests wait for earlier answers. */
     waiting: (count: number) => waiting.set(count),
   };
 }
 
-/** Metrics of event streams. */
+/** Event stream metrics. */
 export function streamMetrics(metrics: Metrics) {
   const open = metrics.gauge('edge_event_streams');
   return {
-    /** Sets the number of open streams. */
+    /** Sets how many streams are open. */
     open: (count: number) => open.set(count),
     /** Counts an ended stream, by cause. */
     ended: streamEnds(metrics),
   };
 }
 
-/** Counter of ended event streams, by cause. */
+/** Counts ended event streams, by cause. */
 export function streamEnds(metrics: Metrics): (cause: string) => void {
   const ended = metrics.counter('edge_event_streams_ended_total');
   return (cause) => ended.inc({ cause });
 }
 
-/** Label value of a method. */
+/** Label value for a method. */
 export function countedMethod(method: string): string {
   return COUNTED_METHODS.has(method) ? method : '_OTHER';
 }
 
-/** Metrics of answers. */
+/** Answer metrics. */
 export type AnswerMetrics = Pick<ReturnType<typeof edgeMetrics>, 'answered'>;
 
-/** Metrics of calls to the limiter. */
+/** Limiter call metrics. */
 export type AdmissionMetrics = ReturnType<typeof admissionMetrics>;
 
-/** Metrics of connections. */
+/** Connection metrics. */
 export type ConnectionMetrics = ReturnType<typeof connectionMetrics>;

@@ -24,7 +24,7 @@ import { type Fault, faultFor, invalid, toFault } from '#errors/fault';
 import type { Clock } from '#stdlib/clock';
 import type { Tracer } from '#telemetry/tracer';
 
-/** Routes without an API key: only the notifications of the payment provider (decision 248). */
+/** Routes without an API key: only payment provider notifications (decision 248). */
 const WITHOUT_KEY = ENDPOINTS.filter(({ scope }) => scope === 'none').map(({ method, path }) => ({
   method,
   path: `${API_PREFIX}${path}`,
@@ -41,11 +41,11 @@ type GatePorts = {
 };
 
 /**
- * First hook of every request: sets the request id, requires HTTP/1.1, and finds the caller.
+ * First hook for every request: sets the request id, requires HTTP/1.1, and finds the caller.
  *
- * The hook runs before the body is read, in the order of the requests on each connection. A caller
- * that fails here costs the limiter nothing and learns nothing (decisions 35 and 159). The hook
- * itself answers the requests that it refuses.
+ * The hook runs before the body is read, in request order on each connection. A caller that fails
+ * here costs the limiter nothing and learns nothing (decisions 35 and 159). The hook itself answers
+ * the requests that it refuses.
  */
 export function gate(ports: GatePorts) {
   const { clock, reply, admission, notifications, pipelines, closing, tracer } = ports;
@@ -80,7 +80,7 @@ export function gate(ports: GatePorts) {
     const trace = isApi ? tracer?.request(request.headers, refusal !== undefined) : undefined;
     const exchange: Exchange = { requestId, startedMs, caller, trace, isActive: false };
     attachExchange(request, exchange);
-    // `reply` sets the headers of API answers. Fastify sends all other answers.
+    // `reply` sets the headers for API answers. Fastify sends all other answers.
     if (!isApi) response.header('x-request-id', requestId);
     if (refusal !== undefined) {
       const counted = { method: request.method, path: routeOfRefused(request, refusal) };
@@ -97,7 +97,7 @@ export function gate(ports: GatePorts) {
 }
 
 /**
- * Whether the route of a request requires no key. The router decides. The target is compared first,
+ * Whether the request's route requires no key. The router decides. The target is compared first,
  * because asking the router costs a microsecond. So an escaped target requires a key.
  */
 function isWithoutKey(request: FastifyRequest): boolean {
@@ -108,12 +108,12 @@ function isWithoutKey(request: FastifyRequest): boolean {
   );
 }
 
-/** The caller of a request, or the refusal of the gate. */
+/** The request's caller, or the gate's refusal. */
 type Admitted = { readonly caller: Caller | undefined; readonly refusal: Fault | undefined };
 
 /**
- * Route label of a refused request. A shutdown is a failure of the edge, counted on its route. All
- * other refusals of the gate are the caller's mistake, counted as `refused`.
+ * Route label for a refused request. A shutdown is an edge failure, counted on its route. All other
+ * refusals here are the caller's mistake, counted as `refused`.
  */
 function routeOfRefused({ routeOptions: { url } }: FastifyRequest, { reason }: Fault): string {
   return reason === 'shutting_down' && url !== undefined ? countedRoute(url) : 'refused';
@@ -133,7 +133,7 @@ function closingFault(): Fault {
   return faultFor('shutting_down', 'this server is shutting down; retry', { retryAfterS: 1 });
 }
 
-/** Serves a request of an endpoint. Rejects only if the code has a bug. */
+/** Serves a request to an endpoint. Rejects only if the code has a bug. */
 type Serve = (
   endpoint: Endpoint,
   request: FastifyRequest,
@@ -141,7 +141,7 @@ type Serve = (
   exchange: Exchange,
 ) => Promise<void>;
 
-/** Fastify route of an endpoint. All requests of one event-loop turn are served together. */
+/** An endpoint's Fastify route. All requests from an event-loop turn are served together. */
 export function endpointRoute(
   endpoint: Endpoint,
   serve: Serve,
@@ -170,15 +170,14 @@ export function endpointRoute(
 }
 
 /**
- * Collects the requests of one event-loop turn and serves them together.
+ * Collects the requests from an event-loop turn, and serves these requests together.
  *
- * Their answers are written back to back, which gives 1.45 times the throughput of separate answers
- * (architecture 8).
+ * Their answers are written back to back, which gives 1.45 times the throughput (architecture 8).
  */
 export class EventLoopQueue {
   #tasks: (() => void)[] = [];
 
-  /** Runs `task` at the end of this turn, after all requests that arrived in the turn. */
+  /** Runs `task` after this turn, when all its requests have arrived. */
   push(task: () => void): void {
     if (this.#tasks.length === 0) setImmediate(() => this.#run());
     this.#tasks.push(task);

@@ -12,13 +12,13 @@ import type { EngineCommand, IdempotencyKey } from '#grpc/engine-messages';
 /** Zod omits the offending value from its issues by default. `reasonOf` needs the value. */
 const WITH_INPUT = { reportInput: true };
 
-/** Content type of nearly every request: compared first, without parsing. */
+/** Content type in nearly every request: compared first, without parsing. */
 const PLAIN_JSON = 'application/json';
 
 /** Characters that a URL may contain only in percent-encoding. */
 const NOT_ASCII = /[\u0080-\uffff]/;
 
-/** Matches every `charset` parameter of a media type. */
+/** Matches every `charset` parameter in a media type. */
 const CHARSETS = /;\s*charset\s*=\s*"?([^";\s]+)"?/gi;
 
 /** A checked request: the command to run, or the refusal. Planning has no side effects. */
@@ -43,7 +43,7 @@ export type RequestPlan =
   | { readonly kind: 'refused'; readonly fault: Fault };
 
 /**
- * Checks query, headers and body of a request. Never throws: a refused request still costs one
+ * Checks a request's query, headers and body. Never throws: a refused request still costs one
  * request, so the refusal waits for the limiter (decision 35).
  */
 export function planRequest(
@@ -77,7 +77,7 @@ export function planRequest(
 /** A checked query, and the names of the parameters that the caller sent. */
 type Query = { readonly query: unknown; readonly named: ReadonlySet<string> };
 
-/** Cache of checked empty queries by endpoint, because most requests have no query. */
+/** Caches checked empty queries by endpoint, because most requests have no query. */
 const noQueries = new Map<Endpoint, Query>();
 
 function queryOf(endpoint: Endpoint, request: FastifyRequest): Query {
@@ -148,7 +148,7 @@ function assertReadable(headers: IncomingHttpHeaders): void {
 type Issue = z.core.$ZodIssue;
 
 /**
- * The refusal of an invalid body: 422 with the JSON path of the first invalid field and a reason.
+ * The refusal for an invalid body: 422 with the first invalid field's JSON path and a reason.
  * Source: decision 2.
  */
 export function bodyFault(error: z.ZodError): Fault {
@@ -159,7 +159,7 @@ export function bodyFault(error: z.ZodError): Fault {
   return invalid(reason, field === '' ? undefined : field, messageOf(issue, field));
 }
 
-/** The refusal of an invalid query, always 400. Source: decision 2. */
+/** The refusal for an invalid query, always 400. Source: decision 2. */
 export function queryFault(error: z.ZodError): Fault {
   const [issue] = error.issues;
   const field = issue === undefined ? 'query' : pathOf(issue);
@@ -169,7 +169,7 @@ export function queryFault(error: z.ZodError): Fault {
   return invalid(reason, field, `${field}: ${text}`);
 }
 
-/** A custom issue of a schema may set its reason in `params.reason`. */
+/** A custom schema issue may set its reason in `params.reason`. */
 type ReasonParams = { readonly reason: FaultReason };
 
 function reasonOf(issue: Issue): FaultReason {
@@ -196,7 +196,7 @@ function reasonOf(issue: Issue): FaultReason {
 }
 
 /**
- * Reason of a type error. Zod reports numbers beyond the double range, such as 1e999, as a wrong
+ * Reason for a type error. Zod reports numbers beyond the double range, such as 1e999, as a wrong
  * type.
  */
 function typeReasonOf({ expected, input }: z.core.$ZodIssueInvalidType): FaultReason {
@@ -204,7 +204,7 @@ function typeReasonOf({ expected, input }: z.core.$ZodIssueInvalidType): FaultRe
   return expected === 'number' && typeof input === 'number' ? 'out_of_range' : 'wrong_type';
 }
 
-/** Path of a field, such as `observations[3].timestamp`. */
+/** A field's path, such as `observations[3].timestamp`. */
 function pathOf(issue: Issue): string {
   const keys = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
   return [...issue.path, ...keys].reduce<string>((path, part) => {

@@ -34,9 +34,9 @@ import type { Allowance, CallName } from '#grpc/limiter-messages';
 import type { Clock } from '#stdlib/clock';
 import { traced } from '#telemetry/tracer';
 
-/** Dependencies of `serve`. */
+/** `serve` dependencies. */
 export type ServePorts = {
-  /** Path prefix of all endpoints. */
+  /** Path prefix for all endpoints. */
   readonly prefix: string;
   readonly admission: Admission;
   readonly engine: EngineCalls;
@@ -44,19 +44,19 @@ export type ServePorts = {
   readonly clock: Clock;
   readonly reply: Reply;
   readonly streams: EventStreams;
-  /** Ports for the handlers of account endpoints. */
+  /** Ports for account endpoint handlers. */
   readonly account: AccountPorts;
-  /** Counter of admitted calls without an answer. */
+  /** Counts admitted calls without an answer. */
   readonly inFlight: { calls: number };
 };
 
-/** Kinds of handlers that need a description of the caller's key. */
+/** Handler kinds that need the caller's key description. */
 const OF_KEY: ReadonlySet<string> = new Set(['account', 'stream']);
 
 type Planned = Exclude<RequestPlan, { kind: 'refused' | 'stream' }>;
 
 /**
- * Serves one request of an endpoint, from admission to answer. Rejects only with a bug.
+ * Serves a request to an endpoint, from admission to answer. Rejects only with a bug.
  *
  * Order (decision 35): first ask the limiter, then refuse an invalid request, then ask the engine.
  * Finally, settle with the limiter, to charge only the cycles that advanced.
@@ -129,7 +129,7 @@ function describesKey({ handler, auditedAs }: Endpoint): boolean {
   return OF_KEY.has(handler.kind) || auditedAs !== undefined;
 }
 
-/** The audit lines of a call; undefined if the endpoint is not audited. */
+/** A call's audit lines; undefined if the endpoint is not audited. */
 function auditedCall(
   { auditedAs: action }: Endpoint,
   { requestId }: Exchange,
@@ -147,7 +147,7 @@ function auditedCall(
   return new AuditedCall(audit, accountId, entry, monthLinesMax(allowance?.cyclesPerMonth ?? 0));
 }
 
-/** Headers of the answer, after a refund of the unused cycles. */
+/** Answer headers, after unused cycles are refunded. */
 async function headersAfter(
   call: AdmissionCall,
   answered: EdgeAnswer,
@@ -158,7 +158,7 @@ async function headersAfter(
   return await admission.settle(call, answered.cycles, admitted);
 }
 
-/** Whether the number of used cycles is certain. If not, the reservation expires as used. */
+/** Whether the used cycles are certain. If not, the reservation expires as used. */
 function isSettled({ cycles }: AdmissionCall, { isPerhapsOwn }: EdgeAnswer): boolean {
   return cycles > 0 && isPerhapsOwn !== true;
 }
@@ -180,7 +180,7 @@ function idOf(request: FastifyRequest): string {
 }
 
 /**
- * The stored answer of a keyed call that the quota refuses; undefined if no answer is stored
+ * The stored answer to a keyed call that the quota refuses; undefined if no answer is stored
  * (decision 22).
  */
 async function replayOf(
@@ -280,17 +280,17 @@ function answer(
   }
 }
 
-/** The refusal of an early observation whose caller prefers strict handling (decision 1). */
+/** The refusal for an early observation whose caller prefers strict handling (decision 1). */
 function strictRefusal(request: FastifyRequest, retryAfterS: number): Fault | undefined {
   if (!isPreferred(request.headers['prefer'], 'handling=strict')) return undefined;
   const text = 'less than 1.0 s after the previous observation';
   return faultFor('min_cycle_interval', text, { retryAfterS });
 }
 
-/** Account, address and request id of a call. */
+/** A call's account, address and request id. */
 type CallOrigin = Pick<AccountCaller, 'accountId' | 'address' | 'requestId'>;
 
-/** The answer of an endpoint without an engine call. Throws the refusals of its handler. */
+/** The answer from an endpoint without an engine call. Throws the handler's refusals. */
 export async function localAnswer(
   handler: LocalHandler,
   request: CheckedRequest<unknown, unknown>,
@@ -308,7 +308,7 @@ export async function localAnswer(
   }
 }
 
-/** Throws `limiter_unavailable` if a limiter of an earlier release does not describe the caller. */
+/** Throws `limiter_unavailable` if the limiter, an earlier release, describes no caller. */
 function accountCaller(from: CallOrigin, { allowance, description }: Admitted): AccountCaller {
   if (allowance !== undefined && description !== undefined) {
     return { ...from, allowance, description };
