@@ -72,8 +72,8 @@ export function isApiPath(target: string): boolean {
 /**
  * Whether a request target aims at the API, even if obfuscated.
  *
- * Recognises absolute form, doubled slashes, dots, undecodable escapes, backslashes and other case.
- * Most such targets match no route, but get the API's refusals.
+ * Recognises absolute form, doubled slashes, dots, undecodable escapes, backslashes and other
+ * letter case. Most such targets match no route, but get the API's refusals.
  */
 export function meansApi(target: string): boolean {
   if (isApiPath(target)) return true;

@@ -56,7 +56,7 @@ const RETRY_MS_MAX = 3_000;
  */
 const WAIT_MS_MAX = 8_000;
 
-/** Wait jitter, as a share, so that streams that began together do not ask together. */
+/** Wait jitter, as a share, so that streams that began together do not call the engine together. */
 const WAIT_JITTER = 0.25;
 
 /** Interval between two checks of all streams, in milliseconds. */
@@ -123,7 +123,7 @@ export class EventStreams {
     this.#subscription = ports.accountNews?.onChange((accountId) => this.#changed(accountId));
   }
 
-  /** Open streams. */
+  /** How many streams are open. */
   get open(): number {
     return this.#open.size;
   }

@@ -49,7 +49,7 @@ export class UnfinishedBodies {
     this.#onGivenUp = onGivenUp;
   }
 
-  /** Unfinished bodies. */
+  /** How many bodies are unfinished. */
   get count(): number {
     return this.#count;
   }

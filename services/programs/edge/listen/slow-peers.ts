@@ -255,7 +255,7 @@ const WAITING_MAX = 16_384;
  */
 const HOLDING_MAX = 1_024;
 
-/** Connection state. */
+/** Requests of a connection. */
 type Pipeline = {
   readonly socket: Duplex;
   /** Answer to the newest request. All other answers are sent before it. */
