@@ -5,7 +5,7 @@ type Answer = Parameters<typeof assertRefused>[0];
 
 /** Queries that a listing refuses. */
 type RefusedQueries = {
-  /** Maximum items of a page. */
+  /** Maximum items per page. */
   readonly limitMax: number;
   /** Queries whose first parameter is wrong, besides the queries that every listing refuses. */
   readonly wrong: readonly string[];

@@ -3,13 +3,13 @@ import * as assert from 'uvu/assert';
 import { ContextSource, parseJsonBody } from '#edge/serve/json';
 import { liveHeapBytes } from '#test/support/garbage';
 
-/** Number of stored contexts, and size of each request body in bytes. */
+/** Stored contexts, and bytes per request body. */
 const CONTEXTS = 500;
 const BODY_BYTES = 30_000;
 
 const CONTEXT = '{"cause":"a failed deployment"}';
 
-/** The context of a large body, as it is stored. */
+/** The stored context from a large body. */
 function contextOf(n: number): string {
   const body = `{"a":${n},"context":${CONTEXT},"b":"${'x'.repeat(BODY_BYTES)}"}`;
   const { context } = parseJsonBody(Buffer.from(body)) as { context: unknown };

@@ -24,7 +24,7 @@ start('shows its success, 500 and 503 counts as 0 for every endpoint', async () 
 
 const refused = suite('a request that is refused before it is served');
 
-/** Labels of a refused request to the route of an instance. */
+/** Labels for a refused request to an instance route. */
 function countedUnder(isClosing: boolean, httpVersionMinor = 1): Counted | undefined {
   let counted: Counted | undefined;
   const ports = {

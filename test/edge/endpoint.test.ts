@@ -19,7 +19,7 @@ catalog(
   'needs a scope for reading if its method is GET, and costs cycles only for processing',
   () => {
     for (const { name, method, scope, isBilled } of ENDPOINTS) {
-      // The audit trail shows actions of other callers, so it has its own scope.
+      // The audit trail shows other callers' actions, so a scope of its own is needed.
       const needed = { getAudit: 'audit', getAccount: 'any' }[name] ?? 'read';
       if (method === 'GET') assert.equal([scope, isBilled], [needed, false], name);
     }

@@ -89,7 +89,7 @@ wrong('is refused in time that grows linearly with its length', () => {
 
 for (const each of [right, wrong]) each.run();
 
-/** Whether parsing loses a duplicate key. Compares the number of keys before and after. */
+/** Whether parsing loses a duplicate key. Compares key counts before and after. */
 function hasKeyTwice(text: string): boolean {
   const colons = (json: string) => json.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').split(':').length;
   return colons(JSON.stringify(JSON.parse(text))) !== colons(text);

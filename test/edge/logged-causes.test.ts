@@ -15,7 +15,7 @@ const KEY = formatApiKey('Acc0unt00001', 's'.repeat(32));
 
 type Line = ReturnType<typeof JSON.parse>;
 
-/** Answers and log lines of calls that fail with `fail` at the engine. */
+/** Answers and log lines for calls that fail with `fail` at the engine. */
 async function failing(calls: number, fail: () => Error) {
   const log: Line[] = [];
   const write = (line: string) => void log.push(JSON.parse(line));
@@ -88,7 +88,7 @@ logged('with 503 in a flood is logged 20 times a second, and once with its stack
   assert.is(log.length, 20);
   assert.is(log.filter(({ err }) => err !== undefined).length, 1);
   for (const line of log) assert.equal([line.msg, line.status], ['not now', 503]);
-  // A line without causes contains the text of the root cause.
+  // A line without causes contains the root cause's text.
   for (const line of log.slice(1)) assert.is(line.why, 'the store is away');
 });
 

@@ -14,7 +14,7 @@ import { REASONS } from '#errors/error-reasons';
 const text = readFileSync('docs/openapi.json', 'utf8');
 const document = JSON.parse(text);
 
-/** An endpoint of the document, with its method and path. */
+/** An endpoint in the document, with its method and path. */
 type Row = { readonly method: string; readonly path: string; readonly described: Described };
 type Described = typeof document.paths;
 
@@ -22,7 +22,7 @@ const rows: Row[] = Object.entries<Described>(document.paths).flatMap(([path, me
   Object.entries<Described>(methods).map(([method, described]) => ({ method, path, described })),
 );
 
-/** The target of a `$ref`, or the value itself. */
+/** A `$ref` target, or the value itself. */
 function resolved(part: Described): Described {
   if (part.$ref === undefined) return part;
   const [, ...names] = part.$ref.split('/');
@@ -94,7 +94,7 @@ committed('describes the purpose of every parameter and header', () => {
   }
 });
 
-/** Headers of every answer (interface 8.2), and headers of specific statuses. */
+/** Headers in every answer (interface 8.2), and headers for specific statuses. */
 const ALWAYS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'].concat([
   'X-Monthly-Remaining',
   'X-Request-Id',

@@ -2,10 +2,12 @@ import { globSync, readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 
-/** Characters of a hostile input; more than any header or body field may have. */
+/** Characters in a hostile input; more than any header or body field may have. */
 const LENGTH = 50_000;
 
-/** Maximum CPU time of a match, the best of three, in milliseconds. Source: attacks, "ReDoS". */
+/**
+ * Maximum CPU time per match, the best in three runs, in milliseconds. Source: attacks, "ReDoS".
+ */
 const MATCH_MS_MAX = 5;
 
 /** A regular expression literal: text between slashes after a token that is not a value. */
@@ -56,7 +58,7 @@ for (const { file, expression } of expressions) {
 
 hostile.run();
 
-/** Shortest CPU time of up to three runs, in milliseconds. Repeats only slow runs. */
+/** Shortest CPU time in up to three runs, in milliseconds. Repeats only slow runs. */
 function bestMs(expression: RegExp, text: string): number {
   let best = Number.POSITIVE_INFINITY;
   for (let i = 0; i < 3 && best >= MATCH_MS_MAX; i += 1) {

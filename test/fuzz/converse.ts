@@ -7,21 +7,19 @@ import { isLast, readAnswers } from '#test/fuzz/read-answers';
 /** Data received on one connection. */
 export type Talk = {
   readonly received: Buffer;
-  /** Whether the deadline passed without all answers and without the end of the connection. */
+  /** Whether the deadline passed before all answers came or the connection ended. */
   readonly isOverdue: boolean;
   /** Whether the service closed the connection before all answers. */
   readonly isClosed: boolean;
 };
 
 /**
- * Deadline of a connection in milliseconds, for answers or for closing after broken data. The
- * service closes slow senders after 10 s.
+ * Deadline in milliseconds, for answers or for closing after broken data. The service closes slow
+ * senders after 10 s.
  */
 const TALK_MS_MAX = 20_000;
 
-/**
- * Pause between two writes of a script in milliseconds, so that the service reads them separately.
- */
+/** Pause between two writes in milliseconds, so that the service reads the writes separately. */
 const TURN_MS = 2;
 
 /** Runs a script on a new connection to a loopback port. */

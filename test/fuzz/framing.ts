@@ -11,7 +11,7 @@ type Step =
 /** Bytes for one connection, and the expected result. */
 export type Script = {
   readonly steps: readonly Step[];
-  /** Number of complete, well-framed requests; undefined for broken framing. */
+  /** Count of complete, well-framed requests; undefined for broken framing. */
   readonly answers: number | undefined;
   /** Whether the single answer has no body. */
   readonly isHeadOnly: boolean;
@@ -49,7 +49,7 @@ const BROKEN: readonly ((head: string, body: Buffer, random: SeededRandom) => st
   (_, __, random) => Buffer.from(Array.from({ length: 200 }, () => random.uint32() >>> 24)),
 ];
 
-/** Splits the bytes of requests into writes, and chooses the end of the connection. */
+/** Splits the requests' bytes into writes, and chooses how the connection ends. */
 export function scriptOf(requests: readonly Request[], random: SeededRandom): Script {
   const isBroken = random.happens(0.25);
   const parts = requests.map((request) => bytesOf(request, random));

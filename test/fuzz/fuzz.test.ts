@@ -33,7 +33,7 @@ const FINE = { status: 404, headers: HEADERS, body: '{"error":"not_found","messa
 
 type Planted = { status?: number; headers?: Record<string, string>; body?: string };
 
-/** Findings of the fuzzer for a server that gives this answer to every request and then closes. */
+/** The fuzzer's findings in a server that gives this answer to every request and then closes. */
 async function foundWith(planted: Planted, seed = 7): Promise<string[]> {
   const { status, headers, body } = { ...FINE, ...planted };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
@@ -45,10 +45,7 @@ async function foundWith(planted: Planted, seed = 7): Promise<string[]> {
   return foundAt(server, seed);
 }
 
-/**
- * Findings of the fuzzer for an HTTP server that answers a limited number of requests per
- * connection.
- */
+/** The fuzzer's findings in an HTTP server that answers only `answered` requests per connection. */
 function foundWithin(answered: number): Promise<string[]> {
   const counts = new WeakMap<Socket, number>();
   const kept = { ...HEADERS, Connection: 'keep-alive', 'Content-Length': FINE.body.length };
@@ -61,7 +58,7 @@ function foundWithin(answered: number): Promise<string[]> {
   return foundAt(server, 7);
 }
 
-/** Findings of the fuzzer for a server; closes the server. */
+/** The fuzzer's findings in a server. Closes the server. */
 async function foundAt(server: Server, seed: number): Promise<string[]> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -6,7 +6,7 @@ import type { Party } from '#test/fuzz/party';
 import { type RawAnswer, readAnswers } from '#test/fuzz/read-answers';
 import { assertRefusalShape } from '#test/support/calls/api-document';
 
-/** Body of a 404 outside the API. */
+/** Body in a 404 outside the API. */
 const PLAIN_NOT_FOUND = 'Not Found\n';
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{8,64}$/;
@@ -18,7 +18,7 @@ const LIMITS = [
   'x-monthly-remaining',
 ];
 
-/** Plan of a connection: sender, bytes and expected answers. */
+/** Plan for a connection: sender, bytes and expected answers. */
 export type Asked = {
   readonly party: Party;
   readonly others: readonly Party[];
@@ -29,7 +29,7 @@ export type Asked = {
   readonly isApi: boolean;
 };
 
-/** Problems of the received data; empty if correct. */
+/** Problems in the received data; empty if correct. */
 export function judge(asked: Asked, talk: Talk): string[] {
   const { script } = asked;
   const { answers, rest } = readAnswers(talk.received, script.isHeadOnly);
@@ -66,7 +66,7 @@ function envelopeFlaws(answer: RawAnswer): string[] {
   return flaw === undefined ? [] : [flaw];
 }
 
-/** 503 with a reason of the catalog, or 505 for versions before HTTP/1.1. */
+/** 503 with a reason from the catalog, or 505 for versions before HTTP/1.1. */
 function isDocumented({ status, text }: RawAnswer): boolean {
   const body = parsed(text);
   const reason = body?.details?.reason ?? '';
@@ -92,7 +92,7 @@ function flawOfSuccess({ status, headers, text }: RawAnswer): string | undefined
   return body?.data === undefined ? `wrong envelope of ${status}` : undefined;
 }
 
-/** Markers of other accounts in the received data, unless this party sent them. */
+/** Other accounts' markers in the received data, unless this party sent the markers. */
 function leaksIn(received: Buffer, { others, script }: Asked): string[] {
   const text = received.toString('latin1');
   const sent = script.steps

@@ -4,7 +4,7 @@ import { type Finding, playRound } from '#test/fuzz/round';
 import { type Caller, newCaller } from '#test/support/calls/caller';
 import type { Service } from '#test/support/servers/service';
 
-/** Instances of each party at the start of a round. */
+/** Instances per party at the start of a round. */
 const INSTANCES = 2;
 
 type Member = { readonly caller: Caller; readonly party: Party };
@@ -30,7 +30,7 @@ export class Lane {
     return new Lane(Number(new URL(service.origin).port), members);
   }
 
-  /** Plays the round of a seed and cleans up. */
+  /** Plays the round for a seed and cleans up. */
   async play(seed: number): Promise<{ readonly findings: Finding[]; readonly talks: number }> {
     for (const { caller, party } of this.#members) {
       for (let count = 0; count < INSTANCES; count += 1) {

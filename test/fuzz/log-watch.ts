@@ -1,10 +1,10 @@
 import { createInterface } from 'node:readline';
 import type { Service } from '#test/support/servers/service';
 
-/** Log levels of a bug or of the end of a process. */
+/** Log levels for a bug or a process end. */
 const ERROR_LEVELS: readonly unknown[] = ['error', 'fatal'];
 
-/** Maximum findings of a run. The first findings usually suffice. */
+/** Maximum findings per run. The first findings usually suffice. */
 const FOUND_MAX = 5;
 
 /**

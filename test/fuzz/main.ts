@@ -15,7 +15,7 @@ import { newCaller } from '#test/support/calls/caller';
 /** Time beyond the run's duration for start, memory measurement and stop, in milliseconds. */
 const OVERTIME_MS = 900_000;
 
-/** Duration of Schemathesis when seeds are replayed, in seconds. */
+/** How long Schemathesis runs when seeds are replayed, in seconds. */
 const SEED_SECONDS = 45;
 
 const { values } = parseArgs({
@@ -51,9 +51,7 @@ async function fuzzed(): Promise<string[]> {
   const againCommands = () =>
     [...(isRaw ? [raw.again()] : []), ...(isSchema ? [schemaAgain] : [])].join('\n');
   const watch = watchLog(service, againCommands);
-  /**
-   * The failure of a tool as a finding. Usually the service crashed, and its log has the reason.
-   */
+  /** A failed tool as a finding. Usually the service crashed, and its log has the reason. */
   const asFinding = (error: Error): string[] => [
     `the run failed: ${error.message}: ${String(error.cause ?? error.stack)}\n${againCommands()}`,
   ];

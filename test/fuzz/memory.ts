@@ -5,7 +5,7 @@ import type { Service } from '#test/support/servers/service';
 /** Time until a process has evicted idle actors and freed their memory, in milliseconds. */
 const FORGET_MS = 40_000;
 
-/** Tolerated heap growth in bytes: bounded tables of callers and answers that fill up. */
+/** Tolerated heap growth in bytes: bounded tables for callers and answers fill up. */
 const GROWTH_BYTES_MAX = 48 * 1_024 * 1_024;
 
 const COLLECT = `
@@ -29,7 +29,7 @@ export type MeasuredProcesses = Pick<Service, 'processes'> & {
   readonly metricsUrls: ReadonlyMap<string, string>;
 };
 
-/** Heap and buffer bytes of each process after idle actors have been evicted. */
+/** Heap and buffer bytes per process after idle actors have been evicted. */
 export async function settledBytes({
   processes,
   metricsUrls,

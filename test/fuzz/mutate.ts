@@ -100,7 +100,7 @@ const MUTATIONS: readonly Mutation[] = [
   },
 ];
 
-/** Applies up to three mutations to a request; the API must refuse most of them. */
+/** Applies up to three mutations to a request. The API must refuse most mutated requests. */
 export function mutate(request: Request, random: SeededRandom, others: readonly Party[]): void {
   const times = random.whole(0, 3);
   for (let time = 0; time < times; time += 1) random.pick(MUTATIONS)(request, random, others);

@@ -6,7 +6,7 @@ import type { Finding } from '#test/fuzz/round';
 /** Number of rounds played concurrently. */
 const LANES = 4;
 
-/** Share of the run before the first memory measurement. */
+/** Part of the run before the first memory measurement. */
 const WARM_PART = 0.25;
 
 /** Duration or number of rounds. */
@@ -19,7 +19,7 @@ export class RawSide {
   readonly #service: FuzzedService;
   readonly #lanes: readonly Lane[];
   readonly #firstSeed: number;
-  /** Current or last seed of each lane. */
+  /** Current or last seed per lane. */
   readonly #seeds = new Map<Lane, number>();
   #nextSeed: number;
   #talks = 0;
@@ -41,7 +41,7 @@ export class RawSide {
     return `  again: make fuzz SEED=${[...this.#seeds.values()].join(',') || this.#firstSeed}`;
   }
 
-  /** Plays the rounds of these seeds, distributed over the lanes. */
+  /** Plays the rounds for these seeds, distributed over the lanes. */
   async playEach(seeds: readonly number[]): Promise<string[]> {
     const left = [...seeds];
     return this.#onLanes(() => left.shift());

@@ -21,8 +21,8 @@ export type Finding = {
 const SHOWN_BYTES = 1_500;
 
 /**
- * Plays the round of a seed: both parties send concurrently, each over consecutive connections. The
- * same seed sends the same bytes, except keys and ids, if the service is in the same state.
+ * Plays the round for a seed: both parties send concurrently, each over consecutive connections.
+ * The same seed sends the same bytes, except keys and ids, if the service is in the same state.
  */
 export async function playRound(
   seed: number,
@@ -58,7 +58,7 @@ async function playParty(
   return findings;
 }
 
-/** One connection of a party: requests, bytes and expected answers. */
+/** Plans a connection: requests, bytes and expected answers. */
 export function plannedTalk(random: SeededRandom, party: Party, others: readonly Party[]): Asked {
   const count = random.happens(0.2) ? random.whole(2, 5) : 1;
   const requests = Array.from({ length: count }, () => {

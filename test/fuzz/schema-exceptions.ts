@@ -7,7 +7,7 @@ export type SchemaFailure = {
   readonly status: number;
   /** Header names in lower case. */
   readonly answerHeaders: Readonly<Record<string, readonly string[]>>;
-  /** `details.reason` of the answer, if any. */
+  /** `details.reason` in the answer, if any. */
   readonly reason: string | undefined;
 };
 
@@ -32,7 +32,7 @@ const INEXPRESSIBLE = new Map([
   ['too_long', 'a serialized context may have at most 8 KiB'],
 ]);
 
-/** Field names forbidden at any depth of a body (services/programs/edge/serve/json.ts). */
+/** Field names forbidden at any depth in a body (services/programs/edge/serve/json.ts). */
 const FORBIDDEN_KEY = /"(?:__proto__|prototype)":/;
 
 const ENTITY_TAGS = /^(?:\*|(?:W\/)?"[^"]*".*)$/;

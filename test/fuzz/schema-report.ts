@@ -2,23 +2,23 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { SCHEMA_EXCEPTIONS, type SchemaFailure } from '#test/fuzz/schema-exceptions';
 
-/** Content of a Schemathesis report. */
+/** A Schemathesis report. */
 export type SchemaReport = {
   /** Failures without an exception. */
   readonly findings: readonly string[];
-  /** Number of uses of each exception, by name. */
+  /** How often each exception applied, by name. */
   readonly excepted: ReadonlyMap<string, number>;
   readonly cases: number;
   /** Whether the run was complete. */
   readonly isComplete: boolean;
 };
 
-/** Maximum length of a request in a finding. */
+/** Maximum request length in a finding. */
 const SHOWN_LENGTH = 1_000;
 
 type Json = ReturnType<typeof JSON.parse>;
 
-/** Reads the NDJSON report of a run. */
+/** Reads a run's NDJSON report. */
 export async function readSchemaReport(file: string): Promise<SchemaReport> {
   const findings = new Set<string>();
   const excepted = new Map<string, number>();

@@ -6,16 +6,16 @@ import { installedSchemathesis } from '#deploy/local/install/schemathesis';
 import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import { readSchemaReport, type SchemaReport } from '#test/fuzz/schema-report';
 
-/** Time limit of a pass, or time beyond a run's duration, in milliseconds. A pass takes 20 s. */
+/** Time limit for a pass, or time beyond a run's duration, in milliseconds. A pass takes 20 s. */
 const OVERTIME_MS = 300_000;
 
-/** Parameters of a run. */
+/** Run parameters. */
 export type SchemaRun = {
-  /** Address of the service, which must serve its API document. */
+  /** The service's address, which must serve the API document. */
   readonly origin: string;
   readonly key: string;
   readonly seed: number;
-  /** One pass with a number of cases per endpoint, or repeated passes for a duration. */
+  /** One pass with `examples` cases per endpoint, or repeated passes for a duration. */
   readonly extent: { readonly examples: number } | { readonly seconds: number };
   readonly print: (line: string) => void;
 };

@@ -52,7 +52,7 @@ export const freshState: fc.Arbitrary<State> = fc
   .record({ modeStrengths: home, energyLevel: fc.oneof(fc.constant(ENERGY_DEFAULT), share) })
   .map(createState);
 
-/** Sequences of steps: arbitrary, with extreme signals, or with extreme signals of one mode. */
+/** Step sequences: arbitrary, with extreme signals, or with extreme signals in one mode. */
 const manySteps: fc.Arbitrary<Step[]> = fc
   .record({
     steps: fc.array(fc.record({ observation, dtSeconds: gapSeconds }), { maxLength: 40 }),
@@ -93,7 +93,7 @@ export const certainly = (mode: number, signal: number, confidence = 1): Observa
   confidence,
 });
 
-/** Stored observation, in the format of golden data and interface. */
+/** Stored observation, in the format that golden data and interface use. */
 export type StoredObservation = {
   mode_target: string;
   signal_strength: number;
@@ -101,7 +101,7 @@ export type StoredObservation = {
   dt_seconds: number;
 };
 
-/** The step of a stored observation. */
+/** The step from a stored observation. */
 export function stepOf(stored: StoredObservation): Step {
   const targets: readonly string[] = MODE_TARGETS;
   const mode = targets.indexOf(stored.mode_target);
@@ -120,5 +120,5 @@ export function lived(from: State, steps: readonly Step[]): State {
   return state;
 }
 
-/** Whether the last cycle of `state` was rolled back. */
+/** Whether the last cycle in `state` was rolled back. */
 export const isRolledBack = (state: State): boolean => scalarAt(state, OFFSET.driftLevel) === 3;

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ManualClock } from '#test/support/manual-clock';
 
 /**
- * Polling interval of watched files, in milliseconds. Source:
+ * Polling interval for watched files, in milliseconds. Source:
  * services/infrastructure/stdlib/files.ts.
  */
 const LOOK_PERIOD_MS = 2_000;
@@ -16,7 +16,7 @@ export class LookClock extends ManualClock {
     return super.after(delayMs, task);
   }
 
-  /** Runs the next poll of one watch until its files are read. */
+  /** Runs a watch's next poll until its files are read. */
   async look(): Promise<void> {
     const before = this.#planned;
     this.advance(LOOK_PERIOD_MS);

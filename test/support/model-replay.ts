@@ -23,14 +23,14 @@ import {
   type State,
 } from '#identity/state';
 
-/** The parts of an observation that the model needs. */
+/** Observation fields that the model needs. */
 export type Seen = {
   readonly mode_target: string;
   readonly signal_strength: number;
   readonly confidence?: number;
 };
 
-/** Rounding of six decimals plus floating-point error. Source: model, notation. */
+/** Rounding to six decimals plus floating-point error. Source: model, notation. */
 const ROUNDING = 5.001e-7;
 
 /** Drift evidence threshold, ln 200. Source: model 2.6. */
@@ -39,8 +39,8 @@ const EVIDENCE_LIMIT = Math.log(200);
 const REASONS = ['within_band', 'situational_departure', 'sustained_shift', 'identity_breach'];
 
 /**
- * Runs the pure model on the observations and times of a served instance, and computes the expected
- * answers. Independent of HTTP, engine and serializer.
+ * Runs the pure model on a served instance's observations and times, and computes the expected
+ * answers without HTTP, engine and serializer.
  */
 export class ModelReplay {
   #state: State;
@@ -64,13 +64,13 @@ export class ModelReplay {
     this.#observedAtMs = atMs;
   }
 
-  /** Resets the model. `atMs` is a time of the server's clock. */
+  /** Resets the model. `atMs` is a time on the server's clock. */
   reset(mode: 'initial' | 'default', atMs: number): void {
     this.#state = mode === 'initial' ? resetToInitial(this.#state) : resetToDefault(this.#state);
     this.#observedAtMs = atMs;
   }
 
-  /** The three objects of an expected process answer, unrounded and without the instance id. */
+  /** The three objects expected in a process answer, unrounded and without the instance id. */
   expected() {
     readReport(this.#state, this.#report);
     const { snapshot, contract, deviation } = this.#report;
@@ -81,7 +81,7 @@ export class ModelReplay {
     };
   }
 
-  /** Lower-case keys of the modes in the last drift event. */
+  /** Lower-case mode keys in the last drift event. */
   affectedModes(): string[] {
     readReport(this.#state, this.#report);
     return named(this.#report.deviation.affected, MODE_KEYS);

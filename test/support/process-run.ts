@@ -19,7 +19,7 @@ export type ProcessRun = {
 /** A log line. */
 type LogLine = { readonly level: string; readonly msg: string } & Record<string, unknown>;
 
-/** A log line of a normal start. */
+/** A log line during a normal start. */
 const ROUTINE_LINE = /^\{"level":"info",[^\n]*"msg":"(?:starting|ready)"\}\n/gm;
 
 function logLinesIn(text: string): LogLine[] {
@@ -27,10 +27,10 @@ function logLinesIn(text: string): LogLine[] {
   return lines.map((line) => JSON.parse(line) as LogLine);
 }
 
-/** Default maximum lifetime of a process, in milliseconds. */
+/** Default maximum process lifetime, in milliseconds. */
 const RUN_MS_MAX = 60_000;
 
-/** Environment of a process under test: free ports and kept-alive connections. */
+/** Environment for a process under test: free ports and no drain. */
 export function testVariables(folder = '.'): Record<string, string | undefined> {
   return {
     PATH: process.env['PATH'],
@@ -109,7 +109,7 @@ export function runScript(
   };
 }
 
-/** An address in the ready line of a process: `grpc`, `metrics`, `admin` or `api`. */
+/** An address in a process's ready line: `grpc`, `metrics`, `admin` or `api`. */
 export function addressIn(run: ProcessRun, name: string): string {
   const found = new RegExp(`\\b${name} ([^,\\s]+)`).exec(run.stdout())?.[1];
   if (found === undefined) throw new Error(`no ${name} address in ${run.stdout()}`);

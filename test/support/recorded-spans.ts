@@ -15,7 +15,7 @@ type EndedSpan = {
   readonly error: string | undefined;
 };
 
-/** `traceparent` of a recorded span in its own trace; `n` makes it unique. */
+/** `traceparent` for a recorded span in its own trace. `n` makes the value unique. */
 export function recordedSpan(n: number): string {
   return traceparentOf(`${n}`.padStart(32, '0'), `${n}`.padStart(16, '0'), true);
 }

@@ -1,6 +1,6 @@
 import type { Metrics } from '#telemetry/metrics';
 
-/** All nonzero metric series of this process, by full name. */
+/** All nonzero metric series in this process, by full name. */
 async function scraped(metrics: Metrics): Promise<Readonly<Record<string, number>>> {
   const { text } = await metrics.scrape();
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));

@@ -1,9 +1,9 @@
-/** Minimum length of a secret in bytes, so that a match is not chance. */
+/** Minimum secret length in bytes, so that a match is not chance. */
 const BYTES_MIN = 8;
 
 /**
- * All encodings of a secret in a text: plain, hexadecimal, and both base64 alphabets, alone or
- * inside a longer encoded text.
+ * All encodings that a secret may have in a text: plain, hexadecimal, and both base64 alphabets,
+ * alone or inside a longer encoded text.
  */
 export function formsOf(secret: string | Buffer): readonly Buffer[] {
   const bytes = Buffer.from(secret);

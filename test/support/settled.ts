@@ -5,7 +5,7 @@ export function turnOfEvents(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Current state of a promise: its value, its error, or pending. */
+/** A promise's current state: its value, its error, or pending. */
 export async function stateOf<Value>(
   promise: Promise<Value>,
 ): Promise<{ value: Value } | { error: unknown } | 'pending'> {
@@ -36,7 +36,7 @@ export async function faultIn(call: Promise<unknown>): Promise<Fault> {
   throw new Error('the call failed with an error that is no fault', { cause: refusal });
 }
 
-/** Returns the fault of a call that has already settled. */
+/** Returns the fault from a call that has already settled. */
 export async function faultOf(call: Promise<unknown>): Promise<Fault> {
   const state = await stateOf(call);
   if (state !== 'pending' && 'error' in state && state.error instanceof Fault) return state.error;

@@ -13,10 +13,10 @@ import type { Journal, JournalRecord } from '#storage/ports/journal';
 import { createMetrics } from '#telemetry/metrics';
 import { turnOfEvents } from '#test/support/settled';
 
-/** State of a minimal actor that uses all runtime features: a sum. */
+/** State for a minimal actor that uses all runtime features: a sum. */
 export type Tally = { sum: number; unstored: number[] };
 
-/** Call of a tally. `wait` blocks the turn until it resolves. */
+/** Call to a tally. `wait` blocks the turn until the promise resolves. */
 export type TallyCall = ActorCall & {
   readonly add?: number;
   readonly wait?: Promise<void>;
@@ -33,13 +33,13 @@ export type TallyAnswer = {
   readonly again: boolean;
 };
 
-/** Stored state of a tally. */
+/** A tally's stored state. */
 type StoredTally = { sum: number; version: number; recentCalls: readonly RecentCall[] };
 
-/** Copy of a tally in a checkpoint. */
+/** A tally's copy in a checkpoint. */
 type TallyCopy = StoredTally & { readonly id: string };
 
-/** Actor kind of tallies with a map as store, for runtime tests. */
+/** Actor kind for tallies with a map as store, for runtime tests. */
 export class TallyKind
   implements
     ActorKind<Tally, TallyCall, TallyAnswer, number>,
@@ -53,7 +53,7 @@ export class TallyKind
   writes = 0;
   isStoreDown = false;
   isPinned = false;
-  /** Bytes of an unstored addition. */
+  /** Bytes per unstored addition. */
   unstoredBytes = 100;
   /** Amount that `closing` adds to an odd sum; undefined to add nothing. */
   parting: number | undefined;
@@ -97,7 +97,7 @@ export class TallyKind
     return state.sum % 2 === 0 ? undefined : this.parting;
   }
 
-  /** A bucket of its own for each tally, so that each write stores one tally. */
+  /** One bucket per tally, so that each write stores one tally. */
   bucketOf(id: string): number {
     const known = this.#buckets.get(id);
     if (known !== undefined) return known;
@@ -171,7 +171,7 @@ export class SlowJournal implements Journal {
   }
 }
 
-/** A host of tallies on this clock and journal. */
+/** A host for tallies on this clock and journal. */
 export function hostOf(
   kind: TallyKind,
   clock: Clock,

@@ -1,6 +1,6 @@
 import type { Logger } from '#telemetry/logger';
 
-/** Fields of every line of a test logger. */
+/** Fields in every line from a test logger. */
 export const TEST_ORIGIN = { role: 'test', node: 'test-1', release: '0.0.0' } as const;
 
 /**

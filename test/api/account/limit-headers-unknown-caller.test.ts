@@ -12,7 +12,7 @@ const FOUR = ['limit', 'remaining', 'reset', 'monthly'] as const;
 const all = (answer: Answer) => FOUR.map((name) => limitOf(answer, name));
 const nowS = () => Date.now() / 1_000;
 
-/** Asserts the limit headers of an unknown caller. */
+/** Asserts the limit headers for an unknown caller. */
 function assertUnknown(answer: Answer): void {
   const [limit, remaining, reset = 0, monthly] = all(answer);
   assert.equal([limit, remaining, monthly], [0, 0, 0]);
@@ -74,12 +74,12 @@ unknown('outside /v1 has none of these headers', async () => {
   assert.is(response.headers.get('x-monthly-remaining'), null);
 });
 
-/** Maximum tries to exhaust the look-ups of one second. */
+/** Maximum tries to use up a second's look-ups. */
 const ROUNDS_MAX = 20;
 
 const guessing = suite('an address that has sent 30 unknown keys in a minute');
 
-/** A key of the right form and checksum that was never created. */
+/** A key with the right form and checksum that was never created. */
 function unknownKey(index: number): string {
   return formatApiKey('000000000000', String(index).padStart(32, '0'));
 }

@@ -17,7 +17,7 @@ async function newAccount() {
   return { someone, first: await someone.send('GET', '/personas') };
 }
 
-/** Asserts the headers of a call that used one request and `cycles`. */
+/** Asserts the headers after a call that used one request and `cycles`. */
 function assertNext(answer: Answer, previous: Answer, cycles: number): void {
   const [limit, remaining, reset, monthly] = all(previous);
   assert.equal(all(answer), [limit, (remaining ?? 0) - 1, reset, (monthly ?? 0) - cycles]);

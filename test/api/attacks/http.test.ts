@@ -12,7 +12,7 @@ const head = (method: string, version: string, ...lines: string[]) =>
 const get = (target: string, ...headers: string[]) =>
   requestText('GET', target, [auth, ...headers]);
 
-/** Asserts a refusal in the envelope with all headers, and without figures of an account. */
+/** Asserts a refusal in the envelope with all headers, and without any account's figures. */
 async function assertRefusedRaw(bytes: string | Uint8Array, status: number, reason: string) {
   const answer = await sendRaw(service, bytes);
   assertRefusalShape(answer);
@@ -91,7 +91,7 @@ for (const [name, [bytes, status, reason]] of Object.entries(BROKEN)) {
   );
 }
 
-/** Paths of the API that the router cannot decode. */
+/** API paths that the router cannot decode. */
 const UNREADABLE = [
   ...['/v1/%zz', '/v1/instances/%ff', '/v1/instances/%', `/v1/instances/${'a'.repeat(500)}`],
   ...['//v1/%zz', '/%761/%c0%af', `/v1/personas/${'%61'.repeat(300)}`, '/v1/%zz?x#y'],

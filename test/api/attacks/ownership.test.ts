@@ -93,10 +93,10 @@ keys('does not reveal another account’s instance by its request id', async () 
   assert.is(answer.headers.get('x-request-id'), 'request-of-owner');
 });
 
-/** Number of timed requests of each kind. Source: attacks, API2. */
+/** Timed requests per kind. Source: attacks, API2. */
 const SAMPLES = 10_000;
 
-/** Request pairs per connection, and pairs of the warm-up. A connection serves 10,000 requests. */
+/** Request pairs per connection, and pairs for warm-up. A connection serves 10,000 requests. */
 const PAIRS_PER_ROUND = 2_200;
 const WARM_UP = 200;
 
@@ -104,8 +104,8 @@ const WARM_UP = 200;
 const KEPT = 0.9;
 
 /**
- * Maximum relative difference of the mean times. Another look-up or message would exceed this limit
- * by far.
+ * Maximum relative difference between the mean times. Another look-up or message would exceed this
+ * limit by far.
  */
 const DIFFERENCE_MAX = 0.1;
 

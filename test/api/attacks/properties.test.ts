@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { assertRefused, observationAt, openScene } from '#test/support/calls/scene';
 
 /*
- * Every test checks that answers hold the documented fields and no others: the schemas of the API
+ * Every test checks that answers contain exactly the documented fields: the schemas in the API
  * document are strict (test/support/calls/api-document.ts).
  */
 

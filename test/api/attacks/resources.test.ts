@@ -18,7 +18,7 @@ const unfinishedBodies = () => gauge('edge_unfinished_bodies');
 const residentBytes = async () =>
   (await metricValues(service)).get('process_resident_memory_bytes') ?? Number.NaN;
 
-/** Maximum growth of a process under an attack that should cost little memory, in bytes. */
+/** Maximum process growth under an attack that should cost little memory, in bytes. */
 const GROWTH_BYTES_MAX = 150 * 1_024 * 1_024;
 
 /** Requests in one wave, and maximum number of requests without a read. */
@@ -99,7 +99,7 @@ sizes('of 20,000 keys is refused within a second', async () => {
     assert.is(answer.status, 422);
     tookMs.push(performance.now() - startedMs);
   }
-  // Use the best of three runs, because a busy machine pauses now and then.
+  // Use the best run among three, because a busy machine pauses now and then.
   assert.ok(Math.min(...tookMs) < 1_000, `${tookMs} ms`);
 });
 
@@ -277,7 +277,7 @@ many('do not include unbounded answers for a client that never reads', async () 
   const wave = requestText('GET', '/v1/personas', [auth]).repeat(WAVE);
   const before = await personasAnswered();
   let sent = 0;
-  // Count requests instead of memory: uncollected memory depends on the load of the machine.
+  // Count requests instead of memory: uncollected memory depends on the machine's load.
   do {
     assert.ok(sent < UNREAD_MAX, `${sent} answers wait`);
     deaf.write(wave);

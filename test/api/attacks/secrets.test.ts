@@ -21,7 +21,7 @@ function assertHoldsNone(text: string, where: string): void {
   for (const each of SECRETS) assert.not.ok(text.includes(each), `a secret is in ${where}`);
 }
 
-/** Sends one request of every kind that has its own log line. */
+/** Sends one request for every kind that has its own log line. */
 async function everyKind(): Promise<void> {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(0));

@@ -6,7 +6,7 @@ import { newCaller } from '#test/support/calls/caller';
 import { dial, RawConnection, requestText } from '#test/support/calls/raw-http';
 import { startService } from '#test/support/servers/service';
 
-/** Maximum duration of a shutdown without a slow caller, in milliseconds. */
+/** Maximum shutdown time without a slow caller, in milliseconds. */
 const PROMPT_MS_MAX = 3_000;
 
 /** A service that was asked to stop while a request was half sent. */

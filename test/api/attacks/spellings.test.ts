@@ -39,7 +39,7 @@ for (const target of [
   });
 }
 
-/** Spellings of API paths that a careless proxy or client may send. */
+/** API path spellings that a careless proxy or client may send. */
 const BENT = [
   ...['//v1', '//v1/instances', '///v1//instances', '/v1//instances', '/./v1/instances'],
   ...['/.//./v1/instances', '/x/../v1/instances', '/../v1', '/%2e/v1/instances', '/%2E%2e/v1'],

@@ -45,7 +45,7 @@ listener('ignores headers that claim another address or path', async () => {
 
 const labels = suite('a run of random requests');
 
-/** Number of requests in one run. */
+/** Requests per run. */
 const REQUESTS = 400;
 
 const METHODS = ['GET', 'POST', 'PATCH', 'DELETE', 'PUT', 'TRACE', 'PROPFIND', 'QUERY', 'OPTIONS'];
@@ -78,7 +78,7 @@ labels.after(close);
 
 for (const each of [listener, labels]) each.run();
 
-/** Sends requests of the same kinds in every run, with different words. */
+/** Sends the same request kinds in every run, with different words. */
 async function fuzz(id: string, run: number): Promise<void> {
   for (let i = 0; i < REQUESTS; i += 1) {
     const word = `w${run}x${i}`;

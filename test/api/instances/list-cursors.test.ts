@@ -11,7 +11,7 @@ const { newCaller } = await sharedScene();
 
 type Row = { readonly id: string; readonly name: string; readonly cycle: number };
 
-/** Reads all pages of a list by cursors. `between` runs after each page. */
+/** Reads all pages in a list by cursors. `between` runs after each page. */
 async function walk(
   caller: SceneCaller,
   path: string,

@@ -11,7 +11,7 @@ const caller = await newCaller({ cyclesPerMonth: 1_000 });
 type Json = ReturnType<typeof JSON.parse>;
 type Observed = Extract<Moment, { kind: 'observed' }>;
 
-/** Number of observations between two reads of the instance. */
+/** Observations between two reads. */
 const READ_EVERY = 20;
 
 const RISKY = ['challenge', 'pivot', 'explore', 'execute'];
@@ -42,7 +42,7 @@ function assertContract(contract: Json, level: string): void {
   if (level === 'D3') assert.ok(recovery.cooldown_required);
 }
 
-/** An instance, the pure model that replays its day, and the expected answers of all reads. */
+/** An instance, the pure model that replays its day, and the expected answers to all reads. */
 class Diary {
   readonly id: string;
   readonly replay: ModelReplay;

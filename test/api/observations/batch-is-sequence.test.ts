@@ -8,7 +8,7 @@ import { assertServed, ModelReplay } from '#test/support/model-replay';
 
 const { caller } = await sharedScene();
 
-/** Number of sequences per property; each sequence is about thirty requests. */
+/** Sequences per property; each sequence is about thirty requests. */
 const RUNS = { numRuns: 30 };
 
 type Sent = {

@@ -7,7 +7,7 @@ import { morning, sharedScene } from '#test/support/calls/scene';
 const { caller } = await sharedScene();
 const HEADERS = { 'content-type': 'application/json' };
 
-/** A body of an observation with this raw JSON as its context. */
+/** An observation's body with this raw JSON as its context. */
 const observation = (context: string, seconds: number, key = 'context') =>
   `{ "mode_target" : "ORDER", "${key}":${context},"signal_strength":0.5,"timestamp":"${morning(seconds)}"}`;
 

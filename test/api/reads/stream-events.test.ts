@@ -36,7 +36,7 @@ async function cyclesBehind(id: string, last: number, newest: number): Promise<S
 
 const following = suite('an event stream');
 
-/** Other keys of the account. A test opens the maximum number of streams with `busy`. */
+/** The account's other keys. A test opens the maximum streams with `busy`. */
 const reading = { key: await newKey(service, caller.accountId, 'read') };
 const busy = { key: await newKey(service, caller.accountId, 'read') };
 

@@ -9,7 +9,7 @@ const submit = (json: unknown, headers: Record<string, string> = {}) =>
 
 /** The mode that a question is about: modes alternate in order. Source: model 6. */
 const modeOf = (position: number) => MODE_KEYS[position % 7] ?? '';
-/** Positions (from 0) of the reverse-scored items. Source: model 6. */
+/** Positions (from 0) at which items are reverse-scored. Source: model 6. */
 const REVERSED = new Set([2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28].map((n) => n - 1));
 
 const answersWith = (valueAt: (position: number) => number) =>
@@ -17,7 +17,7 @@ const answersWith = (valueAt: (position: number) => number) =>
     question_id: `q${String(position + 1).padStart(2, '0')}`,
     value: valueAt(position),
   }));
-/** Answers of a person who fully agrees to `high` modes and fully disagrees to `low` modes. */
+/** Answers from a person who fully agrees to `high` modes and fully disagrees to `low` modes. */
 const profile = (high: readonly string[], low: readonly string[]) =>
   answersWith((position) => {
     const mode = modeOf(position);

@@ -20,7 +20,7 @@ function scene(isHeard = true) {
   return {
     ...opened,
     madeUp,
-    /** Sends `keys` different keys. Returns the number of look-ups at the limiter. */
+    /** Sends `keys` different keys. Returns how many keys the limiter looked up. */
     async guess(keys: number, address?: string) {
       const before = opened.asked.length;
       for (let sent = 0; sent < keys; sent += 1) await opened.admit(madeUp(address));

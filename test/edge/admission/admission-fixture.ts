@@ -9,7 +9,7 @@ import { ManualClock } from '#test/support/manual-clock';
 /** Start of the tests' clocks, in Unix seconds. */
 export const START_S = Date.UTC(2026, 0, 15, 12) / 1_000;
 
-/** Allowance of an account within its limits. */
+/** Allowance for an account within its limits. */
 export const ALLOWANCE: Allowance = {
   requestsPerMinute: 60,
   requestsRemaining: 40,
@@ -31,7 +31,7 @@ export const CALL: AdmissionCall = {
   cycles: 3,
 };
 
-/** Limit headers of an unknown account, with a reset in `retryAfterS` seconds. */
+/** Limit headers for an unknown account, with a reset in `retryAfterS` seconds. */
 export function noNumbers(retryAfterS: number) {
   return {
     'x-ratelimit-limit': 0,
@@ -41,7 +41,7 @@ export function noNumbers(retryAfterS: number) {
   };
 }
 
-/** The behaviour of a limiter. */
+/** How a limiter answers. */
 export type Answering = (call: LimiterCall) => LimiterAnswer | Promise<LimiterAnswer>;
 
 /** The answer to a key that was never created. */

@@ -4,19 +4,19 @@ import { RefusedAddresses, SuspectedProxies } from '#edge/callers/known-callers'
 import { liveHeapBytes } from '#test/support/garbage';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** Number of invented keys, well formed and all different. */
+/** Invented keys, well formed and all different. */
 const KEYS = 1_000_000;
 
-/** Number of addresses that send the keys, five times as many as an edge remembers. */
+/** Addresses that send the keys, five times as many as an edge remembers. */
 const ADDRESSES = 50_000;
 
 /** Maximum memory after the flood, in MiB: 10,000 addresses, and a margin for the heap. */
 const MIB_MAX = 3;
 
-/** Maximum memory if every address is blocked and holds the times of five look-ups, in MiB. */
+/** Maximum memory if every address is blocked and holds five look-up times, in MiB. */
 const BARRED_MIB_MAX = 6;
 
-/** The refused addresses of an edge whose limiter recognises no key. */
+/** An edge's refused addresses, with a limiter that recognises no key. */
 function scene() {
   const clock = new ManualClock();
   const refused = new RefusedAddresses(clock, () => undefined);
@@ -34,7 +34,7 @@ function networkAt(index: number): string {
   return `2001:${(index >> 4).toString(16)}:0:${(index & 15).toString(16)}::1`;
 }
 
-/** MiB of heap that remain after `action`. */
+/** Heap growth by `action`, in MiB. */
 function grownMib(action: () => void): number {
   const before = liveHeapBytes();
   action();

@@ -148,7 +148,7 @@ remembered('equals the limiter’s refusal, with the remaining time', async () =
 
 // Report 25: a window of 60 s was announced to end in 61 s.
 remembered('never ends later than a whole window from now', () => {
-  // The end of a window is rounded up to a whole second.
+  // A window's end is rounded up to a whole second.
   const allowance = { ...ALLOWANCE, windowResetAtS: START_S + 61 };
   const headers = limitHeaders(allowance, START_S * 1_000 + 500);
   assert.match(String(headers['ratelimit']), /^"minute";r=0;t=60,/);

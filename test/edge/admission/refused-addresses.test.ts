@@ -3,13 +3,13 @@ import * as assert from 'uvu/assert';
 import { RefusedAddresses } from '#edge/callers/known-callers';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** The counts of refused keys, with their clock and the networks blocked so far. */
+/** Refused keys per address, with a clock and the networks blocked so far. */
 function scene() {
   const clock = new ManualClock();
   const barred: string[] = [];
   const refused = new RefusedAddresses(clock, (network) => barred.push(network));
   let keys = 0;
-  /** Sends `count` invented keys. Returns the number of look-ups. */
+  /** Sends `count` invented keys. Returns how many keys were looked up. */
   const send = (address: string, count: number): number => {
     let asked = 0;
     for (let i = 0; i < count; i += 1) {

@@ -21,7 +21,7 @@ const ANSWER: EngineAnswer = {
   isReplayed: false,
 };
 
-/** The used cycles in the settlements of a keyed observation with this engine answer. */
+/** The cycles settled as used for a keyed observation with this engine answer. */
 async function settledFor(engineAnswer: () => EngineAnswer): Promise<number[]> {
   const calls = await limiterCallsOf(engineAnswer, { 'idempotency-key': 'once' });
   return calls.flatMap((call) => (call.kind === 'settle' ? [call.cyclesUsed] : []));

@@ -10,7 +10,7 @@ import { createLogger } from '#telemetry/logger';
 import { createMetrics } from '#telemetry/metrics';
 import { TEST_ORIGIN } from '#test/support/test-logger';
 
-/** Maximum number of complete requests without an answer. */
+/** Maximum complete requests without an answer. */
 const ACTIVE_MAX = 8_192;
 
 /** An edge whose limiter answers when the test calls `letGo`. */
@@ -45,7 +45,7 @@ async function until(askedTimes: () => number, count: number): Promise<void> {
   while (askedTimes() < count) await new Promise(setImmediate);
 }
 
-/** The status of a call answered without the limiter; undefined if the limiter was asked. */
+/** Status if the call was answered without the limiter; undefined if the limiter was asked. */
 async function unasked(
   answer: Promise<number>,
   askedTimes: () => number,

@@ -28,7 +28,7 @@ async function closingEdge(drainMs: number) {
   return { service, kept, ask, closed };
 }
 
-/** Sends a request, expects a 200, and returns the `Connection` header of the answer. */
+/** Sends a request, expects a 200, and returns the answer's `Connection` header. */
 async function served(connection: RawConnection, ask: string): Promise<string | null | undefined> {
   connection.write(ask);
   const answer = await connection.next();

@@ -7,7 +7,7 @@ import { refusalOf, turnOfEvents } from '#test/support/settled';
 
 const OTHER = { accountId: 'BobBobBobBob', credential: 'another key' };
 
-/** Callers of one account, each with its own key. */
+/** Callers for an account, each with its own key. */
 const keysOf = (accountId: string, count: number) =>
   Array.from({ length: count }, (_, n) => ({ accountId, credential: `${accountId} ${n}` }));
 

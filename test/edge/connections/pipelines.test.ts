@@ -11,7 +11,7 @@ const BODY_BYTES = 32 * 1_024;
 /** Exceeds one socket read plus the data that the parser holds. */
 const READ_AHEAD_BYTES_MAX = 192 * 1_024;
 
-/** A listener that delays its first answer until `letGo`, with the sizes of all served bodies. */
+/** A listener that delays its first answer until `letGo`, and records served body sizes. */
 async function listenerUnderTest({ isReading = true } = {}) {
   const pipelines = new Pipelines();
   const bodies: number[] = [];

@@ -7,10 +7,10 @@ import * as assert from 'uvu/assert';
 import type { GivenUp } from '#edge/callers/known-callers';
 import { UnfinishedBodies } from '#edge/listen/bodies';
 
-/** Maximum number of unfinished bodies of all networks together. */
+/** Maximum unfinished bodies, over all networks. */
 const BODIES_MAX = 8_192;
 
-/** Maximum bytes of all unfinished bodies, and size of the parts that the tests send. */
+/** Maximum bytes in all unfinished bodies, and part size in the tests. */
 const BYTES_MAX = 64 * 1_024 * 1_024;
 const PART_BYTES = 128 * 1_024;
 

@@ -12,14 +12,14 @@ const metric = async (name: string) => (await metricValues(service)).get(name) ?
 const residentBytes = () => metric('process_resident_memory_bytes');
 const slowEnded = () => metric('edge_slow_readers_ended_total{cause="slow"}');
 
-/** Number of large pages that each connection requests, and number of connections. */
+/** Large pages per connection, and connections that do not read. */
 const PAGES = 60;
 const CONNECTIONS = 8;
 
-/** Maximum growth of the process. Without a limit, the pages of 8 MB each would take 500 MB. */
+/** Maximum process growth, in bytes. Without a limit, the 8 MB pages would take 500 MB. */
 const GROWTH_BYTES_MAX = 150 * 1_024 * 1_024;
 
-/** Rate and duration of a steady reader. On loopback, its kernel first accepts more after 17 s. */
+/** A steady reader's rate and duration. On loopback, its kernel first accepts more after 17 s. */
 const STEADY_BYTES_PER_SECOND = 60 * 1_024;
 const STEADY_MS = 32_000;
 

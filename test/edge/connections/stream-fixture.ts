@@ -54,10 +54,10 @@ export function answerAt(ordinal: number, body = ''): EngineAnswer {
   };
 }
 
-/** The event of one cycle as text. */
+/** A cycle event as text. */
 export const cycle = (id: number): string => `id: ${id}\nevent: cycle\ndata: {}\n\n`;
 
-/** The streams of an edge whose engine answers as the test decides. */
+/** An edge's streams, with an engine that answers as the test decides. */
 export function streamsUnderTest(
   isHeard = true,
   renewal?: { readonly streamMsMax: number; readonly retryMs: number },

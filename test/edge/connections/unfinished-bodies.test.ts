@@ -11,10 +11,10 @@ const { service, caller, close } = await openScene();
 const auth = `Authorization: Bearer ${caller.key}`;
 const json = 'Content-Type: application/json';
 
-/** Number of sockets with an invented key and an endless body, more than the edge has slots. */
+/** Sockets with an invented key and an endless body, more than the edge has slots. */
 const SOCKETS = 9_000;
 
-/** Maximum number of unfinished bodies per address. */
+/** Maximum unfinished bodies per address. */
 const BODIES_MAX = 256;
 
 /** Other callers: maximum error rate and latency during the flood, duration, and number. */
@@ -28,7 +28,7 @@ const metric = async (name: string) => (await metricValues(service)).get(name) ?
 
 type Call = { readonly status: number; readonly tookMs: number };
 
-/** Calls with and without bodies for `forMs`. Returns status and duration of each call. */
+/** Calls with and without bodies for `forMs`. Returns each call's status and duration. */
 async function others(id: string, forMs: number): Promise<Call[]> {
   const calls: Call[] = [];
   const endMs = performance.now() + forMs;
@@ -47,7 +47,7 @@ async function others(id: string, forMs: number): Promise<Call[]> {
   return calls;
 }
 
-/** The 99th percentile of the calls' durations. */
+/** The calls' 99th percentile, in milliseconds. */
 function p99Of(calls: readonly Call[]): number {
   const sorted = calls.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length * 0.99)] ?? 0;

@@ -122,7 +122,7 @@ function readInSteps(
   });
 }
 
-/** A connection whose kernel buffer of 4 MiB is full, with more data waiting. */
+/** A connection whose 4 MiB kernel buffer is full, with more data waiting. */
 function sceneOfFullBuffer() {
   const opened = scene(1);
   opened.reader.give(100 * MIB);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Admin token of this test process, so that tests write nothing to a home folder. */
+/** Admin token for this test process, so that tests write nothing to a home folder. */
 export const ADMIN_TOKEN = 'the-token-of-the-admin-ports-of-all-tests';
 
 let file: string | undefined;

@@ -16,7 +16,7 @@ export type Moment =
   | { readonly kind: 'hasty' }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' };
 
-/** Persona of the agent. */
+/** The agent's persona. */
 export const AGENT = 'persona_guardian';
 
 /** Interval, in observations, at which an observation is repeated too early. */
@@ -43,7 +43,7 @@ export function agentHome(): readonly number[] {
 }
 
 /**
- * A day of about 450 observations: a typical morning, stress, recovery, a sustained shift, an
+ * A day with about 450 observations: a typical morning, stress, recovery, a sustained shift, an
  * attack on the identity, a collapse, a night, and two resets, each followed by observations.
  */
 export function agentDay(): Moment[] {
@@ -92,7 +92,7 @@ class Day {
     }
   }
 
-  /** Observations of connection and rest. */
+  /** Observations about connection and rest. */
   recover(count: number): void {
     for (let i = 0; i < count; i += 1) {
       const mode = [4, 5, 2][i % 3] ?? 4;

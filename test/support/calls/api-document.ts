@@ -6,7 +6,7 @@ import { ENDPOINTS } from '#edge/endpoints/all';
 import type { Answer, Caller } from '#test/support/calls/caller';
 
 /**
- * API document of this release, without tolerance for later releases: undocumented fields fail.
+ * This release's API document, without tolerance for later releases: undocumented fields fail.
  * Tests check every answer against this document.
  */
 const document = JSON.parse(JSON.stringify(openApiDocument([])));
@@ -38,8 +38,7 @@ const compiled = new Map<string, ValidateFunction>();
 
 /**
  * Asserts that an answer matches the API document for this method, path and status: body and
- * headers match their schemas, no header is undocumented, and the common headers of `/v1` are
- * present.
+ * headers match their schemas, no header is undocumented, and the common `/v1` headers are present.
  */
 export function assertDocumented(method: string, template: string, answer: Answer): void {
   assertCommon(answer);
@@ -56,7 +55,7 @@ export function assertDocumented(method: string, template: string, answer: Answe
   assert.ok(validate(answer.body), `${where}: ${ajv.errorsText(validate.errors)}\n${answer.text}`);
 }
 
-/** Path template of the API document for a path under `/v1`; undefined if no template matches. */
+/** Path template in the API document for a path under `/v1`; undefined if no template matches. */
 export function templateOf(method: string, path: string): string | undefined {
   return patterns.find((row) => row.method === method && row.pattern.test(path))?.template;
 }
@@ -83,7 +82,7 @@ export function assertRefusalShape(answer: Answer): void {
   assert.ok(validate(answer.body), `${ajv.errorsText(validate.errors)}\n${answer.text}`);
 }
 
-/** Asserts the headers of every answer under `/v1`: limiter-headers, attacks (ASVS 4.1.1). */
+/** Asserts the headers in every answer under `/v1`: limiter-headers, attacks (ASVS 4.1.1). */
 function assertCommon({ headers, status, text, body }: Answer): void {
   for (const name of ['limit', 'remaining', 'reset'].map((part) => `x-ratelimit-${part}`)) {
     assert.match(headers.get(name) ?? 'missing', WHOLE, name);

@@ -6,13 +6,13 @@ import type { Service } from '#test/support/servers/service';
 
 const SECRET = 'whsec_of_all_tests';
 
-/** Variables of a service with the local payment provider. */
+/** Variables for a service with the local payment provider. */
 export const LOCAL_BILLING = {
   SERVICE_BILLING_PROVIDER: 'local',
   SERVICE_BILLING_WEBHOOK_SECRET: SECRET,
 };
 
-/** Path of the local provider's notifications. */
+/** Path for the local provider's notifications. */
 export const NOTIFICATIONS = '/billing/notifications';
 
 const DAY_MS = 86_400_000;

@@ -26,7 +26,7 @@ export type Caller = {
   send(method: string, path: string, sent?: Sent): Promise<Answer>;
 };
 
-/** Options of a test account; by default an enterprise account with high limits. */
+/** Options for a test account; by default an enterprise account with high limits. */
 export type RequestedCaller = {
   readonly plan?: 'free' | 'indie' | 'pro';
   readonly requestsPerMinute?: number;

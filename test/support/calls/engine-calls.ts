@@ -1,6 +1,6 @@
 import type { EngineCall } from '#grpc/engine-messages';
 
-/** Required fields of a call. */
+/** Required call fields. */
 type Given = 'accountId' | 'instanceId' | 'callId' | 'deadlineAtMs' | 'command';
 
 /**

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Caller } from '#test/support/calls/caller';
 
-/** An event of a stream: a text block that ends with an empty line. */
+/** A stream event: a text block that ends with an empty line. */
 export type StreamEvent = {
   /** Undefined for a block without an event. */
   readonly event: string | undefined;
@@ -11,10 +11,10 @@ export type StreamEvent = {
   readonly data: ReturnType<typeof JSON.parse>;
 };
 
-/** Timeout of an event, in milliseconds. */
+/** Event timeout, in milliseconds. */
 const EVENT_MS_MAX = 20_000;
 
-/** Events in a text of complete blocks, without comments. */
+/** Events in a text with complete blocks, without comments. */
 export function eventsIn(text: string): StreamEvent[] {
   return text.split('\n\n').flatMap((block) => {
     const fields = new Map(block.split('\n').map((line) => fieldOf(line)));
@@ -50,7 +50,7 @@ export class EventReader implements Disposable {
     this.#reader = response.body.getReader();
   }
 
-  /** Reads the events of an answer. */
+  /** Reads the events in an answer. */
   static of(response: Response): EventReader {
     return new EventReader(response);
   }
@@ -66,7 +66,7 @@ export class EventReader implements Disposable {
     return EventReader.of(await fetch(`${api}${path}`, { headers: { authorization, ...headers } }));
   }
 
-  /** Next event; undefined after the end of the stream. */
+  /** Next event; undefined after the stream's end. */
   async next(): Promise<StreamEvent | undefined> {
     while (this.#events.length === 0) {
       const { done, value } = await this.#read();
@@ -79,7 +79,7 @@ export class EventReader implements Disposable {
     return this.#events.shift();
   }
 
-  /** Next events up to the first event of this kind. Throws if the stream ends first. */
+  /** Next events up to the first event with this name. Throws if the stream ends first. */
   async until(event: string): Promise<StreamEvent[]> {
     const seen: StreamEvent[] = [];
     for (;;) {

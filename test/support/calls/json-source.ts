@@ -3,7 +3,7 @@ import fc from 'fast-check';
 /** Insignificant whitespace. */
 const space = fc.constantFrom('', ' ', '\n', '\t \r');
 
-/** Numbers in callers' notations. JavaScript would round or reformat most of these. */
+/** Numbers in callers' notations. JavaScript would round or reformat most such numbers. */
 const number = fc.oneof(
   fc.constantFrom('0', '-0', '1.0', '1e20', '1E+05', '-1.50e-3', '12345678901234567890'),
   fc.stringMatching(/^-?[1-9][0-9]{0,40}(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,2})?$/),
@@ -20,7 +20,7 @@ const string = fc.oneof(
   ),
 );
 
-/** Keys of an object. Parsers reorder some keys, and `\u0062c` has an escape. */
+/** Object keys. Parsers reorder some keys, and `\u0062c` has an escape. */
 const KEYS = ['10', '2', '01', '-1', '', 'b', 'a', '\\u0062c', 'context', 'observations', ' é '];
 
 const { object } = fc.letrec<{ value: string; object: string }>((tie) => ({
@@ -44,12 +44,12 @@ function fullOf(length: number) {
   return { minLength: length, maxLength: length };
 }
 
-/** JSON text of an object in notations that JavaScript would not print. */
+/** A JSON object as text, in notations that JavaScript would not print. */
 export const arbitraryJsonObject = object;
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s{}[\]:,"]+/g;
 
-/** Tokens of a JSON text with decoded strings. Texts with the same meaning have equal tokens. */
+/** Tokens in a JSON text, with decoded strings. Texts with the same meaning have equal tokens. */
 export function jsonTokens(text: string): string[] {
   return [...text.matchAll(TOKEN)].map(([token]) =>
     token.startsWith('"') ? `"${JSON.parse(token)}` : token,

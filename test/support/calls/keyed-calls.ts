@@ -14,7 +14,7 @@ export function uuidV7(atMs = Date.now()): string {
 
 let keysMade = 0;
 
-/** An unused key of permitted characters. */
+/** An unused key with permitted characters. */
 export const newKey = (): string => `key ${++keysMade} of this test ~!@#$%^&*()`;
 
 /** A repeatable call. */
@@ -24,7 +24,7 @@ export type Call = { readonly method: string; readonly path: string; readonly js
 export const sendKeyed = (of: Caller, { method, path, json }: Call, key: string) =>
   of.send(method, path, { json, headers: { 'idempotency-key': key } });
 
-/** One call for each of the four endpoints with idempotency keys, on new instances. */
+/** One call per endpoint with idempotency keys, on new instances. */
 export async function keyedCalls(of: Caller): Promise<readonly Call[]> {
   const ids = await Promise.all([1, 2, 3].map(() => createInstance(of)));
   const on = (index: number, path: string, json: unknown): Call => {

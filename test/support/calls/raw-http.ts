@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import type { Answer } from '#test/support/calls/caller';
 import type { Service } from '#test/support/servers/service';
 
-/** Timeout of an answer, in milliseconds. */
+/** Answer timeout, in milliseconds. */
 const ANSWER_MS_MAX = 20_000;
 
 /** A raw TCP connection to the API. */
@@ -100,7 +100,7 @@ export async function sendRaw(service: Service, bytes: string | Uint8Array): Pro
   return answer;
 }
 
-/** Head and body of a request as text, with Host, and Content-Length for a body. */
+/** A request's head and body as text, with Host, and Content-Length for a body. */
 export function requestText(
   method: string,
   target: string,

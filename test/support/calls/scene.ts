@@ -22,7 +22,7 @@ export type Scene = {
   readonly caller: SceneCaller;
   /** Creates an account. Answers to its caller are also checked. */
   readonly newCaller: (requested?: RequestedCaller) => Promise<SceneCaller>;
-  /** Stops the service. The last suite of the file calls `close`. */
+  /** Stops the service. The file's last suite calls `close`. */
   readonly close: () => Promise<void>;
 };
 
@@ -108,7 +108,7 @@ export function assertRefused(
   assert.ok(answer.body.message.length > 0);
 }
 
-/** Numeric value of a limit header. */
+/** A limit header's numeric value. */
 export function limitOf(answer: Answer, name: 'limit' | 'remaining' | 'reset' | 'monthly'): number {
   const header = name === 'monthly' ? 'x-monthly-remaining' : `x-ratelimit-${name}`;
   return Number(answer.headers.get(header) ?? Number.NaN);

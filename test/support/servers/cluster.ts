@@ -2,7 +2,7 @@ import { type Caller, newCaller } from '#test/support/calls/caller';
 import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
 import type { Service } from '#test/support/servers/service';
 
-/** A cluster of real processes on real servers: engines, limiters, one edge. */
+/** A cluster with real processes on real servers: engines, limiters, one edge. */
 export type Cluster = AsyncDisposable & {
   readonly engines: Map<string, ProcessRun>;
   readonly limiters: Map<string, ProcessRun>;
@@ -10,39 +10,39 @@ export type Cluster = AsyncDisposable & {
   readonly caller: Caller;
   /** Variables common to all processes; also used to run `ctl`. */
   readonly variables: Record<string, string>;
-  /** The edge, and the admin port of a limiter (default: the first). */
+  /** The edge, and a limiter's admin port (default: the first limiter). */
   service(limiter?: string): Service;
   /** Starts another engine; resolves when ready. */
   startEngine(name: string): Promise<ProcessRun>;
   /** Starts or restarts a limiter; resolves when ready. */
   startLimiter(name: string): Promise<ProcessRun>;
-  /** Sum of all metric series of a process whose full name starts with `beginning`. */
+  /** Sum over a process's metric series whose full name starts with `beginning`. */
   metric(run: ProcessRun, beginning: string): Promise<number>;
 };
 
-/** Addresses of a cluster's servers, and its keyspace. */
+/** A cluster's server addresses and keyspace. */
 export type ClusterPlace = { cassandra: string; keyspace: string; nats: string };
 
-/** Parts of a cluster besides its engines. */
+/** Cluster parts besides the engines. */
 export type ClusterParts = {
-  /** Names of the limiters. */
+  /** Limiter names. */
   readonly limiters: readonly string[];
-  /** Variables of all processes, and of limiters only. */
+  /** Variables for all processes, and for limiters only. */
   readonly variables?: Record<string, string>;
   readonly limiterVariables?: Record<string, string>;
   /** Variables by part: engine, limiter or edge. */
   readonly variablesOf?: (part: string) => Record<string, string>;
-  /** Maximum lifetime of a process in milliseconds; default a whole test file. */
+  /** Maximum process lifetime in milliseconds; default a whole test file. */
   readonly runMsMax?: number;
 };
 
-/** Cluster secret of all processes. */
+/** Cluster secret for all processes. */
 const SHARED_KEY = 'the secret of all tests';
 
-/** Maximum lifetime of a process in milliseconds: a whole test file. */
+/** Maximum process lifetime in milliseconds: a whole test file. */
 const RUN_MS_MAX = 230_000;
 
-/** Few shards, because every start claims them. */
+/** Few shards, because every start claims all shards. */
 const SHARDS = '16';
 
 const ONE_LIMITER: ClusterParts = { limiters: ['limiter'] };

@@ -4,11 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export type FoundSpan = {
   readonly traceId: string;
   readonly spanId: string;
-  /** `service.name` of the recording process. */
+  /** `service.name` from the recording process. */
   readonly service: string;
   readonly name: string;
   readonly parentId: string | undefined;
-  /** Ids of linked spans. */
+  /** Linked span ids. */
   readonly linkedIds: readonly string[];
   readonly tags: Readonly<Record<string, unknown>>;
   /** Start in Unix microseconds, and duration in microseconds. */
@@ -35,7 +35,7 @@ const LOOK_MS = 100;
 /** Timeout in milliseconds; processes send spans once a second. */
 const FOUND_MS_MAX = 20_000;
 
-/** Spans of a trace, once `isWhole` accepts the spans, or all spans found after 20 s. */
+/** A trace's spans, once `isWhole` accepts the spans, or all spans found after 20 s. */
 export async function traceOf(
   jaeger: string,
   traceId: string,
@@ -44,7 +44,7 @@ export async function traceOf(
   return await untilFound(`${jaeger}/api/traces/${traceId}`, isWhole);
 }
 
-/** Spans of all traces with a span of this name in a service; empty after 20 s. */
+/** Spans from all traces with a span by this name in a service; empty after 20 s. */
 export async function tracesWith(
   jaeger: string,
   service: string,

@@ -8,7 +8,7 @@ const SECRET = '0'.repeat(SECRET_LENGTH);
 /** Maximum attempts before the search fails. */
 const TRIES_MAX = 20;
 
-/** Name of the limiter that owns an account: the limiter that counts the refusal of a wrong key. */
+/** Name of the limiter that owns an account. This limiter counts a wrong key's refusal. */
 export async function ownerOf(cluster: Cluster, accountId: string): Promise<string> {
   const authorization = `Bearer ${formatApiKey(accountId, SECRET)}`;
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
@@ -22,7 +22,7 @@ export async function ownerOf(cluster: Cluster, accountId: string): Promise<stri
   throw new Error(`no limiter answers for ${accountId}`);
 }
 
-/** Number of refused keys at each running limiter. */
+/** Refused keys per running limiter. */
 async function refusals({ limiters, metric }: Cluster): Promise<ReadonlyMap<string, number>> {
   const running = [...limiters].filter(([, { child }]) => child.signalCode === null);
   const counts = running.map(async ([name, run]) => {

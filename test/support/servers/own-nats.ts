@@ -8,9 +8,8 @@ import { startNats } from '#deploy/local/servers/nats-server';
 const STORE = resolve('test/grpc/certificates/store');
 
 /**
- * Settings with TLS from the first byte, the certificate of `store` and required client
- * certificates. Clients that wait for the server's greeting, such as the start check, use plain
- * text.
+ * Settings with TLS from the first byte, `store`'s certificate and required client certificates.
+ * Clients that wait for the server's greeting, such as the start check, use plain text.
  */
 export const ENCRYPTED = `
   tls {
@@ -23,10 +22,10 @@ export const ENCRYPTED = `
   allow_non_tls: true
 `;
 
-/** User and password of `NAMED`. */
+/** User and password in `NAMED`. */
 export const AGENT = { username: 'agent', password: 'right one' };
 
-/** Settings that permit `AGENT`; the start check of a service is anonymous and is refused. */
+/** Settings that permit `AGENT`. A service's start check is anonymous and is refused. */
 export const NAMED = `
   accounts {
     US: { users: [{ user: "${AGENT.username}", password: "${AGENT.password}" }] }

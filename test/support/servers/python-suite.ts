@@ -5,12 +5,12 @@ import { makeEnvironment, pythonLack, runPytest } from '#test/support/servers/py
 import { suiteUnless } from '#test/support/servers/real-servers';
 import { startStandalone } from '#test/support/servers/service';
 
-/** Selection of the Python client's tests. */
+/** Which Python client tests to run. */
 export type PythonTests = {
   readonly title: string;
-  /** Arguments of pytest. */
+  /** Arguments for pytest. */
   readonly args: readonly string[];
-  /** Minimum number of tests; fewer mean that pytest did not find them. */
+  /** Minimum test count; with fewer, pytest has not found all tests. */
   readonly testsMin: number;
   /** Whether the tests need a real service, whose address and key are then in the environment. */
   readonly needsService: boolean;

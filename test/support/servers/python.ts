@@ -5,16 +5,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ProgramRun, runProgram } from '#deploy/local/processes/run-program';
 
-/** Folder of the client library. */
+/** The client library's folder. */
 const PYTHON_CLIENT = 'clients/python';
 
 /** Folder with the programs of the client's Python environment. */
 const PROGRAMS = `${PYTHON_CLIENT}/.venv/bin`;
 
-/** Timeout of a first installation of all packages on a busy machine, in milliseconds. */
+/** Timeout for a first installation on a busy machine, in milliseconds. */
 const INSTALL_MS_MAX = 180_000;
 
-/** Timeout of a tool in milliseconds, below that of a test file. */
+/** Timeout for a tool in milliseconds, shorter than a test file's timeout. */
 const TOOL_MS_MAX = 200_000;
 
 const PROBE = 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))';
@@ -25,14 +25,14 @@ export function pythonLack(): string | undefined {
   return status === 0 ? undefined : 'there is no Python 3.10 or newer with venv (python3-venv)';
 }
 
-/** Creates the environment of the client library unless up to date. Throws on failure. */
+/** Creates the client library's environment unless up to date. Throws on failure. */
 export async function makeEnvironment(): Promise<void> {
   const args = [`${PYTHON_CLIENT}/tools/environment.py`];
   const { isOk, output } = await runProgram({ program: 'python3', args, msMax: INSTALL_MS_MAX });
   if (!isOk) throw new Error(`cannot create the Python environment: ${output}`);
 }
 
-/** Runs a tool of the environment in the library's folder. */
+/** Runs a tool from the environment in the library's folder. */
 export function runTool(
   name: string,
   args: readonly string[],
@@ -42,7 +42,7 @@ export function runTool(
   return runProgram({ program, args, msMax: TOOL_MS_MAX, folder: PYTHON_CLIENT, env });
 }
 
-/** Outcome of one pytest test. */
+/** A pytest test's outcome. */
 export type PythonOutcome = {
   readonly name: string;
   readonly outcome: 'passed' | 'failed' | 'skipped';

@@ -1,7 +1,7 @@
 import { type Callback, suite as plainSuite, type Test } from 'uvu';
 
 /*
- * Real servers of a test run. `node test/run.ts` starts the servers that the selected files use,
+ * Real servers for a test run. `node test/run.ts` starts the servers that the selected files use,
  * and passes their addresses. Usage: `const { address, suite } = cassandraOrSkip();`, then `const
  * journal = suite('a journal on Cassandra');` as with uvu's own `suite`.
  */
@@ -26,12 +26,12 @@ export function natsOrSkip(): RealServer {
   return serverOrSkip('NATS', 'TEST_NATS');
 }
 
-/** Address of Jaeger's query API, shared by all files: look traces up by id. */
+/** Jaeger's query API address, shared by all files: look traces up by id. */
 export function jaegerOrSkip(): RealServer {
   return serverOrSkip('Jaeger', 'TEST_JAEGER');
 }
 
-/** `host:port` of stripe-mock, shared by all files; stateless. */
+/** `host:port` where stripe-mock listens, shared by all files; stateless. */
 export function stripeMockOrSkip(): RealServer {
   return serverOrSkip('stripe-mock', 'TEST_STRIPE_MOCK');
 }

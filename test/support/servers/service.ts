@@ -15,13 +15,13 @@ export type Service = AsyncDisposable & {
   readonly api: string;
   readonly metricsUrl: string;
   readonly adminUrl: string;
-  /** Processes by name, for tests that stop or kill them. */
+  /** Processes by name, for tests that stop or kill processes. */
   readonly processes: ReadonlyMap<string, ChildProcess>;
-  /** Standard error of all processes so far. */
+  /** Standard error from all processes so far. */
   readonly log: () => string;
 };
 
-/** Long limiter timeout for a busy machine. Tests of outages set their own timeout. */
+/** Long limiter timeout for a busy machine. Outage tests set their own timeout. */
 const UNHURRIED = { SERVICE_LIMITER_TIMEOUT_MS: '5000' };
 
 /** Cluster secret, required by an edge. */
@@ -33,9 +33,9 @@ const READY_MS_MAX = 15_000;
 type Started = { readonly child: ChildProcess; readonly lines: string[]; readonly log: string[] };
 
 /**
- * Starts the service on free ports in the topology of `TEST_TOPOLOGY`: standalone in memory, in a
- * file or on Cassandra, or edge, engine and limiter as three processes. `variables` extend the
- * environment of all processes.
+ * Starts the service on free ports in the topology `TEST_TOPOLOGY`: standalone in memory, in a file
+ * or on Cassandra, or edge, engine and limiter as three processes. `variables` extend all
+ * processes' environment.
  */
 export async function startService(variables: Record<string, string> = {}): Promise<Service> {
   switch (process.env['TEST_TOPOLOGY']) {
@@ -50,13 +50,12 @@ export async function startService(variables: Record<string, string> = {}): Prom
   }
 }
 
-/** Services that the test files of this process share, by topology. */
+/** Services that the test files in this process share, by topology. */
 const shared = new Map<string, Promise<Service>>();
 
 /**
- * The service that all test files of this process share, in the topology of `TEST_TOPOLOGY`,
- * stopped on exit. For tests that need no own variables, log or metrics, and that restore global
- * state.
+ * The service that all test files in this process share, in the topology `TEST_TOPOLOGY`, stopped
+ * on exit. For tests that need no own variables, log or metrics, and that restore global state.
  */
 export function sharedService(): Promise<Service> {
   const topology = process.env['TEST_TOPOLOGY'] ?? '';
@@ -77,7 +76,7 @@ function letExitWithout(child: ChildProcess): void {
     (stream as Socket | null)?.unref();
 }
 
-/** Few shards, because every start claims them all. */
+/** Few shards, because every start claims all shards. */
 function onCassandra(): Record<string, string> {
   return {
     SERVICE_STORAGE: 'cassandra',
@@ -88,7 +87,7 @@ function onCassandra(): Record<string, string> {
   };
 }
 
-/** Variables of a process on a file, with few shards, because every start claims them all. */
+/** Variables for a process on a file, with few shards, because every start claims all shards. */
 export function onFile(file: string): Record<string, string> {
   return {
     SERVICE_STORAGE: 'sqlite',
@@ -151,7 +150,7 @@ export async function startProcesses(variables: Record<string, string> = {}): Pr
   );
 }
 
-/** Starts a process of the service and waits until its output matches `ready`. */
+/** Starts a service process and waits until its output matches `ready`. */
 export async function start(
   part: string,
   variables: Record<string, string>,
