@@ -105,7 +105,7 @@ enabled.run();
 
 const disabled = suite('when the documentation is not enabled');
 
-disabled('its pages and their files are answered with a plain 404', async () => {
+disabled('all its pages and files are answered with a plain 404', async () => {
   await using plain = await startStandalone();
   for (const path of ['/docs', '/redoc', '/openapi.json', '/docs/swagger-ui.css']) {
     const response = await fetch(`${plain.origin}${path}`);

@@ -5,9 +5,7 @@ import * as assert from 'uvu/assert';
 /** Characters in a hostile input; more than any header or body field may have. */
 const LENGTH = 50_000;
 
-/**
- * Maximum CPU time per match, the best in three runs, in milliseconds. Source: attacks, "ReDoS".
- */
+/** Maximum CPU time per match, best of three, in milliseconds. Source: attacks, "ReDoS". */
 const MATCH_MS_MAX = 5;
 
 /** A regular expression literal: text between slashes after a token that is not a value. */

@@ -85,7 +85,7 @@ keys('does not reveal a stored answer to the other account', async () => {
   assert.is(answer.headers.get('idempotent-replayed'), null);
 });
 
-keys('does not reveal another account’s instance by its request id', async () => {
+keys('does not reveal another account’s instance', async () => {
   const headers = { 'x-request-id': 'request-of-owner' };
   await owner.send('GET', `/instances/${id}`, { headers });
   const answer = await stranger.send('GET', `/instances/${id}`, { headers });

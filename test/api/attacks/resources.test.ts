@@ -271,7 +271,7 @@ many('are served in parallel, such as 100 on one instance', async () => {
   assert.ok(answers.every(({ status }) => status === 200));
 });
 
-many('do not include unbounded answers for a client that never reads', async () => {
+many('accumulate no answers for a client that never reads', async () => {
   using deaf = await dial(service);
   deaf.socket.pause();
   const wave = requestText('GET', '/v1/personas', [auth]).repeat(WAVE);

@@ -62,7 +62,7 @@ deleting('with a JSON content type and no body is answered 200', async () => {
   assert.is(answer.status, 200, answer.text);
 });
 
-deleting('another account’s instance is answered 404 and deletes nothing', async () => {
+deleting('of another account is answered 404 and deletes nothing', async () => {
   const other = await newCaller();
   const id = await caller.createInstance();
   const foreign = await other.send('DELETE', `/instances/${id}`);

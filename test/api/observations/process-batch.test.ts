@@ -141,7 +141,7 @@ early('with include_intermediate has no states', async () => {
   assert.equal(answer.body, { data: { states: [], processed_count: 0 } });
 });
 
-early('is too early exactly if its first item is too early', async () => {
+early('is detected by the time of its first item', async () => {
   const id = await caller.createInstance();
   await caller.process(id, observationAt(10));
   const tooEarly = await send(id, { observations: [observationAt(10.999), observationAt(500)] });

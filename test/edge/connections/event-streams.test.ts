@@ -54,7 +54,7 @@ bounded('free the slot of a stream that does not start', () => {
   assert.is(streams.open, 0);
 });
 
-const sent = suite('streams');
+const sent = suite('event streams');
 
 sent('of a changed account end at once, and its new streams end within a second', async () => {
   const { clock, accountNews, ended, open } = streamsUnderTest();
