@@ -135,12 +135,12 @@ const LOAD = ['--observations', '5000', '--instances', '1000000'];
 command('prints the number and reason for each component, without a service', async () => {
   const { code, out } = await ctl(['capacity', ...LOAD, '--keyed-share', '0.2'], {});
   assert.is(code, 0);
-  assert.match(out, /^5,000 observations a second over 1,000,000 instances, 20 % with a key;/);
+  assert.match(out, /^Load: 5,000 observations per second, 1,000,000 instances, 20 % of calls/);
   for (const line of [
-    /^edges +2 +1 core +0\.39 cores busy: 71\.8 µs a call and 31\.3 more with a key$/m,
-    /^engines +3 +1 core, 2\.\d+ GB +0\.897 cores busy; 1,000,000 instances in memory;/m,
-    /^Cassandra +3 +4 cores +2\.4 cores busy/m,
-    /^disk +3 +7\.91 GB a day +after 49\.6 GB/m,
+    /^edges +2 +1 core +0\.39 busy cores: 71\.8 µs per call, 31\.3 µs more with a key$/m,
+    /^engines +3 +1 core, 2\.\d+ GB +0\.897 busy cores; 1,000,000 instances in memory;/m,
+    /^Cassandra +3 +4 cores +2\.4 busy cores/m,
+    /^disk +3 +7\.91 GB per day +plus 49\.6 GB/m,
   ]) {
     assert.match(out, line);
   }
@@ -172,9 +172,9 @@ for (const [exitCode, args, line] of [
     ['--observations', '1', '--instances', '1e3'],
     /--instances.*'1e3'.* must be a number of at least 1/,
   ],
-  [2, [...LOAD, '--keyed-share', '20'], /--keyed-share.*'20'.* must be a part from 0 to 1/],
-  [2, [...LOAD, '--headroom', '1'], /--headroom.*'1'.* must be a part from 0 to 0.9/],
-  [2, [...LOAD, '--headroom', ''], /--headroom.*''.* must be a part from 0 to 0.9/],
+  [2, [...LOAD, '--keyed-share', '20'], /--keyed-share.*'20'.* must be a number from 0 to 1/],
+  [2, [...LOAD, '--headroom', '1'], /--headroom.*'1'.* must be a number from 0 to 0.9/],
+  [2, [...LOAD, '--headroom', ''], /--headroom.*''.* must be a number from 0 to 0.9/],
   [
     1,
     ['--observations', '900000000', '--instances', '1'],

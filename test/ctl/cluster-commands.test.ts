@@ -90,7 +90,7 @@ pair('shows how many of the newest observations of an instance are missing', asy
   assert.is((await ctlOn(cluster).data('instance', ID)).rows_missing, 1);
   assert.match(
     await ctlOn(cluster).text('instance', ID),
-    /^rows missing +1 of the newest observations that it counts: see "ctl verify inst_0+aa"$/m,
+    /^rows missing +1 of the newest observations: run "ctl verify inst_0+aa"$/m,
   );
 });
 

@@ -77,7 +77,7 @@ journals('shows the events of a meter, and counts the shards of a limiter', asyn
   assert.match(text, /^lim +lim:8200 +0 +1 +no +1$/m);
   assert.match(
     text,
-    /Z +marks: 52 cycles, 14 requests; 40 used \(3 expired, 10 lost\), 0 reserved$/m,
+    /Z +watermarks: 52 cycles, 14 requests; 40 used \(3 expired, 10 lost\), 0 reserved$/m,
   );
   assert.match(text, /^0 +meter +Acc0unt00001 +7 .*Z +.*the row has 2 numbers/m);
 });
@@ -86,11 +86,11 @@ journals('reports errors in its arguments', async () => {
   await using cluster = await clusterInMemory(['a']);
   assert.match(
     await ctlOn(cluster).refusal('journal', 'unknown'),
-    /no journal of unknown; "ctl nodes"/,
+    /no journal of unknown: "ctl nodes"/,
   );
   assert.match(
     await ctlOn(cluster).refusal('journal', 'x', '--last', 'some'),
-    /--last.* must be a number of records/,
+    /--last.* must be a whole number/,
   );
 });
 

@@ -186,7 +186,7 @@ work('shows the remaining cycles of an account, and its lost cycles', async () =
   const { out } = await service.ctl('usage', service.id);
   assert.match(out, /^requests +4 +- +60 +56 +14 +- +- +-$/m);
   assert.match(out, /^cycles +40 +5 +100 +55 +52 +3 +10 +2026-02-01T00:00:00\.000Z$/m);
-  assert.match(out, /MARK: granted up to this count/);
+  assert.match(out, /MARK: the limiter grants calls up to this count/);
   assert.match(out, /^2026-01-02 +30\n2026-01-03 +10$/m);
   const { out: json } = await service.ctl('usage', service.id, '--json');
   assert.equal(JSON.parse(json), {
@@ -268,7 +268,7 @@ wrong(
         /'write' is invalid. It must be full\|read\|audit\|billing/,
       ],
       [2, ['keys', 'create', service.id, '--expires', 'tomorrow'], /must be a time such as/],
-      [2, ['keys', 'create', service.id, '--networks', '::1,all'], /"all", which is no address/],
+      [2, ['keys', 'create', service.id, '--networks', '::1,all'], /"all", which is no IP address/],
       [4, ['keys', 'revoke', service.id, '../..'], /no DELETE|no such/],
       [4, ['usage', 'Nobody000001'], /there is no such account/],
       [2, ['accounts', 'list', '--admin', 'nonsense'], /--admin takes an address/],

@@ -52,7 +52,7 @@ backup('writes a new file, readable by its user only, and prints its content', a
   const path = join(folder, 'one.backup');
   const { code, out, err } = await ctl(['backup', path], fileUnderTest());
   assert.is(code, 0, err);
-  assert.is(out, 'done: 1 account, 2 instances, 3 groups of the journal, 4096 bytes');
+  assert.is(out, 'done: 1 account, 2 instances, 3 journal groups, 4096 bytes');
   assert.is(err, 'copied: 25 % of 4 bytes');
   assert.is(readFileSync(path, 'utf8'), 'a copy');
   assert.is(statSync(path).mode & 0o777, 0o600);
@@ -107,7 +107,7 @@ restore(
     const first = fileUnderTest({ replaces: false });
     const { code, out } = await ctl(['restore', 'some.backup'], first);
     assert.is(code, 0);
-    assert.is(out, `done: ${PATH} has 1 account, 2 instances, 3 groups of the journal, 4096 bytes`);
+    assert.is(out, `done: ${PATH} has 1 account, 2 instances, 3 journal groups, 4096 bytes`);
   },
 );
 

@@ -79,7 +79,7 @@ beside('shows the content of the file, and names the process to changing command
     assert.match(err, new RegExp(`^ctl: [^\\n]*${said}\\n$`));
   }
   const drained = await ctlOn(path, 'drain', 'engine');
-  assert.match(drained.err, /has no other node to move shards to/);
+  assert.match(drained.err, /there is no node for its shards/);
   // Killed, so that its tail is for the next to take over.
   run.child.kill('SIGKILL');
   await run.ended;

@@ -74,7 +74,7 @@ tokens('requires the token from the file given to both', async () => {
   assert.is(await wrong.ended, 1);
   assert.match(
     wrong.stderr(),
-    /^ctl: the service at http:\S+ refuses the token: \S+ has another token, [^\n]+\n$/,
+    /^ctl: the service at http:\S+ refuses the token: check that \S+ has [^\n]+\n$/,
   );
   await end(run);
 });

@@ -81,8 +81,8 @@ async function tokenOf(base: URL, file: string | undefined): Promise<string | un
 function refused(base: URL, file: string | undefined, token: string | undefined): CtlError {
   const hint = 'run ctl as the user of the service, or set SERVICE_ADMIN_TOKEN_FILE';
   if (file !== undefined) {
-    const why = `${file} has another token, or the port is forwarded`;
-    return new CtlError(`the service at ${base.origin} refuses the token: ${why}`);
+    const next = `check that ${file} has the token of this service, and that no port is forwarded`;
+    return new CtlError(`the service at ${base.origin} refuses the token: ${next}`);
   }
   const places = adminTokenPlaces(portOf(base)).join(' or ');
   const what = token === undefined ? `${places} has no token` : `${places} has another token`;
@@ -128,8 +128,7 @@ type Answered = {
 /**
  * Calls the admin port with mutual proof of the token. While the service is down, another user's
  * process may listen on the port, so the token itself is never sent. The request carries a proof
- * bound to the nonce of its connection. The answer counts only with the proof of a service that has
- * the same token.
+ * bound to the nonce of its connection. The client accepts only answers that prove the same token.
  *
  * Rejects with a `CtlError` if no service answers, or if another service answers. Status 401 means
  * that the token is missing or wrong.
@@ -140,12 +139,12 @@ async function exchange({ url, method, body, token }: AdminAsked) {
   const ask = async ({ target: path, body: json, ...rest }: Sent): Promise<Answered> => {
     try {
       const asked = send(url, { agent, signal, path, ...rest });
-      // Errors after the headers surface where the body is read.
+      // Errors after the headers are thrown where the body is read.
       asked.on('error', () => undefined);
       const answered = once(asked, 'response');
       asked.end(json);
       const [response] = (await answered) as [IncomingMessage];
-      // Read before the answer ends: the agent then takes the socket back.
+      // Read before the answer ends, because the agent then takes the socket back.
       const from = `${response.socket.remoteAddress}:${response.socket.remotePort}`;
       return { response, text: await textOf(response), from };
     } catch (error) {
@@ -184,12 +183,12 @@ async function proven(
   const answer = await ask({ ...asked, headers: { ...asked.headers, authorization } });
   const { statusCode: status = 0, headers: answered } = answer.response;
   const shown = String(answered[ADMIN_PROOF_HEADER] ?? '');
-  // A service with another token cannot prove its 401. The caller reports what to do.
+  // A service with another token cannot prove its 401. The caller reports the next step.
   if (status === 401 || isSameProof(shown, answerProof(token, proof, status, answer.text))) {
     return answer;
   }
   throw new CtlError(
-    `the process at ${address} did not prove the token of the service: the answer is not trusted`,
+    `the process at ${address} did not prove the token of the service, so its answer was discarded: check which process listens there`,
   );
 }
 

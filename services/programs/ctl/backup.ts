@@ -9,9 +9,9 @@ import type { FileContents, WatchWork } from '#storage/ports/data-file';
 export const BACKUP: FileCommand = {
   kind: 'file',
   words: ['backup'],
-  summary: 'back up the file while a process serves it',
+  summary: 'back up the data file while the service runs',
   description:
-    'Writes a consistent copy of the file into a new file, while the service runs. Checks every page and row of the copy before the copy gets its name.',
+    'Writes a consistent backup of the data file to a new file while the service runs. Checks every page and row before the backup gets its final name.',
   args: [{ name: 'new file', about: 'path of the backup; no file may exist there' }],
   options: {},
   async run({ file, clock, interrupted }, [path = ''], _values, terminal) {
@@ -27,25 +27,29 @@ export const BACKUP: FileCommand = {
 export const RESTORE: FileCommand = {
   kind: 'file',
   words: ['restore'],
-  summary: 'replace the file by a backup',
+  summary: 'replace the data file with a backup',
   description:
-    'Checks a backup and replaces the file by a copy of the backup. Keeps the old file under another name. No process may serve the file.',
+    'Checks a backup and replaces the data file with a copy. Keeps the old file under another name. Stop the service first.',
   args: [{ name: 'backup', about: 'file that `ctl backup` wrote' }],
   options: {
     yes: YES,
-    'without-wal': { about: 'take a copy of an open file that lacks its -wal' },
+    'without-wal': {
+      about: 'accept a copy of an open file without its -wal file; the last commits are lost',
+    },
   },
   async run({ file, clock, interrupted }, [path = ''], values, terminal) {
     const { yes = false, 'without-wal': isWithoutWal = false } = values;
     const watch = watchOf(clock, interrupted, terminal);
     await using backup = await file.openBackup(path, watch, isWithoutWal);
     const { contents, replaces } = backup;
-    if (replaces && !yes) await confirm({ ...QUESTION, expected: file.path }, terminal.ask);
+    if (replaces && !yes) await confirm(questionAbout(file.path), terminal.ask);
     const kept = await backup.place();
     const data = { file: file.path, kept, ...dataOf(contents) };
     const lines = [
       `done: ${file.path} has ${textOf(contents)}`,
-      ...(kept === undefined ? [] : [`The old file is ${kept}: remove it when you are sure.`]),
+      ...(kept === undefined
+        ? []
+        : [`Old file: ${kept}. Remove the old file once the service works.`]),
     ];
     return { data, text: lines.join('\n') };
   },
@@ -55,9 +59,9 @@ export const RESTORE: FileCommand = {
 export const VACUUM: FileCommand = {
   kind: 'file',
   words: ['vacuum'],
-  summary: 'shrink the file while no process serves it',
+  summary: 'shrink the data file while the service is stopped',
   description:
-    'Rewrites the file without the space of deleted rows, checks the result and shows the size before and after. No process may serve the file.',
+    'Rewrites the data file without the space of deleted rows, checks the result, and shows the size before and after. Stop the service first.',
   args: [],
   options: {},
   async run({ file, clock, interrupted }, _args, _values, terminal) {
@@ -67,12 +71,13 @@ export const VACUUM: FileCommand = {
   },
 };
 
-const QUESTION = {
-  warning: 'All changes after the backup are lost.',
-  what: 'The path of the file',
-  purpose: 'to put the backup in its place',
-  otherwise: 'the path does not match: nothing was changed',
-} as const;
+function questionAbout(path: string) {
+  return {
+    warning: `All changes to ${path} after the backup will be lost.`,
+    ...{ what: 'this path', expected: path, purpose: 'to replace the file with the backup' },
+    otherwise: 'the path does not match: nothing was changed',
+  };
+}
 
 /** Reports progress. Throws a `CtlError` if the user interrupts the command. */
 function watchOf(
@@ -93,6 +98,5 @@ function dataOf({ accounts, instances, journalGroups: journal_groups, bytes }: F
 
 function textOf({ accounts, instances, journalGroups, bytes }: FileContents): string {
   const stored = `${counted(accounts, 'account')}, ${counted(instances, 'instance')}`;
-  const groups = counted(journalGroups, 'group');
-  return `${stored}, ${groups} of the journal, ${counted(bytes, 'byte')}`;
+  return `${stored}, ${counted(journalGroups, 'journal group')}, ${counted(bytes, 'byte')}`;
 }

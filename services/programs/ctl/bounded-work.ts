@@ -15,10 +15,10 @@ export class WorkWindow {
     this.#inFlightMax = inFlightMax;
   }
 
-  /** Starts a task when there is room. Resolves when the task has started. */
+  /** Starts a task as soon as fewer than the maximum run. Resolves when the task has started. */
   async add(work: () => Promise<void>): Promise<void> {
     while (this.#running.size >= this.#inFlightMax) await Promise.race(this.#running);
-    this.#assertWhole();
+    this.#throwFailure();
     const running: Promise<void> = work()
       .catch((error: unknown) => {
         this.#failure ??= { error };
@@ -30,10 +30,10 @@ export class WorkWindow {
   /** Resolves when all tasks are done. */
   async end(): Promise<void> {
     await Promise.all(this.#running);
-    this.#assertWhole();
+    this.#throwFailure();
   }
 
-  #assertWhole(): void {
+  #throwFailure(): void {
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 }
@@ -55,7 +55,7 @@ export function* rowPortions(below: number, total: number): Generator<RowPortion
 /** Accounts per read. */
 const ACCOUNTS_PER_READ = 500;
 
-/** Yields all accounts by id, page by page. An account created meanwhile may be missing. */
+/** Yields all accounts in id order. Accounts created during the iteration may be missing. */
 export async function* everyAccount(
   accounts: Pick<ManagedAccounts, 'list'>,
 ): AsyncGenerator<Account, void> {
@@ -67,12 +67,12 @@ export async function* everyAccount(
   }
 }
 
-/** Modulus of the sum: 128 bits make a collision by chance practically impossible. */
+/** Modulus of the hash sum: 128 bits rule out accidental collisions in practice. */
 const MODULUS = 2n ** 128n;
 
 /**
- * Order-independent digest of rows in constant memory: their count, and the sum of their SHA-256
- * hashes. Detects rows that were lost, duplicated or changed by accident.
+ * Order-independent digest of rows in constant memory: row count and sum of the SHA-256 hashes.
+ * Detects rows that were lost, duplicated or changed by accident.
  */
 export class RowDigest {
   #count = 0;

@@ -31,8 +31,8 @@ const TIMEOUT_S_MAX = 86_400;
 const GROUPS: Readonly<Record<string, string>> = {
   accounts: 'Accounts: plans, limits, status',
   keys: 'API keys of an account',
-  usage: 'Usage of an account',
-  audit: 'The audit trail of an account',
+  usage: 'Account usage',
+  audit: 'Audit trail of an account',
   users: 'People who sign in to the console',
   retention: 'How long history is kept',
 };
@@ -40,10 +40,10 @@ const GROUPS: Readonly<Record<string, string>> = {
 /** Headings in the help text, by kind of command. */
 const HEADINGS: Readonly<Record<Command['kind'], string>> = {
   account: 'Accounts of a running service, through its admin port (--admin <url>):',
-  cluster: 'A cluster or a file, with the SERVICE_ variables of its processes:',
-  file: 'The file of SERVICE_STORAGE=sqlite:',
+  cluster: 'A cluster or a data file, with the SERVICE_ variables of its processes:',
+  file: 'The data file of SERVICE_STORAGE=sqlite:',
   stores: 'Stores that no process serves (place: cassandra[:keyspace] or sqlite:file):',
-  planning: 'Without a service:',
+  planning: 'No service needed:',
 };
 
 /** Parses a command line. Throws a one-line `UsageError` that explains what is wrong. */
@@ -59,7 +59,7 @@ export function readCommandLine(
   const write = (more: string) => {
     text += more;
   };
-  // Commander throws an error with the same text that it writes, so its error output is dropped.
+  // Commander writes each error and also throws it, so the written text is dropped.
   for (const one of allOf(program)) one.configureOutput({ ...OUTPUT, writeOut: write });
   if (argv.length === 0) {
     return { kind: 'help', text: program.helpInformation().trimEnd(), isAsked: true };
@@ -73,8 +73,8 @@ export function readCommandLine(
     if (error.code === 'commander.help') {
       return { kind: 'help', text: named.helpInformation().trimEnd(), isAsked: false };
     }
-    const said = error.message.replace(/^error: /, '').replaceAll(/\s*\n\s*/g, ' ');
-    throw new UsageError(`${said.replace(/\.$/, '')}; see "${pathOf(named)} --help"`, {
+    const reason = error.message.replace(/^error: /, '').replaceAll(/\s*\n\s*/g, ' ');
+    throw new UsageError(`${reason.replace(/\.$/, '')}; see "${pathOf(named)} --help"`, {
       cause: error,
     });
   }
@@ -215,7 +215,7 @@ function namedAsTyped(values: Record<string, unknown>): Values & GeneralValues {
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [dashed(name), value]));
 }
 
-/** Line of a command in the help: all its words and its arguments. */
+/** Command line in the help: all command words and arguments. */
 function termOf(shown: CliCommand): string {
   const words = pathOf(shown).replace(/^ctl /, '');
   const args = shown.registeredArguments.map((argument) => `<${argument.name()}>`);

@@ -59,7 +59,7 @@ export type ArgSpec = ValueSpec & { readonly name: string };
 
 /** An option of a command. */
 export type OptionSpec = ValueSpec & {
-  /** Placeholder of the value in the help; undefined: the option has no value. */
+  /** Placeholder of the value in the help. Undefined if the option takes no value. */
   readonly value?: string;
   readonly isRequired?: true;
 };
@@ -116,8 +116,8 @@ type Named = {
 export interface AdminClient {
   /**
    * Sends a request and parses `data` of the answer with `schema`. Rejects with a `CtlError` if the
-   * service refuses the request, or if no service answers. The error then says how to start a
-   * service.
+   * service refuses the request. Also rejects if no service answers: the message then explains how
+   * to start a service.
    */
   ask<Schema extends z.ZodType>(
     schema: Schema,
@@ -184,7 +184,7 @@ export type CommandTerminal = {
   readonly report: (line: string) => void;
   /** Prints a progress line to standard error, for commands whose `write` uses standard output. */
   readonly warn: (line: string) => void;
-  /** Writes text to standard output unchanged. Resolves when there is room for more. */
+  /** Writes text to standard output unchanged. Resolves when the reader accepts more text. */
   readonly write: (text: string) => Promise<void>;
   /** Asks the user a question. Undefined if there is no terminal. */
   readonly ask: ((question: string) => Promise<string>) | undefined;
@@ -201,7 +201,7 @@ export type ClusterCommand = Named & {
   ) => Promise<Printout>;
 };
 
-/** Ports of a command that works on the whole file of `SERVICE_STORAGE=sqlite`. */
+/** Ports of a command for the data file of `SERVICE_STORAGE=sqlite`. */
 export type FilePorts = {
   readonly clock: Clock;
   readonly file: DataFile;
@@ -209,7 +209,7 @@ export type FilePorts = {
   readonly interrupted: AbortSignal;
 };
 
-/** A command that works on the whole data file. */
+/** A command for the data file. */
 export type FileCommand = Named & {
   readonly kind: 'file';
   readonly run: (
@@ -220,7 +220,7 @@ export type FileCommand = Named & {
   ) => Promise<Printout>;
 };
 
-/** A command that only computes: no service, store or network. */
+/** A command that only computes and uses no service, store or network. */
 export type PlanningCommand = Named & {
   readonly kind: 'planning';
   readonly run: (values: Values, args?: readonly string[]) => Printout;
@@ -271,8 +271,8 @@ export type Place =
 export type NamedStores = CopiedStores & {
   readonly name: string;
   /**
-   * Cluster secret that is stored with the data. Undefined if every process is configured with a
-   * secret.
+   * Generated cluster secret, stored with the data. Undefined if the processes are configured with
+   * a secret instead.
    */
   readonly ownSecret?: string | undefined;
 };

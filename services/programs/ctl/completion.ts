@@ -3,7 +3,7 @@ import type { Command, PlanningCommand } from '#ctl/command';
 /** Options of every command. */
 const GENERAL = ['--json', '--timeout', '--help'];
 
-/** Zsh's `bashcompinit` runs completion scripts written for bash. */
+/** Lets zsh run completion scripts written for bash. */
 const ZSH_LINE = 'autoload -U +X bashcompinit && bashcompinit';
 
 /**

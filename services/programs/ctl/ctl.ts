@@ -37,7 +37,7 @@ type CtlIo = {
   readonly clock: Clock;
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-  /** Writes text unchanged. Resolves when there is room for more. */
+  /** Writes text unchanged. Resolves when the reader accepts more text (back-pressure). */
   readonly write: (text: string) => Promise<void>;
   /** Asks the user a question. Undefined if there is no terminal. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
@@ -47,14 +47,14 @@ type CtlIo = {
   /** Opens the configured cluster. Rejects with a one-line message about missing configuration. */
   readonly openCluster: () => Promise<ClusterPorts & AsyncDisposable>;
   /**
-   * Finds the SQLite file that stores all data. Rejects with a one-line message if there is none.
+   * Finds the configured SQLite data file. Rejects with a one-line message if there is none.
    */
   readonly openFile: () => Promise<FilePorts>;
   /** Provides access to the stores that a command names. */
   readonly openPlaces: () => Promise<StorePlaces>;
 };
 
-/** Maximum time to close the ports of a finished command, in milliseconds. */
+/** Maximum time to close the ports after a command, in milliseconds. */
 const CLOSING_MS_MAX = 5_000;
 
 /** All commands, in the order of the help. */

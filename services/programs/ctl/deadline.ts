@@ -8,9 +8,9 @@ import type { Clock } from '#stdlib/clock';
 export const SILENT_MS_MAX = 30_000;
 
 /**
- * Lateness of a timer, in milliseconds, that shows that this process was blocked: SQLite wrote a
- * file in this thread, or the machine slept. No dependency caused such a delay, so the deadline
- * restarts.
+ * Timer delay, in milliseconds, from which this process itself must have been blocked: SQLite wrote
+ * a file in this thread, or the machine slept. The deadline then restarts, because no dependency
+ * caused the delay.
  */
 const LATE_MS = 1_000;
 
@@ -32,7 +32,7 @@ export class Deadline {
     this.#progressAtMs = clock.monotonicMs();
   }
 
-  /** Returns the result of `work`. Rejects with a `CtlError` after too long without progress. */
+  /** Returns the result of `work`. Rejects with a `CtlError` if progress stops for too long. */
   async bound<Result>(work: Promise<Result>): Promise<Result> {
     const { promise: expired, reject } = Promise.withResolvers<never>();
     let timer: Disposable | undefined;

@@ -6,8 +6,8 @@ import { USER_NAME } from '#limiter/admin/route';
 import type { AuditStore } from '#storage/ports/audit';
 
 /**
- * Writes the audit trail for what `ctl` does to accounts in the stores. The actor is the operating
- * system user.
+ * Writes audit lines for changes that `ctl` makes to accounts in the stores. The actor is the
+ * operating system user.
  */
 export class OperatorAudit {
   readonly #trail: AuditTrail;
@@ -17,8 +17,8 @@ export class OperatorAudit {
   }
 
   /**
-   * Appends a `begun` line. Resolves when the line is durable, with a function that appends the
-   * outcome (best effort). Rejects with `audit_unavailable`: the caller must not act then.
+   * Appends a `begun` line. When the line is durable, resolves with a function that appends the
+   * outcome (best effort). After a rejection with `audit_unavailable`, the caller must not act.
    */
   async begin(accountId: string, what: OperatorAction): Promise<EndAction> {
     const of = await this.#trail.append(accountId, { ...byOperator(what), outcome: 'begun' });
@@ -52,8 +52,8 @@ function byOperator(what: OperatorAction): Omit<AuditEntry, 'outcome'> {
 }
 
 /**
- * Deletes the months of an account's trail before `keptFrom` (undefined: all months). Returns their
- * number.
+ * Deletes the months before `keptFrom` (undefined: all months) from an account's trail. Returns the
+ * number of deleted months.
  */
 export async function eraseMonths(
   store: AuditStore,
@@ -66,7 +66,7 @@ export async function eraseMonths(
   return over.length;
 }
 
-/** Name of the user of this process. Undefined for a user without a name, as in some containers. */
+/** Name of this process's user. Undefined for a user without a name, as in some containers. */
 export function operatorName(): string | undefined {
   try {
     const { username } = userInfo();

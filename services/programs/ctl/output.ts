@@ -17,7 +17,7 @@ export async function outputTo(
   return { write, keep: async () => undefined, [Symbol.asyncDispose]: async () => undefined };
 }
 
-/** A new file under a temporary name until `keep`. Disposing removes the temporary name. */
+/** A new file that has a temporary name until `keep`. Disposal removes the temporary name. */
 type UnfinishedFile = AsyncDisposable & {
   /** Temporary path. */
   readonly path: string;
@@ -27,18 +27,19 @@ type UnfinishedFile = AsyncDisposable & {
   readonly keep: () => Promise<void>;
 };
 
-/** Only the owner can read the file: exports hold account data. */
+/** File mode that lets only the owner read, because exports hold account data. */
 const FILE_MODE = 0o600;
 
 /**
- * Creates an empty temporary file that becomes `path`. Rejects with a `CtlError` if a file exists.
+ * Creates an empty temporary file that becomes `path`. Rejects with a `CtlError` if either file
+ * exists.
  */
 export async function unfinishedFile(path: string): Promise<UnfinishedFile> {
   await assertFree(path);
   const unfinished = `${path}.part`;
   const file = await open(unfinished, 'wx', FILE_MODE).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'EEXIST') throw new CtlError(`${unfinished}: ${error.message}`);
-    const text = 'another command writes the file; if no command runs, remove the file';
+    const text = 'another command writes this file; if no command runs, remove the file';
     throw new CtlError(`${unfinished} exists already: ${text}`);
   });
   return {
@@ -46,7 +47,7 @@ export async function unfinishedFile(path: string): Promise<UnfinishedFile> {
     write: async (text) => void (await file.writeFile(text)),
     async keep() {
       await file.sync();
-      // A link fails if the file exists now. A rename would replace the file.
+      // `link` fails if the file exists meanwhile; a rename would replace the file.
       await link(unfinished, path);
       await using folder = await open(dirname(path), 'r');
       await folder.sync();

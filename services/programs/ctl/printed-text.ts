@@ -66,14 +66,14 @@ export function percentOf(done: number, total: number): number {
   return total === 0 ? 100 : Math.floor((100 * done) / total);
 }
 
-/** Question before an operation that loses data, and the answer that confirms the operation. */
+/** Question before an operation that loses data, with the confirming answer. */
 type Confirmation = {
   /** First sentence. Default: the operation cannot be undone. */
   readonly warning?: string;
-  /** What to type, for example `The id of the account`. */
+  /** What to type, for example `the account id`. */
   readonly what: string;
   readonly expected: string;
-  /** Purpose, for example `to delete it`. */
+  /** Purpose, for example `to delete the account`. */
   readonly purpose: string;
   /** Error message after another answer. */
   readonly otherwise: string;
@@ -89,14 +89,14 @@ export async function confirm(
   if (ask === undefined) {
     throw new CtlError('no terminal for the confirmation: add --yes to confirm');
   }
-  const answer = await ask(`${warning} ${what} again, ${purpose}: `);
+  const answer = await ask(`${warning} Type ${what} ${purpose}: `);
   if (answer.trim() !== expected) throw new CtlError(otherwise);
 }
 
 /** Valid keyspace names. */
 const KEYSPACE = /^[a-z][a-z0-9_]{0,47}$/;
 
-/** Fault in the text of a place. Undefined if the text is valid. */
+/** Reason why the text is not a valid place. Undefined if the text is valid. */
 export function placeFaultOf(text: string): string | undefined {
   return found(text) === undefined ? 'must be sqlite:<file> or cassandra[:<keyspace>]' : undefined;
 }
@@ -133,8 +133,8 @@ const STEERING = /[\p{C}\u2028\u2029]/gu;
 const JOINERS = new Set(['\u200c', '\u200d']);
 
 /**
- * Escapes printed text and keeps line breaks. Only the command writes line breaks: its cells are
- * escaped lines.
+ * Escapes printed text and keeps line breaks. All remaining line breaks come from the command
+ * itself, because cells are escaped as single lines.
  */
 export function escapedText(text: string): string {
   return escaped(text, (character) => character === '\n');

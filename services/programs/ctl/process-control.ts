@@ -70,7 +70,7 @@ export const PROCESS_COMMANDS: readonly AccountCommand[] = [
     async run(admin, _args, { seconds = '10' }) {
       const body = { seconds: Number(seconds) };
       const data = await admin.ask(FileView, 'POST', '/process/cpu-profile', body);
-      return { data, text: `In ${data.ready_in_s} s the profile is in ${data.file}` };
+      return { data, text: `In ${data.ready_in_s} s the profile will be in ${data.file}.` };
     },
   },
   {
@@ -78,13 +78,15 @@ export const PROCESS_COMMANDS: readonly AccountCommand[] = [
     words: ['process', 'heap-snapshot'],
     summary: 'write a heap snapshot of the process',
     description:
-      'Writes the heap of the process behind the admin port, with all secrets, to a file on its machine. The process pauses about one second for each 100 MB: drain a cluster node first. Needs `--yes`.',
+      'Writes the heap of the process behind the admin port, including all secrets, to a file on its machine. The process pauses for about one second per 100 MB, so drain a cluster node first. Needs `--yes`.',
     args: [],
-    options: { yes: { about: 'pause the process' } },
+    options: { yes: { about: 'confirm that the process may pause' } },
     async run(admin, _args, { yes }) {
-      if (yes !== true) throw new UsageError('the process pauses: add --yes to confirm');
+      if (yes !== true) {
+        throw new UsageError('the snapshot pauses the process: add --yes to confirm');
+      }
       const data = await admin.ask(FileView, 'POST', '/process/heap-snapshot', {});
-      return { data, text: `Snapshot with secrets: ${data.file}. Remove it after use` };
+      return { data, text: `The snapshot contains secrets: ${data.file}. Remove it after use.` };
     },
   },
 ];

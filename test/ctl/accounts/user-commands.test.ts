@@ -207,7 +207,7 @@ removal('keeps the last owner of an account unless --yes is given', async () => 
   assert.equal(await linesOf(cluster, FIRST), []);
   const done = await run(cluster, ['remove', ADA.email, '--yes']);
   assert.is(done.code, 0, done.err);
-  assert.match(done.out, `has no owner now. Invite one: ctl users setup-link ${FIRST}`);
+  assert.match(done.out, `has no owner now. Invite an owner: ctl users setup-link ${FIRST}`);
   assert.equal(await peopleIn(cluster, FIRST), [`${BOB.id} viewer`]);
   const link = await run(cluster, ['setup-link', FIRST]);
   assert.is(link.code, 0, link.err);

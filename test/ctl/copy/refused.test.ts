@@ -261,7 +261,7 @@ differing('between head and rows on both sides is copied and reported', async ()
   const { code, out } = await copy(source(), there(target));
   assert.is(code, 3);
   const last = out.split('\n').at(-1) ?? '';
-  assert.match(last, /^Both sides are equal, but 1 instance on both have a head that contradicts/);
+  assert.match(last, /^Both sides are equal, but the head contradicts the rows of 1 instance\./);
   assert.ok(last.includes(IDS.long));
   assert.is((await target.stores.accounts.find(ACCOUNT_ID))?.account.status, 'suspended');
 });

@@ -57,7 +57,7 @@ lines('to a file is readable by its owner only, and never overwrites another fil
   const { code, out } = await ctl(['export', ACCOUNT_ID, '--file', path], { cluster: from.ports });
   assert.is(code, 0);
   assert.match(out, /a\.ndjson: 4 instances, 764 observations, \d+ drift events\.$/m);
-  assert.match(out, /^Next, at the target: ctl import .*a\.ndjson$/m);
+  assert.match(out, /^Next, run in the target installation: ctl import .*a\.ndjson$/m);
   const end = (await textOf(path)).trimEnd().split('\n').at(-1);
   assert.match(end ?? '', /^{"kind":"end"/);
   const again = await ctl(['export', ACCOUNT_ID, '--file', path], { cluster: from.ports });
@@ -101,7 +101,7 @@ lines('waits for instances that are listed and not stored yet', async () => {
   const cluster = { ...from.ports, instances: late };
   const { code, written, err } = await ctl(['export', ACCOUNT_ID], { cluster });
   assert.equal([code, reads], [0, 3]);
-  assert.match(err, /^waiting for instances that are not stored yet: 1$/m);
+  assert.match(err, /^waiting until engines store 1 instance$/m);
   assert.ok(written.includes(IDS.reset));
 });
 

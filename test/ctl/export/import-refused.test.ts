@@ -96,9 +96,9 @@ refused('when it is of another version, or not an export', async () => {
   const grown = changed(written, 'export', (line) => ({ ...line, version: 2, more: 1 }));
   assert.match(await refusal(grown), /line 1: version: this program reads version 1 only$/);
   assert.match(await refusal('{"a":1}\n'), /^ctl: FILE, line 1: kind: /);
-  assert.match(await refusal('hello\n'), /^ctl: FILE, line 1: this is not JSON$/);
+  assert.match(await refusal('hello\n'), /^ctl: FILE, line 1: the line is not JSON$/);
   assert.match(await refusal('{"kind":"drift"}\n'), /^ctl: FILE, line 1: /);
-  assert.match(await refusal('x'.repeat(2_000_000)), /line 1: this line is too long$/);
+  assert.match(await refusal('x'.repeat(2_000_000)), /line 1: the line is too long$/);
   const { err } = await ctl(['import', '/nowhere/at/all'], { cluster: to.ports });
   assert.is(err, 'ctl: /nowhere/at/all cannot be read: ENOENT');
   const nothing = await ctl(['import', '/dev/null'], { cluster: to.ports });
@@ -132,10 +132,10 @@ refused('when a text or a number is not accepted by the API', async () => {
   const deep = `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
   const seventeen = `{"a":${'['.repeat(16)}${']'.repeat(16)}}`;
   for (const [context, why] of [
-    ['{"a":1,\n"b":2}', /is not written as the service writes a context$/],
-    ['{"a": 1}', /is not written as/],
+    ['{"a":1,\n"b":2}', /is not in the compact form that the service writes$/],
+    ['{"a": 1}', /is not in the compact form/],
     ['{"a":1,"a":2}', /has a duplicate key$/],
-    ['{"a":1},"b":{"c":2}', /is not written as/],
+    ['{"a":1},"b":{"c":2}', /is not in the compact form/],
     ['{"__proto__":1}', /__proto__: unknown field$/],
     [deep, /nesting is too deep$/],
     [seventeen, /has more than 16 levels$/],
@@ -165,7 +165,7 @@ refused('when a text or a number is not accepted by the API', async () => {
   );
   const second = written.replace('"kind":"instance",', '"kind":"instance","version":1,');
   assert.match(await refusal(second), /line 6: duplicate JSON key$/);
-  assert.match(await refusal(`{"a":${deep}}\n`), /line 1: this nests too deep$/);
+  assert.match(await refusal(`{"a":${deep}}\n`), /line 1: the JSON is nested too deep$/);
 });
 
 // Report 4: an import took half a surrogate pair, which the API refuses.
@@ -220,7 +220,7 @@ refused('when rows are missing, repeated or in another order', async () => {
   const row = body.findIndex((line) => line.startsWith('{"kind":"observation"'));
   const fewer = { ...end, observations: end.observations - 1 };
   const counted = { ...end, observations: 1 };
-  const wrong = /observations: the last line says 1, the file has 764/;
+  const wrong = /observations: the last line has 1, but the file has 764/;
   assert.match(await refusal(closed(body, counted)), wrong);
   assert.match(await refusal(closed(without(row), fewer)), /row 1 is missing; row 2 follows/);
   const swapped = [...body];
@@ -228,7 +228,7 @@ refused('when rows are missing, repeated or in another order', async () => {
   assert.match(await refusal(closed(swapped, end)), /row 1 is missing/);
   const drift = body.findIndex((line) => line.startsWith('{"kind":"drift"'));
   const less = { ...end, drift_events: end.drift_events - 1 };
-  assert.match(await refusal(closed(without(drift), less)), /drift event 2 does not come after 0/);
+  assert.match(await refusal(closed(without(drift), less)), /drift event 2 cannot follow 0/);
   const orphan = [...body, body[row] ?? ''];
   const more = { ...end, observations: end.observations + 1 };
   assert.match(await refusal(closed(orphan, more)), /unexpected line of kind observation/);

@@ -186,9 +186,9 @@ broken('is reported when a row is lost, repeated or out of order', async () => {
   assert.match(await differencesAfter(without(4)), /row 4 is missing; row 5 follows/);
   assert.match(await differencesAfter(without(12)), /11 rows are stored; the head counts 12/);
   const shifted = (life: Life) => withRow(life, 5, { cycle: 4 });
-  assert.match(await differencesAfter(shifted), /row 5 is cycle 4, not 5/);
+  assert.match(await differencesAfter(shifted), /row 5 has cycle 4, not 5/);
   const ahead = (life: Life) => withRow(life, 5, { generation: 2 });
-  assert.match(await differencesAfter(ahead), /row 5 is of generation 2, after 1/);
+  assert.match(await differencesAfter(ahead), /row 5 has generation 2, after generation 1/);
 });
 
 broken('is reported when the head differs by one bit', async () => {
@@ -203,7 +203,7 @@ broken('is reported when the head differs by one bit', async () => {
 
 broken('is reported when the head has another count', async () => {
   const heads: [Partial<InstanceHead>, RegExp][] = [
-    [{ driftCount: 1 }, /1 drift events are counted; the replay gives \d+/],
+    [{ driftCount: 1 }, /the head counts 1 drift events; the replay gives \d+/],
     [{ historyStart: 3 }, /generation 1 begins after row 0, not 3/],
     [{ observedAtMs: 5 }, /the last observation was at \d+, not at 5/],
     [{ createdAtMs: START_MS - 7_000 }, /the replay gives/],

@@ -182,9 +182,9 @@ applied('prints its result in words', async () => {
   assert.is(code, 0);
   assert.match(
     out,
-    /^4 accounts, 4 instances: 4 trimmed, by 27 observations and \d+ drift events\.$/m,
+    /^4 accounts, 4 instances checked; 27 observations and \d+ drift events deleted from 4 instances\.$/m,
   );
-  assert.match(out, /^The tables drop the rows within 20 s\.$/m);
+  assert.match(out, /^The rows disappear from the tables within 20 s\.$/m);
 });
 
 applied('continues after an instance that it cannot trim, names it and exits with 1', async () => {

@@ -42,7 +42,8 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
     kind: 'account',
     words: ['accounts', 'create'],
     summary: 'create an account',
-    description: 'Creates an account on a plan (default `free`). `enterprise` needs both limits.',
+    description:
+      'Creates an account on a plan (default `free`). `enterprise` needs `--requests-per-minute` and `--cycles-per-month`.',
     args: [{ name: 'name', about: 'name of the account, up to 100 characters' }],
     options: {
       plan: { value: 'plan', about: 'the plan (default free)', choices: PLANS },
@@ -84,7 +85,7 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
     summary: 'set the model of an account',
     description:
       'Sets the model of new instances. An existing instance changes at its next observation, if ' +
-      'the model can continue from its state. `none`: every instance keeps its present model.',
+      'the model can continue from its state. With `none`, every instance keeps its present model.',
     args: [ACCOUNT, { name: 'version', about: 'version of the model, or `none`' }],
     options: {},
     async run(admin, [account = '', version = '']) {
@@ -99,12 +100,12 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
     words: ['accounts', 'retention'],
     summary: 'set how long an account keeps history',
     description:
-      'Sets the days that the account keeps history and drift, instead of the retention of its ' +
-      'plan. `none` keeps them for ever, `plan` follows the plan again. `ctl retention apply` ' +
+      'Sets how many days the account keeps history and drift, instead of the retention of its ' +
+      'plan. `none` keeps all rows, and `plan` follows the plan again. `ctl retention apply` ' +
       'deletes older rows.',
     args: [
       ACCOUNT,
-      { name: 'days|plan|none', about: 'days, `plan` to follow the plan, `none` for ever' },
+      { name: 'days|plan|none', about: 'days, `plan` to follow the plan, `none` to keep all' },
     ],
     options: {},
     async run(admin, [account = '', choice = '']) {
@@ -118,7 +119,7 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
   oneCall(AccountView, (account) => accountTable([account]), {
     words: ['accounts', 'suspend'],
     summary: 'suspend an account',
-    description: 'Suspends an account: every call is refused with 403.',
+    description: 'Suspends an account. The service then refuses its calls with 403.',
     request: { method: 'PUT', part: 'status', body: { status: 'suspended' } },
   }),
   oneCall(AccountView, (account) => accountTable([account]), {
@@ -133,20 +134,20 @@ export const ACCOUNT_COMMANDS: readonly AccountCommand[] = [
     words: ['usage', 'reset'],
     summary: 'repair usage after a wrong clock',
     description:
-      'Moves usage to the present month if a wrong clock set the month back. Otherwise changes nothing.',
+      'Moves usage to the present month if a wrong clock set the month back. Otherwise has no effect.',
     request: { method: 'POST', part: 'usage/reset', body: {} },
   }),
   oneCall(MonthsView, monthsText, {
     words: ['usage', 'months'],
     summary: 'show cycles by month, day and key',
     description:
-      'Shows the cycles of the present month and of the twelve months before, by day and by key.',
+      'Shows the cycles of the present month and the twelve months before, by day and by key.',
     request: { method: 'GET', part: 'usage/months' },
   }),
   oneCall(UsageView, usageText, {
     words: ['usage'],
     summary: 'show the usage of an account',
-    description: 'Shows requests and cycles: used, reserved and left.',
+    description: 'Shows the used, reserved and remaining requests and cycles of an account.',
     request: { method: 'GET', part: 'usage' },
   }),
 ];
@@ -164,7 +165,9 @@ function planOf(plan: string, values: Values): object {
     return { plan, limits: { ...limits, ...most } };
   }
   if (requests === undefined && cycles === undefined && instances === undefined) return { plan };
-  throw new UsageError('only the plan enterprise takes limits');
+  throw new UsageError(
+    'only the enterprise plan takes limits: omit the limits, or choose enterprise',
+  );
 }
 
 function retentionOf(choice: string): Retention | null {
@@ -204,10 +207,11 @@ function accountTable(accounts: z.infer<typeof AccountsView>): string {
   return table(areSteady ? headings : [...headings, 'NEXT PLAN'], rows);
 }
 
-/** Legend below the table of `ctl usage`, for columns whose names are not clear. */
+/** Legend below the table of `ctl usage`. */
 const USAGE_LEGEND =
-  'MARK: granted up to this count without another journal append. EXPIRED: used cycles,\n' +
-  'reserved and never settled. LOST: used cycles, perhaps lost in crashes.';
+  'MARK: the limiter grants calls up to this count without another journal append.\n' +
+  'EXPIRED: cycles charged because their reservation expired before settlement.\n' +
+  'LOST: cycles charged because a crash may have lost their usage records.';
 
 function usageText(usage: z.infer<typeof UsageView>): string {
   const { requests_in_window, requests_per_minute, window_mark, window_resets_at } = usage;
@@ -245,7 +249,7 @@ function monthTables({
   ];
 }
 
-/** Time limit of the search, in milliseconds. Longer than for a page: a command can wait. */
+/** Search timeout, in milliseconds. Longer than in the console, because a command can wait. */
 const TIMEOUT_MS = 60_000;
 
 /** `ctl usage instances`: shows the instances with the most cycles in the present month. */
@@ -254,7 +258,7 @@ export const USAGE_INSTANCES: ClusterCommand = {
   words: ['usage', 'instances'],
   summary: 'show the instances with the most cycles',
   description:
-    'Shows the 20 instances of an account with the most cycles in the present month. The time of an observation decides its month.',
+    'Shows the 20 instances of an account with the most cycles in the present month. The timestamp of an observation decides its month.',
   args: [ACCOUNT],
   options: {},
   silentMsMax: TIMEOUT_MS + SILENT_MS_MAX,

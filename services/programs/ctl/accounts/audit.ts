@@ -16,7 +16,7 @@ export const AUDIT_COMMANDS: readonly AccountCommand[] = [
     words: ['audit', 'export'],
     summary: 'write an audit trail as JSON lines',
     description:
-      'Writes the audit trail of an account to standard output as JSON lines, oldest first, each with its hash.',
+      'Writes the audit trail of an account to standard output, as JSON lines with hashes, oldest first.',
     args: [ACCOUNT],
     options: {},
     async run(admin, [account = ''], _values, { write, warn }) {
@@ -89,7 +89,9 @@ function pathOf(account: string): string {
 function printed(account: string, { heads, findings, erased }: TrailCheck) {
   const data = { account, months: heads, findings, erased_months: erased };
   const rows = heads.map(({ month, lines, hash }: AuditHead) => [month, lines, hash]);
-  const parts = [heads.length === 0 ? 'No lines.' : table(['MONTH', 'LINES', 'LAST HASH'], rows)];
+  const parts = [
+    heads.length === 0 ? 'The trail has no lines.' : table(['MONTH', 'LINES', 'LAST HASH'], rows),
+  ];
   if (erased.length > 0) parts.push(`Retention deleted ${erased.join(', ')} and earlier months.`);
   for (const { month, seq, text } of findings) parts.push(`${month} line ${seq}: ${text}`);
   if (findings.length === 0) parts.push(NO_FINDING);
@@ -97,11 +99,11 @@ function printed(account: string, { heads, findings, erased }: TrailCheck) {
 }
 
 /**
- * A user with write access to the tables can truncate a trail and its head. Only a hash kept
- * elsewhere proves the end.
+ * Advice after a successful check. A user with write access to the tables can truncate a trail and
+ * its head, so only a hash stored elsewhere proves the last line.
  */
 const NO_FINDING =
-  'No line was changed. Keep the last hash of each month elsewhere: the hash proves the last line.';
+  'No line was changed. Store the last hash of each month elsewhere to prove the last line later.';
 
 const LINE = /^(\{.*),"hash":"([\w-]{43})"\}$/;
 const PLACE = /^\{"account_id":"\w+","month":"(\d{4}-\d{2})","seq":(\d+),/;
@@ -117,7 +119,7 @@ class AuditFile {
   async *[Symbol.asyncIterator](): AsyncGenerator<{ month: string; line: StoredAuditLine }> {
     let number = 0;
     try {
-      // A pipe could block forever, and its read would keep the process running.
+      // A pipe is refused: its read could block and keep the process running.
       if (!(await stat(this.#path)).isFile()) throw new Error('this is not a regular file');
       const input = createReadStream(this.#path);
       using _input = { [Symbol.dispose]: () => void input.destroy() };
@@ -145,14 +147,14 @@ class AuditFile {
 }
 
 /**
- * Checks the hash chain of an account's trail: months from oldest to newest, and the links between
- * them.
+ * Checks the hash chain of an account's trail, month by month from the oldest, with the links
+ * between months.
  */
 class TrailCheck {
   readonly findings: AuditFinding[] = [];
   /** Head of each checked month. */
   readonly heads: AuditHead[] = [];
-  /** Months that a link names and that retention has removed. */
+  /** Months that retention has removed, but that a link still names. */
   readonly erased: string[] = [];
   readonly #accountId: string;
   readonly #stored = new Map<string, AuditHead>();
@@ -198,8 +200,8 @@ class TrailCheck {
   }
 
   /**
-   * Checks the link to the previous month. The first line of a month names the month before, which
-   * must exist unless its retention has ended.
+   * Checks the link to the previous month. The first line of a month names the previous month,
+   * which must exist unless its retention has ended.
    */
   #follows(month: string, line: AuditLine | undefined): void {
     const previous = line?.previous;

@@ -19,28 +19,27 @@ import type { ListingRow } from '#storage/ports/listings';
 import { forgetPeople } from '#storage/ports/people';
 
 /**
- * Time after key revocation until the account can get no new instance, in milliseconds. The last
- * limiter learns of the revocation within 30 s, and an admitted call takes up to 10 s. If an engine
- * fails, its successor takes over within 30 s and lists new instances within 20 s. Source: decision
- * 232.
+ * Time from key revocation until no call can create an instance, in milliseconds. Every limiter
+ * applies the revocation within 30 s, and an admitted call takes up to 10 s. If an engine fails,
+ * its successor takes over within 30 s and lists new instances within 20 s. Source: decision 232.
  */
 const SETTLED_MS = 120_000;
 
 /** Maximum number of concurrent deletions. */
 const IN_FLIGHT_MAX = 32;
 
-/** Maximum number of passes over the listing without progress. A shard moves within this time. */
+/** Maximum passes over the listing without progress. A shard handoff ends within this time. */
 const IDLE_PASSES_MAX = 5;
 
 /** Pause between two passes without progress, in milliseconds. */
 const PAUSE_MS = 1_000;
 
-/** Confirms that no work remains for the operator. Source: decision 232. */
+/** Final line: no work remains for the operator. Source: decision 232. */
 const LEFT_TEXT = 'No more steps are needed: the journals delete the last records within 155 s.';
 
 const QUESTION = {
-  what: 'The id of the account',
-  purpose: 'to delete it',
+  what: 'the account id',
+  purpose: 'to delete the account',
   otherwise: 'the id does not match: nothing was deleted',
 } as const;
 
@@ -50,7 +49,7 @@ export const DELETE_ACCOUNT: ClusterCommand = {
   words: ['accounts', 'delete'],
   summary: 'delete an account permanently',
   description:
-    'Revokes all keys of an account at once, then deletes its instances, its members and the account permanently. Takes two minutes or more. After an interruption, run the command again: the deletion continues.',
+    'Revokes all keys of an account at once, then permanently deletes its instances, its members and the account. Takes at least two minutes. After an interruption, run the command again to continue.',
   args: [ACCOUNT],
   options: { yes: YES },
   silentMsMax: SETTLED_MS + SILENT_MS_MAX,
@@ -58,7 +57,7 @@ export const DELETE_ACCOUNT: ClusterCommand = {
     if (!isAccountId(id)) throw new UsageError(`"${id}" is not the id of an account`);
     if (!yes) await confirm({ ...QUESTION, expected: id }, terminal.ask);
     await using acting = await ports.openActing();
-    // The audit trail is deleted with the account. Export the trail before to keep it.
+    // The audit trail is deleted with the account, unless the operator exports the trail first.
     if ((await ports.accounts.find(id)) !== undefined) {
       await new OperatorAudit(ports).begin(id, { action: 'account.delete', target: id });
     }
@@ -81,7 +80,7 @@ export const DELETE_ACCOUNT: ClusterCommand = {
   },
 };
 
-/** Shuts out the account's callers and deletes all its instances. Returns their number. */
+/** Revokes the account's keys and deletes all its instances. Returns the instance count. */
 async function deleted(
   ports: ClusterPorts,
   acting: ActingCluster,
@@ -143,8 +142,7 @@ function notEmptied(left: number, refusal: unknown): CtlError {
 }
 
 /**
- * Instances to delete. `removed` is called for each deleted instance, but not for instances already
- * deleted.
+ * Instances to delete. `removed` is called for each instance that this run deletes.
  */
 type Removal = {
   readonly accountId: string;
@@ -179,8 +177,8 @@ async function removeAll(
 }
 
 /**
- * Removes the listing row of an interrupted import that stored no instance. Returns whether there
- * was such a row.
+ * Removes the listing row of an interrupted import that stored no instance. Returns whether such a
+ * row existed.
  */
 async function hasUnlisted(
   { instances, listings }: ClusterPorts,

@@ -20,7 +20,7 @@ const KEEP_TEXT = 'Store the key now: the key is not shown again.';
 
 const IN_EFFECT = 'the change applies within a second, or within 30 s if the announcement is lost.';
 
-/** Syntax of a scope. `full` reads and changes; `audit` and `billing` are separate rights. */
+/** Scope syntax. `full` allows reads and changes; `audit` and `billing` are separate rights. */
 const SCOPES = 'full|read|audit|billing,…';
 
 /** Commands for the API keys of accounts. */
@@ -38,11 +38,11 @@ export const KEY_COMMANDS: readonly AccountCommand[] = [
       name: { value: 'text', about: 'name of the key, up to 64 characters' },
       scope: {
         value: SCOPES,
-        about: 'what the key may do (default full)',
+        about: 'rights of the key (default full)',
         faultOf: scopeFaultOf,
       },
       expires: {
-        ...{ value: 'time', about: 'when the key expires, such as 2027-01-31T00:00:00Z' },
+        ...{ value: 'time', about: 'expiry time, such as 2027-01-31T00:00:00Z' },
         faultOf: timeFaultOf,
       },
       networks: {
@@ -65,8 +65,8 @@ export const KEY_COMMANDS: readonly AccountCommand[] = [
     words: ['keys', 'list'],
     summary: 'list the keys of an account',
     description:
-      'Shows id, name, scope, status and allowed networks of each key, time, address and program ' +
-      'of the last use, and warnings; never the key itself.',
+      'Shows for each key: id, name, scope, status, allowed networks, warnings, and the time, ' +
+      'address and program of its last use. Never shows the key itself.',
     request: { method: 'GET', part: 'keys' },
   }),
   {
@@ -100,12 +100,12 @@ export const KEY_COMMANDS: readonly AccountCommand[] = [
     summary: 'replace a key by a new one',
     description:
       'Creates a key with the name, scope, networks and lifetime of the old key, and prints the ' +
-      'new key once. The old key works until the grace period ends (default 24 h). With ' +
-      `\`--grace 0\` the old key is revoked; ${IN_EFFECT}`,
+      'new key once. The old key works until the grace period ends (default 24 h). ' +
+      `\`--grace 0\` revokes the old key; ${IN_EFFECT}`,
     args: [ACCOUNT, KEY_ID],
     options: {
       grace: {
-        ...{ value: 'time', about: 'how long the old key still works (default 24h)' },
+        ...{ value: 'time', about: 'how long the old key keeps working (default 24h)' },
         choices: Object.keys(GRACE_MS),
       },
     },
@@ -124,7 +124,7 @@ export const KEY_COMMANDS: readonly AccountCommand[] = [
   oneChange('DELETE', 'revoke', 'revoke a key permanently', `Revokes a key; ${IN_EFFECT}`),
 ];
 
-/** Fault in the expiry of a key. A time in the past is refused: nobody could use the key. */
+/** Fault in an expiry time, if any. The service refuses a past time: nobody could use the key. */
 function timeFaultOf(text: string): string | undefined {
   return KeyBody.shape.expires_at.safeParse(text).success
     ? undefined
@@ -134,7 +134,7 @@ function timeFaultOf(text: string): string | undefined {
 function networksFaultOf(text: string): string | undefined {
   const networks = text.split(',');
   const wrong = networks.find((one) => readNetwork(one) === undefined);
-  if (wrong !== undefined) return `has ${JSON.stringify(wrong)}, which is no address or CIDR`;
+  if (wrong !== undefined) return `has ${JSON.stringify(wrong)}, which is no IP address or CIDR`;
   const most = `must name at most ${KEY_NETWORKS_MAX} networks`;
   return networks.length > KEY_NETWORKS_MAX ? most : undefined;
 }

@@ -102,19 +102,19 @@ function timeOf(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** Data of one account about a person. */
+/** Data about a person in one account. */
 type Trace = {
   readonly accountId: string;
   readonly membership: Membership | undefined;
   /** Whether the account has another owner. */
   readonly keepsOwner: boolean;
-  /** Open invitations for the person's email, and invitations that the person made. */
+  /** Open invitations for the person's email, and invitations from the person. */
   readonly invitations: readonly EntryLink[];
-  /** Ids of usable keys that the person made. An owner decides whether to revoke them. */
+  /** Ids of usable keys that the person created. An owner decides whether to revoke the keys. */
   readonly keys: readonly string[];
 };
 
-/** Data of one account, and the function that records the outcome in its audit trail. */
+/** Data about a person in one account, and the function that audits the outcome. */
 type Written = { readonly trace: Trace; readonly end: EndAction };
 
 /** Person to remove: a user, or only an email with open invitations. */
@@ -126,7 +126,7 @@ export const REMOVE_USER: ClusterCommand = {
   words: ['users', 'remove'],
   summary: 'remove a person permanently',
   description:
-    'Removes a person permanently, by email or user id: ends all sessions and memberships, withdraws open invitations, and frees the email. Removes the last owner of an account only with `--yes`. After an interruption, run the command again.',
+    'Removes a person permanently: ends all sessions and memberships, withdraws open invitations, and frees the email. Removes the last owner of an account only with `--yes`. After an interruption, run the command again.',
   args: [{ name: 'email|user', about: 'email or user id of the person' }],
   options: { yes: YES },
   async run(ports, [named = ''], { yes = false }, terminal) {
@@ -140,7 +140,7 @@ export const REMOVE_USER: ClusterCommand = {
       assertNoLastOwner(email, traces);
       await confirm(
         {
-          ...{ what: 'The email', expected: email, otherwise: NOTHING_REMOVED },
+          ...{ what: 'the email', expected: email, otherwise: NOTHING_REMOVED },
           purpose: `to remove the person from ${counted(traces.length, 'account')}`,
         },
         terminal.ask,
@@ -175,8 +175,8 @@ async function personNamed(ports: ClusterPorts, named: string): Promise<RemovedP
 
 /**
  * Returns the user with an email, or undefined. Several accounts may each have a user with the same
- * email, and the email does not prove that the person is the same. Throws a `CtlError` if there are
- * several: the operator then names one by id.
+ * email, and a shared email does not prove a shared identity. Throws a `CtlError` if several users
+ * have the email: the operator then gives the user id.
  */
 async function userWith(
   { accounts, people }: ClusterPorts,
@@ -194,12 +194,12 @@ async function userWith(
   if (found.length <= 1) return found[0];
   const which = found.map(({ user }) => user.id).toSorted();
   throw new CtlError(
-    `several users have the email "${email}": name the user by id: ${which.join(', ')}`,
+    `several users have the email "${email}": use one of these user ids instead: ${which.join(', ')}`,
   );
 }
 
 /**
- * Finds the data of all accounts about a person. Links are stored by account, so every account is
+ * Finds the data about a person in all accounts. Links are stored by account, so every account is
  * read.
  */
 async function tracesOf(
@@ -208,7 +208,7 @@ async function tracesOf(
 ): Promise<Trace[]> {
   const userId = stored?.user.id;
   const ids = new Set<string>();
-  // The user's own accounts are added first: the listing may lack a new account.
+  // The user's own accounts come first, because the listing may lack a new account.
   const own = userId === undefined ? [] : await people.members.accountsOf(userId);
   for (const { accountId } of own) ids.add(accountId);
   for await (const { id } of everyAccount(accounts)) ids.add(id);
@@ -244,11 +244,11 @@ function assertNoLastOwner(email: string, traces: readonly Trace[]): void {
   if (orphaned.length === 0) return;
   const accounts = `${orphaned.length === 1 ? 'account' : 'accounts'} ${orphaned.join(', ')}`;
   throw new CtlError(
-    `${email} is the last owner of ${accounts}: --yes removes the person anyway; then make a new owner with "ctl users setup-link"`,
+    `${email} is the last owner of ${accounts}: add --yes to remove the person anyway, then invite a new owner with "ctl users setup-link"`,
   );
 }
 
-/** Appends `begun` lines to the trail of every affected account before any change. */
+/** Appends a `begun` line to the trail of every affected account before any change. */
 async function writtenDown(ports: ClusterPorts, traces: readonly Trace[]): Promise<Written[]> {
   const audit = new OperatorAudit(ports);
   const written: Written[] = [];
@@ -277,7 +277,8 @@ function actionsOn({ membership, invitations }: Trace) {
 }
 
 /**
- * Removes the person from all accounts, and the user last. So an interrupted run can be repeated.
+ * Removes the person from all accounts, then removes the user. The order makes the command
+ * repeatable after an interruption.
  */
 async function removed(
   { people }: ClusterPorts,
@@ -347,7 +348,7 @@ function textOf(done: {
   const back = `${counted(invitations, 'invitation')} withdrawn`;
   const where = accounts.length === 0 ? '' : ` Accounts affected: ${accounts.join(', ')}.`;
   const next = orphaned.map(
-    (id) => `\nAccount ${id} has no owner now. Invite one: ctl users setup-link ${id}`,
+    (id) => `\nAccount ${id} has no owner now. Invite an owner: ctl users setup-link ${id}`,
   );
   const keys = done.keys_to_decide;
   const made =
@@ -361,13 +362,13 @@ function idOf({ accountId }: Trace): string {
   return accountId;
 }
 
-/** `ctl users setup-link`: prints the link by which the first owner of an account signs up. */
+/** `ctl users setup-link`: prints the sign-up link for the first owner of an account. */
 export const SETUP_LINK: ClusterCommand = {
   kind: 'cluster',
   words: ['users', 'setup-link'],
   summary: 'print the link for the first owner of an account',
   description:
-    'Prints the set-up link with which the first owner of an account signs up in the console. The link works once, for 24 hours, while the account has no owner.',
+    'Prints the set-up link that lets the first owner of an account sign up in the console. The link works once, within 24 hours, while the account has no owner.',
   args: [ACCOUNT],
   options: {},
   async run(ports, [account = '']) {

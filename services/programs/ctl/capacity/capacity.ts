@@ -18,7 +18,7 @@ export type Load = {
   readonly headroom: number;
 };
 
-/** Processes or servers of one kind. `busy` is the number of busy cores of all of them. */
+/** Processes or servers of one kind. `busy` is their total number of busy cores. */
 type Part = { readonly count: number; readonly busy: number };
 
 /** Resources that a load needs, for a cluster with three copies. CPU in cores, sizes in bytes. */
@@ -26,7 +26,7 @@ export type Capacity = {
   readonly edges: Part;
   readonly limiters: Part;
   readonly engines: Part & {
-    /** Number of instances in memory, over all engines. */
+    /** Number of instances in memory, summed over all engines. */
     readonly active: number;
     readonly bytesEach: number;
     /** Number of observations per journal append, and per checkpoint of an instance. */
@@ -37,7 +37,7 @@ export type Capacity = {
   };
   readonly cassandra: Part & {
     readonly appendsPerSecond: number;
-    /** Disk per server, in bytes: growth per day, and size independent of time. */
+    /** Disk per server, in bytes: daily growth, and constant size. */
     readonly diskPerDayEach: number;
     readonly diskAtOnceEach: number;
   };
@@ -47,7 +47,7 @@ export type Capacity = {
 
 /** Assumptions about the configuration and the machines. */
 export const ASSUMED = {
-  /** Number of copies in Cassandra, and number of copies that a read asks. */
+  /** Replication factor of Cassandra, and number of replicas per read. */
   copies: 3,
   copiesRead: 2,
   /** Cores of a Cassandra server in the production manifests. */
@@ -57,14 +57,14 @@ export const ASSUMED = {
   /** Minimum number of processes of each kind, so that one may fail. */
   processes: 2,
   natsServers: 3,
-  /** Maximum number of engines that an edge connects to. Source: `routing/retry-policy` `PEERS_MAX`. */
+  /** Maximum number of engines per edge. Source: `PEERS_MAX` in `routing/retry-policy`. */
   enginesMost: 256,
   /** Defaults of `SERVICE_ACTOR_IDLE_S` and `SERVICE_ACTOR_MEMORY_MIB`. */
   idleSeconds: 900,
   actorMiB: 1_024,
   /** Retention of keyed answers, in seconds. Source: schema.cql. */
   answerSeconds: 90_000,
-  /** Size of a node's heartbeat, in bytes. Every node sends one per second to all processes. */
+  /** Heartbeat size, in bytes. Every node sends a heartbeat per second to all processes. */
   heartbeatBytes: 1_000,
   /** Shards per engine (middle of 10 to 40), default number of shards, and maximum. */
   shardsPerEngine: 25,
@@ -74,7 +74,7 @@ export const ASSUMED = {
 
 const DAY_SECONDS = 86_400;
 
-/** Computes the resources for a load. Undefined if one cluster cannot serve the load. Pure. */
+/** Computes the resources for a load. Undefined if a single cluster cannot serve the load. */
 export function capacityFor(load: Load): Capacity | undefined {
   const { observations, keyedShare } = load;
   const edgeUs = UNIT_COSTS.edge.observation + keyedShare * UNIT_COSTS.edge.keyed;
@@ -98,8 +98,8 @@ export function capacityFor(load: Load): Capacity | undefined {
 }
 
 /**
- * Processes of a kind: enough to keep the headroom free, and to serve everything with one process
- * down.
+ * Smallest number of processes that keeps the headroom free and serves the load after a failure of
+ * one process.
  */
 function processes(busy: number, { headroom }: Load): Part {
   return { count: countFor(busy, ASSUMED.processCores, headroom), busy };
@@ -111,8 +111,8 @@ function countFor(busy: number, coresEach: number, headroom: number): number {
 }
 
 /**
- * Smallest number of engines that serves a load. More engines make smaller groups, so the total
- * cost rises with their number.
+ * Smallest number of engines that serves a load. The total cost rises with the number of engines,
+ * because more engines append smaller groups.
  */
 function enginesFor(load: Load): Capacity['engines'] | undefined {
   for (let count = ASSUMED.processes; count <= ASSUMED.enginesMost; count += 1) {
@@ -160,7 +160,7 @@ function cassandraFor(load: Load, engines: Capacity['engines']): Capacity['cassa
     keyedShare * cassandra.keyed;
   const readUs = engines.areCold ? cassandra.activation : 0;
   const busy = (observations * (ASSUMED.copies * writeUs + ASSUMED.copiesRead * readUs)) / 1e6;
-  // Servers are spread evenly over three zones with one copy each.
+  // Three zones with one replica each need equal numbers of servers.
   const count =
     ASSUMED.copies * Math.ceil(countFor(busy, ASSUMED.cassandraCores, headroom) / ASSUMED.copies);
   const copies = ASSUMED.copies / count;
@@ -181,11 +181,11 @@ function shardsFor(engines: number): number {
 
 const MIB = 1_048_576;
 
-/** Difference in appends per record between measurements with small and with large groups. */
+/** Appends per record with small groups, minus appends per record with large groups. */
 const APPENDS_APART = 1 / MEASURED.groupRecords64.value - 1 / MEASURED.groupRecords256.value;
 
 /**
- * Solves two costs per record, at different group sizes, for the cost of an append and of a record.
+ * Derives the cost per append and per record from the record costs at two group sizes.
  */
 function takenApart(us64: number, us256: number): { readonly append: number; record: number } {
   const append = (us64 - us256) / APPENDS_APART;
@@ -196,8 +196,8 @@ const ENGINE = takenApart(MEASURED.engineUs64.value, MEASURED.engineUs256.value)
 const CASSANDRA = takenApart(MEASURED.cassandraUs64.value, MEASURED.cassandraUs256.value);
 
 /**
- * Cost of one unit of each kind of work, derived from measured figures. CPU in µs. Cassandra's
- * figures are for one copy.
+ * Cost per unit of work, derived from measured figures. CPU in µs. Cassandra's figures are for one
+ * replica.
  */
 export const UNIT_COSTS = {
   edge: {
@@ -211,7 +211,7 @@ export const UNIT_COSTS = {
   engine: {
     append: ENGINE.append,
     observation: ENGINE.record,
-    /** Head of an instance written alone, including the memory management for 100,000 heads. */
+    /** A separately stored head, including the memory management for 100,000 heads. */
     head: MEASURED.engineManyUs.value - MEASURED.engineFewUs.value,
     activation: MEASURED.engineColdUs.value - MEASURED.engineManyUs.value,
     keyed: MEASURED.engineKeyedUs.value - MEASURED.enginePlainUs.value,
@@ -224,15 +224,15 @@ export const UNIT_COSTS = {
     keyed: MEASURED.cassandraKeyedUs.value - MEASURED.cassandraPlainUs.value,
   },
   /**
-   * Maximum number of appends per second and engine: two in flight, each limited by Cassandra's
-   * latency.
+   * Maximum appends per second and engine. An engine has at most two appends in flight, so
+   * Cassandra's latency limits the rate.
    */
   appendsPerSecond: MEASURED.observationsPerSecond.value / MEASURED.groupRecords64.value,
   engineBytes: MEASURED.engineMiB.value * MIB,
-  /** Resident memory of an active instance in bytes, garbage included. */
+  /** Resident memory per active instance, in bytes, including garbage. */
   activeBytes: ((MEASURED.engineFullMiB.value - MEASURED.engineMiB.value) * MIB) / 100_000,
   liveBytes: MEASURED.liveBytesPerInstance.value,
-  /** Size on disk of one copy, in bytes. */
+  /** Disk size of one replica, in bytes. */
   observationBytes: MEASURED.rowBytes.value,
   headBytes: (MEASURED.headBytesPerObservation.value * MEASURED.headObservations.value) / 50_000,
   answerBytes: MEASURED.answerBytes.value,

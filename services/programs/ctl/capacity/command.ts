@@ -3,16 +3,16 @@ import { MEASURED } from '#ctl/capacity/measured';
 import { CtlError, type PlanningCommand, type Values } from '#ctl/command';
 import { table } from '#ctl/printed-text';
 
-/** Default of `--headroom`: room for peaks and for the load of a failed process. */
+/** Default of `--headroom`: reserve for peaks and for the load of a failed process. */
 const HEADROOM = 0.4;
 
-/** Maximum of `--headroom`. More would leave too little to serve. */
+/** Maximum of `--headroom`. A larger share would leave too little capacity for calls. */
 const HEADROOM_MAX = 0.9;
 
 /** Default of `--keyed-share`: both client libraries send a key with every call. */
 const KEYED_SHARE = 1;
 
-/** Maximum of observations and instances. Larger numbers are mistakes. */
+/** Maximum of `--observations` and `--instances`, to catch typing errors. */
 const NUMBER_MAX = 1e12;
 
 /** Benchmark reports that the figures come from. */
@@ -26,12 +26,12 @@ const SOURCES = [...new Set(Object.values(MEASURED).map(({ source }) => source))
 export const CAPACITY: PlanningCommand = {
   kind: 'planning',
   words: ['capacity'],
-  summary: 'compute the processes and servers that a load needs',
-  description: 'Computes from measured costs how many processes and servers a load needs.',
+  summary: 'compute the processes and servers for a load',
+  description: 'Computes the processes and servers for a load from measured costs.',
   args: [],
   options: {
     observations: {
-      ...{ value: 'n', about: 'observations a second', isRequired: true },
+      ...{ value: 'n', about: 'observations per second', isRequired: true },
       faultOf: amountFaultOf,
     },
     instances: {
@@ -52,7 +52,7 @@ export const CAPACITY: PlanningCommand = {
     const capacity = capacityFor(load);
     if (capacity === undefined) {
       throw new CtlError(
-        `this load needs more than ${ASSUMED.enginesMost} engines, the most that an edge connects to: use several clusters`,
+        `this load needs more than ${ASSUMED.enginesMost} engines, the maximum per edge: use several clusters`,
       );
     }
     return { data: { load, ...capacity }, text: capacityText(load, capacity) };
@@ -68,78 +68,78 @@ function loadOf(values: Values): Load {
   };
 }
 
-function amountFaultOf(said: string): string | undefined {
-  const value = numberIn(said);
+function amountFaultOf(text: string): string | undefined {
+  const value = numberIn(text);
   return value >= 1 && value <= NUMBER_MAX ? undefined : 'must be a number of at least 1';
 }
 
 function partUpTo(most: number) {
-  return (said: string): string | undefined => {
-    const value = numberIn(said);
-    return value >= 0 && value <= most ? undefined : `must be a part from 0 to ${most}`;
+  return (text: string): string | undefined => {
+    const value = numberIn(text);
+    return value >= 0 && value <= most ? undefined : `must be a number from 0 to ${most}`;
   };
 }
 
-function numberIn(said: string): number {
-  return /^\d+(?:\.\d+)?$/.test(said) ? Number(said) : Number.NaN;
+function numberIn(text: string): number {
+  return /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
 }
 
 /** Table with one row per part, each with the reason for its number. */
 function capacityText(load: Load, capacity: Capacity): string {
   const { edges, limiters, engines, cassandra, nats, shards } = capacity;
   const { keyedShare, headroom } = load;
-  const keyed = (extra: number) => (keyedShare > 0 ? ` and ${figure(extra)} more with a key` : '');
+  const keyed = (extra: number) => (keyedShare > 0 ? `, ${figure(extra)} µs more with a key` : '');
   const { edge, limiter } = UNIT_COSTS;
   const rows = [
     [
       'edges',
       edges.count,
       '1 core',
-      `${figure(edges.busy)} cores busy: ${figure(edge.observation)} µs a call${keyed(edge.keyed)}`,
+      `${figure(edges.busy)} busy cores: ${figure(edge.observation)} µs per call${keyed(edge.keyed)}`,
     ],
     [
       'limiters',
       limiters.count,
       '1 core',
-      `${figure(limiters.busy)} cores busy: ${figure(limiter.observation)} µs a call${keyed(limiter.keyed)}`,
+      `${figure(limiters.busy)} busy cores: ${figure(limiter.observation)} µs per call${keyed(limiter.keyed)}`,
     ],
     ['engines', engines.count, `1 core, ${bytes(engines.bytesEach)}`, engineText(engines)],
     [
       'Cassandra',
       cassandra.count,
       `${ASSUMED.cassandraCores} cores`,
-      `${figure(cassandra.busy)} cores busy with ${ASSUMED.copies} copies of ${figure(cassandra.appendsPerSecond)} appends a second and what they hold`,
+      `${figure(cassandra.busy)} busy cores: ${figure(cassandra.appendsPerSecond)} appends per second with their records, ${ASSUMED.copies} replicas`,
     ],
     [
       'disk',
       cassandra.count,
-      `${bytes(cassandra.diskPerDayEach)} a day`,
-      `after ${bytes(cassandra.diskAtOnceEach)} for instances and keyed answers; as much again free for compaction`,
+      `${bytes(cassandra.diskPerDayEach)} per day`,
+      `plus ${bytes(cassandra.diskAtOnceEach)} for instances and keyed answers; keep half of the disk free for compaction`,
     ],
     [
       'NATS',
       nats.count,
       'small',
-      `${bytes(nats.bytesPerSecond)} of heartbeats a second, delivered`,
+      `delivers ${bytes(nats.bytesPerSecond)} of heartbeats per second`,
     ],
-    ['shards', shards, '-', '10 to 40 for each engine (SERVICE_SHARDS, fixed when made)'],
+    ['shards', shards, '-', '10 to 40 per engine (SERVICE_SHARDS; fixed after the first start)'],
   ] as const;
   return [
-    `${figure(load.observations)} observations a second over ${figure(load.instances)} instances, ` +
-      `${percent(keyedShare)} with a key; ${percent(headroom)} of everything free, and enough when one of a kind is away.`,
+    `Load: ${figure(load.observations)} observations per second, ${figure(load.instances)} instances, ${percent(keyedShare)} of calls with an idempotency key.`,
+    `Reserve: ${percent(headroom)} of each resource; one process or server of each kind may fail.`,
     '',
-    table(['PART', 'NUMBER', 'EACH', 'BECAUSE'], rows),
+    table(['PART', 'NUMBER', 'SIZE OF EACH', 'REASON'], rows),
     '',
-    `Measured: ${SOURCES.join(', ')}. How it is computed, and how well it fits: docs/scale.md.`,
+    `Measurements: ${SOURCES.join(', ')}. Method and accuracy: docs/scale.md.`,
   ].join('\n');
 }
 
 function engineText({ busy, active, groupRecords, perCheckpoint, areCold }: Capacity['engines']) {
   const memory = areCold
-    ? `${figure(active)} instances in memory, each observation brings back another`
+    ? `${figure(active)} instances in memory, each observation activates another instance`
     : `${figure(active)} instances in memory`;
-  const groups = `an append covers ${figure(groupRecords)} observations, a checkpoint ${figure(perCheckpoint)}`;
-  return `${figure(busy)} cores busy; ${memory}; ${groups}`;
+  const groups = `${figure(groupRecords)} observations per append, ${figure(perCheckpoint)} per checkpoint`;
+  return `${figure(busy)} busy cores; ${memory}; ${groups}`;
 }
 
 /** Formats a number with three significant digits and thousands separators. */

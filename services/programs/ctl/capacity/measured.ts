@@ -1,4 +1,4 @@
-/** A figure and its place in a report of this repository. */
+/** A measured figure, with its source in a report of this repository. */
 export type Measured = {
   readonly value: number;
   readonly source: string;
@@ -6,7 +6,7 @@ export type Measured = {
   readonly chapter?: string;
   /** Start of the table row. */
   readonly row?: string;
-  /** Text around the figure, word for word. */
+  /** Exact text around the figure. */
   readonly text: string;
 };
 
@@ -42,9 +42,8 @@ const MILLION_COLD = { ...GROWTH, row: '1 × 1,000,000, not in memory' } as cons
 const MEMORY = { source: 'bench/RESULTS.md', chapter: 'Memory' } as const;
 
 /**
- * Measured figures behind `ctl capacity`, the only figures of its calculation. CPU in µs per
- * observation, sizes in bytes. A test compares each figure with its report, so report and table
- * change together.
+ * Measured figures that `ctl capacity` calculates with. CPU in µs per observation, sizes in bytes.
+ * A test compares each figure with its report, so that reports and figures change together.
  */
 export const MEASURED = {
   edgeUs: { ...SPREAD_256, value: 71.8, text: 'edge 71.8' },

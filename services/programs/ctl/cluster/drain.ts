@@ -14,31 +14,33 @@ import { table } from '#ctl/printed-text';
 import { sleep } from '#stdlib/clock';
 
 /**
- * Interval between two reads of the shard table, in milliseconds. A shard moves in tens of
+ * Interval between two reads of the shard table, in milliseconds. Moving a shard takes tens of
  * milliseconds.
  */
 const LOOK_MS = 500;
 
 /**
- * Maximum time without a shard moving, in milliseconds. Longer means a fault that waiting does not
- * solve.
+ * Maximum time without a moved shard, in milliseconds. A longer standstill is a fault that waiting
+ * does not solve.
  */
 const STANDSTILL_MS_MAX = 60_000;
 
 /**
- * `ctl drain`: moves all shards of a node to other nodes, and ends when the shard table shows none
- * left.
+ * `ctl drain`: moves all shards of a node to other nodes. Ends when the node owns no shard in the
+ * shard table.
  */
 export const DRAIN: ClusterCommand = {
   kind: 'cluster',
   words: ['drain'],
-  summary: 'move all shards of a node to the others',
+  summary: 'move all shards of a node to other nodes',
   description: 'Moves all shards of a node to the other nodes. Ends when the node owns no shard.',
   args: [{ name: 'node', about: 'name, address or incarnation of the node' }],
   options: SERVICE_OPTION,
   async run(ports, [name = ''], values, { report }) {
     if (ports.file !== undefined) {
-      throw new CtlError('a process on a file has no other node to move shards to');
+      throw new CtlError(
+        'a process with a data file is the only node: there is no node for its shards',
+      );
     }
     const { snapshots } = await readCluster(ports, values);
     const member = memberIn(snapshots, name);
@@ -91,7 +93,7 @@ async function drained(
     if (left === 0) return;
     if (clock.monotonicMs() - movedMs > STANDSTILL_MS_MAX) {
       const text = `${left} shards have not moved for ${STANDSTILL_MS_MAX / 1_000} s`;
-      throw new CtlError(`${text}: look at "ctl nodes" and at the log of ${incarnation}`);
+      throw new CtlError(`${text}: check "ctl nodes" and the log of ${incarnation}`);
     }
     await sleep(clock, LOOK_MS);
   }

@@ -34,16 +34,16 @@ export const INSTANCE: ClusterCommand = {
   options: {},
   async run(ports, [id = '']) {
     const [head, owner] = await Promise.all([ports.instances.readHead(id), ownerOf(ports, id)]);
-    // Read directly after the head. A trim or deletion in between would look like missing rows.
+    // Read directly after the head: a trim or deletion in between would look like missing rows.
     const { rows, missing } = await newestStored(ports.instances, id, head);
     const inspected = await inspect(ports, owner.address, id);
     if (head === undefined && inspected?.active === undefined) {
-      const silence =
+      if (inspected !== undefined) throw new NotFoundError(`there is no instance ${id}`);
+      const hint =
         ports.file === undefined
-          ? ', and its engine does not answer'
-          : ' stored: a running service stores new data within two minutes';
-      const hint = inspected === undefined ? silence : '';
-      throw new NotFoundError(`there is no instance ${id}${hint}`);
+          ? 'its engine does not answer; check "ctl nodes"'
+          : 'a running service stores new data within two minutes';
+      throw new NotFoundError(`the stores have no instance ${id}: ${hint}`);
     }
     const data = {
       id,
@@ -110,7 +110,7 @@ function storedOf(head: InstanceHead | undefined) {
 }
 
 /**
- * Cycle of the stored state. Undefined if only a newer release can read the state; 0 for a deleted
+ * Cycle of the stored state. Undefined if only a newer release can read the state. 0 for a deleted
  * instance.
  */
 function cycleOf({ modelVersion, model, deletedAtMs }: InstanceHead): number | undefined {
@@ -122,7 +122,7 @@ function cycleOf({ modelVersion, model, deletedAtMs }: InstanceHead): number | u
 }
 
 /**
- * Reads the newest stored observations, and counts how many of the head's newest rows are missing.
+ * Reads the newest stored observations, and counts the missing rows among the head's newest rows.
  */
 async function newestStored(
   instances: InstanceStore,
@@ -200,11 +200,11 @@ function textOf(data: InstanceData): string {
 
 function missingText({ id, rows_missing }: InstanceData): string | undefined {
   if (rows_missing === undefined) return undefined;
-  return `${rows_missing} of the newest observations that it counts: see "ctl verify ${id}"`;
+  return `${rows_missing} of the newest observations: run "ctl verify ${id}"`;
 }
 
 type Place = Pick<InstanceHead, 'version' | 'generation'> & { readonly cycle: number | undefined };
 
 function placeText({ version, generation, cycle }: Place): string {
-  return `version ${version}, generation ${generation}, cycle ${cycle ?? 'of another model'}`;
+  return `version ${version}, generation ${generation}, cycle ${cycle ?? 'unknown (newer model)'}`;
 }

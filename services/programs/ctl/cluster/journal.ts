@@ -22,11 +22,11 @@ export const JOURNAL: ClusterCommand = {
   words: ['journal'],
   summary: 'show the newest records of a journal',
   description:
-    'Shows the head of a journal and the newest records of its tail (20 unless `--last`).',
+    'Shows the head of a journal and the newest records of its tail (`--last`, default 20).',
   args: [{ name: 'incarnation', about: 'incarnation of a node, as `ctl nodes` shows it' }],
   options: {
     last: {
-      ...{ value: 'records', about: `how many records are shown (${RECORDS_SHOWN} unless named)` },
+      ...{ value: 'records', about: `number of records to show (default ${RECORDS_SHOWN})` },
       faultOf: countFaultOf,
     },
   },
@@ -35,7 +35,7 @@ export const JOURNAL: ClusterCommand = {
     const head = await journals.readHead(incarnation, 'serial');
     if (head === undefined) {
       throw new NotFoundError(
-        `there is no journal of ${incarnation}; "ctl nodes" names incarnations`,
+        `there is no journal of ${incarnation}: "ctl nodes" lists the incarnations`,
       );
     }
     const tables = SERVICES.map((service) => shards.load(service, Number.MAX_SAFE_INTEGER));
@@ -63,7 +63,7 @@ type Line = {
   readonly call_id: number | undefined;
   readonly at: string | undefined;
   readonly what: string;
-  /** The event as the journal stores it. */
+  /** Event in its stored form. */
   readonly event: unknown;
 };
 
@@ -124,7 +124,7 @@ function brokenLine(slot: number, what: string): Line {
 
 function countFaultOf(last: string): string | undefined {
   if (/^\d{1,9}$/.test(last) && Number(last) <= RECORDS_SHOWN_MAX) return undefined;
-  return `must be a number of records up to ${RECORDS_SHOWN_MAX}`;
+  return `must be a whole number up to ${RECORDS_SHOWN_MAX}`;
 }
 
 function textOf(data: {
@@ -147,7 +147,7 @@ function textOf(data: {
   return `${head}\n\n${table(['SLOT', 'ACTOR', 'ID', 'VERSION', 'AT', 'WHAT'], lines)}`;
 }
 
-/** Maximum length of a caller's text in the table, in UTF-16 units. Keeps a record on one line. */
+/** Maximum length of a caller's text in the table, in UTF-16 units, so that a row fits a line. */
 const TEXT_SHOWN = 40;
 
 /** Describes the change in a journal record in a few words for an operator. Never throws. */
@@ -165,8 +165,8 @@ function meterText(record: MeterRecord): string {
   const { monthWatermark, windowWatermark, cyclesUsed, cyclesExpired, cyclesLost, reservations } =
     record;
   const used = `${cyclesUsed} used (${cyclesExpired} expired, ${cyclesLost} lost)`;
-  const marks = `marks: ${monthWatermark} cycles, ${windowWatermark} requests`;
-  return `${marks}; ${used}, ${reservations.length} reserved`;
+  const watermarks = `watermarks: ${monthWatermark} cycles, ${windowWatermark} requests`;
+  return `${watermarks}; ${used}, ${reservations.length} reserved`;
 }
 
 function changeText(change: InstanceChange): string {

@@ -49,7 +49,7 @@ type HeardCluster = {
 /**
  * Reads the shard tables of the services selected by `--service` (default: all) and listens to
  * their nodes for 1.2 s. A service that has never owned a shard has no snapshot. If `callsRoll` is
- * set, edges and consoles are asked for an answer too.
+ * set, also calls the roll of edges and consoles.
  *
  * Rejects with a `CtlError` if no service has ever owned a shard, and with the errors of the stores
  * and the bus.
@@ -60,7 +60,7 @@ export async function readCluster(
   { callsRoll }: { readonly callsRoll: boolean } = { callsRoll: false },
 ): Promise<HeardCluster> {
   const services = SERVICES.filter((one) => wanted === undefined || one === wanted);
-  // Every table contains the cluster id, so any table will do if `--service` selects no nodes.
+  // Every table contains the cluster id, so all tables are read if `--service` selects no nodes.
   const [first, ...others] = await ownedTables(ports, services.length > 0 ? services : SERVICES);
   await using bus = await ports.openBus();
   using listening = new DisposableStack();
@@ -83,8 +83,8 @@ export async function readCluster(
 }
 
 /**
- * Reads the shard tables of the services that have owned a shard. Rejects with a `CtlError` if
- * there are none.
+ * Reads the shard tables of the services that have owned a shard. Rejects with a `CtlError` if no
+ * service has owned a shard.
  */
 async function ownedTables(
   { shards }: Pick<ClusterPorts, 'shards'>,
@@ -130,11 +130,11 @@ function snapshotCommand<Item>(command: {
   };
 }
 
-/** Remark for single-file storage: only the serving process can say what is being served. */
+/** Remark for a data file: only the serving process has the served state. */
 const SERVED_TEXT =
-  'This shows the stored state. The admin port of the process shows the served state at /cluster.';
+  'The table shows the stored state. The admin port of the process shows the served state at /cluster.';
 
-/** Remarks below a table about unusual views. Empty if there is nothing unusual. */
+/** Remarks about unusual views, below a table. Empty for normal views. */
 function remarksOn(
   snapshots: readonly ClusterSnapshot[],
   { file }: Pick<ClusterPorts, 'file'>,
@@ -161,7 +161,7 @@ function dueNodesOf(nodes: readonly string[], shardCount: number): readonly stri
 function neverOwned(services: readonly ShardedService[]): CtlError {
   const names = services.join(' or ');
   return new CtlError(
-    `no ${names} has ever owned a shard in this keyspace: start one, and wait 5 s`,
+    `no ${names} has ever owned a shard in this keyspace: start the cluster, and wait 5 s`,
   );
 }
 

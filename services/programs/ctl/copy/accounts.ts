@@ -14,7 +14,7 @@ import type { MeterHead } from '#storage/ports/meters';
 /** Maximum number of accounts and users copied or compared concurrently. */
 const IN_FLIGHT_MAX = 8;
 
-/** Placeholder account for a deleted id, until `endDeletion` leaves nothing but the id. */
+/** Placeholder account for a deleted id, until `endDeletion` reduces the account to its id. */
 const FORGOTTEN = {
   name: '',
   plan: 'free',
@@ -24,7 +24,8 @@ const FORGOTTEN = {
 } as const;
 
 /**
- * Copies the accounts with status `importing`. The target refuses their keys until `openAccounts`.
+ * Copies all accounts and stores them with status `importing`. The target refuses their keys until
+ * `openAccounts`.
  */
 export async function copyAccounts(sides: BothSides, onAccount: () => void): Promise<void> {
   const window = new WorkWindow(IN_FLIGHT_MAX);
@@ -55,8 +56,7 @@ export async function copyUsers({ source, target }: BothSides, onUser: () => voi
 }
 
 /**
- * Gives every account at the target the status that it has at the source. Its keys work from then
- * on.
+ * Gives every account at the target its status at the source. The account's keys then work.
  */
 export async function openAccounts({ source, target }: BothSides): Promise<void> {
   const window = new WorkWindow(IN_FLIGHT_MAX);
@@ -73,8 +73,8 @@ export async function openAccounts({ source, target }: BothSides): Promise<void>
 type ComparedAccounts = { readonly accounts: number; readonly users: number };
 
 /**
- * Compares accounts, all their parts, and users. `isOpen` says whether the accounts at the target
- * are open already. Rejects with a `CtlError` that names the first difference.
+ * Compares accounts, all their parts, and users. `isOpen` is true after `openAccounts`. Rejects
+ * with a `CtlError` that names the first difference.
  */
 export async function compareAccounts(
   { source, target, clock }: BothSides,
@@ -146,13 +146,13 @@ async function copyDeletedIds(source: CopiedStores, target: CopiedStores): Promi
   }
 }
 
-/** Marks an id as deleted at the target, so that the id stays taken. */
+/** Marks an id as deleted at the target, so that no other account gets the id. */
 async function forget({ accounts, meters, keyUses }: CopiedStores, id: string): Promise<void> {
   const there = await accounts.find(id);
   if (there !== undefined && there.account.name !== FORGOTTEN.name) {
     throw new CtlError(`account ${id} exists at the target, but was deleted at the source`);
   }
-  // The create is refused if an earlier try got further.
+  // `create` is refused if an earlier run has already deleted the placeholder.
   if (there === undefined) await accounts.create({ id, ...FORGOTTEN }).catch(() => undefined);
   await accounts.beginDeletion(id, 0);
   await meters.erase(id);
@@ -173,15 +173,14 @@ async function digestOfUsers({ users }: CopiedStores): Promise<RowDigest> {
 }
 
 /**
- * A part of an account besides its instances: how to compare the part, and how to copy the part to
- * another store. Copying is idempotent: after an interruption, parts that differ are copied again.
+ * One kind of account data besides instances, with its comparison and its copy function. Copying is
+ * idempotent: after an interruption, parts that differ are copied again.
  */
 type AccountPart = {
-  /** Display name in lines for people. */
+  /** Display name. */
   readonly name: string;
   /**
-   * Digest of the content, equal for equal content. Entries that have expired at `nowMs` do not
-   * count.
+   * Digest, equal for equal content. Ignores entries that have expired at `nowMs`.
    */
   readonly digest: (stores: CopiedStores, accountId: string, nowMs: number) => Promise<string>;
   readonly copy: (from: CopiedStores, to: CopiedStores, accountId: string) => Promise<void>;
@@ -192,8 +191,8 @@ const ROWS_IN_FLIGHT_MAX = 32;
 
 const KEYS: AccountPart = {
   name: 'keys',
-  // A store may drop a long expired key at any time, so the listed keys can differ between stores.
-  // All keys are put in one write, so any key proves that the copy happened.
+  // A store may drop a long expired key at any time, so the key lists of two stores can differ.
+  // The copy puts all keys in one write, so a single key proves a complete copy.
   async digest({ accounts }, accountId) {
     const kept = (await accounts.find(accountId))?.keys ?? [];
     return canonicalJson([(await everyKey(accounts, accountId)).length > 0, kept]);
@@ -204,7 +203,7 @@ const KEYS: AccountPart = {
   },
 };
 
-/** All keys of an account, including keys that this clock considers long expired. */
+/** All keys of an account, including long expired keys. */
 async function everyKey(
   accounts: CopiedStores['accounts'],
   accountId: string,
@@ -213,7 +212,7 @@ async function everyKey(
 }
 
 const KEY_USES: AccountPart = {
-  name: 'uses of keys',
+  name: 'key uses',
   digest: async ({ keyUses }, accountId) => digestOf(await keyUses.find(accountId)),
   async copy(from, to, accountId) {
     for (const use of await from.keyUses.find(accountId)) await to.keyUses.note(accountId, use);
@@ -224,7 +223,7 @@ const PEOPLE: AccountPart = {
   name: 'members',
   async digest({ members }, accountId, nowMs) {
     const people = await members.find(accountId);
-    // A store may drop an expired link at any time, so expired links do not count.
+    // A store may drop an expired link at any time, so the digest ignores expired links.
     const links = people.links.filter(({ expiresAtMs }) => expiresAtMs > nowMs);
     return [people.isClosed, digestOf(people.members), digestOf(links)].join(' ');
   },
@@ -245,8 +244,7 @@ const BILLING: AccountPart = {
   async copy(from, to, accountId) {
     const stored = await from.billing.find(accountId);
     if (stored === undefined) return;
-    // The first account that uses a customer owns the customer, so the owner is copied before this
-    // account.
+    // The first account with a customer owns the customer, so the owner is copied first.
     for (const { id } of stored.record.customers) {
       const owner = await from.billing.accountOf(id);
       if (owner !== undefined && owner !== accountId) await putBilling(from, to, owner);
@@ -265,8 +263,8 @@ const METER: AccountPart = {
     const head = await from.meters.readHead(accountId);
     if (head === undefined) return;
     const months = await from.meters.readMonths(accountId);
-    // The store keeps only months that a head names. A head of the previous version names them
-    // first.
+    // The store keeps only months that a head names. So a head of the previous version names the
+    // months before their rows are copied.
     const before: MeterHead = {
       ...head,
       version: head.version - 1,
@@ -312,7 +310,7 @@ const AUDIT_TRAIL: AccountPart = {
   },
 };
 
-/** All parts. Keys can be copied before the account opens: the target refuses them until then. */
+/** All parts. Keys are safe to copy early: the target refuses keys until the account opens. */
 const ACCOUNT_PARTS: readonly AccountPart[] = [
   LISTING,
   METER,
@@ -348,8 +346,8 @@ async function auditHeads({ audit }: CopiedStores, accountId: string): Promise<A
 }
 
 /**
- * Lines of a month after the first `done` lines, oldest first. A batch has as many lines as one
- * append accepts. Rejects with a `CtlError` if lines are missing.
+ * Lines of a month after the first `done` lines, oldest first, in batches for one append. Rejects
+ * with a `CtlError` if lines are missing.
  */
 async function* auditLines(
   { audit }: CopiedStores,
@@ -371,8 +369,8 @@ async function* auditLines(
 }
 
 /**
- * Appends the missing lines of a month, each with its hash. Rejects with a `CtlError` if another
- * process appends too.
+ * Appends the missing lines of a month with their hashes. Rejects with a `CtlError` if another
+ * process also appends.
  */
 async function copyMonth(
   from: CopiedStores,

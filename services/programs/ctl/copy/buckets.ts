@@ -34,9 +34,9 @@ export type BothSides = {
 };
 
 /**
- * Copies the instances of a bucket as stored: answers first, then chunks, the head last. A head of
- * the same version at the target proves that its instance is complete, so such instances are
- * skipped. Calls `onInstance` for each written instance.
+ * Copies the instances of a bucket as stored: first answers, then chunks, then the head. Skips
+ * instances whose head has the same version at the target, because the head proves completeness.
+ * Calls `onInstance` for each written instance.
  *
  * Rejects with a `CtlError` for an unreadable head, and with the errors of the stores.
  */
@@ -71,8 +71,7 @@ async function missingOf(page: HeadPage, target: PagedInstances): Promise<readon
 }
 
 /**
- * Copies the stored answers of instances that are not deleted. Answers of journal records are
- * rebuilt from the journal.
+ * Copies the stored answers of live instances. A recovery rebuilds the answers of journal records.
  */
 async function copyAnswers(
   source: PagedInstances,
@@ -121,8 +120,8 @@ async function copyInstances(
 }
 
 /**
- * Reads the chunks of an instance. Passes them to `ahead` whenever they exceed `CHUNK_BYTES_MAX`,
- * and returns the rest.
+ * Reads the chunks of an instance. Passes chunks to `ahead` whenever the chunks in memory exceed
+ * `CHUNK_BYTES_MAX`, and returns the rest.
  */
 async function restOfChunks(
   source: PagedInstances,
@@ -157,10 +156,10 @@ function bytesOf(chunks: readonly Chunk[]): number {
   return chunks.reduce((sum, { rows }) => sum + rows.length, 0);
 }
 
-/** Totals of a comparison, and the heads that the comparison could not prove. */
+/** Totals of a comparison, and the heads without proof. */
 export class Compared {
   instances = 0;
-  /** Number of markers of deleted instances. */
+  /** Number of deletion markers. */
   markers = 0;
   observations = 0;
   driftEvents = 0;
@@ -191,9 +190,9 @@ export class Compared {
 }
 
 /**
- * Compares the instances of a bucket bit for bit: heads, all rows that a head makes visible, and
- * answers. The same pass replays the rows through the model, as `ctl verify` does. Both sides have
- * equal rows, so the verdict holds for both.
+ * Compares the instances of a bucket bit for bit: heads, all visible rows, and answers. The same
+ * pass replays the rows through the model, as `ctl verify` does. Both sides have equal rows, so the
+ * verdict holds for both sides.
  *
  * Rejects with a `CtlError` that names the first difference.
  */
@@ -242,7 +241,7 @@ async function sameHeads(
   for (const [id, stored] of page) {
     const head = readable(id, stored);
     const other = there.get(id);
-    if (other === undefined) throw differs(id, 'it has no head there');
+    if (other === undefined) throw differs(id, 'its head is missing');
     if (!encodeHead(readable(id, other)).equals(encodeHead(head))) throw differs(id, 'its head');
     same.set(id, head);
   }
@@ -321,8 +320,8 @@ function packed<Row extends { readonly ordinal: number }>(
 }
 
 /**
- * Compares the answers of live instances and returns their number. Answers too old to be replayed
- * do not count. Throws a `DiffersError` if the answers differ.
+ * Compares the stored answers of live instances and returns their number. Ignores answers that are
+ * too old for a retry. Throws a `DiffersError` if the answers differ.
  */
 async function compareAnswers(
   { source, target, clock }: BothSides,

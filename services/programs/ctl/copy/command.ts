@@ -35,7 +35,7 @@ export const COPY: StoresCommand = {
   words: ['copy'],
   summary: 'copy all data to empty stores',
   description:
-    'Copies all data from one place to an empty place: accounts with keys, members, meters, billing and audit trails; instances with history, drift and stored answers; journals. No process may serve either place meanwhile. Compares both sides, replays every history, and only then opens the accounts. After an interruption, run the command again. `--secret-file` writes the generated cluster secret of a file into a new file.',
+    'Copies all data from one place to an empty place: accounts with keys, members, meters, billing and audit trails; instances with history, drift and stored answers; journals. No process may serve either place meanwhile. Compares both sides and replays every history before the accounts open. After an interruption, run the command again. `--secret-file` writes the generated cluster secret of a data file to a new file.',
   args: [],
   options: {
     from: { value: 'place', about: 'source', isRequired: true, faultOf: placeFaultOf },
@@ -52,8 +52,7 @@ export const COPY: StoresCommand = {
     const quiet = await quieted(stores, places.clock);
     const openTarget = () => places.openTarget(target, stores.ownSecret);
     await claim(openTarget, quiet);
-    // Opened again: the bucket of an instance depends on the number of shards, which `claim` has
-    // fixed.
+    // Opened again, because buckets depend on the number of shards, which `claim` has fixed.
     await using others = await openTarget();
     const sides = { source: stores, target: others, clock: places.clock };
     const printout = await copied(sides, quiet, warn);
@@ -73,8 +72,8 @@ async function claim(
 }
 
 /**
- * Writes the secret of a file into a new file that only this user can read, for the processes of a
- * cluster. `keep` makes the file permanent.
+ * Writes the secret of a data file to a new file that only this user can read, for the processes of
+ * a cluster. `keep` makes the new file permanent.
  */
 async function secretOutput(path: string | undefined, { name, ownSecret }: NamedStores) {
   if (path !== undefined && ownSecret === undefined) {
@@ -109,7 +108,7 @@ async function copied(
   return printoutOf(sides, { ...accounts, compared, records, written });
 }
 
-/** Copies everything that the target does not have yet. Returns the number of written instances. */
+/** Copies everything that the target lacks. Returns the number of written instances. */
 async function copyAll(sides: NamedSides, quiet: QuietSource, progress: Steps) {
   let written = 0;
   await copyAccounts(sides, () => progress.at('accounts copied'));
@@ -189,7 +188,7 @@ function printoutOf({ source, target }: NamedSides, result: Result): Printout {
   const isContradicted = contradicted.length > 0;
   const lines = [
     `Copied ${source.name} to ${target.name}: ${counted(accounts, 'account')}, ${counted(users, 'user')}, ${countedRows(rows)},`,
-    `${counted(answers, 'stored answer')}, ${counted(markers, 'marker')} of deleted instances, ${counted(records, 'record')} of journals.`,
+    `${counted(answers, 'stored answer')}, ${counted(markers, 'deletion marker')}, ${counted(records, 'journal record')}.`,
     ...leftLines(instances + markers - written),
     ...unprovenLines(unproven),
     isContradicted ? contradictedLine(contradicted) : EQUAL,
@@ -197,11 +196,10 @@ function printoutOf({ source, target }: NamedSides, result: Result): Printout {
   return { data, text: lines.join('\n'), exitCode: isContradicted ? EXIT.differs : EXIT.done };
 }
 
-const EQUAL =
-  'Both sides are equal. On both sides the replay of rows and journals gives every head.';
+const EQUAL = 'Both sides are equal, and a replay of rows and journals gives every head.';
 
 function leftLines(found: number): string[] {
-  return found > 0 ? [`An earlier run had copied ${counted(found, 'instance')} of them.`] : [];
+  return found > 0 ? [`An earlier run had already copied ${counted(found, 'instance')}.`] : [];
 }
 
 function unprovenLines(unproven: number): string[] {
@@ -213,5 +211,5 @@ function unprovenLines(unproven: number): string[] {
 
 function contradictedLine(ids: readonly string[]): string {
   const some = ids.slice(0, NAMED_MAX).join(', ');
-  return `Both sides are equal, but ${counted(ids.length, 'instance')} on both have a head that contradicts its rows; run "ctl verify": ${some}`;
+  return `Both sides are equal, but the head contradicts the rows of ${counted(ids.length, 'instance')}. Run "ctl verify" for: ${some}`;
 }

@@ -13,8 +13,8 @@ const SLOTS_IN_FLIGHT_MAX = 8;
 
 /**
  * Copies the tails of sealed journals and seals the copies. Nodes that start at the target take
- * over the shards from their owners, as after a crash. A journal that is sealed at the target is
- * complete.
+ * over the shards from the stored owners, as after a crash. A sealed journal at the target is
+ * complete, so a repeated run skips it.
  *
  * Rejects with a `CtlError` for an owner without a journal.
  */
@@ -38,7 +38,7 @@ async function copyJournal(
 ): Promise<void> {
   const head = await source.journals.readHead(incarnation, 'serial');
   if (head === undefined) throw lacksJournal(source, incarnation);
-  // `begin` has no effect if an earlier try has begun the journal.
+  // `begin` has no effect if an earlier run has begun the journal.
   await target.journals.begin(incarnation, head.address);
   const window = new WorkWindow(SLOTS_IN_FLIGHT_MAX);
   const { lowWaterMark } = head;
@@ -76,7 +76,7 @@ function lacksJournal({ name }: NamedStores, owner: string): CtlError {
   return new CtlError(`${name}: ${owner} owns shards, but has no journal`);
 }
 
-/** Time during which a journal must not grow, in milliseconds. A live node appends every second. */
+/** Observation time for journal growth, in milliseconds. A live node appends every second. */
 const GROWTH_MS = 3_000;
 
 /** Maximum number of shard rows written concurrently. */
@@ -89,10 +89,10 @@ export type QuietSource = {
 };
 
 /**
- * Seals every journal of a source, after a check that no journal grows. The check leaves a running
- * node alone. Sealing fences off a suspended node: the node can acknowledge nothing more.
+ * Seals every journal of a source, after a check that no journal grows. The check protects running
+ * nodes. Sealing fences a suspended node: the node can acknowledge nothing more.
  *
- * Rejects with a `CtlError` if a process serves the source, or if no process ever has.
+ * Rejects with a `CtlError` if a process serves the source, or if no process ever served it.
  */
 export async function quieted(source: NamedStores, clock: Clock): Promise<QuietSource> {
   const { journals } = source;
@@ -127,9 +127,9 @@ async function journalsOf({ journals }: NamedStores): Promise<ReadonlySet<string
 
 /**
  * Claims an empty target for a copy of this source, or recognizes an unfinished or finished copy.
- * Cluster id, shard counts and shard owners become those of the source. The claim comes first: a
- * node that starts at the target then finds owners without a journal, and opens no shard until the
- * copy is complete.
+ * The target gets the source's cluster id, shard counts and shard owners. The claim precedes the
+ * copy: a node that starts at the target finds owners without a journal, and opens no shard until
+ * the copy is complete.
  *
  * Rejects with a `CtlError` if the target has other data.
  */

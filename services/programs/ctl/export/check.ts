@@ -40,15 +40,15 @@ export type CheckedExport = {
   readonly counts: ExportCounts;
   readonly sha256: string;
   /**
-   * Number of instances with rows in order that do not show how a generation began (decision 86).
+   * Instances whose rows are in order, but do not prove how a generation began (decision 86).
    */
   readonly unproven: number;
 };
 
 /**
- * Reads an export to its end and writes nothing. Rejects with a `CtlError` at the first error in
- * the file. Also rejects if an instance already exists here and does not come from an import of
- * this account.
+ * Reads a whole export and writes nothing. Rejects with a `CtlError` at the first error in the
+ * file. Also rejects if an instance already exists here and does not come from an import of this
+ * account.
  */
 export async function checkExport(
   path: string,
@@ -81,8 +81,8 @@ export async function checkExport(
 }
 
 /**
- * Whether an earlier try has begun to import this account. Rejects with a `CtlError` if the account
- * exists otherwise.
+ * Whether an earlier run began to import this account. Rejects with a `CtlError` if the account
+ * exists for any other reason.
  */
 export async function isBegun(
   accounts: ClusterPorts['accounts'],
@@ -94,7 +94,9 @@ export async function isBegun(
     throw new CtlError(`account ${id} exists already (${found.status}): nothing was imported`);
   }
   if (found.createdAtMs === createdAtMs && found.name === name) return true;
-  throw new CtlError(`account ${id} is being imported from another file`);
+  throw new CtlError(
+    `account ${id} is being imported from another file: import that file, or run "ctl accounts delete"`,
+  );
 }
 
 /** Reads the lines before the instances: the account and its keys. */
@@ -140,8 +142,7 @@ export async function readInstance(
 }
 
 /**
- * Refuses the file if this program does not have the model version, because another release wrote
- * the file.
+ * Refuses the file if this program lacks the model version, because another release wrote the file.
  */
 function assertKnownModel(file: ExportFile, version: string, what: string, line: number): void {
   if (MODELS.find(version) !== undefined) return;
@@ -176,7 +177,7 @@ function floorOf(file: ExportFile, line: LineOf<'instance'>, at: number): Floor 
   return { history, drift, generation, cycle, timestampMs, state };
 }
 
-/** Yields the observations that come next in a file. */
+/** Yields the next observations of a file, up to the first line of another kind. */
 export async function* readHistory(file: ExportFile): AsyncGenerator<HistoryRow> {
   for (;;) {
     const line = await file.take('observation');
@@ -186,7 +187,7 @@ export async function* readHistory(file: ExportFile): AsyncGenerator<HistoryRow>
   }
 }
 
-/** Yields the drift events that come next in a file. */
+/** Yields the next drift events of a file, up to the first line of another kind. */
 export async function* readDrift(file: ExportFile): AsyncGenerator<DriftRow> {
   for (;;) {
     const line = await file.take('drift');
@@ -237,8 +238,8 @@ async function isProved(
 }
 
 /**
- * Checks that drift events are complete, in order and in the right generation. A replay does not
- * check these.
+ * Checks that drift events are complete, in order and in the right generation, because a replay
+ * does not check drift events.
  */
 async function checkDrift(file: ExportFile, head: InstanceHead, line: number): Promise<void> {
   const { driftCount, driftStart, floor } = head;
@@ -251,7 +252,7 @@ async function checkDrift(file: ExportFile, head: InstanceHead, line: number): P
     const isNext =
       generation === last.generation ? cycle > last.cycle : generation > last.generation;
     if (ordinal !== last.ordinal + 1 || !isNext) {
-      file.fail(`drift event ${ordinal} does not come after ${last.ordinal}`, file.lineNumber - 1);
+      file.fail(`drift event ${ordinal} cannot follow ${last.ordinal}`, file.lineNumber - 1);
     }
     if (generation < head.generation) before = ordinal;
     last = { ordinal, generation, cycle };
@@ -261,7 +262,7 @@ async function checkDrift(file: ExportFile, head: InstanceHead, line: number): P
   if (before !== driftStart) file.fail(`drift_start is ${driftStart}, not ${before}`, line);
 }
 
-/** Builds the head with empty `newest` rows, which the import derives from the other rows. */
+/** Builds a head without `newest` rows. The import derives these from the other rows. */
 function headOf(line: LineOf<'instance'>, accountId: string, model: State): InstanceHead {
   return {
     version: line.version,

@@ -31,12 +31,12 @@ export const EXPORT: ClusterCommand = {
   words: ['export'],
   summary: 'write an account as JSON lines',
   description:
-    'Writes an account with its keys (as digests), instances, observations and drift events as JSON lines, to standard output or a new file. The export has everything that was acknowledged two minutes before.',
+    'Writes an account with its keys (as digests), instances, observations and drift events as JSON lines, to standard output or a new file. The export contains every change that was acknowledged two minutes earlier.',
   args: [ACCOUNT],
-  options: { file: { value: 'path', about: 'new file (default standard output)' } },
+  options: { file: { value: 'path', about: 'path of a new file (default: standard output)' } },
   async run(ports, [id = ''], { file, json }, { write, report, warn }) {
     if (file === undefined && json) {
-      throw new UsageError('--json needs --file: standard output is the export');
+      throw new UsageError('--json needs --file, because the export uses standard output');
     }
     await using output = await outputTo(file, write);
     const progress = new Progress(ports.clock, file === undefined ? warn : report);
@@ -45,7 +45,7 @@ export const EXPORT: ClusterCommand = {
     if (file === undefined) return { data: undefined, text: '' };
     return {
       data: { account: id, file, ...counts },
-      text: `${file}: ${countedRows(counts)}.\nNext, at the target: ctl import ${file}`,
+      text: `${file}: ${countedRows(counts)}.\nNext, run in the target installation: ctl import ${file}`,
     };
   },
 };
@@ -61,7 +61,7 @@ async function exported(
   if (found === undefined) throw new NotFoundError(`there is no account ${accountId}`);
   const { account, keys } = found;
   if (account.status === 'importing' || account.status === 'deleting') {
-    throw new CtlError(`account ${accountId} is ${account.status}`);
+    throw new CtlError(`account ${accountId} is ${account.status} and cannot be exported`);
   }
   const hash = createHash('sha256');
   const put = async (text: string): Promise<void> => {
@@ -82,19 +82,19 @@ async function exported(
 const HEADS_AT_ONCE = 32;
 
 /**
- * Time within which everything acknowledged is stored, in milliseconds: 120 s for a checkpoint and
+ * Maximum time from acknowledgement to storage, in milliseconds: 120 s until the checkpoint, and
  * 20 s of slack.
  */
 const STORED_MS = 140_000;
 
-/** Interval between two checks for instances that are not stored yet, in milliseconds. */
+/** Interval between two reads of missing heads, in milliseconds. */
 const PAUSE_MS = 2_000;
 
 type Counts = Omit<ExportCounts, 'keys'>;
 
 /**
- * Streams the instances of an account as export lines. Each instance is consistent in itself under
- * concurrent writes: the version of its head selects its rows, and stored rows never change.
+ * Streams an account's instances as export lines. Under concurrent writes, each instance is a
+ * consistent snapshot: its head selects the rows by version, and stored rows never change.
  */
 class ExportedInstances {
   readonly #ports: Pick<ClusterPorts, 'instances' | 'listings' | 'file'> & {
@@ -121,7 +121,7 @@ class ExportedInstances {
     };
   }
 
-  /** Yields all lines in portions. Instances that are listed and not stored yet come last. */
+  /** Yields all lines in portions. Instances that are listed but not stored yet come last. */
   async *lines(): AsyncGenerator<string> {
     for await (const text of this.#all()) {
       yield text;
@@ -139,16 +139,19 @@ class ExportedInstances {
       const ids = page.map(({ instanceId }) => instanceId);
       missing.push(...(yield* this.#ofAll(ids)));
     }
-    // All missing instances were listed before this moment, so they are stored `STORED_MS` later.
+    // All missing instances were listed before this moment, so engines store them in `STORED_MS`.
     const listedMs = clock.monotonicMs();
     while (missing.length > 0) {
       if (clock.monotonicMs() - listedMs > STORED_MS) {
-        const hint = this.#ports.file === undefined ? '' : ': only a running service stores them';
-        const listed = `${counted(missing.length, 'instance')} listed and not stored`;
-        throw new CtlError(`${listed}, as ${missing[0]}${hint}`);
+        const next =
+          this.#ports.file === undefined
+            ? 'check with "ctl nodes" that the engines run'
+            : 'start the service, which stores listed instances';
+        const listed = `${counted(missing.length, 'instance')} listed but not stored`;
+        throw new CtlError(`${listed}, such as ${missing[0]}: ${next}`);
       }
       const count = missing.length;
-      this.#progress.at(() => `waiting for instances that are not stored yet: ${count}`);
+      this.#progress.at(() => `waiting until engines store ${counted(count, 'instance')}`);
       await sleep(clock, PAUSE_MS);
       missing = yield* this.#ofAll(missing);
     }
@@ -176,8 +179,8 @@ class ExportedInstances {
     for (;;) {
       const history = this.#historyOf(id, head);
       const drift = this.#driftOf(id, head);
-      // The first portions are read before the instance line is written. So an instance that was
-      // deleted or trimmed meanwhile has no line yet and can be retried.
+      // Read the first portions before writing the instance line, so that an instance that was
+      // deleted or trimmed meanwhile can be retried.
       const begun = await firstOf(history, drift);
       if (!('missing' in begun)) {
         yield instanceLine(id, head) + begun.rows;
@@ -209,7 +212,7 @@ class ExportedInstances {
   }
 }
 
-/** Reads the first portion of both tables, or returns the error that says that rows are missing. */
+/** Reads the first portion of both tables. Returns the error if rows are missing. */
 async function firstOf(
   history: AsyncGenerator<string>,
   drift: AsyncGenerator<string>,
@@ -235,7 +238,7 @@ async function* portions<Row>(
     const rows = await read(portion);
     if (rows.length !== portion.count) {
       throw new CtlError(
-        `rows of ${id} are missing: it was deleted or trimmed meanwhile, or see "ctl verify"`,
+        `rows of ${id} are missing: run the export again; if rows are still missing, run "ctl verify"`,
       );
     }
     yield rows.reverse().map(lineOf).join('');

@@ -9,7 +9,7 @@ import { parseJsonBody } from '#edge/serve/json';
 import { toFault } from '#errors/fault';
 
 /**
- * Maximum size of a line, in bytes. The largest line has a context of 8 KiB with every byte
+ * Maximum line size, in bytes. The largest valid line has a context of 8 KiB with every byte
  * escaped.
  */
 const LINE_BYTES_MAX = 1_048_576;
@@ -23,9 +23,9 @@ type OnRead = (bytes: number, bytesTotal: number) => void;
 type ContentLine = Exclude<ExportLine, { kind: 'export' | 'end' }>;
 
 /**
- * Streaming reader of an export file, in constant memory. Every deviation is a `CtlError` with the
- * line number: a wrong field, another format version, a truncated file, data after the end, wrong
- * counts or a wrong digest.
+ * Streaming reader of an export file, in constant memory. Throws a `CtlError` with the line number
+ * for a wrong field, another format version, a truncated file, data after the end, wrong counts or
+ * a wrong digest.
  */
 export class ExportFile {
   readonly header: LineOf<'export'>;
@@ -43,15 +43,16 @@ export class ExportFile {
   }
 
   /**
-   * Opens a file and reads its first two lines. Calls `onRead` with the progress in bytes from time
-   * to time. Rejects with a `CtlError` if the file is no export.
+   * Opens a file and reads its first two lines. `onRead` receives the progress in bytes during the
+   * reading. Rejects with a `CtlError` if the file is no export.
    */
   static async open(path: string, onRead: OnRead = () => undefined): Promise<ExportFile> {
     const lines = linesOf(path, onRead);
     const first = await lines.next();
     if (first.done) throw new CtlError(`${path} is empty`);
     const header = parsed(path, first.value);
-    if (header.kind !== 'export') throw wrong(path, 1, 'this is not the first line of an export');
+    if (header.kind !== 'export')
+      throw wrong(path, 1, 'the line is not the first line of an export');
     const file = new ExportFile(path, header, lines);
     await file.#advance();
     return file;
@@ -113,7 +114,9 @@ export class ExportFile {
     this.#next = undefined;
     for (const [name, count] of Object.entries(this.#counts)) {
       const named = line[name as keyof ExportCounts];
-      if (named !== count) this.fail(`${name}: the last line says ${named}, the file has ${count}`);
+      if (named !== count) {
+        this.fail(`${name}: the last line has ${named}, but the file has ${count}`);
+      }
     }
     if (line.sha256 !== sha256) this.fail('sha256: the file was changed after the export');
     this.#sha256 = sha256;
@@ -142,7 +145,11 @@ function parsed(path: string, { number, text }: ReadLine): ExportLine {
     const { reason, message } = toFault(error);
     if (reason === 'invalid_text') throw wrong(path, number, message);
     if (reason === 'duplicate_key') throw wrong(path, number, 'duplicate JSON key');
-    throw wrong(path, number, reason === 'too_deep' ? 'this nests too deep' : 'this is not JSON');
+    throw wrong(
+      path,
+      number,
+      reason === 'too_deep' ? 'the JSON is nested too deep' : 'the line is not JSON',
+    );
   }
   const result = ExportLine.safeParse(value);
   if (result.success) return result.data;
@@ -169,7 +176,7 @@ async function* linesOf(path: string, onRead: OnRead): AsyncGenerator<ReadLine> 
       hash.update(line);
       open = open.subarray(end + 1);
     }
-    if (open.length > LINE_BYTES_MAX) throw wrong(path, number + 1, 'this line is too long');
+    if (open.length > LINE_BYTES_MAX) throw wrong(path, number + 1, 'the line is too long');
     rest = open;
   }
   if (rest.length > 0) throw wrong(path, number + 1, 'the file is cut off in this line');
@@ -184,12 +191,11 @@ function readLine(
 ): ReadLine {
   try {
     const text = decoder.decode(line.subarray(0, -1));
-    // Only the last line needs the digest. Computing the digest for other lines would be wasted
-    // work.
+    // Only the last line needs the digest.
     const isLast = text.startsWith('{"kind":"end"');
     return { number, text, sha256Before: isLast ? hash.copy().digest('hex') : '' };
   } catch {
-    throw wrong(path, number, 'this is not UTF-8');
+    throw wrong(path, number, 'the line is not UTF-8');
   }
 }
 

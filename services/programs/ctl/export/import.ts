@@ -32,9 +32,9 @@ import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
 export const IMPORT: ClusterCommand = {
   kind: 'cluster',
   words: ['import'],
-  summary: 'read an account from a file of `ctl export`',
+  summary: 'import an account from a file of `ctl export`',
   description:
-    'Reads an account from a file of `ctl export`, verifies every head by a replay of its rows, writes the account, and opens it when all is stored. After an interruption, run the command again.',
+    'Imports an account from a file of `ctl export`. Replays the rows of every instance to verify its head, stores everything, and then opens the account. After an interruption, run the command again.',
   args: [{ name: 'file', about: 'file that `ctl export` wrote' }],
   options: {},
   async run(ports, [path = ''], _values, { report }) {
@@ -43,7 +43,7 @@ export const IMPORT: ClusterCommand = {
     const checked = await checkExport(path, ports, report);
     const { counts, account, unproven } = checked;
     const proven = counted(counts.instances - unproven, 'instance');
-    report(`${path} is whole; proved by their rows: ${proven}`);
+    report(`${path} is complete; a replay proved the heads of ${proven}`);
     report(planText(account));
     const what = { action: 'account.import', target: account.id };
     const { written, found } = await new OperatorAudit(ports).around(account.id, what, async () => {
@@ -62,7 +62,7 @@ export const IMPORT: ClusterCommand = {
 
 function textOf({ account, status, counts, unproven }: CheckedExport, found: number): string {
   const lines = [`Account ${account.id} is imported: ${countedRows(counts)}.`, planText(account)];
-  if (found > 0) lines.push(`An earlier run had imported ${counted(found, 'instance')} of them.`);
+  if (found > 0) lines.push(`An earlier run had already imported ${counted(found, 'instance')}.`);
   if (unproven > 0) {
     lines.push(
       `${counted(unproven, 'instance')} could not be proven: the rows are in order, but do not suffice for a replay.`,
@@ -73,8 +73,8 @@ function textOf({ account, status, counts, unproven }: CheckedExport, found: num
 }
 
 /**
- * Describes plan and limits of the imported account. The limits of an enterprise plan come from the
- * file unchanged.
+ * Describes the plan and limits of the imported account. The file alone determines the limits of an
+ * enterprise plan.
  */
 function planText({ id, name, plan, limits, planChange }: CheckedExport['account']): string {
   const of = (what: string, { requestsPerMinute, cyclesPerMonth, instances }: typeof limits) =>
@@ -92,7 +92,7 @@ function nextOf(status: CheckedExport['status'], id: string): string {
 }
 
 /**
- * Creates the account, closed to all callers, or finds the account of an earlier try. Rejects with
+ * Creates the account, closed to all callers, or finds the account of an earlier run. Rejects with
  * a `CtlError` if the id was used before.
  */
 async function claim(ports: ClusterPorts, { account }: CheckedExport): Promise<void> {
@@ -122,7 +122,7 @@ async function assertComplete(
   );
 }
 
-/** Adds the keys and opens the account. Callers are served from then on. */
+/** Adds the keys and opens the account to callers. */
 async function open(
   { accounts }: ClusterPorts,
   { account, status, keys }: CheckedExport,
@@ -134,31 +134,31 @@ async function open(
   await accounts.endImport({ ...account, status });
 }
 
-/** Number of rows cut into chunks in one step. */
+/** Number of rows packed into chunks in one step. */
 const ROWS_AT_ONCE = 512;
 
 /** Maximum size of chunks gathered before a write, in bytes. */
 const CHUNK_BYTES_MAX = 1_048_576;
 
-/** Maximum number of instances being written while the next instance is read. */
+/** Maximum number of instances written concurrently while the next instance is read. */
 const IN_FLIGHT_MAX = 8;
 
 /**
- * Interval between checks that the account is still being imported, in milliseconds. A concurrent
- * deletion makes its last pass after 120 s.
+ * Interval between checks of the account's status `importing`, in milliseconds. Shorter than the
+ * 120 s after which a concurrent deletion makes its last pass.
  */
 const LOOK_EVERY_MS = 30_000;
 
 /** A checkpoint that stores no rows. */
 const NOTHING = { history: [], drift: [], answers: [] };
 
-/** Number of instances written, and number of instances that an earlier try had completed. */
+/** Number of instances written, and number of instances that an earlier run had completed. */
 type Written = { readonly written: number; readonly found: number };
 
 /**
- * Writes the instances of a checked export. They stay invisible until the account opens. A repeated
- * run skips complete instances. Rejects with a `CtlError` if the file has changed since the check,
- * or if the account is being deleted.
+ * Writes the instances of a checked export, which stay invisible until the account opens. A
+ * repeated run skips complete instances. Rejects with a `CtlError` if the file has changed since
+ * the check, or if the account is being deleted.
  */
 async function storeExport(
   checked: CheckedExport,
@@ -226,8 +226,8 @@ async function gather(
     const refusal = refusalOf({ id, head }, stored);
     if (refusal !== undefined) file.fail(refusal, line);
     if (stored?.version === head.version) return false;
-    // The listing version must not exceed the version of the first stored head: a deletion would
-    // then keep the line.
+    // The listing version must not exceed the version of the first stored head. A deletion would
+    // otherwise keep the listing line.
     const { version } = hasChunks ? unfinished : head;
     await listings.put(accountId, { instanceId: id, version, name, description, createdAtMs });
     if (hasChunks) await instances.checkpoint([{ ...NOTHING, instanceId: id, head: unfinished }]);
@@ -271,7 +271,7 @@ export function unfinishedOf(head: InstanceHead): InstanceHead {
   };
 }
 
-/** Cuts rows into chunks with the same bounds as an engine. */
+/** Packs rows into chunks with the same bounds as an engine. */
 class Cutting {
   readonly #bounds: HeadBounds;
   readonly #write: (chunks: readonly Chunk[]) => Promise<void>;
@@ -305,7 +305,7 @@ class Cutting {
     this.#bytes = 0;
   }
 
-  /** Returns the chunks that have not been written yet, and the newest rows. */
+  /** Returns the unwritten chunks and the newest rows. */
   end(): { readonly chunks: readonly Chunk[]; readonly newest: NewestRows } {
     this.#cut();
     return { chunks: this.#chunks, newest: this.#newest };

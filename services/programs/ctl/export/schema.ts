@@ -24,19 +24,19 @@ const Ordinal = z.int().min(1);
 const Time = z.number();
 const AccountId = z.string().refine(isAccountId, 'this is not the id of an account');
 
-/** A context in the form in which the service stores contexts, valid by the rules of the API. */
+/** A context in the service's stored form that the API would accept. */
 const Context = z.string().check(({ value, issues }) => {
   const message = flawOfContext(value);
   if (message !== undefined) issues.push({ code: 'custom', input: value, message });
 });
 
 /**
- * Maximum length of JSON text in a drift event, in characters. The model writes 1.2 K; the rest is
- * room for later releases.
+ * Maximum length of JSON text in a drift event, in characters. The model writes 1,200 characters;
+ * the rest is reserved for later releases.
  */
 const DRIFT_TEXT_MAX = 8_192;
 
-/** JSON text in the service's own form. Answers and event streams contain the text unchanged. */
+/** JSON text in the service's compact form, because answers and streams contain it unchanged. */
 const jsonText = (isWanted: (value: unknown) => boolean) =>
   z
     .string()
@@ -65,7 +65,7 @@ const PlanName = z.enum(['free', 'indie', 'pro', 'enterprise']);
 
 const PlanChangeLine = LimitsWire.extend({ plan: PlanName, from: PlanName, at_ms: Time });
 
-/** Whether limits are within those of the plan. `enterprise` has custom limits. */
+/** Whether limits stay within the limits of their plan. `enterprise` has custom limits. */
 function isWithinPlan(line: z.infer<typeof LimitsWire> & { plan: z.infer<typeof PlanName> }) {
   if (line.plan === 'enterprise') return true;
   const most = limitsOf({ plan: line.plan });
@@ -187,21 +187,21 @@ export type ExportLine = z.infer<typeof ExportLine>;
 export type LineOf<Kind extends ExportLine['kind']> = Extract<ExportLine, { kind: Kind }>;
 
 /**
- * Reason why the API would refuse a context, or why the text is not in the service's own form.
- * Undefined if there is none.
+ * Reason why the API would refuse a context, or why the text is not in the service's stored form.
+ * Undefined if the context is valid.
  */
 function flawOfContext(text: string): string | undefined {
   try {
     const body = parseJsonBody(Buffer.from(`{"context":${text}}`)) as { context: unknown };
     const { data, error } = ContextJson.safeParse(body.context);
     if (error !== undefined) return error.issues[0]?.message;
-    return data === text ? undefined : 'is not written as the service writes a context';
+    return data === text ? undefined : 'is not in the compact form that the service writes';
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
 }
 
-/** Whether a text is compact JSON of the wanted kind, without duplicate keys and deep nesting. */
+/** Whether a text is compact JSON of the expected kind, without duplicate keys or deep nesting. */
 function isWritten(text: string, isWanted: (value: unknown) => boolean): boolean {
   try {
     const body = parseJsonBody(Buffer.from(`{"value":${text}}`)) as Record<string, unknown>;
@@ -230,8 +230,8 @@ export function keyOf(line: LineOf<'key'>): ApiKeyRecord {
 }
 
 /**
- * Returns the key records to write: none if the key is unchanged or revoked. An older file may have
- * imported the key with wider rights. Revocation is final.
+ * Returns the key records to write: none if the key is unchanged or revoked, because revocation is
+ * final. A changed key is written: an older file may have imported it with wider rights.
  */
 export function missing(
   key: ApiKeyRecord,

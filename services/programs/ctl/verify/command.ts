@@ -8,7 +8,7 @@ import { sleep } from '#stdlib/clock';
 import { storedDrift, storedHistory } from '#storage/ports/chunks';
 import { type InstanceHead, type InstanceStore, trimmedOf } from '#storage/ports/instances';
 
-/** Pause before the instance is read again, in milliseconds. */
+/** Pause between two reads of an instance, in milliseconds. */
 const PAUSE_MS = 500;
 
 /**
@@ -20,7 +20,7 @@ export const VERIFY: ClusterCommand = {
   words: ['verify'],
   summary: 'replay a stored history and compare',
   description:
-    'Replays the stored history, compares the result with the head bit for bit, and counts the drift events. Exits with 3 on a difference.',
+    'Replays the stored history, compares the result with the head bit for bit, and counts the drift events. Exits with 3 if they differ.',
   args: [INSTANCE_ID],
   options: {},
   async run(ports, [id = '']) {
@@ -47,8 +47,7 @@ export const VERIFY: ClusterCommand = {
 };
 
 /**
- * Reads the head, replays its rows, and retries if a deletion or trim removed rows between the two
- * reads.
+ * Reads the head and replays its rows. Retries if a deletion or trim removed rows meanwhile.
  */
 async function verified(
   { instances, clock }: Pick<ClusterPorts, 'instances' | 'clock'>,
@@ -110,7 +109,7 @@ function explained(replay: Replay, { generation }: InstanceHead): string {
     case 'unknown_start':
       return (
         `The rows are in order, but cannot prove the head: generation ${generation} began with ` +
-        `the state of an older generation whose rows are not stored.`
+        `the state of an older generation, and the rows of that generation are not stored.`
       );
     case 'deleted':
       return replay.rows === 0

@@ -18,12 +18,13 @@ import {
 /** Optional inputs of a replay. */
 type ReplayOptions = {
   /**
-   * Known resets, by the generation that they began. For other generations, both modes are tried.
+   * Known resets, by the generation that they began. For other generations, the replay tries both
+   * modes.
    */
   readonly resets?: ReadonlyMap<number, KnownReset>;
   /**
-   * Called after each row with all states that the instance may be in. There is one state, unless a
-   * reset is unknown, and none if the start is unknown. The states are valid only during the call.
+   * Called after each row with all possible states of the instance: one state if every reset is
+   * known, no state if the start is unknown. The states are valid only during the call.
    */
   readonly onCycle?: (row: HistoryRow, states: readonly State[]) => void;
 };
@@ -35,7 +36,7 @@ export type Replay =
       readonly start: ReplayStart;
       /** First generation from which the rows alone prove the head. */
       readonly since: number;
-      /** Observations of those generations. */
+      /** Observations from generation `since` on. */
       readonly cycles: number;
     }
   /** Differences in words: the rows do not lead to the head, or the head has other counts. */
@@ -43,7 +44,7 @@ export type Replay =
   /** The rows are in order, but they do not determine the state at the start of the generation. */
   | { readonly kind: 'unknown_start'; readonly generation: number }
   /**
-   * The instance is deleted. `rows` is the number of remaining rows of both tables and should be 0.
+   * The instance is deleted. `rows` counts the remaining rows of both tables; 0 is correct.
    */
   | { readonly kind: 'deleted'; readonly rows: number }
   /**
@@ -52,14 +53,13 @@ export type Replay =
    */
   | { readonly kind: 'other_model'; readonly modelVersion: string };
 
-/** Maximum number of differences listed. A wrong head is wrong in many places. */
+/** Maximum number of listed differences. A wrong head often has many. */
 const DIFFERENCES_MAX = 20;
 
 /**
  * Replays a stored history through the model and compares the result with the head bit for bit.
- * `rows` are all rows above the head's floor up to `head.historyCount`, oldest first. All rows are
- * consumed, whatever the result. No I/O besides iterating `rows`. Decision 86 lists what a replay
- * can prove.
+ * `rows` are all rows above the head's floor up to `head.historyCount`, oldest first. Consumes all
+ * rows, whatever the result, and has no other I/O. Decision 86 lists what a replay proves.
  */
 export async function verifyHead(
   head: InstanceHead,
@@ -116,7 +116,7 @@ function verdictOn(head: InstanceHead, branches: ReplayBranches): Replay {
 function differencesFrom(head: InstanceHead, { state, driftEvents }: ReplayedState): string[] {
   const differences: string[] = [];
   if (head.model.length !== state.length) {
-    return [`the vector has ${head.model.length} places, not ${state.length}`];
+    return [`the state vector has ${head.model.length} entries, not ${state.length}`];
   }
   for (const [place, stored] of head.model.entries()) {
     if (Object.is(stored, state[place])) continue;
@@ -124,12 +124,12 @@ function differencesFrom(head: InstanceHead, { state, driftEvents }: ReplayedSta
   }
   const stored = head.driftCount - head.driftStart;
   if (stored !== driftEvents) {
-    differences.push(`${stored} drift events are counted; the replay gives ${driftEvents}`);
+    differences.push(`the head counts ${stored} drift events; the replay gives ${driftEvents}`);
   }
   return differences;
 }
 
-/** Name of a place in the state vector, for example `tendency[3]`. */
+/** Name of an entry in the state vector, for example `tendency[3]`. */
 function nameOf(place: number): string {
   const parts = Object.entries(OFFSET);
   const index = parts.findLastIndex(([, start]) => start <= place);
@@ -192,18 +192,18 @@ class RowOrder {
     if (ordinal !== due) return `row ${due} is missing; row ${ordinal} follows`;
     const before = this.#last?.generation ?? 1;
     if (generation < before || generation > this.#head.generation) {
-      return `row ${ordinal} is of generation ${generation}, after ${before}`;
+      return `row ${ordinal} has generation ${generation}, after generation ${before}`;
     }
     const isNext = generation === this.#last?.generation;
     const dueCycle = isNext ? (this.#last?.cycle ?? 0) + 1 : 1;
-    if (cycle !== dueCycle) return `row ${ordinal} is cycle ${cycle}, not ${dueCycle}`;
+    if (cycle !== dueCycle) return `row ${ordinal} has cycle ${cycle}, not ${dueCycle}`;
     return undefined;
   }
 }
 
 /**
  * Adds the count of drift events to a replay result. `events` are the events stored above the
- * head's floor. Returns `different` if the head counts another number. All events are consumed.
+ * head's floor. Returns `different` if the head has another count. Consumes all events.
  */
 export async function withDriftEvents(
   replay: Replay,

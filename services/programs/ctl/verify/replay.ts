@@ -9,7 +9,7 @@ export type KnownReset = {
   readonly atMs: number | undefined;
 };
 
-/** How the replayed state began, from the most to the least proof. */
+/** Start of a replayed state, from the strongest to the weakest proof. */
 export type ReplayStart =
   /** Creation: all rows were replayed. */
   | 'created'
@@ -22,15 +22,15 @@ export type ReplayStart =
   /** The floor of trimmed rows: the head stores the state at the floor (decision 234). */
   | 'floor';
 
-/** A possible state of the instance, and its origin. */
+/** A possible instance state, and its origin. */
 export type ReplayedState = {
   readonly state: State;
   /** How the present generation began. */
   readonly start: ReplayStart;
-  /** First generation whose start depends on no other generation, and the number of rows before. */
+  /** First generation that starts independently of older generations, and the rows before it. */
   readonly since: number;
   readonly rowsBefore: number;
-  /** Number of cycles of the present generation with a drift event. */
+  /** Number of cycles with a drift event in the present generation. */
   driftEvents: number;
 };
 
@@ -38,13 +38,13 @@ export type ReplayedState = {
 const BRANCHES_MAX = 32;
 
 /**
- * Tracks every past that the rows allow. A row does not say how its generation began, so an
+ * Replays every history that the rows allow. A row does not record how its generation began, so an
  * unknown reset adds a branch for each mode. The state vector has all inputs of an `initial` reset.
- * A `default` reset needs the end state of the generation before.
+ * A `default` reset needs the end state of the previous generation.
  *
- * The first interval of a generation needs the generation's origin. Only the first generation
- * (creation), the present one (head) and known resets have an origin. Without an origin, all
- * branches end.
+ * The first interval of a generation needs the generation's origin. An origin is known only for the
+ * first generation (creation), for the present generation (head) and for known resets. Without an
+ * origin, all branches end.
  */
 export class ReplayBranches {
   readonly #head: InstanceHead;
@@ -74,7 +74,7 @@ export class ReplayBranches {
     return this.#branches.map(({ state }) => state);
   }
 
-  /** Whether the instance may have had a past that no branch follows. */
+  /** Whether the instance may have a history that no branch replays. */
   get isIncomplete(): boolean {
     return this.#isIncomplete;
   }
@@ -95,8 +95,8 @@ export class ReplayBranches {
   }
 
   /**
-   * Returns the states after the last row and the last reset. States that need the least trust come
-   * first.
+   * Returns the states after the last row and the last reset, ordered from the strongest proof to
+   * the weakest.
    */
   end(): readonly ReplayedState[] {
     while (this.#generation < this.#head.generation) this.#reset();
@@ -154,7 +154,7 @@ export class ReplayBranches {
 
   /**
    * Start of the generation in Unix milliseconds. Undefined if the start is not stored. A first
-   * observation older than the creation is older than every reset, so no interval counts.
+   * observation older than the creation precedes every reset, so the creation is the start.
    */
   #originMs({ timestampMs, generation }: HistoryRow): number | undefined {
     const { createdAtMs, originMs } = this.#head;

@@ -30,7 +30,7 @@ export const APPLY_RETENTION: ClusterCommand = {
   words: ['retention', 'apply'],
   summary: 'delete history past its retention',
   description:
-    'Deletes history and drift past the retention of the account, or of its plan (`SERVICE_RETENTION_DAYS`), and expired months of audit trails. Run the command once a day. It can be stopped and repeated at any time.',
+    'Deletes history and drift past the retention of the account, or of its plan (`SERVICE_RETENTION_DAYS`), and expired months of audit trails. Run the command once a day. You can interrupt and repeat the command at any time.',
   args: [],
   options: {},
   async run(ports, _args, _values, { report }) {
@@ -45,7 +45,7 @@ export const APPLY_RETENTION: ClusterCommand = {
       progress.at(
         () => `${counted(total.looked_at, 'instance')} checked, ${total.trimmed} trimmed`,
       );
-    // Opened for the first account with a retention: most installations have none.
+    // Opened for the first account with a retention: most installations have no such account.
     await using opened = new AsyncDisposableStack();
     let trims: InstanceTrims | undefined;
     const audit = new OperatorAudit(ports);
@@ -78,8 +78,8 @@ export const APPLY_RETENTION: ClusterCommand = {
 };
 
 /**
- * Checks this machine's clock against Cassandra's servers, because the clock decides what is
- * deleted. Rejects with a `CtlError` unless more than half agree.
+ * Checks this machine's clock against the Cassandra servers, because the clock decides which rows
+ * are deleted. Rejects with a `CtlError` unless more than half of the servers agree.
  */
 async function assertClock({ clock, serverClocks }: ClusterPorts): Promise<void> {
   const shown = await serverClocks.read();
@@ -90,7 +90,7 @@ async function assertClock({ clock, serverClocks }: ClusterPorts): Promise<void>
   );
 }
 
-/** Deletes the expired months of an account's audit trail. Returns their number. */
+/** Deletes expired months of an account's audit trail. Returns the number of months. */
 async function eraseOverMonths(
   { audit: store, clock }: ClusterPorts,
   audit: OperatorAudit,
@@ -106,7 +106,7 @@ async function eraseOverMonths(
 /** Yields active and suspended accounts, with due plan changes applied. */
 async function* accountsInUse({ accounts, clock }: ClusterPorts): AsyncGenerator<Account> {
   for await (const account of everyAccount(accounts)) {
-    // Skips accounts that are being imported (incomplete) or deleted (everything is removed).
+    // An account in import is incomplete, and a deletion removes all rows anyway.
     const isThere = account.status === 'active' || account.status === 'suspended';
     if (isThere) yield accountAt(account, clock.wallMs());
   }
@@ -132,10 +132,12 @@ function textOf(total: Totals): string {
   const { accounts, looked_at, trimmed, observations, drift_events, failed, failures } = total;
   const lines = [
     ...trails,
-    `${counted(accounts, 'account')}, ${counted(looked_at, 'instance')}: ${trimmed} trimmed, by ${counted(observations, 'observation')} and ${counted(drift_events, 'drift event')}.`,
+    `${counted(accounts, 'account')}, ${counted(looked_at, 'instance')} checked; ${counted(observations, 'observation')} and ${counted(drift_events, 'drift event')} deleted from ${counted(trimmed, 'instance')}.`,
   ];
-  if (trimmed > 0) lines.push('The tables drop the rows within 20 s.');
-  if (failed > 0) lines.push(`${failed} could not be trimmed. The next run retries them:`);
+  if (trimmed > 0) lines.push('The rows disappear from the tables within 20 s.');
+  if (failed > 0) {
+    lines.push(`${counted(failed, 'instance')} could not be trimmed. The next run retries:`);
+  }
   return [...lines, ...failures.map((failure) => `  ${failure}`)].join('\n');
 }
 
@@ -143,11 +145,12 @@ function textOf(total: Totals): string {
 const HEADS_AT_ONCE = 256;
 
 /**
- * Maximum number of instances inspected or trimmed concurrently. A fraction of the callers' load.
+ * Maximum number of instances inspected or trimmed concurrently. Keeps the load far below the
+ * callers' load.
  */
 const IN_FLIGHT_MAX = 8;
 
-/** Maximum number of instances inspected per second. Each costs one small read. */
+/** Maximum number of instances inspected per second. Each inspection costs one small read. */
 const PER_SECOND_MAX = 1_000;
 
 /** Maximum number of tries for an instance whose rows do not match its head. */
@@ -229,7 +232,7 @@ class InstanceTrims {
 
   /**
    * Plans a trim from the stored rows and asks the engine to apply the trim. Rows that are not
-   * stored yet are minutes old.
+   * stored yet are only minutes old, so the plan needs no such rows.
    */
   async #ofOne(
     accountId: string,
@@ -254,8 +257,8 @@ class InstanceTrims {
   }
 
   /**
-   * Whether the engine trimmed the instance. False if the instance was deleted, or trimmed before
-   * and not stored yet.
+   * Whether the engine trimmed the instance. False if the instance was deleted, or if an earlier
+   * trim is not stored yet.
    */
   async #ask(accountId: string, instanceId: string, floor: Floor): Promise<boolean> {
     const deadlineAtMs = this.#clock.wallMs() + CALL_TIMEOUT_MS_MAX;

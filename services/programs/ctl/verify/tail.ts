@@ -22,7 +22,7 @@ type TailParts = {
   readonly clock: Clock;
 };
 
-/** Directory that ignores all calls: a verification does not use listings. */
+/** Directory that ignores all calls, because a verification uses no listings. */
 const NO_DIRECTORY: Directory = {
   put: async () => undefined,
   reserve: async () => undefined,
@@ -30,9 +30,9 @@ const NO_DIRECTORY: Directory = {
 };
 
 /**
- * Applies the tail of every owner's journal to the stored instances, as the nodes that take over
- * the shards will do. Verifies each result (see `verifyStored`) and stores nothing. Calls
- * `onReplay` for each instance with records. Returns the number of records.
+ * Applies the tail of every owner's journal to the stored instances, as a takeover of the shards
+ * does. Verifies each result (see `verifyStored`) and stores nothing. Calls `onReplay` for each
+ * instance with records. Returns the number of records.
  *
  * Rejects with `CorruptJournal`, as a recovery would, if a record is missing or invalid.
  */
@@ -77,7 +77,7 @@ async function replayed(
   return await verifyStored(withChunksOf(instances, copy), id, copy.head);
 }
 
-/** Rows of a store as if a checkpoint had been stored. */
+/** Rows of a store plus the chunks of a checkpoint that is not stored. */
 function withChunksOf(
   instances: InstanceStore,
   { history, drift }: InstanceCheckpoint,

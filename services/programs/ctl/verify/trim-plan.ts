@@ -14,8 +14,8 @@ import {
 } from '#storage/ports/instances';
 
 /**
- * Maximum time between deleting rows and storing the head that records their floor, in
- * milliseconds. If the node fails in between, its successor stores the head.
+ * Maximum time from a row deletion to the storage of the head with the new floor, in milliseconds.
+ * If the node fails in between, its successor stores the head.
  */
 export const TRIM_MS_MAX = 45_000;
 
@@ -23,15 +23,15 @@ export const TRIM_MS_MAX = 45_000;
 const EVENTS_PER_READ = 256;
 
 /**
- * Plans the trim of an instance: the new floor if rows before `cutoffMs` (Unix milliseconds) are to
- * be deleted. Rows are deleted from the oldest up to the first row that stays. Undefined if no row
- * is deleted.
+ * Plans the trim of an instance. Returns the new floor for a deletion of rows before `cutoffMs`
+ * (Unix milliseconds), from the oldest row up to the first newer row. Undefined if no row is due.
  *
- * The state at the floor is a replay of the rows below, from the old floor. If resets allow several
- * states, the state that leads to the head is used. If none or several do, the floor has no state.
+ * A replay of the rows below, from the old floor, gives the state at the new floor. If resets allow
+ * several states, the plan uses the state that leads to the head. If no state or several states
+ * lead to the head, the floor has no state.
  *
- * Rejects as the store does, and with a `CtlError` if rows are missing. A concurrent trim may have
- * deleted them.
+ * Rejects as the store does, and with a `CtlError` if rows are missing, for example after a
+ * concurrent trim.
  */
 export async function trimPlan(
   store: InstanceStore,
@@ -40,7 +40,7 @@ export async function trimPlan(
   cutoffMs: number,
 ): Promise<Floor | undefined> {
   const { history: below } = trimmedOf(head);
-  // Most instances have nothing to trim, and the oldest row shows that.
+  // Most instances have nothing to trim: their oldest row is recent.
   const oldest = await storedHistory(store, instanceId, head, { newest: below + 1, count: 1 });
   if (head.historyCount > below && oldest.length === 0) throw missing(instanceId, below + 1);
   if (!oldest.some(({ timestampMs }) => timestampMs < cutoffMs)) return undefined;
@@ -60,7 +60,7 @@ export async function trimPlan(
   return other === undefined ? (only ?? floor) : floor;
 }
 
-/** Returns the last row to delete, and calls `onRow` for each row up to it. */
+/** Returns the last row to delete. Calls `onRow` for each row up to the returned row. */
 async function lastBefore(
   store: InstanceStore,
   instanceId: string,
@@ -126,5 +126,5 @@ async function driftUpTo(
 }
 
 function missing(instanceId: string, ordinal: number): CtlError {
-  return new CtlError(`row ${ordinal} of ${instanceId} is missing: see "ctl verify"`);
+  return new CtlError(`row ${ordinal} of ${instanceId} is missing: run "ctl verify"`);
 }
