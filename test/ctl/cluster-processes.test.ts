@@ -128,7 +128,7 @@ running('does not drain the last engine', async () => {
 running('reports that it cannot read a cluster in memory', async () => {
   const run = runMain(['ctl', 'nodes'], {});
   assert.is(await run.ended, 1);
-  assert.match(run.stderr(), /^ctl: SERVICE_STORAGE: ctl cannot read data in the memory/);
+  assert.match(run.stderr(), /^ctl: SERVICE_STORAGE: ctl cannot read the memory of another/);
 });
 
 running.run();

@@ -13,13 +13,13 @@ import type { ShardedService } from '#storage/ports/cluster';
 /** Timeout of a limiter's usage report, in milliseconds. */
 const USAGE_MS_MAX = 3_000;
 
-/** Access to a cluster for a process that has its stores but is not one of its nodes. */
+/** Access to a cluster for a process that shares the stores but is no cluster node. */
 type ClusterAccess = Administration & Omit<ReturnType<typeof watchedBackends>, symbol>;
 
 /**
- * Opens access to a cluster for a process that is not one of its nodes: account administration, and
- * clients of the engines and limiters. Changes of accounts go to the stores and are announced on
- * the bus. Usage comes from the owners of the meters.
+ * Opens account administration and clients of the engines and limiters, for a process that is no
+ * cluster node. Account changes go to the stores and are announced on the bus. Usage comes from the
+ * meter owners.
  */
 export async function clusterAccess(
   config: Config,
@@ -41,7 +41,7 @@ export async function clusterAccess(
   const ownerOf = (accountId: string) => {
     const address = limiter.addressOf(accountId);
     if (address === undefined) {
-      const text = 'no limiter is known that counts for this account';
+      const text = 'no limiter is known that owns the meter of this account';
       throw faultFor('limiter_unavailable', text, { retryAfterS: 1 });
     }
     return adminClient(address, { timeoutMs: USAGE_MS_MAX, clock, tls: foundation.tls() });

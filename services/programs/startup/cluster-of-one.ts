@@ -11,14 +11,14 @@ import type { ShardedService } from '#storage/ports/cluster';
 
 /**
  * Address of every process that serves a SQLite file. Only one process holds the file, so an
- * earlier process at the same address is dead and its shards are taken over without a wait
+ * earlier process at this address is dead, and the new process takes over the shards without a wait
  * (architecture 3.3).
  */
 export const FILE_ADDRESS = 'file:0';
 
 /**
- * Starts a limiter and an engine in this process and joins them at `address` as the only nodes of
- * their cluster, on a durable store. Disposing stores all actors and leaves the cluster.
+ * Starts a limiter and an engine in this process. Both join as the only nodes of their cluster, at
+ * `address`, on a durable store. Disposal stores all actors and leaves the cluster.
  */
 export async function clusterOfOne(
   config: Config,

@@ -31,7 +31,7 @@ import type { Metrics } from '#telemetry/metrics';
 
 /**
  * Facts about the cluster from the heartbeats of a service, for a process that only routes calls.
- * Rejects and reports as `patiently`.
+ * Rejects and logs as `patiently` does.
  */
 export async function heardFacts(
   service: ShardedService,
@@ -44,13 +44,13 @@ export async function heardFacts(
   using agreed = agreedFacts({ bus, clock, prefix, service, logger });
   return await patiently(agreed.facts, { clock, signal, waits, logger }, () => {
     const where = config.SERVICE_NATS_URL?.join(',') ?? 'this process';
-    return `${service === 'engine' ? 'an engine' : 'a limiter'} to be heard on ${where}`;
+    return `a heartbeat of ${service === 'engine' ? 'an engine' : 'a limiter'} on ${where}`;
   });
 }
 
 /**
- * Client of all engines of a cluster, for a process that is not one of them. `connect` opens a
- * connection to one engine.
+ * Client of all engines of a cluster, for a process that is no engine. `connect` opens a connection
+ * to one engine.
  */
 export function watchedEngines(
   config: Config,
@@ -70,8 +70,7 @@ export function watchedLimiters(
   facts: ClusterFacts,
   connect: (address: string) => Peer<LimiterCall, LimiterAnswer>,
 ): RoutedLimiter {
-  // A higher configured timeout is for slow limiters on a busy machine. Callers do not wait longer
-  // for a missing limiter.
+  // A higher configured timeout is for slow limiters on a busy machine, not for missing limiters.
   const timeoutMs = Math.min(LIMITER_TIMEOUT_MS, config.SERVICE_LIMITER_TIMEOUT_MS);
   const options = watched('limiter', config, foundation, bus, facts, connect);
   return new RoutedLimiter({ ...options, timeoutMs });
@@ -210,8 +209,8 @@ export function accountSubject(prefix: string): string {
 }
 
 /**
- * Account changes over a bus. A message is text, readable with `nats sub`: the cluster's id, a
- * space and the account's id. Other messages on the subject are ignored silently.
+ * Account changes over a bus. A message is text, readable with `nats sub`: the cluster id, a space
+ * and the account id. Silently ignores all other messages on the subject.
  */
 export function busAccountNews({ bus, prefix, cluster }: BusAccountNewsOptions): AccountNews {
   const subject = accountSubject(prefix);
@@ -237,7 +236,7 @@ export function busAccountNews({ bus, prefix, cluster }: BusAccountNewsOptions):
   };
 }
 
-/** Time to wait before logging what is missing, in milliseconds. A normal start is shorter. */
+/** Delay before a missing dependency is logged, in milliseconds. A normal start takes less. */
 const PATIENCE_MS = 2_000;
 
 /** Dependencies of a wait. */
@@ -249,8 +248,8 @@ type Waiting = {
 };
 
 /**
- * Waits for `pending`. Rejects when `signal` aborts. The readiness probe shows at once what is
- * missing, the log after 2 s.
+ * Waits for `pending`. Rejects when `signal` aborts. The readiness probe shows `missing` at once,
+ * the log after 2 s.
  */
 async function patiently<Value>(
   pending: Promise<Value>,
@@ -258,7 +257,7 @@ async function patiently<Value>(
   missing: () => string,
 ): Promise<Value> {
   using _ = clock.after(PATIENCE_MS, () => {
-    logger.info({ missing: missing() }, 'waiting for what this process cannot serve without');
+    logger.info({ missing: missing() }, 'waiting for a dependency before this process can serve');
   });
   const given = signal.aborted ? Promise.resolve() : once(signal, 'abort');
   const first = await waits.during(missing, Promise.race([pending, given]));
@@ -266,7 +265,7 @@ async function patiently<Value>(
   return first as Value;
 }
 
-/** Process that this process needs before it can serve. */
+/** A peer process that this process needs before it can serve. */
 export type NeededPeer = {
   readonly name: string;
   /** `host:port`. */
@@ -275,8 +274,8 @@ export type NeededPeer = {
 };
 
 /**
- * Fulfils when all peers are connected, because processes may start in any order. Rejects and
- * reports as `patiently`.
+ * Fulfils when all peers are connected, because processes may start in any order. Rejects and logs
+ * as `patiently` does.
  */
 export async function connected(peers: readonly NeededPeer[], waiting: Waiting): Promise<void> {
   const missing = new Set(peers);
@@ -322,7 +321,7 @@ export function refusalObserver({
     line.run(() =>
       logger.warn(
         { method: path, callerRole: role },
-        'refused a call that the role of the caller may not make',
+        'refused a call that the role of the caller does not permit',
       ),
     );
   };

@@ -8,7 +8,7 @@ import { systemClock } from '#stdlib/clock';
 import { releaseOf } from '#stdlib/release';
 import { createLogger, STANDARD_ERROR, STANDARD_OUTPUT } from '#telemetry/logger';
 
-/** Roles of the executable. Each is loaded only on demand. */
+/** Roles of the executable, loaded on demand. */
 const PARTS = {
   standalone: async () => (await import('#startup/standalone')).openStandalone,
   edge: async () => (await import('#startup/edge')).openEdge,
@@ -17,7 +17,7 @@ const PARTS = {
   console: async () => (await import('#startup/console')).openConsole,
 } as const;
 
-/** Period of a timer that only keeps `ctl` running, in milliseconds. Any long period works. */
+/** Period of a timer that keeps `ctl` running, in milliseconds. Any long period works. */
 const STAYING_MS = 60_000;
 
 const USAGE = `usage: main.ts ${Object.keys(PARTS).join('|')}
@@ -27,8 +27,8 @@ const USAGE = `usage: main.ts ${Object.keys(PARTS).join('|')}
 `;
 
 /**
- * Runs the command that the arguments name. Fulfils with the exit code. Aborting `stop` ends the
- * command in good order.
+ * Runs the command that the arguments name. Fulfils with the exit code. After an abort of `stop`,
+ * the command closes everything that it opened, and ends.
  */
 export async function runCommand(
   part: string,
@@ -37,7 +37,7 @@ export async function runCommand(
 ): Promise<number> {
   const end = () => process.exit(exitCodeOf(stop));
   let report = printRefusal;
-  // A signal that arrived while modules were loaded is delivered by the event loop.
+  // The event loop delivers a signal that arrived while modules were loaded.
   await nextTurn();
   if (part === '--version' && rest.length === 0) {
     STANDARD_OUTPUT.write(`${releaseOf()}\n`);
@@ -49,7 +49,7 @@ export async function runCommand(
       if (stop.aborted) end();
       stop.addEventListener('abort', end);
     }
-    // A command on a file handles `stop` itself: it removes unfinished output, then ends.
+    // A command on a file handles `stop` itself, to remove unfinished output before the end.
     const stopOfFile = () => {
       stop.removeEventListener('abort', end);
       return stop;
@@ -82,8 +82,7 @@ export async function runCommand(
 }
 
 /**
- * Runs `ctl` on the terminal of this process. `stopOfFile` returns the stop signal for a command on
- * a file.
+ * Runs `ctl` on the terminal of this process. `stopOfFile` returns a file command's stop signal.
  */
 async function runAtTerminal(
   config: Config,
@@ -95,7 +94,7 @@ async function runAtTerminal(
     '#startup/process/terminal'
   );
   endWithoutReader();
-  // Some commands wait for things that do not keep a process alive: a timer, or a file's thread.
+  // A timer or the thread of a file, which some commands wait for, does not keep a process alive.
   const staying = setInterval(() => undefined, STAYING_MS);
   try {
     return await runCtl(argv, {
@@ -132,7 +131,7 @@ async function endedWith(code: number): Promise<never> {
 }
 
 /**
- * Throws `ConfigError` for settings with which this role loses data or, in production, is unsafe.
+ * Throws `ConfigError` for settings that lose data of this role or, in production, are unsafe.
  */
 function assertUsable(config: Config, part: keyof typeof PARTS): void {
   // An edge stores no data.

@@ -26,7 +26,7 @@ type ConsoleBeside = AsyncDisposable & {
 type Behind = Administration & Pick<ConsolePorts, 'engine' | 'limiter' | 'accountNews'>;
 
 /**
- * Maximum wait for the nodes at start, in milliseconds. Without nodes the console still serves keys
+ * Maximum wait for the nodes at start, in milliseconds. Without nodes, the console serves only keys
  * and members.
  */
 const NODES_MS_MAX = 3_000;
@@ -112,8 +112,8 @@ async function consoleOn(
   const consoleConfig: ConsoleConfig = {
     origin,
     trustedProxies: config.SERVICE_TRUSTED_PROXIES,
-    // A generated secret lasts only as long as the process, so second factors may use it only if
-    // users do not outlive the process either. Undefined turns second factors off.
+    // A generated secret is lost with the process, so second factors may use such a secret only if
+    // the users are lost too. Undefined turns second factors off.
     secrets:
       config.SERVICE_CLUSTER_SECRET !== undefined || stores.kind === 'local'
         ? own.clusterSecrets

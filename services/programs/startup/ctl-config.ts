@@ -2,9 +2,9 @@ import type { Config } from '#config';
 import { assertProduction } from '#startup/production';
 
 /**
- * Configuration with which `ctl` opens stores. Throws `ConfigError` if production refuses the
- * configuration. The server checks of production are disabled, because an operator must get in to
- * repair an installation.
+ * Configuration for the stores that `ctl` opens. Throws `ConfigError` if production refuses the
+ * configuration. Disables the server checks of production, so that an operator can repair an
+ * installation.
  */
 export function ctlConfig(config: Config): Config {
   assertProduction(config, 'ctl');

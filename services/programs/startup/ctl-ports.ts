@@ -13,19 +13,21 @@ import { holdSqliteFile, sqliteDataFileOf, sqliteFileOf } from '#startup/stores/
 import { systemClock } from '#stdlib/clock';
 import { releaseOf } from '#stdlib/release';
 
-/** Timeout of a node's answer to an operator, in milliseconds. A healthy node needs a few. */
+/** Timeout of a node's answer to an operator, in milliseconds. Healthy nodes answer in a few ms. */
 const ADMIN_MS_MAX = 3_000;
 
 /**
  * Opens the configured cluster for `ctl`. Rejects with `ConfigError` if its stores are in the
- * memory of another process, and as the stores do if they cannot be used.
+ * memory of another process. Rejects as the stores do if the stores are unusable.
  */
 export async function openCtlCluster(config: Config): Promise<ClusterPorts & AsyncDisposable> {
   const lenient = ctlConfig(config);
   const foundation = foundationOf(lenient, 'ctl');
   const stores = await openStores(lenient, foundation);
   if (stores.kind === 'local') {
-    throw new ConfigError('SERVICE_STORAGE: ctl cannot read data in the memory of another process');
+    throw new ConfigError(
+      'SERVICE_STORAGE: ctl cannot read the memory of another process: set sqlite or cassandra',
+    );
   }
   const { clock, tls } = foundation;
   const isFile = config.SERVICE_STORAGE === 'sqlite';
@@ -52,8 +54,7 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
       isFile
         ? openActingOnFile(lenient, foundation, stores)
         : openActing(lenient, foundation, stores),
-    // TLS files are read only for commands that call a node, so that other commands cannot fail on
-    // them.
+    // TLS files are read only for commands that call a node. Other commands work without the files.
     adminAt: (address) =>
       isFile ? NO_NODE : adminClient(address, { timeoutMs: ADMIN_MS_MAX, clock, tls: tls() }),
     [Symbol.asyncDispose]: () => stores[Symbol.asyncDispose](),
@@ -64,10 +65,10 @@ export async function openCtlCluster(config: Config): Promise<ClusterPorts & Asy
 const NO_NODE = { drain: unreachable, readInstance: unreachable };
 
 async function unreachable(): Promise<never> {
-  throw new Fault('service_unavailable', 'a process on a file has no cluster port');
+  throw new Fault('service_unavailable', 'a process with a data file has no cluster port');
 }
 
-/** Address of the console on this machine of a process that serves a file. */
+/** Address of the console of a process that serves a file on this machine. */
 function localConsole({ SERVICE_CONSOLE_PORT: port }: Config): string | undefined {
   return port === 0 ? undefined : `http://127.0.0.1:${port}`;
 }

@@ -25,8 +25,8 @@ import { systemRandomness } from '#stdlib/randomness';
 const SECRET_LENGTH = 32;
 
 /**
- * Opens an edge process: the REST API for the limiters and engines of a cluster, or for one of each
- * at fixed addresses.
+ * Opens an edge process: the REST API for the limiters and engines of a cluster, or for one limiter
+ * and one engine at fixed addresses.
  */
 export async function openEdge(config: Config, signal: AbortSignal): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
@@ -42,7 +42,7 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
   );
   const { clock, randomness, metrics, logger, tracer, waits } = foundation;
   await connected(backends.peers, { clock, signal, waits, logger });
-  // The edge listens last, so that a load balancer sends no caller to a port that refuses.
+  // The edge listens last, so that a load balancer sends callers only to a serving port.
   const { engine, limiter, accountNews } = backends;
   const ports = { engine, limiter, clock, randomness, metrics, logger, accountNews, tracer };
   const edge = opening.use(await composeEdge(edgeConfigOf(config, foundation), ports));
@@ -55,8 +55,8 @@ export async function openEdge(config: Config, signal: AbortSignal): Promise<Ope
 }
 
 /**
- * Configuration of the edge. Without a configured secret, a generated one lasts for this process's
- * life, which is enough if the instances do not outlive the process.
+ * Configuration of the edge. Without a configured secret, generates a secret for this process only.
+ * A generated secret suffices if the instances are lost with the process.
  */
 export function edgeConfigOf(config: Config, foundation: Foundation): EdgeConfig {
   const hasSecret = config.SERVICE_CLUSTER_SECRET !== undefined;
@@ -86,7 +86,7 @@ type Backends = AsyncDisposable & {
 function atFixedAddresses(config: Config, foundation: Foundation): Backends {
   const { SERVICE_ENGINE_ADDRESS, SERVICE_LIMITER_ADDRESS } = config;
   const opened = new AsyncDisposableStack();
-  // Without a bus there is no connection to lose.
+  // Without a bus, no connection can break.
   foundation.metrics.gauge('bus_connected').set(1);
   const engine = opened.use(engineConnector(foundation)(SERVICE_ENGINE_ADDRESS));
   const limiter = opened.use(limiterConnector(config, foundation)(SERVICE_LIMITER_ADDRESS));

@@ -117,7 +117,7 @@ export async function limiterAlone(
   return limiter;
 }
 
-/** Configuration of the limiter. The maximum age of an admission equals the timeout of an edge. */
+/** Configuration of the limiter. The maximum age of an admission is the timeout of an edge. */
 function limiterConfigOf(config: Config, { actors }: Foundation): LimiterConfig {
   const { idleAgeMs, memoryBytesMax } = actors;
   return { idleAgeMs, memoryBytesMax, admitAgeMs: config.SERVICE_LIMITER_TIMEOUT_MS };
@@ -202,7 +202,7 @@ function given<Value>(value: Value | undefined, variable: string, kind: string):
   throw new ConfigError(`${variable} is not set: SERVICE_BILLING_PROVIDER=${kind} needs the value`);
 }
 
-/** Audit trails of this process. Entries that could not be made durable are counted. */
+/** Audit trails of this process, which count entries that are not durable. */
 export function auditTrailOf({ clock, metrics }: Foundation, store: AuditStore): AuditTrail {
   const failures = metrics.counter('audit_failures_total');
   return new AuditTrail({ store, clock, onFailure: () => failures.inc() });

@@ -5,14 +5,14 @@ import { Fault } from '#errors/fault';
 import type { Administration } from '#startup/process/admin-port';
 
 /**
- * Id of the local account. The id is fixed, so that the account is found without a search and the
- * store's uniqueness check lets concurrent starts create only one.
+ * Id of the local account. With a fixed id, a start needs no search, and the store's uniqueness
+ * check lets concurrent starts create a single account.
  */
 export const LOCAL_ACCOUNT_ID = 'localAccount';
 
 const ITSELF: AuditEntry['actor'] = { kind: 'service', id: 'standalone' };
 
-/** Account of a local run. Its key is known only to the run that created the account. */
+/** Account of a local run. Only the run that created the account has its key. */
 export type LocalAccount =
   | { readonly kind: 'made'; readonly key: string }
   | { readonly kind: 'found'; readonly id: string };

@@ -4,9 +4,10 @@ import { migrateStores } from '#startup/stores/cassandra';
 import { STANDARD_ERROR, STANDARD_OUTPUT } from '#telemetry/logger';
 
 /**
- * Creates the tables of the configured keyspace, or migrates them. Idempotent. Fulfils with the
- * exit code: 1, with one line on standard error, if the servers or tables prevent it. Rejects with
- * `ConfigError` if the storage needs no migration.
+ * Creates or migrates the tables of the configured keyspace. Idempotent. Fulfils with the exit
+ * code: 1, with one line on standard error, if the servers or tables prevent the migration. Rejects
+ * with `ConfigError` if the storage needs no migration. Separate, because the executable loads each
+ * command on demand.
  */
 export async function migrateAll(config: Config): Promise<number> {
   if (config.SERVICE_STORAGE === 'sqlite') {

@@ -28,7 +28,7 @@ import type { ShardedService } from '#storage/ports/cluster';
 import type { Logger } from '#telemetry/logger';
 import type { Metrics } from '#telemetry/metrics';
 
-/** Cluster node, as its process uses it. */
+/** Functions of a cluster node that its process uses. */
 type ProcessNode = AdminTarget & {
   /** Joins the cluster. Other nodes reach this node at `address`. */
   join(address: string): Promise<void>;
@@ -45,7 +45,7 @@ type Served = {
   readonly administration: (Administration & { readonly load?: Limiter['load'] }) | undefined;
 };
 
-/** Differences between the processes of the two services. */
+/** Parts in which an engine process and a limiter process differ. */
 type NodeService = {
   readonly service: ShardedService;
   readonly listen: 'SERVICE_ENGINE_LISTEN' | 'SERVICE_LIMITER_LISTEN';
@@ -90,7 +90,7 @@ export async function openNodeProcess(
   const onRefused = refusalObserver(foundation);
   const server = await serveGrpc({ listen: config[listen], services, tls, onRefused });
   opening.use(server);
-  // Disposed before the server, which answers while the node's shards move to other nodes.
+  // Disposed before the server, because the server must answer while shards move to other nodes.
   opening.use(actors);
   const joined = node?.join(config[advertise] ?? server.address);
   await foundation.waits.during(() => 'the cluster to be joined', joined ?? Promise.resolve());
@@ -116,8 +116,8 @@ export async function openNodeProcess(
 }
 
 /**
- * Returns a function that logs who drains this node, once, and shows it in the readiness probe
- * until the process ends.
+ * Returns a function that logs once who drains this node, and shows the drain in the readiness
+ * probe until the process ends.
  */
 export function drainReporter(
   { logger, clock }: { readonly logger: Logger; readonly clock: Foundation['clock'] },
@@ -140,7 +140,7 @@ function targetOfAlone(service: ShardedService): AdminTarget {
   return {
     identity: () => NO_INCARNATION,
     drain: async () => {
-      throw new Fault('service_unavailable', `this ${service} is none of a cluster`);
+      throw new Fault('service_unavailable', `this ${service} belongs to no cluster`);
     },
   };
 }
@@ -151,7 +151,7 @@ function targetOfAlone(service: ShardedService): AdminTarget {
  */
 const STARTUP_GRACE_MS = 2_000;
 
-/** Timeout of a probe, in milliseconds. A healthy process needs a few. */
+/** Timeout of a probe, in milliseconds. A healthy process answers in a few milliseconds. */
 const PROBE_MS_MAX = 1_000;
 
 /** Dependencies of a cluster node. */
@@ -162,8 +162,8 @@ export type ClusterParts = {
 };
 
 /**
- * Throws `ConfigError` if other nodes could not reach or authenticate this node with its configured
- * addresses.
+ * Throws `ConfigError` if the configuration prevents other nodes from reaching or authenticating
+ * this node.
  */
 function assertReachable(
   config: Config,
@@ -184,8 +184,7 @@ function assertReachable(
 }
 
 /**
- * Id of the stores' cluster, created if there is none. Undefined for stores in the memory of this
- * process.
+ * Cluster id in the stores, created if missing. Undefined for stores in the memory of this process.
  */
 async function clusterOf(
   stores: LocalStores | SharedStores,
@@ -209,7 +208,7 @@ export async function nodeConfigOf(
   const shardCount = await shards.fixCount(service, wanted);
   if (shardCount !== wanted) {
     throw new ConfigError(
-      `SERVICE_SHARDS: this cluster was made with ${shardCount} shards, not ${wanted}`,
+      `SERVICE_SHARDS: this cluster was created with ${shardCount} shards, not ${wanted}`,
     );
   }
   return {

@@ -14,14 +14,14 @@ import type { Foundation } from '#startup/process/dependencies';
 import type { SharedStores } from '#startup/stores/memory';
 import { releaseOf } from '#stdlib/release';
 
-/** Timeout of a node's load report, in milliseconds. A cluster report waits no longer. */
+/** Timeout of a node's load report, and so of a whole cluster report, in milliseconds. */
 const LOAD_MS_MAX = 800;
 
 /** Cluster overview, which watches until disposed. */
 export type OpenOverview = Disposable & ClusterOverview;
 
 /**
- * Opens the overview of a process on in-memory storage. `loads` returns the loads of its services.
+ * Opens the overview of a process with in-memory storage. `loads` returns the load of each service.
  */
 export async function overviewOfAlone(
   { clock }: Foundation,
@@ -31,8 +31,8 @@ export async function overviewOfAlone(
 }
 
 /**
- * Opens the overview of a cluster from one of its processes. `readLoad` is for a process that runs
- * all nodes itself; the default asks the nodes.
+ * Opens the overview of a cluster from one of its processes. A process that runs all nodes itself
+ * passes `readLoad`; by default, the overview asks the nodes.
  */
 export async function overviewOfCluster(
   { SERVICE_NATS_PREFIX: prefix }: Config,
@@ -66,7 +66,7 @@ const ASSET = /^\/cluster\/assets\/([\w.-]+)$/;
 
 /**
  * Files of the built cluster page, with the console's safety headers, which also disable caching.
- * Without a build, a text says how to build the page.
+ * Without a build, returns a text with the build command.
  */
 export function clusterPage(pages: BuiltPages | undefined): ClusterOverview['file'] {
   return (path): PageFile | undefined => {

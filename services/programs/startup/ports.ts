@@ -1,6 +1,6 @@
 /*
- * The only module that chooses adapters. They are imported dynamically, so that a run on in-memory
- * storage never loads a driver (architecture 2).
+ * The only module that chooses adapters. Adapters are imported dynamically, so that a run with
+ * in-memory storage never loads a driver (architecture 2).
  */
 import type { BillingProvider } from '#billing/provider';
 import type { StripeOptions } from '#billing/stripe-provider';
@@ -54,7 +54,7 @@ export async function openBillingProvider(choice: ProviderChoice): Promise<Billi
 
 /**
  * Opens the configured bus: NATS with signed messages, or an in-process bus. `cluster` is the
- * cluster's id if it is known.
+ * cluster id, if known.
  */
 export async function openBus(
   config: Config,

@@ -4,8 +4,8 @@ import { type Config, ConfigError } from '#config';
 import { isLoopbackHost, networkText, readNetwork } from '#stdlib/network';
 
 /*
- * Settings that SERVICE_ENVIRONMENT=production refuses (decision 140). A process with such a
- * setting would serve without any sign that it loses its data or sends secrets in plain text.
+ * Settings that SERVICE_ENVIRONMENT=production refuses (decision 140). With such a setting, a
+ * process would lose data or send secrets in plain text without any sign.
  */
 
 /** Role of a process. `ctl` is a command on a cluster. */
@@ -21,8 +21,8 @@ type ProductionEvidence = {
 const SECRET_LENGTH_MIN = 32;
 
 /**
- * Minimum number of distinct characters in a secret. 32 random hexadecimal digits have fewer than 8
- * once in 28 million.
+ * Minimum number of distinct characters in a secret. Fewer occur in one of 28 million secrets of 32
+ * random hexadecimal digits.
  */
 const SECRET_VARIETY_MIN = 8;
 
@@ -63,7 +63,7 @@ export function productionFaults(
     ...proxyFaults(config, role),
     ...consoleFaults(config, role),
     ...(servesAccounts(role) && config.SERVICE_BILLING_PROVIDER === 'local'
-      ? ['SERVICE_BILLING_PROVIDER=local sells plans for nothing']
+      ? ['SERVICE_BILLING_PROVIDER=local sells plans without payment']
       : []),
     ...wireFaults(config, role),
     ...natsFaults(config, role, evidence),
@@ -95,7 +95,7 @@ function serverFaults(
     config[`${server}_USERNAME`] !== undefined && config[`${server}_PASSWORD`] !== undefined;
   const hasCredentials = hasPassword || (folder !== undefined && showsCertificate(folder));
   return [
-    ...(folder === undefined ? [`${server}_TLS_FOLDER is not set: ${name} in plain text`] : []),
+    ...(folder === undefined ? [`${server}_TLS_FOLDER is not set: ${name} uses plain text`] : []),
     ...(hasCredentials
       ? []
       : [`${server}_USERNAME and _PASSWORD, or a client certificate, are not set`]),
@@ -103,7 +103,7 @@ function serverFaults(
 }
 
 function natsFaults(config: Config, role: Role, evidence: ProductionEvidence): string[] {
-  // A standalone process uses no NATS; neither does `migrate`.
+  // A standalone process and `migrate` do not use NATS.
   if (role === 'standalone' || role === 'migrate') return [];
   if (config.SERVICE_NATS_URL === undefined) return [];
   return serverFaults(config, 'SERVICE_NATS', 'NATS', evidence);
@@ -159,17 +159,17 @@ function wireFaults(config: Config, role: Role): string[] {
   const away = wireAddresses(config, role).filter(([, address]) => !isLoopbackHost(address));
   if (away.length === 0) return [];
   const places = away.map(([variable, address]) => `${variable} ${address}`).join(', ');
-  return [`SERVICE_TLS_FOLDER is not set: plain text between processes off loopback (${places})`];
+  return [`SERVICE_TLS_FOLDER is not set: plain text outside loopback (${places})`];
 }
 
-/** Addresses at which a process of this role is reached, or reaches others. */
+/** Addresses at which a process of this role listens, or calls other processes. */
 function wireAddresses(config: Config, role: Role): (readonly [string, string])[] {
   const addresses = (...variables: readonly AddressVariable[]) =>
     variables.flatMap((variable) => {
       const address = config[variable];
       return address === undefined ? [] : [[variable, address] as const];
     });
-  // Addresses of other processes come over the bus and may be as remote as NATS.
+  // The bus delivers addresses of other processes, which may be as remote as NATS.
   const heard = (config.SERVICE_NATS_URL ?? []).map(
     (url) => ['SERVICE_NATS_URL', new URL(url).host] as const,
   );

@@ -20,7 +20,7 @@ import type { LocalStores, SharedStores } from '#startup/stores/memory';
 import { sqliteFileOf } from '#startup/stores/sqlite';
 import { STANDARD_OUTPUT } from '#telemetry/logger';
 
-/** Opens everything in one process with direct calls: the local deployment of interface 1.7. */
+/** Opens all services in one process with direct calls: the local deployment of interface 1.7. */
 export async function openStandalone(given: Config, stop?: AbortSignal): Promise<Opened> {
   await using opening = new AsyncDisposableStack();
   const foundation = opening.use(await openFoundation(given, 'standalone', stop));
@@ -35,7 +35,7 @@ export async function openStandalone(given: Config, stop?: AbortSignal): Promise
   );
   const { engine, limiter, administration, accountNews, overview } = backends;
   const admin = opening.use(await openAdminPort(config, foundation, administration, overview));
-  // No drain period: there is no other edge to take over the callers.
+  // No drain period, because no other edge can take over the callers.
   const edgeConfig = { ...edgeConfigOf(config, foundation), drainMs: 0 };
   const { clock, randomness, metrics, logger, tracer } = foundation;
   const { admin: accounts, audit } = administration;
@@ -68,8 +68,8 @@ export async function openStandalone(given: Config, stop?: AbortSignal): Promise
 }
 
 /**
- * Configuration with the cluster secret stored beside the data, if none is configured. The secret
- * must survive a restart, so that a repeated call is recognised.
+ * Configuration with the cluster secret that is stored with the data, if no secret is configured.
+ * The secret must survive a restart, so that the service recognises a retry.
  */
 function withOwnSecret(config: Config, stores: LocalStores | SharedStores): Config {
   const own = stores.kind === 'shared' ? stores.ownSecret : undefined;
@@ -81,7 +81,7 @@ function withOwnSecret(config: Config, stores: LocalStores | SharedStores): Conf
 function placeOf(config: Config): string {
   switch (config.SERVICE_STORAGE) {
     case 'memory':
-      return 'memory: lost when the process stops';
+      return 'memory, and lost when the process stops';
     case 'sqlite':
       return `the file ${sqliteFileOf(config)}`;
     case 'cassandra':
@@ -130,7 +130,7 @@ async function onStores(
   operatorsAddress: string,
 ): Promise<Backends> {
   await using opening = new AsyncDisposableStack();
-  // The process has no gRPC port. The operators' port identifies the process equally well.
+  // The process has no gRPC port, so the operators' port identifies the process.
   const address =
     config.SERVICE_STORAGE === 'sqlite' ? FILE_ADDRESS : new URL(operatorsAddress).host;
   const one = opening.use(await clusterOfOne(config, foundation, { stores, bus }, address));
@@ -158,7 +158,7 @@ type Addresses = {
   readonly place: string;
 };
 
-/** Text for the person who started the service: addresses, and what to type next. */
+/** Text for the person who started the service: addresses, and the next command. */
 function welcome(addresses: Addresses): string {
   const { api, account, metrics, admin, isDocumented, place } = addresses;
   const consoleLine = addresses.console === undefined ? [] : [`  Console  ${addresses.console}`];
@@ -186,7 +186,7 @@ function accountLines(api: string, account: LocalAccount | undefined): string[] 
       return tryIt(api, account.key);
     case 'found':
       return [
-        '  API key  printed when the account "local" was created. Another key:',
+        '  API key  printed when the account "local" was created. To create another key:',
         `           make ctl ARGS="keys create ${account.id}"`,
       ];
   }

@@ -11,7 +11,7 @@ import type { Running } from '#stdlib/run';
 import { createLogger } from '#telemetry/logger';
 import { ProcessControl } from '#telemetry/process-control';
 
-/** Account administration on the port, or none for a port that only controls the process. */
+/** Account administration on the port. Absent on a port that only controls the process. */
 type Accounts =
   | Pick<
       Extract<Parameters<typeof serveAdmin>[1], { admin: object }>,
@@ -23,8 +23,8 @@ type Accounts =
 export type Administration = { readonly admin: AccountAdmin; readonly audit: AuditTrail };
 
 /**
- * Opens the admin port with the configured token, or with a new token that it publishes for `ctl`.
- * Logs every change. Rejects if no token is available.
+ * Opens the admin port with the configured token, or publishes a new token for `ctl`. Logs every
+ * change. Rejects if no token is available.
  */
 export async function openAdminPort(
   config: Config,
@@ -84,7 +84,7 @@ async function givenToken({ SERVICE_ADMIN_TOKEN_FILE: path }: Config): Promise<s
 }
 
 /**
- * Logs changes of accounts at every log level except `silent`, because the log is an audit record.
+ * Logs account changes at every log level except `silent`, because the log is an audit record.
  */
 function logOf(config: Config, { service }: Foundation): AdminAudit {
   const isSilent = config.SERVICE_LOG_LEVEL === 'silent';

@@ -7,7 +7,8 @@ const FOLDER = '.cache/identity-engine/node';
 
 /**
  * Enables Node's compile cache in the user's home folder, which makes the next start much faster.
- * `NODE_COMPILE_CACHE` names another folder. Without a writable folder every start compiles.
+ * `NODE_COMPILE_CACHE` names another folder. Without a writable folder, every start compiles.
+ * Separate, because the executable calls the function before it loads any other module.
  */
 export function keepCompiledCode(): void {
   const home = ownHome();
@@ -15,8 +16,8 @@ export function keepCompiledCode(): void {
 }
 
 /**
- * Home folder, unless another user owns it: that user could place code there for this process to
- * run.
+ * Home folder. Undefined if another user owns the folder, because that user could place code there
+ * for this process to run.
  */
 function ownHome(): string | undefined {
   try {

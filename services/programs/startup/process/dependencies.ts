@@ -54,8 +54,8 @@ export function foundationOf(config: Config, service: string, stop?: AbortSignal
 }
 
 /**
- * Foundation of a serving process, with its tracer. Disposed last, when it sends the recorded
- * spans.
+ * Foundation of a serving process, with its tracer. Disposed last, because the disposal sends the
+ * recorded spans.
  */
 export async function openFoundation(
   config: Config,
@@ -82,7 +82,7 @@ function countLostLines(metrics: Metrics): void {
   });
 }
 
-/** Returns a function that logs bugs, and refusals whose causes stay in this process. */
+/** Returns a function that logs bugs, and the causes of refusals that callers do not see. */
 function bugReporter(logger: Logger, clock: Clock) {
   const failures = new FailureLog(logger, clock);
   return (error: unknown, traceparent?: string): void => {
@@ -102,9 +102,9 @@ export type OperatorsPort = Running & {
 };
 
 /**
- * Opens the operators' port, first of all ports; it closes last. During start and shutdown the port
- * answers scrapes and probes. The readiness probe then says "not ready" with the reason: what the
- * process waits for, or that it is closing.
+ * Opens the operators' port, which opens first and closes last of all ports. During start and
+ * shutdown, the port answers scrapes and probes. The readiness probe then answers "not ready" with
+ * the pending waits or the shutdown as the reason.
  */
 export async function serveOperators(
   config: Config,
@@ -170,7 +170,7 @@ export function beginLog(logger: Logger, config: Config): void {
 }
 
 /**
- * Logs warnings of Node.js and of libraries. By default Node.js prints them as text between JSON
+ * Logs warnings of Node.js and of libraries, which Node.js otherwise prints as text between JSON
  * lines.
  */
 function logWarnings(logger: Logger): void {
@@ -182,8 +182,7 @@ function logWarnings(logger: Logger): void {
 
 /**
  * Returns a function that reports why a process does not start. In production, where a collector
- * reads standard error, the report is a `fatal` log line. Elsewhere it is one line of text for the
- * terminal.
+ * reads standard error, the report is a `fatal` log line. Elsewhere the report is one line of text.
  */
 export function refusalReporter(config: Config, role: string): (text: string) => void {
   if (config.SERVICE_ENVIRONMENT !== 'production') return printRefusal;

@@ -12,7 +12,7 @@ export const CLOSING_MS_MAX = 25_000;
 
 /**
  * Time after closing until the process exits even if something keeps it alive, in milliseconds.
- * After an outage, the Cassandra driver may leak a connection that would keep the process for ever.
+ * After an outage, the Cassandra driver may leak a connection that would keep the process alive.
  */
 const LINGER_MS_MAX = 500;
 
@@ -60,8 +60,8 @@ function lingerNoLonger(): void {
 }
 
 /**
- * From this call on, an uncaught error or unhandled rejection is logged as one line and ends the
- * process with 1. The state in memory is undefined then, but durable data is safe.
+ * From this call on, logs an uncaught error or unhandled rejection as one line and ends the process
+ * with 1. State in memory is then undefined, but durable data is safe.
  */
 export function endOnUncaught(logger: Logger): void {
   process.on('uncaughtException', (err, origin) => {
@@ -121,7 +121,7 @@ function hostVariablesOf(host: string | undefined, config: Config): string {
   return named.length === 0 ? '' : `${named.join(' and ')}: `;
 }
 
-/** Error of a listener. A name that DNS cannot resolve is in `hostname`. */
+/** Listener error. `hostname` has a name that DNS cannot resolve. */
 type ListenFailure = NodeJS.ErrnoException & {
   readonly port?: number;
   readonly address?: string;
@@ -150,8 +150,8 @@ export function say(
 }
 
 /**
- * Signals that ask a process to shut down in good order. SIGHUP is included, because a closed
- * terminal sends it. Changed certificates and secrets need no signal: their files are watched.
+ * Signals that request an orderly shutdown. A closed terminal sends SIGHUP. Changed certificates and
+ * secrets need no signal, because their files are watched.
  */
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -159,9 +159,9 @@ const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const ENDED_BY_SIGNAL = 128;
 
 /**
- * Listens for SIGINT, SIGTERM and SIGHUP from this call on; the result aborts at the first of
- * these. A second signal exits at once. The kernel drops signals to process 1 of a container
- * without a listener, so the executable calls this function first.
+ * Listens for SIGINT, SIGTERM and SIGHUP from this call on. The result aborts at the first signal,
+ * and a second signal exits at once. The executable calls this function first, because the kernel
+ * drops signals without a listener to process 1 of a container.
  */
 export function listenForStop(): AbortSignal {
   const stopping = new AbortController();
@@ -186,7 +186,7 @@ export class Waits {
   readonly #missing = new Set<() => string>();
   readonly #obstacles: (() => string | undefined)[] = [];
 
-  /** Waits end when `stop` aborts. Without `stop` they last until they are fulfilled. */
+  /** Waits end when `stop` aborts. Without `stop`, each wait lasts until its promise fulfils. */
   constructor(stop?: AbortSignal) {
     this.#stop = stop;
   }

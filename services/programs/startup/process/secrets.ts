@@ -16,7 +16,7 @@ import { SECRET_LINES_MAX, type SecretVariable } from '#stdlib/variables';
 import type { Logger } from '#telemetry/logger';
 import type { Metrics } from '#telemetry/metrics';
 
-/** Secrets that are reloaded. The trace exporter reads its headers only at start. */
+/** Secrets that a process reloads. The trace exporter reads its headers only at start. */
 type WatchedSecret = Exclude<SecretVariable, 'SERVICE_OTLP_HEADERS'>;
 
 /** Label of each secret in metrics. */
@@ -43,8 +43,7 @@ export function assertClusterSecret({ SERVICE_CLUSTER_SECRET: secrets }: Config)
 }
 
 /**
- * Secrets of the cluster; the first one signs and derives ids. Throws `ConfigError` without a
- * secret.
+ * Cluster secrets. The first secret signs and derives ids. Throws `ConfigError` without a secret.
  */
 export function clusterSecretsOf(config: Config, reading: Reading): Reloadable<readonly string[]> {
   assertClusterSecret(config);
@@ -69,8 +68,8 @@ export function credentialsOf(
 }
 
 /**
- * Reloadable secret from its file, or the constant value of its variable. Undefined if neither is
- * set. Throws `ConfigError` for an unusable file.
+ * Reloadable secret from its file, or the constant value of its variable. Undefined if neither the
+ * file nor the value is configured. Throws `ConfigError` for an unusable file.
  */
 export function secretOf<Variable extends WatchedSecret>(
   config: Config,
@@ -120,8 +119,8 @@ const KEPT = ': the previous content stays in use';
 const REFUSED = 'changed files cannot be used: the previous content stays in use';
 
 /**
- * Watched files with certificates and secrets. Each use is watched once, so that all parts of the
- * process have the same value. Logs reloads; counts and logs refused reloads.
+ * Watched files with certificates and secrets. All parts of the process share one watch per use, so
+ * that they have the same value. Logs reloads; counts and logs refused reloads.
  */
 export class CredentialFiles implements Disposable {
   readonly #ports: CredentialPorts;
@@ -131,7 +130,7 @@ export class CredentialFiles implements Disposable {
     this.#ports = ports;
   }
 
-  /** Current and future results of `parse` for the files. Throws what the first `parse` throws. */
+  /** Current and future results of `parse` for the files. Rethrows errors of the first `parse`. */
   watch<Value>(
     use: CredentialUse,
     paths: readonly string[],
@@ -158,7 +157,7 @@ export class CredentialFiles implements Disposable {
     return files;
   }
 
-  /** Exports the earliest expiry of these certificates. Removes the metric without certificates. */
+  /** Exports the earliest expiry of certificates. Removes the metric if there are none. */
   showEnd(use: TlsUse | `${TlsUse}_authority`, certificates: readonly X509Certificate[]): void {
     const end = this.#ports.metrics.gauge('tls_certificate_expiry_timestamp_seconds');
     if (certificates.length === 0) end.remove({ use });

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 
+/* Terminal of `ctl`. Separate, because the executable loads this module only for `ctl`. */
+
 /** Function that asks the user at the terminal. Undefined if standard input is no terminal. */
 export function terminalQuestion(): ((question: string) => Promise<string>) | undefined {
   if (process.stdin.isTTY !== true) return undefined;
@@ -11,8 +13,8 @@ export function terminalQuestion(): ((question: string) => Promise<string>) | un
 }
 
 /**
- * Exits if the output cannot be written. Silent if the reader is gone (`ctl accounts list | head`),
- * otherwise with a line that names the cause, for example a full disk.
+ * Exits if the output cannot be written. Prints the cause, for example a full disk, unless the
+ * reader has closed the pipe (`ctl accounts list | head`).
  */
 export function endWithoutReader(): void {
   process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {

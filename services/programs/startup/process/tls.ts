@@ -46,7 +46,7 @@ export function wireTlsOf(
     if (role !== undefined && leaf !== undefined && !rolesOf(leaf).includes(role)) {
       throw folder.unusable('tls.crt', `is not for the DNS name ${roleName(role)}`);
     }
-    // Processes trust only the authorities in ca.crt, so this certificate must be signed by one.
+    // Processes trust only certificates that an authority in ca.crt has signed.
     if (!isChainOf(chain.parsed, authorities.parsed)) {
       throw folder.unusable('tls.crt', 'is not signed by an authority in ca.crt');
     }
@@ -68,7 +68,7 @@ export function clientTlsOf(
   return watched(config, variable, credentials, (folder): Parsed<ClientTls> => {
     const authorities = folder.certificates('ca.crt');
     const authority = authorities.pem.toString();
-    // A certificate that was used once must not be missing later.
+    // A reload must not lose a certificate that was in use.
     if (!hasShown && !folder.has('tls.crt') && !folder.has('tls.key')) {
       return { tls: { authority, own: undefined }, authorities: authorities.parsed, chain: [] };
     }
@@ -109,8 +109,8 @@ type Read<Value> = { readonly pem: Buffer; readonly parsed: Value };
 
 /**
  * Snapshot of the files of one folder: ca.crt, tls.crt and tls.key, as cert-manager writes them. At
- * start and on reload, refuses files that could never work: a missing file, no PEM, a key of
- * another certificate, or a certificate outside its validity.
+ * start and on reload, refuses unusable files: a missing file, no PEM, a key of another
+ * certificate, or a certificate outside its validity.
  */
 class TlsFolder {
   readonly #variable: string;
@@ -157,8 +157,7 @@ class TlsFolder {
     }
     if (nowMs >= Date.parse(validTo)) throw this.unusable('tls.crt', `has expired on ${validTo}`);
     try {
-      // A certificate that parses may still be too weak for OpenSSL, and a server with it refuses
-      // all clients.
+      // A parsed certificate may be too weak for OpenSSL: its server would refuse all clients.
       createSecureContext({ cert: chain.pem, key: key.pem });
     } catch (error) {
       const [why] = (error as Error).message.split('\n');
@@ -171,7 +170,7 @@ class TlsFolder {
     const pem = this.#contents.get(join(this.#folder, file)) ?? 'is not read';
     if (typeof pem === 'string') throw this.unusable(file, pem);
     try {
-      // The parsers also accept other formats, which the rest of the process does not.
+      // The parsers accept other formats too, but TLS contexts do not.
       if (!pem.includes(PEM_START)) throw new Error('no PEM');
       return { pem, parsed: parse(pem) };
     } catch {

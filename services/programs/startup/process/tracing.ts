@@ -17,7 +17,7 @@ type TracingPorts = {
 
 /**
  * Opens the tracer of a process. Undefined unless a collector is configured. The vendor's packages
- * are loaded only then (decision 227).
+ * are loaded only for a configured collector (decision 227).
  */
 export async function openTracer(
   config: Config,
@@ -58,8 +58,8 @@ export async function openTracer(
 }
 
 /**
- * Sampling settings from `OTEL_TRACES_SAMPLER`. By default callers decide, and the service samples
- * its own share.
+ * Sampling settings from `OTEL_TRACES_SAMPLER`. By default, callers decide about their traces, and
+ * the service samples a share of all other traces.
  */
 function samplingOf(config: Config): Sampling {
   const { OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: share } = config;

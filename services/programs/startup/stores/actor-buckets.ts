@@ -3,9 +3,8 @@ import type { ShardedService, ShardStore } from '#storage/ports/cluster';
 import { type BucketOf, bucketsOf } from '#storage/ports/instances';
 
 /**
- * Bucket function for a service's actors. Uses the cluster's stored shard count if there is one,
- * because `ctl` may be configured with another count. A node with a different count ends before it
- * reads or stores anything.
+ * Bucket function for a service's actors. Prefers the cluster's stored shard count, because `ctl`
+ * may be configured with another count. A node with another count ends before any read or write.
  */
 export async function bucketsIn(
   shards: ShardStore,

@@ -12,7 +12,7 @@ import type { ManagedPeople, SharedStores } from '#startup/stores/memory';
 import type { CassandraSession } from '#storage/cassandra/session';
 
 /**
- * Creates the keyspace and its tables, or migrates them. Calls `print` with a line for each step.
+ * Creates or migrates the keyspace and its tables. Calls `print` with a line for each step.
  */
 export async function migrateStores(
   config: Config,
@@ -83,8 +83,8 @@ async function cassandraPeople(session: CassandraSession): Promise<ManagedPeople
 }
 
 /**
- * Queries rows that do not exist, to prepare the statements and open the connections. Otherwise
- * that would take longer than the first caller's limiter check allows.
+ * Queries missing rows, to prepare the statements and open the connections. Otherwise the first
+ * caller's limiter check would time out.
  */
 async function warm({ accounts, instances, listings, meters }: SharedStores): Promise<void> {
   const id = 'unknown';
@@ -125,8 +125,8 @@ async function sessionOf(
 }
 
 /**
- * Checks that the tables exist and that the server settings are durable. A server problem throws
- * `ConfigError` in production, and logs a warning elsewhere.
+ * Checks that the tables exist and that the server settings make writes durable. A server problem
+ * throws `ConfigError` in production, and logs a warning elsewhere.
  */
 async function assertUsable(
   session: CassandraSession,

@@ -25,7 +25,7 @@ type CommonStores = {
   readonly keyUses: KeyUseStore;
 } & ManagedPeople;
 
-/** Stores in the memory of one process, lost at its end. */
+/** Stores in the memory of one process. All data is lost when the process ends. */
 export type LocalStores = CommonStores & {
   readonly kind: 'local';
   readonly engineJournal: Journal;
@@ -38,10 +38,10 @@ export type SharedStores = CommonStores & {
   readonly journals: JournalStore;
   readonly shards: ShardStore;
   readonly serverClocks: ServerClocks;
-  /** Returns why instances must not be changed now. Undefined if nothing can refuse changes. */
+  /** Reason for refusing instance changes now. Absent if the store never refuses changes. */
   readonly refusal?: Journal['refusal'];
   /** Dirty flag of data with a single process. Absent if several processes share the data. */
   readonly dirtyFlag?: DirtyFlag;
-  /** Cluster secret stored with the data. Undefined if every process must be given a secret. */
+  /** Cluster secret stored with the data. Undefined if the processes configure the secret. */
   readonly ownSecret?: string;
 };

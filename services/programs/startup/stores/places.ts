@@ -7,7 +7,7 @@ import { type Foundation, foundationOf } from '#startup/process/dependencies';
 import type { SharedStores } from '#startup/stores/memory';
 
 /**
- * Stores named by `ctl` commands: keyspaces of the configured Cassandra, and files, which are
+ * Stores named in `ctl` commands: keyspaces of the configured Cassandra, and files, which stay
  * locked while open. Throws `ConfigError` if production refuses the configuration.
  */
 export function storePlaces(config: Config): StorePlaces {

@@ -34,7 +34,7 @@ const PLACE_STEP =
   'put the file back with its -wal, or stop the process and restore a backup (docs/runbook.md#the-file-is-not-at-its-place)';
 
 /**
- * Maximum wait of a start for the integrity check, in milliseconds. Enough for about ten gigabytes.
+ * Maximum wait for the integrity check at start, in milliseconds. Enough for about ten gigabytes.
  */
 const CHECK_MS_MAX = 30_000;
 
@@ -42,8 +42,8 @@ const CHECK_MS_MAX = 30_000;
 const EXPIRY_PERIOD_MS = 60 * 60 * 1_000;
 
 /**
- * Opens the stores in the configured file, for the process that serves the file or for a tool
- * beside that process. Rejects with `ConfigError` if the file cannot be used.
+ * Opens the stores in the configured file, for the serving process or for a tool that runs beside
+ * it. Rejects with `ConfigError` if the file cannot be used.
  */
 export async function sqliteStores(
   config: Config,
@@ -62,7 +62,7 @@ export async function sqliteStores(
       usable(() => storesIn(file, config, foundation, isServed)),
     ]),
   );
-  // The integrity check describes a damaged file better than the stores that fail to read it.
+  // For a damaged file, the integrity check has a better message than the stores.
   if (sound.status === 'rejected') throw sound.reason;
   if (found.status === 'rejected') throw found.reason;
   const stores = found.value;
@@ -75,9 +75,9 @@ export async function sqliteStores(
 }
 
 /**
- * Opens the stores in the configured file for a tool that holds the file, so that no process serves
- * it meanwhile. Creates the file if it is missing. `secret` is stored in a file that has none yet.
- * Rejects with `ConfigError` if the file cannot be used.
+ * Opens the stores in the configured file for a tool. The tool locks the file, so that no process
+ * serves it. Creates a missing file. A file without a secret stores `secret`. Rejects with
+ * `ConfigError` if the file cannot be used.
  */
 export async function heldFileStores(
   config: Config,
@@ -91,7 +91,7 @@ export async function heldFileStores(
   return { ...stores, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-/** Opens the file for serving, watches its place and disk space, and deletes expired rows. */
+/** Opens the file for serving, watches its path and disk space, and deletes expired rows. */
 async function servedFile(
   opening: AsyncDisposableStack,
   config: Config,
@@ -125,7 +125,7 @@ async function servedFile(
 
 /**
  * Returns a function that logs failures of SQLite, at most one line in 30 s per result code. Logs
- * nothing during the start, which fails with its own line about the file.
+ * nothing during the start, because a failed start writes its own line.
  */
 function failureLog({ logger, clock, waits }: Foundation): (name: string, line: string) => void {
   const limits = new Map<string, LogRateLimit>();
@@ -137,7 +137,7 @@ function failureLog({ logger, clock, waits }: Foundation): (name: string, line: 
   };
 }
 
-/** Checks every second that the file is at its path. The process is not ready while it is not. */
+/** Checks every second that the file is at its path. Otherwise the process is not ready. */
 function watchPlace({ place }: SqliteFile, { clock, logger, waits }: Foundation): Disposable {
   let difference: string | undefined;
   waits.neverReadyWith(() => difference);
@@ -151,8 +151,8 @@ function watchPlace({ place }: SqliteFile, { clock, logger, waits }: Foundation)
 }
 
 /**
- * Integrity check of all pages. Fulfils when the check has passed, or after 30 s at the latest.
- * After 30 s the check continues while the process serves, and damage makes the process not ready.
+ * Checks the integrity of all pages. Fulfils when the check has passed, or after 30 s. The process
+ * then serves while the check continues, and becomes not ready if the check finds damage.
  */
 async function checked(file: SqliteFile, { clock, logger, waits }: Foundation): Promise<void> {
   const checking = file.check();
@@ -209,7 +209,7 @@ async function storesIn(
     journals: sqliteJournalStore(file, clock, isHeld),
     shards,
     dirtyFlag: sqliteDirtyFlag(file),
-    // The only clock of the file is this machine's.
+    // The file has no server, so this machine's clock counts.
     serverClocks: { read: async () => [clock.wallMs()] },
     ownSecret: await fixFact(file, 'secret', secret ?? randomness.base62(SECRET_LENGTH)),
   };
@@ -238,7 +238,7 @@ async function usable<Opened>(open: () => Opened | Promise<Opened>): Promise<Ope
   }
 }
 
-/** Configured file as a whole, for backup, restore and vacuum. */
+/** Configured data file, for backup, restore and vacuum. */
 export async function sqliteDataFileOf(
   config: Config,
   { clock }: Pick<Foundation, 'clock'>,
