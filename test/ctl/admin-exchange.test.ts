@@ -14,7 +14,7 @@ import { NO_OVERVIEW } from '#test/support/no-overview';
 const run = (adminUrl: string) =>
   ctl(['accounts', 'create', 'acme'], { adminUrl, adminTokenFile: adminTokenFile() });
 
-/** Another process at the port: records the requests of `ctl`, and answers with these headers. */
+/** Foreign process at the port. Records the requests of `ctl`, and answers with these headers. */
 async function impostor(headersOf: (request: IncomingMessage) => Record<string, string>) {
   const heard: string[] = [];
   const server = createServer(async (asked, response) => {
@@ -33,9 +33,9 @@ async function impostor(headersOf: (request: IncomingMessage) => Record<string, 
   };
 }
 
-const stranger = suite('ctl at a port of another program');
+const stranger = suite('ctl at the port of another program');
 
-stranger('never sends the token, whatever challenge it gets', async () => {
+stranger('never sends the token, whatever the challenge', async () => {
   for (const challenge of ['Bearer', 'Basic realm="x"', challengeOf('of-the-impostor')]) {
     using other = await impostor(() => ({ 'www-authenticate': challenge }));
     assert.is((await run(other.address)).code, 1);
@@ -54,7 +54,7 @@ stranger('accepts no answer without a proof from a holder of the token', async (
   assert.match(err, /^ctl: the process at 127\.0\.0\.1:\d+ did not prove the token/);
 });
 
-/** Answers every request as successful, with the given status and headers. */
+/** Server that answers every request with a forged success and this status. */
 async function liar(statusOf: (request: IncomingMessage) => number) {
   const headers = { 'www-authenticate': challengeOf('of-the-impostor') };
   const data = { id: 'acct_0', name: 'acme', key: 'svc_sk_made_up' };
@@ -68,7 +68,7 @@ async function liar(statusOf: (request: IncomingMessage) => number) {
   return { address: `http://127.0.0.1:${port}`, [Symbol.dispose]: () => void server.close() };
 }
 
-stranger('accepts no result of a request that was not challenged', async () => {
+stranger('accepts no result without a challenge before the request', async () => {
   using other = await liar(() => 200);
   for (const adminTokenFileOr of [adminTokenFile(), undefined]) {
     const { code, out, err } = await ctl(['accounts', 'create', 'acme'], {
@@ -80,7 +80,7 @@ stranger('accepts no result of a request that was not challenged', async () => {
   }
 });
 
-stranger('accepts no body of a 401 answer', async () => {
+stranger('ignores the body of a 401 answer', async () => {
   using other = await liar(() => 401);
   const { code, out, err } = await run(other.address);
   assert.equal([code, out], [1, '']);
@@ -89,7 +89,7 @@ stranger('accepts no body of a 401 answer', async () => {
 
 const service = suite('the admin port with proofs');
 
-/** The admin port of a limiter, and the number of changes it has made. */
+/** The admin port of a limiter, with a count of its changes. */
 async function portUnderTest() {
   const { limiter, clock } = await limiterUnderTest(custom(60, 100));
   let changes = 0;
@@ -115,7 +115,7 @@ async function portUnderTest() {
   };
 }
 
-/** Sends on a kept connection, and returns the status and challenge. */
+/** Sends a request on the agent's connection. Returns the status and the nonce of the challenge. */
 async function send(agent: Agent, url: string, authorization?: string, body = '') {
   const method = body === '' ? 'GET' : 'POST';
   const headers = {
@@ -129,7 +129,7 @@ async function send(agent: Agent, url: string, authorization?: string, body = ''
   return { status: response.statusCode, nonce: nonceIn(response.headers['www-authenticate']) };
 }
 
-service('is changed by ctl, which has the token', async () => {
+service('accepts changes from ctl, which has the token', async () => {
   await using port = await portUnderTest();
   const { code, out } = await run(port.address);
   assert.is(code, 0);
@@ -139,7 +139,7 @@ service('is changed by ctl, which has the token', async () => {
 
 const BODY = '{"name":"a","plan":"free"}';
 
-service('accepts a proof once, on its own connection, for its own port and body', async () => {
+service('accepts a proof only once, on one connection, for one port and one body', async () => {
   await using port = await portUnderTest();
   const url = `${port.address}/accounts`;
   const mine = new Agent({ keepAlive: true, maxSockets: 1 });

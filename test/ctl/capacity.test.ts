@@ -17,44 +17,44 @@ function planned(load: Partial<Load>) {
   return capacity;
 }
 
-/** Asserts that two figures agree to four digits, as in a manual calculation. */
+/** Asserts that a figure equals a manual calculation, within 0.1 %. */
 function near(actual: number, expected: number, what: string): void {
   assert.ok(Math.abs(actual / expected - 1) < 1e-3, `${what}: ${actual}, not ${expected}`);
 }
 
-const plan = suite('the capacity plan for a load');
+const plan = suite('the capacity plan');
 
-plan('of a thousand observations a second equals a manual calculation', () => {
+plan('for 1,000 observations per second equals a manual calculation', () => {
   const { edges, limiters, engines, cassandra, nats, shards } = planned({});
   assert.equal([edges.count, limiters.count, engines.count], [2, 2, 2]);
   near(edges.busy, 0.0718, 'edges');
   near(limiters.busy, 0.0154, 'limiters');
-  // 500 a second each in 249.1 groups; 60,000 in two minutes for 500 instances.
-  near(engines.groupRecords, 2.00727, 'records a group');
-  near(engines.perCheckpoint, 120, 'a checkpoint');
+  // Per engine: 500 observations a second in 249.1 groups, and 60,000 in a checkpoint of 500 heads.
+  near(engines.groupRecords, 2.00727, 'records per group');
+  near(engines.perCheckpoint, 120, 'records per checkpoint');
   // 21.264 + 626.87 / 2.00727 + 55 / 120 µs.
   near(engines.busy, 0.33402, 'engines');
-  // 176 MiB, and 500 instances of 471 MiB / 100,000, in addition to the tail.
+  // Besides the tail: 176 MiB, and 471 MiB / 100,000 for each of 500 instances.
   near(engines.bytesEach - UNFLUSHED_BYTES_MAX, 187_018_772, 'memory');
-  // 3 copies of 9.2614 + 755.09 / 2.00727 + 25 / 120 µs.
+  // 3 replicas of 9.2614 + 755.09 / 2.00727 + 25 / 120 µs.
   near(cassandra.busy, 1.15695, 'Cassandra');
   assert.is(cassandra.count, 3);
   near(cassandra.appendsPerSecond, 498.19, 'appends');
-  near(cassandra.diskPerDayEach, 1.58112e9, 'disk a day');
-  near(cassandra.diskAtOnceEach, 1.22472e6, 'disk at once');
+  near(cassandra.diskPerDayEach, 1.58112e9, 'disk per day');
+  near(cassandra.diskAtOnceEach, 1.22472e6, 'constant disk size');
   assert.equal(nats, { count: 3, bytesPerSecond: 24_000 });
   assert.is(shards, 256);
 });
 
-plan('includes the cost of keys, and of their answers for 25 hours', () => {
+plan('includes the cost of idempotency keys, and of stored answers for 25 hours', () => {
   const { edges, engines, cassandra } = planned({ keyedShare: 0.5 });
   near(edges.busy, 0.0718 + 0.5 * 0.0313, 'edges');
   near(engines.busy, 0.33402 + 0.5 * 0.0474, 'engines');
   near(cassandra.busy, 1.15695 + 3 * 0.5 * 0.065, 'Cassandra');
-  near(cassandra.diskAtOnceEach, 1.22472e6 + 1_000 * 0.5 * 90_000 * 537.5, 'disk at once');
+  near(cassandra.diskAtOnceEach, 1.22472e6 + 1_000 * 0.5 * 90_000 * 537.5, 'constant disk size');
 });
 
-plan('includes the reload of an instance that is used less often than every 15 minutes', () => {
+plan('includes the activation of instances that are idle for more than 15 minutes', () => {
   const { engines, cassandra } = planned({ observations: 100, instances: 200_000 });
   assert.equal([engines.active, engines.areCold, engines.perCheckpoint], [90_000, true, 1]);
   // 21.264 + 626.87 + 55 + 115 µs, and 3 × (9.2614 + 755.09 + 25) + 2 × 242 µs.
@@ -62,25 +62,25 @@ plan('includes the reload of an instance that is used less often than every 15 m
   near(cassandra.busy, 100 * 2_852.05e-6, 'Cassandra');
 });
 
-plan('covers the load with one process down, however small the reserve', () => {
+plan('covers the load after a process failure, even without headroom', () => {
   assert.is(planned({ observations: 13_900, headroom: 0 }).edges.count, 2);
   assert.is(planned({ observations: 27_000, headroom: 0 }).edges.count, 3);
 });
 
-plan('has enough engines for the memory of the instances', () => {
+plan('has enough engine memory for all active instances', () => {
   // 50,000,000 × 1,818 bytes in 0.6 GiB each.
   const { engines } = planned({ observations: 100_000, instances: 50_000_000 });
   assert.is(engines.count, 142);
 });
 
-plan('has equally many Cassandra servers in each of three zones, and shards to move', () => {
+plan('has equal numbers of Cassandra servers in three zones, and 25 shards per engine', () => {
   const { cassandra, engines, shards } = planned({ observations: 400_000, instances: 100_000 });
   assert.is(cassandra.count % 3, 0);
   assert.ok(cassandra.busy <= cassandra.count * 4 * 0.6, `${cassandra.busy}`);
   assert.is(shards, engines.count * 25);
 });
 
-plan('never shrinks for a larger load', () => {
+plan('never becomes smaller for a larger load', () => {
   let before = planned({});
   for (const observations of [2_000, 10_000, 50_000, 200_000, 1_000_000]) {
     const now = planned({ observations });
@@ -92,9 +92,9 @@ plan('never shrinks for a larger load', () => {
   }
 });
 
-const figures = suite('the figures of the capacity plan');
+const figures = suite('the capacity figures');
 
-/** The lines in which a figure must appear. */
+/** Lines of the report that may contain a figure. */
 function linesFor({ source, chapter, row }: Measured): string[] {
   const text = readFileSync(source, 'utf8');
   if (chapter === undefined) return text.split('\n');
@@ -106,15 +106,18 @@ function linesFor({ source, chapter, row }: Measured): string[] {
 }
 
 for (const [name, figure] of Object.entries(MEASURED) as [string, Measured][]) {
-  figures(`are the figures of their reports: ${name}`, () => {
+  figures(`equal the figures in the reports: ${name}`, () => {
     const { value, source, row = '', text } = figure;
-    assert.ok(text.replaceAll(',', '').includes(String(value)), `${text} does not say ${value}`);
+    assert.ok(
+      text.replaceAll(',', '').includes(String(value)),
+      `"${text}" does not contain ${value}`,
+    );
     const found = linesFor(figure).filter((line) => line.includes(text));
-    assert.ok(found.length > 0, `${source} does not say "${text}" ${row}: use its newer figure`);
+    assert.ok(found.length > 0, `${source} has no "${text}" ${row}: copy the newer figure`);
   });
 }
 
-figures('match the configuration of the service', () => {
+figures('match the defaults of the service', () => {
   const fallback = (name: string) =>
     Number(describeVariables().find((one) => one.name === name)?.fallback);
   assert.is(ASSUMED.idleSeconds, fallback('SERVICE_ACTOR_IDLE_S'));
@@ -132,7 +135,7 @@ figures('match the configuration of the service', () => {
 const command = suite('ctl capacity');
 const LOAD = ['--observations', '5000', '--instances', '1000000'];
 
-command('prints the number and reason for each component, without a service', async () => {
+command('prints the number of each component with the reason, without a service', async () => {
   const { code, out } = await ctl(['capacity', ...LOAD, '--keyed-share', '0.2'], {});
   assert.is(code, 0);
   assert.match(out, /^Load: 5,000 observations per second, 1,000,000 instances, 20 % of calls/);
@@ -146,7 +149,7 @@ command('prints the number and reason for each component, without a service', as
   }
 });
 
-command('prints the same as JSON', async () => {
+command('prints the same plan as JSON', async () => {
   const { out } = await ctl(['capacity', ...LOAD, '--headroom', '0.5', '--json'], {});
   const { load, ...capacity } = JSON.parse(out);
   const said = { observations: 5_000, instances: 1_000_000, keyedShare: 1, headroom: 0.5 };
@@ -181,7 +184,7 @@ for (const [exitCode, args, line] of [
     /this load needs more than 256 engines, .*: use several clusters$/,
   ],
 ] as const) {
-  command(`refuses ${args.join(' ') || 'to guess'} in one line`, async () => {
+  command(`refuses ${args.join(' ') || 'missing options'} with a one-line error`, async () => {
     const { code, out, err } = await ctl(['capacity', ...args], {});
     assert.equal([code, out], [exitCode, '']);
     assert.match(err, line);

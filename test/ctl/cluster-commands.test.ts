@@ -78,7 +78,7 @@ pair('shows an active instance and an inactive one', async () => {
   );
 });
 
-pair('shows how many of the newest observations of an instance are missing', async () => {
+pair('counts the missing rows among the newest observations of an instance', async () => {
   await using cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });
   await cluster.ask(ID, CREATE);
@@ -103,7 +103,7 @@ pair('drains a node, prints its progress, and leaves the node without shards', a
   assert.match(out, /^engine +a +[0-9a-f]{16} +a:8100 +0$/m);
   assert.match(out, /takes no new shards/);
   await serving(cluster, { a: 0, b: SHARDS });
-  // Longer than the time for which views must agree before shards move back.
+  // Longer than the time of agreed views after which shards would move back.
   await sleep(4_500);
   const [a, b] = await ctlOn(cluster).data('nodes');
   assert.equal([a.node, a.state, a.owns, b.state, b.owns], ['a', 'leaving', 0, 'serving', SHARDS]);
@@ -118,19 +118,19 @@ pair('drains a node, prints its progress, and leaves the node without shards', a
   assert.equal(cluster.bugs, []);
 });
 
-pair('does not let a drained engine rejoin after other nodes end its incarnation', async () => {
+pair('keeps a drained engine from rejoining after its journal is sealed', async () => {
   await using cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });
   const { incarnation } = await ctlOn(cluster).data('drain', 'a');
   await cluster.stores.journals.seal(incarnation);
   await fenced(cluster, 'a');
-  // Longer than the pause before an engine that was not drained rejoins.
+  // Longer than the pause before an undrained engine rejoins.
   await sleep(2_500);
   assert.is(cluster.node('a').incarnation, undefined);
   assert.is(cluster.node('b').incarnation?.shards.size, SHARDS);
 });
 
-pair('verifies an instance, and exits with 3 when its rows were changed', async () => {
+pair('verifies an instance, and exits with 3 if its rows were changed', async () => {
   await using cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });
   await cluster.ask(ID, CREATE);
@@ -152,7 +152,7 @@ pair('verifies an instance, and exits with 3 when its rows were changed', async 
 
 const alone = suite('ctl with a cluster that is not running');
 
-alone('reports that there never was a cluster', async () => {
+alone('reports that no node has ever owned a shard', async () => {
   await using cluster = await clusterInMemory([]);
   for (const argv of [['ring'], ['shards'], ['nodes'], ['drain', 'a']]) {
     assert.match(

@@ -21,7 +21,7 @@ import { memoryShardStore } from '#test/storage/memory/shard-store';
 import { memoryTrail } from '#test/support/memory-trail';
 import { SILENT } from '#test/support/test-logger';
 
-/** Shards of the cluster: few, so that tables are short. */
+/** Number of shards, small so that tables are short. */
 export const SHARDS = 8;
 
 const ACTORS = { idleAgeMs: 60_000, memoryBytesMax: 64 * 1_024 * 1_024 };
@@ -64,7 +64,7 @@ class ClusterInMemory implements AsyncDisposable {
   #lastCallId = 0;
 
   constructor() {
-    // The clock's timers do not keep a process alive, and nothing else does here.
+    // Keeps the process alive, because the clock's timers do not.
     const alive = setInterval(() => undefined, 60_000);
     this.#opened.defer(() => clearInterval(alive));
     this.bus = this.#opened.use(inProcessBus({ clock: systemClock, onBug: this.#onBug }));
@@ -166,7 +166,7 @@ class ClusterInMemory implements AsyncDisposable {
     const metrics = createMetrics();
     const shardCount = await this.stores.shards.fixCount(service, SHARDS);
     const cluster = await this.stores.shards.fixCluster('c1');
-    // All nodes hear each other before the first one claims a shard.
+    // All nodes receive each other's heartbeats before the first claim.
     const place = { service, name, shardCount, cluster, startupGraceMs: 200 };
     const ports = {
       ...this.stores,

@@ -7,7 +7,7 @@ import { cassandraOrSkip, natsOrSkip } from '#test/support/servers/real-servers'
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
-/** With TLS as in most clusters: other tests use plain text. */
+/** TLS settings, as in most clusters. Other tests use plain text. */
 const TLS = { SERVICE_TLS_FOLDER: 'test/grpc/certificates/member' };
 
 let cluster: OwnCluster;
@@ -42,7 +42,7 @@ async function dataOf(...argv: string[]) {
   return JSON.parse(out);
 }
 
-running('shows both engines, with one view and all shards', async () => {
+running('shows both engines with the same view and all shards', async () => {
   const nodes = await dataOf('nodes', '--service', 'engine');
   const found = nodes.map(({ node, state, agrees }: Record<string, unknown>) => [
     node,
@@ -60,7 +60,7 @@ running('shows both engines, with one view and all shards', async () => {
   assert.match(out, /^engine +a +8 +\d+ +\d+ +\d+ +[\d,-]+\nengine +b +8 /m);
 });
 
-running('shows an instance with facts that only its engine has', async () => {
+running('shows facts about an instance that only its engine has', async () => {
   const { address, is_active, memory, last_cycles } = await dataOf('instance', id);
   assert.equal([is_active, memory], [true, { version: 3, generation: 1, cycle: 2 }]);
   assert.equal(
@@ -72,7 +72,7 @@ running('shows an instance with facts that only its engine has', async () => {
 
 running('shows the events in the journal of the owner', async () => {
   let out = '';
-  // A journal deletes records after their checkpoint: sooner than a busy machine may get here.
+  // Retry, because the journal may truncate the records before a busy machine reads them.
   for (let tries = 0; tries < 3 && !out.includes('observed assertion 0.4'); tries += 1) {
     const newest = await createInstance(cluster.caller, { name: 'Ben' });
     const observation = observationAt(0, { mode_target: 'ASSERTION', signal_strength: 0.4 });
@@ -84,37 +84,34 @@ running('shows the events in the journal of the owner', async () => {
   assert.match(out, / {2}created "Ben" for \w{12}/);
 });
 
-running(
-  'drains an engine of all its shards, without failed calls and with the whole history',
-  async () => {
-    const { incarnation: owner } = await dataOf('instance', id);
-    const nodes: { node: string; incarnation: string }[] = await dataOf('nodes');
-    const name = nodes.find(({ incarnation }) => incarnation === owner)?.node ?? '';
-    const draining = ctl('drain', name);
-    const answered = await process(cluster.caller, id, observationAt(10));
-    assert.is(answered.snapshot.cycle, 3);
-    const { code, out, err } = await draining;
-    assert.is(code, 0, err);
-    assert.match(out, /^0 shards left$/m);
-    assert.is((await process(cluster.caller, id, observationAt(15))).snapshot.cycle, 4);
-    const after = await dataOf('nodes', '--service', 'engine');
-    const drained = after.find(({ node }: { node: string }) => node === name);
-    assert.equal([drained.state, drained.owns], ['leaving', 0]);
-    const run = cluster.engines.get(name);
-    assert.ok(run);
-    assert.is(run.child.exitCode, null, 'it waits for its end');
+running('drains an engine without failed calls or lost history', async () => {
+  const { incarnation: owner } = await dataOf('instance', id);
+  const nodes: { node: string; incarnation: string }[] = await dataOf('nodes');
+  const name = nodes.find(({ incarnation }) => incarnation === owner)?.node ?? '';
+  const draining = ctl('drain', name);
+  const answered = await process(cluster.caller, id, observationAt(10));
+  assert.is(answered.snapshot.cycle, 3);
+  const { code, out, err } = await draining;
+  assert.is(code, 0, err);
+  assert.match(out, /^0 shards left$/m);
+  assert.is((await process(cluster.caller, id, observationAt(15))).snapshot.cycle, 4);
+  const after = await dataOf('nodes', '--service', 'engine');
+  const drained = after.find(({ node }: { node: string }) => node === name);
+  assert.equal([drained.state, drained.owns], ['leaving', 0]);
+  const run = cluster.engines.get(name);
+  assert.ok(run);
+  assert.is(run.child.exitCode, null, 'the drained engine runs until it is stopped');
 
-    const moved = await dataOf('instance', id);
-    assert.is.not(moved.incarnation, owner);
-    assert.equal([moved.memory.version, moved.epoch > 1], [5, true]);
-    const verified = await ctl('verify', id);
-    assert.is(verified.code, 0, verified.out);
-    assert.match(verified.out, /gives the head, bit for bit/);
-    run.child.kill('SIGTERM');
-    assert.is(await run.ended, 0, run.stderr());
-    assert.match((await ctl('journal', owner)).out, new RegExp(`^${owner} .* yes +0$`, 'm'));
-  },
-);
+  const moved = await dataOf('instance', id);
+  assert.is.not(moved.incarnation, owner);
+  assert.equal([moved.memory.version, moved.epoch > 1], [5, true]);
+  const verified = await ctl('verify', id);
+  assert.is(verified.code, 0, verified.out);
+  assert.match(verified.out, /gives the head, bit for bit/);
+  run.child.kill('SIGTERM');
+  assert.is(await run.ended, 0, run.stderr());
+  assert.match((await ctl('journal', owner)).out, new RegExp(`^${owner} .* yes +0$`, 'm'));
+});
 
 running('does not drain the last engine', async () => {
   const [{ node }] = (await dataOf('nodes', '--service', 'engine')).filter(

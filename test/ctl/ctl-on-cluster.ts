@@ -24,7 +24,7 @@ export function ctlOn({ ports: cluster }: Cluster) {
     text,
     /** The JSON output of a command. */
     data: async (...argv: string[]) => JSON.parse(await text(...argv, '--json')),
-    /** The single line with which a command is refused. */
+    /** The one-line error of a refused command. */
     refusal: async (...argv: string[]) => {
       const { code, out, err } = await ctl(argv, { cluster });
       assert.is.not(code, 0, out);
@@ -34,19 +34,19 @@ export function ctlOn({ ports: cluster }: Cluster) {
   };
 }
 
-/** Waits until the engines serve these numbers of shards, by name. */
+/** Waits until each named engine serves its number of shards. */
 export async function serving(cluster: Cluster, shares: Record<string, number>): Promise<void> {
   await sharing(shares, (name) => cluster.node(name));
 }
 
-/** Waits until the limiters serve these numbers of shards, by name. */
+/** Waits until each named limiter serves its number of shards. */
 export async function limiting(cluster: Cluster, shares: Record<string, number>): Promise<void> {
   await sharing(shares, (name) => cluster.limiter(name));
 }
 
 /** Waits until an engine has detected that its journal is sealed. */
 export async function fenced(cluster: Cluster, name: string): Promise<void> {
-  await settled('the notice of its end', () => cluster.node(name).incarnation === undefined);
+  await settled('the end of the incarnation', () => cluster.node(name).incarnation === undefined);
 }
 
 type Serving = { readonly incarnation: { readonly shards: { readonly size: number } } | undefined };
@@ -64,7 +64,7 @@ async function sharing(
 const settled = (what: string, isSo: () => boolean) =>
   soon(what, isSo, { withinMs: SETTLED_MS_MAX, everyMs: 50 });
 
-/** Drains the owner of the instance, which stores it. Returns the new owner. */
+/** Drains the owner, so that the instance is stored. Returns the new owner. */
 export async function storedByMoving(cluster: Cluster): Promise<string> {
   const { address } = await ctlOn(cluster).data('instance', ID);
   const [owner, other] = address === 'a:8100' ? ['a', 'b'] : ['b', 'a'];

@@ -13,8 +13,8 @@ export function run(argv: readonly string[], adminUrl: string) {
 }
 
 /**
- * A limiter with one account, and `ctl` at its admin port. `used` replaces the usage of every
- * account.
+ * Creates a limiter with one account, and `ctl` at its admin port. `used` replaces the usage of
+ * every account.
  */
 export async function serviceUnderTest(used?: MeterUsage) {
   const fixture = await limiterUnderTest(custom(60, 100));

@@ -2,16 +2,16 @@ import type { ClusterPorts, FilePorts, StorePlaces } from '#ctl/command';
 import { runCtl } from '#ctl/ctl';
 import { type Clock, systemClock } from '#stdlib/clock';
 
-/** Ports of a command; a test names those that its command needs. */
+/** Ports of a command. A test passes only the ports that its command needs. */
 export type CtlTarget = {
   readonly adminUrl?: string;
   readonly adminTokenFile?: string;
   readonly cluster?: ClusterPorts;
   readonly file?: FilePorts;
   readonly places?: StorePlaces;
-  /** Input at the command's prompt; undefined: there is no terminal. */
+  /** Input at the prompt. Undefined: no terminal. */
   readonly typed?: string;
-  /** The clock of the deadline; undefined: the system clock. */
+  /** Clock of the deadline. Undefined: the system clock. */
   readonly clock?: Clock;
 };
 

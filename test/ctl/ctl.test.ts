@@ -52,7 +52,7 @@ work('creates an account and a working key, and shows the key once', async () =>
   assert.not.ok(listed.out.includes(key.slice(19)));
 });
 
-work('creates read-only keys, with an expiry if one is given', async () => {
+work('creates read-only keys with an expiry', async () => {
   await using service = await serviceUnderTest();
   const expires = '2026-02-01T00:00:00.000Z';
   const args = ['keys', 'create', service.id, '--scope', 'read', '--expires', expires, '--json'];
@@ -81,7 +81,7 @@ work('revokes a key at once', async () => {
   assert.is((await admitKey(service.limiter, service.key)).verdict, 'unknown_key');
 });
 
-work('sets a model that the service has, and unsets it', async () => {
+work('sets and removes the model of an account, but refuses an unknown model', async () => {
   await using service = await serviceUnderTest();
   const chosen = await service.ctl('accounts', 'model', service.id, '1.0');
   assert.match(chosen.out, /^ACCOUNT +NAME +MODEL\n\w{12} +.* {2}1\.0$/m);
@@ -93,7 +93,7 @@ work('sets a model that the service has, and unsets it', async () => {
   assert.is((await admitKey(service.limiter, service.key)).allowance?.modelVersion, undefined);
 });
 
-work('sets a retention for an account, and restores that of its plan', async () => {
+work('sets the retention of an account, and restores the retention of its plan', async () => {
   await using service = await serviceUnderTest();
   const retention = (...args: string[]) =>
     service.ctl('accounts', 'retention', service.id, ...args);
@@ -139,7 +139,7 @@ work('suspends and resumes an account', async () => {
   assert.is((await admitKey(service.limiter, service.key)).verdict, 'admitted');
 });
 
-work('changes plans, and to enterprise only with numbers', async () => {
+work('changes plans, and requires limits for the enterprise plan', async () => {
   await using service = await serviceUnderTest();
   const plan = (...rest: string[]) => service.ctl('accounts', 'plan', service.id, ...rest);
   assert.match((await plan('free')).out, /free +active +10 +10000/);
@@ -151,7 +151,7 @@ work('changes plans, and to enterprise only with numbers', async () => {
   assert.match((await service.ctl('accounts', 'list')).out, /enterprise/, 'nothing changed since');
 });
 
-work('repairs a month that a wrong clock has moved, and keeps a correct month', async () => {
+work('repairs a month that a wrong clock has set, and keeps a correct month', async () => {
   await using service = await serviceUnderTest();
   await service.admit(1, 3);
   await service.settle(1, 3);
@@ -224,7 +224,7 @@ work('shows months by day and key, and usage without a key separately', async ()
   assert.equal([december.month, december.keys, december.other_cycles], ['2025-12', [], 7]);
 });
 
-work('lists more accounts than fit a page', async () => {
+work('lists more accounts than one page has', async () => {
   await using service = await serviceUnderTest();
   for (let i = 0; i < 1_000; i += 1) {
     await service.limiter.admin.createAccount({ name: `${i}`, choice: { plan: 'free' } });
@@ -233,61 +233,58 @@ work('lists more accounts than fit a page', async () => {
   assert.is(new Set(JSON.parse(out).map(({ id }: { id: string }) => id)).size, 1_001);
 });
 
-const wrong = suite('ctl with a wrong command line');
+const wrong = suite('the command line of ctl');
 
 // Report 37: a wrong command line was refused with raw texts of the parser and of the validator.
-wrong(
-  'prints one line with the error, and exits with 2, or with 4 for an unknown object',
-  async () => {
-    await using service = await serviceUnderTest();
-    const cases: [number, string[], RegExp][] = [
-      [2, ['accounts', 'burn'], /unknown command 'burn'; see "ctl accounts --help"/],
-      [
-        2,
-        ['accounts', 'create'],
-        /missing required argument 'name'; see "ctl accounts create --help"/,
-      ],
-      [2, ['accounts', 'create', 'a', 'b'], /too many arguments/],
-      [2, ['accounts', 'list', '--bogus'], /--bogus.*see "ctl accounts list --help"/],
-      [2, ['accounts', 'list', '--scope', 'read'], /unknown option '--scope'/],
-      [
-        2,
-        ['accounts', 'plan', service.id, 'gold'],
-        /Allowed choices are free, indie, pro, enterprise/,
-      ],
-      [2, ['accounts', 'create', 'x'.repeat(101)], /1 to 100 characters/],
-      [
-        2,
-        ['accounts', 'create', 'a', '--requests-per-minute', 'n'],
-        /must be a whole number from 1 to/,
-      ],
-      [4, ['accounts', 'suspend', 'Nobody000001'], /there is no such account/],
-      [
-        2,
-        ['keys', 'create', service.id, '--scope', 'write'],
-        /'write' is invalid. It must be full\|read\|audit\|billing/,
-      ],
-      [2, ['keys', 'create', service.id, '--expires', 'tomorrow'], /must be a time such as/],
-      [2, ['keys', 'create', service.id, '--networks', '::1,all'], /"all", which is no IP address/],
-      [4, ['keys', 'revoke', service.id, '../..'], /no DELETE|no such/],
-      [4, ['usage', 'Nobody000001'], /there is no such account/],
-      [2, ['accounts', 'list', '--admin', 'nonsense'], /--admin takes an address/],
-      [2, ['accounts', 'list', '--timeout', '0'], /must be 1 to 86400 seconds/],
-      [2, ['copy', '--from', 'sqlite:a'], /required option '--to <place>' not specified/],
-      [2, ['copy', '--from', 'sqlite', '--to', 'disk:b'], /must be sqlite:<file> or cassandra/],
-    ];
-    for (const [exitCode, args, text] of cases) {
-      const { code, out, err } = await service.ctl(...args);
-      assert.is(code, exitCode, args.join(' '));
-      assert.not.match(err, /Invalid input/i);
-      assert.match(err, /^ctl: [^\n]+$/, args.join(' '));
-      assert.match(err, text);
-      assert.is(out, '');
-    }
-  },
-);
+wrong('has one-line errors and exit code 2, or 4 for an unknown object', async () => {
+  await using service = await serviceUnderTest();
+  const cases: [number, string[], RegExp][] = [
+    [2, ['accounts', 'burn'], /unknown command 'burn'; see "ctl accounts --help"/],
+    [
+      2,
+      ['accounts', 'create'],
+      /missing required argument 'name'; see "ctl accounts create --help"/,
+    ],
+    [2, ['accounts', 'create', 'a', 'b'], /too many arguments/],
+    [2, ['accounts', 'list', '--bogus'], /--bogus.*see "ctl accounts list --help"/],
+    [2, ['accounts', 'list', '--scope', 'read'], /unknown option '--scope'/],
+    [
+      2,
+      ['accounts', 'plan', service.id, 'gold'],
+      /Allowed choices are free, indie, pro, enterprise/,
+    ],
+    [2, ['accounts', 'create', 'x'.repeat(101)], /1 to 100 characters/],
+    [
+      2,
+      ['accounts', 'create', 'a', '--requests-per-minute', 'n'],
+      /must be a whole number from 1 to/,
+    ],
+    [4, ['accounts', 'suspend', 'Nobody000001'], /there is no such account/],
+    [
+      2,
+      ['keys', 'create', service.id, '--scope', 'write'],
+      /'write' is invalid. It must be full\|read\|audit\|billing/,
+    ],
+    [2, ['keys', 'create', service.id, '--expires', 'tomorrow'], /must be a time such as/],
+    [2, ['keys', 'create', service.id, '--networks', '::1,all'], /"all", which is no IP address/],
+    [4, ['keys', 'revoke', service.id, '../..'], /no DELETE|no such/],
+    [4, ['usage', 'Nobody000001'], /there is no such account/],
+    [2, ['accounts', 'list', '--admin', 'nonsense'], /--admin takes an address/],
+    [2, ['accounts', 'list', '--timeout', '0'], /must be 1 to 86400 seconds/],
+    [2, ['copy', '--from', 'sqlite:a'], /required option '--to <place>' not specified/],
+    [2, ['copy', '--from', 'sqlite', '--to', 'disk:b'], /must be sqlite:<file> or cassandra/],
+  ];
+  for (const [exitCode, args, text] of cases) {
+    const { code, out, err } = await service.ctl(...args);
+    assert.is(code, exitCode, args.join(' '));
+    assert.not.match(err, /Invalid input/i);
+    assert.match(err, /^ctl: [^\n]+$/, args.join(' '));
+    assert.match(err, text);
+    assert.is(out, '');
+  }
+});
 
-wrong('prints its help on request, and without arguments', async () => {
+wrong('has a help text, which ctl also prints without arguments', async () => {
   for (const argv of [[], ['--help'], ['help']]) {
     const { code, out } = await run(argv, 'http://127.0.0.1:1');
     assert.is(code, 0);
@@ -298,7 +295,7 @@ wrong('prints its help on request, and without arguments', async () => {
 });
 
 // Report 37: the help had no line for a command, and no command had a help of its own.
-wrong('explains each command: its arguments, its options, and their values', async () => {
+wrong('has help for each command, with all arguments, options and values', async () => {
   for (const command of COMMANDS) {
     const { code, out } = await run([...command.words, '--help'], 'http://127.0.0.1:1');
     assert.is(code, 0);
@@ -315,7 +312,7 @@ wrong('explains each command: its arguments, its options, and their values', asy
 });
 
 // Report 37: `ctl accounts` had no list of its commands, and a misspelt command no suggestion.
-wrong('shows the commands of a group, and suggests similar ones', async () => {
+wrong('has help for each group, and suggestions for misspelt commands', async () => {
   const group = await run(['accounts'], 'http://127.0.0.1:1');
   assert.equal([group.code, group.out], [2, '']);
   assert.match(group.err, /^ {2}accounts suspend <account> /m);
@@ -333,7 +330,7 @@ wrong('shows the commands of a group, and suggests similar ones', async () => {
 });
 
 // Report 37: no shell completed the commands of `ctl`.
-wrong('completes words, options and values in a shell', async () => {
+wrong('can be completed in a shell: words, options and values', async () => {
   const { out: script } = await run(['completion', 'bash'], 'http://127.0.0.1:1');
   const completed = (line: string) => {
     const words = ['ctl', ...line.split(' ')];
@@ -359,7 +356,7 @@ echo "\${COMPREPLY[@]}"`;
 
 const unserved = suite('ctl without a service');
 
-unserved('explains how to start a service when none listens', async () => {
+unserved('explains how to start a service', async () => {
   const { code, err } = await run(['accounts', 'list'], await freeAddress());
   assert.is(code, 1);
   assert.match(
@@ -368,7 +365,7 @@ unserved('explains how to start a service when none listens', async () => {
   );
 });
 
-unserved('reports that another program listens there', async () => {
+unserved('reports another program that listens at the port', async () => {
   const server = createServer((_, response) => response.end('<html>'));
   const address = await listening(server);
   const { code, err } = await run(['accounts', 'list'], address);

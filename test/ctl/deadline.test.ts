@@ -11,7 +11,7 @@ import { Deadline, SILENT_MS_MAX } from '#ctl/deadline';
 import { ctl } from '#test/ctl/ctl-run';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** A promise that never resolves, as for a server that hangs. */
+/** A promise that never resolves, as from a hanging server. */
 const never = <Result = never>() => new Promise<Result>(() => undefined);
 
 /** Ports of a cluster whose stores never answer. */
@@ -20,7 +20,7 @@ function hangingCluster(clock: ManualClock): ClusterPorts {
   return { clock, shards: hanging, instances: hanging, accounts: hanging } as never;
 }
 
-/** Moves a clock second by second until `work` ends. Returns its result and the seconds. */
+/** Moves a clock second by second until `work` ends. Returns the result and the seconds. */
 async function passing<Result>(clock: ManualClock, work: Promise<Result>) {
   let isDone = false;
   const watched = work.finally(() => {
@@ -38,7 +38,7 @@ async function passing<Result>(clock: ManualClock, work: Promise<Result>) {
 const hanging = suite('ctl while a server hangs');
 
 // Report 32: a command had no deadline, and waited forever for a hanging server.
-hanging('ends with 1 and names the call that is not answered', async () => {
+hanging('ends with 1 and names the unanswered call', async () => {
   for (const [argv, call] of [
     [['nodes'], 'load'],
     [['verify', 'inst_1'], 'readHead'],
@@ -55,7 +55,7 @@ hanging('ends with 1 and names the call that is not answered', async () => {
   }
 });
 
-hanging('waits for the time of --timeout', async () => {
+hanging('waits as long as --timeout allows', async () => {
   const clock = new ManualClock();
   const ran = ctl(['nodes', '--timeout', '7'], { clock, cluster: hangingCluster(clock) });
   assert.is((await passing(clock, ran)).seconds, 7);
@@ -83,12 +83,12 @@ hanging('ends when its stores can be neither opened nor closed', async () => {
   });
   const { result, seconds } = await passing(clock, unclosed.code);
   assert.equal(unclosed.said, ['ctl: there is no account "nobody"']);
-  assert.equal([result, seconds], [4, 5], 'the result counts all the same');
+  assert.equal([result, seconds], [4, 5], 'the exit code comes from the result');
 });
 
 const progress = suite('the deadline of a command');
 
-progress('restarts with each answer, also of ports opened later', async () => {
+progress('restarts with each answer, including answers of ports opened later', async () => {
   const clock = new ManualClock();
   const deadline = new Deadline(clock, SILENT_MS_MAX);
   const wait = () => new Promise<void>((resolve) => void clock.after(20_000, resolve));
@@ -123,7 +123,7 @@ progress('pauses during a prompt', async () => {
   assert.is(result, 'yes');
 });
 
-progress('excludes time in which the program itself was busy', async () => {
+progress('excludes time in which ctl itself was blocked', async () => {
   const clock = new ManualClock();
   let busyMs = 0;
   const lateClock = {
@@ -140,10 +140,10 @@ progress('excludes time in which the program itself was busy', async () => {
   assert.is(await bound, 'vacuumed');
 });
 
-const pipes = suite('ctl with a pipe without a writer');
+const pipes = suite('a pipe without a writer');
 
 // Report 32: a command waited forever for a pipe in place of a file.
-pipes('refuses it in the place of a token, an audit trail, an export and a backup', async () => {
+pipes('is refused as token file, audit trail, export and backup', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'ctl-pipe-'));
   try {
     const pipe = join(folder, 'pipe');

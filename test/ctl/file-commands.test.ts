@@ -12,7 +12,7 @@ const folder = mkdtempSync(join(tmpdir(), 'identity-engine-ctl-'));
 const PATH = '/data/identity-engine.db';
 const CONTENTS: FileContents = { accounts: 1, instances: 2, journalGroups: 3, bytes: 4_096 };
 
-/** A file whose backup is a text; `placed` returns the replaced content. */
+/** A fake data file. `placed` lists the backups that were restored. */
 function fileUnderTest({ replaces = true, isDamaged = false } = {}) {
   const placed: string[] = [];
   const file: DataFile = {
@@ -40,7 +40,7 @@ function fileUnderTest({ replaces = true, isDamaged = false } = {}) {
   };
   const ending = new AbortController();
   let nowMs = 0;
-  // Each reading of the clock is three seconds later, which is enough for a progress line.
+  // Each reading of the clock is three seconds later, so that every step prints progress.
   const clock = { ...systemClock, monotonicMs: () => (nowMs += 3_000) };
   const ports: FilePorts = { clock, file, interrupted: ending.signal };
   return { file: ports, placed, end: () => ending.abort() };
@@ -48,7 +48,7 @@ function fileUnderTest({ replaces = true, isDamaged = false } = {}) {
 
 const backup = suite('ctl backup');
 
-backup('writes a new file, readable by its user only, and prints its content', async () => {
+backup('writes a new file that only its user can read, and prints its counts', async () => {
   const path = join(folder, 'one.backup');
   const { code, out, err } = await ctl(['backup', path], fileUnderTest());
   assert.is(code, 0, err);
@@ -97,19 +97,16 @@ restore('asks for the path, and replaces nothing after another answer', async ()
   }
 });
 
-restore(
-  'needs a terminal or --yes where a file is replaced, and neither of them for a new file',
-  async () => {
-    const asked = fileUnderTest();
-    assert.match((await ctl(['restore', 'some.backup'], asked)).err, /add --yes/);
-    assert.equal(asked.placed, []);
-    assert.is((await ctl(['restore', 'some.backup', '--yes'], asked)).code, 0);
-    const first = fileUnderTest({ replaces: false });
-    const { code, out } = await ctl(['restore', 'some.backup'], first);
-    assert.is(code, 0);
-    assert.is(out, `done: ${PATH} has 1 account, 2 instances, 3 journal groups, 4096 bytes`);
-  },
-);
+restore('needs a terminal or --yes to replace a file, but not to create a file', async () => {
+  const asked = fileUnderTest();
+  assert.match((await ctl(['restore', 'some.backup'], asked)).err, /add --yes/);
+  assert.equal(asked.placed, []);
+  assert.is((await ctl(['restore', 'some.backup', '--yes'], asked)).code, 0);
+  const first = fileUnderTest({ replaces: false });
+  const { code, out } = await ctl(['restore', 'some.backup'], first);
+  assert.is(code, 0);
+  assert.is(out, `done: ${PATH} has 1 account, 2 instances, 3 journal groups, 4096 bytes`);
+});
 
 const vacuum = suite('ctl vacuum');
 

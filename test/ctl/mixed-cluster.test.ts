@@ -5,7 +5,7 @@ import { ctlOn, ID, limiting, serving } from '#test/ctl/ctl-on-cluster';
 
 const mixed = suite('ctl with engines and limiters');
 
-mixed('shows both, or one of them on request', async () => {
+mixed('shows both services, or one service on request', async () => {
   await using cluster = await clusterInMemory(['e'], ['l', 'm']);
   await serving(cluster, { e: SHARDS });
   await limiting(cluster, { l: 4, m: 4 });
@@ -38,7 +38,7 @@ mixed('shows both, or one of them on request', async () => {
   );
 });
 
-mixed('drains a limiter, and asks which node if an engine has the same name', async () => {
+mixed('drains a limiter, and requires --service if an engine has the same name', async () => {
   await using cluster = await clusterInMemory(['a', 'b'], ['a', 'm']);
   await serving(cluster, { a: 4, b: 4 });
   await limiting(cluster, { a: 4, m: 4 });
@@ -52,10 +52,10 @@ mixed('drains a limiter, and asks which node if an engine has the same name', as
   const rows = await cluster.stores.shards.load('limiter', SHARDS);
   assert.not.ok(
     rows.some(({ owner }) => owner === drained.incarnation),
-    'it waits for its end',
+    'the drained limiter owns no shard',
   );
   await limiting(cluster, { a: 0, m: SHARDS });
-  assert.is(cluster.node('a').incarnation?.shards.size, 4, 'its namesake keeps its shards');
+  assert.is(cluster.node('a').incarnation?.shards.size, 4, 'the engine keeps its shards');
   assert.match(
     await ctlOn(cluster).refusal('drain', 'm'),
     /there is no other node to take its shards/,

@@ -28,7 +28,7 @@ async function end(run: ProcessRun): Promise<void> {
   assert.is(await run.ended, 0, run.stderr());
 }
 
-/** Runs `ctl` on a file until it exits; none of its waits is longer than three seconds. */
+/** Runs `ctl` on a file until it exits, with waits of at most three seconds. */
 async function ctlOn(file: string, ...argv: string[]) {
   // A different number of shards in the variables has no effect.
   const variables = { ...variablesOf(file), SERVICE_SHARDS: '16' };
@@ -65,7 +65,7 @@ async function observed(run: ProcessRun): Promise<string> {
 const beside = suite('ctl beside the process that serves a file');
 let id = '';
 
-beside('shows the content of the file, and names the process to changing commands', async () => {
+beside('shows the content of the file, and refuses changes with the process id', async () => {
   const run = await startOn(path);
   id = await observed(run);
   const nodes = await text('nodes');
@@ -75,19 +75,19 @@ beside('shows the content of the file, and names the process to changing command
   for (const words of [['accounts', 'delete', ACCOUNT, '--yes'], ['vacuum']]) {
     const { code, err } = await ctlOn(path, ...words);
     assert.is(code, 1);
-    const said = `served by process ${run.child.pid}, since .*; stop that process first`;
-    assert.match(err, new RegExp(`^ctl: [^\\n]*${said}\\n$`));
+    const reason = `served by process ${run.child.pid}, since .*; stop that process first`;
+    assert.match(err, new RegExp(`^ctl: [^\\n]*${reason}\\n$`));
   }
   const drained = await ctlOn(path, 'drain', 'engine');
   assert.match(drained.err, /there is no node for its shards/);
-  // Killed, so that its tail is for the next to take over.
+  // Killed, so that the next process has to recover the tail.
   run.child.kill('SIGKILL');
   await run.ended;
 });
 
 const alone = suite('ctl on a file that no process serves');
 
-alone('reads it, and serves it itself for what asks an engine', async () => {
+alone('reads the file, and starts an engine for commands that need an engine', async () => {
   assert.match((await ctlOn(path, 'instance', id)).err, /a running service stores new data/);
   const [{ incarnation }] = JSON.parse(await text('nodes', '--json'));
   assert.match(await text('journal', incarnation), `created "Ada" for ${ACCOUNT}`);
@@ -98,7 +98,7 @@ alone('reads it, and serves it itself for what asks an engine', async () => {
 
 const moved = suite('an account in a file');
 
-moved('is moved to another file, and deleted here', async () => {
+moved('can be moved to another file and deleted from the first file', async () => {
   const exported = join(folder, 'account.ndjson');
   assert.match(await text('export', ACCOUNT, '--file', exported), /1 instance, 1 observation/);
   const other = join(folder, 'other.db');

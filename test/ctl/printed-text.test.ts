@@ -5,7 +5,7 @@ import { escapedJson, escapedLine, escapedText, table } from '#ctl/printed-text'
 import { type Cluster, ctlOn } from '#test/ctl/ctl-on-cluster';
 import { ctl } from '#test/ctl/ctl-run';
 
-/** C0, C1, direction characters, a line separator, a byte order mark, half a surrogate pair. */
+/** Control and direction characters, a line separator, a byte order mark, half a surrogate pair. */
 const STEERING = '\u0000\u0007\u001b\u007f\u0085\u009b\u061c\u200e\u202e\u2066\u2028\ufeff\ud800';
 
 const text = suite('foreign text on a terminal');
@@ -28,7 +28,7 @@ text('is escaped in cells, which stay on one line and aligned', () => {
   assert.match(shown, /^Zoë 👩‍💻 שלום +-$/m);
 });
 
-text('keeps the lines of a command, and its JSON is unchanged', () => {
+text('is escaped without a change of line breaks or JSON values', () => {
   assert.is(escapedText('one\ntwo\r'), 'one\ntwo\\u000d');
   const data = { name: STEERING, list: ['\u202ex'] };
   const json = escapedJson(data);

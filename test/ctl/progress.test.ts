@@ -5,7 +5,7 @@ import { ManualClock } from '#test/support/manual-clock';
 
 const progress = suite('the progress of long work');
 
-progress('is printed every two seconds, and not for short work', () => {
+progress('is printed every two seconds, but not for short work', () => {
   const clock = new ManualClock();
   const lines: string[] = [];
   const work = new Progress(clock, (line) => void lines.push(line));
@@ -16,7 +16,7 @@ progress('is printed every two seconds, and not for short work', () => {
   assert.equal(lines, ['step 10', 'step 20']);
 });
 
-progress('is in whole per cent, and 100 only at the end', () => {
+progress('has whole per cent, and 100 only at the end', () => {
   assert.is(percentOf(0, 7), 0);
   assert.is(percentOf(199, 200), 99);
   assert.is(percentOf(200, 200), 100);

@@ -4,9 +4,9 @@ import { WorkWindow } from '#ctl/bounded-work';
 
 const ROOM = 3;
 
-const working = suite('a bounded number of parallel tasks');
+const working = suite('a work window');
 
-working('runs as many tasks as allowed, and ends when all are done', async () => {
+working('runs as many tasks as allowed, and ends when all tasks are done', async () => {
   const window = new WorkWindow(ROOM);
   let running = 0;
   let most = 0;
@@ -24,7 +24,7 @@ working('runs as many tasks as allowed, and ends when all are done', async () =>
   assert.equal([most <= ROOM, most > 1, done], [true, true, 20]);
 });
 
-working('rejects with the first failure, and starts no further task', async () => {
+working('rejects with the first failure, and starts no more tasks', async () => {
   const window = new WorkWindow(1);
   let begun = 0;
   const add = (failure?: Error) =>

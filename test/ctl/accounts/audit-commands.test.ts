@@ -18,7 +18,7 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 const JANUARY = AUDIT_LINES_MAX + 20;
 
 /**
- * A service whose account has lines in January and February, and a store that a test can damage.
+ * A service whose account has audit lines in January and February. A test can damage the store.
  */
 async function trailUnderTest(change: Partial<AuditStore> = {}) {
   const { limiter, id } = await limiterUnderTest(custom(60, 100));
@@ -55,7 +55,7 @@ async function trailUnderTest(change: Partial<AuditStore> = {}) {
   };
 }
 
-/** Reads of a store with changed lines. */
+/** Store reads that return changed lines. */
 function spoiled(store: () => AuditStore, change: (line: StoredAuditLine) => StoredAuditLine[]) {
   return {
     read: async (...args: Parameters<AuditStore['read']>) =>
@@ -65,7 +65,7 @@ function spoiled(store: () => AuditStore, change: (line: StoredAuditLine) => Sto
 
 const verify = suite('ctl audit verify');
 
-verify('finds nothing in an unchanged trail, and shows its ends', async () => {
+verify('finds no fault in an unchanged trail, and shows the last hash of each month', async () => {
   await using service = await trailUnderTest();
   const { code, months, found } = await service.verified();
   assert.equal([code, found], [0, []]);
@@ -91,7 +91,7 @@ verify('finds a changed line and a missing line', async () => {
   assert.equal(found, ['2026-01 8 changed since it was written', '2026-01 141 missing']);
 });
 
-verify('finds a first line that is not JSON, and continues after it', async () => {
+verify('reports a first line that is not JSON, and continues with the next line', async () => {
   let store = memoryAuditStore();
   const change = (line: StoredAuditLine) => [
     line.seq === 1 && line.text.includes('"t0"') ? { ...line, text: '{broken' } : line,

@@ -34,7 +34,7 @@ const HASTY: Clock = {
 
 const deletion = suite('ctl accounts delete');
 
-/** A cluster that holds an account with a key, a meter and instances. */
+/** A cluster with one account, which has a key, a meter and instances. */
 async function withAccount(): Promise<Cluster> {
   const cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });
@@ -75,7 +75,7 @@ async function assertDeleted(cluster: Cluster, ids = IDS): Promise<void> {
   }
 }
 
-deletion('deletes the account and all its instances, and prints so', async () => {
+deletion('deletes the account and all its instances, and prints the result', async () => {
   await using cluster = await withAccount();
   const { code, out, err } = await deleting(cluster);
   assert.equal([code, err], [0, '']);
@@ -85,7 +85,7 @@ deletion('deletes the account and all its instances, and prints so', async () =>
   assert.equal([...new Set(cluster.announced)], [ACCOUNT_ID]);
 });
 
-deletion('writes its audit line first, or does not start', async () => {
+deletion('does not start if its audit line cannot be written', async () => {
   await using cluster = await withAccount();
   const seen: unknown[] = [];
   const down = async (...[, , lines]: Parameters<AuditStore['append']>) => {
@@ -125,7 +125,7 @@ deletion('revokes the keys before it deletes the first instance', async () => {
   assert.is((await cluster.stores.listings.load(ACCOUNT_ID)).length, 70);
 });
 
-deletion('continues after an interruption when it is run again', async () => {
+deletion('continues in a second run after an interruption', async () => {
   await using cluster = await withAccount();
   let asked = 0;
   const openActing = async () => {
@@ -143,7 +143,7 @@ deletion('continues after an interruption when it is run again', async () => {
   await assertDeleted(cluster);
 });
 
-deletion('deletes instances that a call in progress has still created', async () => {
+deletion('deletes instances that calls in progress create meanwhile', async () => {
   await using cluster = await withAccount();
   const late = 'inst_00000000000000ff';
   let waits = 0;
@@ -172,7 +172,7 @@ deletion('waits two minutes for calls in progress', async () => {
 
 const asking = suite('the confirmation of ctl accounts delete');
 
-asking('requires the id, and another id deletes nothing', async () => {
+asking('requires the account id, and another answer deletes nothing', async () => {
   await using cluster = await withAccount();
   const target = { cluster: { ...cluster.ports, clock: HASTY }, typed: 'Acc0unt00002' };
   const { code, err } = await ctl(['accounts', 'delete', ACCOUNT_ID], target);
@@ -183,7 +183,7 @@ asking('requires the id, and another id deletes nothing', async () => {
   await assertDeleted(cluster);
 });
 
-asking('is impossible without a terminal, and then nothing is deleted', async () => {
+asking('fails without a terminal, and then nothing is deleted', async () => {
   await using cluster = await withAccount();
   const { code, err } = await ctl(['accounts', 'delete', ACCOUNT_ID], { cluster: cluster.ports });
   assert.is(code, 1);

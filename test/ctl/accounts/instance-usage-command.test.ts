@@ -9,7 +9,7 @@ const [ACCOUNT, OTHER] = ['account00001', 'account00002'] as const;
 
 const MONTH = monthBeginOf(monthEndOf(Date.now()));
 
-/** An instance with an observation at each of these times. */
+/** Creates an instance with one observation at each time. */
 async function instance(cluster: Cluster, accountId: string, id: string, timesMs: number[]) {
   const asked = { accountId };
   await cluster.ask(id, { ...CREATE, name: `Agent "${id.at(-1)}"` }, asked);
@@ -24,7 +24,7 @@ const around = (count: number, more: number) =>
 
 const usage = suite('ctl usage instances');
 
-usage('shows the most used instances of one account in the month', async () => {
+usage('shows the instances with the most cycles of an account in the month', async () => {
   await using cluster = await clusterInMemory(['a', 'b']);
   await serving(cluster, { a: 4, b: 4 });
   const limits = { requestsPerMinute: 1, cyclesPerMonth: 1, instances: 9 };

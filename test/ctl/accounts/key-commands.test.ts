@@ -7,7 +7,7 @@ import { addKey } from '#test/storage/contracts/stored-keys';
 
 const keys = suite('ctl keys');
 
-keys('gives keys names and networks, renames, disables, enables and rotates them', async () => {
+keys('creates keys with names and networks, and changes and rotates keys', async () => {
   await using service = await serviceUnderTest();
   const { id, limiter } = service;
   const create = ['keys', 'create', id, '--name', 'CI ✓', '--networks', '10.1.2.3/8,192.0.2.7'];
@@ -38,7 +38,7 @@ keys('gives keys names and networks, renames, disables, enables and rotates them
   for (const { key } of [made, rotated]) assert.not.ok(listed.includes(key.slice(19, 47)));
 });
 
-keys('shows keys of a later release, without control characters for a terminal', async () => {
+keys('shows keys with an unknown scope, and escapes control characters', async () => {
   await using service = await serviceUnderTest();
   const record = { ...service.record, id: 'key_2', digest: 'd', name: 'a\u001b[2Jb' };
   const later = { ...record, scope: 'events' } as unknown as ApiKeyRecord;

@@ -125,7 +125,7 @@ listing('requires an existing account', async () => {
 const removal = suite('ctl users remove');
 
 for (const named of [BOB.id, ' Bob@B.example']) {
-  removal(`removes a user from every account, named as ${JSON.stringify(named)}`, async () => {
+  removal(`removes the user ${JSON.stringify(named)} from every account`, async () => {
     await using cluster = await scene();
     await invited(cluster, BOB.email, THIRD, 'owner');
     const { code, out, err } = await run(cluster, ['remove', named], { typed: BOB.email });
@@ -137,14 +137,14 @@ for (const named of [BOB.id, ' Bob@B.example']) {
     assert.equal(await peopleIn(cluster, THIRD), []);
     const { users, sessions } = cluster.stores.people;
     assert.is(await users.find(BOB.id), undefined);
-    assert.is(await users.findByEmail(BOB.email), undefined, 'the email is free');
+    assert.is(await users.findByEmail(BOB.email), undefined, 'another user can have the email');
     assert.equal(await sessions.listOf(BOB.id), []);
     assert.is((await sessions.listOf(ADA.id)).length, 2);
   });
 }
 
 // Report 10: an owner whom an operator removed returned with an earlier invitation.
-removal('revokes the person’s invitations, and names the keys that the person made', async () => {
+removal('revokes the person’s invitations, and lists keys that the person created', async () => {
   await using cluster = await scene();
   await invited(cluster, 'friend@b.example', SECOND, 'owner', BOB);
   const createdBy = { kind: 'user', id: BOB.id } as const;
@@ -159,7 +159,7 @@ removal('revokes the person’s invitations, and names the keys that the person 
   assert.equal(await peopleIn(cluster, SECOND), [`${ADA.id} owner`, EVE]);
 });
 
-removal('writes a line in the trail of every account concerned, and of no other', async () => {
+removal('writes audit lines for every affected account, and for no other account', async () => {
   await using cluster = await scene();
   await invited(cluster, BOB.email, THIRD, 'owner');
   await run(cluster, ['remove', BOB.email, '--yes']);
@@ -203,7 +203,7 @@ removal('keeps the last owner of an account unless --yes is given', async () => 
     refused.err,
     new RegExp(`^ctl: ${ADA.email} is the last owner of account ${FIRST}:`),
   );
-  assert.is((await peopleIn(cluster, SECOND)).length, 3, 'nothing has happened');
+  assert.is((await peopleIn(cluster, SECOND)).length, 3, 'nothing was changed');
   assert.equal(await linesOf(cluster, FIRST), []);
   const done = await run(cluster, ['remove', ADA.email, '--yes']);
   assert.is(done.code, 0, done.err);
@@ -214,7 +214,7 @@ removal('keeps the last owner of an account unless --yes is given', async () => 
   assert.match((await run(cluster, ['setup-link', SECOND])).err, /has an owner already/);
 });
 
-removal('asks for the email, and does nothing after another answer or none', async () => {
+removal('asks for the email, and removes nothing after a wrong or missing answer', async () => {
   await using cluster = await scene();
   const wrong = await run(cluster, ['remove', BOB.id], { typed: ADA.email });
   assert.equal([wrong.code, wrong.err], [1, 'ctl: the email does not match: nothing was removed']);
@@ -232,7 +232,7 @@ removal('revokes open invitations of an email without a user', async () => {
   assert.is(again.err, `ctl: no user and no open invitation has the email "${EVE}"`);
 });
 
-removal('that was interrupted before the deletion continues when it is run again', async () => {
+removal('continues in a second run after an interruption before the deletion', async () => {
   await using cluster = await scene();
   const { people } = cluster.stores;
   const remove = async () => false;

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert';
 import type { InstanceHead, InstanceStore } from '#storage/ports/instances';
 
-/** Stores the changed head of an instance as its next version, without changing rows. */
+/** Stores a changed head as the next version of an instance, without changing rows. */
 export async function changeHead(
   instances: InstanceStore,
   instanceId: string,

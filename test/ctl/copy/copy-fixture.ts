@@ -24,19 +24,19 @@ import { addKey } from '#test/storage/contracts/stored-keys';
 import { someUser } from '#test/storage/contracts/user-store';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** The dead incarnations that owned the shards of the source. */
+/** Dead incarnations that own the shards of the source. */
 export const DEAD = { engine: 'e1', limiter: 'l1' } as const;
 
-/** Changes that the engine had not stored when it died. */
+/** Instances whose changes were only in the journal when the engine died. */
 export const LATE = { created: 'inst_00000000000000b1', deleted: 'inst_00000000000000b2' } as const;
 
-/** A deleted instance whose marker is stored. */
+/** A deleted instance with a stored deletion marker. */
 const GONE = 'inst_00000000000000b3';
 
-/** A second account, which is not exported: it has people and no instance. */
+/** A second account with people, but without instances. */
 export const OTHER_ID = 'Acc0unt00002';
 
-/** Maximum time for which records wait for their append, in milliseconds. */
+/** Maximum time that records wait for an append, in milliseconds. */
 const GATHERING_MS_MAX = 50;
 
 /** A deleted account. */
@@ -45,11 +45,11 @@ const DELETED_ID = 'Acc0unt00009';
 /** Stores of an installation with rows of every kind, whose processes have died. */
 export type DeadInstallation = AsyncDisposable & {
   readonly cluster: Cluster;
-  /** The engine just before it died: its successor must give the same answers. */
+  /** The engine just before its death, as the reference for its successor's answers. */
   readonly engine: EngineClient;
 };
 
-/** Runs a write, drops it, or reports a failure. */
+/** Runs a write, drops the write, or throws. */
 type OnWrite = (write: () => Promise<unknown>, name: string) => Promise<unknown>;
 
 /** The stores of an installation in the form that a copy uses. */
@@ -58,7 +58,7 @@ export function seenBy(name: string, { stores }: Cluster): NamedStores {
   return { ...others, users: people.users, members: people.members, name };
 }
 
-/** The same stores; every write goes through `onWrite`. */
+/** The same stores, with `onWrite` around every write. */
 export function watched(
   { name, ownSecret: _, ...stores }: NamedStores,
   onWrite: OnWrite,
@@ -76,7 +76,7 @@ export function watched(
   return { ...Object.fromEntries(each), name };
 }
 
-/** The methods through which a copy writes. */
+/** Methods with which a copy writes. */
 const WRITES = new Set([
   ...['create', 'changeKeys', 'beginDeletion', 'endDeletion', 'endImport'],
   ...['put', 'note', 'append', 'begin', 'seal', 'change', 'fixCount', 'fixCluster'],
@@ -104,7 +104,7 @@ function nameOf(place: Place): string {
   return place.kind === 'sqlite' ? `sqlite:${place.file}` : 'cassandra:b';
 }
 
-/** The fixture's clock, on which every wait ends at once. */
+/** The fixture's clock with timers that end at once. */
 export function hasty(): Clock {
   const time = new ManualClock(START_MS);
   return {
@@ -114,7 +114,7 @@ export function hasty(): Clock {
   };
 }
 
-/** A clock for an engine that ends before it stores anything: it gathers records. */
+/** Clock without long timers, so that an engine appends records but stores no checkpoint. */
 function shortLived(): Clock {
   const time = new ManualClock(START_MS);
   return {
@@ -136,7 +136,7 @@ export async function deadInstallation(): Promise<DeadInstallation> {
   const journal = linesIn(cluster);
   const engine = engineOn(cluster, shortLived(), journal);
   await askedBeforeDeath(engine);
-  // The cluster stays open: closing normally would store the unstored changes.
+  // The cluster stays open, because closing would store the unstored changes.
   return { cluster, engine, [Symbol.asyncDispose]: () => cluster[Symbol.asyncDispose]() };
 }
 
@@ -156,7 +156,7 @@ async function ownedByDead({ stores: { shards, journals } }: Cluster): Promise<v
       await shards.change({ service, shard, from: row, owner });
     }
   }
-  // Slots that a limiter writes for waiting callers.
+  // Slots with meter records, as a limiter appends them for waiting callers.
   for (const slot of [5, 6]) {
     const append = { incarnation: DEAD.limiter, slot, lowWaterMark: 5, deleteBelow: undefined };
     await journals.append({ ...append, records: encodeGroup([]) });
@@ -170,7 +170,7 @@ async function withOthers({ stores }: Cluster): Promise<void> {
   const account = { name: 'Other', plan: 'free', status: 'active', createdAtMs: 2 } as const;
   const limits = { requestsPerMinute: 1, cyclesPerMonth: 2, instances: 3 };
   await accounts.create({ ...account, limits, id: OTHER_ID });
-  // Expired so long ago that the key is no longer shown.
+  // Expired so long ago that lists omit the key.
   await addKey(accounts, OTHER_ID, { ...KEY, expiresAtMs: 9 });
   await accounts.create({ ...account, limits, id: DELETED_ID });
   await accounts.beginDeletion(DELETED_ID, 3);
@@ -204,7 +204,7 @@ async function withOthers({ stores }: Cluster): Promise<void> {
   }
 }
 
-/** Adds stored answers, one of them expired, and the marker of an instance. */
+/** Adds stored answers, including an expired answer, and a deletion marker. */
 async function withAnswers(cluster: Cluster): Promise<void> {
   {
     await using engine = engineOn(cluster);

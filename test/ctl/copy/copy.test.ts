@@ -56,38 +56,35 @@ whole('contains everything except expired answers', async () => {
 
 type Stored = { instances: { answers: { answer: { key: string } }[] } };
 
-whole(
-  'is served by nodes that take over from the dead ones, and gives the same answers',
-  async () => {
-    await using target = await emptyInstallation();
-    const { code, err } = await copy(source(), seenBy('cassandra:b', target));
-    assert.is(code, 0, err);
-    await target.joinEngine('a');
-    await target.joinLimiter('l');
-    await serving(target, { a: SHARDS });
-    await limiting(target, { l: SHARDS });
-    for (const id of [IDS.drifting, IDS.reset, IDS.long, LATE.created]) {
-      for (const command of QUESTIONS) {
-        const answer = await dead.engine.ask(callOf(command, { instanceId: id }));
-        assert.is(
-          answerText(await target.ask(id, command)),
-          answerText(answer),
-          `${command.kind} of ${id}`,
-        );
-      }
-    }
-    for (const id of [IDS.empty, LATE.deleted]) {
-      assert.match(
-        String(await refusalOf(() => target.ask(id, { kind: 'readInstance' }))),
-        /no such/,
+whole('gives the same answers after new nodes take over the shards of the dead nodes', async () => {
+  await using target = await emptyInstallation();
+  const { code, err } = await copy(source(), seenBy('cassandra:b', target));
+  assert.is(code, 0, err);
+  await target.joinEngine('a');
+  await target.joinLimiter('l');
+  await serving(target, { a: SHARDS });
+  await limiting(target, { l: SHARDS });
+  for (const id of [IDS.drifting, IDS.reset, IDS.long, LATE.created]) {
+    for (const command of QUESTIONS) {
+      const answer = await dead.engine.ask(callOf(command, { instanceId: id }));
+      assert.is(
+        answerText(await target.ask(id, command)),
+        answerText(answer),
+        `${command.kind} of ${id}`,
       );
     }
-    assert.equal(target.bugs, []);
-    assert.match(await ctlOn(target).text('verify', IDS.long), /gives the head, bit for bit/);
-  },
-);
+  }
+  for (const id of [IDS.empty, LATE.deleted]) {
+    assert.match(
+      String(await refusalOf(() => target.ask(id, { kind: 'readInstance' }))),
+      /no such/,
+    );
+  }
+  assert.equal(target.bugs, []);
+  assert.match(await ctlOn(target).text('verify', IDS.long), /gives the head, bit for bit/);
+});
 
-whole('that is run again writes nothing, and compares everything again', async () => {
+whole('writes nothing in a second run, and compares everything again', async () => {
   await using target = await emptyInstallation();
   assert.is((await copy(source(), seenBy('cassandra:b', target))).code, 0);
   const writes: string[] = [];
@@ -99,7 +96,7 @@ whole('that is run again writes nothing, and compares everything again', async (
   assert.is(code, 0);
   assert.match(out, /^An earlier run had already copied 5 instances\.$/m);
   assert.match(out, /^Both sides are equal/m);
-  // These calls only read.
+  // Calls that only read.
   const asking = ['accounts.changeKeys', 'shards.fixCluster', 'shards.fixCount'];
   assert.equal([...new Set(writes)].sort(), asking);
 });

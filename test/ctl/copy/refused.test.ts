@@ -17,7 +17,7 @@ import { ctl } from '#test/ctl/ctl-run';
 import { IDS } from '#test/ctl/export/export-fixture';
 import { ACCOUNT_ID } from '#test/engine/instance/instance-fixture';
 
-const refused = suite('a copy is refused in one line');
+const refused = suite('a copy is refused with a one-line error');
 
 let dead: DeadInstallation;
 
@@ -31,7 +31,7 @@ refused.after.each(async () => {
 const source = () => seenBy('sqlite:a', dead.cluster);
 const there = (target: Cluster) => seenBy('cassandra:b', target);
 
-/** The single line with which a copy fails. */
+/** The one-line error of a refused copy. */
 async function refusal(from: NamedStores, to: NamedStores, argv?: readonly string[]) {
   const { code, out, err } = await copy(from, to, argv === undefined ? {} : { argv });
   assert.is.not(code, 0, out);
@@ -68,7 +68,7 @@ refused('for a source that has never had a node', async () => {
   assert.match(await refusal(there(empty), there(target)), /^no engine has ever owned a shard/);
 });
 
-refused('for a source whose nodes run, and does not stop them', async () => {
+refused('for a source with running nodes, which keep running', async () => {
   const { journals } = dead.cluster.stores;
   let slot = 100;
   const growing: NamedStores = {
@@ -92,7 +92,7 @@ refused('for a source whose nodes run, and does not stop them', async () => {
   assert.is(await journals.isSealed(DEAD.engine), false);
 });
 
-refused('when a node starts at the source meanwhile', async () => {
+refused('if a node starts at the source meanwhile', async () => {
   const { accounts, journals } = dead.cluster.stores;
   const beginning: NamedStores = {
     ...source(),
@@ -126,7 +126,7 @@ refused('for a target with another number of shards', async () => {
   );
 });
 
-refused('for a complete copy that has been served since', async () => {
+refused('for a complete copy that a node has served since', async () => {
   await using target = await emptyInstallation();
   assert.is((await copy(source(), there(target))).code, 0);
   const { shards } = target.stores;
@@ -138,7 +138,7 @@ refused('for a complete copy that has been served since', async () => {
   );
 });
 
-refused('for a target with an account that the source does not have', async () => {
+refused('for a target with an account that the source lacks', async () => {
   await using target = await emptyInstallation();
   const first = await copy(source(), there(target));
   assert.is(first.code, 0);
@@ -205,7 +205,7 @@ refused('for a journal with a missing record', async () => {
 
 const EMPTY = Buffer.from('[1,[\n\n]]');
 
-const differing = suite('a difference between the copies');
+const differing = suite('a difference');
 
 differing.before.each(async () => {
   dead = await deadInstallation();
@@ -215,7 +215,7 @@ differing.after.each(async () => {
 });
 
 for (const table of ['history', 'drift'] as const) {
-  differing(`in one byte of the chunks of ${table} is found`, async () => {
+  differing(`between both sides in one byte of a ${table} chunk is found`, async () => {
     await using target = await emptyInstallation();
     assert.is((await copy(source(), there(target))).code, 0);
     const { instances } = target.stores;
@@ -239,7 +239,7 @@ for (const table of ['history', 'drift'] as const) {
   });
 }
 
-differing('is found when only the target has an instance, unless it is deleted', async () => {
+differing('is found if only the target has an instance, but not a deleted one', async () => {
   await using target = await emptyInstallation();
   assert.is((await copy(source(), there(target))).code, 0);
   const { instances } = target.stores;
@@ -266,7 +266,7 @@ differing('between head and rows on both sides is copied and reported', async ()
   assert.is((await target.stores.accounts.find(ACCOUNT_ID))?.account.status, 'suspended');
 });
 
-differing('is reported as missing drift events on both sides of equal copies', async () => {
+differing('between head and drift events on both sides is copied and reported', async () => {
   // The newest events are missing, as if their chunk could not be found.
   await changeHead(dead.cluster.stores.instances, IDS.long, ({ driftCount }) => {
     return { newestDrift: { after: driftCount, rows: '' } };
@@ -277,7 +277,7 @@ differing('is reported as missing drift events on both sides of equal copies', a
   assert.ok(out.split('\n').at(-1)?.includes(IDS.long), out);
 });
 
-refused('is an error when no stores can be opened', async () => {
+refused('if the stores cannot be opened', async () => {
   const { code, err } = await ctl(['copy', '--from', 'sqlite:a', '--to', 'cassandra'], {});
   assert.equal([code, err], [1, 'ctl: this test names no stores']);
 });

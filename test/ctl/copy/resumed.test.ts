@@ -14,16 +14,16 @@ import { everythingStored } from '#test/ctl/copy/everything-stored';
 import type { Cluster } from '#test/ctl/ctl-on-cluster';
 
 /**
- * Interval of the writes at which a copy is stopped or loses a write: the others of a kind repeat.
+ * Interval between the writes at which a copy is stopped or loses a write. Writes of a kind repeat.
  */
 const EVERY = 5;
 
 let dead: DeadInstallation;
 let whole: unknown;
-/** The names of the writes of a whole copy, in order. */
+/** Names of all writes of a complete copy, in order. */
 const writes: string[] = [];
 
-const resumed = suite('a copy that was interrupted');
+const resumed = suite('an interrupted copy');
 
 resumed.before(async () => {
   dead = await deadInstallation();
@@ -42,7 +42,7 @@ resumed.after(async () => {
 const source = () => seenBy('sqlite:a', dead.cluster);
 const there = (target: Cluster) => seenBy('cassandra:b', target);
 
-/** Positions in the order of the writes: the first and last of each kind, and some in between. */
+/** Positions of some writes: the first and last of each kind, and every fifth in between. */
 function places(): number[] {
   const isShown = (place: number) =>
     place % EVERY === 0 ||
@@ -51,7 +51,7 @@ function places(): number[] {
   return writes.keys().filter(isShown).toArray();
 }
 
-/** Copies until write number `last`, before or after which the process ends. */
+/** Copies until the process ends, before or after write number `last`. */
 async function cutAt(target: Cluster, last: number, isWritten: boolean) {
   let done = -1;
   const ending = watched(there(target), async (write) => {
@@ -64,7 +64,7 @@ async function cutAt(target: Cluster, last: number, isWritten: boolean) {
   assert.equal([code, err], [1, 'ctl: ended here']);
 }
 
-resumed('anywhere has the same result after it is run again', async () => {
+resumed('has the full result after a second run, wherever the first run ended', async () => {
   for (const place of places()) {
     await using target = await emptyInstallation();
     await cutAt(target, place, place % 2 === 0);
@@ -112,7 +112,7 @@ resumed('does not repeat completed writes', async () => {
   );
 });
 
-const noticed = suite('a write of a copy that a store has lost');
+const noticed = suite('a lost write of a copy');
 
 noticed('is detected, or makes no difference', async () => {
   const unnoticed: string[] = [];

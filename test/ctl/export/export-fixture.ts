@@ -43,7 +43,7 @@ export const ACCOUNT: Account = {
   createdAtMs: 1,
 };
 
-/** The account's keys: one of each kind. */
+/** The account's keys, one per kind. */
 export const KEYS: readonly ApiKeyRecord[] = [
   keyOf(1, {}),
   keyOf(2, { scope: 'read', revokedAtMs: 7 }),
@@ -62,7 +62,7 @@ export const IDS = {
   long: 'inst_00000000000000a4',
 } as const;
 
-/** Observations of the long instance: their contexts exceed the bytes of one write. */
+/** Number of observations of the long instance, whose contexts exceed the size of one write. */
 const LONG = 700;
 
 const CONFIG = { idleAgeMs: 60_000, memoryBytesMax: 64 * 1_024 * 1_024 };
@@ -97,7 +97,7 @@ export async function source(): Promise<Cluster> {
   return cluster;
 }
 
-/** A single engine on the stores of a cluster; it stores everything when it ends. */
+/** A single engine on the stores of a cluster. The engine stores everything when it ends. */
 export function engineOn(
   { stores }: Cluster,
   clock: Clock = new ManualClock(START_MS),
@@ -145,7 +145,7 @@ export async function importOf(cluster: Cluster, text: string | Buffer) {
   return { code, out, err: err.replaceAll(path, 'FILE') };
 }
 
-/** Runs a timer's task once all other work has had its turn. */
+/** Runs a timer's task after all pending work. */
 export function soon(task: () => void): Disposable {
   const immediate = setImmediate(task);
   return { [Symbol.dispose]: () => clearImmediate(immediate) };
@@ -162,7 +162,7 @@ export function textOf(path: string): Promise<string> {
   return readFile(path, 'utf8');
 }
 
-/** An export with one changed line and a matching last line. */
+/** Changes one line of an export, and updates the digest in the last line. */
 export function changed(
   text: string,
   kind: string,
@@ -174,7 +174,7 @@ export function changed(
   return closed(lines.slice(0, -1), JSON.parse(lines.at(-1) ?? ''));
 }
 
-/** Lines followed by the line with their digest. */
+/** Appends the last line, with the digest of all lines. */
 export function closed(lines: readonly string[], end: object): string {
   const before = lines.map((line) => `${line}\n`).join('');
   const sha256 = createHash('sha256').update(before).digest('hex');

@@ -26,7 +26,7 @@ import { ManualClock } from '#test/support/manual-clock';
 
 const lines = suite('an export');
 
-lines('is lines of JSON in a fixed order, with counts and a digest at the end', async () => {
+lines('has JSON lines in a fixed order, with counts and a digest at the end', async () => {
   await using from = await source();
   const written = await exportOf(from);
   assert.is(await exportOf(from), written);
@@ -65,7 +65,7 @@ lines('to a file is readable by its owner only, and never overwrites another fil
   assert.match(again.err, /a\.ndjson exists already/);
 });
 
-lines('to a file that another command writes is refused, and leaves it unchanged', async () => {
+lines('to a file that another command writes is refused without a change', async () => {
   await using from = await source();
   await using folder = await folderOfTest();
   const path = join(folder.path, 'a.ndjson');
@@ -86,7 +86,7 @@ lines('of an unknown account is refused, and leaves no file', async () => {
   assert.is(other.code, 0, other.err);
 });
 
-lines('waits for instances that are listed and not stored yet', async () => {
+lines('waits for instances that are listed but not stored yet', async () => {
   await using from = await source();
   const { instances } = from.stores;
   let reads = 0;
@@ -105,7 +105,7 @@ lines('waits for instances that are listed and not stored yet', async () => {
   assert.ok(written.includes(IDS.reset));
 });
 
-lines('waits as long for instances created while a large account was read', async () => {
+lines('waits equally long for instances that are created during a long read', async () => {
   await using from = await source();
   const time = new ManualClock(START_MS);
   const clock: Clock = {
@@ -164,7 +164,7 @@ lines('omits an instance that is deleted meanwhile', async () => {
 
 const imported = suite('an imported account');
 
-imported('answers as at its source, with its keys, and is verified', async () => {
+imported('has the same answers and keys as its source, and passes ctl verify', async () => {
   await using from = await source();
   await using to = await target();
   const { code, out, err } = await importOf(to, await exportOf(from));

@@ -17,7 +17,7 @@ import { ACCOUNT_ID, CREATE } from '#test/engine/instance/instance-fixture';
 import { headAt, storeOne } from '#test/storage/contracts/rows';
 import { memoryShardStore } from '#test/storage/memory/shard-store';
 
-/** Number of positions at which a byte of the file is changed, or the file is cut. */
+/** Number of positions at which a test changes a byte, or cuts the file. */
 const PLACES = 40;
 
 let from: Cluster;
@@ -37,7 +37,7 @@ refused.after(async () => {
   await to?.[Symbol.asyncDispose]();
 });
 
-/** The single line with which the import is refused. */
+/** The one-line error of a refused import. */
 async function refusal(text: string | Buffer): Promise<string> {
   const { code, out, err } = await importOf(to, text);
   assert.equal([code, out], [1, '']);
@@ -58,7 +58,7 @@ async function assertNothing(): Promise<void> {
 
 const linesOf = (text: string) => text.trimEnd().split('\n');
 
-refused('when the file is truncated at any position', async () => {
+refused('if the file is truncated at any position', async () => {
   const lines = linesOf(written);
   const cuts = Array.from({ length: 12 }, (_, index) => 1 + index * 3);
   for (const count of [...cuts, lines.length - 2, lines.length - 1]) {
@@ -73,7 +73,7 @@ refused('when the file is truncated at any position', async () => {
   assert.match(await refusal(''), /FILE is empty$/);
 });
 
-refused('when one byte is changed', async () => {
+refused('if one byte is changed', async () => {
   const bytes = Buffer.from(written);
   for (let place = 0; place < PLACES; place += 1) {
     const spoilt = Buffer.from(bytes);
@@ -83,14 +83,14 @@ refused('when one byte is changed', async () => {
   }
 });
 
-refused('when the file repeats an export, or contains two of them', async () => {
+refused('if the file contains two exports', async () => {
   const lines = linesOf(written).length;
   const behind = `ctl: FILE, line ${lines}: the file has more lines after the last line`;
   assert.is(await refusal(written + written), behind);
   assert.is(await refusal(`${written}\n`), behind);
 });
 
-refused('when it is of another version, or not an export', async () => {
+refused('if the file has another version, or is no export', async () => {
   const newer = changed(written, 'export', (line) => ({ ...line, version: 2 }));
   assert.is(await refusal(newer), 'ctl: FILE, line 1: version: this program reads version 1 only');
   const grown = changed(written, 'export', (line) => ({ ...line, version: 2, more: 1 }));
@@ -105,7 +105,7 @@ refused('when it is of another version, or not an export', async () => {
   assert.is(nothing.err, 'ctl: /dev/null is not a regular file: the import reads the file twice');
 });
 
-refused('when a field is wrong, and names the line and the field', async () => {
+refused('if a field is wrong, with an error that names the line and the field', async () => {
   const wrong = (kind: string, fields: object) =>
     refusal(changed(written, kind, (line) => ({ ...line, ...fields })));
   assert.match(await wrong('account', { plan: 'gold' }), /^ctl: FILE, line 2: plan: /);
@@ -126,7 +126,7 @@ refused('when a field is wrong, and names the line and the field', async () => {
 });
 
 // Report 13: an import accepted what the API refuses: raw newlines, duplicate keys, 20,000 levels, limits above the plan.
-refused('when a text or a number is not accepted by the API', async () => {
+refused('if the API would refuse a text or a number', async () => {
   const wrong = (kind: string, fields: object) =>
     refusal(changed(written, kind, (line) => ({ ...line, ...fields })));
   const deep = `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
@@ -169,7 +169,7 @@ refused('when a text or a number is not accepted by the API', async () => {
 });
 
 // Report 4: an import took half a surrogate pair, which the API refuses.
-refused('when a text has half a surrogate pair', async () => {
+refused('if a text has half a surrogate pair', async () => {
   const wrong = (kind: string, fields: object) =>
     refusal(changed(written, kind, (line) => ({ ...line, ...fields })));
   const half = /lone surrogate/;
@@ -181,7 +181,7 @@ refused('when a text has half a surrogate pair', async () => {
   }
 });
 
-refused('when a head does not follow from its rows', async () => {
+refused('if a head does not follow from its rows', async () => {
   const wrong = (kind: string, change: (line: Record<string, unknown>) => object) =>
     refusal(changed(written, kind, change));
   const vector = (text: unknown) => Buffer.from(String(text), 'base64');
@@ -198,7 +198,7 @@ refused('when a head does not follow from its rows', async () => {
 });
 
 refused(
-  'when it needs a model that this program does not have, however long its states',
+  'if the program lacks the model, even if the state of the model has another length',
   async () => {
     const newer = { model_version: '9.9', model: 'AAAA' };
     for (const kind of ['account', 'instance']) {
@@ -212,7 +212,7 @@ refused(
   },
 );
 
-refused('when rows are missing, repeated or in another order', async () => {
+refused('if rows are missing, repeated or in another order', async () => {
   const lines = linesOf(written);
   const end = JSON.parse(lines.at(-1) ?? '');
   const body = lines.slice(0, -1);
@@ -236,7 +236,7 @@ refused('when rows are missing, repeated or in another order', async () => {
 
 const taken = suite('an import is refused');
 
-taken('when the account exists already, with the same or other content', async () => {
+taken('if the account exists already, with the same or other content', async () => {
   await using fresh = await target();
   assert.is((await importOf(fresh, written)).code, 0);
   const { code, err } = await importOf(fresh, written);
@@ -244,7 +244,7 @@ taken('when the account exists already, with the same or other content', async (
   assert.equal([code, err], [1, `ctl: account ${ACCOUNT_ID} ${text}`]);
 });
 
-taken('when an instance exists under another account', async () => {
+taken('if an instance exists in another account', async () => {
   await using fresh = await target();
   const head = { ...headAt(3), accountId: 'Acc0unt00002' };
   const rows = { history: [], drift: [], answers: [] };
@@ -256,7 +256,7 @@ taken('when an instance exists under another account', async () => {
   assert.equal(await fresh.stores.listings.load(ACCOUNT_ID), []);
 });
 
-taken('when the account was deleted here', async () => {
+taken('if the account was deleted here', async () => {
   await using fresh = await target();
   const { accounts } = fresh.stores;
   await accounts.create(ACCOUNT);
@@ -267,14 +267,14 @@ taken('when the account was deleted here', async () => {
   assert.equal([code, err], [1, `ctl: account ${ACCOUNT_ID} ${text}`]);
 });
 
-taken('when no engine has ever been started', async () => {
+taken('if no engine has ever started', async () => {
   const cluster = { ...to.ports, shards: memoryShardStore() };
   const { code, err } = await ctl(['import', 'x'], { cluster });
   assert.is(code, 1);
   assert.match(err, /no engine has ever owned a shard/);
 });
 
-taken('when the account that it continues has other content', async () => {
+taken('if the interrupted import has other content', async () => {
   await using fresh = await target();
   await fresh.stores.accounts.create({ ...ACCOUNT, status: 'importing' });
   await fresh.ask('inst_00000000000000ff', CREATE);

@@ -25,7 +25,7 @@ import { faultIn } from '#test/support/settled';
 let from: Cluster;
 let written = '';
 
-const resumed = suite('an import that was interrupted');
+const resumed = suite('an interrupted import');
 
 resumed.before(async () => {
   from = await source();
@@ -35,7 +35,7 @@ resumed.after(async () => {
   await from?.[Symbol.asyncDispose]();
 });
 
-/** The same cluster; the process ends at write number `last` of instances. */
+/** The same cluster, for a process that ends at the instance write number `last`. */
 function endingAt(cluster: Cluster, last: number): Cluster {
   let writes = 0;
   const { instances } = cluster.stores;
@@ -64,7 +64,7 @@ async function storedIn({ stores }: Cluster) {
 
 for (const last of [1, 2, 3, 4, 5, 6, 7, 8]) {
   resumed(
-    `at write ${last} shows nothing, and has the same result after it is run again`,
+    `at write ${last} shows nothing, and has the full result after a second run`,
     async () => {
       await using cut = await target();
       const first = await importOf(endingAt(cut, last), written);
@@ -82,14 +82,14 @@ for (const last of [1, 2, 3, 4, 5, 6, 7, 8]) {
   );
 }
 
-resumed('prints which parts existed already', async () => {
+resumed('prints the number of instances from the first run', async () => {
   await using cut = await target();
   await importOf(endingAt(cut, 3), written);
   const { out } = await importOf(cut, written);
   assert.match(out, /^An earlier run had already imported \d instances?\.$/m);
 });
 
-resumed('between two keys adds the other keys', async () => {
+resumed('between two keys adds the remaining keys', async () => {
   await using cut = await target();
   const { accounts } = cut.stores;
   await accounts.create({ ...ACCOUNT, status: 'importing' });
@@ -98,7 +98,7 @@ resumed('between two keys adds the other keys', async () => {
   assert.equal(await accounts.find(ACCOUNT_ID), { account: ACCOUNT, keys: KEYS });
 });
 
-resumed('creates the account from the file with which it continued', async () => {
+resumed('takes the account and its keys from the file of the second run', async () => {
   await using cut = await target();
   const { accounts } = cut.stores;
   const limits = { ...ACCOUNT.limits, instances: 99 };
@@ -108,7 +108,7 @@ resumed('creates the account from the file with which it continued', async () =>
   assert.equal(await accounts.find(ACCOUNT_ID), { account: ACCOUNT, keys: KEYS });
 });
 
-resumed('continues with no other file', async () => {
+resumed('does not continue with another file', async () => {
   await using cut = await target();
   await cut.stores.accounts.create({ ...ACCOUNT, name: 'another', status: 'importing' });
   const { code, err } = await importOf(cut, written);
@@ -116,7 +116,7 @@ resumed('continues with no other file', async () => {
   assert.equal([code, err], [1, text]);
 });
 
-resumed('writes nothing more after its account was deleted meanwhile', async () => {
+resumed('writes nothing after the deletion of its account', async () => {
   await using cut = await target();
   const clock = new ManualClock(START_MS);
   const { instances } = cut.stores;
@@ -141,7 +141,7 @@ resumed('writes nothing more after its account was deleted meanwhile', async () 
   assert.ok(writes < 6, `${writes} writes`);
 });
 
-resumed('in a long history can be deleted, and then leaves no row', async () => {
+resumed('in a long history can be deleted without remaining rows', async () => {
   for (const last of [1, 2, 3, 4, 5, 6, 7, 8]) {
     await using cut = await target();
     await importOf(endingAt(cut, last), written);

@@ -13,48 +13,48 @@ import {
   START_MS,
 } from '#test/engine/instance/instance-fixture';
 
-/** One event in the life of an instance. */
-type Deed =
+/** One event in the history of an instance. */
+type Step =
   | { readonly kind: 'wait'; readonly seconds: number }
   | { readonly kind: 'observe'; readonly mode: number; readonly signal: number }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' };
 
-type Life = {
+type History = {
   readonly head: InstanceHead;
   readonly rows: readonly HistoryRow[];
   readonly resets: ReadonlyMap<number, KnownReset>;
 };
 
-const wait = (seconds: number): Deed => ({ kind: 'wait', seconds });
-const observe = (mode: number, signal: number): Deed => ({ kind: 'observe', mode, signal });
-const reset = (mode: 'initial' | 'default'): Deed => ({ kind: 'reset', mode });
+const wait = (seconds: number): Step => ({ kind: 'wait', seconds });
+const observe = (mode: number, signal: number): Step => ({ kind: 'observe', mode, signal });
+const reset = (mode: 'initial' | 'default'): Step => ({ kind: 'reset', mode });
 
-/** Not in equilibrium, so that every second changes the state. */
+/** Mode strengths outside equilibrium, so that every second changes the state. */
 const HOME = [0.2, 0.4, 0.6, 0, 0.1, 0.3, 0.2];
 
-/** Strong readings of one mode: no checkpoint is made, and drift develops. */
+/** Strong readings of one mode, which cause drift and no rollback point. */
 const upset = Array.from({ length: 12 }, () => [wait(20), observe(3, 1)]).flat();
 
-/** Rows and head that the real engine stores for these events. */
-async function lived(deeds: readonly Deed[]): Promise<Life> {
+/** Rows and head that the real engine stores after these steps. */
+async function historyAfter(steps: readonly Step[]): Promise<History> {
   const service = await createdInstance({}, { modeStrengths: HOME, energyLevel: 0.5 });
   const resets = new Map<number, KnownReset>();
-  for (const deed of deeds) {
-    if (deed.kind === 'wait') service.clock.advance(deed.seconds * 1_000);
-    else if (deed.kind === 'observe') await service.ask(observed(deed));
+  for (const step of steps) {
+    if (step.kind === 'wait') service.clock.advance(step.seconds * 1_000);
+    else if (step.kind === 'observe') await service.ask(observed(step));
     else {
-      await service.ask({ kind: 'reset', mode: deed.mode });
+      await service.ask({ kind: 'reset', mode: step.mode });
       const atMs = service.clock.wallMs();
-      resets.set(resets.size + 2, { mode: deed.mode, atMs });
+      resets.set(resets.size + 2, { mode: step.mode, atMs });
     }
   }
-  return await storedLife(service, resets);
+  return await storedHistory(service, resets);
 }
 
-async function storedLife(
+async function storedHistory(
   service: InstanceScene,
   resets: ReadonlyMap<number, KnownReset> = new Map(),
-): Promise<Life> {
+): Promise<History> {
   await service.flush();
   const head = await service.store.readHead(INSTANCE_ID);
   if (head === undefined) throw new Error('nothing was stored');
@@ -62,41 +62,47 @@ async function storedLife(
   return { head, rows, resets };
 }
 
-function replayOf({ head, rows }: Life, options = {}): Promise<Replay> {
+function replayOf({ head, rows }: History, options = {}): Promise<Replay> {
   return verifyHead(head, rows, options);
 }
 
-const honest = suite('a history as the engine stores it');
+const honest = suite('a stored history');
 
 honest('leads from the creation to the head', async () => {
-  const life = await lived([wait(5), observe(2, 0.7), wait(90), observe(4, 0.2)]);
-  assert.equal(await replayOf(life), { kind: 'same', start: 'created', since: 1, cycles: 2 });
+  const history = await historyAfter([wait(5), observe(2, 0.7), wait(90), observe(4, 0.2)]);
+  assert.equal(await replayOf(history), { kind: 'same', start: 'created', since: 1, cycles: 2 });
 });
 
 honest('leads to the head of an instance without events', async () => {
-  const life = await lived([]);
-  assert.equal(await replayOf(life), { kind: 'same', start: 'created', since: 1, cycles: 0 });
+  const history = await historyAfter([]);
+  assert.equal(await replayOf(history), { kind: 'same', start: 'created', since: 1, cycles: 0 });
 });
 
-honest('counts a batch and the times of its caller', async () => {
+honest('includes batches and the timestamps of callers', async () => {
   const service = await createdInstance();
   const at = (seconds: number) => ({ timestampMs: START_MS - 60_000 + seconds * 1_000 });
   await service.ask(observed(at(0), at(2), at(9)));
   service.clock.advance(60_000);
   await service.ask(observed({}, {}));
-  const replay = await replayOf(await storedLife(service));
+  const replay = await replayOf(await storedHistory(service));
   assert.equal(replay, { kind: 'same', start: 'created', since: 1, cycles: 5 });
 });
 
-honest('needs only the present generation after a reset to the beginning', async () => {
-  const life = await lived([...upset, reset('initial'), wait(3), observe(1, 0.9)]);
-  assert.equal(await replayOf(life), { kind: 'same', start: 'initial', since: 2, cycles: 1 });
+honest('needs only the present generation after a reset to the initial state', async () => {
+  const history = await historyAfter([...upset, reset('initial'), wait(3), observe(1, 0.9)]);
+  assert.equal(await replayOf(history), { kind: 'same', start: 'initial', since: 2, cycles: 1 });
 });
 
 honest('is replayed through a reset to a checkpoint of the first generation', async () => {
   const calm = [wait(60), observe(2, 0.6), wait(60), observe(2, 0.61)];
-  const life = await lived([...calm, ...upset, reset('default'), wait(3), observe(1, 0.9)]);
-  assert.equal(await replayOf(life), { kind: 'same', start: 'default', since: 1, cycles: 15 });
+  const history = await historyAfter([
+    ...calm,
+    ...upset,
+    reset('default'),
+    wait(3),
+    observe(1, 0.9),
+  ]);
+  assert.equal(await replayOf(history), { kind: 'same', start: 'default', since: 1, cycles: 15 });
 });
 
 const CHAIN = [
@@ -104,34 +110,34 @@ const CHAIN = [
   ...[observe(2, 0.6), wait(2), reset('default')],
 ];
 
-honest('takes the checkpoint from the head where no row leads to it', async () => {
-  const life = await lived([...CHAIN, ...upset]);
-  assert.equal(await replayOf(life), { kind: 'same', start: 'kept', since: 3, cycles: 12 });
+honest('takes the checkpoint from the head if no row leads to the checkpoint', async () => {
+  const history = await historyAfter([...CHAIN, ...upset]);
+  assert.equal(await replayOf(history), { kind: 'same', start: 'kept', since: 3, cycles: 12 });
 });
 
-honest('cannot be verified once the head has moved past such a checkpoint', async () => {
-  const life = await lived([...CHAIN, wait(60), observe(2, 0.6)]);
-  assert.equal(await replayOf(life), { kind: 'unknown_start', generation: 3 });
+honest('cannot be verified once the head has replaced such a checkpoint', async () => {
+  const history = await historyAfter([...CHAIN, wait(60), observe(2, 0.6)]);
+  assert.equal(await replayOf(history), { kind: 'unknown_start', generation: 3 });
 });
 
 honest('can be verified if the resets are known', async () => {
-  const life = await lived([...CHAIN, wait(60), observe(2, 0.6)]);
+  const history = await historyAfter([...CHAIN, wait(60), observe(2, 0.6)]);
   const expected = { kind: 'same', start: 'default', since: 1, cycles: 4 };
-  assert.equal(await replayOf(life, { resets: life.resets }), expected);
+  assert.equal(await replayOf(history, { resets: history.resets }), expected);
 });
 
 honest('gives the state after every row', async () => {
-  const life = await lived([wait(5), observe(2, 0.7), wait(90), observe(4, 0.2)]);
+  const history = await historyAfter([wait(5), observe(2, 0.7), wait(90), observe(4, 0.2)]);
   const energies: number[] = [];
   const onCycle = (row: HistoryRow, states: readonly State[]) => {
     assert.is(states.length, 1);
     energies.push(row.ordinal, states[0]?.[OFFSET.cycle] ?? -1);
   };
-  await replayOf(life, { onCycle });
+  await replayOf(history, { onCycle });
   assert.equal(energies, [1, 1, 2, 2]);
 });
 
-const deed: fc.Arbitrary<Deed> = fc.oneof(
+const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: 1, max: 4_000 }).map(wait) },
   {
     weight: 8,
@@ -142,35 +148,35 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('initial' as const, 'default' as const).map(reset) },
 );
 
-honest('is never reported as wrong, after any events', async () => {
-  const property = fc.asyncProperty(fc.array(deed, { maxLength: 60 }), async (deeds) => {
-    const life = await lived(deeds);
-    assert.is((await replayOf(life, { resets: life.resets })).kind, 'same');
-    assert.ok(['same', 'unknown_start'].includes((await replayOf(life)).kind));
+honest('is never reported as wrong, whatever the steps', async () => {
+  const property = fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+    const history = await historyAfter(steps);
+    assert.is((await replayOf(history, { resets: history.resets })).kind, 'same');
+    assert.ok(['same', 'unknown_start'].includes((await replayOf(history)).kind));
   });
   await fc.assert(property, { numRuns: 100 });
 });
 
 const broken = suite('a changed history or head');
 
-/** The differences after `change` was applied to a life of 12 observations. */
-async function differencesAfter(change: (life: Life) => Partial<Life>): Promise<string> {
-  const life = await lived(upset);
-  assert.ok(life.head.driftCount > 0, 'the life has drift');
-  const replay = await replayOf({ ...life, ...change(life) });
+/** Differences after `change` to a history of 12 observations. */
+async function differencesAfter(change: (history: History) => Partial<History>): Promise<string> {
+  const history = await historyAfter(upset);
+  assert.ok(history.head.driftCount > 0, 'the history has drift');
+  const replay = await replayOf({ ...history, ...change(history) });
   assert.is(replay.kind, 'different');
   return replay.kind === 'different' ? replay.differences.join('\n') : '';
 }
 
 /** The rows with one row changed. */
-function withRow({ rows }: Life, ordinal: number, change: Partial<HistoryRow>) {
+function withRow({ rows }: History, ordinal: number, change: Partial<HistoryRow>) {
   return { rows: rows.map((row) => (row.ordinal === ordinal ? { ...row, ...change } : row)) };
 }
 
 broken('is reported when a row has other values', async () => {
   const changes = [{ signal: 0.999999 }, { confidence: 0.5 }, { mode: 2 }, { timestampMs: 1 }];
   for (const change of changes) {
-    const reported = await differencesAfter((life) => withRow(life, 7, change));
+    const reported = await differencesAfter((history) => withRow(history, 7, change));
     assert.match(
       reported,
       /tendency\[3\] is [\d.]+; the replay gives/,
@@ -180,14 +186,14 @@ broken('is reported when a row has other values', async () => {
 });
 
 broken('is reported when a row is lost, repeated or out of order', async () => {
-  const without = (ordinal: number) => (life: Life) => ({
-    rows: life.rows.filter((row) => row.ordinal !== ordinal),
+  const without = (ordinal: number) => (history: History) => ({
+    rows: history.rows.filter((row) => row.ordinal !== ordinal),
   });
   assert.match(await differencesAfter(without(4)), /row 4 is missing; row 5 follows/);
   assert.match(await differencesAfter(without(12)), /11 rows are stored; the head counts 12/);
-  const shifted = (life: Life) => withRow(life, 5, { cycle: 4 });
+  const shifted = (history: History) => withRow(history, 5, { cycle: 4 });
   assert.match(await differencesAfter(shifted), /row 5 has cycle 4, not 5/);
-  const ahead = (life: Life) => withRow(life, 5, { generation: 2 });
+  const ahead = (history: History) => withRow(history, 5, { generation: 2 });
   assert.match(await differencesAfter(ahead), /row 5 has generation 2, after generation 1/);
 });
 
@@ -216,18 +222,18 @@ broken('is reported when the head has another count', async () => {
 
 const gone = suite('an instance that cannot be replayed');
 
-gone('has only its marker if it is deleted', async () => {
+gone('is reported as deleted without rows', async () => {
   const service = await createdInstance();
   await service.ask(observed());
   await service.ask({ kind: 'remove' });
-  const life = await storedLife(service);
-  assert.equal(await replayOf(life), { kind: 'deleted', rows: 0 });
+  const history = await storedHistory(service);
+  assert.equal(await replayOf(history), { kind: 'deleted', rows: 0 });
 });
 
-gone('is counted in both tables for the rest of a deleted instance', async () => {
+gone('is reported as deleted with the remaining rows of both tables', async () => {
   const service = await createdInstance();
   await service.ask({ kind: 'remove' });
-  const { head } = await storedLife(service);
+  const { head } = await storedHistory(service);
   const event = { generation: 1, cycle: 1, level: 'D1', deviationJson: '{}' };
   const drift = { ...event, affectedModesJson: '[]', isRolledBack: false, timestampMs: START_MS };
   const store = {
@@ -238,25 +244,31 @@ gone('is counted in both tables for the rest of a deleted instance', async () =>
   assert.equal(await verifyStored(store, INSTANCE_ID, counting), { kind: 'deleted', rows: 1 });
 });
 
-gone('is left alone if its head is of another model', async () => {
-  const life = await lived([observe(1, 1)]);
-  const head = { ...life.head, modelVersion: '0.9' };
-  assert.equal(await replayOf({ ...life, head }), { kind: 'other_model', modelVersion: '0.9' });
+gone('is reported with the model version if its head has another model', async () => {
+  const history = await historyAfter([observe(1, 1)]);
+  const head = { ...history.head, modelVersion: '0.9' };
+  assert.equal(await replayOf({ ...history, head }), { kind: 'other_model', modelVersion: '0.9' });
 });
 
-gone('is reported if its head is of another model and rows are missing', async () => {
-  const life = await lived([observe(1, 1), wait(20), observe(1, 1)]);
-  const head = { ...life.head, modelVersion: '0.9' };
-  const replay = await replayOf({ ...life, head, rows: life.rows.slice(1) });
+gone('is reported as different if its head has another model and rows are missing', async () => {
+  const history = await historyAfter([observe(1, 1), wait(20), observe(1, 1)]);
+  const head = { ...history.head, modelVersion: '0.9' };
+  const replay = await replayOf({ ...history, head, rows: history.rows.slice(1) });
   assert.is(replay.kind, 'different');
 });
 
-gone('still has all its rows read, whatever they contain', async () => {
-  const life = await lived([observe(1, 1), wait(20), observe(1, 1), wait(20), observe(1, 1)]);
-  const [, ...later] = life.rows;
+gone('has all its rows read, whatever the rows contain', async () => {
+  const history = await historyAfter([
+    observe(1, 1),
+    wait(20),
+    observe(1, 1),
+    wait(20),
+    observe(1, 1),
+  ]);
+  const [, ...later] = history.rows;
   for (const [head, rows] of [
-    [{ ...life.head, modelVersion: '0.9' }, life.rows],
-    [life.head, later],
+    [{ ...history.head, modelVersion: '0.9' }, history.rows],
+    [history.head, later],
   ] as const) {
     let seen = 0;
     function* counted() {

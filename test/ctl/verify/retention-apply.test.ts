@@ -18,7 +18,7 @@ const DAY_MS = 86_400_000;
 /** Maximum delay until a deletion is stored, in milliseconds, with a margin for a busy machine. */
 const STORED_MS = 20_000 + 10_000;
 
-/** Accounts by their retention, each with an instance of the same number. */
+/** Accounts with different retentions. Each account has the instance with the same number. */
 const ACCOUNTS: Readonly<Record<string, Partial<Account>>> = {
   Acc0unt0free: { plan: 'free' },
   Acc0unt00pro: { plan: 'pro' },
@@ -31,10 +31,10 @@ const IDS = Object.keys(ACCOUNTS);
 
 const PLANS = { free: 30, pro: 90 };
 
-/** Ages of the observations of each instance in days, with three observations each. */
+/** Ages of the observations of each instance, in days, with three observations per age. */
 const DAYS_AGO = [100, 60, 29, 20, 5, 0.5];
 
-/** Observations that these retentions leave of 18: those younger than the retention. */
+/** Numbers of the 18 observations that are younger than each retention. */
 const LEFT = [12, 15, 6, 18, 12];
 
 function instanceOf(accountId: string): string {
@@ -100,7 +100,7 @@ async function shown(cluster: Cluster): Promise<number[]> {
 
 const applied = suite('ctl retention apply');
 
-applied('deletes rows older than the account or plan keeps, within 20 s, and once', async () => {
+applied('deletes rows past the retention of the account or plan once, within 20 s', async () => {
   await using cluster = await served();
   const first = await apply(cluster);
   assert.is(first.code, 0, first.err);
@@ -126,7 +126,7 @@ applied('deletes rows older than the account or plan keeps, within 20 s, and onc
   for (const [index, accountId] of IDS.entries()) {
     const history = 18 - (LEFT[index] ?? 0);
     const isStored = async () => (await below(accountId)).history === history;
-    await soon(`what is stored of ${accountId}`, isStored, { withinMs: STORED_MS });
+    await soon(`the stored rows of ${accountId}`, isStored, { withinMs: STORED_MS });
     assert.equal(await below(accountId), { history, left: 0 });
     const said = await ctlOn(cluster).text('verify', instanceOf(accountId));
     assert.match(said, /gives the head, bit for bit/);
@@ -137,15 +137,15 @@ applied('deletes rows older than the account or plan keeps, within 20 s, and onc
   assert.equal(cluster.bugs, []);
 });
 
-applied('needs no engine where every account keeps its history forever', async () => {
+applied('needs no engine if every account keeps its history for ever', async () => {
   await using cluster = await clusterInMemory([]);
-  const openActing = () => assert.unreachable('nothing is to be done');
+  const openActing = () => assert.unreachable('no engine is needed');
   const ports = { ...cluster.ports, openActing: openActing as never };
   const { code, out } = await ctl(['retention', 'apply'], { cluster: ports });
   assert.equal([code, out], [0, 'Every account keeps its history for ever: nothing to do.']);
 });
 
-applied('deletes months of audit trails after the plan’s retention, and prints so', async () => {
+applied('deletes and reports audit months past the retention of the plan', async () => {
   await using cluster = await clusterInMemory([]);
   const { accounts, audit } = cluster.stores;
   const limits = { requestsPerMinute: 1, cyclesPerMonth: 1, instances: 9 };
@@ -187,7 +187,7 @@ applied('prints its result in words', async () => {
   assert.match(out, /^The rows disappear from the tables within 20 s\.$/m);
 });
 
-applied('continues after an instance that it cannot trim, names it and exits with 1', async () => {
+applied('continues after a failed instance, names the instance and exits with 1', async () => {
   await using cluster = await served();
   const { instances } = cluster.stores;
   const damaged = instanceOf('Acc0unt00pro');
@@ -234,7 +234,7 @@ applied(
   },
 );
 
-applied('is refused when the clock of this machine differs from the data servers', async () => {
+applied('is refused if the clock of this machine differs from the servers’ clocks', async () => {
   await using cluster = await served();
   const far = { read: async () => [Date.now(), Date.now() - DAY_MS, Date.now() - DAY_MS] };
   const { code, err } = await apply(cluster, { serverClocks: far });

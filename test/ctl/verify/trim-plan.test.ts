@@ -16,28 +16,28 @@ import {
 import { isUpTo } from '#test/engine/trim/trim-fixture';
 import { refusalOf } from '#test/support/settled';
 
-/** One event in the life of an instance. */
-type Deed =
+/** One event in the history of an instance. */
+type Step =
   | { readonly kind: 'wait'; readonly seconds: number }
   | { readonly kind: 'observe'; readonly mode: number; readonly signal: number }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }
   /** Trims rows older than this number of seconds. */
   | { readonly kind: 'trim'; readonly keptS: number };
 
-/** Not in equilibrium, so that every second changes the state. */
+/** Mode strengths outside equilibrium, so that every second changes the state. */
 const HOME = [0.2, 0.4, 0.6, 0, 0.1, 0.3, 0.2];
 
 const EVERYTHING = { limit: 1_000, offset: 0, isEveryGeneration: true, isPaged: true } as const;
 
-const wait = (seconds: number): Deed => ({ kind: 'wait', seconds });
-const observe = (mode: number, signal: number): Deed => ({ kind: 'observe', mode, signal });
-const reset = (mode: 'initial' | 'default'): Deed => ({ kind: 'reset', mode });
-const trim = (keptS: number): Deed => ({ kind: 'trim', keptS });
+const wait = (seconds: number): Step => ({ kind: 'wait', seconds });
+const observe = (mode: number, signal: number): Step => ({ kind: 'observe', mode, signal });
+const reset = (mode: 'initial' | 'default'): Step => ({ kind: 'reset', mode });
+const trim = (keptS: number): Step => ({ kind: 'trim', keptS });
 
-/** Strong readings of one mode: drift develops. */
+/** Strong readings of one mode, which cause drift. */
 const upset = Array.from({ length: 12 }, () => [wait(20), observe(3, 1)]).flat();
 
-function newborn(): Promise<InstanceScene> {
+function createdScene(): Promise<InstanceScene> {
   return createdInstance(
     { chunkBounds: chunksOfRows(4) },
     { modeStrengths: HOME, energyLevel: 0.5 },
@@ -55,20 +55,20 @@ async function plan(scene: InstanceScene, cutoffMs: number): Promise<Floor | und
   return await trimPlan(scene.store, INSTANCE_ID, await stored(scene), cutoffMs);
 }
 
-async function live(scene: InstanceScene, deeds: readonly Deed[]): Promise<void> {
-  for (const deed of deeds) {
-    switch (deed.kind) {
+async function perform(scene: InstanceScene, steps: readonly Step[]): Promise<void> {
+  for (const step of steps) {
+    switch (step.kind) {
       case 'wait':
-        scene.clock.advance(deed.seconds * 1_000);
+        scene.clock.advance(step.seconds * 1_000);
         break;
       case 'observe':
-        await scene.ask(observed(deed));
+        await scene.ask(observed(step));
         break;
       case 'reset':
-        await scene.ask(deed);
+        await scene.ask(step);
         break;
       case 'trim': {
-        const floor = await plan(scene, scene.clock.wallMs() - deed.keptS * 1_000);
+        const floor = await plan(scene, scene.clock.wallMs() - step.keptS * 1_000);
         if (floor !== undefined) await scene.ask({ kind: 'trim', ...floor });
       }
     }
@@ -80,25 +80,25 @@ async function verdict(scene: InstanceScene): Promise<Replay> {
   return await verifyHead(head, storedRows(scene.store, INSTANCE_ID, head));
 }
 
-async function lived(...deeds: readonly Deed[]): Promise<InstanceScene> {
-  const scene = await newborn();
-  await live(scene, deeds);
+async function sceneAfter(...steps: readonly Step[]): Promise<InstanceScene> {
+  const scene = await createdScene();
+  await perform(scene, steps);
   return scene;
 }
 
 const planned = suite('the trim of an instance');
 
-planned('is empty while its oldest row is young enough, or it has no row', async () => {
-  const empty = await newborn();
+planned('is empty if no row exists, or if the oldest row is young enough', async () => {
+  const empty = await createdScene();
   assert.is(await plan(empty, Number.MAX_SAFE_INTEGER), undefined);
-  const scene = await lived(wait(5), observe(2, 0.7), wait(90), observe(4, 0.2));
+  const scene = await sceneAfter(wait(5), observe(2, 0.7), wait(90), observe(4, 0.2));
   assert.is(await plan(scene, START_MS + 5_000), undefined);
   assert.is((await plan(scene, START_MS + 5_001))?.history, 1);
   assert.is((await plan(scene, Number.MAX_SAFE_INTEGER))?.history, 2);
 });
 
-planned('reads one row of an instance with nothing to trim', async () => {
-  const scene = await lived(...upset);
+planned('reads only one row if no row is due', async () => {
+  const scene = await sceneAfter(...upset);
   const head = await stored(scene);
   const asked: number[][] = [];
   const store = {
@@ -112,11 +112,11 @@ planned('reads one row of an instance with nothing to trim', async () => {
   assert.equal(asked, [[1, 1]]);
 });
 
-planned('ends before the first row that is young enough, whatever follows it', async () => {
+planned('ends before the first row that is young enough, even if older rows follow', async () => {
   const at = (seconds: number) => observed({ timestampMs: START_MS + seconds * 1_000 });
-  const scene = await newborn();
+  const scene = await createdScene();
   for (const seconds of [0, 10, 20]) await scene.ask(at(seconds));
-  // After a reset a caller may use earlier times.
+  // After a reset, a caller may send earlier timestamps.
   await scene.ask({ kind: 'reset', mode: 'initial' });
   await scene.ask(at(5));
   const floor = await plan(scene, START_MS + 15_000);
@@ -124,7 +124,7 @@ planned('ends before the first row that is young enough, whatever follows it', a
 });
 
 planned('includes the drift events of the trimmed observations', async () => {
-  const scene = await lived(...upset, reset('initial'), wait(2), ...upset);
+  const scene = await sceneAfter(...upset, reset('initial'), wait(2), ...upset);
   const { data: drift } = bodyOf(await scene.ask({ kind: 'readDrift', ...EVERYTHING }));
   const { data: rows } = bodyOf(await scene.ask({ kind: 'readHistory', ...EVERYTHING }));
   rows.reverse();
@@ -137,8 +137,8 @@ planned('includes the drift events of the trimmed observations', async () => {
   assert.ok(drift.length > 5);
 });
 
-planned('is refused where rows are missing', async () => {
-  const scene = await lived(...upset);
+planned('is refused if rows are missing', async () => {
+  const scene = await sceneAfter(...upset);
   const head = await stored(scene);
   const gone = { ...scene.store, readHistory: async () => [] };
   const refusal = await refusalOf(() => trimPlan(gone, INSTANCE_ID, head, Number.MAX_SAFE_INTEGER));
@@ -148,22 +148,22 @@ planned('is refused where rows are missing', async () => {
 const after = suite('after a trim');
 
 after('the remaining rows lead to the head, from the state at the floor', async () => {
-  const scene = await lived(...upset, trim(70), wait(9), observe(1, 0.3));
+  const scene = await sceneAfter(...upset, trim(70), wait(9), observe(1, 0.3));
   assert.equal(await verdict(scene), { kind: 'same', start: 'floor', since: 1, cycles: 5 });
 });
 
-after('they do so after a second trim, and after all rows are deleted', async () => {
-  const scene = await lived(...upset, trim(100), ...upset, trim(100));
+after('a second trim works in the same way, as does a trim of all rows', async () => {
+  const scene = await sceneAfter(...upset, trim(100), ...upset, trim(100));
   assert.equal(await verdict(scene), { kind: 'same', start: 'floor', since: 1, cycles: 6 });
-  await live(scene, [wait(5_000), trim(0)]);
+  await perform(scene, [wait(5_000), trim(0)]);
   assert.equal(await verdict(scene), { kind: 'same', start: 'floor', since: 1, cycles: 0 });
-  await live(scene, [wait(9), observe(1, 0.3)]);
+  await perform(scene, [wait(9), observe(1, 0.3)]);
   assert.equal(await verdict(scene), { kind: 'same', start: 'floor', since: 1, cycles: 1 });
 });
 
 after('a reset to a checkpoint from below the floor is replayed', async () => {
   const calm = [wait(60), observe(2, 0.6), wait(60), observe(2, 0.61)];
-  const scene = await lived(
+  const scene = await sceneAfter(
     ...calm,
     ...upset,
     trim(100),
@@ -174,45 +174,45 @@ after('a reset to a checkpoint from below the floor is replayed', async () => {
   assert.equal(await verdict(scene), { kind: 'same', start: 'default', since: 1, cycles: 7 });
 });
 
-after('the sequence that leads to the head is found among several after resets', async () => {
+after('the state at the floor is found by trying every possible reset', async () => {
   for (const mode of ['initial', 'default'] as const) {
     const calm = [wait(60), observe(2, 0.6), wait(60), observe(2, 0.61)];
-    const scene = await lived(...calm, ...upset, reset(mode), wait(3), ...upset, trim(100));
+    const scene = await sceneAfter(...calm, ...upset, reset(mode), wait(3), ...upset, trim(100));
     const { floor } = await stored(scene);
     assert.ok(floor?.state !== undefined);
     assert.equal(await verdict(scene), { kind: 'same', start: 'floor', since: 2, cycles: 6 });
   }
 });
 
-after('no state is chosen where several sequences lead to the head', async () => {
+after('the floor has no state if several resets lead to the same head', async () => {
   const calm = [wait(60), observe(2, 0.6), wait(60), observe(2, 0.61)];
-  const scene = await lived(...calm, ...upset, reset('default'), wait(3), ...upset);
+  const scene = await sceneAfter(...calm, ...upset, reset('default'), wait(3), ...upset);
   const middleMs = scene.clock.wallMs() - 100_000;
-  await live(scene, [reset('initial'), wait(3), observe(1, 0.9)]);
+  await perform(scene, [reset('initial'), wait(3), observe(1, 0.9)]);
   const floor = await plan(scene, middleMs);
   assert.equal([floor?.generation, floor?.state], [2, undefined]);
   await scene.ask({ kind: 'trim', ...(floor as Floor) });
   assert.equal(await verdict(scene), { kind: 'same', start: 'initial', since: 3, cycles: 1 });
 });
 
-after('an unknown state stays unknown, until a reset needs none', async () => {
-  const scene = await lived(...upset);
+after('an unknown state stays unknown until a reset to the initial state', async () => {
+  const scene = await sceneAfter(...upset);
   const head = await stored(scene);
   const other = { ...head, modelVersion: '0.9' };
   const floor = await trimPlan(scene.store, INSTANCE_ID, other, START_MS + 100_000);
   assert.ok(floor !== undefined && floor.state === undefined);
   await scene.ask({ kind: 'trim', ...floor });
   assert.equal(await verdict(scene), { kind: 'unknown_start', generation: 1 });
-  await live(scene, [reset('initial'), wait(3), observe(1, 0.9)]);
+  await perform(scene, [reset('initial'), wait(3), observe(1, 0.9)]);
   assert.equal(await verdict(scene), { kind: 'same', start: 'initial', since: 2, cycles: 1 });
 });
 
 after('a changed row, floor or head is reported', async () => {
-  const scene = await lived(...upset, trim(100), wait(9), observe(1, 0.3));
+  const scene = await sceneAfter(...upset, trim(100), wait(9), observe(1, 0.3));
   const head = await stored(scene);
   const rows = await Array.fromAsync(storedRows(scene.store, INSTANCE_ID, head));
   const { floor } = head;
-  if (floor === undefined) throw new Error('it was not trimmed');
+  if (floor === undefined) throw new Error('the instance was not trimmed');
   const differences = async (changed: InstanceHead, of = rows) => {
     const replay = await verifyHead(changed, of);
     return replay.kind === 'different' ? replay.differences.join('\n') : replay.kind;
@@ -230,7 +230,7 @@ after('a changed row, floor or head is reported', async () => {
   assert.match(await withFloor({ state: bytes.toString('latin1') }), /the replay gives/);
 });
 
-const deed: fc.Arbitrary<Deed> = fc.oneof(
+const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: 1, max: 4_000 }).map(wait) },
   {
     weight: 8,
@@ -242,10 +242,10 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
   { weight: 2, arbitrary: fc.integer({ min: 0, max: 10_000 }).map(trim) },
 );
 
-after('nothing is ever reported as wrong, and without resets everything is verified', async () => {
-  const property = fc.asyncProperty(fc.array(deed, { maxLength: 50 }), async (deeds) => {
-    const { kind } = await verdict(await lived(...deeds));
-    const isReset = deeds.some((one) => one.kind === 'reset');
+after('no history is reported as wrong, and a history without resets is verified', async () => {
+  const property = fc.asyncProperty(fc.array(step, { maxLength: 50 }), async (steps) => {
+    const { kind } = await verdict(await sceneAfter(...steps));
+    const isReset = steps.some((done) => done.kind === 'reset');
     assert.ok(isReset ? ['same', 'unknown_start'].includes(kind) : kind === 'same', kind);
   });
   await fc.assert(property, { numRuns: 150 });

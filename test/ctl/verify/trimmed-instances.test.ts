@@ -24,7 +24,7 @@ const QUESTIONS: readonly EngineCommand[] = [
   { kind: 'readDrift', ...PAGE, isPaged: true },
 ];
 
-/** Cut-off times: part of one instance, all drift events of another, everything, nothing. */
+/** Cut-off times per instance: a part, all drift events, all rows, or no row. */
 const CUTOFFS: Readonly<Record<string, number>> = {
   [IDS.long]: START_MS + 1_200_001,
   [IDS.drifting]: START_MS + 60_000,
@@ -53,7 +53,7 @@ const text = ({ body }: EngineAnswer) => Buffer.from(body).toString();
 
 const moved = suite('an account with trimmed instances');
 
-moved('is exported and imported with its remaining rows, and verified from there', async () => {
+moved('is exported and imported with the remaining rows, and verified from the floor', async () => {
   await using from = await trimmedSource();
   await using to = await target();
   const written = await exportOf(from);
@@ -78,7 +78,7 @@ moved('is exported and imported with its remaining rows, and verified from there
   assert.is(trimmed, 601);
 });
 
-moved('is refused when its file has another start of the rows', async () => {
+moved('is refused if its file has a wrong floor', async () => {
   await using from = await trimmedSource();
   const written = await exportOf(from);
   const changes: readonly [Record<string, unknown>, RegExp][] = [
@@ -106,7 +106,7 @@ function changedOf(written: string, id: string, change: object): string {
 const meanwhile = suite('while an instance is trimmed');
 
 /**
- * Stores that return the old head for some reads although the rows are deleted, as in a checkpoint.
+ * Stores that return the old head for some reads after the row deletion, as during a checkpoint.
  */
 async function inBetween(from: Cluster, staleReads: number) {
   const { instances } = from.stores;
@@ -124,7 +124,7 @@ async function inBetween(from: Cluster, staleReads: number) {
   return { ...from.ports, instances: behind };
 }
 
-meanwhile('it is verified against the head that is stored next', async () => {
+meanwhile('ctl verify waits for the next stored head', async () => {
   await using from = await source();
   const cluster = await inBetween(from, 3);
   const { code, out } = await ctl(['verify', IDS.long], { cluster });
@@ -132,7 +132,7 @@ meanwhile('it is verified against the head that is stored next', async () => {
   assert.match(out, /99 observations .* trimmed rows/);
 });
 
-meanwhile('it is exported from the first row that remains', async () => {
+meanwhile('ctl export starts with the first remaining row', async () => {
   await using from = await source();
   const cluster = await inBetween(from, 3);
   const { code, written, err } = await ctl(['export', ACCOUNT_ID], { cluster });
@@ -145,7 +145,7 @@ meanwhile('it is exported from the first row that remains', async () => {
 
 /** Output of `ctl verify` for an instance with permanently missing rows. */
 async function verdictOn(from: Cluster, id: string, lacking: Partial<InstanceStore>) {
-  // Time passes as fast as it is waited for.
+  // Every wait ends at once and advances the time.
   let nowMs = 0;
   const after = (delayMs: number, run: () => void) => {
     nowMs += delayMs;
@@ -156,14 +156,14 @@ async function verdictOn(from: Cluster, id: string, lacking: Partial<InstanceSto
   const instances = { ...from.stores.instances, ...lacking };
   const { code, out } = await ctl(['verify', id], { cluster: { ...from.ports, instances, clock } });
   assert.is(code, 3);
-  assert.ok(nowMs >= 45_000 && nowMs < 60_000, 'a trim that is under way is waited for');
+  assert.ok(nowMs >= 45_000 && nowMs < 60_000, 'the command waits for a running trim');
   return out;
 }
 
 const lost = <Row extends { readonly ordinal: number }>(rows: readonly Row[]) =>
   rows.filter(({ ordinal }) => ordinal > 5);
 
-meanwhile('observations that stay missing are still reported', async () => {
+meanwhile('ctl verify reports permanently missing observations', async () => {
   await using from = await source();
   const { readHistory } = from.stores.instances;
   const out = await verdictOn(from, IDS.long, {
@@ -172,7 +172,7 @@ meanwhile('observations that stay missing are still reported', async () => {
   assert.match(out, /row 1 is missing; row 6 follows/);
 });
 
-meanwhile('drift events that stay missing are reported too', async () => {
+meanwhile('ctl verify reports permanently missing drift events', async () => {
   await using from = await source();
   const { readDrift, readHead } = from.stores.instances;
   const count = (await readHead(IDS.long))?.driftCount ?? 0;
