@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { FixtureKey } from '#test/release/fixture-kinds';
 
-/** Folder with the fixtures of each release. */
+/** Folder with the fixtures of all releases. */
 export const FIXTURES = 'test/fixtures';
 
 /** Bytes written by a release, and their decoded content. */

@@ -21,15 +21,15 @@ import { DRIFT_EVENTS, OBSERVATIONS, type RowReading, unpacked } from '#storage/
 import { thrownBy } from '#test/grpc/codec-crossing';
 import { SOURCING } from '#test/release/sample-instances';
 
-/** Store key of stored bytes, needed to decode them. */
+/** Store key, which decoding the stored bytes needs. */
 export type FixtureKey = Readonly<Record<string, string | number>>;
 
-/** Secret that signs a fixture's messages. */
+/** Secret that signs the messages of the fixtures. */
 export const FIXTURE_SECRET = 'the secret of a fixture of a release';
 
 type Read = (bytes: Buffer, key: FixtureKey) => unknown;
 
-/** Decoders by kind; `key` is the store key of the bytes. */
+/** Decoders by kind. `key` is the store key of the bytes. */
 export const FIXTURE_KINDS: Readonly<Record<string, Read>> = {
   journal: (bytes) => linesOf(bytes).map(decodeRecord).map(readEvent),
   heads(bytes, key) {

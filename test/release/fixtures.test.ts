@@ -15,16 +15,16 @@ import { replayed, sampleInstances } from '#test/release/sample-instances';
 import { sampleMeters } from '#test/release/sample-meters';
 
 /**
- * Path at which `now` lacks or changes a value of `then`; undefined if none. Additional values are
- * allowed, because later versions may know more.
+ * First value of `then` that `now` lacks or changes, in words with its path. Undefined if `now` has
+ * all values. Additional values are allowed, because later versions may add fields.
  */
 function lossIn(then: unknown, now: unknown, path = ''): string | undefined {
   if (typeof then !== 'object' || then === null) {
-    return Object.is(then, now) ? undefined : `${path} is ${String(now)}, and was ${String(then)}`;
+    return Object.is(then, now) ? undefined : `${path} is ${String(now)}, not ${String(then)}`;
   }
   if (typeof now !== 'object' || now === null) return `${path} is ${String(now)}`;
   if (Array.isArray(then) && Array.isArray(now) && then.length !== now.length) {
-    return `${path} has ${now.length} entries, and had ${then.length}`;
+    return `${path} has ${now.length} entries, not ${then.length}`;
   }
   const present = new Map(Object.entries(now));
   for (const [name, value] of Object.entries(then)) {
@@ -40,7 +40,7 @@ const bytesOf = (kind: string) =>
 
 const writing = suite('the fixtures of the current program');
 
-writing('cover every kind in less than 200 kB', () => {
+writing('cover every kind of bytes in less than 200 kB', () => {
   const written = presentFixtures();
   assert.equal(Object.keys(written).sort(), Object.keys(FIXTURE_KINDS).sort());
   for (const [kind, entries] of Object.entries(written)) assert.ok(entries.length > 0, kind);
@@ -74,7 +74,7 @@ for (const version of fixtureVersions()) {
   const reading = suite(`the fixtures of release ${version}`);
 
   for (const [kind, fixtures] of fixturesOf(version)) {
-    reading(`of kind ${kind} are decoded as before`, () => {
+    reading(`of kind ${kind} have the same decoded content as before`, () => {
       for (const { key, bytes, read } of fixtures) {
         const now = plainJson(FIXTURE_KINDS[kind]?.(Buffer.from(bytes, 'base64'), key));
         assert.is(lossIn(read, now, JSON.stringify(key)), undefined);
@@ -82,7 +82,7 @@ for (const version of fixtureVersions()) {
     });
   }
 
-  reading('replay a journal to the same heads, bit by bit', () => {
+  reading('have a journal whose replay gives the same heads, bit for bit', () => {
     const all = fixturesOf(version);
     const lines = (all.get('journal') ?? []).flatMap(({ bytes }) =>
       linesOf(Buffer.from(bytes, 'base64')),
@@ -107,7 +107,7 @@ for (const version of fixtureVersions()) {
     }
   });
 
-  reading('only extend earlier wire messages', () => {
+  reading('have wire messages that this release only extends', () => {
     const args = ['breaking', 'proto', '--against', `${FIXTURES}/${version}/proto`];
     const { status, stdout, stderr } = spawnSync('node_modules/.bin/buf', args, {
       encoding: 'utf8',
@@ -115,7 +115,7 @@ for (const version of fixtureVersions()) {
     assert.is(status, 0, `${stdout}${stderr}`);
   });
 
-  reading('only extend earlier schemas', () => {
+  reading('have a schema that this release only extends', () => {
     const released = versionsIn(readFileSync(`${FIXTURES}/${version}/schema.cql`, 'utf8'));
     assert.equal(knownVersions().slice(0, released.length), released);
   });

@@ -28,7 +28,7 @@ import { recordOfMeter, sampleMeters } from '#test/release/sample-meters';
 /** Bytes written by this program, with their store key. */
 export type Written = { readonly key: FixtureKey; readonly bytes: Uint8Array };
 
-/** Records per group of the fixture's journal. */
+/** Number of records per group in the fixture journal. */
 const GROUP_RECORDS = 16;
 
 const TIMEOUT_MS = 1_234;
@@ -37,7 +37,7 @@ const TIMEOUT_MS = 1_234;
 const ED25519_PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /**
- * Everything that this program writes for other nodes or later versions, by kind. Deterministic.
+ * All bytes that this program writes for other nodes or later versions, by kind. Deterministic.
  */
 export function presentFixtures(): Readonly<Record<string, readonly Written[]>> {
   return { ...stored(), ...captured(), admin: administration(), bus: announced() };
@@ -94,7 +94,7 @@ function captured(): Record<string, readonly Written[]> {
   };
 }
 
-/** Frames sent by a client. */
+/** Frames from a client. */
 function requestFrames<Call extends { traceparent?: string }, Request extends WireRequest>(
   protocol: Pick<FrameProtocol<Call, never, Request, never>, 'request' | 'requestOf'>,
   calls: readonly Call[],
@@ -104,7 +104,7 @@ function requestFrames<Call extends { traceparent?: string }, Request extends Wi
   );
 }
 
-/** Frames sent by a server: answers, then every kind of refusal. */
+/** Frames from a server: answers, then every kind of refusal. */
 function replyFrames<Answer, WireAnswer>(
   protocol: {
     readonly reply: {
@@ -182,7 +182,7 @@ function administration(): Written[] {
   }));
 }
 
-/** Bus messages, sealed with a fixed key. */
+/** Bus messages, signed with a fixed key. */
 function announced(): Written[] {
   const sender = fixedSender();
   const incarnation = `${sender.name.slice(0, 16)}0011`;

@@ -8,7 +8,7 @@ const rows = releases();
 
 const table = suite('the releases in RELEASES.md');
 
-table('are parsed with version and commit, newest first', () => {
+table('are read with version and commit, newest first', () => {
   const commits = ['ab', 'cd'].map((digits) => digits.repeat(20));
   const text = `| 1.1.0 | \`${commits[0]}\` | 2026-12-24 |\n| 1.0.0 | ${commits[1]} | 2026-11-24 |\n`;
   assert.equal(releases(`| Version | Commit | Date |\n|---|---|---|\n${text}`), [
@@ -26,9 +26,9 @@ table('all have fixtures', () => {
 const history = suiteUnless(rows.length === 0 ? undefined : historyLack());
 const commits = history('the commits in RELEASES.md');
 
-commits('are ancestors of the current commit, and have their version', () => {
+commits('are ancestors of the current commit, and contain the version of their row', () => {
   for (const { version, commit } of rows) {
-    assert.ok(isInHistory(commit), `${commit} of ${version} is in no history of this commit`);
+    assert.ok(isInHistory(commit), `${commit} of ${version} is no ancestor of this commit`);
     assert.is(versionOf(commit), version);
   }
 });

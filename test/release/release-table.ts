@@ -6,7 +6,7 @@ export type Release = { readonly version: string; readonly commit: string };
 
 const ROWS = /^\| (?<version>\d+\.\d+\.\d+) \| `?(?<commit>[0-9a-f]{40})`? \|/gm;
 
-/** Releases of the table, newest first. */
+/** Releases in the table, newest first. */
 export function releases(table = readFileSync('RELEASES.md', 'utf8')): Release[] {
   return [...table.matchAll(ROWS)].map(({ groups }) => ({
     version: groups?.['version'] ?? '',
@@ -15,16 +15,16 @@ export function releases(table = readFileSync('RELEASES.md', 'utf8')): Release[]
 }
 
 /**
- * Reason why a release commit may be missing here, such as a shallow clone; undefined if it must
- * exist.
+ * Reason why a release commit may be missing, such as a shallow clone. Undefined if every release
+ * commit must exist.
  */
 export function historyLack(folder = '.'): string | undefined {
   const asked = ['-C', folder, 'rev-parse', '--is-shallow-repository'];
   const { stdout } = spawnSync('git', asked, { encoding: 'utf8' });
   if (stdout?.trim() === 'false') return undefined;
   return stdout?.trim() === 'true'
-    ? 'the history of this clone is cut off: git fetch --unshallow'
-    : 'there is no git history here';
+    ? 'this clone is shallow; run git fetch --unshallow'
+    : 'this folder has no git history';
 }
 
 /** Whether git has the commit. */
@@ -32,7 +32,7 @@ export function isKnown(commit: string, folder = '.'): boolean {
   return spawnSync('git', ['-C', folder, 'cat-file', '-e', `${commit}^{commit}`]).status === 0;
 }
 
-/** Whether the commit is an ancestor of the current one. */
+/** Whether the commit is an ancestor of the current commit. */
 export function isInHistory(commit: string): boolean {
   return spawnSync('git', ['merge-base', '--is-ancestor', commit, 'HEAD']).status === 0;
 }

@@ -70,7 +70,7 @@ const COMMANDS: readonly EngineCommand[] = [
   { kind: 'reservePlace', instancesMax: 1_000 },
 ];
 
-/** Every command, one with all optional fields. */
+/** A call for every command, and a call with all optional fields. */
 export function sampleEngineCalls(): readonly EngineCall[] {
   const calls = COMMANDS.map((command, index) => {
     const isOfNone = command.kind === 'list' || command.kind === 'readSummaries';

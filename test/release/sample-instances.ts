@@ -7,17 +7,17 @@ import { type InstanceCheckpoint, packedState } from '#storage/ports/instances';
 import type { JournalRecord } from '#storage/ports/journal';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** Start of the sample lives, in Unix milliseconds. */
+/** Creation time of the samples, in Unix milliseconds. */
 const START_MS = Date.UTC(2026, 0, 15, 12);
 
 /**
- * Observations away from home: enough for drift events, and for rows beyond the head's capacity.
+ * Number of strong observations: enough for drift events, and for rows beyond the head's capacity.
  */
 const PUSHES = 54;
 
 const ACCOUNT_ID = 'Acc0unt00001';
 
-/** Trim floor of the eventful sample: rows below are deleted. */
+/** Trim floor of the first sample. Rows below the floor are deleted. */
 const FLOOR = {
   history: 10,
   drift: 0,
@@ -29,7 +29,7 @@ const FLOOR = {
 
 const none = async (): Promise<void> => undefined;
 
-/** Event sourcing of instances. */
+/** Event sourcing for instances. */
 export const SOURCING = new InstanceSourcing({
   store: memoryInstanceStore(),
   directory: { put: none, remove: none, reserve: none },
@@ -117,7 +117,7 @@ export function replayed(instanceId: string, records: readonly JournalRecord[]):
   );
 }
 
-/** An instance with history, a fresh one and a deleted one. */
+/** An instance with a long history, a new instance and a deleted instance. */
 export function sampleInstances(): readonly SampleInstance[] {
   const fresh = created({ name: 'Cy', description: '', modeStrengths: Array(7).fill(0) });
   return [

@@ -4,14 +4,14 @@ import { FIXTURE_KINDS, plainJson } from '#test/release/fixture-kinds';
 import { presentFixtures } from '#test/release/present-fixtures';
 
 /*
- * Writes the release fixtures to test/fixtures/<version>: every later version must read them. Run
- * once per release; an existing folder is never overwritten.
+ * Writes the release fixtures to test/fixtures/<version>, which every later version must read. Run
+ * this program once per release. Existing folders are never overwritten.
  */
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 const folder = `${FIXTURES}/${version}`;
 if (existsSync(folder)) {
-  process.stderr.write(`${folder} is there already: what a release wrote never changes\n`);
+  process.stderr.write(`${folder} exists already: fixtures of a release never change\n`);
   process.exit(1);
 }
 mkdirSync(folder, { recursive: true });

@@ -9,21 +9,21 @@ import { freePort } from '#deploy/local/servers/free-port';
 import type { LocalServer } from '#deploy/local/servers/local-server';
 import { runNodetool } from '#deploy/local/servers/nodetool';
 
-/** Heap in MiB, enough for this load. */
+/** Heap of a Cassandra node in MiB, enough for this load. */
 const HEAP_MB = 512;
 
 /**
- * Small segments, so that a short load closes some; large enough for Cassandra's own mutations at
- * start.
+ * Segment size: small, so that a short load closes segments, but large enough for Cassandra's own
+ * mutations at start.
  */
 const SEGMENTS = { commitlog_segment_size: '2MiB' };
 
 const SCRIPT_MS_MAX = 60_000;
 
-/** Wait in milliseconds, above Cassandra's `write_request_timeout` of 2 s. */
+/** Wait for writes in flight, in milliseconds: above Cassandra's `write_request_timeout` of 2 s. */
 const QUIET_MS = 5_000;
 
-/** Port offsets of CQL and storage, as in a cluster with its own Cassandra. */
+/** Port offsets of CQL and of storage, as in a local cluster with its own Cassandra. */
 const [CQL, STORAGE] = [3, 4];
 
 /** Folder and ports of a rehearsal. */
@@ -39,9 +39,9 @@ export type Place = {
 export type BackedNodes = AsyncDisposable & {
   /** Address of the first node. */
   readonly address: string;
-  /** Takes and keeps a snapshot of every table on every node. */
+  /** Takes a snapshot of every table on every node, and copies the snapshot. */
   readonly snapshot: (name: string) => Promise<void>;
-  /** Marks a restore point. Resolves to its name on each node, in order. */
+  /** Marks a restore point. Resolves with the names of the mark on all nodes, in order. */
   readonly mark: () => Promise<string[]>;
   readonly kill: () => void;
   /** Resolves when all nodes have ended. */
@@ -72,7 +72,7 @@ type Node = {
   readonly folders: ReturnType<typeof foldersOf>;
 };
 
-/** Starts the nodes. With `restores`, on the data in their folders, with commit log replay. */
+/** Starts the nodes. With `restores`, uses the data in their folders and replays commit logs. */
 export async function openBackedNodes(
   place: Place,
   life: number,
@@ -80,7 +80,7 @@ export async function openBackedNodes(
 ): Promise<BackedNodes> {
   await using opening = new AsyncDisposableStack();
   const nodes: Node[] = [];
-  // Sequentially: each node joins the earlier ones.
+  // Sequential, because each node joins the earlier nodes.
   for (const number of numbersOf(place)) {
     const folders = foldersOf(place, life, number);
     const jmxPort = await freePort();
@@ -118,7 +118,7 @@ export async function openBackedNodes(
       const marks = await markAll();
       await onAll('enablebinary');
       const seconds = (performance.now() - startedMs) / 1_000;
-      place.print(`marked; no client could write for ${seconds.toFixed(0)} s`);
+      place.print(`marked the restore point; writes were blocked for ${seconds.toFixed(0)} s`);
       return marks;
     },
     kill() {
@@ -161,7 +161,7 @@ function hostOf(number: number): string {
   return `127.0.0.${number}`;
 }
 
-/** Runs a script of `deploy/backup` like an operator. Rejects with its last line. */
+/** Runs a script of `deploy/backup`, as an operator does. Rejects with its last line. */
 export async function runScript(name: string, ...args: readonly string[]): Promise<string> {
   const script = join('deploy/backup', name);
   const { isOk, output } = await runProgram({

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Log level of a bug, a 500 or a crash. */
+/** Lowest log level of a bug, a 500 or a crash. */
 const ERROR_LEVEL = 50;
 
 /** Error lines in the cluster's logs since `sinceMs`. */

@@ -7,8 +7,8 @@ import { sumOf } from '#test/restore/recorded-load';
 import { type Rehearsal, rehearse } from '#test/restore/rehearsal';
 
 /*
- * `make restore-rehearsal`: backup and point-in-time restore with the scripts of `deploy/backup`, a
- * real Cassandra and a real service. Exit status 1 if a result differs from docs/backup.md.
+ * `make restore-rehearsal`: backup and point-in-time restore with the scripts of `deploy/backup`,
+ * a real Cassandra and a real service. Exits with 1 if a result differs from docs/backup.md.
  * Usage: node test/restore/main.ts [--cassandra 3]
  */
 
@@ -43,20 +43,20 @@ function reportOf({
 }: Rehearsal): string {
   const { marks, atSnapshot, before, after, acknowledged, chargedBefore } = written;
   const rows = [
-    ['moment', marks.join(', ')],
-    ['acknowledged when the snapshot began', atSnapshot],
+    ['restore point', marks.join(', ')],
+    ['observations acknowledged before the snapshot', atSnapshot],
     [
-      'segments replayed: archived, and copied by the mark',
+      'commit log segments replayed: archived, copied by the mark',
       `${segments.archived}, ${segments.marked}`,
     ],
-    ['acknowledged before the mark began', sumOf(before).acknowledged],
-    ['sent when it was made', sumOf(after).sent],
-    ['there after the restore', observations],
-    ['acknowledged when everything was killed', acknowledged],
-    ['instances run again, bit for bit', verified],
-    ['quota: charged before the mark, and after the restore', `${chargedBefore}, ${quota.charged}`],
-    ['quota: stored when it is used up, of at most', `${quota.stored}, ${written.quota}`],
-    ['from the start of Cassandra to the first answer', `${seconds.toFixed(1)} s`],
+    ['observations acknowledged before the mark', sumOf(before).acknowledged],
+    ['observations sent before the end of the mark', sumOf(after).sent],
+    ['observations stored after the restore', observations],
+    ['observations acknowledged before the crash', acknowledged],
+    ['instances whose replay gives the head', verified],
+    ['cycles charged before the mark, after the restore', `${chargedBefore}, ${quota.charged}`],
+    ['cycles stored after exhaustion, quota', `${quota.stored}, ${written.quota}`],
+    ['time from the start of Cassandra to the first answer', `${seconds.toFixed(1)} s`],
     ['findings', quota.findings.count],
   ];
   return [...rows.map(([what, is]) => `${what}: ${is}`), ...quota.findings.lines].join('\n');

@@ -1,24 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EdgeCaller } from '#test/chaos/load/edge-caller';
 
-/** An instance observed sequentially by one caller. */
+/** An instance that one caller observes sequentially. */
 export type Recorded = {
   readonly id: string;
-  /** Number of sent observations; `answered`: number with status 200. */
+  /** Number of sent observations. */
   sent: number;
   acknowledged: number;
 };
 
-/** Counts of all instances at one time. */
+/** Counts of all instances at a moment. */
 export type Counts = ReadonlyMap<string, Omit<Recorded, 'id'>>;
 
 /** Pause of a refused caller, in milliseconds. */
 const REFUSED_MS = 200;
 
-/** Timestamp of each instance's first observation; later ones follow 1 s apart. */
+/** Timestamp of each instance's first observation. Later observations follow 1 s apart. */
 const FIRST_MS = Date.parse('2026-06-01T00:00:00Z');
 
-/** Instances of an account with their known counts. */
+/** Load on the instances of an account, with counts of observations. */
 export class RecordedLoad {
   readonly #apiKey: string;
   readonly #instances: Recorded[] = [];
@@ -43,13 +43,13 @@ export class RecordedLoad {
   /** Creates an instance. Rejects unless the status is 201. */
   async create(): Promise<Recorded> {
     const { status, data } = await this.#ask('POST', '/instances', { name: 'restored' });
-    if (status !== 201) throw new Error(`a create was answered ${status}`);
+    if (status !== 201) throw new Error(`a create got status ${status}`);
     const instance = { id: data?.id ?? '', sent: 0, acknowledged: 0 };
     this.#instances.push(instance);
     return instance;
   }
 
-  /** Starts observing all instances; each worker has one call in flight. */
+  /** Starts to observe all instances. Each worker has one call in flight. */
   start(workers: number): void {
     this.#isRunning = true;
     const shares = Array.from({ length: workers }, (_, worker) =>
@@ -58,7 +58,7 @@ export class RecordedLoad {
     this.#workers = Promise.all(shares.map((share) => this.#work(share)));
   }
 
-  /** Stops the workers; resolves when no call is in flight. */
+  /** Stops the workers. Resolves when no call is in flight. */
   async stop(): Promise<void> {
     this.#isRunning = false;
     await this.#workers;
@@ -71,17 +71,17 @@ export class RecordedLoad {
     );
   }
 
-  /** Observes an instance once. Resolves to status and cycle; status 0 without an answer. */
+  /** Observes an instance once. Resolves with status and cycle. Without an answer, status is 0. */
   async observe(instance: Recorded, idempotencyKey?: string) {
     const second = instance.sent;
-    // Count before the answer: a call in flight at the mark may be applied.
+    // Counted before the answer, because a call in flight at the mark may take effect.
     instance.sent += 1;
     const answer = await this.observeAt(instance.id, second, idempotencyKey);
     if (answer.status === 200) instance.acknowledged += 1;
     return answer;
   }
 
-  /** Repeats the observation of a second, with the same key and body. */
+  /** Sends the observation with the timestamp of this second. Equal calls have equal bodies. */
   async observeAt(id: string, second: number, idempotencyKey?: string) {
     const timestamp = new Date(FIRST_MS + second * 1_000).toISOString();
     const body = { mode_target: 'ORDER', signal_strength: (second % 10) / 10, timestamp };
@@ -90,10 +90,10 @@ export class RecordedLoad {
     return { status, cycle: data?.snapshot?.cycle };
   }
 
-  /** Cycle count of an instance from the API. Rejects if missing. */
+  /** Cycle count of an instance from the API. Rejects if the instance is missing. */
   async cyclesOf({ id }: Recorded): Promise<number> {
     const { status, data } = await this.#ask('GET', `/instances/${id}`);
-    if (status !== 200) throw new Error(`${id} was answered ${status}`);
+    if (status !== 200) throw new Error(`${id} got status ${status}`);
     return data?.cycle_count ?? 0;
   }
 

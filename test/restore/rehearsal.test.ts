@@ -9,13 +9,13 @@ import { type Rehearsal, rehearse } from '#test/restore/rehearsal';
 import { cassandraOrSkip } from '#test/support/servers/real-servers';
 
 /*
- * A small `make restore-rehearsal` with its own Cassandra and NATS. The first test runs it, the
- * others check its result.
+ * A small `make restore-rehearsal` with its own Cassandra and NATS. The first test runs the
+ * rehearsal, and the other tests check its result.
  */
 
 const { suite } = cassandraOrSkip();
 
-// These Cassandra nodes live for seconds: prefer a fast start over optimized code.
+// These Cassandra nodes run for seconds, so a fast start matters more than optimized code.
 process.env['JAVA_TOOL_OPTIONS'] = '-XX:TieredStopAtLevel=1';
 
 const SIZE = {
@@ -28,7 +28,7 @@ const SIZE = {
 const folder = mkdtempSync(join(tmpdir(), 'identity-engine-restore-'));
 let run: Rehearsal;
 
-const restored = suite('a cluster killed and restored to a point in time');
+const restored = suite('a killed cluster that is restored to a point in time');
 
 restored.after(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -37,11 +37,11 @@ restored('serves again', async () => {
   run = await rehearse({ folder, ports, nodes: 1, print: printNothing }, SIZE);
 });
 
-restored('has everything acknowledged before it, nothing later, and no logged error', () => {
+restored('has all earlier observations, no later observation, and no logged error', () => {
   assert.equal(run.findings.lines, []);
 });
 
-restored('has log entries too, and the point in time precedes the crash', () => {
+restored('has data from the commit logs, and the point in time precedes the crash', () => {
   const { observations, written, segments } = run;
   assert.ok(segments.archived > 0 && segments.marked > 0, JSON.stringify(segments));
   assert.ok(written.atSnapshot < observations, `${observations} after ${written.atSnapshot}`);
@@ -53,7 +53,7 @@ restored('has heads that follow from their histories', () => {
   assert.is(run.verified, busy.instances.length + bound.instances.length);
 });
 
-restored('grants exactly the rest of a quota', () => {
+restored('grants exactly the remaining quota', () => {
   assert.ok(run.granted > 0);
   assert.ok(run.stored <= SIZE.quota, `${run.stored} stored`);
 });

@@ -9,11 +9,11 @@ import { type Recorded, RecordedLoad, sumOf } from '#test/restore/recorded-load'
 import { type Looked, lookAt } from '#test/restore/restored-cluster';
 import type { Written } from '#test/restore/written';
 
-/** Size of a rehearsal. */
+/** Load of a rehearsal. */
 export type Size = {
   readonly instances: number;
   readonly workers: number;
-  /** Seconds of load before the snapshot, then until the mark, then until the crash. */
+  /** Seconds of load until the snapshot, from there to the mark, and from there to the crash. */
   readonly seconds: { readonly first: number; readonly second: number; readonly third: number };
   /** Monthly cycles of the account that exhausts its quota after the restore. */
   readonly quota: number;
@@ -24,7 +24,7 @@ export type Rehearsal = Looked & {
   readonly written: Written;
   /** Seconds from Cassandra's start to the first answer. */
   readonly seconds: number;
-  /** Segments replayed by the first node: archived ones, and ones copied by the mark. */
+  /** Commit log segments that the first node replays: from the archive, and from the mark. */
   readonly segments: { readonly archived: number; readonly marked: number };
 };
 
@@ -37,14 +37,14 @@ const SERVED_MS_MAX = 60_000;
 const SEGMENT_MS_MAX = 60_000;
 
 /**
- * Rehearsal: writes, takes a snapshot, writes, marks a restore point under load, writes, kills
- * every process, restores to the mark, and exhausts a quota. Rejects if a step fails.
+ * Runs a rehearsal: writes, takes a snapshot, writes, marks a restore point under load, writes,
+ * kills every process, restores to the mark, and exhausts a quota. Rejects if a step fails.
  */
 export async function rehearse(place: Place, size: Size): Promise<Rehearsal> {
   const first = await openBackedCluster(place, 1, false);
   const written = await writeAndMark(first, size, place).finally(() => first.killAll());
   await written.busy.stop();
-  place.print(`killed everything; restoring to ${written.marks}`);
+  place.print(`killed all processes; restoring to ${written.marks}`);
   const segments = await putBack(place, written.marks);
   const startedMs = performance.now();
   await using second = await openBackedCluster(place, 2, true);
@@ -77,7 +77,7 @@ async function writeAndMark(backed: BackedCluster, size: Size, place: Place): Pr
   const before = busy.counts();
   const marks = await backed.nodes.mark();
   const after = busy.counts();
-  print(`marked ${marks}; ${sumOf(before).acknowledged} were acknowledged before it began`);
+  print(`marked ${marks}; ${sumOf(before).acknowledged} observations acknowledged before the mark`);
   await observeTimes(bound, counted, quota / 4);
   const late = { at: spare.sent, ...(await bound.observe(spare, 'late')) };
   await sleep(seconds.third * 1_000);
@@ -87,7 +87,7 @@ async function writeAndMark(backed: BackedCluster, size: Size, place: Place): Pr
   return { marks, atSnapshot, before, after, acknowledged, ...accounts, keyed, spare };
 }
 
-/** Waits until a restore would need the archive too. */
+/** Waits until the archive has a segment, so that a restore needs the archive. */
 async function untilArchived(archive: string): Promise<void> {
   const endMs = performance.now() + SEGMENT_MS_MAX;
   while ((await segmentsIn(archive)) === 0) {
@@ -101,19 +101,19 @@ async function segmentsIn(folder: string): Promise<number> {
   return names.filter((name) => name.startsWith('CommitLog-')).length;
 }
 
-/** Observes an instance `times` times; retries refusals during a mark. */
+/** Observes an instance `times` times. Retries refusals during a mark. */
 async function observeTimes(load: RecordedLoad, instance: Recorded, times: number): Promise<void> {
   const endMs = performance.now() + SERVED_MS_MAX;
   for (let done = 0; done < times; ) {
     const { status } = await load.observe(instance);
     if (status === 200) done += 1;
     else if (status !== 503 || performance.now() > endMs) {
-      throw new Error(`an observation was answered ${status}`);
+      throw new Error(`an observation got status ${status}`);
     }
   }
 }
 
-/** Copies the snapshots into the next data folder, and the segments for replay beside them. */
+/** Copies the snapshots to the next data folders, and collects the segments for replay. */
 async function putBack(place: Place, marks: readonly string[]): Promise<Rehearsal['segments']> {
   for (const node of numbersOf(place)) {
     const { archive, snapshots } = foldersOf(place, 1, node);

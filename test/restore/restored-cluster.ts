@@ -13,24 +13,24 @@ import type { Written } from '#test/restore/written';
 /** Result of checking a restored cluster. */
 export type Looked = {
   readonly findings: Findings;
-  /** Number of stored observations, and of instances whose replay gives their head. */
+  /** Number of stored observations, and number of instances whose replay gives the head. */
   readonly observations: number;
   readonly verified: number;
   /**
-   * Account with a quota: cycles charged after the restore, granted after it, and stored in total.
+   * Account with a quota: cycles charged at the restore, granted afterwards, and stored in total.
    */
   readonly charged: number;
   readonly granted: number;
   readonly stored: number;
 };
 
-/** Instances checked by `ctl verify` itself; the others by the same code. */
+/** Number of instances checked by `ctl verify` itself. The same code checks the other instances. */
 const SAMPLE = 5;
 
 const CTL_MS_MAX = 60_000;
 const READS_IN_FLIGHT = 8;
 
-/** Compares a restored cluster with the callers' knowledge, then exhausts the rest of the quota. */
+/** Compares a restored cluster with the callers' records, then exhausts the quota. */
 export async function lookAt(
   backed: BackedCluster,
   written: Written,
@@ -53,7 +53,7 @@ export async function lookAt(
 }
 
 /**
- * Checks that observations acknowledged before the mark are stored, and that none sent after it is.
+ * Checks that the restore has all observations from before the mark, and no later observation.
  */
 async function lookAtCounts(written: Written, findings: Findings): Promise<number> {
   const { busy, before, after } = written;
@@ -69,19 +69,19 @@ async function lookAtCounts(written: Written, findings: Findings): Promise<numbe
   return sum;
 }
 
-/** Checks that an idempotency key from before the mark is known, and one from after it is not. */
+/** Checks that idempotency keys from before the mark are known, and later keys are not. */
 async function lookAtKeys({ bound, spare, keyed }: Written, findings: Findings): Promise<void> {
   const early = await bound.observeAt(spare.id, keyed.early.at, 'early');
   if (early.cycle !== keyed.early.cycle || (await bound.cyclesOf(spare)) !== 1) {
-    findings.add(`a call from before the moment was done again: cycle ${early.cycle}`);
+    findings.add(`a call from before the mark took effect twice: cycle ${early.cycle}`);
   }
   const late = await bound.observeAt(spare.id, keyed.late.at, 'late');
   if (late.status !== 200 || (await bound.cyclesOf(spare)) !== 2) {
-    findings.add(`a call from after the moment was answered ${late.status}`);
+    findings.add(`a call from after the mark got status ${late.status}`);
   }
 }
 
-/** Observes until the quota is exhausted; both lives together must not exceed it. */
+/** Observes until the quota is exhausted, and checks the cycles before and after the restore. */
 async function useUp(written: Written, charged: number, findings: Findings) {
   const { bound, quota, chargedBefore } = written;
   const [counted] = bound.instances;
@@ -91,7 +91,7 @@ async function useUp(written: Written, charged: number, findings: Findings) {
   for (;;) {
     const { status } = await bound.observe(counted);
     if (status === 429) break;
-    if (status !== 200) throw new Error(`an observation was answered ${status}`);
+    if (status !== 200) throw new Error(`an observation got status ${status}`);
     granted += 1;
     if (granted > quota) break;
   }
@@ -111,10 +111,10 @@ async function verifyAll(
   const all = [...bound.instances, ...busy.instances];
   await forEachConcurrently(all, READS_IN_FLIGHT, async ({ id }) => {
     const head = await stores.instances.readHead(id);
-    if (head === undefined) return void findings.add(`${id}: it is not stored`);
+    if (head === undefined) return void findings.add(`${id} is not stored`);
     const { kind } = await verifyHead(head, storedRows(stores.instances, id, head));
     if (kind === 'same') verified += 1;
-    else findings.add(`${id}: run again it is ${kind}`);
+    else findings.add(`${id}: the replay result is ${kind}`);
   });
   for (const { id } of all.slice(0, SAMPLE)) {
     const { isOk, output } = await runProgram({

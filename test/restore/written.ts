@@ -1,6 +1,6 @@
 import type { Counts, Recorded, RecordedLoad } from '#test/restore/recorded-load';
 
-/** Callers' knowledge at the kill. */
+/** Callers' records at the kill. Separate, because rehearsal and checks share the type. */
 export type Written = {
   /** Mark of each Cassandra node. */
   readonly marks: readonly string[];
@@ -10,13 +10,13 @@ export type Written = {
   readonly before: Counts;
   readonly after: Counts;
   readonly acknowledged: number;
-  /** Load of an account without a limit, and of one with a quota. */
+  /** Load of an account without a limit, and load of an account with a quota. */
   readonly busy: RecordedLoad;
   readonly bound: RecordedLoad;
   readonly boundAccount: string;
   readonly quota: number;
   readonly chargedBefore: number;
-  /** Observations with a key, before and after the mark. */
+  /** Observations with an idempotency key, before and after the mark. */
   readonly keyed: Readonly<
     Record<'early' | 'late', { readonly at: number; readonly cycle: number | undefined }>
   >;

@@ -26,7 +26,7 @@ async function end(run: ProcessRun): Promise<void> {
 
 const tokens = suite('the admin port of a process');
 
-tokens('is found by ctl of the same user, with several on one machine', async () => {
+tokens('accepts ctl of the same user, even with several admin ports on one machine', async () => {
   using own = ownHome();
   const services = [runAt(own.home, ['limiter']), runAt(own.home, ['limiter'])];
   for (const run of services) await run.says(/ready/);
@@ -44,7 +44,7 @@ tokens('is found by ctl of the same user, with several on one machine', async ()
   );
 });
 
-tokens('refuses ctl of another user and explains what to do', async () => {
+tokens('refuses ctl of another user, with the next step', async () => {
   using own = ownHome();
   using other = ownHome();
   const run = runAt(own.home, ['limiter']);
@@ -59,7 +59,7 @@ tokens('refuses ctl of another user and explains what to do', async () => {
   await end(run);
 });
 
-tokens('requires the token from the file given to both', async () => {
+tokens('requires the token of SERVICE_ADMIN_TOKEN_FILE', async () => {
   using own = ownHome();
   const run = runMain(['limiter']);
   await run.says(/ready/);
@@ -79,7 +79,7 @@ tokens('requires the token from the file given to both', async () => {
   await end(run);
 });
 
-tokens('is refused without the given token', async () => {
+tokens('does not open without the configured token file', async () => {
   const file = `${adminTokenFile()}.gone`;
   for (const part of ['limiter', 'standalone']) {
     const run = runMain([part], { SERVICE_ADMIN_TOKEN_FILE: file });

@@ -78,7 +78,7 @@ start('uses the named provider with the given secrets', async () => {
   }
 });
 
-start('exits with one line about missing provider settings', async () => {
+start('is refused with one line about missing provider settings', async () => {
   for (const name of Object.keys(STRIPE).slice(1)) {
     const { [name as keyof typeof STRIPE]: _, ...rest } = STRIPE;
     const refusal = await refusalOf(() => deskOf(rest));
@@ -90,7 +90,7 @@ start('exits with one line about missing provider settings', async () => {
   assert.match(local.message, /^SERVICE_BILLING_WEBHOOK_SECRET is not set: [^\n]* the value$/);
 });
 
-start('exits with one line about an invalid value, without quoting secrets', async () => {
+start('is refused with one line about an invalid value, without secrets', async () => {
   for (const [name, value] of [
     ['SERVICE_BILLING_PROVIDER', 'paypal'],
     ['SERVICE_BILLING_API_KEY', 'pk_test_public'],
@@ -128,7 +128,7 @@ rotated('are reloaded while the process runs', async () => {
     await new Promise((resolve) => setTimeout(resolve, 10));
     const outcome = await notified(scene, 'whsec_of_the_second_time').catch(() => 'refused');
     if (outcome === 'ignored') break;
-    assert.ok(performance.now() < deadlineMs, 'the new secret is not in use');
+    assert.ok(performance.now() < deadlineMs, 'the new secret was not loaded in time');
   }
   assert.is(await notified(scene, 'whsec_of_the_first_time'), 'ignored');
 });

@@ -6,7 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { runMain } from '#test/support/process-run';
 
-const cache = suite("Node's compile cache of the service");
+const cache = suite("the service's compile cache of Node.js");
 
 let home = '';
 
@@ -27,7 +27,7 @@ async function helpWith(variables: Record<string, string | undefined>): Promise<
   return run.stdout();
 }
 
-cache("is in the user's home folder for the next start", async () => {
+cache("is in the user's home folder by default", async () => {
   const first = await helpWith({ HOME: home });
   const kept = await readdir(join(home, '.cache/identity-engine/node'), { recursive: true });
   assert.ok(kept.length > 20, `${kept}`);
@@ -35,9 +35,9 @@ cache("is in the user's home folder for the next start", async () => {
 });
 
 for (const [what, nowhere] of [
-  ['where nothing can be written', '/dev/null'],
-  ['without a home', ''],
-  ["in a folder that may be anyone's", 'relative'],
+  ['in an unwritable home folder', '/dev/null'],
+  ['without a home folder', ''],
+  ['in a relative home folder, which may have another owner', 'relative'],
 ] as const) {
   cache(`is neither written nor needed ${what}`, async () => {
     assert.match(await helpWith({ HOME: nowhere }), /accounts/);
@@ -45,7 +45,7 @@ for (const [what, nowhere] of [
   });
 }
 
-cache('is in the folder set by the environment', async () => {
+cache('is in the folder of NODE_COMPILE_CACHE if set', async () => {
   const elsewhere = join(home, 'elsewhere');
   await helpWith({ HOME: '/dev/null', NODE_COMPILE_CACHE: elsewhere });
   assert.ok((await readdir(elsewhere)).length > 0);

@@ -18,7 +18,7 @@ const nats = natsOrSkip();
 const OWNER = { email: 'ada@example.com', password: PASSWORD, name: 'Ada' };
 const OBSERVATION = { mode_target: 'ORDER', signal_strength: 0.7 };
 
-/** Uses an instance through the console's pages. */
+/** Creates and uses an instance through the console's routes. */
 async function useInstances(browser: Browser): Promise<string> {
   const created = await browser.expect(201, 'POST', '/instances', { name: 'Iris' });
   const id = String(created.data['id']);
@@ -38,9 +38,9 @@ async function useInstances(browser: Browser): Promise<string> {
   return id;
 }
 
-const beside = suite('instances in the console of a standalone service');
+const beside = suite('instances in the console of a standalone process');
 
-beside('are usable by a member, and equal those of the API', async () => {
+beside('can be used by a member, and are the same as in the API', async () => {
   const run = runMain(['standalone'], { SERVICE_LOCAL_ACCOUNT: 'true' });
   await run.says(/Ctrl-C/);
   const [, link = '', origin = ''] =
@@ -60,9 +60,9 @@ beside('are usable by a member, and equal those of the API', async () => {
   await open.rest();
 });
 
-const apart = cassandra.suite('instances at a console of a cluster with certificates');
+const apart = cassandra.suite('instances in the console of a cluster with certificates');
 
-apart('are usable by a member admitted by the console alone', async () => {
+apart('can be used by a member whom only the console admits', async () => {
   await using keyspace = await openMigratedKeyspace(cassandra.address);
   const variablesOf = (part: string) => ({
     SERVICE_TLS_FOLDER: join('test/grpc/certificates', part),

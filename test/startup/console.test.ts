@@ -16,40 +16,37 @@ const nats = natsOrSkip();
 
 const OWNER = { email: 'ada@example.com', password: PASSWORD, name: 'Ada' };
 
-const beside = suite('the console of a standalone service');
+const beside = suite('the console of a standalone process');
 
-beside(
-  'is entered through the printed link, and its cookies do not authorize the API',
-  async () => {
-    const run = runMain(['standalone'], { SERVICE_LOCAL_ACCOUNT: 'true' });
-    await run.says(/Ctrl-C/);
-    const [, link = '', origin = ''] =
-      /Console {2}((http:\S+)\/#\/set-up\/\S+)/.exec(run.stdout()) ?? [];
-    const browser = new Browser(origin, { origin, from: '127.0.0.1' });
-    await browser.expect(201, 'POST', '/setup', { ...OWNER, token: tokenIn(link) });
-    const { data } = await browser.expect(200, 'GET', '/me');
-    assert.equal(data['account'], { id: 'localAccount', name: 'local' });
-    const [, api = ''] = /API {6}(http:\S+\/v1)/.exec(run.stdout()) ?? [];
-    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const key = /svc_sk_[0-9A-Za-z]{50}/.exec(run.stdout())?.[0];
-    const asked = async (headers: Record<string, string>) => {
-      const answer = await fetch(`${api}/account`, { headers });
-      await answer.text();
-      assert.is(answer.headers.get('set-cookie'), null);
-      return answer.status;
-    };
-    assert.is(await asked({ cookie }), 401);
-    assert.is(await asked({ authorization: `Bearer ${key}` }), 200);
-    assert.is(await asked({ authorization: `Bearer ${key}`, cookie }), 200);
-    const { data: lines } = await browser.expect(200, 'GET', '/audit');
-    assert.match(JSON.stringify(lines), /"action":"account\.set_up"/);
-    run.child.kill('SIGTERM');
-    assert.is(await run.ended, 0, run.stderr());
-    for (const secret of [PASSWORD, tokenIn(link), browser.cookies.get('session') ?? '']) {
-      assert.is(`${run.stderr()} ${JSON.stringify(lines)}`.includes(secret), false);
-    }
-  },
-);
+beside('opens with the printed link, and its cookies do not authorize API calls', async () => {
+  const run = runMain(['standalone'], { SERVICE_LOCAL_ACCOUNT: 'true' });
+  await run.says(/Ctrl-C/);
+  const [, link = '', origin = ''] =
+    /Console {2}((http:\S+)\/#\/set-up\/\S+)/.exec(run.stdout()) ?? [];
+  const browser = new Browser(origin, { origin, from: '127.0.0.1' });
+  await browser.expect(201, 'POST', '/setup', { ...OWNER, token: tokenIn(link) });
+  const { data } = await browser.expect(200, 'GET', '/me');
+  assert.equal(data['account'], { id: 'localAccount', name: 'local' });
+  const [, api = ''] = /API {6}(http:\S+\/v1)/.exec(run.stdout()) ?? [];
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  const key = /svc_sk_[0-9A-Za-z]{50}/.exec(run.stdout())?.[0];
+  const asked = async (headers: Record<string, string>) => {
+    const answer = await fetch(`${api}/account`, { headers });
+    await answer.text();
+    assert.is(answer.headers.get('set-cookie'), null);
+    return answer.status;
+  };
+  assert.is(await asked({ cookie }), 401);
+  assert.is(await asked({ authorization: `Bearer ${key}` }), 200);
+  assert.is(await asked({ authorization: `Bearer ${key}`, cookie }), 200);
+  const { data: lines } = await browser.expect(200, 'GET', '/audit');
+  assert.match(JSON.stringify(lines), /"action":"account\.set_up"/);
+  run.child.kill('SIGTERM');
+  assert.is(await run.ended, 0, run.stderr());
+  for (const secret of [PASSWORD, tokenIn(link), browser.cookies.get('session') ?? '']) {
+    assert.is(`${run.stderr()} ${JSON.stringify(lines)}`.includes(secret), false);
+  }
+});
 
 beside('is absent if disabled', async () => {
   const run = runMain(['standalone'], { SERVICE_CONSOLE_ENABLED: 'false' });
@@ -59,29 +56,34 @@ beside('is absent if disabled', async () => {
   assert.not.match(run.stdout(), /Console/);
 });
 
-const wrong = suite('a console that would be unsafe');
+const wrong = suite('an unsafe console');
 
 for (const [what, part, variables, text] of [
   [
-    'for others without an address',
+    'on a network address without a public origin',
     'standalone',
     { SERVICE_CONSOLE_HOST: '0.0.0.0' },
     /CONSOLE_ORIGIN/,
   ],
   [
-    'on memory',
+    'with in-memory storage',
     'console',
     { SERVICE_CLUSTER_SECRET: 'the secret of all tests' },
     /SERVICE_STORAGE/,
   ],
-  ['without the cluster’s secret', 'console', {}, /SERVICE_CLUSTER_SECRET/],
+  ['without the cluster secret', 'console', {}, /SERVICE_CLUSTER_SECRET/],
   [
-    'without the bus of its cluster',
+    'without NATS',
     'console',
     { SERVICE_CLUSTER_SECRET: 'the secret of all tests', SERVICE_STORAGE: 'cassandra' },
     /SERVICE_NATS_URL/,
   ],
-  ['at no origin', 'console', { SERVICE_CONSOLE_ORIGIN: 'https://a.example/' }, /CONSOLE_ORIGIN/],
+  [
+    'with an invalid origin',
+    'console',
+    { SERVICE_CONSOLE_ORIGIN: 'https://a.example/' },
+    /CONSOLE_ORIGIN/,
+  ],
 ] as const) {
   wrong(`${what} does not start, and reports the reason in one line`, async () => {
     const run = runMain([part], variables);
@@ -91,7 +93,7 @@ for (const [what, part, variables, text] of [
   });
 }
 
-const lasting = cassandra.suite('a console of its own, on Cassandra');
+const lasting = cassandra.suite('a separate console process on Cassandra');
 
 lasting('has durable users, sessions and second factors', async () => {
   await using keyspace = await openMigratedKeyspace(cassandra.address);
@@ -124,7 +126,11 @@ lasting('has durable users, sessions and second factors', async () => {
   for (const [name, value] of first.browser.cookies) second.browser.cookies.set(name, value);
   const { data } = await second.browser.expect(200, 'GET', '/me');
   assert.equal(data['account'], { id: account.id, name: 'Ada & Co' });
-  assert.is(await makeSetUpLink(ports, account.id, second.origin), undefined, 'it has an owner');
+  assert.is(
+    await makeSetUpLink(ports, account.id, second.origin),
+    undefined,
+    'the account has an owner',
+  );
   const wrongCode = await second.browser.send('POST', '/second-factor/confirm', { code: '000000' });
   assert.is(wrongCode.reason, 'wrong_code');
   await second.browser.expect(204, 'POST', '/sign-out', {});

@@ -25,7 +25,7 @@ ending('exits with 1 at its deadline if Cassandra connects but does not answer',
 
 // Report 32: output that could not be written ended `ctl` with a stack trace.
 ending(
-  'exits with 1 and one line if its output has no room, and silently without a reader',
+  'exits with 1 and one line if the disk is full, and without a line if the pipe is closed',
   async () => {
     const env = testVariables();
     const full = spawn(

@@ -15,7 +15,7 @@ const until = async (isSo: () => Promise<boolean>): Promise<void> => {
   while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve));
 };
 
-/** Sends a signal; returns the exit code and the duration. */
+/** Sends a signal. Returns the exit code and the duration. */
 async function stopped(service: Service, name: string, signal: 'SIGTERM' | 'SIGINT') {
   const child = service.processes.get(name);
   assert.ok(child, name);
@@ -29,7 +29,7 @@ const stop = suite('when a process is asked to stop');
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   stop(
-    `${signal} ends a standalone with 0 within 5 s, whichever callers stay connected`,
+    `by ${signal}, a standalone process ends with 0 within 5 s, even with connected callers`,
     async () => {
       const service = await startStandalone();
       const caller = await newCaller(service);
@@ -42,7 +42,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
         .log()
         .split('\n')
         .filter((line) => line !== '');
-      // Creating the caller changed an account, which is always logged.
+      // Account changes, such as the new caller, are always logged.
       const expected = new Set(['starting', 'ready', 'account administration']);
       for (const line of lines) assert.ok(expected.has(JSON.parse(line).msg), line);
       idle.destroy();
@@ -50,7 +50,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   );
 }
 
-stop('each of three processes exits with 0 within 5 s, in any order', async () => {
+stop('edge, engine and limiter exit with 0 within 5 s, in any order', async () => {
   for (const order of [
     ['edge', 'limiter', 'engine'],
     ['engine', 'limiter', 'edge'],
@@ -66,7 +66,7 @@ stop('each of three processes exits with 0 within 5 s, in any order', async () =
   }
 });
 
-stop('calls in flight are answered first', async () => {
+stop('the process answers calls in flight first', async () => {
   const service = await startStandalone();
   const caller = await newCaller(service);
   const body = JSON.stringify({ name: 'Ada' });
@@ -82,7 +82,7 @@ stop('calls in flight are answered first', async () => {
   const unfinished = async () => (await metricValues(service)).get('edge_unfinished_bodies') ?? 0;
   await until(async () => (await unfinished()) === 1);
   const ending = stopped(service, 'standalone', 'SIGTERM');
-  // Probes are answered while closing, with "not ready".
+  // While the process closes, probes get "not ready".
   const ready = new URL('/health/ready', service.metricsUrl);
   await until(async () => (await fetch(ready)).status === 503);
   socket.write(body.slice(5));
@@ -94,7 +94,7 @@ stop('calls in flight are answered first', async () => {
   assert.ok(tookMs < STOP_MS_MAX, `${tookMs} ms`);
 });
 
-stop('a second signal ends it at once', async () => {
+stop('a second signal ends the process at once', async () => {
   const run = runMain(['standalone']);
   await run.says(/Ctrl-C/);
   const socket = await openedAt(addressIn(run, /API +(http:\S+)\/v1/));
@@ -106,9 +106,9 @@ stop('a second signal ends it at once', async () => {
   socket.destroy();
 });
 
-const welcome = suite('when a standalone service with a local account starts');
+const welcome = suite('when a standalone service starts');
 
-welcome('the printed curl command works as pasted, repeatedly', async () => {
+welcome('the printed curl command works as pasted, even when repeated', async () => {
   const run = runMain(['standalone'], {
     SERVICE_LOCAL_ACCOUNT: 'true',
     SERVICE_DOCS_ENABLED: 'true',
@@ -128,7 +128,7 @@ welcome('the printed curl command works as pasted, repeatedly', async () => {
 });
 
 welcome(
-  'without an account it prints neither a key nor commands that need it, nor disabled docs',
+  'without a local account, it prints no key, no curl command and no link to disabled docs',
   async () => {
     const run = runMain(['standalone']);
     await run.says(/Ctrl-C/);
@@ -145,7 +145,7 @@ ports.before(async () => {
 });
 ports.after(async () => service[Symbol.asyncDispose]());
 
-ports('its operators’ port reports liveness and readiness', async () => {
+ports('the operators’ port reports liveness and readiness', async () => {
   const origin = new URL(service.metricsUrl).origin;
   for (const [path, status, text] of [
     ['/health/live', 200, 'live\n'],
@@ -163,7 +163,7 @@ ports('its operators’ port reports liveness and readiness', async () => {
   assert.match(scrape.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);
 });
 
-ports('the API’s port has no metrics, health, docs or admin routes', async () => {
+ports('the API port has no metrics, health, docs or admin routes', async () => {
   const { key } = await newCaller(service);
   const headers = { authorization: `Bearer ${key}` };
   const outside = [
@@ -185,7 +185,7 @@ ports('the API’s port has no metrics, health, docs or admin routes', async () 
   }
 });
 
-ports('the API’s port does not speak gRPC', async () => {
+ports('the API port does not accept gRPC', async () => {
   for (const path of ['/identity_engine.v1.Engine/Ask', '/grpc.health.v1.Health/Check']) {
     const headers = { 'content-type': 'application/grpc', te: 'trailers' };
     const response = await fetch(`${service.origin}${path}`, { method: 'POST', headers, body: '' });
@@ -197,7 +197,7 @@ ports('the API’s port does not speak gRPC', async () => {
   assert.match(await textOf(socket), /^HTTP\/1\.1 (400|505) /);
 });
 
-/** A connection to the API's port. */
+/** A connection to the API port. */
 function opened({ origin }: Service): Promise<Socket> {
   return openedAt(origin);
 }

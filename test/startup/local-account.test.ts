@@ -19,7 +19,7 @@ const cassandra = cassandraOrSkip();
 
 const KEY = /svc_sk_[0-9A-Za-z]{50}/g;
 
-const local = suite('a service that runs locally');
+const local = suite('a local service');
 
 local('prints a key of an enterprise account with high limits', async () => {
   const { child, lines } = await start('standalone', { SERVICE_LOCAL_ACCOUNT: 'true' }, /Ctrl-C/);
@@ -58,7 +58,7 @@ async function end(run: ProcessRun): Promise<void> {
   assert.is(await run.ended, 0, run.stderr());
 }
 
-lasting('has an account created by the first start and found by later ones', async () => {
+lasting('is created by the first start and found by later starts', async () => {
   await using keyspace = await openMigratedKeyspace(cassandra.address);
   const first = await startOn(keyspace.name);
   await end(first);
@@ -71,7 +71,7 @@ lasting('has an account created by the first start and found by later ones', asy
   await answer.text();
   await end(second);
   assert.is(answer.status, 200);
-  assert.equal(second.stdout().match(KEY), null, 'a key is printed where it was made');
+  assert.equal(second.stdout().match(KEY), null, 'only the first start prints the key');
   assert.match(second.stdout(), /make ctl ARGS="keys create localAccount"/);
 
   const store = cassandraAccountStore(keyspace.session, systemClock);
@@ -83,7 +83,7 @@ lasting('has an account created by the first start and found by later ones', asy
   assert.is((await store.find(LOCAL_ACCOUNT_ID))?.keys.length, 1);
 });
 
-lasting('creates one account despite concurrent starts', async () => {
+lasting('is created only once by concurrent starts', async () => {
   await using keyspace = await openMigratedKeyspace(cassandra.address);
   const store = cassandraAccountStore(keyspace.session, systemClock);
   const admin = accountAdmin({

@@ -11,7 +11,7 @@ import {
 } from '#test/support/calls/scene';
 import { startProcesses } from '#test/support/servers/service';
 
-/** Maximum time until the edge reports uncertainty; the limiter's timeout is 300 ms here. */
+/** Maximum time until the edge refuses a call, in milliseconds. The limiter timeout is 300 ms. */
 const PROMPT_MS = 2_000;
 
 const service = await startProcesses({ SERVICE_LIMITER_TIMEOUT_MS: '300' });
@@ -40,7 +40,7 @@ function assertNext(answer: Answer, previous: Answer, cycles: number): void {
 
 const limiter = suite('while the limiter does not answer');
 
-limiter('a call is 503 in time, with the last known limits and remaining 0', async () => {
+limiter('a call gets 503 in time, with the last known limits and remaining 0', async () => {
   const someone = await account();
   const before = await someone.send('GET', '/personas');
   const stranger = await newCaller(service);
@@ -62,17 +62,17 @@ limiter('a call is 503 in time, with the last known limits and remaining 0', asy
   assert.is(unknown.headers.get('ratelimit'), null);
 });
 
-limiter('calls are 200 once it answers again', async () => {
+limiter('calls get 200 once the limiter answers again', async () => {
   const someone = await account();
   const deadlineMs = performance.now() + 5_000;
   while ((await someone.send('GET', '/personas')).status !== 200) {
-    assert.ok(performance.now() < deadlineMs, 'the limiter is not found again');
+    assert.ok(performance.now() < deadlineMs, 'the edge does not reconnect to the limiter');
   }
 });
 
 const engine = suite('when the engine dies');
 
-engine('during a call, the call is 503 and its cycle counts as used once', async () => {
+engine('during a call, the call gets 503 and its cycle is charged once', async () => {
   const someone = await account();
   const id = await createInstance(someone);
   const before = await someone.send('GET', '/personas');
@@ -81,7 +81,7 @@ engine('during a call, the call is 503 and its cycle counts as used once', async
   const pending = someone.send('POST', `/instances/${id}/process`, sent);
   const usage = `/accounts/${someone.accountId}/usage`;
   while ((await admin(service, 'GET', usage)).cycles_reserved === 0);
-  // Another call through the edge proves that the first one has left it.
+  // An answered second call proves that the edge has sent the first call.
   await someone.send('GET', '/personas');
   signal('engine', 'SIGKILL');
   const answer = await pending;
@@ -94,7 +94,7 @@ engine('during a call, the call is 503 and its cycle counts as used once', async
   assert.is(limitOf(retried, 'monthly'), limitOf(answer, 'monthly'), 'the same reservation');
 });
 
-engine('later calls are 503 at once and their cycles are refunded', async () => {
+engine('later calls get 503 at once and their cycles are refunded', async () => {
   const someone = await account();
   const before = await someone.send('GET', '/personas');
   const unknown = '/instances/inst_0123456789abcdef';
@@ -117,16 +117,16 @@ engine('later calls are 503 at once and their cycles are refunded', async () => 
   }
 });
 
-engine('calls without the engine are 200', async () => {
+engine('calls that need no engine get 200', async () => {
   const someone = await account();
   for (const path of ['/personas', '/personas/persona_leader', '/test/questions']) {
     assert.is((await someone.send('GET', path)).status, 200);
   }
 });
 
-const dead = suite('when the limiter is gone');
+const dead = suite('when the limiter is dead');
 
-dead('every call is 503 in time: the edge fails closed', async () => {
+dead('every call gets 503 in time, because the edge fails closed', async () => {
   const someone = await account();
   const before = await someone.send('GET', '/personas');
   signal('limiter', 'SIGKILL');

@@ -24,7 +24,7 @@ const timesOf = async (id: string): Promise<number[]> => {
 const keyed = (key: string, json: object, path = '/instances') =>
   caller.send('POST', path, { json, headers: { 'idempotency-key': key } });
 
-/** Step of the fake clock; all due work runs between steps. */
+/** Step of the fake clock, in milliseconds. All due work runs between steps. */
 const STEP_MS = 600_000;
 
 async function pass(ms: number, moved = clock): Promise<void> {
@@ -34,9 +34,9 @@ async function pass(ms: number, moved = clock): Promise<void> {
   }
 }
 
-const minute = suite('a minute window of requests');
+const minute = suite('the minute window of requests');
 
-minute('starts with the first request, ends 60 s later, and never moves its end', async () => {
+minute('starts with the first request, and ends exactly 60 s later', async () => {
   const someone = await newDocumentedCaller(service, { requestsPerMinute: 2 });
   await pass(7_300);
   const startMs = clock.wallMs();
@@ -49,12 +49,12 @@ minute('starts with the first request, ends 60 s later, and never moves its end'
   assert.is(limitOf(refused, 'reset'), reset);
   await pass(Number(refused.headers.get('retry-after')) * 1_000);
   const next = await someone.send('GET', '/personas');
-  assert.is(next.status, 200, 'waiting as long as the answer says suffices');
+  assert.is(next.status, 200, 'waiting for the time of the answer suffices');
   assert.is(limitOf(next, 'remaining'), 1);
   assert.is(limitOf(next, 'reset'), Math.ceil((clock.wallMs() + 60_000) / 1_000));
 });
 
-minute('begins again with the next request', async () => {
+minute('starts again with the next request', async () => {
   const someone = await newDocumentedCaller(service, { requestsPerMinute: 5 });
   await someone.send('GET', '/personas');
   await pass(150_000);
@@ -63,9 +63,9 @@ minute('begins again with the next request', async () => {
   assert.is(limitOf(next, 'reset'), Math.ceil((clock.wallMs() + 60_000) / 1_000));
 });
 
-const observed = suite('an observation without a timestamp');
+const observed = suite('an observation');
 
-observed('is throttled for a second, to the millisecond', async () => {
+observed('without a timestamp is throttled for exactly a second', async () => {
   const id = await createInstance(caller);
   await process(caller, id, SEEN);
   await pass(999);
@@ -76,7 +76,7 @@ observed('is throttled for a second, to the millisecond', async () => {
   assert.is((await processed(id)).body.data.snapshot.cycle, 2);
 });
 
-observed('follows one second after the previous one if the clock stepped back', async () => {
+observed('without a timestamp follows after a second if the clock stepped back', async () => {
   const id = await createInstance(caller);
   await process(caller, id, SEEN);
   const [firstMs = 0] = await timesOf(id);
@@ -88,7 +88,7 @@ observed('follows one second after the previous one if the clock stepped back', 
   clock.stepWall(2 * HOUR_MS);
 });
 
-observed('follows the previous one after a clock step and an eviction', async () => {
+observed('without a timestamp follows even after a clock step and an eviction', async () => {
   const id = await createInstance(caller);
   await process(caller, id, SEEN);
   const [firstMs = 0] = await timesOf(id);
@@ -100,7 +100,7 @@ observed('follows the previous one after a clock step and an eviction', async ()
 });
 
 observed(
-  'in a batch ends now if there is room, and otherwise starts after the previous observation',
+  'in a batch without timestamps ends now, but follows the previous observation',
   async () => {
     const id = await createInstance(caller);
     await process(caller, id, SEEN);
@@ -121,7 +121,7 @@ observed(
   },
 );
 
-observed('may be up to 300 s ahead, to the millisecond', async () => {
+observed('may have a timestamp up to exactly 300 s ahead', async () => {
   const id = await createInstance(caller);
   const at = (ms: number) => ({ ...SEEN, timestamp: new Date(clock.wallMs() + ms).toISOString() });
   const path = `/instances/${id}/process`;
@@ -133,7 +133,7 @@ observed('may be up to 300 s ahead, to the millisecond', async () => {
 
 const updated = suite('the time of the last change');
 
-updated('is equal in every answer, and changes only with a committed change', async () => {
+updated('is the same in every answer, and changes only with a committed change', async () => {
   const id = await createInstance(caller);
   const path = `/instances/${id}`;
   const createdMs = clock.wallMs();
@@ -163,7 +163,7 @@ updated('is equal in every answer, and changes only with a committed change', as
 const away = suite('an instance without recent calls');
 const KEY = 'a key to remember';
 
-away('answers as before and continues', async () => {
+away('gives the same answers as before and continues', async () => {
   const config = { mode_strengths: { perception: 0.85, order: 0.75 } };
   const id = await createInstance(caller, { initial_config: config });
   for (let i = 0; i < 30; i += 1) {
@@ -188,7 +188,7 @@ away('answers as before and continues', async () => {
   assert.is(listed.find((row: { id: string }) => row.id === id).cycle_count, 31);
 });
 
-away('replays the answer to a key for 24 hours, then treats the call as new', async () => {
+away('replays a keyed answer for 24 hours, then treats the call as new', async () => {
   const made = await keyed(KEY, { name: 'k' });
   const id = made.body.data.id;
   const path = `/instances/${id}/process`;
@@ -223,7 +223,7 @@ away('replays the answer to a key for 24 hours, then treats the call as new', as
   assert.is((await keyed('unreachable', { name: 'g' })).status, 201);
 });
 
-away('that was never evicted also keeps an answer for 24 hours', async () => {
+away('replays a keyed answer for 24 hours even without an eviction', async () => {
   const made = await keyed('short', { name: 's' });
   clock.stepWall(24 * HOUR_MS);
   assert.is((await keyed('short', { name: 's' })).text, made.text);
@@ -231,7 +231,7 @@ away('that was never evicted also keeps an answer for 24 hours', async () => {
   assert.is.not((await keyed('short', { name: 's' })).text, made.text);
 });
 
-away('that is then deleted is not recreated by its key: 409', async () => {
+away('is not recreated by its idempotency key after a deletion: 409', async () => {
   const key = 'a key of one deleted';
   const made = await keyed(key, { name: 'k' });
   await pass(10 * 60_000);
@@ -242,9 +242,9 @@ away('that is then deleted is not recreated by its key: 409', async () => {
   }
 });
 
-const month = suite('a month of cycles');
+const month = suite('the monthly quota of cycles');
 
-month('ends with the calendar month in UTC, and the next starts with the full quota', async () => {
+month('ends with the calendar month in UTC, and is then full again', async () => {
   const late = await startClocked(Date.UTC(2026, 1, 28, 23, 59, 50));
   const poor = await newDocumentedCaller(late.service, { cyclesPerMonth: 1 });
   const id = await createInstance(poor);

@@ -15,7 +15,7 @@ import { noteLogger, TEST_ORIGIN } from '#test/support/test-logger';
 const control = suite('a running process');
 
 // Report 38: Log level, profile and configuration needed a restart or the inspector.
-control('shows ctl its configuration and accepts another log level', async () => {
+control('shows its configuration in ctl and accepts another log level', async () => {
   const run = runMain(['engine'], {
     SERVICE_LOG_LEVEL: 'warn',
     SERVICE_CONTROL_PORT: '0',
@@ -40,7 +40,7 @@ control('shows ctl its configuration and accepts another log level', async () =>
   assert.is(await run.ended, 0, run.stderr());
 });
 
-control('writes one CPU profile at a time, readable by its user only', async () => {
+control('writes one CPU profile at a time, which only its user can read', async () => {
   const clock = new ManualClock();
   const logger = createLogger('silent', TEST_ORIGIN);
   const own = new ProcessControl({ logger, clock, origin: TEST_ORIGIN, configuration: {} });
@@ -62,7 +62,7 @@ control('writes one CPU profile at a time, readable by its user only', async () 
 });
 
 // Report 38: SIGUSR1 opened the inspector of a process in production.
-control('in production ignores SIGUSR1 except for a log line', async () => {
+control('logs and ignores SIGUSR1 in production', async () => {
   const lines: string[] = [];
   const before = process.listeners('SIGUSR1');
   const warned = process.listeners('warning');
@@ -73,7 +73,7 @@ control('in production ignores SIGUSR1 except for a log line', async () => {
   );
   process.removeAllListeners('warning');
   for (const listener of warned) process.on('warning', listener);
-  // Without a listener the signal opens the inspector of this process.
+  // Without a listener, the signal would open the inspector of this process.
   process.kill(process.pid, 'SIGUSR1');
   await soon('the line', () => lines.some((line) => line.includes('SIGUSR1')));
   for (const listener of process.listeners('SIGUSR1')) {

@@ -40,22 +40,22 @@ const FIT: Record<Role, Record<string, string>> = {
 
 const ROLES = ['standalone', 'edge', 'engine', 'limiter', 'console', 'migrate', 'ctl'] as const;
 
-/** Variables reported as wrong, in order of first mention. */
+/** Variables in the reported faults, in order of their first mention. */
 function wrongOf(role: Role, variables: Record<string, string | undefined>, shows = false) {
   const faults = productionFaults(readConfig(variables), role, { showsCertificate: () => shows });
   return faults.map((fault) => /^SERVICE_[A-Z_]+/.exec(fault)?.[0]);
 }
 
-const fit = suite('a configuration fit for production');
+const fit = suite('a production configuration');
 
 for (const role of ROLES) {
-  fit(`is accepted by ${role}`, () => {
+  fit(`with the minimum variables is accepted for ${role}`, () => {
     assert.equal(wrongOf(role, FIT[role]), []);
   });
 }
 
 // Report 14: overlays trusted 10.0.0.0/8 as proxies, so any pod could claim any client address.
-fit('trusts wide networks as proxies only if confirmed by a second variable', () => {
+fit('may trust wide proxy networks only if a second variable confirms them', () => {
   for (const [proxies, wide, wrong] of [
     ['192.0.2.7,10.1.2.0/24,2001:db8::/64', '', false],
     ['10.0.0.0/8', '', true],
@@ -83,7 +83,7 @@ fit('may use certificates instead of passwords', () => {
   assert.equal(wrongOf('engine', shown, false), missing);
 });
 
-fit('may use plain text between processes of one machine', () => {
+fit('may use plain text between processes on one machine', () => {
   const { SERVICE_TLS_FOLDER: _, ...edge } = FIT.edge;
   assert.equal(wrongOf('edge', { ...edge, SERVICE_NATS_URL: 'nats://127.0.0.1:4222' }), []);
   const { SERVICE_TLS_FOLDER: __, SERVICE_NATS_URL: ___, ...engine } = FIT.engine;
@@ -103,10 +103,20 @@ fit('may have two secrets during a rotation', () => {
 const unfit = suite('production rejects');
 
 for (const [what, roles, changed, expected] of [
-  ['memory', ['standalone', 'engine', 'limiter'], { SERVICE_STORAGE: 'memory' }, 'SERVICE_STORAGE'],
-  ['docs', ['standalone', 'edge'], { SERVICE_DOCS_ENABLED: 'true' }, 'SERVICE_DOCS_ENABLED'],
   [
-    'a provider that takes no money',
+    'in-memory storage',
+    ['standalone', 'engine', 'limiter'],
+    { SERVICE_STORAGE: 'memory' },
+    'SERVICE_STORAGE',
+  ],
+  [
+    'the API documentation',
+    ['standalone', 'edge'],
+    { SERVICE_DOCS_ENABLED: 'true' },
+    'SERVICE_DOCS_ENABLED',
+  ],
+  [
+    'a billing provider without payments',
     ['limiter', 'standalone'],
     { SERVICE_BILLING_PROVIDER: 'local' },
     'SERVICE_BILLING_PROVIDER',
@@ -137,20 +147,20 @@ for (const [what, roles, changed, expected] of [
     'SERVICE_NATS_USERNAME',
   ],
   [
-    'plain text to nodes that a bus elsewhere names',
+    'plain text to nodes on other machines',
     ['edge', 'engine', 'limiter', 'console', 'ctl'],
     { SERVICE_TLS_FOLDER: undefined },
     'SERVICE_TLS_FOLDER',
   ],
   [
-    'no secret',
+    'a missing cluster secret',
     ['standalone', 'edge', 'engine', 'limiter', 'console', 'ctl'],
     { SERVICE_CLUSTER_SECRET: undefined },
     undefined,
   ],
 ] as const) {
   for (const role of roles) {
-    unfit(`${what}, of ${role}`, () => {
+    unfit(`${what} for ${role}`, () => {
       const wrong = wrongOf(role, { ...FIT[role], ...changed });
       assert.equal(wrong, [expected ?? 'SERVICE_CLUSTER_SECRET']);
     });
@@ -166,7 +176,7 @@ for (const [role, address] of [
   ['edge', { SERVICE_ENGINE_ADDRESS: 'engine.internal:8100' }],
   ['edge', { SERVICE_LIMITER_ADDRESS: '127.0.0.1.example:8200' }],
 ] as const) {
-  unfit(`plain text off loopback, of ${role} with ${JSON.stringify(address)}`, () => {
+  unfit(`plain text outside loopback for ${role} with ${JSON.stringify(address)}`, () => {
     const secret = { SERVICE_CLUSTER_SECRET: SECRET };
     const alone = role === 'edge' ? secret : { ...STORES, ...secret };
     assert.equal(wrongOf(role, alone), []);
@@ -176,18 +186,18 @@ for (const [role, address] of [
 }
 
 for (const [secret, why] of [
-  [SECRET.slice(1), 'too short'],
+  [SECRET.slice(1), 'of 31 characters'],
   ['a'.repeat(64), 'of one letter'],
   ['abcdefabcdefabcdefabcdefabcdefabcdef', 'of six letters'],
-  ['0123456789abcdef0123456789abcdef', 'a repetition'],
+  ['0123456789abcdef0123456789abcdef', 'with a repetition'],
 ] as const) {
-  unfit(`a secret that is ${why}`, () => {
+  unfit(`a secret ${why}`, () => {
     const wrong = wrongOf('edge', { ...FIT.edge, SERVICE_CLUSTER_SECRET: secret });
     assert.equal(wrong, ['SERVICE_CLUSTER_SECRET']);
   });
 }
 
-unfit('every secret in this repository', () => {
+unfit('every public secret of this repository', () => {
   const files = globSync(
     '{README.md,docs/**/*.md,deploy/**/*,bench/**/*.ts,loadtest/**/*,test/**/*.ts}',
   );
@@ -196,7 +206,7 @@ unfit('every secret in this repository', () => {
     if (file.endsWith('production.test.ts') || !/\.(md|ts|yaml)$/.test(file)) return [];
     return [...readFileSync(file, 'utf8').matchAll(written)].map(([, secret = '']) => secret);
   });
-  assert.ok(secrets.length > 5, 'a gate that looks at nothing passes everything');
+  assert.ok(secrets.length > 5, 'the search finds secrets');
   for (const SERVICE_CLUSTER_SECRET of secrets) {
     const wrong = wrongOf('edge', { ...FIT.edge, SERVICE_CLUSTER_SECRET });
     assert.equal(wrong, ['SERVICE_CLUSTER_SECRET'], SERVICE_CLUSTER_SECRET);
@@ -205,7 +215,7 @@ unfit('every secret in this repository', () => {
 
 const started = suite('a process that production rejects');
 
-/** Several sample or development settings at once. */
+/** Several unsafe settings together. */
 const CARELESS = {
   SERVICE_ENVIRONMENT: 'production',
   SERVICE_STORAGE: 'memory',

@@ -19,7 +19,7 @@ async function asked(address: string): Promise<readonly [number, string]> {
 
 const unready = suite('a process that is not ready');
 
-unready('reports in its probe what it waits for, and that it is closing', async () => {
+unready('reports its waits and its shutdown in the probe', async () => {
   const config = readConfig({ SERVICE_METRICS_PORT: '0' });
   await using foundation = await openFoundation(config, 'edge');
   await using operators = await serveOperators(config, foundation);
@@ -41,7 +41,7 @@ unready('reports in its probe what it waits for, and that it is closing', async 
 });
 
 // Report 33: Readiness of an edge said "ready" without a word while its bus was away.
-unready('or is degraded reports since when a dependency has been down', async () => {
+unready('or is degraded reports the start of an outage of its dependency', async () => {
   const config = readConfig({ SERVICE_METRICS_PORT: '0', SERVICE_LOG_LEVEL: 'silent' });
   await using foundation = await openFoundation(config, 'edge');
   await using operators = await serveOperators(config, foundation);
@@ -56,7 +56,7 @@ unready('or is degraded reports since when a dependency has been down', async ()
 });
 
 // Report 35: A drained node logged nothing, and its readiness probe did not show the drain.
-unready('or is drained reports since when and by whom, and logs it once', async () => {
+unready('or is drained reports the time and the requester, and logs the drain once', async () => {
   const config = readConfig({ SERVICE_METRICS_PORT: '0', SERVICE_LOG_LEVEL: 'silent' });
   await using foundation = await openFoundation(config, 'engine');
   await using operators = await serveOperators(config, foundation);
@@ -88,7 +88,7 @@ unready('stops waiting for a failed dependency', async () => {
 });
 
 // Report 36: No metric, option or command showed the release of a process.
-unready('or ready has a metric of its release and role', async () => {
+unready('has a metric with its release and role', async () => {
   const config = readConfig({ SERVICE_METRICS_PORT: '0', SERVICE_LOG_LEVEL: 'silent' });
   await using foundation = await openFoundation(config, 'edge');
   await using operators = await serveOperators(config, foundation);
@@ -96,7 +96,7 @@ unready('or ready has a metric of its release and role', async () => {
   assert.match(text, /^identity_engine_build_info\{version="\d+\.\d+\.\d+",role="edge"\} 1$/m);
 });
 
-unready('is an edge without engine and limiter, and names both', async () => {
+unready('because engine and limiter are missing names both', async () => {
   const [metrics, engine, limiter] = [await freePort(), await freePort(), await freePort()];
   const run = runMain(['edge'], {
     SERVICE_METRICS_PORT: `${metrics}`,

@@ -19,7 +19,7 @@ const VARIABLES = [
 const PAIRS: readonly string[] = ['SERVICE_CLUSTER_SECRET', 'SERVICE_BILLING_WEBHOOK_SECRET'];
 const SECRET = 'a=secret of a test in a file';
 
-/** A file with this content, or made by `make` at its path. */
+/** Creates a file with this content, or with a function that gets the path. */
 function fileOf(content: string | Uint8Array | ((path: string) => void)): string {
   const path = join(mkdtempSync(join(folder, 'of-')), 'secret');
   if (typeof content === 'function') content(path);
@@ -39,7 +39,7 @@ function complaintAbout(variables: Record<string, string>): string {
 
 const file = suite('when a secret is in a file');
 
-file('every password and secret is accepted', () => {
+file('the file is accepted for every password and secret', () => {
   const secrets = describeVariables()
     .map(({ name }) => name)
     .filter((name) => /(SECRET|PASSWORD|HEADERS)$/.test(name));
@@ -50,7 +50,7 @@ file('every password and secret is accepted', () => {
 });
 
 for (const variable of VARIABLES) {
-  file(`it is the value of ${variable}, without the trailing line break`, () => {
+  file(`the content is the value of ${variable}, without the last line break`, () => {
     for (const ending of ['', '\n', '\r\n']) {
       const config = readConfig({ [`${variable}_FILE`]: fileOf(`${SECRET}${ending}`) });
       assert.is(String(config[variable]), SECRET);
@@ -68,13 +68,13 @@ file('the file may be a symbolic link, as with orchestrators', () => {
   assert.equal(readConfig({ SERVICE_CLUSTER_SECRET_FILE: link }).SERVICE_CLUSTER_SECRET, [SECRET]);
 });
 
-file('it may hold two cluster secrets, separated by a comma', () => {
+file('the file may have two cluster secrets, separated by a comma', () => {
   const path = fileOf('the old one of two secrets,the new one of two secrets\n');
   const { SERVICE_CLUSTER_SECRET: secrets } = readConfig({ SERVICE_CLUSTER_SECRET_FILE: path });
   assert.equal(secrets, ['the old one of two secrets', 'the new one of two secrets']);
 });
 
-file('it may hold two cluster secrets on two lines', () => {
+file('the file may have two cluster secrets on two lines', () => {
   for (const end of ['\n', '\r\n']) {
     const path = fileOf(`the new one of two secrets${end}the old one of two secrets${end}`);
     const { SERVICE_CLUSTER_SECRET: secrets } = readConfig({ SERVICE_CLUSTER_SECRET_FILE: path });
@@ -86,20 +86,20 @@ const useless = suite('when the file of a secret is unusable');
 
 const USELESS = [
   ['missing', () => undefined, 'cannot be read (ENOENT)'],
-  ['a link to nothing', (path: string) => symlinkSync(`${path}-gone`, path), '(ENOENT)'],
+  ['a broken link', (path: string) => symlinkSync(`${path}-gone`, path), '(ENOENT)'],
   ['a folder', (path: string) => mkdirSync(path), 'is no file'],
   ['a device', (path: string) => symlinkSync('/dev/zero', path), 'is no file'],
   ['empty', '', 'is empty'],
-  ['empty but for a line break', '\n', 'is empty'],
-  ['of three lines', 'first line of it\nsecond line of it\nthird line of it\n', ' of text'],
-  ['with a NUL', 'sixteen letters\0\0', 'must hold one line of text'],
-  ['no text', Uint8Array.of(0xff, 0xfe, 0x00, 0x01), 'is not UTF-8 text'],
+  ['empty except for a line break', '\n', 'is empty'],
+  ['three lines long', 'first line of it\nsecond line of it\nthird line of it\n', ' of text'],
+  ['a text with a NUL', 'sixteen letters\0\0', 'must hold one line of text'],
+  ['binary', Uint8Array.of(0xff, 0xfe, 0x00, 0x01), 'is not UTF-8 text'],
   ['too large', 'x'.repeat(4_097), 'has more than 4096 bytes'],
 ] as const;
 
 for (const [what, content, why] of USELESS) {
   for (const variable of VARIABLES) {
-    useless(`${variable} from one that is ${what} is rejected by name in one line`, () => {
+    useless(`${variable} is rejected in one line if the file is ${what}`, () => {
       const path = fileOf(content);
       const message = complaintAbout({ [`${variable}_FILE`]: path });
       assert.ok(message.startsWith(`${variable}_FILE: ${path} `), message);
@@ -110,7 +110,7 @@ for (const [what, content, why] of USELESS) {
 }
 
 for (const variable of VARIABLES.filter((name) => !PAIRS.includes(name))) {
-  useless(`${variable} from one of two lines is rejected by name in one line`, () => {
+  useless(`${variable} is rejected in one line if the file has two lines`, () => {
     const path = fileOf('first line of it\nsecond line\n');
     const message = complaintAbout({ [`${variable}_FILE`]: path });
     assert.is(message, `${variable}_FILE: ${path} must hold one line of text`);
@@ -118,11 +118,11 @@ for (const variable of VARIABLES.filter((name) => !PAIRS.includes(name))) {
 }
 
 for (const [what, content, why] of [
-  ['of three lines', `${SECRET}\n${SECRET}\n${SECRET}\n`, ' must hold at most 2 lines of text'],
-  ['of two lines, one empty', `${SECRET}\n\n`, ': must have at least 16 characters'],
-  ['of two lines, one too short', `${SECRET}\nhush\n`, ': must have at least 16 characters'],
+  ['three lines', `${SECRET}\n${SECRET}\n${SECRET}\n`, ' must hold at most 2 lines of text'],
+  ['an empty second line', `${SECRET}\n\n`, ': must have at least 16 characters'],
+  ['a short second line', `${SECRET}\nhush\n`, ': must have at least 16 characters'],
 ] as const) {
-  useless(`a cluster secret from one ${what} is rejected by name in one line`, () => {
+  useless(`a cluster secret is rejected in one line if the file has ${what}`, () => {
     const path = fileOf(content);
     const message = complaintAbout({ SERVICE_CLUSTER_SECRET_FILE: path });
     assert.is(message, `SERVICE_CLUSTER_SECRET_FILE: ${path}${why}`);
@@ -130,7 +130,7 @@ for (const [what, content, why] of [
 }
 
 useless('an unreadable file is rejected by name', () => {
-  // Root may read everything.
+  // Root can read every file.
   if (process.getuid?.() === 0) return;
   const path = fileOf(SECRET);
   chmodSync(path, 0);
@@ -144,7 +144,7 @@ useless('an invalid value is rejected with the file name, without the value', ()
   assert.is(message, `SERVICE_CLUSTER_SECRET_FILE: ${path}: must have at least 16 characters`);
 });
 
-useless('a file and the variable itself are rejected together', () => {
+useless('the file is rejected if the variable itself is set too', () => {
   const variables = { SERVICE_NATS_PASSWORD: 'one', SERVICE_NATS_PASSWORD_FILE: fileOf('other') };
   assert.match(complaintAbout(variables), /^SERVICE_NATS_PASSWORD_FILE: SERVICE_NATS_PASSWORD is /);
 });
@@ -155,7 +155,7 @@ useless('an empty file name is rejected', () => {
 });
 
 for (const part of ['standalone', 'edge', 'engine', 'limiter', 'migrate', 'ctl'] as const) {
-  useless(`${part} exits with 1 and one line`, async () => {
+  useless(`${part} exits with 1 and a one-line error`, async () => {
     const path = fileOf('');
     const run = runMain([part], { SERVICE_CLUSTER_SECRET_FILE: path });
     assert.is(await run.ended, 1);

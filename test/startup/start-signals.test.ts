@@ -6,15 +6,14 @@ import * as assert from 'uvu/assert';
 import { testVariables } from '#test/support/process-run';
 import { soon } from '#test/support/soon';
 
-/** Runs a program as process 1 of a PID namespace, as in a container; requires root. */
+/** Runs a program as process 1 of a PID namespace, as in a container. Requires root. */
 const AS_PROCESS_1 = ['--pid', '--fork', '--kill-child'];
 
 const hasNamespace = spawnSync('unshare', [...AS_PROCESS_1, 'true']).status === 0;
-if (!hasNamespace) console.log('skipped because no process name space could be made: root may');
+if (!hasNamespace) console.log('skipped: only root can create a PID namespace');
 
 /**
- * Module hook that reports when the executable loads its main program: only its first lines have
- * run.
+ * Module hook that reports when the executable loads its main program, after its first lines.
  */
 const HOOK = `import { registerHooks } from 'node:module';
 import { writeSync } from 'node:fs';
@@ -23,7 +22,7 @@ registerHooks({ load(url, context, next) {
   return next(url, context);
 } });`;
 
-/** Sends a signal to process 1 while it loads; returns its exit code or ending signal. */
+/** Sends a signal to process 1 while it loads. Returns its exit code or ending signal. */
 async function endedWhileLoading(args: readonly string[], name: NodeJS.Signals) {
   const program = [process.execPath, 'services/main.ts', ...args];
   const child = spawn('unshare', [...AS_PROCESS_1, ...program], {
@@ -51,12 +50,12 @@ const run = hasNamespace ? start : start.skip;
 
 for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
   // Report 22: process 1 dropped a signal that came while it started, and kept serving.
-  run(`that gets ${name} while it starts exits with 0`, async () => {
+  run(`exits with 0 if it gets ${name} during its start`, async () => {
     assert.is(await endedWhileLoading(['standalone'], name), 0);
   });
 }
 
-run('a command that gets SIGTERM during its start exits as shells report it', async () => {
+run('exits with 143 if it is a ctl command that gets SIGTERM during its start', async () => {
   assert.is(await endedWhileLoading(['ctl', 'nodes'], 'SIGTERM'), 128 + 15);
 });
 

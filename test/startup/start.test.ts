@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type ProcessRun, runMain } from '#test/support/process-run';
 
-/** Asserts that a run ended with one line on standard error; returns the line. */
+/** Asserts that a run ended with one line on standard error. Returns the line. */
 async function complaintOf(run: ProcessRun, code = 1): Promise<string> {
   assert.is(await run.ended, code, run.stderr());
   assert.is(run.stdout(), '');
@@ -32,7 +32,7 @@ for (const [part, variableOf] of [
   ['limiter', (port: number) => ({ SERVICE_LIMITER_LISTEN: `127.0.0.1:${port}` })],
 ] as const) {
   // Report 37: a taken port was answered with a list of variables, not with the one that names it.
-  taken(`${part} exits with one line that names it (${Object.keys(variableOf(0))})`, async () => {
+  taken(`${part} exits with one line that names ${Object.keys(variableOf(0))}`, async () => {
     await using other = await takenPort();
     const run = runMain([part], { ...variableOf(other.port), SERVICE_LOCAL_ACCOUNT: 'false' });
     const line = await complaintOf(run);
@@ -47,25 +47,25 @@ for (const [part, variableOf] of [
 const variable = suite('when a variable is wrong');
 
 for (const [name, value, why] of [
-  ['SERVICE_PORT', 'abc', 'no number'],
-  ['SERVICE_PORT', '70000', 'no port'],
-  ['SERVICE_PORT', '-1', 'no port'],
-  ['SERVICE_PORT', '80.5', 'not whole'],
+  ['SERVICE_PORT', 'abc', 'not a number'],
+  ['SERVICE_PORT', '70000', 'not a port'],
+  ['SERVICE_PORT', '-1', 'not a port'],
+  ['SERVICE_PORT', '80.5', 'not a whole number'],
   ['SERVICE_PORT', '', 'empty'],
-  ['SERVICE_PROT', '8000', 'unknown'],
+  ['SERVICE_PROT', '8000', 'misspelt name'],
   ['SERVICE_DOCS_ENABLED', 'yes', 'neither true nor false'],
   ['SERVICE_STORAGE', 'disk', 'not a store'],
   ['SERVICE_ENGINE_ADDRESS', 'somewhere', 'no port'],
-  ['SERVICE_NATS_URL', 'http://127.0.0.1:4222', 'not of NATS'],
+  ['SERVICE_NATS_URL', 'http://127.0.0.1:4222', 'not a NATS URL'],
   ['SERVICE_NATS_URL', '127.0.0.1:4222', 'no URL'],
-  ['SERVICE_NATS_URL', 'nats://127.0.0.1:4222,', 'one of them empty'],
+  ['SERVICE_NATS_URL', 'nats://127.0.0.1:4222,', 'an empty second URL'],
   ['SERVICE_NATS_URL', 'nats://me:hush@127.0.0.1:4222', 'with a user'],
   ['SERVICE_NATS_URL', 'nats://:hush@127.0.0.1:4222', 'with a password'],
-  ['SERVICE_NATS_URL', 'nats://me:hush#it@127.0.0.1', 'neither'],
+  ['SERVICE_NATS_URL', 'nats://me:hush#it@127.0.0.1', 'an invalid URL'],
   ['SERVICE_CASSANDRA_TLS_NAME', '10.0.0.1', 'an address'],
   ['SERVICE_CLUSTER_SECRET', 'short', 'too short'],
   ['SERVICE_ACTOR_IDLE_S', '29', 'too small'],
-  ['SERVICE_TRUSTED_PROXIES', 'everybody', 'no network'],
+  ['SERVICE_TRUSTED_PROXIES', 'everybody', 'not a network'],
 ] as const) {
   variable(`${name}=${value} (${why}) is rejected with one line that names it`, async () => {
     const line = await complaintOf(runMain(['standalone'], { [name]: value }));
@@ -75,7 +75,7 @@ for (const [name, value, why] of [
 }
 
 // Report 37: a misspelt variable was refused without the name that was meant.
-variable('a misspelt name is rejected with the similar valid name', async () => {
+variable('a misspelt name is rejected with a similar valid name', async () => {
   const unlike = await complaintOf(runMain(['standalone'], { SERVICE_WHATEVER_ELSE: '1' }));
   assert.is(unlike, 'configuration: SERVICE_WHATEVER_ELSE: no such variable');
   const like = await complaintOf(runMain(['ctl', 'nodes'], { SERVICE_PROT: '8000' }));
@@ -89,7 +89,7 @@ variable('an address of another machine is rejected with one line', async () => 
 
 for (const host of ['192.0.2.1', 'nowhere.invalid']) {
   // Report 24: a wrong host of the console was refused without its variable, and a name without the name.
-  variable(`SERVICE_CONSOLE_HOST=${host} is rejected with one line that names both`, async () => {
+  variable(`SERVICE_CONSOLE_HOST=${host} is rejected with both in one line`, async () => {
     const origin = { SERVICE_CONSOLE_ORIGIN: 'https://console.example.com' };
     const run = runMain(['standalone'], { SERVICE_CONSOLE_HOST: host, ...origin });
     const line = await complaintOf(run);
@@ -102,13 +102,13 @@ for (const [name, value, storage] of [
   ['SERVICE_CASSANDRA_CONTACT_POINTS', '127.0.0.1:9042', 'cassandra'],
 ] as const) {
   // Report 30: a named file without SERVICE_STORAGE=sqlite silently meant memory.
-  variable(`${name} without a storage is rejected with one line`, async () => {
+  variable(`${name} without SERVICE_STORAGE is rejected with one line`, async () => {
     const line = await complaintOf(runMain(['standalone'], { [name]: value }));
     assert.match(line, `configuration: ${name}: needs SERVICE_STORAGE=${storage}`);
   });
 }
 
-const part = suite('when no part is named');
+const part = suite('without a role,');
 
 for (const argv of [[], ['sandalone'], ['standalone', '--port=1'], ['toString'], ['--help']]) {
   part(`"main.ts ${argv.join(' ')}" prints the usage and exits with 2`, async () => {
@@ -121,7 +121,7 @@ for (const argv of [[], ['sandalone'], ['standalone', '--port=1'], ['toString'],
 
 // Report 36: There was no --version and no "ctl version".
 part(
-  '"main.ts --version" and "ctl version" print the release, also with a wrong configuration',
+  '"main.ts --version" and "ctl version" print the release, even with a wrong configuration',
   async () => {
     const wrong = { SERVICE_PORTS: '1' };
     const version = runMain(['--version'], wrong);
@@ -137,7 +137,7 @@ const SECRET = { SERVICE_CLUSTER_SECRET: 'the secret of this test' };
 
 const waiting = suite('when an edge finds no engine');
 
-/** An address without a listener, whose server has just closed. */
+/** An address without a listener, because its server has just closed. */
 async function silentAddress(): Promise<string> {
   await using gone = await takenPort();
   return `127.0.0.1:${gone.port}`;
@@ -145,7 +145,7 @@ async function silentAddress(): Promise<string> {
 
 const waitsOf = (run: ProcessRun) => run.log().filter(({ msg }) => msg.startsWith('waiting'));
 
-waiting('it logs what it waits for', async () => {
+waiting('the edge logs the missing processes', async () => {
   const [engine, limiter] = [await silentAddress(), await silentAddress()];
   const addresses = {
     ...SECRET,
@@ -160,7 +160,7 @@ waiting('it logs what it waits for', async () => {
   assert.is(run.stdout(), '');
 });
 
-waiting('it logs only what is missing, and starts once that is available', async () => {
+waiting('the edge logs only the engine, and starts once the engine is available', async () => {
   const limiter = runMain(['limiter']);
   await limiter.says(/ready/);
   const limiterAddress = /grpc ([^,\s]+)/.exec(limiter.stdout())?.[1] ?? '';
@@ -180,7 +180,7 @@ waiting('it logs only what is missing, and starts once that is available', async
   }
 });
 
-waiting('it does not start without the common secret of all edges', async () => {
+waiting('the edge does not start without the cluster secret', async () => {
   const run = runMain(['edge']);
   assert.is(await run.ended, 1);
   assert.match(run.stderr(), /^configuration: SERVICE_CLUSTER_SECRET: .+\n$/);

@@ -3,9 +3,9 @@ import * as assert from 'uvu/assert';
 import { INSTANCES_OF, RETENTION_DAYS_MAX } from '#accounts/plan';
 import { ConfigError, describeVariables, readConfig } from '#config';
 
-const variables = suite('the variables');
+const variables = suite('the environment variables');
 
-variables('all have descriptions, and no secret has a default', () => {
+variables('all have a description, and no secret has a default', () => {
   for (const { name, fallback, meaning } of describeVariables()) {
     assert.match(name, /^(?:SERVICE|OTEL)_[A-Z_]+$/);
     assert.match(meaning, /^[A-Za-z`/].*\.$/, name);
@@ -34,7 +34,7 @@ variables('have their typed values if set', () => {
   assert.is(config.SERVICE_ENGINE_ADDRESS, '[::1]:8100');
 });
 
-variables('of retention accept every existing plan, and the same days as an account', () => {
+variables('of the retention accept every plan, and the same days as an account', () => {
   for (const plan of Object.keys(INSTANCES_OF)) {
     for (const days of [1, RETENTION_DAYS_MAX]) {
       const config = readConfig({ SERVICE_RETENTION_DAYS: `${plan}=${days}` });

@@ -16,7 +16,7 @@ const git = (...args: readonly string[]) =>
     encoding: 'utf8',
   }).trim();
 
-/** An empty commit in a repository below the folder. */
+/** Creates an empty commit in a repository below the folder. */
 function commit(repository: string, subject: string): string {
   git('-C', repository, 'commit', '--quiet', '--allow-empty', '--message', subject);
   return git('-C', repository, 'rev-parse', 'HEAD');
@@ -47,16 +47,16 @@ naming('is the first row of the table', () => {
   assert.equal(found, { kind: 'commit', version: '1.1.0', commit: newer });
 });
 
-naming('is missing with a reason if the history is cut off before it', () => {
+naming('is missing with a reason if a shallow clone lacks the commit', () => {
   const released = commit('whole', 'release 1.2.0');
   commit('whole', 'the next one');
   git('clone', '--quiet', '--depth', '1', `file://${folder}/whole`, 'shallow');
   const found = earlierRelease(`${TABLE}| 1.2.0 | \`${released}\` | |\n`, `${folder}/shallow`);
   assert.is(found.kind, 'lacking');
-  assert.match(JSON.stringify(found), /release 1\.2\.0 cannot be had: .*git fetch --unshallow/);
+  assert.match(JSON.stringify(found), /release 1\.2\.0 is not available: .*git fetch --unshallow/);
 });
 
-naming('is an error if missing in a complete history', () => {
+naming('causes an error if a complete history lacks the commit', () => {
   const table = `${TABLE}| 1.3.0 | \`${'ab'.repeat(20)}\` | |\n`;
   const asked = () => earlierRelease(table, `${folder}/whole`);
   assert.throws(asked, /release 1\.3\.0: there is no commit abab/);

@@ -12,7 +12,7 @@ export type EarlierRelease =
   | { readonly kind: 'commit'; readonly version: string; readonly commit: string }
   | { readonly kind: 'lacking'; readonly why: string };
 
-/** Before the first release: the current commit, to test the upgrade procedure. */
+/** The current commit, which tests the upgrade procedure before the first release. */
 const UNRELEASED = { version: 'HEAD', commit: 'HEAD' };
 
 /**
@@ -25,12 +25,12 @@ export function earlierRelease(table?: string, folder = '.'): EarlierRelease {
   if (isKnown(commit, folder)) return { kind: 'commit', version, commit };
   const lack = historyLack(folder);
   if (lack === undefined) throw new Error(`release ${version}: there is no commit ${commit}`);
-  return { kind: 'lacking', why: `release ${version} cannot be had: ${lack}` };
+  return { kind: 'lacking', why: `release ${version} is not available: ${lack}` };
 }
 
 /**
- * Checks a commit out into its own folder, with its packages, or with this checkout's if the
- * lockfiles agree.
+ * Checks out a commit into its own folder, with its packages. Uses the packages of this checkout if
+ * the lockfiles agree.
  */
 export function checkedOut(commit: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'release-'));

@@ -9,13 +9,13 @@ import {
   UPGRADE_ORDER,
 } from '#test/upgrade/release-processes';
 
-/** Number of processes per part; with three engines, two remain after a crash. */
+/** Number of processes per part. With three engines, two remain after a crash. */
 const COUNTS = { limiter: 2, engine: 3, edge: 2 } as const satisfies Record<Part, number>;
 
-/** Processes of two releases behind a balancer. */
+/** Processes of two releases behind a load balancer. */
 export type MixedCluster = AsyncDisposable & {
   readonly processes: ReleaseProcesses;
-  /** Balanced address, and admin port of a running limiter. */
+  /** Address of the balancer, and admin port of a running limiter. */
   service(): Service;
 };
 
@@ -74,7 +74,7 @@ async function edgePorts(): Promise<Record<string, string>> {
   return { SERVICE_PORT: `${port}`, SERVICE_METRICS_PORT: `${operators}` };
 }
 
-/** Starts a balancer in front of edges, as in a local cluster; returns the API's address. */
+/** Starts a balancer in front of edges, as in a local cluster. Returns the API address. */
 async function balanced(
   opening: AsyncDisposableStack,
   edges: readonly Place['ports'][],

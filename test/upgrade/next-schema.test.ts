@@ -12,7 +12,7 @@ const { address: nats } = natsOrSkip();
 
 const known = knownVersions();
 
-/** Compatible changes of a future release: a table, and columns in busy tables. */
+/** Compatible changes of a later release: a new table, and new columns in busy tables. */
 const ADDING: SchemaVersion = {
   version: known.length + 1,
   programsFrom: known.length,
@@ -33,7 +33,7 @@ const CHANGING: SchemaVersion = {
 let cluster: OwnCluster;
 let load: SteadyLoad;
 
-const coming = suite("when a future release's tables are created beside current nodes");
+const coming = suite('when a later release migrates the tables of a running cluster');
 
 coming.before(async () => {
   cluster = await startOwnCluster({ cassandra, nats }, ['a', 'b']);
@@ -59,7 +59,7 @@ async function servedOn(calls = 200): Promise<void> {
   assert.equal(load.wrong, []);
 }
 
-coming('compatible changes disturb no call, and a node of this release still starts', async () => {
+coming('compatible changes disturb no call, and nodes of this release can start', async () => {
   await servedOn();
   await migratedBy(ADDING);
   await servedOn();
@@ -70,7 +70,7 @@ coming('compatible changes disturb no call, and a node of this release still sta
   await servedOn();
 });
 
-coming('incompatible changes only keep new nodes of this release out', async () => {
+coming('incompatible changes disturb no call, but this release cannot start nodes', async () => {
   await migratedBy(ADDING, CHANGING);
   await servedOn();
   const refused = runMain(['engine'], { ...cluster.variables, SERVICE_NODE_NAME: 'd' });

@@ -4,10 +4,10 @@ import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
 /** Parts in upgrade order. */
 export const UPGRADE_ORDER = ['limiter', 'engine', 'edge'] as const;
 
-/** Part of a process. */
+/** Role of a process. */
 export type Part = (typeof UPGRADE_ORDER)[number];
 
-/** Identity that a replaced process keeps. */
+/** Properties that a replacement process keeps. */
 export type Place = {
   readonly part: Part;
   readonly name: string;
@@ -15,7 +15,7 @@ export type Place = {
   readonly ports: Readonly<Record<string, string>>;
 };
 
-/** Maximum lifetime of a process in milliseconds: a whole test file. */
+/** Maximum lifetime of a process, in milliseconds, for a whole test file. */
 const RUN_MS_MAX = 220_000;
 
 /** Processes of two releases, by place name. */
@@ -35,19 +35,19 @@ export class ReleaseProcesses implements AsyncDisposable {
     return this.#places.filter((place) => place.part === part).map(({ name }) => name);
   }
 
-  /** Starts all processes of these parts from a release's folder; resolves when ready. */
+  /** Starts all processes of these parts from a release folder. Resolves when all are ready. */
   async startAll(parts: readonly Part[], folder: string): Promise<void> {
     const names = parts.flatMap((part) => this.named(part));
     await Promise.all(names.map((name) => this.#start(name, folder)));
   }
 
-  /** Stops a process with SIGTERM and starts it from the folder; resolves when ready. */
+  /** Stops a process with SIGTERM and restarts it from the folder. Resolves when it is ready. */
   async replace(name: string, folder: string): Promise<void> {
     await this.#end(name);
     await this.#start(name, folder);
   }
 
-  /** Kills a process with SIGKILL and starts it; others recover its journal. */
+  /** Kills a process with SIGKILL and restarts it. Other processes recover its journal. */
   async crash(name: string, folder: string): Promise<void> {
     const run = this.#runs.get(name);
     run?.child.kill('SIGKILL');
@@ -62,7 +62,7 @@ export class ReleaseProcesses implements AsyncDisposable {
     return addressIn(run, port);
   }
 
-  /** Records that running engines, except one, have recovered from others' journals. */
+  /** Number of records that running engines, without `excepted`, recovered from other journals. */
   async recoveredRecords(excepted?: string): Promise<number> {
     const runs = this.#live('engine').filter((run) => run !== this.#runs.get(excepted ?? ''));
     const counts = runs.map(async (run) => {
@@ -72,7 +72,7 @@ export class ReleaseProcesses implements AsyncDisposable {
     return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
   }
 
-  /** Log lines of all processes ever run that contain these texts. */
+  /** Log lines of all present and past processes with the request ids in these texts. */
   loggedOf(texts: readonly string[]): string {
     const ids = texts.flatMap((text) => text.match(/req_[0-9a-f]+/g) ?? []);
     const lines = this.#past.flatMap(({ stderr }) => stderr().split('\n'));
@@ -98,7 +98,7 @@ export class ReleaseProcesses implements AsyncDisposable {
     await run.says(new RegExp(`${part} is ready`));
   }
 
-  /** Stops a process like an operator. Throws unless it ends cleanly. */
+  /** Stops a process, as an operator does. Throws unless the process ends cleanly. */
   async #end(name: string): Promise<void> {
     const run = this.#runs.get(name);
     if (run === undefined || !isLive(run)) return;

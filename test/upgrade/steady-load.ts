@@ -1,7 +1,7 @@
 import type { Caller } from '#test/support/calls/caller';
 import { createInstance, observationAt } from '#test/support/calls/scene';
 
-/** Instances observed continuously, each by its own caller. */
+/** Number of instances, each continuously observed by its own caller. */
 const INSTANCES = 12;
 
 /** Every fifth call of a caller is a batch, and every third a read. */
@@ -10,8 +10,8 @@ const READ_EVERY = 3;
 const BATCH_LENGTH = 3;
 
 /**
- * Pause between two calls of a caller, in milliseconds: continuous load of about 400 calls per
- * second that leaves CPU time for the upgrade.
+ * Pause between two calls of a caller, in milliseconds. The load of about 400 calls per second
+ * leaves CPU time for the upgrade.
  */
 const PAUSE_MS = 25;
 
@@ -25,13 +25,13 @@ export type SteadyLoad = {
   /** Number of correct answers. */
   calls: number;
   readonly wrong: string[];
-  /** Resolves when every instance was observed once more, or after a failure. */
+  /** Resolves after one more observation of every instance, or after a failure. */
   servedOn(): Promise<void>;
   /** Stops after all calls in flight are answered. */
   stop(): Promise<void>;
 };
 
-/** Endless calls, one at a time per instance: observations, batches and reads. */
+/** Starts endless calls, sequential per instance: observations, batches and reads. */
 export async function startLoad(caller: Caller): Promise<SteadyLoad> {
   const ids = await Promise.all(Array.from({ length: INSTANCES }, () => createInstance(caller)));
   const acknowledged = new Map(ids.map((id) => [id, 0]));
@@ -52,15 +52,17 @@ export async function startLoad(caller: Caller): Promise<SteadyLoad> {
     },
   };
 
-  /** Reads an instance; returns the problem of its answer, if any. */
+  /** Reads an instance. Returns the fault in the answer, if any. */
   async function read(id: string): Promise<string | undefined> {
     const cycle = acknowledged.get(id) ?? 0;
     const { status, text, body } = await caller.send('GET', `/instances/${id}/snapshot`);
     if (status !== 200) return `${status} ${text}`;
-    return body.data.cycle === cycle ? undefined : `${body.data.cycle} is read after ${cycle}`;
+    return body.data.cycle === cycle
+      ? undefined
+      : `read cycle ${body.data.cycle} instead of ${cycle}`;
   }
 
-  /** Sends an observation or batch; returns the problem of its answer, if any. */
+  /** Sends an observation or batch. Returns the fault in the answer, if any. */
   async function observe(id: string, count: number): Promise<string | undefined> {
     const cycle = acknowledged.get(id) ?? 0;
     const start = second + 1;
@@ -72,7 +74,7 @@ export async function startLoad(caller: Caller): Promise<SteadyLoad> {
     if (status !== 200) return `${status} ${text}`;
     acknowledged.set(id, cycle + count);
     const now = body.data.snapshot.cycle;
-    return now === cycle + count ? undefined : `${now} follows ${cycle} in ${path}`;
+    return now === cycle + count ? undefined : `cycle ${now} follows cycle ${cycle} in ${path}`;
   }
 
   const call = (id: string, turn: number) => {

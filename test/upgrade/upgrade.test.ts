@@ -9,7 +9,7 @@ import { type MixedCluster, sharedVariables, startMixedCluster } from '#test/upg
 import { type Part, UPGRADE_ORDER } from '#test/upgrade/release-processes';
 import { type SteadyLoad, startLoad } from '#test/upgrade/steady-load';
 
-/** This checkout: the new release. */
+/** Folder of the new release: this checkout. */
 const PRESENT = '.';
 
 /** Timeout of a migration, in milliseconds. */
@@ -38,7 +38,7 @@ upgrading.before(async () => {
   variables = sharedVariables(place);
   await migrated(earlier);
   cluster = opened.use(await startMixedCluster({ ...place, folder: earlier }));
-  // Limiters of the last release only know the scopes `full` and `read`.
+  // Limiters of the last release have only the scopes `full` and `read`.
   caller = await newCaller(cluster.service(), { scope: 'full' });
   load = await startLoad(caller);
   await load.servedOn();
@@ -55,8 +55,8 @@ async function migrated(folder: string): Promise<string> {
 }
 
 /**
- * Replaces every process of these parts one by one. The last engine crashes, so that the new
- * release reads a journal of the old one.
+ * Replaces the processes of these parts one after the other. The last engine crashes, so that the
+ * new release recovers a journal of the old release.
  */
 async function replaced(parts: readonly Part[], folder: string) {
   const { processes } = cluster;
@@ -71,25 +71,25 @@ async function replaced(parts: readonly Part[], folder: string) {
   }
 }
 
-upgrading("the new release's tables are created beside nodes of the old one", async () => {
+upgrading('the new release migrates the tables while nodes of the old release run', async () => {
   await migrated(PRESENT);
   await load.servedOn();
   assert.equal(load.wrong, []);
 });
 
 upgrading(
-  'limiters, engines and edges are replaced with one engine crash, and no call fails',
+  'no call fails while limiters, engines and edges are replaced, with one engine crash',
   async () => {
     await replaced(UPGRADE_ORDER, PRESENT);
   },
 );
 
-upgrading('the upgrade is reverted in opposite order with a crash, and no call fails', async () => {
-  assert.match(await migrated(earlier), /is already applied/);
+upgrading('no call fails while the upgrade is reverted in opposite order', async () => {
+  assert.match(await migrated(earlier), /is there already/);
   await replaced(UPGRADE_ORDER.toReversed(), earlier);
 });
 
-upgrading('every acknowledged cycle is stored, and charged once', async () => {
+upgrading('every acknowledged cycle is stored and charged once', async () => {
   await load.stop();
   assert.equal(load.wrong, []);
   assert.ok(load.calls > 1_000, `${load.calls} calls`);

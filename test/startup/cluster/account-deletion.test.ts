@@ -19,7 +19,7 @@ const GONE_S = 80;
 /** Idle seconds until actors are stored and leave journals: the minimum setting. */
 const IDLE_S = '30';
 
-/** Time until every limiter has heard of a revoked key, in milliseconds. */
+/** Time until every limiter applies a key revocation, in milliseconds. */
 const ANNOUNCED_MS = 3_000;
 
 const INSTANCES = 40;
@@ -31,7 +31,7 @@ let session: CassandraSession;
 let leaving: Caller;
 const ids: string[] = [];
 
-const deletion = suite('an account deleted in a cluster of processes');
+const deletion = suite('a deleted account in a cluster of processes');
 
 deletion.before(async () => {
   const variables = {
@@ -65,20 +65,20 @@ function traces(): Promise<Trace[]> {
   return tracesOf(session, cluster.keyspace, own);
 }
 
-/** Whether a trace is permitted: the account's id permanently, instance ids for 40 days. */
+/** Whether a trace may remain: the account id permanently, instance ids for 40 days. */
 function isAllowed({ table, found }: Trace): boolean {
   if (ids.includes(found)) return ['heads', 'listings'].includes(table);
   const isAccount = found === leaving.accountId;
-  // The mark that the account is closed to people also stays, so that no late link admits anyone.
+  // The row that closes the account to people also stays, so that no late link admits anyone.
   const ofAccount = ['accounts', 'account_ids', 'account_people', 'heads', 'listings'];
   return isAccount && ofAccount.includes(table);
 }
 
-deletion('is refused at once, and in time only ids remain', async () => {
+deletion('refuses calls at once, and leaves only ids within the time limit', async () => {
   const before = new Set((await traces()).map(({ table }) => table));
   for (const table of ['accounts', 'listings', 'journal']) assert.ok(before.has(table), table);
   const argv = ['accounts', 'delete', leaving.accountId, '--yes'];
-  // test/ctl/accounts/delete-command tests the two minutes of waiting for calls in flight.
+  // test/ctl/accounts/delete-command tests the wait of two minutes for calls in flight.
   const run = runScript('test/support/calls/hasty-ctl.ts', argv, cluster.variables);
   await run.says(/all keys are revoked/);
   const untilMs = performance.now() + ANNOUNCED_MS;
@@ -97,7 +97,7 @@ deletion('is refused at once, and in time only ids remain', async () => {
   assert.is(named.length, 0, [...new Set(named)].slice(0, 20).join(', '));
 });
 
-deletion('leaves other accounts unchanged, and its id reserved', async () => {
+deletion('leaves other accounts unchanged, and keeps its id reserved', async () => {
   const { body } = await cluster.caller.send('GET', '/instances');
   assert.is(body.data.length, 1);
   const again = runMain(

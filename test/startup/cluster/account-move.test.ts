@@ -15,16 +15,16 @@ const { address: nats } = natsOrSkip();
 
 const INSTANCES = 300;
 
-/** Observations of the first instance: more than its head holds. */
+/** Observations of the first instance, more than a head holds. */
 const OBSERVATIONS = 100;
 
-/** Stored heads after which the import is killed: more than `ctl import` writes at a time. */
+/** Stored heads after which the import is killed, more than `ctl import` writes concurrently. */
 const CUT_AFTER = 30;
 
 /** Idle seconds until instances are stored and evicted: the minimum setting. */
 const IDLE_S = 30;
 
-/** Seconds until every limiter knows a change. */
+/** Seconds until every limiter applies a change. */
 const KNOWN_S = 30;
 
 const READS = ['', '/history?limit=100', '/drift?limit=100', '/snapshot', '/contract'];
@@ -35,7 +35,7 @@ let to: OwnCluster;
 let caller: Caller;
 const ids: string[] = [];
 
-const move = suite('an account moved to another cluster');
+const move = suite('an account that moves to another cluster');
 
 move.before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'account-move-'));
@@ -78,16 +78,16 @@ async function storedHeads(keyspace: string, count: number): Promise<void> {
   }
 }
 
-/** Waits until the caller's key is known, then checks the answer of the first call. */
+/** Waits until the service accepts the caller's key. */
 async function admitted(moved: Caller): Promise<void> {
   for (let waitedS = 0; waitedS < KNOWN_S; waitedS += 1) {
     if ((await moved.send('GET', '/instances')).status === 200) return;
     await sleep(1_000);
   }
-  throw new Error('the key is not known');
+  throw new Error('the service does not accept the key');
 }
 
-move('answers as before after an export and an interrupted import', async () => {
+move('gives the same answers after an export and an interrupted import', async () => {
   const path = fileOf('moved.ndjson');
   const exported = await ctl(from, 'export', caller.accountId, '--file', path);
   assert.is(exported.code, 0, exported.err);
@@ -129,7 +129,7 @@ move('continues in its new cluster, and is not imported twice', async () => {
   assert.match(again.err, /exists already \(active\): nothing was imported$/m);
 });
 
-move('exports to standard output with only the first line different', async () => {
+move('has the same export on standard output, except for the first line', async () => {
   const { code, out, err } = await ctl(from, 'export', caller.accountId);
   assert.is(code, 0, err);
   const lines = out.trimEnd().split('\n');

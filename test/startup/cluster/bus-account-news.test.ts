@@ -17,7 +17,7 @@ const { address, suite: natsSuite } = natsOrSkip();
 const ADA = 'AdaAda012345';
 const BOB = 'BobBob012345';
 
-/** Maximum time until a change is known everywhere, in milliseconds (architecture 4). */
+/** Maximum time until all processes apply a change, in milliseconds (architecture 4). */
 const EVERYWHERE_MS = 1_000;
 
 const onBug = (error: unknown): void => {
@@ -27,7 +27,7 @@ const onBug = (error: unknown): void => {
 const openNats = (name: string): Promise<Bus> =>
   openNatsBus({ servers: [address], name, clock: systemClock, onBug, logger: SILENT });
 
-/** Subject prefix of this test, because the server is shared. */
+/** Subject prefix of this test, because tests share the server. */
 const ownPrefix = (): string => `news.${process.pid}.${Date.now().toString(36)}`;
 
 function hearing(news: AccountNews): string[] {
@@ -42,9 +42,9 @@ function openAlone(): { bus: Bus; deliver(): void } {
   return { bus: inProcessBus({ clock, onBug }), deliver: () => clock.advance(0) };
 }
 
-const alone = suite('account news within one process');
+const alone = suite('account changes within one process');
 
-alone('reaches the announcing process until disposed', () => {
+alone('reach the announcing process until the subscription is disposed', () => {
   const { bus, deliver } = openAlone();
   const news = busAccountNews({ bus, prefix: 'p', cluster: 'c' });
   const heard = hearing(news);
@@ -59,7 +59,7 @@ alone('reaches the announcing process until disposed', () => {
   assert.equal(forAWhile, [ADA]);
 });
 
-alone('excludes other clusters, even with similar names', async () => {
+alone('ignore other clusters, even with similar names', async () => {
   const { bus, deliver } = openAlone();
   const heard = hearing(busAccountNews({ bus, prefix: 'p', cluster: 'ours' }));
   for (const cluster of ['hers', 'our', 'ours ', 'ours2', '']) {
@@ -71,7 +71,7 @@ alone('excludes other clusters, even with similar names', async () => {
   assert.equal(heard, [BOB]);
 });
 
-alone('excludes unsigned messages', () => {
+alone('ignore malformed messages', () => {
   const { bus, deliver } = openAlone();
   const heard = hearing(busAccountNews({ bus, prefix: 'p', cluster: 'ours' }));
   const say = (message: Uint8Array | string) =>
@@ -88,9 +88,9 @@ alone('excludes unsigned messages', () => {
   assert.equal(heard, [BOB]);
 });
 
-const between = natsSuite('news over NATS');
+const between = natsSuite('account changes over NATS');
 
-between('arrives within a second, here and in another process', async () => {
+between('arrive within a second, in this process and in another process', async () => {
   await using here = await openNats('here');
   await using there = await openNats('there');
   const place = { prefix: ownPrefix(), cluster: 'c' };

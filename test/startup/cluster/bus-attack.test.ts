@@ -26,13 +26,14 @@ const { address: nats } = natsOrSkip();
 /** Maximum epoch of a message, which no real epoch exceeds. */
 const UNBEATABLE = Number.MAX_SAFE_INTEGER;
 
-/** A NATS client without the cluster's secret, with listeners for connections. */
+/** A NATS client without the cluster secret, with its own TCP and Unix listeners. */
 type Attacker = AsyncDisposable & {
   readonly bus: Bus;
-  /** `host:port`; `socket`: path of a Unix socket. */
+  /** `host:port` of the TCP listener. */
   readonly address: string;
+  /** Path of the Unix socket. */
   readonly path: string;
-  /** Number of connections to either. */
+  /** Number of connections to both listeners. */
   connections(): number;
 };
 
@@ -40,7 +41,7 @@ let cluster: OwnCluster;
 let attacker: Attacker;
 let id = '';
 
-const attacked = suite('when a stranger publishes on NATS');
+const attacked = suite('when an attacker publishes on NATS');
 
 attacked.before(async () => {
   attacker = await openAttacker();
@@ -91,7 +92,7 @@ async function overheard(service: 'engine' | 'limiter') {
   return { raw, heartbeat: JSON.parse(text.slice(text.indexOf('{'))) as Heartbeat };
 }
 
-/** Repeats messages for longer than two heartbeats. */
+/** Repeats messages for longer than two heartbeat intervals. */
 async function insist(service: 'engine' | 'limiter', messages: readonly Uint8Array[]) {
   for (let count = 0; count < 12; count += 1) {
     const subject = heartbeatSubject(cluster.keyspace, service);
@@ -145,7 +146,7 @@ attacked('no process believes a false leave or a replayed message', async () => 
   await assertServed();
 });
 
-attacked('every process counts dropped messages, and logs them now and then', async () => {
+attacked('every process counts dropped messages, and logs some of them', async () => {
   const { edge, engines, limiters } = cluster;
   for (const run of [edge, ...engines.values(), ...limiters.values()]) {
     assert.ok((await cluster.metric(run, 'bus_dropped_total{reason="unsigned"}')) >= 12);

@@ -23,7 +23,7 @@ async function reportAt(adminUrl: string): Promise<ClusterReport> {
 
 type Services = { readonly engine: ServiceReport; readonly limiter: ServiceReport };
 
-/** Polls the report until both services are known and the condition holds. */
+/** Polls the report until it has both services and the condition holds. */
 async function until(adminUrl: string, isSo: (report: Services) => boolean): Promise<Services> {
   let report = await reportAt(adminUrl);
   for (let waitedS = 0; waitedS < WELL_S_MAX; waitedS += 1) {
@@ -51,43 +51,40 @@ real.before(async () => {
 });
 real.after(async () => await cluster?.[Symbol.asyncDispose]());
 
-real(
-  'is the same from any limiter: nodes, shards, journals, and the actors of each node',
-  async () => {
-    const id = await createInstance(cluster.caller, { name: 'Ada' });
-    await process(cluster.caller, id, observationAt(0));
-    for (const limiter of ['l1', 'l2']) {
-      const { adminUrl } = cluster.service(limiter);
-      const { engine, limiter: limiters } = await until(
-        adminUrl,
-        (seen) =>
-          isWell(seen.engine) &&
-          isWell(seen.limiter) &&
-          seen.engine.nodes.every(({ owns }) => owns === 8),
-      );
-      const shown = (service: ServiceReport) =>
-        service.nodes.map(({ node, state, owns, due, agrees }) => [node, state, owns, due, agrees]);
-      assert.equal(shown(engine), [
-        ['a', 'serving', 8, 8, true],
-        ['b', 'serving', 8, 8, true],
-      ]);
-      assert.equal(
-        limiters.nodes.map(({ node }) => node),
-        ['l1', 'l2'],
-      );
-      for (const node of [...engine.nodes, ...limiters.nodes]) {
-        assert.ok('value' in node.journal && node.journal.value.next > 0, JSON.stringify(node));
-        assert.ok('value' in node.load, JSON.stringify(node.load));
-      }
-      const held = engine.nodes.map(({ load }) => ('value' in load ? load.value.actors : 0));
-      assert.ok((held[0] ?? 0) + (held[1] ?? 0) >= 2, 'an instance and its directory');
-      const meters = limiters.nodes.map(({ load }) => ('value' in load ? load.value.actors : 0));
-      assert.ok((meters[0] ?? 0) + (meters[1] ?? 0) >= 1);
+real('has the same nodes, shards, journals and actor counts from any limiter', async () => {
+  const id = await createInstance(cluster.caller, { name: 'Ada' });
+  await process(cluster.caller, id, observationAt(0));
+  for (const limiter of ['l1', 'l2']) {
+    const { adminUrl } = cluster.service(limiter);
+    const { engine, limiter: limiters } = await until(
+      adminUrl,
+      (seen) =>
+        isWell(seen.engine) &&
+        isWell(seen.limiter) &&
+        seen.engine.nodes.every(({ owns }) => owns === 8),
+    );
+    const shown = (service: ServiceReport) =>
+      service.nodes.map(({ node, state, owns, due, agrees }) => [node, state, owns, due, agrees]);
+    assert.equal(shown(engine), [
+      ['a', 'serving', 8, 8, true],
+      ['b', 'serving', 8, 8, true],
+    ]);
+    assert.equal(
+      limiters.nodes.map(({ node }) => node),
+      ['l1', 'l2'],
+    );
+    for (const node of [...engine.nodes, ...limiters.nodes]) {
+      assert.ok('value' in node.journal && node.journal.value.next > 0, JSON.stringify(node));
+      assert.ok('value' in node.load, JSON.stringify(node.load));
     }
-  },
-);
+    const held = engine.nodes.map(({ load }) => ('value' in load ? load.value.actors : 0));
+    assert.ok((held[0] ?? 0) + (held[1] ?? 0) >= 2, 'an instance and its directory are active');
+    const meters = limiters.nodes.map(({ load }) => ('value' in load ? load.value.actors : 0));
+    assert.ok((meters[0] ?? 0) + (meters[1] ?? 0) >= 1);
+  }
+});
 
-real('names a killed engine and its shards until another takes over', async () => {
+real('names a killed engine and its shards until another engine takes over', async () => {
   const { adminUrl } = cluster.service('l1');
   await until(adminUrl, ({ engine }) => isWell(engine));
   const before = await until(adminUrl, ({ engine }) => engine.nodes.length === 2);
@@ -118,7 +115,7 @@ real('refuses callers with an API key', async () => {
 const memory = suite('the report of an in-memory process');
 
 for (const part of ['standalone', 'limiter']) {
-  memory(`states for ${part} that it is not a cluster`, async () => {
+  memory(`states that a ${part} process is no cluster`, async () => {
     const run = runMain([part]);
     await run.says(/Ctrl-C|ready/);
     const admin = /Admin {4}(http:\S+)/.exec(run.stdout())?.[1] ?? addressIn(run, 'admin');

@@ -13,7 +13,7 @@ import { cassandraOrSkip, natsOrSkip } from '#test/support/servers/real-servers'
 const { address: cassandra } = cassandraOrSkip();
 const { address: nats, suite } = natsOrSkip();
 
-/** Maximum time until a change is effective on a busy machine, in milliseconds. */
+/** Maximum time until a change applies on a busy machine, in milliseconds. */
 const PATIENCE_MS = 30_000;
 
 /** Two heartbeat intervals, in milliseconds. */
@@ -24,9 +24,9 @@ const PARTS = ['edge', 'engine', 'limiter'] as const;
 type Part = (typeof PARTS)[number];
 const LOADED = 'credential_loaded_timestamp_seconds{use="cluster_secret"}';
 
-const changing = suite('a cluster whose secret is rotated at run time');
+const changing = suite('a cluster with a secret rotation at run time');
 
-changing('loses no message or call, and starts with the new secret alone', async () => {
+changing('loses no message or call, and accepts processes with only the new secret', async () => {
   if (cassandra === '') return;
   await using keyspace = await openMigratedKeyspace(cassandra);
   const folder = mkdtempSync(join(tmpdir(), 'cluster-secret-'));
@@ -54,13 +54,13 @@ changing('loses no message or call, and starts with the new secret alone', async
   };
   const loadedAt = (part: Part) => Promise.all(runsOf[part].map((run) => metric(run, LOADED)));
   const steps = [[OLD, NEW], [NEW, OLD], [NEW]];
-  // Sequentially, so that processes in different steps still understand each other.
+  // Sequential steps, so that processes in different steps share a secret.
   for (const [part, lines] of steps.flatMap((step) => PARTS.map((each) => [each, step] as const))) {
     const before = await loadedAt(part);
     write(part, lines);
     const endMs = performance.now() + PATIENCE_MS;
     for (let isTaken = false; !isTaken; ) {
-      assert.ok(performance.now() < endMs, `not in time: ${part}`);
+      assert.ok(performance.now() < endMs, `${part} did not load the secret in time`);
       await call();
       const now = await loadedAt(part);
       isTaken = now.every((at, index) => at > (before[index] ?? 0));
@@ -69,7 +69,7 @@ changing('loses no message or call, and starts with the new secret alone', async
     await call();
   }
   for (const run of runs) assert.is(await metric(run, 'bus_dropped_total'), 0, run.stderr());
-  // A process that never knew the old secret is accepted and gets its share.
+  // A process without the old secret is accepted and gets its share.
   const late = await cluster.startEngine('c');
   const nodes = runMain(['ctl', 'nodes', '--json'], cluster.variables);
   assert.is(await nodes.ended, 0, nodes.stderr());

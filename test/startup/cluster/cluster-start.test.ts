@@ -22,7 +22,7 @@ const UNUSED = '127.0.0.1:9';
 /** Cluster secret of all processes. */
 const SECRET = 'the secret of this test';
 
-/** Variables of a process on a keyspace of the real server. */
+/** Variables for a process with a keyspace of the real server. */
 function on(keyspace: string, more: Record<string, string> = {}): Record<string, string> {
   return {
     SERVICE_STORAGE: 'cassandra',
@@ -35,7 +35,7 @@ function on(keyspace: string, more: Record<string, string> = {}): Record<string,
   };
 }
 
-/** Asserts that a start ends with exit code 1 and one line; returns the line. */
+/** Asserts that a start ends with exit code 1 and one line. Returns the line. */
 async function complaintOf(argv: string[], variables: Record<string, string>): Promise<string> {
   const run = runMain(argv, variables);
   assert.is(await run.ended, 1, run.stdout() + run.stderr());
@@ -46,7 +46,7 @@ async function complaintOf(argv: string[], variables: Record<string, string>): P
 
 const unreachable = plainSuite('when a server cannot be reached at start');
 
-unreachable('an unreachable Cassandra is reported with address and reason', async () => {
+unreachable('the start reports Cassandra with address and reason', async () => {
   const place = { SERVICE_CASSANDRA_CONTACT_POINTS: UNUSED };
   for (const argv of [['standalone'], ['limiter'], ['migrate']]) {
     const line = await complaintOf(argv, { ...on('nowhere'), ...place });
@@ -56,18 +56,18 @@ unreachable('an unreachable Cassandra is reported with address and reason', asyn
 
 const half = cassandra.suite('when Cassandra is only half set up');
 
-half('a missing keyspace is named', async () => {
+half('the start names a missing keyspace', async () => {
   const line = await complaintOf(['standalone'], on('no_such_keyspace'));
   assert.match(line, /no_such_keyspace/);
 });
 
-half('missing tables are reported with the command that creates them', async () => {
+half('the start reports missing tables with the command that creates tables', async () => {
   await using keyspace = await openEmptyKeyspace(cassandra.address);
   const line = await complaintOf(['standalone'], on(keyspace.name));
   assert.match(line, /^configuration: there are no tables yet.*main\.ts migrate$/);
 });
 
-half('a data center with another name is rejected by name', async () => {
+half('the start names a missing data center', async () => {
   await using keyspace = await openMigratedKeyspace(cassandra.address);
   const place = on(keyspace.name, { SERVICE_CASSANDRA_DATACENTER: 'elsewhere' });
   assert.match(await complaintOf(['standalone'], place), /elsewhere/);
@@ -82,7 +82,7 @@ let opened: ReturnType<typeof openMigratedKeyspace> | undefined;
 
 const wrong = cassandra.suite('when a process does not fit its cluster');
 
-wrong('another number of shards is rejected, because it is permanent', async () => {
+wrong('another number of shards is rejected, because the number is permanent', async () => {
   await using keyspace = await openMigratedKeyspace(cassandra.address);
   const run = runMain(['standalone'], on(keyspace.name));
   await run.says(/Ctrl-C/);
@@ -102,7 +102,7 @@ wrong('tables of a newer version are rejected', async () => {
   }
 });
 
-wrong('a single replica is rejected in production and warned about in development', async () => {
+wrong('a single replica is rejected in production, and logged in development', async () => {
   const keyspace = await tables();
   const production = on(keyspace.name, {
     SERVICE_ENVIRONMENT: 'production',
@@ -119,21 +119,18 @@ wrong('a single replica is rejected in production and warned about in developmen
   assert.is(await run.ended, 0);
 });
 
-wrong(
-  'a Cassandra certificate with another name is rejected, and one with our name accepted',
-  async () => {
-    const keyspace = await tables();
-    const tls = { SERVICE_CASSANDRA_TLS_FOLDER: 'test/grpc/certificates/member' };
-    const named = (SERVICE_CASSANDRA_TLS_NAME: string) =>
-      on(keyspace.name, { ...tls, SERVICE_CASSANDRA_TLS_NAME });
-    const line = await complaintOf(['standalone'], named('other.internal'));
-    assert.match(line, /no Cassandra can be used at .*does not match certificate/);
-    const run = runMain(['standalone'], named('store.internal'));
-    await run.says(/Ctrl-C/);
-    run.child.kill('SIGTERM');
-    assert.is(await run.ended, 0);
-  },
-);
+wrong('a Cassandra certificate is accepted only with the configured name', async () => {
+  const keyspace = await tables();
+  const tls = { SERVICE_CASSANDRA_TLS_FOLDER: 'test/grpc/certificates/member' };
+  const named = (SERVICE_CASSANDRA_TLS_NAME: string) =>
+    on(keyspace.name, { ...tls, SERVICE_CASSANDRA_TLS_NAME });
+  const line = await complaintOf(['standalone'], named('other.internal'));
+  assert.match(line, /no Cassandra can be used at .*does not match certificate/);
+  const run = runMain(['standalone'], named('store.internal'));
+  await run.says(/Ctrl-C/);
+  run.child.kill('SIGTERM');
+  assert.is(await run.ended, 0);
+});
 
 wrong('a TLS name without certificates is rejected', async () => {
   const line = await complaintOf(
@@ -146,7 +143,7 @@ wrong('a TLS name without certificates is rejected', async () => {
   );
 });
 
-wrong('a NATS of another authority and a wrong password are rejected', async () => {
+wrong('a NATS server of another authority and a wrong password are rejected', async () => {
   const keyspace = await tables();
   await using server = await ownNats(`${ENCRYPTED}${NAMED}`);
   const variables = (holder: Holder, password: string) =>
@@ -192,7 +189,7 @@ wrong('a process on NATS without the cluster’s secret is rejected', async () =
   assert.match(ctl, /SERVICE_CLUSTER_SECRET|has ever owned a shard/);
 });
 
-wrong('an unreachable NATS is named', async () => {
+wrong('an unreachable NATS server is named', async () => {
   const keyspace = await tables();
   const line = await complaintOf(
     ['engine'],
@@ -201,9 +198,9 @@ wrong('an unreachable NATS is named', async () => {
   assert.match(line, /nats:\/\/127\.0\.0\.1:9/);
 });
 
-const strangers = nats.suite('when another cluster speaks under the same subjects');
+const strangers = nats.suite('when another cluster uses the same NATS subjects');
 
-strangers('it is ignored, and the log says what to do', async () => {
+strangers('its messages are ignored, and the log has the next step', async () => {
   if (cassandra.address === '') return;
   await using keyspace = await openMigratedKeyspace(cassandra.address);
   const prefix = keyspace.name;
@@ -222,7 +219,7 @@ strangers('it is ignored, and the log says what to do', async () => {
     ...{ cluster: 'other', service: 'engine', node: 'x', incarnation: 'x1', address: UNUSED },
     ...{ startedAtMs: 1, isLeaving: false, viewHash: '', shards: [], shardCount: 8 },
   };
-  // Repeat, like a real stranger: a single message may be lost.
+  // Repeated like real heartbeats, because a single message may be lost.
   const speak = () => bus.publish(heartbeatSubject(prefix, 'engine'), encodeHeartbeat(stranger));
   using _speaking = every(systemClock, 500, speak);
   await run.says(/"cluster":"other".*ignored another cluster/);

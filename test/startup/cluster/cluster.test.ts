@@ -6,10 +6,10 @@ import { cassandraOrSkip, natsOrSkip } from '#test/support/servers/real-servers'
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
-/** Instances observed continuously: several in every engine. */
+/** Number of continuously observed instances, several per engine. */
 const INSTANCES = 12;
 
-/** Results of an instance's observations during a change of the cluster. */
+/** Results of an instance's observations during a cluster change. */
 type Observed = { acknowledged: number; readonly refusals: string[] };
 
 let cluster: OwnCluster;
@@ -29,7 +29,7 @@ running.after(async () => {
   await cluster[Symbol.asyncDispose]();
 });
 
-/** Observes every instance, one call at a time, until shortly after `change`. */
+/** Observes every instance with sequential calls until shortly after `change`. */
 async function under(change: () => Promise<void>): Promise<Observed> {
   const observed: Observed = { acknowledged: 0, refusals: [] };
   const state = { isOver: false };
@@ -61,15 +61,15 @@ async function under(change: () => Promise<void>): Promise<Observed> {
 async function owned(name: string, isEnough: (count: number) => boolean): Promise<void> {
   const run = cluster.engines.get(name);
   if (run === undefined) throw new Error(`there is no engine ${name}`);
-  // A moved shard rests for 30 s.
+  // A moved shard stays for 30 s (cool-down).
   for (let tries = 0; tries < 600; tries += 1) {
     if (isEnough(await cluster.metric(run, 'shards_owned'))) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  throw new Error(`${name} does not own what it should`);
+  throw new Error(`${name} does not own enough shards`);
 }
 
-running('kill -9: no call fails, and nothing is lost or doubled', async () => {
+running('by kill -9, no call fails, and no cycle is lost or doubled', async () => {
   await owned('a', (count) => count > 0);
   await owned('b', (count) => count > 0);
   const observed = await under(async () => {
@@ -83,7 +83,7 @@ running('kill -9: no call fails, and nothing is lost or doubled', async () => {
   cluster.engines.delete('b');
 });
 
-running('another engine joins: it gets its share, and no call fails', async () => {
+running('a joining engine gets its share of shards, and no call fails', async () => {
   const observed = await under(async () => {
     await cluster.startEngine('c');
     await owned('c', (count) => count === 8);
@@ -92,7 +92,7 @@ running('another engine joins: it gets its share, and no call fails', async () =
   assert.ok(observed.acknowledged > INSTANCES);
 });
 
-running('SIGTERM: it hands everything over first, and no call fails', async () => {
+running('by SIGTERM, the engine moves all shards first, and no call fails', async () => {
   const observed = await under(async () => {
     const leaving = cluster.engines.get('a');
     leaving?.child.kill('SIGTERM');
@@ -104,7 +104,7 @@ running('SIGTERM: it hands everything over first, and no call fails', async () =
   cluster.engines.delete('a');
 });
 
-running('the histories hold exactly the acknowledged observations', async () => {
+running('the histories have exactly the acknowledged observations', async () => {
   for (const id of ids) {
     const answer = await cluster.caller.send('GET', `/instances/${id}/history?limit=1`);
     assert.is(answer.body.pagination.total, acknowledged.get(id));
@@ -113,9 +113,9 @@ running('the histories hold exactly the acknowledged observations', async () => 
   assert.is(listing.body.pagination.total, INSTANCES);
 });
 
-running('its metrics show it', async () => {
+running('the metrics of the remaining engine show the change', async () => {
   const [survivor] = cluster.engines.values();
-  if (survivor === undefined) throw new Error('an engine should be there');
+  if (survivor === undefined) throw new Error('no engine is left');
   for (const name of [
     'journal_append_seconds_count{service="engine"}',
     'journal_group_records_count{service="engine"}',

@@ -8,13 +8,13 @@ import { cassandraOrSkip, natsOrSkip } from '#test/support/servers/real-servers'
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
-/** Followed instances: several in every engine. */
+/** Number of followed instances, several per engine. */
 const INSTANCES = 8;
 
 /** Interval between two observations of an instance, in milliseconds. */
 const PACE_MS = 1_000;
 
-/** An instance with a stream that is open from the first observation on. */
+/** An instance with an event stream from its first observation on. */
 type Followed = {
   readonly id: string;
   readonly reader: EventReader;
@@ -38,7 +38,7 @@ following.before(async () => {
   const ids = await Promise.all(
     Array.from({ length: INSTANCES }, () => createInstance(cluster.caller)),
   );
-  // A caller admitted less than a second after a change of its account is disconnected once more.
+  // The edge closes streams that open within a second after an account change.
   for (let isOver = false; !isOver; ) {
     using hasty = await open(ids[0] ?? '');
     isOver = !(await hasty.endsWithin(1_500));
@@ -81,13 +81,13 @@ async function owned(name: string, isEnough: (count: number) => boolean): Promis
     if (isEnough(await cluster.metric(run, 'shards_owned'))) return;
     await sleep(100);
   }
-  throw new Error(`${name} does not own what it should`);
+  throw new Error(`${name} does not own the expected number of shards`);
 }
 
 const idsOf = (events: readonly StreamEvent[]) =>
   events.filter(({ event }) => event === 'cycle').map(({ id }) => id);
 
-/** Asserts that every acknowledged cycle arrived once, in order, on the first stream. */
+/** Asserts that every acknowledged cycle arrived once and in order, on the first stream. */
 async function assertAllArrived(): Promise<void> {
   for (const { id, events, acknowledged, refusals } of followed) {
     assert.equal(refusals, [], id);
@@ -103,7 +103,7 @@ async function assertAllArrived(): Promise<void> {
   }
 }
 
-following('kill -9 of the owner: every acknowledged cycle arrives once', async () => {
+following('deliver every acknowledged cycle once after a kill of the owner', async () => {
   await owned('a', (count) => count > 0);
   await owned('b', (count) => count > 0);
   await under(async () => {
@@ -115,7 +115,7 @@ following('kill -9 of the owner: every acknowledged cycle arrives once', async (
   await assertAllArrived();
 });
 
-following('shards move to a new engine: every acknowledged cycle arrives once', async () => {
+following('deliver every acknowledged cycle once while shards move to a new engine', async () => {
   await under(async () => {
     await cluster.startEngine('c');
     await owned('c', (count) => count === 8);
@@ -123,7 +123,7 @@ following('shards move to a new engine: every acknowledged cycle arrives once', 
   await assertAllArrived();
 });
 
-following('an engine that leaves is not delayed, and nothing is lost', async () => {
+following('do not delay a leaving engine, and lose no cycle', async () => {
   await under(async () => {
     const leaving = cluster.engines.get('a');
     const startedMs = performance.now();
@@ -137,7 +137,7 @@ following('an engine that leaves is not delayed, and nothing is lost', async () 
   await assertAllArrived();
 });
 
-following('an edge that leaves closes them at once with a reconnection delay', async () => {
+following('are closed at once, with a reconnection delay, by a leaving edge', async () => {
   const startedMs = performance.now();
   cluster.edge.child.kill('SIGTERM');
   for (const { reading, events } of followed) {

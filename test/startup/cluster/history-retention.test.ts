@@ -21,12 +21,12 @@ const DAYS = 30;
 const IDLE_S = 30;
 
 /**
- * Seconds until no table has older rows despite an engine failure: take-over, trimming within 20 s,
- * and truncation of journals.
+ * Seconds until no table has older rows despite an engine failure: takeover, trim within 20 s, and
+ * journal truncation.
  */
 const GONE_S = 155;
 
-/** Number of instances with one observation each, besides those with many. */
+/** Number of instances with a single observation, besides two with many. */
 const SMALL = 60;
 
 const OLD = 'a-context-to-forget';
@@ -94,7 +94,7 @@ async function ctl(...argv: string[]) {
   return { code, out: run.stdout(), err: run.stderr() };
 }
 
-/** Sets the retention through the admin port, like `ctl accounts retention`. */
+/** Sets the retention at the admin port, like `ctl accounts retention`. */
 async function keeps({ accountId }: Caller, retention_days: number | 'none'): Promise<void> {
   const path = `/accounts/${accountId}/retention`;
   await admin(cluster.service(), 'PUT', path, { retention_days });
@@ -116,12 +116,12 @@ async function tablesWith(text: string): Promise<string[]> {
 }
 
 retention(
-  'is hidden at once despite failures, and deleted from every table within the time limit',
+  'is hidden at once despite failures, and leaves every table within the time limit',
   async () => {
     assert.equal(await tablesWith(OLD), ['heads', 'history']);
     const before = await forgetting.send('GET', `/instances/${long}/drift?limit=1000`);
     await keeps(keeping, 'none');
-    // An interrupted run keeps its work, and the next run does the rest.
+    // An interrupted run keeps its progress, and the next run continues.
     const cut = runMain(['ctl', 'retention', 'apply'], cluster.variables);
     await sleep(1_500);
     cut.child.kill('SIGKILL');
@@ -139,7 +139,7 @@ retention(
     assert.equal(after.body.data, before.body.data.slice(0, total));
     let left = await tablesWith(OLD);
     while (left.length > 0) {
-      assert.ok(performance.now() - startMs < GONE_S * 1_000, `there is some in ${left}`);
+      assert.ok(performance.now() - startMs < GONE_S * 1_000, `rows remain in ${left}`);
       await sleep(1_000);
       left = await tablesWith(OLD);
     }
@@ -147,7 +147,7 @@ retention(
 );
 
 retention(
-  'excludes everything younger, and everything of an account with unlimited retention',
+  'excludes younger rows, and all rows of an account with unlimited retention',
   async () => {
     assert.equal(await tablesWith(YOUNG), ['heads', 'history']);
     assert.equal(await tablesWith(KEPT), ['heads', 'history']);
@@ -156,7 +156,7 @@ retention(
   },
 );
 
-retention('the remaining rows give the head, and the instance continues', async () => {
+retention('leaves rows that give the head, and the instance continues', async () => {
   const verified = await ctl('verify', long);
   assert.is(verified.code, 0, verified.out + verified.err);
   assert.match(verified.out, /80 observations .* bit for bit; .* trimmed rows/);
@@ -165,7 +165,7 @@ retention('the remaining rows give the head, and the instance continues', async 
   assert.equal([page.body.pagination.total, page.body.data[0].cycle], [1, 6]);
 });
 
-retention("is trimmed again without effect, and by the account's setting", async () => {
+retention("is trimmed by the account's setting, and a second run has no effect", async () => {
   const again = await ctl('retention', 'apply', '--json');
   assert.is(again.code, 0, again.err);
   const { trimmed, looked_at } = JSON.parse(again.out);

@@ -8,18 +8,18 @@ const { address: nats } = natsOrSkip();
 
 const LIMITERS = ['a', 'b'];
 
-/** Maximum time until a change is effective everywhere. Source: architecture 4. */
+/** Maximum time until all processes apply a change, in milliseconds. Source: architecture 4. */
 const CHANGE_MS = 1_000;
 
-/** Accounts in use while a limiter leaves: more than one in most shards. */
+/** Accounts in use while a limiter leaves, more than one in most shards. */
 const ACCOUNTS = 24;
 
-/** Interval of calls in milliseconds: 50 per second, independent of answers. */
+/** Interval between calls in milliseconds: 50 calls per second, independent of answers. */
 const PERIOD_MS = 20;
 
 /**
- * Maximum refusals among 250 calls on a busy machine. On a quiet machine there are none; the chaos
- * run's rolling restart tests that.
+ * Maximum refusals among 250 calls on a busy machine. A quiet machine has no refusals, as the
+ * rolling restart of the chaos run tests.
  */
 const REFUSED_MAX = 100;
 
@@ -39,7 +39,7 @@ changes.after(async () => {
 });
 
 for (const name of LIMITERS) {
-  changes(`a key revoked at limiter ${name} is 401 within a second, permanently`, async () => {
+  changes(`a key revoked at limiter ${name} gets 401 within a second, permanently`, async () => {
     const someone = await newCaller(cluster.service());
     assert.is((await sureAnswer(someone)).status, 200);
     const keys = `/accounts/${someone.accountId}/keys`;
@@ -52,7 +52,7 @@ for (const name of LIMITERS) {
   });
 
   changes(
-    `a key disabled at limiter ${name} is 401 within a second, and 200 once enabled`,
+    `a key disabled at limiter ${name} gets 401 within a second, and 200 once enabled`,
     async () => {
       const someone = await newCaller(cluster.service());
       const keys = `/accounts/${someone.accountId}/keys`;
@@ -67,7 +67,7 @@ for (const name of LIMITERS) {
     },
   );
 
-  changes(`a key rotated at limiter ${name} is 401 within a second, the new one 200`, async () => {
+  changes(`a key rotated at limiter ${name} gets 401 within a second, the new 200`, async () => {
     const someone = await newCaller(cluster.service());
     const keys = `/accounts/${someone.accountId}/keys`;
     const [key] = await admin(cluster.service(name), 'GET', keys);
@@ -85,13 +85,13 @@ for (const name of LIMITERS) {
   });
 
   changes(
-    `a plan raised at limiter ${name} helps within a second, whatever is remembered`,
+    `a larger plan set at limiter ${name} applies within a second despite cached refusals`,
     async () => {
       const someone = await newCaller(cluster.service(), { requestsPerMinute: 2 });
       while ((await sureAnswer(someone)).status !== 429);
       const refusedUnasked = () => cluster.metric(cluster.edge, 'edge_refused_unasked_total');
       const before = await refusedUnasked();
-      // For a second after a change of an account, the edge caches nothing about it.
+      // For a second after an account change, the edge caches nothing about the account.
       while ((await refusedUnasked()) === before)
         assert.is((await sureAnswer(someone)).status, 429);
       const limits = { requests_per_minute: 1_000, cycles_per_month: 1_000 };
@@ -105,7 +105,7 @@ for (const name of LIMITERS) {
 }
 
 changes(
-  'the last use of a key, with time and address, is visible at any limiter after some seconds',
+  'every limiter shows the last use of a key, with time and address, after some seconds',
   async () => {
     const someone = await newCaller(cluster.service());
     const keys = `/accounts/${someone.accountId}/keys`;
@@ -126,7 +126,7 @@ changes(
   },
 );
 
-changes('a limiter stopped by SIGTERM hands its accounts over, with exact counts', async () => {
+changes('a limiter stopped by SIGTERM moves its accounts with exact counts', async () => {
   const make = async () => ({ caller: await newCaller(cluster.service()), served: 0, unsure: 0 });
   const accounts = await Promise.all(Array.from({ length: ACCOUNTS }, make));
   const pending: Promise<number>[] = [];
@@ -158,7 +158,7 @@ changes.run();
 
 type Counted = { readonly caller: Caller; served: number; unsure: number };
 
-/** Makes one counted call; returns its duration. */
+/** Makes one counted call. Returns its duration. */
 async function counted(account: Counted): Promise<number> {
   const startedMs = performance.now();
   const { status, text } = await account.caller.send('GET', '/personas');
@@ -170,7 +170,7 @@ async function counted(account: Counted): Promise<number> {
   return performance.now() - startedMs;
 }
 
-/** First certain answer of a limiter; a busy one may exceed 100 ms. */
+/** First certain answer of a limiter, because a busy limiter may exceed its 100 ms. */
 async function sureAnswer(someone: Caller): Promise<Answer> {
   for (;;) {
     const answer = await someone.send('GET', '/personas');
@@ -178,14 +178,14 @@ async function sureAnswer(someone: Caller): Promise<Answer> {
   }
 }
 
-/** Asserts that within a second every answer has this status and keeps it. */
+/** Asserts that within a second all answers have this status permanently. */
 async function holds(someone: Caller, status: number): Promise<void> {
   const { tookMs } = await watched(someone, (answer) => answer.status === status);
   assert.ok(tookMs < CHANGE_MS, `${status} after ${tookMs} ms`);
   for (let sent = 0; sent < 3; sent += 1) assert.is((await sureAnswer(someone)).status, status);
 }
 
-/** Calls until an answer is as expected; returns the duration. */
+/** Calls until an answer is as expected. Returns the duration. */
 async function watched(someone: Caller, isExpected: (answer: Answer) => boolean) {
   const startedMs = performance.now();
   for (;;) {

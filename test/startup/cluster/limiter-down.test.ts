@@ -11,15 +11,15 @@ const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
 /**
- * Maximum median time of a refusal on a busy machine, in milliseconds. On a quiet machine 100 ms
- * for the limiter and 50 for the edge would suffice; the chaos run measures that.
+ * Maximum median time of a refusal on a busy machine, in milliseconds. A quiet machine needs 100 ms
+ * for the limiter and 50 ms for the edge, as the chaos run measures.
  */
 const PROMPT_MS = 400;
 
-/** Maximum time of any refusal on a busy machine. */
+/** Maximum time of any refusal on a busy machine, in milliseconds. */
 const BUSY_MS = 1_000;
 
-/** Maximum recovery time after the last fault. */
+/** Maximum recovery time after the last fault, in milliseconds. */
 const RECOVERY_MS_MAX = 10_000;
 
 /** Links from limiters to Cassandra, and from all processes to NATS. */
@@ -51,8 +51,8 @@ down.after(async () => {
   for (const link of [toCassandra, toNats]) await link[Symbol.asyncDispose]();
 });
 
-down('NATS: calls are served', async () => {
-  assert.ok(toNats.connections >= 4, 'every process speaks through the link');
+down('calls are served without NATS', async () => {
+  assert.ok(toNats.connections >= 4, 'every process is connected through the link');
   const before = await retried(observe);
   away(toNats);
   for (let sent = 1; sent <= 20; sent += 1) assert.is(await retried(observe), before - sent);
@@ -62,7 +62,7 @@ down('NATS: calls are served', async () => {
 });
 
 down(
-  'Cassandra: every call is 503 once the leases have expired, and recorded usage is kept',
+  'every call gets 503 without Cassandra once the leases have expired, and usage is kept',
   async () => {
     const before = await retried(observe);
     away(toCassandra);
@@ -72,40 +72,40 @@ down(
       const { status } = await sendObservation();
       if (status === 503) break;
       granted += 1;
-      assert.ok(performance.now() < endMs, 'calls are admitted for ever');
+      assert.ok(performance.now() < endMs, 'calls are still admitted');
     }
-    await assertClosed('Cassandra away');
+    await assertClosed('without Cassandra');
     back(toCassandra);
     const after = await retried(observe);
-    console.log(`${granted} granted below durable marks; ${before} left before, ${after} after`);
-    assert.ok(after <= before - granted - 1, 'nothing that was granted is forgotten');
+    console.log(`${granted} granted below watermarks; ${before} left before, ${after} after`);
+    assert.ok(after <= before - granted - 1, 'every granted cycle is charged');
   },
 );
 
-down('one stopped: its accounts get 503 in time, others are served', async () => {
+down('accounts of a stopped limiter get 503 in time, and other accounts are served', async () => {
   const owner = await ownerOf(cluster, someone.accountId);
   const another = await accountOfAnother(owner);
   limiter(owner).child.kill('SIGSTOP');
-  await assertClosed('one stopped');
+  await assertClosed('one limiter stopped');
   assert.is((await another.send('GET', '/personas')).status, 200);
   limiter(owner).child.kill('SIGCONT');
   await retried(observe);
 });
 
-down('all killed: every call is 503 in time, and no engine is called', async () => {
+down('every call gets 503 in time, without an engine call, if no limiter is left', async () => {
   const before = await observe();
   for (const { child, ended } of cluster.limiters.values()) {
     child.kill('SIGKILL');
     await ended;
   }
-  await assertClosed('all killed');
+  await assertClosed('all limiters killed');
   const answer = await someone.send('GET', '/personas');
   assert.is(answer.body.details.reason, 'limiter_unavailable');
   assert.is(limitOf(answer, 'remaining'), 0);
-  assert.is(limitOf(answer, 'monthly'), before, 'the last that is known');
+  assert.is(limitOf(answer, 'monthly'), before, 'the last known number');
 });
 
-down('restarted: calls are served, and usage is kept', async () => {
+down('calls are served and usage is kept after a restart of all limiters', async () => {
   const before = limitOf(await someone.send('GET', '/personas'), 'monthly');
   await Promise.all([...cluster.limiters.keys()].map(cluster.startLimiter));
   const startedMs = performance.now();
@@ -117,7 +117,7 @@ down('restarted: calls are served, and usage is kept', async () => {
 
 down.run();
 
-/** Sends calls of all kinds and asserts that each is refused in time without an engine call. */
+/** Asserts that calls of all kinds are refused in time, without an engine call. */
 async function assertClosed(what: string): Promise<void> {
   const before = await countsNow();
   const tookMs: number[] = [];
@@ -147,7 +147,7 @@ async function untilConnected(wanted: 0 | 1): Promise<void> {
 
 async function countsNow() {
   const engine = cluster.engines.get('engine');
-  if (engine === undefined) throw new Error('there is an engine');
+  if (engine === undefined) throw new Error('there is no engine');
   return {
     cycles: await cluster.metric(engine, 'identity_cycles_total'),
     asked: await cluster.metric(
@@ -163,7 +163,7 @@ function sendObservation() {
   return someone.send('POST', `/instances/${id}/process`, { json: observationAt(seconds) });
 }
 
-/** Makes a successful observation; returns the remaining cycles. */
+/** Makes a successful observation. Returns the remaining cycles. */
 async function observe(): Promise<number> {
   const answer = await sendObservation();
   assert.is(answer.status, 200, answer.text);

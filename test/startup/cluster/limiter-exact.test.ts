@@ -16,7 +16,7 @@ import { cassandraOrSkip, natsOrSkip } from '#test/support/servers/real-servers'
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
-/** Short form of `make chaos ARGS="--only quota"`. */
+/** Small version of `make chaos ARGS="--only quota"`. */
 const DEMAND: QuotaDemand = {
   quota: 3_000,
   clients: 10,
@@ -38,7 +38,7 @@ exact.after(async () => {
   await cluster[Symbol.asyncDispose]();
 });
 
-exact('exactly 60 of 1,000 concurrent calls succeed on an account with 60 per minute', async () => {
+exact('exactly 60 of 1,000 concurrent calls succeed with a limit of 60 per minute', async () => {
   const someone = await loadedAccount({ requestsPerMinute: 60 });
   const statuses = await many(someone, 1_000);
   assert.equal(
@@ -50,7 +50,7 @@ exact('exactly 60 of 1,000 concurrent calls succeed on an account with 60 per mi
   );
 });
 
-exact('at most 60 of 1,000 calls in 4 s succeed despite a kill of the limiter', async () => {
+exact('at most 60 of 1,000 calls in 4 s succeed after a kill of the limiter', async () => {
   const someone = await loadedAccount({ requestsPerMinute: 60 });
   const owner = await ownerOf(cluster, someone.accountId);
   const { isReached, hear } = countdown(20);
@@ -58,13 +58,13 @@ exact('at most 60 of 1,000 calls in 4 s succeed despite a kill of the limiter', 
   await isReached;
   await kill(owner);
   const statuses = await pending;
-  assert.ok((tallyOf(statuses).get(503) ?? 0) > 0, 'it was killed in the middle');
+  assert.ok((tallyOf(statuses).get(503) ?? 0) > 0, 'the kill happened during the calls');
   const deadlineMs = performance.now() + 10_000;
   let later: Answer;
   do {
     later = await someone.send('GET', '/personas');
     statuses.push(later.status);
-    assert.ok(performance.now() < deadlineMs, 'no limiter has taken the account over');
+    assert.ok(performance.now() < deadlineMs, 'no limiter has taken over the account');
   } while (later.status === 503);
   statuses.push(...(await many(someone, 100)));
   const granted = tallyOf(statuses).get(200) ?? 0;
@@ -73,10 +73,10 @@ exact('at most 60 of 1,000 calls in 4 s succeed despite a kill of the limiter', 
   await cluster.startLimiter(owner);
 });
 
-exact('a quota is used up but never exceeded despite three kills of the limiter', async () => {
+exact('a quota is exhausted but never exceeded after three kills of the limiter', async () => {
   const { accountId, key } = await newCaller(cluster.service(), { cyclesPerMonth: DEMAND.quota });
   const engine = cluster.engines.get('engine');
-  if (engine === undefined) throw new Error('there is an engine');
+  if (engine === undefined) throw new Error('there is no engine');
   const before = await cluster.metric(engine, 'identity_cycles_total');
   using caller = new EdgeCaller([new URL(cluster.service().api).origin]);
   const account = { accountId, apiKey: key };
@@ -90,7 +90,7 @@ exact('a quota is used up but never exceeded despite three kills of the limiter'
   const committed = (await cluster.metric(engine, 'identity_cycles_total')) - before;
   const { acknowledged, refused } = load;
   const [usage] = await finalUsagesOf(cluster.service().adminUrl, [accountId], adminTokenFile());
-  if (usage === undefined) throw new Error('no limiter knows what was used');
+  if (usage === undefined) throw new Error('no limiter reports the usage');
   console.log(`of ${DEMAND.quota} cycles ${committed} were executed, ${acknowledged} acknowledged`);
   const findings = new Findings();
   checkCharges([usage], new Map([[accountId, committed]]), findings);
@@ -101,7 +101,7 @@ exact('a quota is used up but never exceeded despite three kills of the limiter'
 
 exact.run();
 
-/** An account whose meter is in its limiter's memory. */
+/** Creates an account whose meter is in the limiter's memory. */
 async function loadedAccount(plan: { requestsPerMinute: number }): Promise<Caller> {
   const someone = await newCaller(cluster.service(), plan);
   await ownerOf(cluster, someone.accountId);
@@ -109,7 +109,7 @@ async function loadedAccount(plan: { requestsPerMinute: number }): Promise<Calle
 }
 
 /**
- * Makes `count` calls at once or spread over a time, independent of answers; returns the statuses.
+ * Makes `count` calls at once or spread over a time, independent of answers. Returns the statuses.
  */
 function many(someone: Caller, count: number, overMs = 0, hear?: (status: number) => void) {
   const calls = Array.from({ length: count }, async (_, n) => {

@@ -31,17 +31,17 @@ const { address: cassandra } = cassandraOrSkip();
 const { suite } = natsOrSkip();
 
 /**
- * Timeout in ms on a busy machine. An announced change is heard within a second, otherwise within
- * 30.
+ * Timeout on a busy machine, in milliseconds. An announced change applies within a second, a lost
+ * announcement within 30 s.
  */
 const HEARD_MS_MAX = 10_000;
 
 const ROLES = ['engine', 'limiter', 'edge', 'console', 'ctl'] as const;
 
-/** Permissions of an anonymous client, such as the start's own check: no publish, no subscribe. */
+/** No permissions, for anonymous clients such as the server check of the tests. */
 const NONE = 'permissions { publish: { deny: ">" }, subscribe: { deny: ">" } }';
 
-/** NATS settings from the document, for this prefix. */
+/** NATS settings from docs/cluster.md, for this prefix. */
 function documentedSettings(prefix: string): string {
   const [, settings = ''] =
     /```\n(authorization \{\n[\s\S]*?\n\})\n```/.exec(readFileSync('docs/cluster.md', 'utf8')) ??
@@ -82,7 +82,7 @@ const all = (): ProcessRun[] => [
   cluster.edge,
 ];
 
-permitted('a cluster serves, hears its nodes and takes over from a dead one', async () => {
+permitted('a cluster serves, exchanges heartbeats, and takes over from a dead node', async () => {
   if (cassandra === '') return;
   const caller = await newCaller(cluster.service());
   const ids = await Promise.all(Array.from({ length: 4 }, () => createInstance(caller)));
@@ -91,7 +91,7 @@ permitted('a cluster serves, hears its nodes and takes over from a dead one', as
   for (const run of all()) assert.not.match(run.stderr(), /NATS: .*(refused|could not)/);
 });
 
-/** Serving processes by `ctl nodes`, as kind, name and release. */
+/** Serving processes according to `ctl nodes`: kind, name and release. */
 async function servingNodes(...options: readonly string[]): Promise<readonly string[]> {
   const variables = { ...cluster.variables, ...userOf('ctl') };
   const run = runMain(['ctl', 'nodes', '--json', ...options], variables);
@@ -105,7 +105,7 @@ async function servingNodes(...options: readonly string[]): Promise<readonly str
 }
 
 // Report 36: the releases of edges and consoles could not be seen.
-permitted('ctl hears every node, and the edge', async () => {
+permitted('ctl shows every node and the edge', async () => {
   if (cassandra === '') return;
   const release = releaseOf();
   const nodes = [
@@ -120,7 +120,7 @@ permitted('ctl hears every node, and the edge', async () => {
   );
 });
 
-permitted('a console reaches the nodes, and every process hears its changes', async () => {
+permitted('a console reaches the nodes, and every process applies its changes', async () => {
   if (cassandra === '') return;
   const run = runMain(['console'], { ...cluster.variables, ...userOf('console') });
   await run.says(/console is ready/);
@@ -142,7 +142,7 @@ permitted('a console reaches the nodes, and every process hears its changes', as
   await owner.expect(200, 'DELETE', `/keys/${data['id']}`);
   const deadlineMs = performance.now() + HEARD_MS_MAX;
   while ((await caller.send('GET', '/instances')).status !== 401) {
-    assert.ok(performance.now() < deadlineMs, 'the end of a key is heard everywhere');
+    assert.ok(performance.now() < deadlineMs, 'the edge applies the revocation');
     await sleep(20);
   }
   run.child.kill('SIGTERM');
@@ -150,7 +150,7 @@ permitted('a console reaches the nodes, and every process hears its changes', as
   assert.not.match(run.stderr(), /NATS: .*(refused|could not)/);
 });
 
-permitted('no role may publish for another', async () => {
+permitted('no role may publish the messages of another role', async () => {
   if (cassandra === '') return;
   const prefix = keyspace.name;
   const [heartbeat, shard] = [heartbeatSubject, announcementSubject];

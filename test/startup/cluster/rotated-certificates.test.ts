@@ -15,22 +15,22 @@ import type { Service } from '#test/support/servers/service';
 import { refusalOf } from '#test/support/settled';
 import { soon } from '#test/support/soon';
 
-/** Maximum time until a change is effective on a busy machine, in milliseconds. */
+/** Maximum time until a change applies on a busy machine, in milliseconds. */
 const PATIENCE_MS = 30_000;
 
-/** Maximum lifetime of a process in milliseconds: each change takes seconds. */
+/** Maximum lifetime of a process, in milliseconds, because each change takes seconds. */
 const RUN_MS_MAX = 180_000;
 
 const SECRET = 'the secret of this test';
 
-/** A certificate folder watched by processes; files are replaced atomically. */
+/** A certificate folder for processes to watch. Files are replaced atomically. */
 function newFolder() {
   const folder = mkdtempSync(join(tmpdir(), 'rotated-processes-'));
   const put = (file: string, text: string) => {
     writeFileSync(join(folder, 'new'), text);
     cpSync(join(folder, 'new'), join(folder, file));
   };
-  /** Writes the certificate of `shown` and the authorities of `trusted`. */
+  /** Writes the certificate and key of `shown`, and the authorities of `trusted`. */
   const show = (shown: Holder, ...trusted: readonly Holder[]) => {
     put('ca.crt', trusted.map((holder) => pemOf(holder, 'ca.crt')).join(''));
     put('tls.crt', pemOf(shown, 'tls.crt'));
@@ -72,12 +72,12 @@ const until = (what: string, isSo: () => Promise<boolean>) =>
 const LOADED = 'credential_loaded_timestamp_seconds';
 const FAILURES = 'credential_reload_failures_total';
 
-/** Makes a change; resolves when each process has loaded it. */
+/** Makes a change. Resolves when each process has loaded the change. */
 async function taken(runs: readonly ProcessRun[], use: string, change: () => void): Promise<void> {
   const series = `${LOADED}{use="${use}"}`;
   const before = await Promise.all(runs.map((run) => valueAt(run, series)));
   change();
-  await until(`${use} is taken`, async () => {
+  await until(`the reload of ${use}`, async () => {
     const now = await Promise.all(runs.map((run) => valueAt(run, series)));
     return now.every((at, place) => at > (before[place] ?? 0));
   });
@@ -96,9 +96,9 @@ async function endAll(runs: readonly ProcessRun[]): Promise<void> {
   for (const run of runs) assert.is(await run.ended, 0, run.stderr());
 }
 
-const rotated = suite('edge, engine and limiter with certificates rotated at run time');
+const rotated = suite('edge, engine and limiter with a rotation at run time');
 
-rotated('change to another authority without a restart or an error', async () => {
+rotated('change to another certificate authority without a restart or an error', async () => {
   using files = newFolder();
   const { folder, show } = files;
   const { engine, limiter, edge, service } = await startAll(folder, files.secretFile);
@@ -123,12 +123,12 @@ rotated('change to another authority without a restart or an error', async () =>
   }
   assert.ok(await ask(engine, 'stranger'));
   await refusalOf(() => ask(engine, 'member'));
-  // An edge with the old files connects to an engine started with the new ones.
+  // An edge that started with the old files connects to an engine with the new files.
   const address = addressIn(engine, 'grpc');
   await endAll([engine]);
   const next = runMain(['engine'], { SERVICE_TLS_FOLDER: folder, SERVICE_ENGINE_LISTEN: address });
   await next.says(/ready/);
-  await until('the edge has found it', async () => {
+  await until('a connection of the edge', async () => {
     const { status } = await caller.send('GET', '/instances');
     return status === 200;
   });
@@ -137,14 +137,14 @@ rotated('change to another authority without a restart or an error', async () =>
   await endAll([edge, limiter, next]);
 });
 
-rotated('keep their certificates if the new pair is broken, and log it once', async () => {
+rotated('keep their certificates if the new key is wrong, and log the error once', async () => {
   using files = newFolder();
   const { folder, put } = files;
   const engine = runMain(['engine'], { SERVICE_TLS_FOLDER: folder });
   await engine.says(/ready/);
   put('tls.key', readFileSync('test/grpc/certificates/stranger/tls.key', 'utf8'));
   const failures = () => valueAt(engine, `${FAILURES}{use="wire"}`);
-  await until('it is counted twice', async () => (await failures()) >= 2);
+  await until('a second counted failure', async () => (await failures()) >= 2);
   assert.ok(await ask(engine, 'member'));
   const lines = engine.stderr().trimEnd().split('\n');
   assert.is(lines.length, 1, engine.stderr());
@@ -162,7 +162,7 @@ rotated('keep their certificates if the new pair is broken, and log it once', as
   await endAll([engine]);
 });
 
-rotated('replay a keyed create under the next secret', async () => {
+rotated('replay a keyed create after a rotation of the cluster secret', async () => {
   using files = newFolder();
   const { folder, secretFile } = files;
   const { engine, limiter, edge, service } = await startAll(folder, secretFile);

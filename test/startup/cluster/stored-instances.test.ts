@@ -10,7 +10,7 @@ import { cassandraOrSkip, natsOrSkip } from '#test/support/servers/real-servers'
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
-/** Maximum seconds until a deletion has reached every table, and extra waiting time of the test. */
+/** Maximum time until a deletion is stored in every table, and slack of the test, in seconds. */
 const DELETION_S = 20;
 const SLACK_S = 10;
 
@@ -22,7 +22,7 @@ const ACTIVE = 'identity_actors_active{actor="instance"';
 
 const LIMITED = { limiters: ['limiter'] };
 
-/** Observations of an instance: more than its head holds. */
+/** Observations of an instance, more than a head holds. */
 const OBSERVATIONS = 40;
 
 let cluster: OwnCluster;
@@ -33,10 +33,10 @@ const ids: Record<'deleted' | 'headless' | 'chunkless' | 'whole', string> = {
   chunkless: '',
   whole: '',
 };
-/** Texts written only by the deleted instance's caller, each in another field. */
+/** Texts that occur only in the deleted instance, one per field. */
 const TEXTS = ['a-name-to-forget', 'a-description-to-forget', 'a-context-to-forget'];
 
-const stored = suite('instances with every row stored');
+const stored = suite('with fully stored instances,');
 
 stored.before(async () => {
   const variablesOf = () => ({ SERVICE_ACTOR_IDLE_S: String(IDLE_S) });
@@ -58,7 +58,7 @@ stored.after(async () => {
   await cluster?.[Symbol.asyncDispose]();
 });
 
-/** Observes an instance with contexts; every tenth call has a key. */
+/** Observes an instance with contexts. Every tenth call has an idempotency key. */
 async function observe(id: string): Promise<void> {
   for (let seconds = 0; seconds < 2 * OBSERVATIONS; seconds += 2) {
     const headers = seconds % 20 === 0 ? { 'idempotency-key': `key-${id}-${seconds}` } : {};
@@ -76,8 +76,7 @@ async function observe(id: string): Promise<void> {
   }
 }
 
-/** Waits until no instance is in memory, so that everything is stored. */
-/** Waits until this number is in memory; an engine counts once a second. */
+/** Waits for a number of instances in memory, which engines count once a second. */
 async function active(
   isEnough: (count: number) => boolean,
   otherwise: string,
@@ -99,8 +98,8 @@ function read(id: string, part = '') {
 }
 
 /**
- * Whether only permitted traces name the instance: tombstone, removed listing entry, and audit
- * trail.
+ * Whether the only traces of the instance are its tombstone, its removed listing entry and its
+ * audit trail.
  */
 function isForgotten(found: readonly Trace[]): boolean {
   return found.every(
@@ -108,7 +107,7 @@ function isForgotten(found: readonly Trace[]): boolean {
   );
 }
 
-stored('a deletion in time leaves only the tombstone in the tables', async () => {
+stored('a deletion leaves only the tombstone in the tables within the time limit', async () => {
   const before = new Set((await traces()).map(({ table }) => table));
   for (const table of ['heads', 'history', 'answers', 'listings']) {
     assert.ok(before.has(table), `the scan finds nothing in ${table}`);
@@ -120,14 +119,14 @@ stored('a deletion in time leaves only the tombstone in the tables', async () =>
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     found = await traces();
   }
-  // Journal rows count too: the low-water mark has passed them by then.
+  // No journal row may remain either, because the low-water mark has passed the instance.
   const left = found.map((trace) => `${trace.found} in ${trace.table}`);
   assert.ok(isForgotten(found), left.slice(0, 20).join(', '));
   assert.is((await read(ids.whole, '/history?limit=100')).body.data.length, OBSERVATIONS);
 });
 
 stored(
-  'a damaged head is answered 500 with the reason in the log, and other instances are served',
+  'a damaged head causes a 500 with the reason in the log, and other instances are served',
   async () => {
     await damage(session, 'heads', ids.headless);
     const answer = await read(ids.headless);
@@ -141,20 +140,20 @@ stored(
   },
 );
 
-stored('a damaged chunk is 500 where it is read, and nowhere else', async () => {
+stored('a damaged chunk causes a 500 only for reads of that chunk', async () => {
   await damage(session, 'history', ids.chunkless);
   const answer = await read(ids.chunkless, '/history?limit=100');
   assert.equal([answer.status, answer.body.error], [500, 'internal']);
   const text = `the chunk of observations up to \\d+ of ${ids.chunkless} does not match`;
   await engine().says(new RegExp(text));
   assert.is((await read(ids.chunkless)).status, 200);
-  // The newest rows are in the head.
+  // These rows are in the head, not in a chunk.
   assert.is((await read(ids.chunkless, '/history?limit=3')).body.data.length, 3);
   assert.is((await read(ids.whole, '/history?limit=100')).body.data.length, OBSERVATIONS);
   assert.match(await verified(ids.chunkless), new RegExp(text));
 });
 
-stored('what is whole is verified', async () => {
+stored('ctl verify confirms an undamaged instance', async () => {
   assert.match(await verified(ids.whole), /40 observations .* gives the head, bit for bit/);
 });
 

@@ -15,7 +15,7 @@ import { refusalOf } from '#test/support/settled';
 const CERTIFICATES = 'test/grpc/certificates';
 const MEMBER = join(CERTIFICATES, 'member');
 
-/** A folder with these certificate files, until disposed. */
+/** A folder with these certificate files. Disposal removes the folder. */
 function folderOf(files: Record<string, string>) {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-tls-'));
   for (const [file, from] of Object.entries(files)) {
@@ -24,7 +24,7 @@ function folderOf(files: Record<string, string>) {
   return { folder, [Symbol.dispose]: () => rmSync(folder, { recursive: true }) };
 }
 
-/** Asserts that a process with these files ends with one line that names the variable. */
+/** Asserts that a process with these files ends with a one-line error that names the variable. */
 async function assertRefused(
   role: string,
   variable: string,
@@ -51,12 +51,16 @@ const unusable = suite('unusable certificates');
 
 for (const [what, files, complaint] of [
   ['without a key', KEYLESS, /tls\.key cannot/],
-  ['with something else', { ...OURS, 'ca.crt': 'make.sh' }, /ca\.crt is not a PEM file/],
-  ['with another’s key', { ...OURS, 'tls.key': 'stranger/tls.key' }, /is not the key of tls\.crt/],
-  ['for another name', allOf('misnamed'), /not for the DNS name engine\.identity-engine/],
-  ['of the past', allOf('expired'), /has expired on Jan {2}2 00:00:00 2024 GMT/],
+  ['with a file that is no PEM', { ...OURS, 'ca.crt': 'make.sh' }, /ca\.crt is not a PEM file/],
+  [
+    'with the key of another certificate',
+    { ...OURS, 'tls.key': 'stranger/tls.key' },
+    /is not the key of tls\.crt/,
+  ],
+  ['for another DNS name', allOf('misnamed'), /not for the DNS name engine\.identity-engine/],
+  ['that have expired', allOf('expired'), /has expired on Jan {2}2 00:00:00 2024 GMT/],
 ] as const) {
-  unusable(`${what} end a process with one line about it`, async () => {
+  unusable(`${what} end a process with a one-line error`, async () => {
     await assertRefused('engine', 'SERVICE_TLS_FOLDER', files, complaint);
   });
 }
@@ -67,22 +71,22 @@ for (const [part, holder] of [
   ['limiter', 'edge'],
   ['engine', 'ctl'],
 ] as const) {
-  unusable(`of ${holder} end a process that is ${part}`, async () => {
+  unusable(`of role ${holder} end a process of role ${part}`, async () => {
     const complaint = new RegExp(`not for the DNS name ${part}\\.identity-engine`);
     await assertRefused(part, 'SERVICE_TLS_FOLDER', allOf(holder), complaint);
   });
 }
 
 for (const [what, files, complaint] of [
-  ['that names no authority', UNTRUSTING, /ca\.crt cannot/],
+  ['without an authority', UNTRUSTING, /ca\.crt cannot/],
   ['with a certificate but no key', KEYLESS, /tls\.key cannot/],
-  ['of the past', allOf('expired'), /has expired/],
+  ['that have expired', allOf('expired'), /has expired/],
 ] as const) {
   for (const [variable, role, further] of [
     ['SERVICE_CASSANDRA_TLS_FOLDER', 'engine', { SERVICE_STORAGE: 'cassandra' }],
     ['SERVICE_NATS_TLS_FOLDER', 'edge', { SERVICE_NATS_URL: 'nats://127.0.0.1:4222' }],
   ] as const) {
-    unusable(`${what} in ${variable} do likewise`, async () => {
+    unusable(`${what} in ${variable} end a process with a one-line error`, async () => {
       await assertRefused(role, variable, files, complaint, further);
     });
   }
@@ -97,7 +101,7 @@ served('serve as without certificates', async () => {
   assert.is((await process(caller, id, observationAt(0))).snapshot.cycle, 1);
 });
 
-served('serve with a certificate per role', async () => {
+served('serve with one certificate per role', async () => {
   const as = (role: string) => ({ SERVICE_TLS_FOLDER: join(CERTIFICATES, role) });
   const engine = runMain(['engine'], as('engine'));
   const limiter = runMain(['limiter'], as('limiter'));
@@ -120,7 +124,7 @@ served('serve with a certificate per role', async () => {
   }
 });
 
-served('refuse, count and log calls that a role may not make', async () => {
+served('refuse, count and log calls that the role of the caller does not permit', async () => {
   const engine = runMain(['engine'], { SERVICE_TLS_FOLDER: join(CERTIFICATES, 'engine') });
   await engine.says(/ready/);
   const file = (name: string) => readFileSync(join(CERTIFICATES, 'edge', name));
@@ -162,7 +166,7 @@ served('refuse a client without a certificate', async () => {
 
 for (const each of [unusable, served]) each.run();
 
-/** All certificate files of a process. */
+/** All certificate files of a holder. */
 function allOf(who: string): Record<string, string> {
   const files = ['ca.crt', 'tls.crt', 'tls.key'];
   return Object.fromEntries(files.map((file) => [file, `${who}/${file}`]));

@@ -14,13 +14,13 @@ import { TEST_ORIGIN } from '#test/support/test-logger';
 const CERTIFICATES = 'test/grpc/certificates';
 const root = mkdtempSync(join(tmpdir(), 'rotated-'));
 
-/** Expiry of the test certificates and their authorities. Source: make.sh there. */
+/** Expiry of the test certificates and authorities. Source: make.sh beside the certificates. */
 const END_S = Date.UTC(2124, 0, 1) / 1_000;
 const EXPIRED_END_S = Date.UTC(2024, 0, 2) / 1_000;
 
 const pem = (from: string): string => readFileSync(join(CERTIFICATES, from), 'utf8');
 
-/** A folder with a holder's files, and a watch on it. */
+/** A watched folder with a holder's files. */
 function newScene(holder = 'member') {
   const folder = mkdtempSync(join(root, 'of-'));
   const take = (file: string, from: string) => cpSync(join(CERTIFICATES, from), join(folder, file));
@@ -48,9 +48,9 @@ const engine = (folder: string) => readConfig({ SERVICE_TLS_FOLDER: folder });
 const END = 'tls_certificate_expiry_timestamp_seconds';
 const FAILURES = 'credential_reload_failures_total';
 
-const reloaded = suite('certificates renewed while the process runs');
+const reloaded = suite('certificates that are renewed while the process runs');
 
-reloaded('are loaded, and metrics show their expiry and that of their authorities', async () => {
+reloaded('are loaded, and metrics show the expiry of certificates and authorities', async () => {
   const { folder, takeAll, clock, credentials, lines, seriesOf } = newScene();
   const tls = wireTlsOf(engine(folder), { credentials, clock }, 'engine');
   assert.is(String(tls?.current.certificate), pem('member/tls.crt'));
@@ -68,7 +68,7 @@ reloaded('are loaded, and metrics show their expiry and that of their authoritie
   );
 });
 
-reloaded('may trust two authorities, and metrics show the earlier expiry', async () => {
+reloaded('may have two authorities, and metrics show the earlier expiry', async () => {
   const { folder, put, clock, credentials, seriesOf } = newScene();
   const tls = wireTlsOf(engine(folder), { credentials, clock }, 'engine');
   put('ca.crt', pem('stranger/ca.crt') + pem('member/ca.crt') + pem('expired/tls.crt'));
@@ -82,27 +82,39 @@ reloaded('may trust two authorities, and metrics show the earlier expiry', async
 });
 
 for (const [what, change, why] of [
-  ['a key of another', { 'tls.key': 'stranger/tls.key' }, 'tls.key is not the key of tls.crt'],
-  ['a certificate of another', { 'tls.crt': 'stranger/tls.crt' }, 'tls.key is not the key of'],
-  ['no certificate', { 'tls.crt': 'make.sh' }, 'tls.crt is not a PEM file of its kind'],
-  ['a key for an authority', { 'ca.crt': 'member/tls.key' }, 'ca.crt is not a PEM file'],
   [
-    'one of another role',
+    'the key of another certificate',
+    { 'tls.key': 'stranger/tls.key' },
+    'tls.key is not the key of tls.crt',
+  ],
+  [
+    'the certificate of another key',
+    { 'tls.crt': 'stranger/tls.crt' },
+    'tls.key is not the key of',
+  ],
+  [
+    'a file without a certificate',
+    { 'tls.crt': 'make.sh' },
+    'tls.crt is not a PEM file of its kind',
+  ],
+  ['a key in place of an authority', { 'ca.crt': 'member/tls.key' }, 'ca.crt is not a PEM file'],
+  [
+    'a certificate of another role',
     { 'tls.crt': 'limiter/tls.crt', 'tls.key': 'limiter/tls.key' },
     'tls.crt is not for the DNS name engine.identity-engine',
   ],
   [
-    'an expired one',
+    'an expired certificate',
     { 'tls.crt': 'expired/tls.crt', 'tls.key': 'expired/tls.key' },
     'tls.crt has expired on',
   ],
   [
-    'an authority that signed something else',
+    'an authority that has not signed the certificate',
     { 'ca.crt': 'stranger/ca.crt' },
     'tls.crt is not signed by an authority in ca.crt',
   ],
 ] as const) {
-  reloaded(`${what} among them is not used, but named and counted`, async () => {
+  reloaded(`are kept, with a log line and a counter, after ${what}`, async () => {
     const { folder, take, takeAll, clock, credentials, lines, seriesOf } = newScene();
     const tls = wireTlsOf(engine(folder), { credentials, clock }, 'engine');
     const before = tls?.current;
@@ -122,7 +134,7 @@ for (const [what, change, why] of [
   });
 }
 
-reloaded('are loaded if the key arrives some polls after the certificate', async () => {
+reloaded('are loaded even if the key arrives some polls after the certificate', async () => {
   const { folder, take, clock, credentials, lines } = newScene();
   const tls = wireTlsOf(engine(folder), { credentials, clock }, 'engine');
   take('tls.crt', 'engine/tls.crt');
@@ -136,9 +148,9 @@ reloaded('are loaded if the key arrives some polls after the certificate', async
   );
 });
 
-const clients = suite('client certificates for a store');
+const clients = suite('client certificates for Cassandra and NATS');
 
-clients('are renewed likewise', async () => {
+clients('are renewed while the process runs', async () => {
   const { folder, takeAll, clock, credentials, seriesOf } = newScene();
   const config = readConfig({ SERVICE_CASSANDRA_TLS_FOLDER: folder });
   const tls = clientTlsOf(config, 'SERVICE_CASSANDRA_TLS_FOLDER', { credentials, clock });
@@ -150,7 +162,7 @@ clients('are renewed likewise', async () => {
   assert.equal(await seriesOf(END), ends);
 });
 
-clients('are reported missing if removed, but not if never present', async () => {
+clients('are reported as missing if removed, but not if never present', async () => {
   const { folder, clock, credentials, lines, seriesOf } = newScene();
   const config = readConfig({ SERVICE_NATS_TLS_FOLDER: folder });
   const tls = clientTlsOf(config, 'SERVICE_NATS_TLS_FOLDER', { credentials, clock });
@@ -174,7 +186,7 @@ const secrets = suite('a secret that changes while the process runs');
 
 const [OLD, NEW] = ['8c9f0e5d27b146a3f0d1c2b3a4958677', '1b7e6d5c4f3a29180716253443526170'];
 
-secrets('is loaded only if it would be accepted at start', async () => {
+secrets('is loaded only if a start would accept the secret', async () => {
   const { folder, put, clock, credentials, lines, seriesOf } = newScene();
   put('secret', `${OLD}\n`);
   const config = readConfig({ SERVICE_CLUSTER_SECRET_FILE: join(folder, 'secret') });
@@ -204,7 +216,7 @@ secrets('is loaded only if it would be accepted at start', async () => {
   }
 });
 
-secrets('that can be guessed is rejected in production', async () => {
+secrets('is rejected in production if it is guessable', async () => {
   const { folder, put, clock, credentials, lines } = newScene('edge');
   const path = join(folder, 'secret');
   put('secret', `${OLD}\n`);
@@ -220,7 +232,7 @@ secrets('that can be guessed is rejected in production', async () => {
   assert.match(lines[0]?.why ?? '', /^SERVICE_CLUSTER_SECRET_FILE: .+ guessable/);
 });
 
-secrets('that is a password belongs to its user', async () => {
+secrets('keeps its user name if the secret is a password', async () => {
   const { folder, put, clock, credentials } = newScene();
   put('password', 'first one\n');
   const config = readConfig({
@@ -235,7 +247,7 @@ secrets('that is a password belongs to its user', async () => {
   assert.equal(shown?.current, { username: 'engine', password: 'second one' });
 });
 
-secrets('that is not in a file stays unchanged', () => {
+secrets('stays unchanged if it comes from a variable', () => {
   const { credentials } = newScene();
   const config = readConfig({ SERVICE_CLUSTER_SECRET: `${OLD},${NEW}` });
   const reading = { credentials, service: 'engine' };

@@ -15,15 +15,15 @@ import { type Service, startStandalone } from '#test/support/servers/service';
 
 const { address, suite } = cassandraOrSkip();
 
-/** Number of kills before a copy may finish. */
+/** Number of copies that are killed before a copy may finish. */
 const KILLS = 8;
 
-/** Maximum time until a kill of the copy, in milliseconds: about its full duration. */
+/** Maximum time until a copy is killed, in milliseconds. A copy takes about as long. */
 const KILLED_MS_MAX = 4_000;
 
 const SHARDS = { SERVICE_SHARDS: '8', SERVICE_LIMITER_TIMEOUT_MS: '5000' };
 
-/** A repeated call with a key, on the instance's current installation. */
+/** A call with an idempotency key, which the test repeats in each installation. */
 const KEYED = { headers: { 'Idempotency-Key': 'the same for ever' }, json: observationAt(900) };
 
 const moved = suite('an installation copied from a file to a cluster and back');
@@ -61,14 +61,14 @@ const onCassandra = () => ({
   SERVICE_CLUSTER_SECRET_FILE: join(folder, 'secret'),
 });
 
-/** Starts a service, stopped at the end of the suite. */
+/** Starts a service, which stops at the end of the suite. */
 async function startOn(variables: Record<string, string>): Promise<Service> {
   const service = await startStandalone(variables);
   started.push(service);
   return service;
 }
 
-/** Stops a service cleanly or by kill. */
+/** Stops a service cleanly or kills the service. */
 async function end(service: Service, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   const child = service.processes.get('standalone');
   const ended = new Promise((resolve) => child?.once('exit', resolve));
@@ -92,8 +92,8 @@ async function copy(argv: readonly string[], killedAfterMs?: number) {
 }
 
 /**
- * Reads everything about a caller's instances, listing first. Until an instance is in memory, the
- * listing shows stored data.
+ * Reads everything about a caller's instances. Reads the listing first, because the listing shows
+ * stored data until an instance is in memory.
  */
 async function read(caller: Caller): Promise<readonly string[]> {
   const list = async () => await caller.send('GET', '/instances?limit=100');
@@ -106,7 +106,7 @@ async function read(caller: Caller): Promise<readonly string[]> {
   return [(await list()).text, ...texts];
 }
 
-/** Compares without printing, because the texts are long. */
+/** Compares long texts, and prints only the first difference. */
 function assertSame(found: readonly string[], expected: readonly string[]): void {
   const different = expected.findIndex((text, index) => text !== found[index]);
   assert.is(different, -1, `${found[different]} is not ${expected[different]}`);
@@ -120,7 +120,7 @@ async function observe(caller: Caller, id: string, from: number, count: number):
   }
 }
 
-moved('starts in a file whose process is killed', async () => {
+moved('is first served from a file, until its process is killed', async () => {
   const ids: string[] = [];
   {
     const service = await startOn(onFile(file));
@@ -160,7 +160,7 @@ moved('is copied despite repeated kills', async () => {
   assert.is(statSync(join(folder, 'secret')).mode & 0o777, 0o600);
 });
 
-moved('gives the same answers on the cluster, also to a repeated call', async () => {
+moved('gives the same answers on the cluster, including the answer to a retry', async () => {
   const service = await startOn(onCassandra());
   const caller = callerOf(service, accountId, key);
   assertSame(await read(caller), answers);
@@ -178,7 +178,7 @@ moved('is not copied again over newer data', async () => {
   assert.match(err, /^ctl: a process served cassandra:\w+ or its source after the copy began/);
 });
 
-moved('returns to another file, with the secret of the cluster', async () => {
+moved('can be copied back to another file, with the cluster secret', async () => {
   const back = join(folder, 'second.db');
   const { code, err } = await copy(['--from', 'cassandra', '--to', `sqlite:${back}`]);
   assert.is(code, 0, err);
@@ -201,7 +201,7 @@ for (const [from, text] of [
   ['missing.db', /^ctl: \S+missing\.db does not exist\n$/],
   ['.', /^ctl: \S+ cannot be used: [^\n]+\n$/],
 ] as const) {
-  moved(`is rejected if ${from} is named`, async () => {
+  moved(`cannot be copied from ${from}`, async () => {
     const { code, err } = await copy([
       '--from',
       `sqlite:${join(folder, from)}`,

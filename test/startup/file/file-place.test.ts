@@ -15,7 +15,7 @@ const place = suite('a service whose file');
 
 // Report 26: every call was answered 200, and readiness stayed green, for a file that was moved away.
 place(
-  'is moved away answers 503, is not ready, and says what to do; back, it continues',
+  'is moved away answers 503, is not ready, logs the next step, and continues after the return',
   async () => {
     await using service = await startStandalone(onFile(path));
     const caller = await newDocumentedCaller(service);
@@ -34,7 +34,7 @@ place(
     assert.match(service.log(), /all changes are refused; put the file back with its -wal/);
     renameSync(`${path}.moved`, path);
     await soon('readiness', async () => (await ready()).status === 200);
-    // A call in flight is either in the file or has an unknown outcome.
+    // The file has the effect of the call in flight, or its outcome is unknown.
     assert.ok([200, 503].includes(await underWay));
     let second = 3;
     await soon('an answer', async () => (await observe(second++)) === 200);
@@ -42,7 +42,7 @@ place(
 );
 
 // Report 27: the start ended with "internal error" and named neither file nor cause.
-place('has a damaged page does not start, and says so in one line', async () => {
+place('has a damaged page does not start, and names the page in one line', async () => {
   const bytes = readFileSync(path);
   // First page of the schema's first table.
   bytes.fill(0xff, 4_096, 8_192);

@@ -40,7 +40,7 @@ const variablesOf = (path: string) => ({
   SERVICE_LOCAL_ACCOUNT: 'true',
 });
 
-/** Starts a service on a file; resolves when ready. */
+/** Starts a service on a file. Resolves when the service is ready. */
 async function startOn(path: string): Promise<ProcessRun> {
   const run = runMain(['standalone'], variablesOf(path));
   await run.says(/Ctrl-C/);
@@ -52,7 +52,7 @@ async function end(run: ProcessRun): Promise<void> {
   assert.is(await run.ended, 0, run.stderr());
 }
 
-/** Kills a process with SIGKILL, like a power loss. */
+/** Kills a process with SIGKILL, as a crash does. */
 async function kill(run: ProcessRun): Promise<void> {
   run.child.kill('SIGKILL');
   assert.is(await run.ended, 'SIGKILL');
@@ -98,22 +98,22 @@ for (const [how, stop] of [
     assert.is(history.length, 1);
     assert.is(snapshot.cycle, 1);
     const usedThen = (await ask(second, key, '/account')).usage.month;
-    assert.ok(usedThen.remaining <= used.remaining, 'what was used stays used');
+    assert.ok(usedThen.remaining <= used.remaining, 'used cycles stay used');
     assert.equal(
       second.stdout().match(/svc_sk_\S{50}/),
       null,
-      'a key is printed where it was made',
+      'only the first start prints the key',
     );
     await end(second);
   });
 }
 
-lasting('and all files beside it are private to its user', async () => {
+lasting('gives no other user access to the file and the files beside it', async () => {
   const path = newPath();
   const run = await startOn(path);
   const mode = (name: string) => (statSync(name).mode & 0o777).toString(8);
   assert.is(mode(dirname(path)), '700');
-  // The disk reserve appears a second later.
+  // The service creates the disk reserve a second later.
   while (!readdirSync(dirname(path)).includes(`${basename(path)}-reserve`)) await sleep(50);
   const names = readdirSync(dirname(path));
   for (const beside of ['-wal', '-shm', '-owner']) {
@@ -123,7 +123,7 @@ lasting('and all files beside it are private to its user', async () => {
   await kill(run);
 });
 
-lasting('locks its file: a second process names it and exits', async () => {
+lasting('locks its file, so that a second process names the first process and exits', async () => {
   const path = newPath();
   const first = await startOn(path);
   const line = await complaintOf(path);
@@ -147,14 +147,14 @@ async function complaintOf(path: string): Promise<string> {
 
 const unusable = suite('a file that cannot be served');
 
-/** File of a stopped service, for the test to damage. */
+/** File of a stopped service, which a test can damage. */
 async function madeFile(): Promise<string> {
   const path = newPath();
   await end(await startOn(path));
   return path;
 }
 
-unusable('of another program is rejected with one line and unchanged', async () => {
+unusable('from another program is rejected with one line and unchanged', async () => {
   const path = pathInFolder();
   change(path, 'CREATE TABLE another (a)');
   const bytes = readFileSync(path);
@@ -177,7 +177,7 @@ unusable('that is truncated is rejected with one line', async () => {
   assert.match(await complaintOf(path), /is truncated: \d+ of \d+ bytes exist$/);
 });
 
-unusable('that was emptied is rejected with one line, and neighboring files stay', async () => {
+unusable('without content is rejected with one line, and the files beside it stay', async () => {
   const path = newPath();
   await kill(await startOn(path));
   const wal = readFileSync(`${path}-wal`);
@@ -216,7 +216,7 @@ unusable('that is a folder, or below a file, is rejected with one line', async (
   assert.match(await complaintOf(join(file, 'identity-engine.db')), /cannot be used: E\w+/);
 });
 
-/** Removes root's permission to write everywhere. */
+/** Runs a command without root's permission to write everywhere. */
 const AS_USER = ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] as const;
 
 /** The error line of a process with normal write permissions that does not start on a file. */
@@ -236,7 +236,7 @@ async function complaintOfUser(path: string): Promise<string> {
   return complaint.trimEnd();
 }
 
-unusable('in a read-only folder, or itself read-only, is rejected with one line', async () => {
+unusable('without write permission for file or folder is rejected with one line', async () => {
   const readOnly = await madeFile();
   chmodSync(readOnly, 0o400);
   assert.match(await complaintOfUser(readOnly), /cannot be used: EACCES/);

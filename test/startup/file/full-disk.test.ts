@@ -17,7 +17,7 @@ const DISK_MIB = 160;
 const folder = mkdtempSync(join(tmpdir(), 'identity-engine-disk-'));
 const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m`, 'tmpfs', folder]);
 const isMounted = mounted.status === 0;
-if (!isMounted) console.log('skipped because no disk could be mounted: root may');
+if (!isMounted) console.log('skipped: only root can mount a file system');
 process.once('exit', () => {
   if (isMounted) spawnSync('umount', ['--lazy', folder]);
   rmSync(folder, { recursive: true, force: true });
@@ -27,7 +27,7 @@ const file = join(folder, 'identity-engine.db');
 const VARIABLES = { SERVICE_STORAGE: 'sqlite', SERVICE_SQLITE_FILE: file, SERVICE_SHARDS: '8' };
 
 function fill(name: string, mebibytes: number): void {
-  // The copy stops when the disk is full.
+  // `dd` stops when the disk is full.
   spawnSync('dd', ['if=/dev/zero', `of=${join(folder, name)}`, 'bs=1M', `count=${mebibytes}`]);
 }
 
@@ -46,7 +46,7 @@ async function served(use: (service: Service, caller: SceneCaller, id: string) =
 
 const run = isMounted ? disk : disk.skip;
 
-run('refuses changes and answers reads when nearly full, until there is room', async () => {
+run('refuses changes and answers reads while nearly full', async () => {
   await served(async (_, caller, id) => {
     assert.is((await observed(caller, id, 0)).status, 200);
     await soon('the reserve', () => existsSync(`${file}-reserve`));
@@ -63,13 +63,13 @@ run('refuses changes and answers reads when nearly full, until there is room', a
     assert.is(before.status, 200);
     assert.is((await caller.send('GET', `/instances/${id}/contract`)).status, 200);
     rmSync(join(folder, 'others'));
-    await soon('room', async () => (await observed(caller, id, 200)).status === 200);
+    await soon('an accepted change', async () => (await observed(caller, id, 200)).status === 200);
     const after = await caller.send('GET', `/instances/${id}/snapshot`);
-    assert.is(after.body.data.cycle, before.body.data.cycle + 1, 'nothing refused has happened');
+    assert.is(after.body.data.cycle, before.body.data.cycle + 1, 'refused calls have no effect');
   });
 });
 
-run('frees the reserve when full, and nothing acknowledged is lost', async () => {
+run('frees the reserve when full, and loses no acknowledged change', async () => {
   let cycles = 0;
   let path = '';
   let key = '';
@@ -79,7 +79,7 @@ run('frees the reserve when full, and nothing acknowledged is lost', async () =>
     await soon('the reserve', () => existsSync(`${file}-reserve`));
     fill('others', DISK_MIB);
     // Creates accounts until SQLite runs out of space and the reserve is freed.
-    await soon('a write without room', async () => {
+    await soon('a write on the full disk', async () => {
       const name = 'x'.repeat(100);
       const made = admin(service, 'POST', '/accounts', { name, plan: 'free' });
       await made.catch(() => undefined);
@@ -87,7 +87,7 @@ run('frees the reserve when full, and nothing acknowledged is lost', async () =>
     });
     fill('the rest', DISK_MIB);
     const read = async () => (await caller.send('GET', path)).status;
-    await soon('reads without any room', async () => (await read()) === 200);
+    await soon('reads on the full disk', async () => (await read()) === 200);
     for (let reads = 0; reads < 100; reads += 1) {
       assert.is(await read(), 200);
       await sleep(20);

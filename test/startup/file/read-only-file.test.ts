@@ -16,19 +16,19 @@ import { onFile, type Service, startStandalone } from '#test/support/servers/ser
 import { soon } from '#test/support/soon';
 
 /*
- * A served file becomes read-only, as on a disk that the kernel has remounted read-only. The test
- * makes the file immutable, which also affects open files and can be undone. Requires root, and
- * ext4 or a similar file system.
+ * A served file becomes read-only, as after a read-only remount by the kernel. The test makes the
+ * file immutable, which also affects open files and can be undone. Requires root, and ext4 or a
+ * similar file system.
  */
 
 /** Requests per minute and cycles per month of the account. */
 const PLAN = 400;
 const CYCLES = 1_000;
 
-/** Share of requests available for reads without a record. */
+/** Number of requests available for reads without a journal record. */
 const SHARE = PLAN * UNRECORDED_SHARE;
 
-/** Maximum requests granted ahead by a watermark at a few requests per second. */
+/** Maximum pre-allocated requests at a few requests per second. */
 const AHEAD_MAX = 60;
 
 const root = mkdtempSync(join(tmpdir(), 'identity-engine-immutable-'));
@@ -86,7 +86,7 @@ class Requests {
     return (await this.send('POST', `/instances/${id}/process`, sent)).status;
   }
 
-  /** Reads n times; returns the number of answers. */
+  /** Reads `times` times. Returns the number of granted requests. */
   async read(id: string, times: number): Promise<number> {
     const before = this.granted;
     for (let at = 0; at < times; at += 1) {
@@ -99,8 +99,8 @@ class Requests {
 }
 
 /**
- * Creates an observed instance, and one with an observation in flight when writes become
- * impossible.
+ * Creates an observed instance, and a second instance with an observation in flight when writes
+ * become impossible.
  */
 async function newHeldUp(service: Service, caller: SceneCaller, forbid: () => void) {
   const requests = new Requests(caller);
@@ -109,20 +109,20 @@ async function newHeldUp(service: Service, caller: SceneCaller, forbid: () => vo
   assert.is(await requests.observe(id, 0), 200);
   forbid();
   const underWay = requests.observe(other, 0).catch(() => 0);
-  // The journals of the engine and of the limiter.
+  // One line each from the journals of the engine and of the limiter.
   await soon('a notice', () => service.log().split('all changes are refused until').length === 3);
   const startedMs = performance.now();
   assert.is((await requests.send('GET', `/instances/${other}/snapshot`)).status, 503);
   assert.is(await requests.observe(id, 100), 503);
-  assert.ok(performance.now() - startedMs < 1_000, 'no refusal waits for the disk');
+  assert.ok(performance.now() - startedMs < 1_000, 'refusals do not wait for the disk');
   return { requests, id, underWay };
 }
 
 const immutable = suite('a file that becomes read-only while it is served');
 const run = mayForbid() ? immutable : immutable.skip;
-if (run === immutable.skip) console.log('skipped because no file can be made immutable: root may');
+if (run === immutable.skip) console.log('skipped: only root can make a file immutable');
 
-run('answers reads and refuses changes, and is written again once possible', async () => {
+run('is served for reads only, until writes are possible again', async () => {
   const { variables, forbid, allow } = newFile();
   await using service = await startStandalone(variables);
   const caller = await newDocumentedCaller(service, {
@@ -135,16 +135,16 @@ run('answers reads and refuses changes, and is written again once possible', asy
   // One request was counted for the refused read.
   assert.ok(answered >= SHARE / 2 - 1 && answered < SHARE / 2 + AHEAD_MAX, `${answered} reads`);
   allow();
-  await soon('room', async () => (await requests.observe(id, 100)) === 200);
+  await soon('an accepted change', async () => (await requests.observe(id, 100)) === 200);
   const snapshot = await requests.send('GET', `/instances/${id}/snapshot`);
-  assert.is(snapshot.body.data.cycle, 2, 'nothing refused has happened');
-  assert.is(await underWay, 200, 'what was under way is known now');
+  assert.is(snapshot.body.data.cycle, 2, 'refused calls have no effect');
+  assert.is(await underWay, 200, 'the call in flight has its outcome');
   const account = await requests.send('GET', '/account');
-  assert.is(limitOf(account, 'monthly'), CYCLES - 3, 'nothing refused is charged');
+  assert.is(limitOf(account, 'monthly'), CYCLES - 3, 'refused calls are not charged');
   assert.match(service.log(), /the journal can be written again/);
 });
 
-run('never enlarges the plan if its process is killed', async () => {
+run('never exceeds the plan if its process is killed', async () => {
   const { variables, forbid, allow } = newFile();
   const first = await startStandalone(variables);
   const caller = await newDocumentedCaller(first, { requestsPerMinute: PLAN });
@@ -162,7 +162,7 @@ run('never enlarges the plan if its process is killed', async () => {
   assert.ok(after.granted >= PLAN - 2 * SHARE - AHEAD_MAX, both);
 });
 
-run('costs nothing at the next start after a clean stop', async () => {
+run('causes no charge at the next start after a clean stop', async () => {
   const { variables } = newFile();
   const first = await startStandalone(variables);
   const { accountId, key } = await newDocumentedCaller(first, { requestsPerMinute: PLAN });

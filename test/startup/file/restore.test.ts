@@ -10,7 +10,7 @@ const folder = mkdtempSync(join(tmpdir(), 'identity-engine-restore-'));
 const path = join(folder, 'identity-engine.db');
 const ON_FILE = onFile(path);
 
-/** Instances observed concurrently, and observations per batch. */
+/** Number of instances, and number of observations per batch. */
 const INSTANCES = 8;
 const BATCH = 10;
 
@@ -64,7 +64,7 @@ function callers(run: ProcessRun, key: string) {
 type Callers = ReturnType<typeof callers>;
 
 /**
- * Ten observations, each more than a second after the previous one; `from`: number of earlier ones.
+ * Ten observations more than a second apart, after `from` earlier observations.
  */
 function batch(from: number) {
   const startMs = Date.UTC(2025, 5, 2);
@@ -83,7 +83,7 @@ function keyedCall({ send }: Callers, id: string) {
   return send(`/instances/${id}/process`, body, 'before the backup');
 }
 
-/** A service with an account, a key and instances. */
+/** Starts a service with an account, a key and instances. */
 async function peopled() {
   const run = await startService();
   const limits = ['--requests-per-minute', '1000000', '--cycles-per-month', `${CYCLES}`];
@@ -101,13 +101,13 @@ async function peopled() {
 }
 
 /**
- * Backs a service up under load, continues until the month is exhausted, and kills it. Returns the
- * acknowledged calls with their times.
+ * Backs up a service under load, continues until the quota is exhausted, and kills the service.
+ * Returns the acknowledged calls with their times.
  */
 async function killedAfterBackup(backup: string) {
   const { run, key, ids, all } = await peopled();
   const acknowledged = new Map(ids.map((id) => [id, 0]));
-  /** Sends a batch to each instance; returns false if one was refused. */
+  /** Sends a batch to each instance. Returns false if a batch was refused. */
   const observeAll = async () => {
     const answers = await Promise.all(
       ids.map(async (id) => {
@@ -131,7 +131,7 @@ async function killedAfterBackup(backup: string) {
   })();
   const copied = await said(run, 'backup', backup);
   assert.is(copied.accounts, 1);
-  assert.ok((await going) > 0, 'callers went on');
+  assert.ok((await going) > 0, 'calls continued during the backup');
   run.child.kill('SIGKILL');
   await run.ended;
   return { key, ids, first, keyed, before, after: acknowledged };
@@ -140,7 +140,7 @@ async function killedAfterBackup(backup: string) {
 const restored = suite('a restored file');
 
 restored(
-  'has everything acknowledged before its backup, and no account above its plan',
+  'has every change acknowledged before its backup, and never exceeds the plan',
   async () => {
     const backup = join(folder, 'backup.db');
     const { key, ids, first, keyed, before, after } = await killedAfterBackup(backup);
@@ -155,27 +155,30 @@ restored(
     for (const id of ids) {
       const { data } = await all.send(`/instances/${id}`);
       const observations = data.cycle_count - (id === first ? 1 : 0);
-      assert.ok(observations >= (before.get(id) ?? 0), 'what was acknowledged is there');
-      assert.ok(observations <= (after.get(id) ?? 0), 'and nothing that was never sent');
+      assert.ok(observations >= (before.get(id) ?? 0), 'acknowledged observations are stored');
+      assert.ok(observations <= (after.get(id) ?? 0), 'no other observation is stored');
     }
     const repeated = await keyedCall(all, first);
     assert.is(repeated.headers.get('idempotent-replayed'), 'true');
     assert.equal(repeated.data, keyed.data);
 
     const { usage } = (await all.send('/account')).data;
-    assert.ok(CYCLES - usage.month.remaining >= (await cyclesOf(all, ids)), 'all are charged');
+    assert.ok(
+      CYCLES - usage.month.remaining >= (await cyclesOf(all, ids)),
+      'all cycles are charged',
+    );
     let from = 10_000;
     while ((await all.send(`/instances/${first}/process/batch`, batch(from))).status === 200) {
       from += BATCH;
     }
-    assert.ok((await cyclesOf(all, ids)) <= CYCLES, 'no more than the plan has');
+    assert.ok((await cyclesOf(all, ids)) <= CYCLES, 'the plan is not exceeded');
     run.child.kill('SIGTERM');
     assert.is(await run.ended, 0, run.stderr());
     for (const id of ids) assert.is((await said(undefined, 'verify', id)).result.kind, 'same');
   },
 );
 
-/** Cycles used by instances. */
+/** Number of cycles of these instances. */
 async function cyclesOf({ send }: Callers, ids: readonly string[]): Promise<number> {
   const found = await Promise.all(ids.map((id) => send(`/instances/${id}`)));
   return found.reduce((sum, { data }) => sum + data.cycle_count, 0);

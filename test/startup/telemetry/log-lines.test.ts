@@ -10,7 +10,7 @@ const SECRET = 'a secret that no line may show';
 const lines = suite('the log of a process');
 
 // Report 34: No line named release, node and configuration, and levels were numbers.
-lines('begins with release and effective configuration, without secrets', async () => {
+lines('starts with the release and the effective configuration, without secrets', async () => {
   const run = runMain(['limiter'], {
     SERVICE_NODE_NAME: 'limiter-7',
     SERVICE_CLUSTER_SECRET: SECRET,
@@ -33,7 +33,7 @@ lines('begins with release and effective configuration, without secrets', async 
 });
 
 // Report 34: A process that did not start wrote text between the JSON lines of a collector.
-lines('is JSON in production even if the process does not start', async () => {
+lines('is JSON in production, even if the process does not start', async () => {
   const run = runMain(['standalone'], { SERVICE_ENVIRONMENT: 'production' });
   assert.is(await run.ended, 1);
   const [line, ...others] = run.stderr().trimEnd().split('\n');
@@ -44,7 +44,7 @@ lines('is JSON in production even if the process does not start', async () => {
 });
 
 // Report 34: Node.js printed warnings as text between JSON lines.
-lines('has runtime warnings as lines', () => {
+lines('has warnings of Node.js as JSON lines', () => {
   const before = process.listeners('warning');
   const noted: string[] = [];
   beginLog(

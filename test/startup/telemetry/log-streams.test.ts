@@ -8,14 +8,14 @@ import { metricValues } from '#test/support/metric-values';
 import { testVariables } from '#test/support/process-run';
 import { soon } from '#test/support/soon';
 
-/** Ways in which standard streams accept nothing, in shell syntax. */
+/** Standard streams that accept no output, in shell syntax. */
 const STREAMS: Readonly<
   Record<string, { redirect: string; stdio: StdioOptions; lostMin: number }>
 > = {
   'on a full disk': { redirect: '> /dev/full 2>&1', stdio: 'ignore', lostMin: 2 },
-  'of closed pipes': { redirect: '', stdio: ['ignore', 'pipe', 'pipe'], lostMin: 2 },
-  // Node opens /dev/null instead.
-  'that are not there': { redirect: '>&- 2>&-', stdio: 'ignore', lostMin: 0 },
+  'on closed pipes': { redirect: '', stdio: ['ignore', 'pipe', 'pipe'], lostMin: 2 },
+  // Node.js opens /dev/null for a closed stream.
+  'that are closed': { redirect: '>&- 2>&-', stdio: 'ignore', lostMin: 0 },
 };
 
 const logging = suite('a process with standard streams');

@@ -14,7 +14,7 @@ async function end(run: ProcessRun): Promise<void> {
   assert.is(await run.ended, 0, run.stderr());
 }
 
-const metrics = suite('the port of metrics and probes');
+const metrics = suite('the port for metrics and probes');
 
 metrics('stays on loopback if the API listens elsewhere', async () => {
   const run = runMain(['engine'], { SERVICE_HOST: ELSEWHERE });
@@ -32,7 +32,7 @@ metrics('listens on SERVICE_METRICS_HOST', async () => {
   await end(run);
 });
 
-metrics('is opened to the network by the image on purpose', () => {
+metrics('listens on all addresses in the container image', () => {
   // Operators scrape and probe the image from outside the container.
   assert.match(readFileSync('deploy/Containerfile', 'utf8'), /SERVICE_METRICS_HOST=0\.0\.0\.0/);
 });

@@ -8,13 +8,13 @@ import { metricValues } from '#test/support/metric-values';
 import { addressIn, type ProcessRun, runMain } from '#test/support/process-run';
 import type { Service } from '#test/support/servers/service';
 
-/** Records all traces, for an absent collector. */
+/** Variables that record all traces, for an absent collector. */
 const TRACED = { SERVICE_OTLP_ENDPOINT: 'http://127.0.0.1:9', SERVICE_TRACE_RATIO: '1' };
 
 /** Concurrent calls of each kind. */
 const AT_ONCE = 20;
 
-/** Maximum time of a call after its caller has left, in milliseconds: twice its deadline. */
+/** Maximum time of a call after its caller disconnects, in milliseconds: twice its deadline. */
 const ENDED_MS_MAX = 20_000;
 
 const traced = suite('the spans of a service that records every request');
@@ -68,7 +68,7 @@ const observed = (id: string) => {
   return caller.send('POST', `/instances/${id}/process`, { json: observationAt(seconds) });
 };
 
-/** Sends a share of a request and disconnects without an answer. */
+/** Sends a share of a request and disconnects before the answer. */
 async function leaves(share: number): Promise<void> {
   const body = JSON.stringify(observationAt(0));
   const request = [
@@ -88,7 +88,7 @@ async function leaves(share: number): Promise<void> {
   socket.destroy();
 }
 
-traced('all end for calls, including refused and failed ones', async () => {
+traced('all end, including spans of refused and failed calls', async () => {
   await Promise.all(ids.map(observed));
   const refused = await Promise.all([
     caller.send('GET', '/instances/inst_0000000000000000'),
@@ -105,14 +105,14 @@ traced('all end for calls, including refused and failed ones', async () => {
   await noneOpen([edge, engine, limiter]);
 });
 
-traced('all end for callers that disconnect early', async () => {
+traced('all end even if callers disconnect early', async () => {
   for (const share of [0.5, 0.95, 1]) {
     await Promise.all(Array.from({ length: AT_ONCE }, () => leaves(share)));
   }
   await noneOpen([edge, engine, limiter]);
 });
 
-traced('all end if the engine is killed meanwhile', async () => {
+traced('all end even if the engine is killed meanwhile', async () => {
   const calls = ids.map(async (id) => {
     let status = 200;
     while (status === 200) status = (await observed(id)).status;

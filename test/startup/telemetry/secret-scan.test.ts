@@ -22,7 +22,7 @@ const CLUSTER_SECRET = 'the secret of the cluster of this scan';
 /** Maximum lifetime of the process, in milliseconds. */
 const RUN_MS_MAX = 180_000;
 
-/** All known secrets with descriptions. */
+/** All secrets of the test, with descriptions. */
 class Secrets {
   readonly all = new Map<string, string | Buffer>();
 
@@ -32,7 +32,7 @@ class Secrets {
     return value.toString();
   }
 
-  /** Adds a value with a public prefix: only the rest is secret. */
+  /** Adds a value with a public prefix. Only the rest of the value is secret. */
   noteEnd(what: string, value: string): string {
     this.note(what, value.split('.').at(-1));
     return value;
@@ -65,7 +65,7 @@ async function collector() {
   };
 }
 
-/** Actions at the console, with the secrets of each step. */
+/** Acts at the console, and notes the secrets of each step. */
 async function actAtConsole(secrets: Secrets, origin: string, setUp: string) {
   const owner = new Browser(origin, { origin, from: '127.0.0.1' });
   secrets.note('the owner’s password', PASSWORD);
@@ -87,7 +87,7 @@ async function actAtConsole(secrets: Secrets, origin: string, setUp: string) {
     email: 'ada@example.com',
     password: secrets.note('a wrong password', 'a wrong password of the owner'),
   });
-  // Another email, because sign-ins for the owner's are slowed down for this network.
+  // Another email, because the console now throttles sign-ins with the owner's email.
   await owner.send('POST', '/sign-in', `{"email":"x@example.com","password":"${PASSWORD}"`);
   let state = '';
   for (let tries = 0; state === '' && tries < 20; tries += 1) {
@@ -110,10 +110,10 @@ async function actAtConsole(secrets: Secrets, origin: string, setUp: string) {
   return { owner, member };
 }
 
-/** Creates, rotates and uses keys, rightly and wrongly. */
+/** Creates, rotates and uses keys, correctly and incorrectly. */
 async function actWithKeys(secrets: Secrets, owner: Browser, api: string): Promise<string> {
   const noteKey = (what: string, key: string) => {
-    // The account id at its start is not secret.
+    // The account id at the start of a key is not secret.
     secrets.note(what, key.slice('svc_sk_'.length + 12));
     return key;
   };
@@ -138,9 +138,9 @@ async function actWithKeys(secrets: Secrets, owner: Browser, api: string): Promi
   const observed = { mode_target: 'ORDER', signal_strength: 0.4, confidence: 1 };
   await call(second, 'POST', `/instances/${created.id}/process`, observed);
   const unknown = `${second.slice(0, -1)}${second.endsWith('0') ? '1' : '0'}`;
-  noteKey('a key that is none', unknown);
+  noteKey('an unknown key', unknown);
   assert.is((await call(unknown, 'GET', '/instances')).status, 401);
-  // Keys in wrong places: in an address, a body, a name, and at the console.
+  // Misplaced keys: in a URL, a body, a name, and at the console.
   await call(second, 'GET', `/instances?key=${second}`);
   await call(second, 'POST', '/instances', { name: 'Ada', api_key: second });
   await owner.send('GET', '/me', undefined, { authorization: `Bearer ${second}` });
@@ -150,7 +150,7 @@ async function actWithKeys(secrets: Secrets, owner: Browser, api: string): Promi
 }
 
 async function notify(secrets: Secrets, api: string, admin: string): Promise<void> {
-  // Replace the agreed plan by one that can be bought.
+  // Replace the enterprise plan by a plan that can be bought.
   const plan = await fetch(`${admin}/accounts/localAccount/plan`, {
     ...{ method: 'PUT', body: JSON.stringify({ plan: 'free' }) },
     headers: { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' },
@@ -172,7 +172,7 @@ async function notify(secrets: Secrets, api: string, admin: string): Promise<voi
   }
 }
 
-/** All output of a run that others may read, except its starting terminal. */
+/** All output of a run that others may read, except the terminal of its start. */
 async function writtenBy(run: ProcessRun, owner: Browser, key: string, api: string) {
   const [, metricsAt = ''] = /Metrics {2}(\S+)/.exec(run.stdout()) ?? [];
   const metrics = await (await fetch(metricsAt)).text();
@@ -220,7 +220,7 @@ async function startService(keyspace: string, collecting: string) {
   };
 }
 
-const scan = suite('a scan of everything that a service has written');
+const scan = suite('a scan of all output of a service');
 
 scan('finds no key, password, session, code, link or secret in any form', async () => {
   await using keyspace = await openMigratedKeyspace(address);
@@ -266,7 +266,7 @@ function assertLookedAt(written: ReadonlyMap<string, Buffer>, { all }: Secrets):
   assert.ok(all.size > 25, `${all.size}`);
 }
 
-/** Secrets found in the output in any form, with their places. */
+/** Secrets in the output, in any encoding, with the place of each. */
 function findsIn(written: ReadonlyMap<string, Buffer>, { all }: Secrets): string[] {
   const finds = new Set<string>();
   for (const [what, value] of all) {

@@ -13,16 +13,16 @@ const PREFIX = 'OTEL_EXPORTER_OTLP';
 const unreadable = suite('an unreadable certificate file for the collector');
 
 for (const [what, paths, complaint] of [
-  ['is not there', { CERTIFICATE: 'no.pem' }, 'CERTIFICATE: no.pem cannot be read (ENOENT)'],
+  ['is missing', { CERTIFICATE: 'no.pem' }, 'CERTIFICATE: no.pem cannot be read (ENOENT)'],
   ['is a folder', { CLIENT_CERTIFICATE: 'test' }, 'CLIENT_CERTIFICATE: test is no file'],
   ['is for a key', { CLIENT_KEY: 'no.pem' }, 'CLIENT_KEY: no.pem cannot be read (ENOENT)'],
   [
-    'goes before one that can',
+    'has priority over a readable file',
     { CERTIFICATE: 'package.json', TRACES_CERTIFICATE: 'no.pem' },
     'TRACES_CERTIFICATE: no.pem cannot be read (ENOENT)',
   ],
 ] as const) {
-  unreadable(`ends the start with one line if it ${what}`, async () => {
+  unreadable(`ends the start with a one-line error if it ${what}`, async () => {
     const named = Object.entries(paths).map(([name, path]) => [`${PREFIX}_${name}`, path]);
     const variables = Object.fromEntries(named);
     const run = runMain(['standalone'], { SERVICE_OTLP_ENDPOINT, ...variables });
@@ -45,7 +45,7 @@ unreadable('is ignored without a collector', async () => {
 
 const readable = suite('certificate files for the collector');
 
-readable('are used if readable, and a blank name means none', async () => {
+readable('are used if readable, and a blank name means no file', async () => {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-authority-'));
   const file = join(folder.path, 'ca.pem');
   writeFileSync(file, 'an authority');

@@ -11,13 +11,13 @@ import { createInstance, observationAt } from '#test/support/calls/scene';
 import { runMain } from '#test/support/process-run';
 import type { Service } from '#test/support/servers/service';
 
-/** Logs the tracer modules that a process loads; prom-client itself needs the API. */
+/** Logs the tracer modules that a process loads, except the API, which prom-client needs. */
 const WATCHED = `--import "data:text/javascript,import{registerHooks}from'node:module';registerHooks({load(url,context,next){if(url.includes('@opentelemetry/sdk'))console.error('loaded',url);return next(url,context)}})"`;
 
 /** A loopback port without a listener. */
 const NOWHERE = 'http://127.0.0.1:9';
 
-/** Makes one observation with a process with these variables. */
+/** Starts a process with these variables and makes one observation. */
 async function observedWith(variables: Record<string, string>) {
   const run = runMain(['standalone'], { NODE_OPTIONS: WATCHED, ...variables });
   await run.says(/Admin +http\S+ /);
@@ -50,7 +50,7 @@ for (const [name, variables] of [
     { OTEL_EXPORTER_OTLP_ENDPOINT: NOWHERE, OTEL_SDK_DISABLED: 'TRUE' },
   ],
 ] as const) {
-  off(`${name}nothing is traced, and OpenTelemetry is not loaded`, async () => {
+  off(`${name}no span is recorded, and OpenTelemetry is not loaded`, async () => {
     const { answer, code, log } = await observedWith(variables);
     assert.is(answer.status, 200);
     assert.is(answer.headers.get('traceparent'), null);
@@ -73,12 +73,12 @@ away('requests are answered as usual with a trace id, and the process exits', as
   assert.match(log, /loaded \S*@opentelemetry/);
 });
 
-const asked = suite('with a collector that authenticates its callers');
+const asked = suite('a collector with authentication');
 
-/** Content of a collector's first message: address, headers and body. */
+/** First message to a collector: path and headers, and body. */
 type Heard = { readonly said: readonly unknown[]; readonly body: string };
 
-/** A collector that answers after reading, so that a stopped process's messages arrived. */
+/** Collector that answers after reading, so that all messages of a stopped process have arrived. */
 async function openCollector() {
   let first: Heard | undefined;
   const collector = createServer(async (request, response) => {
@@ -100,7 +100,7 @@ async function openCollector() {
   };
 }
 
-asked('it receives the headers of the configured file', async () => {
+asked('receives the headers of the configured file', async () => {
   using collector = await openCollector();
   using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-headers-'));
   const file = join(folder.path, 'headers');
@@ -114,7 +114,7 @@ asked('it receives the headers of the configured file', async () => {
 });
 
 // Report 31: the service ignored the variables that operators set for every program.
-asked('it receives the settings of the OpenTelemetry variables', async () => {
+asked('receives traces according to the OpenTelemetry variables', async () => {
   using collector = await openCollector();
   await observedWith({
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.address,
@@ -131,7 +131,7 @@ asked('it receives the settings of the OpenTelemetry variables', async () => {
   assert.not.match(body, 'identity-standalone');
 });
 
-asked('it receives nothing if the OpenTelemetry sampler records nothing', async () => {
+asked('receives no trace if the OpenTelemetry sampler is off', async () => {
   using collector = await openCollector();
   const { answer } = await observedWith({
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.address}/somewhere`,

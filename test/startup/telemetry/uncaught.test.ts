@@ -4,18 +4,18 @@ import { runMain } from '#test/support/process-run';
 
 /** Preloaded modules with bugs that a signal triggers in a real process. */
 const BUGS = {
-  'an error that nothing caught': [
+  'an uncaught error': [
     'uncaughtException',
     `throw new TypeError('outer', { cause: new Error('inner of ${`svc_sk_${'a'.repeat(50)}`}') })`,
   ],
-  'a rejection that nothing handled': [
+  'an unhandled rejection': [
     'unhandledRejection',
     "void Promise.reject(new TypeError('outer', { cause: new Error('inner of x') }))",
   ],
-  'a rejection with what is no error': ['unhandledRejection', "void Promise.reject('outer')"],
+  'a rejection with no error': ['unhandledRejection', "void Promise.reject('outer')"],
 } as const;
 
-const uncaught = suite('a process that meets');
+const uncaught = suite('a process with');
 
 for (const [name, [origin, bug]] of Object.entries(BUGS)) {
   uncaught(`${name} logs one line and exits with 1`, async () => {
