@@ -14,7 +14,7 @@ export const ID = 'inst_00000000000000aa';
 
 /** Outputs of `ctl` commands on a cluster. */
 export function ctlOn({ ports: cluster }: Cluster) {
-  /** The text output of a command. */
+  /** Text output. */
   const text = async (...argv: string[]) => {
     const { code, out, err } = await ctl(argv, { cluster });
     assert.is(code, 0, err);
@@ -22,7 +22,7 @@ export function ctlOn({ ports: cluster }: Cluster) {
   };
   return {
     text,
-    /** The JSON output of a command. */
+    /** JSON output. */
     data: async (...argv: string[]) => JSON.parse(await text(...argv, '--json')),
     /** The one-line error of a refused command. */
     refusal: async (...argv: string[]) => {

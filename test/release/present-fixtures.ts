@@ -28,7 +28,7 @@ import { recordOfMeter, sampleMeters } from '#test/release/sample-meters';
 /** Bytes written by this program, with their store key. */
 export type Written = { readonly key: FixtureKey; readonly bytes: Uint8Array };
 
-/** Number of records per group in the fixture journal. */
+/** Records per group in the fixture journal. */
 const GROUP_RECORDS = 16;
 
 const TIMEOUT_MS = 1_234;

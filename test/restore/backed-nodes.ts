@@ -9,7 +9,7 @@ import { freePort } from '#deploy/local/servers/free-port';
 import type { LocalServer } from '#deploy/local/servers/local-server';
 import { runNodetool } from '#deploy/local/servers/nodetool';
 
-/** Heap of a Cassandra node in MiB, enough for this load. */
+/** Cassandra's heap in MiB, enough for this load. */
 const HEAP_MB = 512;
 
 /**
@@ -23,7 +23,7 @@ const SCRIPT_MS_MAX = 60_000;
 /** Wait for writes in flight, in milliseconds: above Cassandra's `write_request_timeout` of 2 s. */
 const QUIET_MS = 5_000;
 
-/** Port offsets of CQL and of storage, as in a local cluster with its own Cassandra. */
+/** Port offsets for CQL and storage, as in a local cluster with its own Cassandra. */
 const [CQL, STORAGE] = [3, 4];
 
 /** Folder and ports of a rehearsal. */

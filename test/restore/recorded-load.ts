@@ -4,7 +4,7 @@ import type { EdgeCaller } from '#test/chaos/load/edge-caller';
 /** An instance that one caller observes sequentially. */
 export type Recorded = {
   readonly id: string;
-  /** Number of sent observations. */
+  /** Sent observations. */
   sent: number;
   acknowledged: number;
 };
@@ -18,7 +18,7 @@ const REFUSED_MS = 200;
 /** Timestamp of each instance's first observation. Later observations follow 1 s apart. */
 const FIRST_MS = Date.parse('2026-06-01T00:00:00Z');
 
-/** Load on the instances of an account, with counts of observations. */
+/** Load on an account's instances, with observation counts. */
 export class RecordedLoad {
   readonly #apiKey: string;
   readonly #instances: Recorded[] = [];

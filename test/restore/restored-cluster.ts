@@ -13,7 +13,7 @@ import type { Written } from '#test/restore/written';
 /** Result of checking a restored cluster. */
 export type Looked = {
   readonly findings: Findings;
-  /** Number of stored observations, and number of instances whose replay gives the head. */
+  /** Counts of stored observations, and of instances whose replay gives the head. */
   readonly observations: number;
   readonly verified: number;
   /**
@@ -24,7 +24,7 @@ export type Looked = {
   readonly stored: number;
 };
 
-/** Number of instances checked by `ctl verify` itself. The same code checks the other instances. */
+/** Instances that `ctl verify` itself checks. The same code checks the other instances. */
 const SAMPLE = 5;
 
 const CTL_MS_MAX = 60_000;

@@ -10,7 +10,7 @@ export type Written = {
   readonly before: Counts;
   readonly after: Counts;
   readonly acknowledged: number;
-  /** Load of an account without a limit, and load of an account with a quota. */
+  /** Loads of two accounts: without a limit, and with a quota. */
   readonly busy: RecordedLoad;
   readonly bound: RecordedLoad;
   readonly boundAccount: string;

@@ -27,7 +27,7 @@ type MixedClusterOptions = {
   readonly folder: string;
 };
 
-/** Variables of all processes of both releases. */
+/** Variables of all processes in both releases. */
 export function sharedVariables({
   cassandra,
   keyspace,

@@ -15,7 +15,7 @@ export type Place = {
   readonly ports: Readonly<Record<string, string>>;
 };
 
-/** Maximum lifetime of a process, in milliseconds, for a whole test file. */
+/** Maximum process lifetime, in milliseconds, for a whole test file. */
 const RUN_MS_MAX = 220_000;
 
 /** Processes of two releases, by place name. */
@@ -55,7 +55,7 @@ export class ReleaseProcesses implements AsyncDisposable {
     await this.#start(name, folder);
   }
 
-  /** Address of a running process of a part. */
+  /** Address of a running process by part. */
   addressOf(part: Part, port: string): string {
     const [run] = this.#live(part);
     if (run === undefined) throw new Error(`no ${part} runs`);

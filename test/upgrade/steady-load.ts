@@ -1,7 +1,7 @@
 import type { Caller } from '#test/support/calls/caller';
 import { createInstance, observationAt } from '#test/support/calls/scene';
 
-/** Number of instances, each continuously observed by its own caller. */
+/** Instances, each continuously observed by its own caller. */
 const INSTANCES = 12;
 
 /** Every fifth call of a caller is a batch, and every third a read. */
@@ -22,7 +22,7 @@ const LOOK_MS = 20;
 export type SteadyLoad = {
   /** Cycles by instance. */
   readonly acknowledged: Map<string, number>;
-  /** Number of correct answers. */
+  /** Correct answers. */
   calls: number;
   readonly wrong: string[];
   /** Resolves after one more observation of every instance, or after a failure. */

@@ -97,17 +97,17 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Deadline of a call, in milliseconds. The admin port is local and answers from memory. */
+/** Call deadline, in milliseconds. The admin port is local and answers from memory. */
 const ANSWER_MS_MAX = 10_000;
 
-/** Maximum size of an answer, in bytes. A page of a thousand accounts is much smaller. */
+/** Maximum answer size, in bytes. A page with a thousand accounts is much smaller. */
 const ANSWER_BYTES_MAX = 16 * 1_024 * 1_024;
 
 type AdminAsked = {
   readonly url: URL;
   readonly method: string;
   readonly body: unknown;
-  /** Key of the proofs; never sent. Without a token, only the challenge is requested. */
+  /** Proof key, never sent. Without a token, only the challenge is requested. */
   readonly token: string | undefined;
 };
 
@@ -121,7 +121,7 @@ type Sent = {
 type Answered = {
   readonly response: IncomingMessage;
   readonly text: string;
-  /** `address:port` of the peer that answered. */
+  /** Peer that answered, as `address:port`. */
   readonly from: string;
 };
 
@@ -242,7 +242,7 @@ export function oneCall<Schema extends z.ZodType>(
   };
 }
 
-/** Path of the admin port for a part of an account. */
+/** Admin port path for a part of an account. */
 export function pathOf(account: string, part: string): string {
   return `/accounts/${encodeURIComponent(account)}/${part}`;
 }

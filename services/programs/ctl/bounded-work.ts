@@ -38,7 +38,7 @@ export class WorkWindow {
   }
 }
 
-/** Rows per read: the maximum of an API page. */
+/** Rows per read, as many as an API page. */
 const ROWS_PER_READ = 1_000;
 
 /** A range of rows to read: `count` rows, up to the ordinal `newest`. */
@@ -71,14 +71,14 @@ export async function* everyAccount(
 const MODULUS = 2n ** 128n;
 
 /**
- * Order-independent digest of rows in constant memory: row count and sum of the SHA-256 hashes.
+ * Order-independent row digest in constant memory: row count, and sum of the SHA-256 hashes.
  * Detects rows that were lost, duplicated or changed by accident.
  */
 export class RowDigest {
   #count = 0;
   #sum = 0n;
 
-  /** Adds a row of plain data. The order of fields does not matter. */
+  /** Adds a row with plain data, in any field order. */
   add(row: unknown): void {
     this.#count += 1;
     const digest = hash('sha256', canonicalJson(row)).slice(0, 32);

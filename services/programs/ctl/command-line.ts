@@ -22,7 +22,7 @@ type GeneralValues = { readonly admin?: string; readonly timeout?: string };
 /** Help text. `isAsked` is false if the user named only a group of commands. */
 type HelpText = { readonly kind: 'help'; readonly text: string; readonly isAsked: boolean };
 
-/** Width of the help text, in columns, if the terminal does not report its width. */
+/** Help text width, in columns, if the terminal does not report its width. */
 const HELP_COLUMNS = 100;
 
 /** Maximum of `--timeout`, in seconds (one day). */
@@ -132,7 +132,7 @@ function programOf(commands: readonly Command[], choose: (chosen: Chosen) => voi
     describe(leaf, command, choose);
     leaves.push(leaf);
   }
-  // The help of `ctl` lists every command instead of one line for each group.
+  // `ctl --help` lists every command instead of a line per group.
   program.configureHelp({
     formatHelp(shown, helper) {
       if (shown === program) helper.visibleCommands = () => leaves;

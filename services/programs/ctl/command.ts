@@ -20,10 +20,10 @@ export const EXIT = { done: 0, failure: 1, usage: 2, differs: 3, notFound: 4 } a
 
 type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Failure of a command, with a one-line message for the user. */
+/** Command failure, with a one-line message for the user. */
 export class CtlError extends Error {
   override readonly name: string = 'CtlError';
-  /** The exit code of the program. */
+  /** Exit code of the program. */
   readonly exitCode: ExitCode = EXIT.failure;
 }
 
@@ -50,16 +50,16 @@ type ValueSpec = {
   readonly about: string;
   /** The only accepted values. */
   readonly choices?: readonly string[];
-  /** Returns the fault of a value, or undefined if the value is accepted. */
+  /** Returns the reason why a value is refused. Undefined if the value is accepted. */
   readonly faultOf?: (text: string) => string | undefined;
 };
 
-/** An argument of a command. */
+/** A command argument. */
 export type ArgSpec = ValueSpec & { readonly name: string };
 
-/** An option of a command. */
+/** A command option. */
 export type OptionSpec = ValueSpec & {
-  /** Placeholder of the value in the help. Undefined if the option takes no value. */
+  /** Value placeholder in the help. Undefined if the option takes no value. */
   readonly value?: string;
   readonly isRequired?: true;
 };
@@ -91,7 +91,7 @@ export type Values = {
 };
 
 /**
- * Output of a command for machines (`data`) and for people (`text`). An empty text prints nothing.
+ * Command output for machines (`data`) and for people (`text`). An empty text prints nothing.
  * `exitCode` defaults to `EXIT.done`.
  */
 export type Printout = {
@@ -102,9 +102,9 @@ export type Printout = {
 
 type Named = {
   readonly words: readonly string[];
-  /** The line of the command in `ctl --help`. */
+  /** Line in `ctl --help`. */
   readonly summary: string;
-  /** The text of the command in its own help and in `docs/ctl.md`. */
+  /** Text in the command's help and in `docs/ctl.md`. */
   readonly description: string;
   readonly args: readonly ArgSpec[];
   readonly options: Readonly<Record<string, OptionSpec>>;
@@ -112,7 +112,7 @@ type Named = {
   readonly silentMsMax?: number;
 };
 
-/** Client of the admin port of a running service, used by one command. */
+/** Admin port client for one command. */
 export interface AdminClient {
   /**
    * Sends a request and parses `data` of the answer with `schema`. Rejects with a `CtlError` if the
@@ -127,7 +127,7 @@ export interface AdminClient {
   ): Promise<z.infer<Schema>>;
 }
 
-/** A command that calls the admin port of a service. */
+/** A command that calls a service's admin port. */
 export type AccountCommand = Named & {
   readonly kind: 'account';
   readonly run: (
@@ -138,7 +138,7 @@ export type AccountCommand = Named & {
   ) => Promise<Printout>;
 };
 
-/** Access to the nodes of a cluster for a command that changes something. */
+/** Access to the cluster's nodes, for a command that makes changes. */
 export type ActingCluster = AsyncDisposable & {
   /** Client that routes calls to the engine that owns the instance, as an edge does. */
   readonly engine: EngineClient;
@@ -146,7 +146,7 @@ export type ActingCluster = AsyncDisposable & {
   readonly announce: (accountId: string) => void;
 };
 
-/** Stores and bus of a cluster, for commands that inspect or change the cluster. */
+/** Cluster stores and bus, for commands that inspect or change the cluster. */
 export type ClusterPorts = {
   readonly clock: Clock;
   readonly shards: ShardStore;
@@ -160,9 +160,9 @@ export type ClusterPorts = {
   readonly people: PeopleStores;
   readonly billing: Pick<BillingStore, 'erase'>;
   readonly serverClocks: ServerClocks;
-  /** Retention of each plan, from `SERVICE_RETENTION_DAYS`. */
+  /** Retention per plan, from `SERVICE_RETENTION_DAYS`. */
   readonly retentionOfPlans: RetentionOfPlans;
-  /** Path of the SQLite file if one file stores all data. Undefined for the stores of a cluster. */
+  /** Path of the SQLite data file. Undefined for cluster stores. */
   readonly file?: string | undefined;
   /** Connects to the bus. Lazy, so that commands that do not listen work without a bus. */
   readonly openBus: () => Promise<Bus>;
@@ -172,13 +172,13 @@ export type ClusterPorts = {
   readonly release: string;
   /** Public origin of the console. Undefined if not configured. */
   readonly consoleOrigin: string | undefined;
-  /** First part of all subjects on the bus. */
+  /** Prefix of all bus subjects. */
   readonly prefix: string;
   /** Admin calls of the node at an address (`host:port`). */
   readonly adminAt: (address: string) => Pick<NodeClient, 'drain' | 'readInstance'>;
 };
 
-/** Terminal of a command: progress lines, raw output and questions. */
+/** Command terminal: progress lines, raw output and questions. */
 export type CommandTerminal = {
   /** Prints a progress line to standard output. */
   readonly report: (line: string) => void;
@@ -245,7 +245,7 @@ export type Command =
   | StoresCommand
   | PlanningCommand;
 
-/** All stores of an installation that `ctl copy` copies. */
+/** All stores that `ctl copy` copies. */
 export type CopiedStores = {
   readonly shards: ShardStore;
   readonly journals: JournalStore;
@@ -277,7 +277,7 @@ export type NamedStores = CopiedStores & {
   readonly ownSecret?: string | undefined;
 };
 
-/** Opens the stores of installations. */
+/** Opens the stores at places. */
 export interface StorePlaces {
   readonly clock: Clock;
   /** Display name of a place. Two names are equal only for the same place. */

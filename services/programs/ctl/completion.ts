@@ -70,7 +70,7 @@ ${values.join('\n')}
 complete -o default -F _ctl ctl`;
 }
 
-/** One `case` branch of the script, which sets the candidate words. */
+/** `case` branch that sets the candidate words. */
 function caseOf(pattern: string, words: readonly string[]): string {
   return `    '${pattern}') words='${words.join(' ')}' ;;`;
 }

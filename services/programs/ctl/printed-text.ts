@@ -26,7 +26,7 @@ export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** Counts of instances, observations and drift events, for the last line of a command. */
+/** Row counts for the last line of a command. */
 export function countedRows(rows: {
   readonly instances: number;
   readonly observations: number;

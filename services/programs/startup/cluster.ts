@@ -62,7 +62,7 @@ export function watchedEngines(
   return new RoutedEngine(watched('engine', config, foundation, bus, facts, connect));
 }
 
-/** Client of all limiters of a cluster. `connect` opens a connection to one limiter. */
+/** Client of a cluster's limiters. `connect` opens a connection to a limiter. */
 export function watchedLimiters(
   config: Config,
   foundation: Foundation,
@@ -76,7 +76,7 @@ export function watchedLimiters(
   return new RoutedLimiter({ ...options, timeoutMs });
 }
 
-/** Clients of the engines and limiters of a cluster, and the change feed of its accounts. */
+/** Clients of a cluster's engines and limiters, and the change feed of its accounts. */
 type WatchedBackends = AsyncDisposable & {
   readonly engine: RoutedEngine;
   readonly limiter: RoutedLimiter;
@@ -85,7 +85,7 @@ type WatchedBackends = AsyncDisposable & {
   readonly list: (role: CalledRole) => Disposable;
 };
 
-/** Opens the clients of a process that is not a node: an edge or a console. */
+/** Opens the clients for a process that is no node: an edge or a console. */
 export function watchedBackends(
   config: Config,
   foundation: Foundation,
@@ -112,7 +112,7 @@ export function watchedBackends(
   };
 }
 
-/** Routing options for a process that is not a node of the service. */
+/** Routing options for a process that is no node. */
 function watched<Call, Answer>(
   service: ShardedService,
   config: Config,
@@ -197,13 +197,13 @@ export function retryCounter({ metrics }: Foundation): (reason: RetryReason) => 
 /** Options of `busAccountNews`. */
 type BusAccountNewsOptions = {
   readonly bus: Bus;
-  /** Prefix of all subjects of the cluster. */
+  /** Prefix of all bus subjects. */
   readonly prefix: string;
-  /** Id of the cluster. Separates two clusters that share one NATS server. */
+  /** Cluster id. Separates clusters that share a NATS server. */
   readonly cluster: string;
 };
 
-/** Subject of account changes. */
+/** Bus subject for account changes. */
 export function accountSubject(prefix: string): string {
   return `${prefix}.accounts`;
 }
@@ -294,7 +294,7 @@ function clientObserver(metrics: Metrics, service: string) {
 }
 
 /**
- * Observer of calls that a service receives. `received` gets the number of messages in each frame.
+ * Observer of received calls. `received` gets the message count of each frame.
  */
 export function serverObserver(
   metrics: Metrics,
@@ -304,7 +304,7 @@ export function serverObserver(
   return { ended: durationsOf(metrics, 'rpc_server_call_duration_seconds', service), received };
 }
 
-/** Counts refused calls, and logs each combination of method and roles at most once in 30 s. */
+/** Counts refused calls, and logs each method and role at most once in 30 s. */
 export function refusalObserver({
   metrics,
   logger,

@@ -17,7 +17,7 @@ const PARTS = {
   console: async () => (await import('#startup/console')).openConsole,
 } as const;
 
-/** Period of a timer that keeps `ctl` running, in milliseconds. Any long period works. */
+/** Timer period that keeps `ctl` running, in milliseconds. Any long period works. */
 const STAYING_MS = 60_000;
 
 const USAGE = `usage: main.ts ${Object.keys(PARTS).join('|')}
@@ -94,7 +94,7 @@ async function runAtTerminal(
     '#startup/process/terminal'
   );
   endWithoutReader();
-  // A timer or the thread of a file, which some commands wait for, does not keep a process alive.
+  // Some commands wait for a timer or a file thread, which do not keep a process alive.
   const staying = setInterval(() => undefined, STAYING_MS);
   try {
     return await runCtl(argv, {
@@ -131,7 +131,7 @@ async function endedWith(code: number): Promise<never> {
 }
 
 /**
- * Throws `ConfigError` for settings that lose data of this role or, in production, are unsafe.
+ * Throws `ConfigError` for settings that lose this role's data or, in production, are unsafe.
  */
 function assertUsable(config: Config, part: keyof typeof PARTS): void {
   // An edge stores no data.

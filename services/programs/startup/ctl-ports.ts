@@ -68,7 +68,7 @@ async function unreachable(): Promise<never> {
   throw new Fault('service_unavailable', 'a process with a data file has no cluster port');
 }
 
-/** Address of the console of a process that serves a file on this machine. */
+/** Console address of a process that serves a file on this machine. */
 function localConsole({ SERVICE_CONSOLE_PORT: port }: Config): string | undefined {
   return port === 0 ? undefined : `http://127.0.0.1:${port}`;
 }
@@ -97,7 +97,7 @@ async function openActingOnFile(
   };
 }
 
-/** Client of the engines, as in an edge. The cluster's facts come from its tables. */
+/** Engine client, as in an edge. The cluster's tables provide its facts. */
 async function openActing(
   config: Config,
   foundation: Foundation,

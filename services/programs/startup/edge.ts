@@ -21,7 +21,7 @@ import { assertClusterSecret, clusterSecretsOf } from '#startup/process/secrets'
 import { unchanging } from '#stdlib/files';
 import { systemRandomness } from '#stdlib/randomness';
 
-/** Length of a generated cluster secret, in characters: 190 bits. */
+/** Length for generated cluster secrets, in characters: 190 bits. */
 const SECRET_LENGTH = 32;
 
 /**

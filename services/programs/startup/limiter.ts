@@ -117,7 +117,7 @@ export async function limiterAlone(
   return limiter;
 }
 
-/** Configuration of the limiter. The maximum age of an admission is the timeout of an edge. */
+/** Limiter configuration. An edge's timeout is the maximum age of an admission. */
 function limiterConfigOf(config: Config, { actors }: Foundation): LimiterConfig {
   const { idleAgeMs, memoryBytesMax } = actors;
   return { idleAgeMs, memoryBytesMax, admitAgeMs: config.SERVICE_LIMITER_TIMEOUT_MS };

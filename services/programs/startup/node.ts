@@ -28,7 +28,7 @@ import type { ShardedService } from '#storage/ports/cluster';
 import type { Logger } from '#telemetry/logger';
 import type { Metrics } from '#telemetry/metrics';
 
-/** Functions of a cluster node that its process uses. */
+/** Cluster node functions that the process uses. */
 type ProcessNode = AdminTarget & {
   /** Joins the cluster. Other nodes reach this node at `address`. */
   join(address: string): Promise<void>;
@@ -41,7 +41,7 @@ type Served = {
   readonly actors: AsyncDisposable;
   /** Undefined for actors on in-memory storage, which belong to no cluster. */
   readonly node: ProcessNode | undefined;
-  /** Administration of accounts for the admin port. Undefined if the service has none. */
+  /** Account administration for the admin port. Undefined for services without accounts. */
   readonly administration: (Administration & { readonly load?: Limiter['load'] }) | undefined;
 };
 
@@ -268,7 +268,7 @@ export function nodePortsOf(
   };
 }
 
-/** Exports the number of shards that a node owns, and the total number. */
+/** Exports the owned and the total shard count. */
 export function showShards(
   { service, shardCount }: Pick<NodeConfig, 'service' | 'shardCount'>,
   metrics: Metrics,

@@ -17,7 +17,7 @@ type ProductionEvidence = {
   readonly showsCertificate: (folder: string) => boolean;
 };
 
-/** Minimum length of a secret: 128 bits in hexadecimal digits, as `openssl rand -hex 16` prints. */
+/** Minimum secret length: 128 bits in hexadecimal digits, as `openssl rand -hex 16` prints. */
 const SECRET_LENGTH_MIN = 32;
 
 /**
@@ -26,7 +26,7 @@ const SECRET_LENGTH_MIN = 32;
  */
 const SECRET_VARIETY_MIN = 8;
 
-/** Public secrets from the samples, tests and benchmarks of this repository. */
+/** Public secrets from this repository's samples, tests and benchmarks. */
 const SAMPLE_SECRETS: readonly string[] = [
   'for-this-machine-only',
   'the secret of this test',
@@ -46,7 +46,7 @@ export function assertProduction(config: Config, role: Role): void {
   throw new ConfigError(`SERVICE_ENVIRONMENT=production refuses this: ${faults.join('; ')}`);
 }
 
-/** Problems of a production configuration for this role. Empty if there are none. */
+/** Faults in a production configuration for this role. */
 export function productionFaults(
   config: Config,
   role: Role,
@@ -83,7 +83,7 @@ function storageFaults(config: Config, role: Role, evidence: ProductionEvidence)
   return serverFaults(config, 'SERVICE_CASSANDRA', 'Cassandra', evidence);
 }
 
-/** Problems of a server connection: plain text, or no client credentials. */
+/** Faults in a server connection: plain text, or no client credentials. */
 function serverFaults(
   config: Config,
   server: 'SERVICE_CASSANDRA' | 'SERVICE_NATS',
@@ -162,7 +162,7 @@ function wireFaults(config: Config, role: Role): string[] {
   return [`SERVICE_TLS_FOLDER is not set: plain text outside loopback (${places})`];
 }
 
-/** Addresses at which a process of this role listens, or calls other processes. */
+/** Addresses at which this role listens, or calls other processes. */
 function wireAddresses(config: Config, role: Role): (readonly [string, string])[] {
   const addresses = (...variables: readonly AddressVariable[]) =>
     variables.flatMap((variable) => {

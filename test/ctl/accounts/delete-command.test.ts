@@ -24,7 +24,7 @@ const ACCOUNT: Account = {
 
 const IDS = Array.from({ length: 70 }, (_, index) => `inst_${String(index).padStart(16, '0')}`);
 
-/** Speed of the clock: two minutes pass in half a second. */
+/** Clock speed-up: two minutes pass in half a second. */
 const HASTE = 240;
 const HASTY: Clock = {
   ...systemClock,

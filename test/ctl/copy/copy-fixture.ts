@@ -24,7 +24,7 @@ import { addKey } from '#test/storage/contracts/stored-keys';
 import { someUser } from '#test/storage/contracts/user-store';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** Dead incarnations that own the shards of the source. */
+/** Dead incarnations that own the source's shards. */
 export const DEAD = { engine: 'e1', limiter: 'l1' } as const;
 
 /** Instances whose changes were only in the journal when the engine died. */
@@ -42,7 +42,7 @@ const GATHERING_MS_MAX = 50;
 /** A deleted account. */
 const DELETED_ID = 'Acc0unt00009';
 
-/** Stores of an installation with rows of every kind, whose processes have died. */
+/** Stores with rows of every kind, whose processes have died. */
 export type DeadInstallation = AsyncDisposable & {
   readonly cluster: Cluster;
   /** The engine just before its death, as the reference for its successor's answers. */
@@ -52,7 +52,7 @@ export type DeadInstallation = AsyncDisposable & {
 /** Runs a write, drops the write, or throws. */
 type OnWrite = (write: () => Promise<unknown>, name: string) => Promise<unknown>;
 
-/** The stores of an installation in the form that a copy uses. */
+/** The stores in the form that a copy uses. */
 export function seenBy(name: string, { stores }: Cluster): NamedStores {
   const { people, ...others } = stores;
   return { ...others, users: people.users, members: people.members, name };

@@ -20,7 +20,7 @@ const EVERY = 5;
 
 let dead: DeadInstallation;
 let whole: unknown;
-/** Names of all writes of a complete copy, in order. */
+/** Names of all writes in a complete copy, in order. */
 const writes: string[] = [];
 
 const resumed = suite('an interrupted copy');

@@ -62,7 +62,7 @@ export const IDS = {
   long: 'inst_00000000000000a4',
 } as const;
 
-/** Number of observations of the long instance, whose contexts exceed the size of one write. */
+/** Observations of the long instance. Their contexts exceed a write's maximum size. */
 const LONG = 700;
 
 const CONFIG = { idleAgeMs: 60_000, memoryBytesMax: 64 * 1_024 * 1_024 };
@@ -97,7 +97,7 @@ export async function source(): Promise<Cluster> {
   return cluster;
 }
 
-/** A single engine on the stores of a cluster. The engine stores everything when it ends. */
+/** A single engine on a cluster's stores. The engine stores everything when it ends. */
 export function engineOn(
   { stores }: Cluster,
   clock: Clock = new ManualClock(START_MS),
@@ -124,7 +124,7 @@ export async function target(): Promise<Cluster> {
   return cluster;
 }
 
-/** The text of an export. */
+/** Text of an export. */
 export async function exportOf(cluster: Cluster): Promise<string> {
   const clock = new ManualClock(START_MS);
   const { code, err, written } = await ctl(['export', ACCOUNT_ID], {
@@ -151,7 +151,7 @@ export function soon(task: () => void): Disposable {
   return { [Symbol.dispose]: () => clearImmediate(immediate) };
 }
 
-/** A folder for the files of a test. */
+/** A folder for test files. */
 export async function folderOfTest() {
   const path = await mkdtemp(join(tmpdir(), 'ctl-export-'));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
@@ -162,7 +162,7 @@ export function textOf(path: string): Promise<string> {
   return readFile(path, 'utf8');
 }
 
-/** Changes one line of an export, and updates the digest in the last line. */
+/** Changes an export line, and updates the digest in the last line. */
 export function changed(
   text: string,
   kind: string,

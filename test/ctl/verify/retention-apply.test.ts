@@ -31,7 +31,7 @@ const IDS = Object.keys(ACCOUNTS);
 
 const PLANS = { free: 30, pro: 90 };
 
-/** Ages of the observations of each instance, in days, with three observations per age. */
+/** Observation ages of each instance, in days, with three observations per age. */
 const DAYS_AGO = [100, 60, 29, 20, 5, 0.5];
 
 /** Numbers of the 18 observations that are younger than each retention. */
@@ -84,7 +84,7 @@ async function apply(cluster: Cluster, replaced: Partial<ClusterPorts> = {}) {
   return { code, err, data: out === '' ? undefined : JSON.parse(out) };
 }
 
-/** Number of observations that each instance shows. */
+/** Observation count that each instance shows. */
 async function shown(cluster: Cluster): Promise<number[]> {
   const page = { limit: 100, offset: 0, isEveryGeneration: true } as const;
   const counts = [];

@@ -33,7 +33,7 @@ type Attacker = AsyncDisposable & {
   readonly address: string;
   /** Path of the Unix socket. */
   readonly path: string;
-  /** Number of connections to both listeners. */
+  /** Connections to both listeners. */
   connections(): number;
 };
 

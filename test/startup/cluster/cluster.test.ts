@@ -6,7 +6,7 @@ import { cassandraOrSkip, natsOrSkip } from '#test/support/servers/real-servers'
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
-/** Number of continuously observed instances, several per engine. */
+/** Continuously observed instances, several per engine. */
 const INSTANCES = 12;
 
 /** Results of an instance's observations during a cluster change. */

@@ -8,7 +8,7 @@ import { cassandraOrSkip, natsOrSkip } from '#test/support/servers/real-servers'
 const { address: cassandra, suite } = cassandraOrSkip();
 const { address: nats } = natsOrSkip();
 
-/** Number of followed instances, several per engine. */
+/** Followed instances, several per engine. */
 const INSTANCES = 8;
 
 /** Interval between two observations of an instance, in milliseconds. */

@@ -26,7 +26,7 @@ const IDLE_S = 30;
  */
 const GONE_S = 155;
 
-/** Number of instances with a single observation, besides two with many. */
+/** Instances with a single observation, besides two with many. */
 const SMALL = 60;
 
 const OLD = 'a-context-to-forget';

@@ -18,7 +18,7 @@ import { soon } from '#test/support/soon';
 /** Maximum time until a change applies on a busy machine, in milliseconds. */
 const PATIENCE_MS = 30_000;
 
-/** Maximum lifetime of a process, in milliseconds, because each change takes seconds. */
+/** Maximum process lifetime, in milliseconds, because each change takes seconds. */
 const RUN_MS_MAX = 180_000;
 
 const SECRET = 'the secret of this test';
@@ -60,7 +60,7 @@ async function startAll(folder: string, secretFile: string) {
   return { engine, limiter, edge, service: service as Service };
 }
 
-/** Value of a metric series of a process. */
+/** Value of a process's metric series. */
 async function valueAt(run: ProcessRun, series: string): Promise<number> {
   const values = await metricValues({ metricsUrl: addressIn(run, 'metrics') });
   return values.get(series) ?? Number.NaN;

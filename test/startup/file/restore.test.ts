@@ -10,7 +10,7 @@ const folder = mkdtempSync(join(tmpdir(), 'identity-engine-restore-'));
 const path = join(folder, 'identity-engine.db');
 const ON_FILE = onFile(path);
 
-/** Number of instances, and number of observations per batch. */
+/** Instances, and observations per batch. */
 const INSTANCES = 8;
 const BATCH = 10;
 
@@ -178,7 +178,7 @@ restored(
   },
 );
 
-/** Number of cycles of these instances. */
+/** Total cycles of these instances. */
 async function cyclesOf({ send }: Callers, ids: readonly string[]): Promise<number> {
   const found = await Promise.all(ids.map((id) => send(`/instances/${id}`)));
   return found.reduce((sum, { data }) => sum + data.cycle_count, 0);

@@ -20,7 +20,7 @@ import { AccountsView, AccountView, MonthsView, UsageView } from '#limiter/admin
 
 const PLANS = ['free', 'indie', 'pro', 'enterprise'];
 
-/** Options for the custom limits of the enterprise plan. */
+/** Options for the custom limits of `enterprise`. */
 const CUSTOM = {
   'requests-per-minute': {
     ...{ value: 'n', about: 'requests a minute, for enterprise' },
@@ -234,7 +234,7 @@ function monthsText(months: z.infer<typeof MonthsView>): string {
     .join('\n\n');
 }
 
-/** Tables of cycles by day and by key, if the month has any. */
+/** Cycle tables by day and by key, unless empty. */
 function monthTables({
   days,
   keys,

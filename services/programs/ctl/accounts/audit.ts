@@ -64,7 +64,7 @@ async function monthsOf(admin: AdminClient, account: string) {
   return await admin.ask(AuditMonthsView, 'GET', `${pathOf(account)}/audit`);
 }
 
-/** Yields the lines of a month page by page, oldest first. */
+/** Yields a month's lines page by page, oldest first. */
 async function* pagesOf(
   admin: AdminClient,
   account: string,

@@ -25,7 +25,7 @@ import { forgetPeople } from '#storage/ports/people';
  */
 const SETTLED_MS = 120_000;
 
-/** Maximum number of concurrent deletions. */
+/** Maximum concurrent deletions. */
 const IN_FLIGHT_MAX = 32;
 
 /** Maximum passes over the listing without progress. A shard handoff ends within this time. */
@@ -151,7 +151,7 @@ type Removal = {
 };
 
 /**
- * Asks the owners of instances to delete them. Returns the error of a failed deletion, or
+ * Asks the owners of instances for the deletion. Returns the error if a deletion fails, or
  * undefined.
  */
 async function removeAll(

@@ -23,7 +23,7 @@ const IN_EFFECT = 'the change applies within a second, or within 30 s if the ann
 /** Scope syntax. `full` allows reads and changes; `audit` and `billing` are separate rights. */
 const SCOPES = 'full|read|audit|billing,…';
 
-/** Commands for the API keys of accounts. */
+/** Commands for API keys. */
 export const KEY_COMMANDS: readonly AccountCommand[] = [
   {
     kind: 'account',

@@ -26,10 +26,10 @@ import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import { systemRandomness } from '#stdlib/randomness';
 import type { StoredUser } from '#storage/ports/people';
 
-/** Maximum number of concurrent reads of users and accounts. */
+/** Maximum concurrent user and account reads. */
 const READS_IN_FLIGHT_MAX = 16;
 
-/** A member of an account, or a person with an open invitation. */
+/** An account member, or a person with an open invitation. */
 type ListedPerson = {
   readonly user: string | null;
   readonly email: string;

@@ -14,11 +14,11 @@ export type Load = {
   readonly instances: number;
   /** Share of calls with an `Idempotency-Key`, 0 to 1. */
   readonly keyedShare: number;
-  /** Share of every core and of the memory to keep free, 0 to less than 1. */
+  /** Share of every core and of memory that stays free, 0 to less than 1. */
   readonly headroom: number;
 };
 
-/** Processes or servers of one kind. `busy` is their total number of busy cores. */
+/** Processes or servers of a kind. `busy` is their total in cores. */
 type Part = { readonly count: number; readonly busy: number };
 
 /** Resources that a load needs, for a cluster with three copies. CPU in cores, sizes in bytes. */
@@ -26,10 +26,10 @@ export type Capacity = {
   readonly edges: Part;
   readonly limiters: Part;
   readonly engines: Part & {
-    /** Number of instances in memory, summed over all engines. */
+    /** Instances in memory, summed over all engines. */
     readonly active: number;
     readonly bytesEach: number;
-    /** Number of observations per journal append, and per checkpoint of an instance. */
+    /** Observations per journal append, and per instance checkpoint. */
     readonly groupRecords: number;
     readonly perCheckpoint: number;
     /** Whether instances are evicted before their next observation. */
@@ -47,22 +47,22 @@ export type Capacity = {
 
 /** Assumptions about the configuration and the machines. */
 export const ASSUMED = {
-  /** Replication factor of Cassandra, and number of replicas per read. */
+  /** Cassandra's replication factor, and replicas per read. */
   copies: 3,
   copiesRead: 2,
-  /** Cores of a Cassandra server in the production manifests. */
+  /** Cores per Cassandra server in the production manifests. */
   cassandraCores: 4,
   /** Cores that an edge, limiter or engine can use: each is single-threaded. */
   processCores: 1,
-  /** Minimum number of processes of each kind, so that one may fail. */
+  /** Minimum processes per kind, so that a process may fail. */
   processes: 2,
   natsServers: 3,
-  /** Maximum number of engines per edge. Source: `PEERS_MAX` in `routing/retry-policy`. */
+  /** Maximum engines per edge. Source: `PEERS_MAX` in `routing/retry-policy`. */
   enginesMost: 256,
   /** Defaults of `SERVICE_ACTOR_IDLE_S` and `SERVICE_ACTOR_MEMORY_MIB`. */
   idleSeconds: 900,
   actorMiB: 1_024,
-  /** Retention of keyed answers, in seconds. Source: schema.cql. */
+  /** Keyed answer retention, in seconds. Source: schema.cql. */
   answerSeconds: 90_000,
   /** Heartbeat size, in bytes. Every node sends a heartbeat per second to all processes. */
   heartbeatBytes: 1_000,
@@ -98,7 +98,7 @@ export function capacityFor(load: Load): Capacity | undefined {
 }
 
 /**
- * Smallest number of processes that keeps the headroom free and serves the load after a failure of
+ * Smallest process count that keeps the headroom free and serves the load after the failure of
  * one process.
  */
 function processes(busy: number, { headroom }: Load): Part {
@@ -111,7 +111,7 @@ function countFor(busy: number, coresEach: number, headroom: number): number {
 }
 
 /**
- * Smallest number of engines that serves a load. The total cost rises with the number of engines,
+ * Smallest engine count that serves a load. The total cost rises with the engine count,
  * because more engines append smaller groups.
  */
 function enginesFor(load: Load): Capacity['engines'] | undefined {
@@ -160,7 +160,7 @@ function cassandraFor(load: Load, engines: Capacity['engines']): Capacity['cassa
     keyedShare * cassandra.keyed;
   const readUs = engines.areCold ? cassandra.activation : 0;
   const busy = (observations * (ASSUMED.copies * writeUs + ASSUMED.copiesRead * readUs)) / 1e6;
-  // Three zones with one replica each need equal numbers of servers.
+  // Each of three zones has a replica, so all zones need equally many servers.
   const count =
     ASSUMED.copies * Math.ceil(countFor(busy, ASSUMED.cassandraCores, headroom) / ASSUMED.copies);
   const copies = ASSUMED.copies / count;
@@ -232,7 +232,7 @@ export const UNIT_COSTS = {
   /** Resident memory per active instance, in bytes, including garbage. */
   activeBytes: ((MEASURED.engineFullMiB.value - MEASURED.engineMiB.value) * MIB) / 100_000,
   liveBytes: MEASURED.liveBytesPerInstance.value,
-  /** Disk size of one replica, in bytes. */
+  /** Disk size per replica, in bytes. */
   observationBytes: MEASURED.rowBytes.value,
   headBytes: (MEASURED.headBytesPerObservation.value * MEASURED.headObservations.value) / 50_000,
   answerBytes: MEASURED.answerBytes.value,

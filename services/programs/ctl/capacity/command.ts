@@ -3,7 +3,7 @@ import { MEASURED } from '#ctl/capacity/measured';
 import { CtlError, type PlanningCommand, type Values } from '#ctl/command';
 import { table } from '#ctl/printed-text';
 
-/** Default of `--headroom`: reserve for peaks and for the load of a failed process. */
+/** Default of `--headroom`, for peaks and for the load of a failed process. */
 const HEADROOM = 0.4;
 
 /** Maximum of `--headroom`. A larger share would leave too little capacity for calls. */

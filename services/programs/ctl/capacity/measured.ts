@@ -73,7 +73,7 @@ export const MEASURED = {
     value: 80,
     text: '29.8 records an append at 64 connections, 80 at 256',
   },
-  /** Resident memory of an engine in MiB after some calls. */
+  /** Resident engine memory in MiB after some calls. */
   engineMiB: { ...MEMORY, value: 176, text: '| 176 | 141 |' },
   /** Resident memory in MiB with 100,000 more instances, each observed once. */
   engineFullMiB: { ...MEMORY, row: 'each processed once', value: 647, text: '647' },

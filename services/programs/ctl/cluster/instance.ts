@@ -17,7 +17,7 @@ import {
   trimmedOf,
 } from '#storage/ports/instances';
 
-/** Maximum number of cycles shown, newest first. */
+/** Maximum cycles shown, newest first. */
 const CYCLES_SHOWN = 10;
 
 /**

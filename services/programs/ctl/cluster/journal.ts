@@ -9,7 +9,7 @@ import { type JournalHead, type JournalSlot, SLOTS_UNDER_WAY_MAX } from '#storag
 import { meterOfRow } from '#storage/ports/meter-codec';
 import type { MeterRecord } from '#storage/ports/meters';
 
-/** Number of records shown without `--last`, and the maximum of `--last`. */
+/** Default and maximum of `--last`. */
 const RECORDS_SHOWN = 20;
 const RECORDS_SHOWN_MAX = 200_000;
 

@@ -165,7 +165,7 @@ function neverOwned(services: readonly ShardedService[]): CtlError {
   );
 }
 
-/** A cluster node, or an edge or console, which owns no shards and has no view of the cluster. */
+/** A cluster node, or an edge or console, which owns no shards and has no cluster view. */
 type Listed = Pick<SeenNode, 'node' | 'state' | 'since' | 'release'> &
   Partial<Pick<SeenNode, 'address' | 'serves' | 'owns' | 'view' | 'agrees'>> & {
     readonly service: string;

@@ -11,7 +11,7 @@ import {
 } from '#storage/ports/audit';
 import type { MeterHead } from '#storage/ports/meters';
 
-/** Maximum number of accounts and users copied or compared concurrently. */
+/** Maximum accounts and users copied or compared concurrently. */
 const IN_FLIGHT_MAX = 8;
 
 /** Placeholder account for a deleted id, until `endDeletion` reduces the account to its id. */
@@ -69,7 +69,7 @@ export async function openAccounts({ source, target }: BothSides): Promise<void>
   await window.end();
 }
 
-/** Number of compared accounts and users. */
+/** Counts of compared accounts and users. */
 type ComparedAccounts = { readonly accounts: number; readonly users: number };
 
 /**
@@ -186,7 +186,7 @@ type AccountPart = {
   readonly copy: (from: CopiedStores, to: CopiedStores, accountId: string) => Promise<void>;
 };
 
-/** Maximum number of listing rows written concurrently. */
+/** Maximum listing rows written concurrently. */
 const ROWS_IN_FLIGHT_MAX = 32;
 
 const KEYS: AccountPart = {
@@ -338,7 +338,7 @@ async function putBilling(from: CopiedStores, to: CopiedStores, accountId: strin
   throw new CtlError(`another process changes the billing of ${accountId}`);
 }
 
-/** Audit heads of all months that have lines, oldest first. */
+/** Audit heads of all months with lines, oldest first. */
 async function auditHeads({ audit }: CopiedStores, accountId: string): Promise<AuditHead[]> {
   const months = await audit.months(accountId);
   const heads = await Promise.all(months.map((month) => audit.head(accountId, month)));

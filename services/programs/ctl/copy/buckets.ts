@@ -15,7 +15,7 @@ import {
 } from '#storage/ports/instances';
 import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
 
-/** Maximum size of chunks gathered before a write, in bytes. */
+/** Maximum gathered chunk size before a write, in bytes. */
 const CHUNK_BYTES_MAX = 1_048_576;
 
 /** One page of heads from a store, by instance id. An unreadable head is an `Error`. */
@@ -26,7 +26,7 @@ type NamedHead = readonly [string, InstanceHead];
 
 type Chunks = { history: Chunk[]; drift: Chunk[] };
 
-/** Both sides of a copy, and the clock. */
+/** Source and target of a copy, and the clock. */
 export type BothSides = {
   readonly source: CopiedStores;
   readonly target: CopiedStores;
@@ -71,7 +71,7 @@ async function missingOf(page: HeadPage, target: PagedInstances): Promise<readon
 }
 
 /**
- * Copies the stored answers of live instances. A recovery rebuilds the answers of journal records.
+ * Copies the stored answers of live instances. A recovery rebuilds answers from journal records.
  */
 async function copyAnswers(
   source: PagedInstances,
@@ -91,7 +91,7 @@ async function copyAnswers(
   }
 }
 
-/** Writes instances of one bucket in batches of up to `CHUNK_BYTES_MAX`. */
+/** Writes a bucket's instances in batches up to `CHUNK_BYTES_MAX`. */
 async function copyInstances(
   source: PagedInstances,
   target: PagedInstances,
@@ -156,10 +156,10 @@ function bytesOf(chunks: readonly Chunk[]): number {
   return chunks.reduce((sum, { rows }) => sum + rows.length, 0);
 }
 
-/** Totals of a comparison, and the heads without proof. */
+/** Totals of a comparison, with the unproven heads. */
 export class Compared {
   instances = 0;
-  /** Number of deletion markers. */
+  /** Deletion markers. */
   markers = 0;
   observations = 0;
   driftEvents = 0;

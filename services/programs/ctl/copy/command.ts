@@ -23,10 +23,10 @@ import type { Clock } from '#stdlib/clock';
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import { bucketCountOf } from '#storage/ports/instances';
 
-/** Maximum number of buckets copied or compared concurrently. Each holds up to 1 MiB of chunks. */
+/** Maximum buckets copied or compared concurrently. Each bucket holds up to 1 MiB in memory. */
 const BUCKETS_IN_FLIGHT_MAX = 8;
 
-/** Maximum number of contradicted instances named in the output. */
+/** Maximum contradicted instances named in the output. */
 const NAMED_MAX = 3;
 
 /** `ctl copy`: copies all data of an installation into the empty stores of another installation. */

@@ -8,7 +8,7 @@ import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import type { ShardRow } from '#storage/ports/cluster';
 import type { JournalStore } from '#storage/ports/journal';
 
-/** Maximum number of journal slots written concurrently. */
+/** Maximum journal slots written concurrently. */
 const SLOTS_IN_FLIGHT_MAX = 8;
 
 /**
@@ -79,7 +79,7 @@ function lacksJournal({ name }: NamedStores, owner: string): CtlError {
 /** Observation time for journal growth, in milliseconds. A live node appends every second. */
 const GROWTH_MS = 3_000;
 
-/** Maximum number of shard rows written concurrently. */
+/** Maximum shard rows written concurrently. */
 const ROWS_IN_FLIGHT_MAX = 16;
 
 /** A source that no process serves: its shard tables and its journals, all sealed. */

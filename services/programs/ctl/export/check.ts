@@ -19,10 +19,10 @@ import {
   trimmedOf,
 } from '#storage/ports/instances';
 
-/** Maximum number of keys in one export: one key per day for 27 years. */
+/** Maximum keys per export: a new key every day for 27 years. */
 const KEYS_MAX = 10_000;
 
-/** Maximum number of head reads in flight while the next lines are parsed. */
+/** Maximum head reads in flight while the next lines are parsed. */
 const READS_IN_FLIGHT_MAX = 8;
 
 /** An exported instance without its rows. The rows are streamed from the file. */

@@ -78,7 +78,7 @@ async function exported(
   return counts;
 }
 
-/** Maximum number of heads read concurrently. A head holds up to 6 KiB of rows. */
+/** Maximum heads read concurrently. A head holds up to 6 KiB. */
 const HEADS_AT_ONCE = 32;
 
 /**
@@ -157,7 +157,7 @@ class ExportedInstances {
     }
   }
 
-  /** Yields the lines of stored instances. Returns the ids of instances that are not stored yet. */
+  /** Yields the lines of stored instances. Returns the ids of unstored instances. */
   async *#ofAll(ids: readonly string[]): AsyncGenerator<string, string[]> {
     const missing: string[] = [];
     for (let start = 0; start < ids.length; start += HEADS_AT_ONCE) {

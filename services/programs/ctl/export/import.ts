@@ -38,7 +38,7 @@ export const IMPORT: ClusterCommand = {
   args: [{ name: 'file', about: 'file that `ctl export` wrote' }],
   options: {},
   async run(ports, [path = ''], _values, { report }) {
-    // The bucket of an instance depends on the number of shards, which the first node fixes.
+    // Buckets depend on the shard count, which the first node fixes.
     await ownedShards(ports, 'engine');
     const checked = await checkExport(path, ports, report);
     const { counts, account, unproven } = checked;
@@ -134,13 +134,13 @@ async function open(
   await accounts.endImport({ ...account, status });
 }
 
-/** Number of rows packed into chunks in one step. */
+/** Rows packed into chunks per step. */
 const ROWS_AT_ONCE = 512;
 
-/** Maximum size of chunks gathered before a write, in bytes. */
+/** Maximum gathered chunk size before a write, in bytes. */
 const CHUNK_BYTES_MAX = 1_048_576;
 
-/** Maximum number of instances written concurrently while the next instance is read. */
+/** Maximum instances written concurrently while the next instance is read. */
 const IN_FLIGHT_MAX = 8;
 
 /**
@@ -152,7 +152,7 @@ const LOOK_EVERY_MS = 30_000;
 /** A checkpoint that stores no rows. */
 const NOTHING = { history: [], drift: [], answers: [] };
 
-/** Number of instances written, and number of instances that an earlier run had completed. */
+/** Counts of instances written by this run, and completed by an earlier run. */
 type Written = { readonly written: number; readonly found: number };
 
 /**

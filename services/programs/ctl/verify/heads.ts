@@ -53,7 +53,7 @@ export type Replay =
    */
   | { readonly kind: 'other_model'; readonly modelVersion: string };
 
-/** Maximum number of listed differences. A wrong head often has many. */
+/** Maximum listed differences. A wrong head often has many. */
 const DIFFERENCES_MAX = 20;
 
 /**

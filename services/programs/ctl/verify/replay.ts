@@ -34,7 +34,7 @@ export type ReplayedState = {
   driftEvents: number;
 };
 
-/** Maximum number of branches. Branches with equal states are merged. */
+/** Maximum branches. Branches with equal states are merged. */
 const BRANCHES_MAX = 32;
 
 /**
@@ -53,7 +53,7 @@ export class ReplayBranches {
   #branches: ReplayedState[];
   #generation: number;
   #rows: number;
-  /** Time of the last row of this generation. */
+  /** Timestamp of the last row in this generation. */
   #observedAtMs: number | undefined;
   #isIncomplete: boolean;
 

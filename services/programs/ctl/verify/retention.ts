@@ -19,7 +19,7 @@ import {
   trimmedOf,
 } from '#storage/ports/instances';
 
-/** Maximum number of failed instances named in the output. */
+/** Maximum failed instances named in the output. */
 const NAMED_MAX = 10;
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -141,7 +141,7 @@ function textOf(total: Totals): string {
   return [...lines, ...failures.map((failure) => `  ${failure}`)].join('\n');
 }
 
-/** Maximum number of heads read concurrently. One read returns the heads of one bucket. */
+/** Maximum heads read concurrently. A read returns heads from a single bucket. */
 const HEADS_AT_ONCE = 256;
 
 /**
@@ -150,10 +150,10 @@ const HEADS_AT_ONCE = 256;
  */
 const IN_FLIGHT_MAX = 8;
 
-/** Maximum number of instances inspected per second. Each inspection costs one small read. */
+/** Maximum instances inspected per second. Each inspection costs a small read. */
 const PER_SECOND_MAX = 1_000;
 
-/** Maximum number of tries for an instance whose rows do not match its head. */
+/** Maximum tries for an instance whose rows do not match its head. */
 const TRIES_MAX = 3;
 
 /** Pause between two tries, in milliseconds. A running checkpoint ends within this time. */

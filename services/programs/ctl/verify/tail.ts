@@ -15,7 +15,7 @@ import type { JournalStore } from '#storage/ports/journal';
 import { DRIFT_EVENTS, OBSERVATIONS, type RowReading } from '#storage/ports/rows';
 import { createMetrics } from '#telemetry/metrics';
 
-/** Inputs of a tail verification: journals of one side, instances of the other side. */
+/** Inputs of a tail verification: source journals and target instances. */
 type TailParts = {
   readonly journals: JournalStore;
   readonly instances: InstanceStore;
@@ -77,7 +77,7 @@ async function replayed(
   return await verifyStored(withChunksOf(instances, copy), id, copy.head);
 }
 
-/** Rows of a store plus the chunks of a checkpoint that is not stored. */
+/** Stored rows, plus the chunks of an unstored checkpoint. */
 function withChunksOf(
   instances: InstanceStore,
   { history, drift }: InstanceCheckpoint,

@@ -103,7 +103,7 @@ function withState(floor: Floor, state: State): Floor {
   return { ...floor, state: packedState(state) };
 }
 
-/** Number of drift events of an instance up to an observation. */
+/** Counts an instance's drift events up to an observation. */
 async function driftUpTo(
   store: InstanceStore,
   instanceId: string,

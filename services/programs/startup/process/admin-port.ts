@@ -19,7 +19,7 @@ type Accounts =
     >
   | { readonly admin?: undefined };
 
-/** Administration of accounts, and the audit trail of its changes. */
+/** Account administration, and the audit trail of its changes. */
 export type Administration = { readonly admin: AccountAdmin; readonly audit: AuditTrail };
 
 /**

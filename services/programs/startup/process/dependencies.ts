@@ -71,7 +71,7 @@ export async function openFoundation(
   return { ...foundation, tracer, [Symbol.asyncDispose]: close };
 }
 
-/** Exports the number of log lines that this process failed to write. */
+/** Exports the count of log lines that this process failed to write. */
 function countLostLines(metrics: Metrics): void {
   const counter = metrics.counter('log_lines_lost_total');
   let counted = 0;
@@ -93,7 +93,7 @@ function bugReporter(logger: Logger, clock: Clock) {
   };
 }
 
-/** Operators' port of a process: metrics and probes. */
+/** Operators' port: metrics and probes. */
 export type OperatorsPort = Running & {
   /** Adds a line to the readiness probe, until the process ends. */
   note(line: string): void;

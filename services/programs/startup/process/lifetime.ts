@@ -128,7 +128,7 @@ type ListenFailure = NodeJS.ErrnoException & {
   readonly hostname?: string;
 };
 
-/** Error code and address of a failed listener, from the error's fields or from gRPC's message. */
+/** Error code and address from a failed listener's error fields, or from gRPC's message. */
 function placeOf(error: unknown) {
   const failed = error as ListenFailure;
   const [, code, address, port] = /listen (E[A-Z]+):.* (\S+):(\d+)/.exec(failed.message) ?? [];
@@ -150,12 +150,12 @@ export function say(
 }
 
 /**
- * Signals that request an orderly shutdown. A closed terminal sends SIGHUP. Changed certificates and
- * secrets need no signal, because their files are watched.
+ * Signals that request an orderly shutdown. A closed terminal sends SIGHUP. Changed certificates
+ * and secrets need no signal, because their files are watched.
  */
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Offset that shells add to the number of the signal that ended a program. */
+/** Offset that shells add to a signal's number for the exit code. */
 const ENDED_BY_SIGNAL = 128;
 
 /**

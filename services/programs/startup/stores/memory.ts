@@ -8,7 +8,7 @@ import type { PagedListings } from '#storage/ports/listings';
 import type { ErasableMeters } from '#storage/ports/meters';
 import type { CopiedMembers, PagedUsers, PeopleStores } from '#storage/ports/people';
 
-/** Stores of people, with the extra operations for tools. */
+/** People's stores, with extra operations for tools. */
 export type ManagedPeople = PeopleStores & {
   readonly users: PagedUsers;
   readonly members: CopiedMembers;
@@ -40,7 +40,7 @@ export type SharedStores = CommonStores & {
   readonly serverClocks: ServerClocks;
   /** Reason for refusing instance changes now. Absent if the store never refuses changes. */
   readonly refusal?: Journal['refusal'];
-  /** Dirty flag of data with a single process. Absent if several processes share the data. */
+  /** Dirty flag, for data with a single process. Absent if processes share the data. */
   readonly dirtyFlag?: DirtyFlag;
   /** Cluster secret stored with the data. Undefined if the processes configure the secret. */
   readonly ownSecret?: string;

@@ -18,7 +18,7 @@ import { LogRateLimit } from '#telemetry/log-limits';
 /** Default path of the data file, relative to the user's home folder. */
 const STATE_FILE = join('.local', 'state', 'identity-engine', 'identity-engine.db');
 
-/** Length of the secret generated for a new file, in characters: 190 bits. */
+/** Length for generated cluster secrets, in characters: 190 bits. */
 const SECRET_LENGTH = 32;
 
 /** Path of the configured file. */
@@ -26,7 +26,7 @@ export function sqliteFileOf({ SERVICE_SQLITE_FILE: file }: Config): string {
   return realFile(file ?? join(homedir(), STATE_FILE));
 }
 
-/** Period of checking that a served file is still at its path, in milliseconds. */
+/** Interval between checks that a served file is at its path, in milliseconds. */
 const PLACE_PERIOD_MS = 1_000;
 
 /** Next step for an operator whose file is not at its path. */
@@ -38,7 +38,7 @@ const PLACE_STEP =
  */
 const CHECK_MS_MAX = 30_000;
 
-/** Period of deleting expired rows from a served file, in milliseconds. */
+/** Interval between deletions of expired rows, in milliseconds. */
 const EXPIRY_PERIOD_MS = 60 * 60 * 1_000;
 
 /**
