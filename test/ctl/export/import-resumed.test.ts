@@ -112,8 +112,9 @@ resumed('does not continue with another file', async () => {
   await using cut = await target();
   await cut.stores.accounts.create({ ...ACCOUNT, name: 'another', status: 'importing' });
   const { code, err } = await importOf(cut, written);
-  const text = `ctl: account ${ACCOUNT_ID} is being imported from another file`;
-  assert.equal([code, err], [1, text]);
+  const text =
+    'is being imported from another file: import that file, or run "ctl accounts delete"';
+  assert.equal([code, err], [1, `ctl: account ${ACCOUNT_ID} ${text}`]);
 });
 
 resumed('writes nothing after the deletion of its account', async () => {
