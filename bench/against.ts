@@ -1,8 +1,8 @@
 /**
  * Compares the throughput of this checkout with another commit. Both services run at the same time
- * and take turns every two seconds, so that other work on the machine slows both. Both are started
- * several times; the median of the pairwise ratios decides. Every full run replaces its section of
- * bench/AGAINST.md. `--traces` makes this checkout send traces for that share of the requests.
+ * and take turns every two seconds, so that other work on the machine slows both. Each service
+ * starts several times; the median of the pairwise ratios decides. Every full run replaces its
+ * section in bench/AGAINST.md. `--traces 0.01` makes this checkout trace 1 % of the requests.
  *
  *   node bench/against.ts <commit> [--quick] [--traces 0.01]
  */
@@ -25,15 +25,12 @@ import { tableOf, verdict } from '#bench/report-table';
 /** Minimum median ratio of requests per second that counts as no loss. */
 const RATIO_MIN = 0.97;
 
-/**
- * Minimum ratio for a checkout that also sends traces. Source: the project's target, for 1 % of the
- * requests.
- */
+/** Minimum ratio for a checkout that traces 1 % of the requests. Source: the project's target. */
 const TRACED_RATIO_MIN = 0.95;
 
 /**
- * `starts`: number of starts of both versions, because the speed of a program varies by up to a
- * tenth between starts. `pairs`: runs of each version per start.
+ * `starts`: how often each version starts; its speed varies by up to a tenth between starts.
+ * `pairs`: runs of each version per start.
  */
 const FULL = { starts: 4, pairs: 6, seconds: 2, warmUpS: 6 };
 const QUICK = { starts: 1, pairs: 2, seconds: 1, warmUpS: 1 };
@@ -53,7 +50,9 @@ function hashOf(commit: string): string | undefined {
   return status === 0 ? stdout.trim() : undefined;
 }
 
-/** Checks out the commit's files with this checkout's packages. Removed when this process ends. */
+/**
+ * Checks out the commit with this checkout's packages. Removes the files when this process ends.
+ */
 function checkOut(commit: string): string {
   const folder = join(temporaryFolder(), 'base');
   const git = (...args: string[]) => execFileSync('git', args, { stdio: 'pipe' });
@@ -94,12 +93,13 @@ function rowOf(
   const rates = quartilesOf(pairs.map(({ own, base }) => own.requestsPerS / base.requestsPerS));
   const costs = quartilesOf(pairs.map(({ own, base }) => cpuOf(own) / cpuOf(base)));
   const [, median] = rates;
-  const text = (values: readonly number[]) => values.map((one) => numberText(one, 3)).join(', ');
+  const text = (values: readonly number[]) =>
+    values.map((value) => numberText(value, 3)).join(', ');
   const isMet = median >= ratioMin;
   return { cells: [what, `${pairs.length}`, text(rates), text(costs), verdict(isMet)], isMet };
 }
 
-/** Extra work of this checkout, and the minimum ratio for that work. */
+/** Extra work of this checkout, and the minimum ratio under that work. */
 type Variant = {
   readonly title: string;
   readonly args: string;
@@ -148,7 +148,7 @@ type Comparison = {
   readonly sizes: typeof FULL;
 };
 
-/** Pairs of runs for every number of connections, over all starts. */
+/** Pairs of runs from all starts, by number of connections. */
 async function pairsOfTopology(
   wrk: string,
   { label, title, start }: Topology,
@@ -204,12 +204,12 @@ async function measure(hash: string, isQuick: boolean, ratio: string | undefined
   };
   const report = reportSection(heading, [
     tableOf(
-      ['', 'pairs', 'requests/s, ratio', 'CPU a request, ratio', `median ≥ ${ratioMin}`],
+      ['', 'pairs', 'requests/s, ratio', 'CPU per request, ratio', `median ≥ ${ratioMin}`],
       rows.map(({ cells }) => cells),
     ),
   ]);
   process.stdout.write(`${report}\n`);
-  print(`${collector.bytes()} bytes of traces`);
+  print(`received ${collector.bytes()} bytes of traces`);
   if (!isQuick) await keepSection(AGAINST_PAGE, report);
   process.exitCode = isQuick || rows.every(({ isMet }) => isMet) ? 0 : 1;
 }
@@ -225,7 +225,7 @@ if (commit === undefined || positionals.length > 1) {
 }
 const hash = hashOf(commit);
 if (hash === undefined) {
-  console.error(`there is no commit ${commit}`);
+  console.error(`this repository has no commit ${commit}`);
   process.exit(2);
 }
 await measure(hash, values.quick, values.traces);

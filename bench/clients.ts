@@ -1,7 +1,7 @@
 /**
- * Overhead of the TypeScript client over a bare `fetch`, with 64 calls in flight, measured in turns
- * on one service. Also measures how many more observations per second the buffer sends than single
- * calls. Every full run replaces its section of bench/AGAINST.md.
+ * Overhead of the TypeScript client over a bare `fetch`, with 64 calls in flight. Client and
+ * `fetch` take turns on one service. Also compares the buffer's observations per second with single
+ * calls. Every full run replaces its section in bench/AGAINST.md.
  *
  *   node bench/clients.ts [--quick]
  */
@@ -23,19 +23,16 @@ const OVERHEAD_MAX = 1.3;
 /** Minimum throughput of the buffer, as a multiple of single calls. */
 const BUFFER_GAIN_MIN = 5;
 
-/**
- * Offset of the first timestamp into the past, so that observations 1 s apart never lie in the
- * future.
- */
+/** Age of the first timestamp in ms, so that observations 1 s apart never lie in the future. */
 const PAST_MS = 60 * 86_400_000;
 
 const FULL = { pairs: 12, runMs: 2_000, warmUpMs: 3_000 };
 const QUICK = { pairs: 2, runMs: 500, warmUpMs: 1_500 };
 
-/** Makes one call on behalf of one concurrent worker. */
+/** Makes one call for a concurrent worker. */
 type Make = (worker: number) => Promise<void>;
 
-/** Result of a run: calls per second, and CPU time of this process per call in microseconds. */
+/** Result of a run: calls per second, and this process's CPU time per call in µs. */
 type Rate = { readonly perS: number; readonly cpuMicros: number };
 
 /** Instances with the timestamp of their last observation. */
@@ -81,21 +78,23 @@ async function run(make: Make, ms: number): Promise<Rate> {
   return { perS: calls / seconds, cpuMicros: (user + system) / calls };
 }
 
-/** Ratios of alternating runs: time per call, and CPU time of this process per call. */
+/**
+ * Ratios of `own` to `bare` in alternating runs: time per call, and this process's CPU per call.
+ */
 async function ratiosOf(
-  one: Make,
-  other: Make,
+  own: Make,
+  bare: Make,
   { pairs, runMs, warmUpMs }: typeof FULL,
 ): Promise<{ readonly time: number[]; readonly cpu: number[] }> {
   const [time, cpu]: [number[], number[]] = [[], []];
-  for (const make of [one, other]) await run(make, warmUpMs);
+  for (const make of [own, bare]) await run(make, warmUpMs);
   for (let pair = 0; pair < pairs; pair += 1) {
-    const order = pair % 2 === 0 ? [one, other] : [other, one];
+    const order = pair % 2 === 0 ? [own, bare] : [bare, own];
     const rates = new Map<Make, Rate>();
     for (const make of order) rates.set(make, await run(make, runMs));
-    const [mine, theirs] = [rates.get(one), rates.get(other)];
-    time.push((theirs?.perS ?? 0) / (mine?.perS ?? 0));
-    cpu.push((mine?.cpuMicros ?? 0) / (theirs?.cpuMicros ?? 0));
+    const [ownRate, bareRate] = [rates.get(own), rates.get(bare)];
+    time.push((bareRate?.perS ?? 0) / (ownRate?.perS ?? 0));
+    cpu.push((ownRate?.cpuMicros ?? 0) / (bareRate?.cpuMicros ?? 0));
   }
   return { time, cpu };
 }
@@ -138,7 +137,8 @@ async function bufferRate(client: IdentityEngine, fleet: Fleet, ms: number): Pro
   const startedMs = performance.now();
   await run((worker) => buffer.add(fleet.id(worker), fleet.observation(worker)), ms);
   const { acknowledged, rejectedCount, unacknowledged } = await buffer.close();
-  if (rejectedCount + unacknowledged.length > 0) throw new Error('the buffer did not end well');
+  const lost = rejectedCount + unacknowledged.length;
+  if (lost > 0) throw new Error(`the service did not acknowledge ${lost} buffered observations`);
   return acknowledged / ((performance.now() - startedMs) / 1_000);
 }
 
@@ -161,7 +161,7 @@ async function measured(sizes: typeof FULL): Promise<string[]> {
     gains.push((await bufferRate(client, fleet, sizes.runMs)) / single.perS);
   }
   const isGained = quartilesOf(gains)[1] >= BUFFER_GAIN_MIN;
-  const head = ['time a call, ratio', 'CPU of the caller, ratio'];
+  const head = ['time per call, ratio', 'caller CPU, ratio'];
   return [
     tableOf(['client / bare fetch', 'pairs', ...head, `median ≤ ${OVERHEAD_MAX}`], rows),
     tableOf(
@@ -179,7 +179,7 @@ function textOf(ratios: readonly number[]): string {
 
 const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } });
 const circumstances = await describeRun({
-  // This run does not use wrk; `true` prints no version either.
+  // This run does not use wrk. The program `true` prints no version.
   wrk: 'true',
   k6: undefined,
   postgres: undefined,
@@ -187,8 +187,8 @@ const circumstances = await describeRun({
 });
 const tables = await measured(values.quick ? QUICK : FULL);
 const about =
-  `A process has ${CALLS_IN_FLIGHT} calls to a standalone service in flight. The ratios are calls through the ` +
-  'client divided by a bare `fetch` with the same key, body and parsing.';
+  `A process has ${CALLS_IN_FLIGHT} calls to a standalone service in flight. The ratios are calls ` +
+  'through the client divided by a bare `fetch` with the same key, body and parsing.';
 const heading = {
   title: 'TypeScript client',
   about,

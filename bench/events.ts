@@ -1,7 +1,6 @@
 /**
- * Cost of open event streams: the throughput of observations with and without 1,000 idle streams,
- * in turns on two services, and the memory per stream. Every full run replaces its section of
- * bench/AGAINST.md.
+ * Cost of open event streams: observation throughput with and without 1,000 idle streams, in turns
+ * on two services, and memory per stream. Every full run replaces its section in bench/AGAINST.md.
  *
  *   node bench/events.ts [--quick]
  */
@@ -56,11 +55,11 @@ async function sceneOf(service: AdministeredService): Promise<Scene> {
 }
 
 /**
- * Effect of streams on a run: requests per second and CPU per request, relative to a run without.
+ * Effect of streams: requests per second and CPU per request, relative to a run without streams.
  */
 type Ratio = { readonly rate: number; readonly cpu: number };
 
-/** Measures one run: requests per second, and CPU time per request. */
+/** Measures requests per second and CPU time per request. */
 async function runOn(wrk: string, server: Server, seconds: number) {
   const { requestsPerS, cpu, problem } = await runWrk(wrk, server, {
     connections: CONNECTIONS,
@@ -72,7 +71,7 @@ async function runOn(wrk: string, server: Server, seconds: number) {
   return { requestsPerS, micros };
 }
 
-/** Ratios of one run with streams to one without, in either order. */
+/** Ratios of a run with streams to a run without streams, in either order. */
 async function pairOf(
   wrk: string,
   [busy, plain]: readonly [Scene, Scene],
@@ -88,14 +87,14 @@ async function pairOf(
   return { rate, cpu };
 }
 
-/** Ratios of all pairs. Each of the two services has the streams in half of the pairs. */
+/** Ratios of all pairs. Each service holds the streams in half of the pairs. */
 async function ratiosOf(
   wrk: string,
-  [one, other]: readonly [Scene, Scene],
+  [first, second]: readonly [Scene, Scene],
   { pairs, seconds, warmUpS }: typeof FULL,
 ): Promise<Ratio[]> {
   const ratios: Ratio[] = [];
-  for (const scenes of [[one, other] as const, [other, one] as const]) {
+  for (const scenes of [[first, second] as const, [second, first] as const]) {
     const [busy] = scenes;
     using streams = await openStreams(busy.server.address, busy.followed);
     // Opening the streams leaves garbage; collect it before the measured runs.
@@ -156,7 +155,7 @@ async function measured(wrk: string, size: typeof FULL): Promise<string[]> {
   const ratio = `requests/s with ${STREAMS} idle streams, ratio`;
   const held = `${numberText(bytes.live, 0)} live, ${numberText(bytes.resident, 0)} resident`;
   return [
-    tableOf(['', 'pairs', ratio, 'CPU a request, ratio', `median ≥ ${RATIO_MIN}`], rows),
+    tableOf(['', 'pairs', ratio, 'CPU per request, ratio', `median ≥ ${RATIO_MIN}`], rows),
     tableOf(
       ['', 'bytes', 'live ≤ 20 KiB'],
       [['an open stream, standalone', held, verdict(bytes.live <= STREAM_BYTES_MAX)]],
@@ -174,8 +173,8 @@ const circumstances = await describeRun({
 });
 const tables = await measured(wrk, values.quick ? QUICK : FULL);
 const about =
-  'Two services get load from 64 connections. In turn, each service also has 1,000 idle streams of other ' +
-  'accounts open. The ratios are a run with streams divided by a run without streams.';
+  'Two services get load from 64 connections. In turn, each service also has 1,000 idle streams ' +
+  'of other accounts open. The ratios are a run with streams divided by a run without streams.';
 const heading = {
   title: 'Open event streams',
   about,

@@ -1,6 +1,6 @@
 /**
- * Latency of an append to a fresh journal and to an aged one, on a running server. The aged journal
- * has dropped many slots and been flushed to disk. `make bench` measures the same on a new server.
+ * Latency of appends to a fresh and to an aged journal on a running server. The aged journal has
+ * truncated many slots and is flushed to disk. `make bench` measures the same on a new server.
  * Source: architecture 3.1.
  *
  *   node bench/journal.ts --server 127.0.0.1:9042 [--slots 200000]
@@ -13,7 +13,7 @@ const { freshP50Ms, agedP50Ms, filledS } = await measureJournal(server, slots);
 const ratio = agedP50Ms / freshP50Ms;
 console.log(`filled in ${filledS.toFixed(0)} s`);
 console.log(`append p50, fresh journal:             ${freshP50Ms.toFixed(2)} ms`);
-console.log(`append p50, ${slots} slots dropped: ${agedP50Ms.toFixed(2)} ms`);
+console.log(`append p50, ${slots} slots truncated: ${agedP50Ms.toFixed(2)} ms`);
 console.log(`ratio ${ratio.toFixed(2)} (at most ${AGED_RATIO_MAX})`);
 process.exitCode = ratio <= AGED_RATIO_MAX ? 0 : 1;
 

@@ -50,14 +50,14 @@ async function measureAll(options: Options): Promise<void> {
   const report = reportOf({ command, circumstances, ...found, seconds });
   process.stdout.write(report);
   if (options.isComplete) await writeFile(RESULTS, report);
-  else print(`not a complete run: ${RESULTS} stays as it is`);
+  else print(`${RESULTS} is unchanged, because this run is not complete`);
   if (isAnyVoid(load, durable, limiter)) {
-    print('some measurements are void: see the report');
+    print('some measurements are void: the report gives the reasons');
     process.exitCode = 1;
   }
 }
 
-/** Finds all tools of a run before the first measurement. */
+/** Finds all tools before the first measurement, so that a missing tool wastes no time. */
 async function findTools(options: Options) {
   const { parts } = options;
   const wrk = await findWrk();

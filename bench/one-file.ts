@@ -1,10 +1,10 @@
 /**
  * Scale run of one SQLite file: a million instances with ten million observations. Measures history
  * pages, starts after a clean stop and after a crash, bytes per table, and the journal's size under
- * a steady load. A full run replaces its section of bench/SCALE.md.
+ * a steady load. A full run replaces its section in bench/SCALE.md.
  *
- *   node bench/one-file.ts [--quick] [--instances 1000000] [--rate 1000] [--seconds 300] [--memory
- * 20000]
+ *   node bench/one-file.ts [--quick] [--instances 1000000] [--rate 1000] [--seconds 300]
+ *     [--memory 20000]
  */
 import { parseArgs } from 'node:util';
 import { describeRun } from '#bench/measures/machine';
@@ -45,8 +45,9 @@ const { values } = parseArgs({
 const usual = values.quick ? QUICK : FULL;
 const sizeOf = (name: 'instances' | 'rate' | 'seconds' | 'memory') => {
   const size = Number(values[name] ?? usual[name]);
-  if (!Number.isSafeInteger(size) || size < (name === 'memory' ? 0 : 1))
-    throw new Error(`--${name} is too small`);
+  const least = name === 'memory' ? 0 : 1;
+  if (!Number.isSafeInteger(size) || size < least)
+    throw new Error(`--${name} must be an integer of at least ${least}`);
   return size;
 };
 const sizes: Sizes = {
@@ -57,8 +58,8 @@ const sizes: Sizes = {
   memory: sizeOf('memory'),
 };
 
-// Each hundred instances contain all kinds of histories.
-if (sizes.instances % 100 !== 0) throw new Error('--instances is a multiple of 100');
+// Every hundred instances contain all kinds of histories.
+if (sizes.instances % 100 !== 0) throw new Error('--instances must be a multiple of 100');
 
 const tools = { wrk: await findWrk(), k6: undefined, postgres: undefined, redis: undefined };
 const circumstances = (await describeRun(tools)).filter(({ name }) => name !== 'wrk');
@@ -69,4 +70,4 @@ const report = oneFileReport(found, command, [...circumstances, duration]);
 process.stdout.write(report);
 const isWhole = sizes.instances >= FULL.instances && sizes.seconds >= FULL.seconds;
 if (isWhole) await keepSection(SCALE_PAGE, report);
-else print(`not a complete run: ${SCALE_PAGE.file} stays as it is`);
+else print(`${SCALE_PAGE.file} is unchanged, because this run is not complete`);

@@ -1,20 +1,20 @@
 import { parseArgs } from 'node:util';
 import { TITLES } from '#bench/processes/servers';
 
-/** Parts of a run: servers under closed load, and the other measurements. */
+/** Parts of a run: servers under closed load, and other measurements. */
 const PARTS = [
   ...(['a', 'c', 's', 'p', 'open', 'd', 'd3', 'k', 'e', 'ke', 'pg', 'cas'] as const),
   ...(['d50', 'k50', 'pg50', 'cas50'] as const),
   ...(['limiter', 'cold', 'memory', 'journal'] as const),
 ];
 
-/** One of `PARTS`. */
+/** Name of a part. */
 export type Part = (typeof PARTS)[number];
 
 /** Durations and repetitions of a run. */
 export type Options = {
   readonly parts: ReadonlySet<Part>;
-  /** Whether every part runs at full length. Only a complete run writes the results file. */
+  /** Whether all parts run at full length. Only a complete run writes the results file. */
   readonly isComplete: boolean;
   readonly rounds: number;
   readonly secondsPerRun: number;
@@ -27,18 +27,17 @@ export type Options = {
   readonly engines: number;
   /** Seconds of load on the durable service before the measurement. */
   readonly checkpointS: number;
-  /** Whether to wait for the last checkpoints before another server is loaded. */
+  /** Whether to wait for the last checkpoints before the next server gets load. */
   readonly isDrained: boolean;
   /** Seconds of initial load, for each number of connections. */
   readonly compileS: number;
   readonly journalSlots: number;
 };
 
-// Five rounds: a single disturbed round does not change the median.
-// 45 s of idleness: call ids expire after 20 s, and the run waits for pending checkpoints.
-// 200,000 slots: the number in the project's target.
-// Under durable load, Cassandra's JIT compilers take a third of its CPU after 22 s and a hundredth
-// after 150 s. The limiter's load lasts for one such period; its compilers were not measured.
+// Five rounds: a single disturbed round does not change the median. 45 s idle: call ids expire
+// after 20 s, and the run waits for pending checkpoints. 200,000 slots: the project's target. 90 s
+// per connection count: under durable load, JIT compilers take a third of Cassandra's CPU after 22
+// s and a hundredth after 150 s. The limiter gets 90 s, without a measurement of its compilers.
 const FULL = {
   rounds: 5,
   secondsPerRun: 4,
@@ -70,19 +69,19 @@ const QUICK = {
 /** Usage text for `--help` and for an invalid command line. */
 export const USAGE = `usage: node bench/main.ts [--quick] [--rounds n] [--engines n] [--only part,...]
 
-  --quick      the smallest rounds: whether every part works, no figures to compare
-  --rounds n   rounds of everything that takes turns; ${FULL.rounds} unless given
-  --engines n  engines of d, k, d50 and k50; one unless given
-  --only       some parts, of ${PARTS.join(',')}
+  --quick      a smoke test with the shortest rounds; its figures mean nothing
+  --rounds n   rounds in which servers take turns (default ${FULL.rounds})
+  --engines n  engines of d, k, d50 and k50 (default 1)
+  --only       comma-separated parts: ${PARTS.join(',')}
 
 ${Object.entries(TITLES)
   .map(([part, title]) => `  ${part.padEnd(8)} ${title}`)
   .join('\n')}
   open     c, s and p at a fixed rate
-  limiter  the limiter beside Redis
-  cold     from start to first answer
-  memory   of instances that are idle
-  journal  appends to a journal that has dropped many slots`;
+  limiter  the limiter, compared with Redis
+  cold     time from start to first answer
+  memory   memory of idle instances
+  journal  appends to a journal that has truncated many slots`;
 
 /** Maximum number of engines on a machine with two cores. */
 const ENGINES_MAX = 8;

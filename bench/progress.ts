@@ -1,7 +1,7 @@
 /** Interval between progress lines, in ms. */
 const PRINT_EVERY_MS = 5_000;
 
-/** Runs `work` and prints `line()` every 5 s meanwhile. */
+/** Runs `work` and meanwhile prints `line()` every 5 s. */
 export async function withProgress<Result>(
   line: () => string,
   print: (line: string) => void,

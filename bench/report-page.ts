@@ -1,12 +1,14 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { runFacts } from '#bench/report-table';
 
-/** A page of several measurements. Each measurement replaces its own section. */
+/** A page with several measurements, a section each. */
 type ReportPage = { readonly file: string; readonly head: string };
 
 const NOT_MET = '[docs/scale.md](../docs/scale.md#targets-not-met)';
 
-/** Costs of a change or a feature, measured in turns with a variant without them. */
+/**
+ * Costs of a change or feature, measured in turns with a variant that lacks the change or feature.
+ */
 export const AGAINST_PAGE: ReportPage = {
   file: 'bench/AGAINST.md',
   head: `# Costs of changes and features
@@ -16,14 +18,14 @@ same machine. A pair is a run per variant, in changing order. Cells are quartile
 Each full run replaces its section. ${NOT_MET} explains missed targets.`,
 };
 
-/** Growth with instances, histories, accounts, engines and the size of a file. */
+/** Growth with instances, histories, accounts, engines and file size. */
 export const SCALE_PAGE: ReportPage = {
   file: 'bench/SCALE.md',
   head: `# Scale measurements
 
 See how time and memory grow with instances, histories, accounts, engines and file size. Cassandra, NATS, service and
-caller share the machine. \`2 × 10,000\` means 2 engines and 10,000 instances. Each full run replaces its section. All
-targets are met but those marked; ${NOT_MET} explains missed targets.`,
+caller share the machine. \`2 × 10,000\` means 2 engines and 10,000 instances. Each full run replaces its section.
+Marked targets are missed; ${NOT_MET} explains why.`,
 };
 
 /** Text above the tables of a section. */
@@ -44,13 +46,13 @@ export function reportSection(
   return [`## ${title}`, about, runFacts(command, circumstances), ...tables].join('\n\n');
 }
 
-/** Replaces the section with the same heading in the file of a page, or appends it. */
+/** Replaces the section with the same heading on the page, or appends the section. */
 export async function keepSection({ file, head }: ReportPage, section: string): Promise<void> {
   const page = await readFile(file, 'utf8').catch(() => '');
   const sections = page.split(/^(?=## )/m).slice(1);
-  const place = sections.findIndex((one) => headingOf(one) === headingOf(section));
-  if (place < 0) sections.push(section);
-  else sections[place] = section;
+  const index = sections.findIndex((other) => headingOf(other) === headingOf(section));
+  if (index < 0) sections.push(section);
+  else sections[index] = section;
   const parts = [head, ...sections].map((part) => part.trim());
   await writeFile(file, `${parts.join('\n\n')}\n`);
 }

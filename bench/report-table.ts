@@ -26,7 +26,7 @@ export function targetTable(rows: readonly TargetRow[]): string {
   return tableOf(['', 'target', 'reached'], cells);
 }
 
-/** The command and the circumstances of a run, in one paragraph. */
+/** A paragraph with the command and circumstances of a run. */
 export function runFacts(
   command: string,
   circumstances: readonly { readonly name: string; readonly value: string }[],
@@ -35,12 +35,12 @@ export function runFacts(
   return [`Command: \`${command}\``, ...facts].join('; ');
 }
 
-/** Whether a target is met, as the tables say it. */
+/** Table text for a met or missed target. */
 export function verdict(isMet: boolean): string {
   return isMet ? 'met' : '**not met**';
 }
 
-/** Median CPU time of each process of a server, and of the load generator. */
+/** Median CPU time per request of a server's processes and of the load generator. */
 export function cpuOf(results: readonly { readonly cpu: readonly CpuCost[] }[]): string {
   const names = results[0]?.cpu.map(({ process }) => process) ?? [];
   const costs = names.map((name, i) => {

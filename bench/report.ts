@@ -68,11 +68,11 @@ function headOf(findings: Findings): string {
 const READING = [
   'Compare the service with reference servers. Cells are medians over alternating rounds, with (smallest..largest). Load',
   'generator and servers share a machine; no process is pinned to a core. The service runs with authentication, limiter,',
-  'limit headers, metrics and model. `s / c` is the throughput ratio of (s) to (c) in the same round. All targets are met',
-  'but those marked; [docs/scale.md](../docs/scale.md#targets-not-met) explains missed targets.',
+  'limit headers, metrics and model. `s / c` is the throughput ratio of (s) to (c) in the same round. Marked',
+  'targets are missed; [docs/scale.md](../docs/scale.md#targets-not-met) explains why.',
 ].join('\n');
 
-/** Title of a run; a run of durable servers alone is named after their store. */
+/** Title of a run. A run with only durable servers is named after their store. */
 function titleOf({ rounds, durable }: Findings): string {
   if (rounds.length > 0 || durable.length === 0) return 'Benchmark results';
   const runs = durable.flatMap((comparison) => comparison.rounds);
@@ -113,7 +113,7 @@ function targetsOf({ rounds, durable, limiter, coldStarts, memory, journal }: Fi
   if (journal !== undefined) {
     const ratio = journal.agedP50Ms / journal.freshP50Ms;
     rows.push({
-      what: `append p50 after ${numberText(journal.droppedSlots, 0)} dropped slots / fresh`,
+      what: `append p50 after ${numberText(journal.droppedSlots, 0)} truncated slots / fresh`,
       target: `≤ ${numberText(AGED_RATIO_MAX, 2)}`,
       reached: numberText(ratio, 2),
       isMet: ratio <= AGED_RATIO_MAX,
@@ -144,9 +144,9 @@ function journalOf(journal: JournalAppends | undefined): string {
   if (journal === undefined) return '';
   const { droppedSlots, freshP50Ms, agedP50Ms, filledS } = journal;
   const sentence =
-    `Append p50 of one journal: ${numberText(freshP50Ms, 2)} ms fresh, ` +
-    `${numberText(agedP50Ms, 2)} ms after ${numberText(droppedSlots, 0)} slots were appended in ` +
-    `${numberText(filledS, 0)} s, dropped, and flushed to disk.`;
+    `Append p50: ${numberText(freshP50Ms, 2)} ms to a fresh journal, ` +
+    `${numberText(agedP50Ms, 2)} ms to a journal after ${numberText(droppedSlots, 0)} slots were ` +
+    `appended in ${numberText(filledS, 0)} s, truncated, and flushed to disk.`;
   return `## Journal\n\n${sentence}`;
 }
 
@@ -162,7 +162,7 @@ function memoryOf(memory: MemoryResult | undefined): string {
   const last = memory.stages[3];
   const residentBytes = (last?.residentBytes ?? 0) - (first?.residentBytes ?? 0);
   const sentence =
-    `${numberText(memory.instances, 0)} instances joined one warm standalone process; ` +
+    `${numberText(memory.instances, 0)} instances were added to a warm standalone process; ` +
     `${numberText(memory.active, 0)} were active at the end. An idle active instance takes ` +
     `${numberText(memory.bytesPerInstance, 0)} live bytes without its history row, and ` +
     `${numberText(residentBytes / memory.instances, 0)} resident bytes with the row. Each cycle ` +

@@ -2,7 +2,7 @@ import type { Round } from '#bench/load/closed-rounds';
 import { type Spread, spreadOf } from '#bench/measures/statistics';
 import type { Label } from '#bench/processes/servers';
 
-/** Minimum share of reference (c)'s throughput for a server. Source: the project's targets. */
+/** Minimum throughput of a server, relative to reference (c). Source: the project's targets. */
 type RatioTarget = { readonly label: Label; readonly connections: number; readonly least: number };
 
 const RATIO_TARGETS: readonly RatioTarget[] = [
@@ -23,15 +23,15 @@ export function takeOverMsMax(records: number): number {
 const TAKE_OVER_MS = 300;
 const TAKE_OVER_RECORDS_PER_S = 200_000;
 
-/** Maximum live bytes of one idle active instance. Source: the project's targets. */
+/** Maximum live bytes of an idle instance in memory. Source: the project's targets. */
 export const INSTANCE_BYTES_MAX = 2 * 1_024;
 
 /** A ratio target and the measured ratio. */
 export type Ratio = RatioTarget & { readonly reached: Spread };
 
 /**
- * Ratios of rounds that measured both servers. Each round gives one ratio, because the machine's
- * speed varies more between rounds than within a round.
+ * Ratios from rounds that measured both servers. A ratio compares servers within a round, because
+ * the machine's speed varies more between rounds than within a round.
  */
 export function ratiosOf(rounds: readonly Round[]): Ratio[] {
   return RATIO_TARGETS.flatMap((target) => {

@@ -1,6 +1,6 @@
 /**
  * Cost of a call between two processes: 64 closed-loop callers over loopback, answers of 1,500
- * bytes. Prints calls per second and CPU time per call of both processes. Source: architecture 5.
+ * bytes. Prints calls per second and each process's CPU time per call. Source: architecture 5.
  *
  *   node bench/wire.ts
  */
@@ -14,7 +14,7 @@ import { serveGrpc } from '#grpc/grpc-server';
 import { limiterProtocol } from '#grpc/limiter-codec';
 import type { LimiterAnswer, LimiterCall } from '#grpc/limiter-messages';
 
-/** Connections of the reference load (architecture 8). */
+/** Callers of the reference load (architecture 8). */
 const CALLERS = 64;
 /** Bytes of a process answer, rounded up. */
 const BODY_BYTES = 1_500;
@@ -41,7 +41,9 @@ const admitted: LimiterAnswer = {
   },
 };
 
-/** Holds answers until the end of the event-loop turn, as a group commit does. */
+/**
+ * Returns a function whose answers wait until the end of the event-loop turn, as in a group commit.
+ */
 function deferredAnswers() {
   let waiting: (() => void)[] = [];
   const release = (): void => {
@@ -153,9 +155,9 @@ async function main(): Promise<void> {
   };
   console.log(`${''.padEnd(28)} calls/s  µs client  µs server    µs both`);
   await measure('engine, answered at once', server, () => engine.ask(processCall(true)));
-  await measure('engine, answers held a turn', server, () => engine.ask(processCall(false)));
+  await measure('engine, answered next turn', server, () => engine.ask(processCall(false)));
   await measure('limiter, admit', server, () => limiter.ask(admitCall()));
-  await measure('engine, held, 4 callers', server, () => engine.ask(processCall(false)), 4);
+  await measure('engine, next turn, 4 callers', server, () => engine.ask(processCall(false)), 4);
   server.disconnect();
 }
 

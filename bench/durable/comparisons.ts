@@ -3,10 +3,10 @@ import type { Options, Part } from '#bench/options';
 import type { Label } from '#bench/processes/servers';
 import type { PostgresLabel } from '#bench/references/start-postgres';
 
-/** A durable service in a comparison, with a label for calls with and without idempotency keys. */
+/** A durable service in a comparison, with labels for calls with and without idempotency keys. */
 export type DurableEntrant = {
   readonly label: Label & Part;
-  /** Label for the same processes and instances with a new key per call. */
+  /** Label for the same processes and instances if each call has a new key. */
   readonly keyedLabel?: Label & Part;
   readonly store: OnCassandra | 'sqlite';
 };
@@ -28,7 +28,7 @@ export type DurableComparison = {
   readonly isWithStateless: boolean;
 };
 
-/** Engines of (d3). Source: the project's targets. */
+/** Engine count of (d3). Source: the project's targets. */
 const ENGINES_OF_D3 = 3;
 
 const COMPARISONS: readonly DurableComparison[] = [
@@ -41,7 +41,7 @@ const COMPARISONS: readonly DurableComparison[] = [
     references: ['pg', 'cas'],
     isWithStateless: true,
   },
-  // On a file the service is so fast that 1,000 instances would sometimes be observed too early.
+  // On SQLite the service is so fast that observations of 1,000 instances would be throttled.
   {
     instanceCount: INSTANCES,
     services: [{ label: 'e', keyedLabel: 'ke', store: 'sqlite' }],

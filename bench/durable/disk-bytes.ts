@@ -5,8 +5,8 @@ import { flushTables } from '#bench/durable/flushed-tables';
 import { sessionIn } from '#test/storage/cassandra/migrated-keyspace';
 
 /**
- * Size-tiered compaction in which any two files form a bucket, so that each table becomes one file.
- * Same effect as a major compaction.
+ * Size-tiered compaction in which any two files form a bucket: each table becomes one file, as
+ * after a major compaction.
  */
 const INTO_ONE_FILE = ` AND compaction = {'class': 'SizeTieredCompactionStrategy',
   'min_threshold': 2, 'max_threshold': 64, 'min_sstable_size': 1099511627776}`;
@@ -14,7 +14,7 @@ const INTO_ONE_FILE = ` AND compaction = {'class': 'SizeTieredCompactionStrategy
 /** Maximum wait for compaction, in ms. Cassandra schedules compactions once a minute. */
 const COMPACTED_MS_MAX = 180_000;
 
-/** Interval between checks of the files in ms, and the number of equal checks in a row. */
+/** Interval between file checks in ms, and the number of equal checks that prove the files idle. */
 const LOOK_EVERY_MS = 2_000;
 const LOOKS_ALIKE = 3;
 

@@ -3,7 +3,10 @@ import { type JournalAppends, measureJournal } from '#bench/durable/journal-appe
 import { temporaryFolder } from '#bench/processes/temporary-folder';
 import { startCassandra } from '#deploy/local/servers/cassandra-server';
 
-/** Measures an aged journal on a new Cassandra. */
+/**
+ * Measures an aged journal on a new Cassandra. Separate so that bench/journal.ts, which uses a
+ * running server, loads no code that starts servers.
+ */
 export async function measureJournalAge(
   slots: number,
   print: (line: string) => void,
@@ -11,6 +14,6 @@ export async function measureJournalAge(
   const folder = temporaryFolder();
   const place = { folder: join(folder, 'cassandra'), logFolder: folder, print };
   await using cassandra = await startCassandra(place);
-  print(`journal: appending and dropping ${slots} slots, about 2 ms each`);
+  print(`journal: appending and truncating ${slots} slots, about 2 ms each`);
   return await measureJournal(cassandra.address, slots);
 }

@@ -12,11 +12,11 @@ import { openMigratedKeyspace } from '#test/storage/cassandra/migrated-keyspace'
 const GROUP_BYTES = 40 * 120;
 /** Minimum number of slots between moves of the low-water mark (architecture 3.1). */
 const TRUNCATION_SLOTS_MIN = 1_000;
-/** Newest slots, kept by a journal because their records have no checkpoint yet. */
+/** Newest slots, which a journal keeps until their records have checkpoints. */
 const KEPT_SLOTS = 1_000;
 const ROUNDS = 20;
 const APPENDS_PER_ROUND = 100;
-/** Uncounted appends to the fresh journal, which warm up server and driver. */
+/** Uncounted appends, which warm up server and driver. */
 const WARM_UP_APPENDS = 2_000;
 
 /**
@@ -35,9 +35,9 @@ export type JournalAppends = {
 };
 
 /**
- * Measures appends to a fresh journal and to an aged one, in turns, so that other work on the
- * machine slows both. The aged journal has dropped `slots` slots and been flushed to disk. Creates
- * a keyspace on the server and drops it at the end. Takes about 2 ms per slot.
+ * Measures appends to a fresh and to an aged journal in turns, so that other work on the machine
+ * slows both. The aged journal has truncated `slots` slots and is flushed to disk. Creates a
+ * keyspace on the server and drops the keyspace at the end. Takes about 2 ms per slot.
  */
 export async function measureJournal(server: string, slots: number): Promise<JournalAppends> {
   await using keyspace = await openMigratedKeyspace(server);
@@ -77,8 +77,8 @@ class Writer {
   }
 
   /**
-   * Appends groups one by one and truncates slots older than the kept ones. Returns the time of
-   * each append in ms.
+   * Appends groups sequentially and truncates all but the newest `KEPT_SLOTS` slots. Returns the
+   * time of each append in ms.
    */
   async append(count: number): Promise<number[]> {
     const tookMs: number[] = [];

@@ -25,9 +25,9 @@ import { startPostgresReference } from '#bench/references/start-postgres';
 import { startCassandra } from '#deploy/local/servers/cassandra-server';
 import { startNats } from '#deploy/local/servers/nats-server';
 
-/** Disk space taken by the observations of one service. */
+/** Disk usage of one service's observations. */
 type DiskUse = {
-  /** Labels of the servers that this service plays. */
+  /** Labels of this service's runs, with and without idempotency keys. */
   readonly labels: readonly string[];
   readonly observations: number;
   /** Number of observations with an idempotency key. */
@@ -35,7 +35,7 @@ type DiskUse = {
   readonly bytesByTable: ReadonlyMap<string, number>;
 };
 
-/** Results of one comparison. */
+/** Results of a comparison. */
 export type DurableFindings = {
   readonly instanceCount: number;
   readonly rounds: readonly Round[];
@@ -55,15 +55,15 @@ type Bench = {
 };
 
 /**
- * A running durable service. `readBytes` returns its tables' disk usage after the service has
- * ended.
+ * A running durable service. After the service has ended, `readBytes` returns the disk usage of its
+ * tables in bytes.
  */
 type StartedStore = {
   readonly service: Service;
   readonly readBytes: () => Promise<ReadonlyMap<string, number>>;
 };
 
-/** Servers of one durable service. */
+/** Servers of a durable service, one per label. */
 type Started = Pick<StartedStore, 'readBytes'> & { readonly servers: readonly Server[] };
 
 /** Cassandra of a comparison, and its data folder. */
@@ -71,8 +71,8 @@ type Cassandra = Pick<DurableStores, 'cassandra'> & { readonly dataFolder: strin
 
 /**
  * Measures the selected durable services and references. Starts the services on Cassandra and the
- * references on PostgreSQL, loads them in turns, and compares stored state with answers at the end.
- * Comparisons run one after the other, each on a new Cassandra and PostgreSQL.
+ * references on PostgreSQL, loads all in turns, and compares stored state with answers at the end.
+ * Comparisons run sequentially, each on a new Cassandra and PostgreSQL.
  */
 export async function measureDurable(
   tools: Tools,
@@ -103,8 +103,8 @@ async function measureComparison(
   const servers = started.flatMap((service) => service.servers);
   servers.push(...(await startReferences(opened, bench, comparison)));
   const rounds = await runDurableRounds(tools.wrk, { servers, options, print });
-  print('comparing what is stored with what was answered');
-  // Servers with the same plan share instances: check one of them.
+  print('comparing stored state with answers');
+  // Servers with the same plan share instances: check the first server.
   const plans = Map.groupBy(servers, ({ plan }) => plan);
   for (const [server] of plans.values()) if (server !== undefined) await checkLedger(server);
   const counts = await Promise.all(started.map(countsOf));
@@ -112,7 +112,7 @@ async function measureComparison(
   await opened.disposeAsync();
   const disk: DiskUse[] = [];
   for (const { readBytes, ...count } of counts) {
-    print(`${count.labels.join(', ')}: what its tables take on disk`);
+    print(`${count.labels.join(', ')}: measuring disk usage of the tables`);
     disk.push({ ...count, bytesByTable: await readBytes() });
   }
   return { instanceCount, rounds, disk };
@@ -164,7 +164,7 @@ async function startedOnCassandra(
   { options, print }: Bench,
   { engines = options.engines, keyspace }: OnCassandra,
 ): Promise<StartedStore> {
-  assert(stores !== undefined, 'it is started before a service on it');
+  assert(stores !== undefined, 'Cassandra starts before a service that uses Cassandra');
   const { cassandra, dataFolder } = stores;
   const logFolder = temporaryFolder();
   const nats = opening.use(await startNats({ folder: join(logFolder, 'nats'), logFolder, print }));
@@ -186,7 +186,7 @@ async function startReferences(
     for (const label of references) {
       const options = { folder, instanceCount };
       servers.push(opening.use(await startPostgresReference(label, postgres, options)));
-      print(`${label}: made ${instanceCount} instances`);
+      print(`${label}: created ${instanceCount} instances`);
     }
   }
   if (isWithStateless) {

@@ -1,10 +1,10 @@
 /**
  * Profiles engine and edge while the durable service of `make bench` is under load. Lists functions
- * by self time and total time in µs per request. Keeps the profiles as files for a browser's
+ * by self time and total time in µs per request. `--folder` stores the profiles for a browser's
  * developer tools.
  *
- *   node bench/durable/profile.ts [--connections 256] [--seconds 10] [--lead-in 22] [--keyed]
- * [--folder profiles]
+ *   node bench/durable/profile.ts [--connections 256] [--seconds 10] [--lead-in 125]
+ *     [--keyed] [--folder profiles]
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ await using service = await startDurable({
   print,
 });
 const [engineProcess] = service.engines;
-if (engineProcess === undefined) throw new Error('there is no engine');
+if (engineProcess === undefined) throw new Error('the service started no engine');
 using engine = await Inspector.connect(engineProcess);
 using edge = await Inspector.connect(service.edge);
 const prepared = await prepareService('d', service, folder, {
@@ -68,13 +68,13 @@ profiles['edge'] = await edge.profile(async () => {
 const after = await metricsOf(service.metricsUrls);
 const threadsAfter = await threadMicros(cassandra);
 const [result] = measured;
-if (result === undefined) throw new Error('nothing was measured');
+if (result === undefined) throw new Error('wrk returned no result');
 const grown = (name: string) => sumOf(after, name) - sumOf(before, name);
 const requests = grown('identity_cycles_total');
 const groups = grown('journal_group_records_count');
 console.log(`${result.requestsPerS.toFixed(0)} requests/s, p50 ${result.p50Ms.toFixed(1)} ms`);
-console.log(`${result.problem ?? 'all answers proved right'}`);
-console.log(`${(requests / groups).toFixed(1)} records a group, ${groups} groups`);
+console.log(`${result.problem ?? 'all answers are correct'}`);
+console.log(`${(requests / groups).toFixed(1)} records per group, ${groups} groups`);
 console.log(
   `append ${((grown('journal_append_seconds_sum') / groups) * 1_000).toFixed(2)} ms on average`,
 );
@@ -99,8 +99,8 @@ async function show(name: string, profile: CpuProfile, count: number): Promise<v
       console.log(`${(read(time) / count).toFixed(2).padStart(8)}  ${time.name}  ${time.place}`);
     }
   };
-  table('own time', ({ selfMicros }) => selfMicros);
-  table('with what is called', ({ totalMicros }) => totalMicros);
+  table('self time', ({ selfMicros }) => selfMicros);
+  table('total time, including callees', ({ totalMicros }) => totalMicros);
   if (values.folder === undefined) return;
   await mkdir(values.folder, { recursive: true });
   await writeFile(join(values.folder, `${name}.cpuprofile`), JSON.stringify(profile));

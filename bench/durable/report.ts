@@ -41,16 +41,17 @@ function noteOf(findings: readonly DurableFindings[], checkpointS: number): stri
   ].join('\n\n');
 }
 
-const CASSANDRA_SETTINGS = `Cassandra has \`commitlog_sync: batch\` and a timer slack of ${TIMER_SLACK_NS / 1_000} µs`;
+const CASSANDRA_SETTINGS =
+  'Cassandra has `commitlog_sync: batch` and a timer slack of ' + `${TIMER_SLACK_NS / 1_000} µs`;
 
 const POSTGRES_NOTE =
   '(pg) and (cas) run the same model, check the API key and answer the same bytes, but have no ' +
   'limiter. ';
 
 const DISK_NOTE =
-  'Bytes of table files after flush and compaction, without commit log, divided by all observations. ' +
-  'For SQLite, bytes of the pages of tables and indexes. `heads` holds the newest history rows. ' +
-  '`answers` is divided by the calls with a key.';
+  'Bytes of table files after flush and compaction, without commit log, divided by all ' +
+  'observations. For SQLite, bytes of table and index pages. `heads` holds the newest history ' +
+  'rows. `answers` is divided by the calls with a key.';
 
 function roundsOf(
   { instanceCount, rounds }: DurableFindings,
@@ -76,9 +77,9 @@ function diskOf(findings: readonly DurableFindings[]): string {
     const all = [...bytesByTable.values()].reduce((sum, bytes) => sum + bytes, 0) - answers;
     const others = parts.reduce((left, bytes) => left - bytes, all);
     const each = [all, ...parts, others].map((bytes) => numberText(bytes / observations, 1));
-    const who = labels.map((label) => `(${label})`).join(' and ');
-    const ofAnswers = keyed === 0 ? '' : numberText(answers / keyed, 1);
-    return [who, numberText(observations, 0), ...each, numberText(keyed, 0), ofAnswers];
+    const names = labels.map((label) => `(${label})`).join(' and ');
+    const answersEach = keyed === 0 ? '' : numberText(answers / keyed, 1);
+    return [names, numberText(observations, 0), ...each, numberText(keyed, 0), answersEach];
   });
   const head = [
     ...['', 'observations', 'bytes each', ...TABLES.map((table) => `\`${table}\``), 'others'],

@@ -8,14 +8,14 @@ import { orderOf, type Rounds } from '#bench/rounds';
 /** Connections of the durable comparison. Source: the project's targets. */
 export const DURABLE_CONNECTIONS = [64, 256] as const;
 
-/** Results of one turn of a server, by number of connections. */
+/** Results of a server's turn, by number of connections. */
 type Turn = ReadonlyMap<number, ClosedResult>;
 
 /**
- * Alternating rounds of the durable comparison. A server runs both numbers of connections in one
- * turn. Checkpoints are up to two minutes late, so each turn starts with an unmeasured load of that
- * length. The measured load then pays for checkpoints as a long-running service does. A turn ends
- * when no checkpoint is pending, so that the next server is undisturbed.
+ * Alternating rounds of the durable comparison. A turn measures both connection counts. Checkpoints
+ * are up to two minutes late, so each turn starts with an unmeasured load of two minutes. The
+ * measured load then includes checkpoints, as in a long-running service. A turn ends when no
+ * checkpoint is pending, so that the next server is undisturbed.
  */
 export async function runDurableRounds(
   wrk: string,
@@ -23,8 +23,8 @@ export async function runDurableRounds(
 ): Promise<Round[]> {
   const rounds: Round[] = [];
   const durable = servers.find(isOnCassandra);
-  if (durable !== undefined) await compiled(durable, wrk, options, print);
-  for (const server of servers) await allMet(server, wrk, options, print);
+  if (durable !== undefined) await warmUpCassandra(durable, wrk, options, print);
+  for (const server of servers) await observeAll(server, wrk, options, print);
   for (let round = 0; round < options.rounds; round += 1) {
     const order = orderOf(servers, round);
     const turns = new Map<Label, Turn>();
@@ -52,7 +52,7 @@ function roundAt(connections: number, turns: ReadonlyMap<Label, Turn>): Round {
   return { connections, results };
 }
 
-/** Loads a server until checkpoints run steadily, then measures it. */
+/** Loads a server until checkpoints run steadily, then measures. */
 async function turnOf(
   server: Server,
   wrk: string,
@@ -60,7 +60,7 @@ async function turnOf(
   print: (line: string) => void,
 ): Promise<Turn> {
   const leadInS = server.isCheckpointing === true ? checkpointS : warmUpS;
-  print(`${server.label}: ${leadInS} s before it is measured`);
+  print(`${server.label}: unmeasured load for ${leadInS} s`);
   await runWrk(wrk, server, { connections: DURABLE_CONNECTIONS[0], seconds: leadInS });
   const results = new Map<number, ClosedResult>();
   for (const connections of DURABLE_CONNECTIONS) {
@@ -75,7 +75,7 @@ function isOnCassandra({ processes }: Server): boolean {
 }
 
 /** Loads a durable service until Cassandra's JIT compilers are idle. */
-async function compiled(
+async function warmUpCassandra(
   durable: Server,
   wrk: string,
   { compileS }: Options,
@@ -83,17 +83,16 @@ async function compiled(
 ): Promise<void> {
   for (const connections of DURABLE_CONNECTIONS) {
     print(
-      `${durable.label}: ${compileS} s at ${connections} connections until Cassandra is compiled`,
+      `${durable.label}: ${compileS} s at ${connections} connections for Cassandra's JIT compilers`,
     );
     await runWrk(wrk, durable, { connections, seconds: compileS });
   }
 }
 
 /**
- * Loads a server until each instance was observed, so that caches are full and every row was
- * updated once.
+ * Loads a server until all instances are observed: caches are full and every row was updated once.
  */
-async function allMet(
+async function observeAll(
   server: Server,
   wrk: string,
   { warmUpS }: Options,
@@ -103,7 +102,7 @@ async function allMet(
   const { length } = plan.instances;
   const [connections] = DURABLE_CONNECTIONS;
   while (plan.position < length) {
-    print(`${label}: ${plan.position} of ${length} instances were observed`);
+    print(`${label}: observed ${plan.position} of ${length} instances`);
     await runWrk(wrk, server, { connections, seconds: warmUpS });
   }
 }

@@ -25,17 +25,17 @@ export const KEYSPACE = 'identity_engine';
 /** Limiter timeout, as in the local cluster: all processes share two cores and answer slowly. */
 const LIMITER_TIMEOUT_MS = '1000';
 
-/** A free port of the process's choice, announced to other nodes. */
+/** The process listens on a free port and announces the port to other nodes. */
 const ANY_PORT = '127.0.0.1:0';
 
 /** Processes of a durable service, and the folder of their servers. */
 export type DurablePlan = {
   readonly engines: number;
-  /** Folder of this service alone. */
+  /** Folder that only this service uses. */
   readonly folder: string;
-  /** Node arguments of engines and edge, for profiling. */
+  /** Node arguments for engines and edge, used for profiling. */
   readonly nodeArgs?: readonly string[];
-  /** Servers that outlive the service; started and stopped with the service by default. */
+  /** Running servers to use, which outlive the service. By default, the service starts its own. */
   readonly stores?: Omit<DurableStores, typeof Symbol.asyncDispose>;
   /** Keyspace of the tables; `identity_engine` by default. */
   readonly keyspace?: string;
@@ -56,8 +56,8 @@ export type DurableService = Service & {
   /** Keyspace of the tables. */
   readonly keyspace: string;
   /**
-   * Restarts an ended engine with the same name and metrics port. `nodeArgs` follow the plan's Node
-   * arguments. Returns the process at once; the process ends with the service.
+   * Restarts an ended engine with the same name and metrics port. Appends `nodeArgs` to the plan's
+   * Node arguments. Returns the process at once; the process ends with the service.
    */
   readonly startAgain: (engine: number, nodeArgs?: readonly string[]) => Child;
 };
@@ -116,7 +116,7 @@ export async function startDurable(plan: DurablePlan): Promise<DurableService> {
   return { ...service, edge: edge.child, engines: children, cassandra, keyspace, startAgain };
 }
 
-/** Starts Cassandra and NATS with fresh data. Throws `MissingServer` if one is not installed. */
+/** Starts Cassandra and NATS with fresh data. Throws `MissingServer` if either is not installed. */
 export async function startStores({
   folder,
   print,
@@ -130,7 +130,7 @@ export async function startStores({
 }
 
 /**
- * Creates the tables. Returns the variables with which the service's processes find their servers.
+ * Creates the tables. Returns the variables that locate the servers for the service's processes.
  */
 export async function migrated(
   { cassandra, nats }: Pick<DurableStores, 'cassandra' | 'nats'>,
@@ -164,7 +164,7 @@ export function limiterVariables(shared: Variables, port: number, listen = ANY_P
   };
 }
 
-/** Starts a process of the service on the stack; resolves when the process is ready. */
+/** Starts a process and adds it to the stack; resolves when the process is ready. */
 export async function startProcess(
   opening: AsyncDisposableStack,
   role: string,

@@ -60,7 +60,7 @@ const LIMITS: readonly {
   limit('e', 'p99', 64, 25, 'ms', p99Of),
 ];
 
-/** Targets and the results of valid rounds. A ratio compares servers within one round. */
+/** Targets, and the results of valid rounds. A ratio compares servers within the same round. */
 export function durableTargets(rounds: readonly Round[]): TargetRow[] {
   const ratios = RATIOS.map((compared) => {
     const reached = ratioOf(rounds, compared);
@@ -153,7 +153,7 @@ function limiterPercent(result: ClosedResult): number {
   return (100 * limiter) / microsOf(result, ({ process }) => process !== 'wrk');
 }
 
-/** Total CPU time per request of the selected processes; NaN if none is selected. */
+/** CPU time of the selected processes per request; NaN if no process is selected. */
 function microsOf({ cpu }: ClosedResult, isMeant: (cost: CpuCost) => boolean): number {
   const meant = cpu.filter(isMeant);
   if (meant.length === 0) return Number.NaN;

@@ -2,13 +2,13 @@ import { digestOf } from '#accounts/api-key';
 import { CYCLES_PER_MONTH, REQUESTS_PER_MINUTE } from '#bench/processes/service';
 import { newAccount } from '#deploy/local/new-account';
 
-/** An account and the digest of one of its keys. */
+/** An account and the digest of its API key. */
 export type BenchAccount = { readonly id: string; readonly keyDigest: string };
 
 /** Number of accounts created concurrently. */
 const AT_A_TIME = 32;
 
-/** Creates accounts with unreachable limits and one key each, through a limiter's admin port. */
+/** Creates accounts with unreachable limits and an API key each, through a limiter's admin port. */
 export async function createAccounts(count: number, adminPort: number): Promise<BenchAccount[]> {
   const made: BenchAccount[] = [];
   let started = 0;

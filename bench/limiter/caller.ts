@@ -1,6 +1,6 @@
 /**
- * Caller process of the limiter benchmark. Asks the parent's decider for decisions, as the parent
- * requests. Ends with the parent.
+ * Caller process of the limiter benchmark. On the parent's request, asks a decider for decisions.
+ * Exits when the parent exits.
  */
 import type { CallerRequest } from '#bench/limiter/decision-caller';
 import { type Decide, runLoad } from '#bench/limiter/load';
@@ -21,7 +21,7 @@ async function answer(request: CallerRequest): Promise<unknown> {
     decide = opened.decide;
     return undefined;
   }
-  if (decide === undefined) throw new Error('no decider was named');
+  if (decide === undefined) throw new Error('the parent must send `open` before `load`');
   const before = process.cpuUsage();
   const result = await runLoad(decide, accountCount, request.run);
   const { user, system } = process.cpuUsage(before);

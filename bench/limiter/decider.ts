@@ -4,7 +4,7 @@ import type { DeciderLabel, DecisionResult } from '#bench/limiter/findings';
 import type { LoadRun } from '#bench/limiter/load';
 import { cpuMicros, type Measured } from '#bench/measures/cpu-time';
 
-/** A decider under test and its address. */
+/** A server that decides calls (limiter or Redis), and its address. */
 export type DeciderPlan = {
   readonly label: DeciderLabel;
   readonly target: Target;
@@ -13,15 +13,13 @@ export type DeciderPlan = {
   readonly processes: readonly Measured[];
 };
 
-/**
- * Number of caller processes: with a single caller, caller and server would wait for each other.
- */
+/** Number of caller processes: a single caller and the server would wait for each other. */
 const CALLER_PROCESSES = 2;
 
-/** Minimum share of an open load that must be sent on time. */
+/** Minimum share of an open load that callers must send on time. */
 const KEPT_SHARE_MIN = 0.98;
 
-/** A decider under test, with its caller processes. */
+/** A decider under test, with the caller processes that load the decider. */
 export class Decider implements AsyncDisposable {
   readonly label: DeciderLabel;
   readonly #processes: readonly Measured[];
@@ -33,7 +31,7 @@ export class Decider implements AsyncDisposable {
     this.#callers = callers;
   }
 
-  /** Starts the callers and connects them. */
+  /** Starts and connects the callers. */
   static async start(plan: DeciderPlan): Promise<Decider> {
     await using opening = new AsyncDisposableStack();
     const callers: DecisionCaller[] = [];
@@ -95,5 +93,5 @@ function problemOf(
   const failure = results.find((result) => result.failure !== undefined)?.failure;
   if (refused + failed > 0) return `${refused} refused, ${failed} failed (${failure})`;
   if (run.kind === 'closed' || decisionsPerS >= KEPT_SHARE_MIN * run.perSecond) return undefined;
-  return `only ${Math.round(decisionsPerS)} decisions/s were asked for`;
+  return `callers sent only ${Math.round(decisionsPerS)} of ${run.perSecond} decisions/s`;
 }

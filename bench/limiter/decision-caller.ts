@@ -10,7 +10,7 @@ export type Target =
   | { readonly kind: 'meter'; readonly cycles: number }
   | { readonly kind: 'redis' };
 
-/** The decider and the accounts of the decisions. */
+/** The decider, and the accounts to decide about. */
 type Asked = {
   readonly target: Target;
   readonly address: string;
@@ -25,7 +25,7 @@ export type CallerRequest =
 /** Result of a load, and the CPU time of the caller. */
 export type CallerResult = LoadResult & { readonly cpuMicros: number };
 
-/** A process that asks one server for decisions, until disposed or until this process ends. */
+/** A process that asks a decider for decisions, until disposed or until this process ends. */
 export class DecisionCaller implements AsyncDisposable {
   readonly #process: ChildProcess;
   readonly #ended: Promise<unknown>;
@@ -35,7 +35,7 @@ export class DecisionCaller implements AsyncDisposable {
     this.#ended = once(process, 'exit').then(() => ({ error: 'the caller has ended' }));
   }
 
-  /** Starts the process and connects it. */
+  /** Starts the process and connects the process to the decider. */
   static async start(
     target: Target,
     address: string,
@@ -46,7 +46,7 @@ export class DecisionCaller implements AsyncDisposable {
     return caller;
   }
 
-  /** Loads the server. */
+  /** Runs a load against the decider. */
   async load(run: LoadRun): Promise<CallerResult> {
     return (await this.#ask({ kind: 'load', run })) as CallerResult;
   }

@@ -4,7 +4,7 @@ import type { CpuCost } from '#bench/load/wrk';
 /** Deciders, by their letters in the report. */
 export const DECIDERS = ['l', 'r', 'redis'] as const;
 
-/** One of `DECIDERS`. */
+/** Letter of a decider. */
 export type DeciderLabel = (typeof DECIDERS)[number];
 
 /** Title of each decider. */
@@ -14,10 +14,10 @@ export const DECIDER_TITLES: Readonly<Record<DeciderLabel, string>> = {
   redis: 'Redis: a script for minute and month',
 };
 
-/** Result of one load of one decider; void if `problem` is set. */
+/** Result of a decider's load; void if `problem` is set. */
 export type DecisionResult = {
   readonly decisionsPerS: number;
-  /** Median of the slower caller process. */
+  /** Percentiles and maximum come from the slower caller process. */
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly longestMs: number;
@@ -32,7 +32,7 @@ export type LimiterFindings = {
   readonly isCompared: boolean;
 };
 
-/** One load of one round. */
+/** A load in a round. */
 export type DecisionRow = {
   readonly label: DeciderLabel;
   readonly round: number;

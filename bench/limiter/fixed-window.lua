@@ -1,5 +1,6 @@
--- One decision, atomic: a request of the account's minute, and cycles of its month.
--- KEYS: count of the minute, count of the month. ARGV: both limits, cycles, ms until the minute's key goes.
+-- Decides one call atomically: counts a request in the account's minute and cycles in its month.
+-- KEYS: minute counter, month counter. ARGV: minute limit, month limit, cycles, ms until the minute
+-- counter expires.
 local requests = redis.call('INCR', KEYS[1])
 if requests == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[4]) end
 if requests > tonumber(ARGV[1]) then return {0, requests, tonumber(redis.call('GET', KEYS[2]) or 0)} end

@@ -12,20 +12,21 @@ import { cpuOf, type TargetRow, tableOf } from '#bench/report-table';
 /** Minimum decisions per second of one limiter process. Source: the project's targets. */
 const DECISIONS_PER_S_MIN = 50_000;
 
-/** Minimum ratio to Redis's decisions. Source: the project's targets. */
+/** Minimum throughput relative to Redis. Source: the project's targets. */
 const RATIO_MIN = 1.5;
 
 /** Maximum 99th percentile of the open model, in ms. Source: the project's targets. */
 const P99_MS_MAX = 5;
 
 const NOTE =
-  'A durable limiter process owns every shard, on Cassandra and NATS. Two caller processes ask about ' +
-  '1,000 accounts in turn. A decision is an `Admit`. Like edges, callers of (l) also send a `Settle` ' +
-  'and do not wait. All sides batch the messages of an event-loop turn into one write. Redis syncs its ' +
-  'append-only file every second; the limiter grants only durable allowance. In the open model, ' +
-  "latency counts from the due time and includes the caller's timer (1 ms).";
+  'A durable limiter process owns every shard, on Cassandra and NATS. Two caller processes ask ' +
+  'about 1,000 accounts in turn. A decision is an `Admit`. Like edges, callers of (l) also send ' +
+  'a `Settle` and do not wait. All sides batch the messages of an event-loop turn into one ' +
+  'write. Redis syncs its append-only file every second; the limiter grants only durable ' +
+  "allowance. In the open model, latency counts from the due time and includes the caller's " +
+  'timer (1 ms).';
 
-/** Targets of the limiter and the results; empty without findings. */
+/** Limiter targets and results; empty without findings. */
 export function limiterTargets(findings: LimiterFindings | undefined): TargetRow[] {
   const rows = valid(findings?.rows ?? []);
   return loadsOf(rows).flatMap((load) => {
@@ -34,11 +35,11 @@ export function limiterTargets(findings: LimiterFindings | undefined): TargetRow
   });
 }
 
-/** Report of the limiter; empty without findings. */
+/** Limiter section of the report; empty without findings. */
 export function limiterReport(findings: LimiterFindings | undefined): string {
   if (findings === undefined) return '';
   const { rows, isCompared } = findings;
-  const missing = 'Redis was missing on this machine: nothing is compared.';
+  const missing = 'Redis is not installed on this machine, so the report has no comparison.';
   const problems = rows.flatMap(({ label, round, run, result: { problem } }) =>
     problem === undefined
       ? []
@@ -83,12 +84,12 @@ function closedTargets(rows: readonly DecisionRow[], load: string): TargetRow[] 
         .filter(({ round }) => round === ours.round)
         .map(({ result }) => ours.result.decisionsPerS / result.decisionsPerS),
     );
-    // Throughput of one core that the limiter shares neither with callers nor with the store.
+    // Throughput if the limiter had a core of its own, without callers and store.
     const perCore = rowsOf(rows, label).map(({ result }) => 1e6 / limiterMicros(result));
-    const ofCore = `${label}: decisions per CPU second of the limiter, ${load}`;
+    const perCoreTitle = `${label}: decisions per CPU second of the limiter, ${load}`;
     return [
       atLeast(`${label}: decisions/s, ${load}`, DECISIONS_PER_S_MIN, rates, 0),
-      atLeast(ofCore, DECISIONS_PER_S_MIN, perCore, 0),
+      atLeast(perCoreTitle, DECISIONS_PER_S_MIN, perCore, 0),
       atLeast(`${label} / redis, ${load}`, RATIO_MIN, ratios, 2),
     ].filter(({ reached }) => reached !== 'none');
   });

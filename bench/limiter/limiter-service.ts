@@ -13,10 +13,10 @@ import { freePorts } from '#bench/processes/free-ports';
 import { metricsUrlOf } from '#bench/processes/service';
 import { temporaryFolder } from '#bench/processes/temporary-folder';
 
-/** Number of accounts in the decisions. Source: the project's targets. */
+/** Number of accounts to decide about. Source: the project's targets. */
 const ACCOUNTS = 1_000;
 
-/** A durable limiter that owns every shard, with its servers. */
+/** A durable limiter that owns every shard, with Cassandra and NATS. */
 export type LimiterService = AsyncDisposable & {
   /** gRPC address as `host:port`. */
   readonly address: string;
@@ -30,8 +30,8 @@ export type LimiterService = AsyncDisposable & {
 };
 
 /**
- * Starts Cassandra, NATS and one limiter, and creates the accounts. `more` are further variables of
- * the limiter. Throws `MissingServer` if a server is not installed.
+ * Starts Cassandra, NATS and a limiter, and creates the accounts. `more` adds environment variables
+ * for the limiter. Throws `MissingServer` if a server is not installed.
  */
 export async function startLimiterService(
   print: (line: string) => void,
@@ -48,7 +48,7 @@ export async function startLimiterService(
   const { child, metrics } = await startProcess(opening, 'limiter', variables, named);
   const metricsUrl = metricsUrlOf(metrics);
   await untilAllServed(child, [metricsUrl]);
-  print(`making ${ACCOUNTS} accounts`);
+  print(`creating ${ACCOUNTS} accounts`);
   const accounts = await createAccounts(ACCOUNTS, admin);
   const stores = [
     { name: 'cassandra', pid: cassandra.pid },

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { latenciesOf } from '#bench/scale/rates/latencies';
 
-/** Takes one decision for an account number; resolves to whether it was granted. */
+/** Asks for a decision about an account number; resolves to true if granted. */
 export type Decide = (account: number) => Promise<boolean>;
 
-/** Load model of the callers: closed (next call after an answer) or open (fixed rate). */
+/** Load model of the callers: closed (each answer starts the next call) or open (fixed rate). */
 export type LoadRun =
   | { readonly kind: 'closed'; readonly callers: number; readonly seconds: number }
   | { readonly kind: 'open'; readonly perSecond: number; readonly seconds: number };
@@ -26,10 +26,10 @@ export type LoadResult = {
 /** Interval between checks for due calls of an open load, in ms: the shortest timer. */
 const TICK_MS = 1;
 
-/** Pause in ms before the latencies are sorted, so that pending settlements can leave. */
+/** Pause in ms before the latencies are sorted, for pending settlements to be sent. */
 const LEFT_MS = 100;
 
-/** Asks for decisions about `accounts` accounts in turn, as `run` says. */
+/** Asks for decisions about `accounts` accounts in turn, with the load model of `run`. */
 export async function runLoad(decide: Decide, accounts: number, run: LoadRun): Promise<LoadResult> {
   const book = new Book(decide, accounts);
   const startedMs = performance.now();
@@ -51,8 +51,8 @@ async function closed(book: Book, { callers, seconds }: LoadRun & { kind: 'close
 }
 
 /**
- * Open load. Latency counts from the time when a decision was due, so that a slow caller hides
- * nothing. Keeps no promises: awaiting all of them at once would delay the caller.
+ * Open load. Latency counts from the due time of a decision, so that a slow caller hides no
+ * latency. Stores no promises: awaiting all promises at once would delay the caller.
  */
 async function open(book: Book, { perSecond, seconds }: LoadRun & { kind: 'open' }) {
   const startedMs = performance.now();
@@ -76,7 +76,7 @@ async function open(book: Book, { perSecond, seconds }: LoadRun & { kind: 'open'
   });
 }
 
-/** Counts of decisions and their results. */
+/** Takes decisions and records latencies and outcomes. */
 class Book {
   readonly #decide: Decide;
   readonly #accounts: number;
@@ -91,7 +91,7 @@ class Book {
     this.#accounts = accounts;
   }
 
-  /** Takes the next decision; never rejects. */
+  /** Asks for the next decision; never rejects. */
   async decide(sinceMs: number): Promise<void> {
     this.#account = (this.#account + 1) % this.#accounts;
     try {

@@ -14,8 +14,8 @@ const IN_FLIGHT = [64, 256] as const;
 const OPEN_PER_S = 10_000;
 
 /**
- * Measures a durable limiter and, if installed, Redis. Loads them in turns, in another order every
- * round. Returns undefined if the part is not selected.
+ * Measures a durable limiter and, if installed, Redis. They take turns, in a different order each
+ * round. Returns undefined if the limiter part is not selected.
  */
 export async function measureLimiter(
   redisProgram: string | undefined,
@@ -31,7 +31,8 @@ export async function measureLimiter(
     opened.use(await Decider.start({ ...meter, label: 'l', target: metersOf(1) })),
     opened.use(await Decider.start({ ...meter, label: 'r', target: metersOf(0) })),
   ];
-  if (redisProgram === undefined) print('Redis is missing: apt-get install redis-server');
+  if (redisProgram === undefined)
+    print('no comparison: install Redis with apt-get install redis-server');
   else {
     const redis = opened.use(await startRedis(redisProgram));
     const plan = { address: redis.address, accounts, processes: [redis.process] };
@@ -56,7 +57,7 @@ async function runRounds(
   for (const decider of deciders) {
     // The first decider warms up until Cassandra's JIT compilers are idle.
     const seconds = decider === deciders[0] ? compileS : warmUpS;
-    print(`warming ${decider.label} for ${seconds} s`);
+    print(`warming up ${decider.label} for ${seconds} s`);
     await decider.load({ kind: 'closed', callers: most, seconds });
   }
   const runs: LoadRun[] = [

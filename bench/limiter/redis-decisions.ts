@@ -8,8 +8,9 @@ const SCRIPT = 'bench/limiter/fixed-window.lua';
 const MINUTE_MS = 60_000;
 
 /**
- * Decisions of the Redis at `address`, one script call each. The client pipelines all calls of one
- * event-loop turn into one write.
+ * Asks the Redis server at `address` for decisions, a script call each. The client pipelines all
+ * calls of an event-loop turn into one write. Separate from caller.ts as the counterpart of
+ * meter-decisions.ts.
  */
 export async function openRedisDecisions(
   address: string,

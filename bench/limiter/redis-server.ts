@@ -6,7 +6,7 @@ import { temporaryFolder } from '#bench/processes/temporary-folder';
 /** Log line of Redis when it accepts connections. */
 const READY = /Ready to accept connections/;
 
-/** A Redis server of this run. */
+/** A Redis server that this run started. */
 export type Redis = AsyncDisposable & {
   /** `host:port`. */
   readonly address: string;

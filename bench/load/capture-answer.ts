@@ -3,10 +3,10 @@ import { HttpCaller } from '#bench/load/http-caller';
 import { readProcessAnswer } from '#bench/load/process-answer';
 import type { Server } from '#bench/processes/servers';
 
-/** A process answer of the service, stored in a file for the references. */
+/** The service's answer to a process call, stored in a file for the reference servers. */
 export type CapturedAnswer = { readonly file: string; readonly bytes: number };
 
-/** Asks a running service for one process answer and stores it, checked, in `folder`. */
+/** Makes a process call, checks the answer and stores the answer in `folder`. */
 export async function captureAnswer(server: Server, folder: string): Promise<CapturedAnswer> {
   server.plan.beginTurn();
   using caller = new HttpCaller(server.address, server.plan.key);

@@ -5,8 +5,8 @@ import { LABELS, TITLES } from '#bench/processes/servers';
 import { cpuOf, tableOf } from '#bench/report-table';
 
 /**
- * Results of all rounds with a number of connections, as a section; empty without any. `isNamed`: rows
- * name the server beside its letter.
+ * Report section for the rounds with `connections` connections; empty without such rounds. If
+ * `isNamed`, rows show the server's title beside its letter.
  */
 export function closedOf(
   heading: string,

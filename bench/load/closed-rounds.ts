@@ -6,22 +6,23 @@ import { orderOf, type Rounds } from '#bench/rounds';
 /** Connections of the closed-model runs. Source: the project's targets. */
 export const CONNECTIONS = [64, 4] as const;
 
-/** Results of one round for every server, at one number of connections. */
+/** Results of a round for every server, at the same number of connections. */
 export type Round = {
   readonly connections: number;
   readonly results: ReadonlyMap<Label, ClosedResult>;
 };
 
 /**
- * Alternating rounds of the closed model. All servers stay up and take turns every few seconds, in
- * a different order each round, so that other work on the machine slows all servers alike.
+ * Alternating rounds of the closed model. All servers keep running and take turns every few
+ * seconds, in a different order each round, so that other work on the machine slows all servers
+ * alike.
  */
 export async function runClosedRounds(
   wrk: string,
   { servers, options, print }: Rounds,
 ): Promise<Round[]> {
   for (const server of servers) {
-    print(`warming ${server.label}`);
+    print(`warming up ${server.label}`);
     await runWrk(wrk, server, { connections: 64, seconds: options.warmUpS });
   }
   const rounds: Round[] = [];

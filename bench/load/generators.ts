@@ -11,7 +11,7 @@ import { temporaryFolder } from '#bench/processes/temporary-folder';
 /** Load generators; k6 only if the open model is selected. */
 export type Tools = { readonly wrk: string; readonly k6: string | undefined };
 
-/** Results of the servers under load. */
+/** Results of all load runs. */
 export type Load = {
   readonly answerBytes: number | undefined;
   readonly rounds: readonly Round[];
@@ -25,7 +25,7 @@ export async function measureLoad(
   print: (line: string) => void,
 ): Promise<Load> {
   const { parts } = options;
-  // The durable comparison measures (c) itself; measure (c) here only beside other servers.
+  // The durable comparison measures (c) itself. Measure (c) here only beside other servers.
   const isComparing = (['a', 's', 'p'] as const).some((label) => parts.has(label));
   const isWithDurable = comparisonsOf(options).some(({ isWithStateless }) => isWithStateless);
   if (!isComparing && (!parts.has('c') || isWithDurable)) {

@@ -2,15 +2,15 @@ import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Requests in flight of one caller, as in the larger benchmark run. */
+/** Requests in flight per caller, as in the larger benchmark run. */
 const CALLS_IN_FLIGHT = 64;
 
-/** Maximum time of one call, in ms: above the service's own deadline (architecture 3.5). */
+/** Timeout of a call in ms, longer than the service's deadline (architecture 3.5). */
 const CALL_MS_MAX = 15_000;
 
 /**
- * Number of retries when the limiter is unavailable, and the pause between them in ms. Such a call
- * had no effect, so a retry is safe, and a short stall need not abort a long run.
+ * Attempts if the limiter is unavailable, and the pause between attempts in ms. Such a call has no
+ * effect, so a retry is safe. Retries keep a short stall from aborting a long run.
  */
 const TRIES_MAX = 10;
 const PAUSE_MS = 1_000;

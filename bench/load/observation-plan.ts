@@ -1,22 +1,21 @@
 import { writeFile } from 'node:fs/promises';
 
 /**
- * Instances of a run without a store or on a file. With few instances, a stalled connection sends
- * its observation too late, after other connections have observed the same instance again. At
- * 25,000 requests/s 4,000 instances tolerate a stall of 160 ms; 1,000 instances (45 ms) were too
- * few.
+ * Instances of a run in memory or on SQLite. With few instances, a stalled connection sends its
+ * observation too late, after another connection has observed the same instance again. At 25,000
+ * requests/s, 4,000 instances tolerate a stall of 160 ms; 1,000 instances (45 ms) were too few.
  */
 export const INSTANCES = 4_000;
 
 /**
  * Instances of the durable comparison. At 256 connections, 744 answers lie between two observations
- * of an instance. No durable server here gives that many answers within 45 ms.
+ * of an instance. No durable server here gives 744 answers within 45 ms.
  */
 export const DURABLE_INSTANCES = 1_000;
 
 /**
- * Instances of the durable comparison with rarely observed instances, so that observations share
- * little storage work. Source: the project's targets.
+ * Instances of the durable comparison with rare observations, which share little storage work.
+ * Source: the project's targets.
  */
 export const MANY_INSTANCES = 50_000;
 
@@ -26,15 +25,15 @@ export const STEP_S = 60;
 /** Age of the first observation, in s: 200 days, far more than a run needs. */
 const PAST_S = 200 * 86_400;
 
-/** An instance of a run, and the usual strength of each of its seven modes. */
+/** An instance of a run, and the usual strength of its seven modes. */
 export type PlannedInstance = { readonly id: string; readonly modeStrengths: readonly number[] };
 
 /**
  * Instances of one server and the timestamps of their observations.
  *
- * Every run takes the instances in turn and advances time by `STEP_S` per turn, so that no
- * observation is throttled (interface 8.3). The next run continues at the position where the last
- * run ended, so that all instances are observed equally often.
+ * Every run observes the instances in turn and advances time by `STEP_S` per turn, so that no
+ * observation is throttled (interface 8.3). A run continues where the previous run ended, so that
+ * all instances are observed equally often.
  */
 export class ObservationPlan {
   readonly instances: readonly PlannedInstance[];
@@ -86,7 +85,7 @@ export class ObservationPlan {
     this.#position = Math.ceil(this.#position / length) * length;
   }
 
-  /** Advances past at most this many requests of a run. */
+  /** Advances past a run's requests; `requests` is an upper bound. */
   use(requests: number): void {
     this.#position += requests;
   }

@@ -4,12 +4,12 @@ import type { Options } from 'k6/options';
 import { MODES } from '../../loadtest/k6/mix.ts';
 
 // Open model: requests start at a fixed rate, independent of answers, as from independent agents.
-// Run by open-model.ts, which passes address, key, instances, times and rate.
+// The file open-model.ts runs this script and passes address, key, instances, times and rate.
 
 /** Maximum requests in flight. Beyond this, k6 drops iterations, which voids the row. */
 const UNDER_WAY_MAX = 300;
 
-/** Unreported seconds at the start, for connections and JIT compilation. */
+/** Warm-up in s, excluded from the result: connections and JIT compilation. */
 const WARM_UP_S = 2;
 
 const address = __ENV['ADDRESS'] ?? '';
@@ -64,7 +64,7 @@ export function observe(): void {
   post(url, JSON.stringify(body), { headers, tags: { name: 'process', phase } });
 }
 
-/** One JSON line on standard output instead of k6's own summary. */
+/** Replaces k6's summary by a JSON line on standard output. */
 export function handleSummary(data: { metrics: unknown }): Record<string, string> {
   return { stdout: `RESULT ${JSON.stringify(data.metrics)}\n` };
 }

@@ -65,11 +65,11 @@ async function send(k6: string, server: Server, run: OpenRun): Promise<unknown> 
   });
   await child.ended();
   const json = /^RESULT (.*)$/m.exec(child.output)?.[1];
-  if (json === undefined) throw new Error(`k6 gave no result:\n${child.output.trim()}`);
+  if (json === undefined) throw new Error(`k6 printed no result:\n${child.output.trim()}`);
   return JSON.parse(json);
 }
 
-/** A figure of k6's summary. A counter that never counted is missing and means 0. */
+/** A value from k6's summary. The summary omits counters that are 0. */
 function figureOf(metrics: unknown, metric: string, statistic: string): number {
   const value = at(metrics, [metric, 'values', statistic]);
   return typeof value === 'number' ? value : 0;

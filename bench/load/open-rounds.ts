@@ -3,15 +3,13 @@ import { numberText } from '#bench/measures/statistics';
 import type { Label } from '#bench/processes/servers';
 import type { Rounds } from '#bench/rounds';
 
-/**
- * Arrival rates of the open model in requests per second: a busy day, and half the capacity of (p).
- */
+/** Arrival rates of the open model in requests/s: a busy day, and half the capacity of (p). */
 const RATES = [1_000, 3_000] as const;
 
 /** Attempts per row. A stall of 100 ms on the machine drops iterations and voids the attempt. */
 const ATTEMPTS_MAX = 2;
 
-/** Measures every server at every rate, one after the other. */
+/** Measures every server at every rate, sequentially. */
 export async function runOpenRounds(
   k6: string,
   { servers, options, print }: Rounds,
@@ -34,7 +32,7 @@ export async function runOpenRounds(
   return rows;
 }
 
-/** Latencies of one server at one arrival rate. */
+/** Latencies of a server at an arrival rate. */
 export type OpenRow = {
   readonly label: Label;
   readonly requestsPerS: number;

@@ -1,7 +1,7 @@
 /** A JSON object with unknown fields. */
 export type JsonObject = { readonly [name: string]: unknown };
 
-/** Body of a process answer of the service; the Fastify reference answers with the same body. */
+/** Answer body of a process call; the Fastify reference sends the same body. */
 export type ProcessAnswer = {
   readonly data: {
     readonly snapshot: JsonObject & { readonly mode_strengths: JsonObject };
@@ -18,7 +18,7 @@ export type ProcessAnswer = {
   };
 };
 
-/** Paths of the answer that must hold an object. */
+/** Paths in the answer that must contain an object. */
 const OBJECTS = [
   ['data', 'snapshot', 'mode_strengths'],
   ['data', 'contract', 'decision_style'],
@@ -39,7 +39,7 @@ export function at(value: unknown, path: readonly string[]): unknown {
   );
 }
 
-/** Checks the outline of a process answer; throws if it does not match. */
+/** Checks the outline of a process answer; throws if a part is missing. */
 export function readProcessAnswer(body: unknown): ProcessAnswer {
   for (const path of OBJECTS) {
     if (!isObject(at(body, path))) throw new Error(`the process answer has no ${path.join('.')}`);

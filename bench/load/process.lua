@@ -1,14 +1,15 @@
 -- One observation per request for wrk: POST /v1/instances/{id}/process.
 --
--- The instances take turns, and the caller's timestamp grows with every turn, so that no instance
--- is observed too often (interface 8.3). A run goes on in the turn where the last one ended. An
--- instance's next request is a whole turn of 1,000 requests or more away; the run's check of
--- throttled answers proves that no two of them overtook.
+-- Instances take turns. Timestamps advance with every turn, so that no observation is throttled
+-- (interface 8.3). A run continues in the turn where the previous run ended. At least 1,000
+-- requests lie between two requests for an instance; the check for throttled answers proves that
+-- their order was kept.
 --
--- A request is pieces joined: everything up to the body's length (per instance), the observation
--- (101 prepared ones per personality; 101 is coprime to the number of instances, so that every
--- instance meets every observation), the timestamp (formatted once a turn). A keyed one has a fresh
--- UUIDv7 before the length, made as a caller makes it: of the time and at random.
+-- A request consists of prepared pieces: the head of the instance, up to the body length; an
+-- observation; the timestamp, formatted once per turn. Each personality has 101 prepared
+-- observations. 101 is coprime to the number of instances, so that every instance receives every
+-- observation. A keyed request has a fresh idempotency key before the length: a UUIDv7 from time
+-- and random bits, as clients create.
 
 local MODES = {
   'PERCEPTION', 'EXPLORATION', 'ORDER', 'ASSERTION', 'CONNECTION', 'IDENTITY', 'STRESS_RESPONSE',
@@ -21,8 +22,8 @@ local LENGTH = 'Content-Length: '
 local instance, variant, number, second, step, ending = 0, 0, 0, 0, 0, ''
 local isKeyed = false
 
--- The observations of an agent that mostly behaves as it is: a signal near its own strength of the
--- mode, and every 20th one far off.
+-- Observations of an agent that mostly behaves as usual: signals near its strength in the mode, but
+-- every 20th signal far off.
 local function observationsOf(strengths)
   local observations = {}
   for v = 0, VARIANTS - 1 do
@@ -38,8 +39,8 @@ local function observationsOf(strengths)
   return observations
 end
 
--- A key that no other request has. The seconds of os.time() are made milliseconds by the counter; a
--- second ahead is still fresh.
+-- Returns a unique idempotency key. os.time() returns seconds; the counter adds milliseconds. The
+-- service accepts a key whose time is up to 1 s ahead.
 local function freshKey()
   number = number + 1
   local ms = os.time() * 1000 + number % 1000
@@ -53,9 +54,8 @@ local function endWith(time)
   ending = os.date('!%Y-%m-%dT%H:%M:%SZ', second) .. '"}'
 end
 
--- args: file with an instance id and its seven mode strengths a line, API key, timestamp of this
--- turn in Unix seconds, seconds from one turn to the next, number of the first request, "keyed" or
--- nothing
+-- args: file with an instance id and seven mode strengths per line, API key, timestamp of this turn
+-- in Unix seconds, seconds per turn, number of the first request, "keyed" or nothing
 function init(args)
   isKeyed = args[6] == 'keyed'
   local known = {}
@@ -90,7 +90,7 @@ function request()
   return head .. observation
 end
 
--- One line that the benchmark reads. os.clock() is the CPU time of the whole process in seconds.
+-- Prints the result line for wrk.ts. os.clock() is the CPU time of the whole process in seconds.
 function done(summary, latency)
   local errors = summary.errors
   io.write(string.format(

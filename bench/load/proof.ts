@@ -5,15 +5,15 @@ import type { Server } from '#bench/processes/servers';
 /** Time without counted cycles after which aborted requests count as finished, in ms. */
 const QUIET_MS = 200;
 
-/** Maximum wait for that quiet time, in ms: 256 requests on a busy disk. */
+/** Maximum wait for `QUIET_MS`, in ms: enough for 256 requests on a busy disk. */
 const QUIET_MS_MAX = 15_000;
 
-/** Requests of a load generator with an answer, and the maximum number without. */
+/** Answered requests of a load generator, and the maximum number of unanswered requests. */
 export type Sent = { readonly answered: number; readonly unanswered: number };
 
 /**
- * Runs a load and compares its answers with the service's cycle counter: one cycle per answer, none
- * throttled. Returns a description of the problem, or undefined. References have no counter.
+ * Runs a load and compares the answers with the service's cycle counter: one cycle per answer, no
+ * throttled call. Returns a description of the problem, or undefined. References have no counter.
  */
 export async function problemOf(
   server: Server,
@@ -36,8 +36,7 @@ export async function problemOf(
 }
 
 /**
- * Reads the counters when no request is in flight, so that late requests do not count for the next
- * run.
+ * Reads the counters when no request is in flight: late requests must not count for the next run.
  */
 async function restingCount(metricsUrls: readonly string[]): Promise<CycleCount> {
   const deadlineMs = performance.now() + QUIET_MS_MAX;

@@ -4,13 +4,13 @@ import { cpuMicros } from '#bench/measures/cpu-time';
 import { Child, environment } from '#bench/processes/child';
 import type { Server } from '#bench/processes/servers';
 
-/** A closed-model run: each connection sends its next request after an answer. */
+/** A closed-model run: each answer starts the connection's next request. */
 export type ClosedRun = { readonly connections: number; readonly seconds: number };
 
-/** CPU time of one process per answered request. */
+/** CPU time of a process per answered request. */
 export type CpuCost = { readonly process: string; readonly microsPerRequest: number };
 
-/** Result of a run; void if `problem` says why its answers are not valid. */
+/** Result of a run; void if `problem` is set. */
 export type ClosedResult = {
   readonly requestsPerS: number;
   readonly p50Ms: number;
@@ -30,7 +30,7 @@ type WrkSummary = {
   readonly cpuSeconds: number;
 };
 
-/** Runs wrk once with one thread against `server` and proves the answers right. */
+/** Runs wrk with one thread against `server` and checks the answers. */
 export async function runWrk(wrk: string, server: Server, run: ClosedRun): Promise<ClosedResult> {
   let summary: WrkSummary | undefined;
   let cpu: readonly CpuCost[] = [];
@@ -43,8 +43,8 @@ export async function runWrk(wrk: string, server: Server, run: ClosedRun): Promi
       process: child.name,
       microsPerRequest: ((after[i] ?? 0) - (before[i] ?? 0)) / answered,
     }));
-    // When time is up, wrk closes its connections: up to one uncounted request per connection was
-    // processed.
+    // At the end, wrk closes its connections. The service may have processed one uncounted request
+    // per connection.
     return { answered, unanswered: run.connections };
   });
   if (summary === undefined) throw new Error('wrk did not run');
@@ -73,7 +73,7 @@ async function send(wrk: string, server: Server, run: ClosedRun): Promise<WrkSum
   });
   await child.ended();
   const json = /^RESULT (.*)$/m.exec(child.output)?.[1];
-  if (json === undefined) throw new Error(`wrk gave no result:\n${child.output.trim()}`);
+  if (json === undefined) throw new Error(`wrk printed no result:\n${child.output.trim()}`);
   const summary = JSON.parse(json) as WrkSummary;
   // Plus 1: before the start, wrk builds one request to detect pipelining.
   plan.use(summary.answered + summary.socketErrors + run.connections + 1);

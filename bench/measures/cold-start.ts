@@ -8,7 +8,7 @@ import { untilAnswered } from '#bench/processes/readiness';
 /** Milliseconds from the start of a command to its first answer to a process call. */
 export type ColdStart = { readonly command: string; readonly ms: readonly number[] };
 
-/** Measures cold starts of the standalone service: by Node directly, and by the user's command. */
+/** Measures cold starts of the standalone service, by Node directly and by `make run`. */
 export async function measureColdStart(
   times: number,
   print: (line: string) => void,
@@ -19,7 +19,7 @@ export async function measureColdStart(
     ms: await startsOf(nodeStart, times),
   };
   if (await wouldInstall()) {
-    print('make run is left out: it would install dependencies first');
+    print('skipping make run, which would install dependencies first: run npm ci');
     return [node];
   }
   return [node, { command: 'make run', ms: await startsOf(makeStart, times) }];

@@ -9,7 +9,7 @@ export type Collector = AsyncDisposable & {
   readonly bytes: () => number;
 };
 
-/** Listens on loopback, in the measuring process, whose CPU time is not counted. */
+/** Listens on loopback in the measuring process, whose CPU time is not counted. */
 export async function openCollector(): Promise<Collector> {
   let bytes = 0;
   const server = createServer((request, response) => {

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 
-/** A process whose CPU time is measured, with its name in the report. */
+/** A process to measure, with its name in the report. */
 export type Measured = { readonly name: string; readonly pid: number };
 
 /** Clock ticks per second in /proc: USER_HZ, 100 on every Linux architecture that Node supports. */
@@ -10,7 +10,7 @@ const TICKS_PER_SECOND = 100;
 const PARENT = 1;
 const UTIME = 11;
 const STIME = 12;
-/** CPU time of ended children that were waited for. */
+/** CPU time of ended children, after the parent's wait call. */
 const CUTIME = 13;
 const CSTIME = 14;
 

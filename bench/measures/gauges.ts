@@ -4,15 +4,14 @@ import { withProgress } from '#bench/progress';
 
 /** Gauges of a service's nodes. A node updates its counts of actors and records once a second. */
 
-/** Maximum age of an actor gauge, in ms. Gauges are read this long after the end of a load. */
+/** Maximum age of an actor gauge, in ms. Wait this long after a load before reading gauges. */
 const COUNTED_MS = 1_100;
 
 /** Polling interval while waiting for zero, in ms. */
 const ASK_EVERY_MS = 250;
 
 /**
- * Maximum wait until all records are stored, in ms: two minutes of checkpoint delay, and the
- * writing.
+ * Maximum wait until all records are stored, in ms: two minutes of checkpoint delay, plus writing.
  */
 const STORED_MS_MAX = 240_000;
 
@@ -31,7 +30,7 @@ export async function activeMeters(metricsUrls: readonly string[]): Promise<numb
   return sumOf(await metricsOf(metricsUrls), 'identity_actors_active', 'actor="meter"');
 }
 
-/** Number of durable records without a checkpoint, including the last second. */
+/** Number of durable records without a checkpoint, including records of the last second. */
 export async function unflushedRecords(metricsUrls: readonly string[]): Promise<number> {
   await sleep(COUNTED_MS);
   return await countedRecords(metricsUrls);
@@ -47,8 +46,8 @@ export function untilStored(
 }
 
 /**
- * Resolves when gauge `count` reaches zero. Waits for the gauge to include recent changes first.
- * Throws after `msMax`.
+ * Resolves when gauge `count` reaches zero. First waits until the gauge includes recent changes.
+ * Throws after `msMax` ms.
  */
 export async function untilNone(
   count: () => Promise<number>,
@@ -62,7 +61,7 @@ export async function untilNone(
   const line = () => `${left.toLocaleString('en')} ${what}`;
   await withProgress(line, print, async () => {
     for (; left > 0; left = await count()) {
-      if (performance.now() > deadlineMs) throw new Error(`still ${line()}`);
+      if (performance.now() > deadlineMs) throw new Error(`after ${msMax / 1_000} s, ${line()}`);
       await sleep(ASK_EVERY_MS);
     }
   });

@@ -3,12 +3,12 @@ import { at } from '#bench/load/process-answer';
 import { readCycleCount } from '#bench/measures/cycle-count';
 import type { Server } from '#bench/processes/servers';
 
-/** The largest page of the list of instances (interface 8.4). */
+/** Maximum page size of the instance list (interface 8.4). */
 const PAGE = 100;
 
 /**
- * Compares the sum of `cycle_count` over all instances in the API with the service's cycle counter,
- * by which every run was checked. Throws if they differ.
+ * Compares the sum of `cycle_count` over all listed instances with the service's cycle counter,
+ * which checked every run. Throws if they differ.
  */
 export async function checkLedger(server: Server): Promise<void> {
   const { service } = server;
@@ -28,6 +28,6 @@ export async function checkLedger(server: Server): Promise<void> {
 
 function cyclesOf(answer: unknown): number {
   const page = at(answer, ['data']);
-  if (!Array.isArray(page)) throw new Error('GET /v1/instances gave no list');
+  if (!Array.isArray(page)) throw new Error('GET /v1/instances returned no list');
   return page.reduce((sum, item) => sum + Number(at(item, ['cycle_count'])), 0);
 }

@@ -5,10 +5,10 @@ import { promisify } from 'node:util';
 import { at } from '#bench/load/process-answer';
 import type { PostgresTools } from '#bench/references/postgres-server';
 
-/** One line of the report's head. */
+/** A line of the report's head. */
 export type Circumstance = { readonly name: string; readonly value: string };
 
-/** Machine, versions and time of a run. Call before anything is started. */
+/** Machine, versions and time of a run. Call before the run starts processes. */
 export async function describeRun(tools: {
   readonly wrk: string;
   readonly k6: string | undefined;

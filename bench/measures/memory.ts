@@ -25,15 +25,15 @@ export type MemoryResult = {
   readonly stages: readonly MemoryStage[];
   /** Number of instances in memory at the last stage. */
   readonly active: number;
-  /** Live bytes added by one more cycle of an idle instance: its history row. */
+  /** Live bytes that another cycle adds to an idle instance: a history row. */
   readonly bytesPerRow: number;
-  /** Live bytes of one idle active instance, without its history row. */
+  /** Live bytes of an idle instance in memory, without its history row. */
   readonly bytesPerInstance: number;
 };
 
 /**
- * Measures the memory of instances in one standalone process. Creates them, sends each two
- * observations, and measures after each step, garbage collected. The second observation adds
+ * Measures the memory of instances in a standalone process. Creates instances, sends each two
+ * observations, and measures after each step and a garbage collection. The second observation adds
  * exactly one history row. `start` replaces the default in-memory service.
  */
 export async function measureMemory(
@@ -84,7 +84,7 @@ function create(caller: HttpCaller, count: number): Promise<string[]> {
   );
 }
 
-/** Sends every instance one observation and checks that the answer has `cycle`. */
+/** Sends an observation to every instance and checks that the answer has `cycle`. */
 async function observeEach(
   caller: HttpCaller,
   ids: readonly string[],
@@ -97,7 +97,7 @@ async function observeEach(
     (i) => ({ method: 'POST', path: `/v1/instances/${ids[i]}/process`, body }),
     (answer) => {
       const made = at(answer, ['data', 'snapshot', 'cycle']);
-      if (made !== cycle) throw new Error(`cycle ${cycle} expected, not ${made}`);
+      if (made !== cycle) throw new Error(`expected cycle ${cycle}, got ${made}`);
     },
   );
 }

@@ -1,7 +1,7 @@
 /** Median, minimum and maximum of several measurements. */
 export type Spread = { readonly median: number; readonly min: number; readonly max: number };
 
-/** The spread of `values`; all NaN when there are none. */
+/** The spread of `values`; NaN if `values` is empty. */
 export function spreadOf(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;

@@ -2,10 +2,10 @@ import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { metricsOf, sumOf } from '#bench/measures/cycle-count';
 
-/** Interval between looks at the file, in ms. */
+/** Interval between readings, in ms. */
 const LOOK_EVERY_MS = 5_000;
 
-/** State of a served file at one time. */
+/** State of a served SQLite file at a time. */
 export type FileLook = {
   readonly walBytes: number;
   readonly journalRows: number;
@@ -14,7 +14,7 @@ export type FileLook = {
   readonly unflushed: number;
 };
 
-/** Looks at a served file periodically, until disposed. */
+/** Reads the state of a served file periodically, until disposed. */
 export class FileWatch implements Disposable {
   readonly looks: FileLook[] = [];
   readonly #file: string;
@@ -26,7 +26,7 @@ export class FileWatch implements Disposable {
     this.#file = file;
     this.#metricsUrls = metricsUrls;
     this.#database = new DatabaseSync(file, { readOnly: true });
-    // Ignore a failed look: the service stops while the file is watched.
+    // Ignore a failed reading: the service stops during the watch.
     const look = () => void this.#look().catch(() => undefined);
     this.#timer = setInterval(look, LOOK_EVERY_MS);
     look();

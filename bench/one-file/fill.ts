@@ -12,7 +12,7 @@ import { sqliteListingStore } from '#storage/sqlite/listings';
 import { openServedFile } from '#storage/sqlite/open-file';
 import { sqliteShardStore } from '#storage/sqlite/shards';
 
-/** Concurrent writes, so that the writer always has a next transaction. */
+/** Concurrent writes: enough that the writer always has another transaction. */
 const WRITES_IN_FLIGHT = 8;
 
 /** A file created by the service, and the instances to add. */
@@ -23,12 +23,12 @@ export type Filling = {
   readonly print: (line: string) => void;
 };
 
-/** Size of the idle file in bytes: with an account alone, with instances, with observations. */
+/** Size of the idle file in bytes: with an account only, with instances, with observations. */
 export type FilledSizes = {
   readonly empty: number;
   readonly created: number;
   readonly observed: number;
-  /** Seconds to write each. */
+  /** Seconds to write the instances, then the observations. */
   readonly createdS: number;
   readonly observedS: number;
 };
@@ -36,9 +36,9 @@ export type FilledSizes = {
 type Stores = { readonly instances: InstanceStore; readonly listings: ListingStore };
 
 /**
- * Writes instances with histories through the storage ports, in the way of the service's
- * checkpoints. Heads of one bucket go together: first as created, each with its listing entry, then
- * with observations. The file must not be served meanwhile.
+ * Writes instances with histories through the storage ports, as the service's checkpoints do. A
+ * write holds heads of one bucket: first all created heads with their listing entries, then all
+ * heads with observations. No service may use the file meanwhile.
  */
 export async function fillFile(filling: Filling): Promise<FilledSizes> {
   const { file, accountId } = filling;
@@ -71,8 +71,8 @@ export async function fillFile(filling: Filling): Promise<FilledSizes> {
 }
 
 /**
- * Writes all instances in waves by instance number, one bucket's heads together. The index receives
- * entries in random places, as with instances created concurrently. Returns the seconds taken.
+ * Writes all instances in batches by bucket and instance number. Index entries arrive in random
+ * order, as with instances created concurrently. Returns the duration in s.
  */
 async function inWaves(
   { file, instances: count, print }: Filling,
@@ -82,7 +82,8 @@ async function inWaves(
   const startedMs = performance.now();
   await using database = openServedFile({ file, clock: systemClock });
   const shards = await sqliteShardStore(database).countOf('engine');
-  if (shards === undefined) throw new Error('the service has made no shards in the file');
+  if (shards === undefined)
+    throw new Error('the file has no shards: start the service on the file first');
   const bucketOf = bucketsOf(shards);
   const stores = {
     instances: sqliteInstanceStore(database, bucketOf),
@@ -121,8 +122,8 @@ function gathering(database: SqliteDatabase): SqliteDatabase {
 }
 
 /**
- * Batches of instance numbers, each from one bucket and of a checkpoint's size, ordered by their
- * last number.
+ * Batches of instance numbers, ordered by their last number. A batch has one bucket and a
+ * checkpoint's size.
  */
 function* batches(
   count: number,

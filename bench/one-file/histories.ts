@@ -29,7 +29,8 @@ const FAR_OFF_EVERY = 20;
 const PORTS: ModelPorts = { models: MODELS, steps: new StepTimer(systemClock, () => {}) };
 
 /**
- * Number of observations for each of a hundred instances: most have few, some have chunked rows.
+ * Number of observations per instance, for every hundred instances: most have few, some have
+ * chunked rows.
  */
 const OBSERVATIONS_OF_A_HUNDRED = [
   ...new Array<number>(90).fill(4),
@@ -47,14 +48,14 @@ export type History = {
   readonly drift: readonly Chunk[];
 };
 
-/** Number of observations of an instance; ten on average. */
+/** Number of observations of an instance; the average is ten. */
 export function observationsOf(index: number): number {
   return OBSERVATIONS_OF_A_HUNDRED[index % OBSERVATIONS_OF_A_HUNDRED.length] ?? 0;
 }
 
 /**
- * Histories computed with the engine's own code. `historyOf(index)` returns the history of an
- * instance that started as a persona. Instances with equal parameters share one history.
+ * Histories computed by the engine's code. The returned function maps an instance number to its
+ * history, which starts as a persona. Instances with equal parameters share a history.
  */
 export function histories(nowMs: number): (index: number) => History {
   const made = new Map<string, History>();
@@ -89,13 +90,13 @@ function historyOf(persona: number, count: number, createdAtMs: number): History
   const rows = state.unstored?.copy();
   const packedHistory = rows?.history.map(OBSERVATIONS.pack) ?? [];
   const packedDrift = rows?.drift.map(DRIFT_EVENTS.pack) ?? [];
-  const ofHistory = cutChunks(NO_ROWS, packedHistory, head.historyCount, CHUNK_BOUNDS.history);
-  const ofDrift = cutChunks(NO_ROWS, packedDrift, head.driftCount, CHUNK_BOUNDS.drift);
+  const historyChunks = cutChunks(NO_ROWS, packedHistory, head.historyCount, CHUNK_BOUNDS.history);
+  const driftChunks = cutChunks(NO_ROWS, packedDrift, head.driftCount, CHUNK_BOUNDS.drift);
   return {
     created,
-    head: { ...head, newestHistory: ofHistory.newest, newestDrift: ofDrift.newest },
-    history: ofHistory.chunks,
-    drift: ofDrift.chunks,
+    head: { ...head, newestHistory: historyChunks.newest, newestDrift: driftChunks.newest },
+    history: historyChunks.chunks,
+    drift: driftChunks.chunks,
   };
 }
 

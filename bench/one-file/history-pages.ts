@@ -8,7 +8,8 @@ import { seededId } from '#bench/scale/seed';
 const LIMIT = 100;
 
 /**
- * Reads one page of each instance, one at a time. Returns the times in ms. Throws for a wrong page.
+ * Reads a history page of each instance, sequentially. Returns the times in ms. Throws if a page is
+ * wrong.
  */
 export async function readPages(
   caller: HttpCaller,
@@ -33,5 +34,5 @@ function check(answer: unknown, total: number, offset: number): void {
     return total - offset - i;
   });
   if (cycles.join() === expected.join()) return;
-  throw new Error(`a page of ${expected.length} rows from ${offset} expected, not ${cycles}`);
+  throw new Error(`expected ${expected.length} rows from offset ${offset}, got cycles ${cycles}`);
 }

@@ -28,7 +28,7 @@ export type Sizes = {
   readonly memory: number;
 };
 
-/** The service on the file, and a key of the account that owns the instances. */
+/** The service on the file, and an API key of the account that owns the instances. */
 type Served = { readonly service: RestartedService; readonly key: string };
 
 /** Number of starts of each kind. */
@@ -37,15 +37,15 @@ const STARTS = 3;
 /** A steady load observes each instance once in this many seconds. */
 const OBSERVED_EVERY_S = 100;
 
-/** Seconds of load before pages are read, so that Node's JIT compiler has finished. */
+/** Seconds of load before the page reads, for Node's JIT compiler. */
 const WARM_UP_S = 10;
 
 /** Seconds without requests until instances count as idle; call ids expire after 20 s. */
 const IDLE_S = 25;
 
-/** Times of pages of the history, in ms. */
+/** Times of history pages, in ms. */
 type Pages = {
-  /** Pages of inactive instances with a cold page cache, and the same pages again. */
+  /** Pages of instances that are not in memory, and the same pages again. */
   cold: readonly number[];
   warm: readonly number[];
   /** Pages whose rows are all in chunks. */
@@ -55,7 +55,7 @@ type Pages = {
 /** Measurements under the steady load. */
 type UnderLoad = Readonly<Pages> & {
   readonly looks: readonly FileLook[];
-  /** Latencies of the observations, in ms. */
+  /** Observation latencies, in ms. */
   readonly observed: readonly number[];
   readonly highestBytes: number;
 };
@@ -69,13 +69,10 @@ export type OneFileFindings = {
   readonly coldStarts: readonly number[];
   readonly warmStarts: readonly number[];
   readonly load: UnderLoad;
-  /** Records without a checkpoint at the kill, and the time to the first answer after it. */
+  /** Records without a checkpoint at the kill, and the following start to first answer in ms. */
   readonly killedWith: number;
   readonly killedStart: number;
-  /**
-   * Times of the first page of the instance list, which loads the listing, and of the next page, in
-   * ms.
-   */
+  /** Two reads of the first page of the instance list, in ms. The first read loads the listing. */
   readonly listings: readonly number[];
   /** Duration of the clean stop afterwards, in ms. */
   readonly endMs: number;
@@ -83,7 +80,7 @@ export type OneFileFindings = {
   readonly memory: MemoryResult | undefined;
 };
 
-/** Fills a file, serves it, and measures. `print` receives progress lines. */
+/** Fills a file, starts the service on the file, and measures. `print` receives progress lines. */
 export async function measureOneFile(
   sizes: Sizes,
   print: (line: string) => void,
@@ -97,14 +94,14 @@ export async function measureOneFile(
   const accountId = parseApiKey(key)?.accountId ?? '';
   const filled = await fillFile({ file, accountId, instances: sizes.instances, print });
   const served = { service, key };
-  const start = async (isForgotten: boolean) => {
-    if (isForgotten) forget(file);
+  const start = async (isUncached: boolean) => {
+    if (isUncached) dropFromPageCache(file);
     const ms = await firstAnswerMs(service, () => observeAny(served, sizes));
     print(`${ms.toFixed(0)} ms to the first answer`);
     return ms;
   };
-  const startAndEnd = async (isForgotten: boolean) => {
-    const ms = await start(isForgotten);
+  const startAndEnd = async (isUncached: boolean) => {
+    const ms = await start(isUncached);
     await service.end('SIGTERM');
     return ms;
   };
@@ -114,7 +111,7 @@ export async function measureOneFile(
   const load = await underLoad(served, sizes, print);
   await service.end('SIGKILL');
   const killedWith = load.looks.at(-1)?.unflushed ?? Number.NaN;
-  print(`killed with ${killedWith} records that are not stored`);
+  print(`killed with ${killedWith} records without a checkpoint`);
   const killedStart = await start(false);
   const listings = await listingPages(served, print);
   const { ms: endMs } = await timed(() => service.end('SIGTERM'));
@@ -137,7 +134,7 @@ async function memoryOf(
   return await measureMemory(run, print, (nodeArgs) => startOnFile(file, nodeArgs));
 }
 
-/** Sends the steady load for the run's duration and reads pages meanwhile. */
+/** Sends the steady load for the run's duration and reads history pages meanwhile. */
 async function underLoad(
   { service, key }: Served,
   sizes: Sizes,
@@ -156,11 +153,11 @@ async function underLoad(
     print('reading pages of instances that are not in memory');
     const others = randomIndexes(pages, ids.length, instances);
     found.cold = await readPages(caller, others);
-    print('the same again, then pages of chunks');
+    print('reading the same pages again, then pages of chunks');
     found.warm = await readPages(caller, others);
     const long = others.map((index) => index - (index % 100) + 99);
     found.deep = await readPages(caller, long, 150);
-    print('observing until the time is over');
+    print('observing until the end of the load');
     await sleep(Math.max(0, endsMs - performance.now()));
   });
   if (failed > 0) throw new Error(`${failed} observations failed`);
@@ -168,7 +165,7 @@ async function underLoad(
   return { looks, observed: times, ...found, highestBytes: await highestBytes(service.pid) };
 }
 
-/** Reads the first page of the list twice; NaN for a refusal or a timeout. */
+/** Reads the first page of the instance list twice; NaN if a read is refused or times out. */
 async function listingPages(
   { service, key }: Served,
   print: (line: string) => void,
@@ -181,19 +178,19 @@ async function listingPages(
   };
   return await repeated(2, () =>
     page().catch((error: unknown) => {
-      print(`no page of the list: ${error}`);
+      print(`could not list instances: ${error}`);
       return Number.NaN;
     }),
   );
 }
 
 /** Drops a file and its WAL from the page cache, so that reads go to the disk. */
-function forget(file: string): void {
+function dropFromPageCache(file: string): void {
   execFileSync('sync');
   execFileSync('dd', [`if=${file}`, 'iflag=nocache', 'count=0', 'status=none']);
 }
 
-/** Observes one of the instances whose pages are not read. */
+/** Observes a random instance of the observed part. */
 async function observeAny({ service, key }: Served, sizes: Sizes): Promise<void> {
   const [index = 0] = randomIndexes(1, 0, observedCount(sizes));
   using caller = new HttpCaller(service.address, key);
@@ -201,7 +198,7 @@ async function observeAny({ service, key }: Served, sizes: Sizes): Promise<void>
   await caller.send({ method: 'POST', path: `/v1/instances/${seededId(index)}/process`, body });
 }
 
-/** Number of observed instances: the first ones. Pages are read from the others. */
+/** Number of observed instances. They come first; page reads use the other instances. */
 function observedCount({ rate, instances }: Sizes): number {
   return Math.min(rate * OBSERVED_EVERY_S, instances / 2);
 }

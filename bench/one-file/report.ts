@@ -8,10 +8,10 @@ import { latenciesOf, pageFigure } from '#bench/scale/rates/latencies';
 import { atMost, figure, type ScaleFigure } from '#bench/scale/scale-part';
 import { COLD_START_MS_MAX, INSTANCE_BYTES_MAX, takeOverMsMax } from '#bench/targets';
 
-/** Share of the load after which everything is steady: a checkpoint is up to two minutes late. */
+/** Share of the load after which the journal is steady: a checkpoint is up to two minutes late. */
 const STEADY_SHARE = 0.5;
 
-/** The section of a run. */
+/** Report section of a run. */
 export function oneFileReport(
   found: OneFileFindings,
   command: string,
@@ -19,9 +19,9 @@ export function oneFileReport(
 ): string {
   const { sizes, observations } = found;
   const about =
-    `A process serves a SQLite file with ${numberText(sizes.instances, 0)} instances in one account and ` +
-    `${numberText(observations, 0)} observations. 90 % of the instances have 4 observations, 9 % have 40, ` +
-    '1 % has 280. The storage ports wrote this data, as checkpoints do.';
+    `A process serves a SQLite file with ${numberText(sizes.instances, 0)} instances in one ` +
+    `account and ${numberText(observations, 0)} observations. 90 % of the instances have 4 ` +
+    'observations, 9 % have 40, 1 % has 280. The storage ports wrote this data, as checkpoints do.';
   const heading = { title: 'One large file', about, command, circumstances };
   const tables = [
     targetTable([...ofStarts(found), ...ofPages(found), ...ofBytes(found), ...ofMemory(found)]),
@@ -106,7 +106,7 @@ function tablesOf({ bytesByTable, sizes, observations }: OneFileFindings): strin
       numberText(bytes / observations, 1),
     ]);
   const note =
-    'Each table with its indexes, after the load and an orderly stop. `heads` holds the newest ' +
+    'Each table with its indexes, after the load and a clean stop. `heads` holds the newest ' +
     'history rows.';
   const head = ['', 'size', 'bytes per instance', 'bytes per observation'];
   return `### Tables\n\n${note}\n\n${tableOf(head, rows)}`;
@@ -116,8 +116,9 @@ function journalOf({ load: { looks }, sizes }: OneFileFindings): string {
   const steady = looks.slice(Math.floor(looks.length * STEADY_SHARE));
   const range = (read: (look: FileLook) => number) => spreadText(spreadOf(steady.map(read)), 0);
   const sentence =
-    `In the second half of the load, at ${numberText(sizes.rate, 0)} observations a second, the WAL had ` +
-    `${range(({ walBytes }) => walBytes)} bytes. The journal had ${range(({ journalRows }) => journalRows)} ` +
-    `rows with ${range(({ journalBytes }) => journalBytes)} bytes of records.`;
+    `In the second half of the load, at ${numberText(sizes.rate, 0)} observations/s, the WAL had ` +
+    `${range(({ walBytes }) => walBytes)} bytes. The journal had ` +
+    `${range(({ journalRows }) => journalRows)} rows with ` +
+    `${range(({ journalBytes }) => journalBytes)} bytes of records.`;
   return `### Journal under a steady load\n\n${sentence}`;
 }

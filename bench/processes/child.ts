@@ -25,7 +25,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => process.exit(130));
 }
 
-/** A process started by the benchmark, with its descendants, until disposed. */
+/** A process that the benchmark starts. Disposal stops the process and its descendants. */
 export class Child {
   readonly name: string;
   readonly #process: ChildProcess;
@@ -50,10 +50,10 @@ export class Child {
     }
   }
 
-  /** The process id. Throws when the program could not be started. */
+  /** The process id. Throws if the program did not start. */
   get pid(): number {
     const { pid } = this.#process;
-    if (pid === undefined) throw new Error(`${this.name} could not be started`);
+    if (pid === undefined) throw new Error(`${this.name} did not start: ${this.output.trim()}`);
     return pid;
   }
 
@@ -67,7 +67,7 @@ export class Child {
     return this.#process.exitCode !== null || this.#process.signalCode !== null;
   }
 
-  /** Resolves when the process has ended, with its exit code. */
+  /** Resolves to the exit code when the process has ended; undefined after a signal. */
   async ended(): Promise<number | undefined> {
     await this.#ended;
     return this.#process.exitCode ?? undefined;
@@ -115,7 +115,7 @@ export function environment(variables: Record<string, string> = {}): Record<stri
   return { ...kept, ...variables };
 }
 
-/** Runs a program to its end and returns its output. Throws if the exit code is not 0. */
+/** Runs a program and returns its output. Throws if the exit code is not 0. */
 export async function run(command: Command): Promise<string> {
   await using child = new Child(command);
   const code = await child.ended();

@@ -10,19 +10,19 @@ import { adminClient } from '#ctl/admin-client';
 const STREAMS_PER_KEY = 20;
 const KEYS_PER_ACCOUNT = 5;
 
-/** Streams opened concurrently. */
+/** Number of streams to open concurrently. */
 const OPENING = 50;
 
 /** Maximum wait for the first event of a stream, in ms. */
 const OPEN_MS_MAX = 20_000;
 
-/** An idle instance, and a key with access to its events. */
+/** An idle instance, and an API key that may read its events. */
 export type Followable = { readonly id: string; readonly key: string };
 
 const Account = z.object({ id: z.string() });
 const Key = z.object({ key: z.string() });
 
-/** Creates `count` instances, with enough accounts and keys for one stream of each. */
+/** Creates `count` instances, with enough accounts and keys to open a stream for each instance. */
 export async function followables(
   address: string,
   adminPort: number,
@@ -57,7 +57,7 @@ export type OpenStreams = Disposable & {
   readonly ended: number;
 };
 
-/** Opens one stream per instance and waits for the first state of each. */
+/** Opens a stream per instance and waits for the first state on each stream. */
 export async function openStreams(
   address: string,
   followed: readonly Followable[],
@@ -66,9 +66,9 @@ export async function openStreams(
   let ended = 0;
   let next = 0;
   const opener = async (): Promise<void> => {
-    for (let one = followed[next]; one !== undefined; one = followed[next]) {
+    for (let target = followed[next]; target !== undefined; target = followed[next]) {
       next += 1;
-      const socket = await openStream(address, one);
+      const socket = await openStream(address, target);
       socket.once('close', () => {
         ended += 1;
       });
@@ -96,7 +96,8 @@ async function openStream(address: string, { id, key }: Followable): Promise<Soc
   for (let begun = ''; !begun.includes('event: state'); ) {
     const [chunk] = await once(socket, 'data', { signal });
     begun += chunk;
-    if (!begun.startsWith('HTTP/1.1 200')) throw new Error(`no stream: ${begun}`);
+    if (!begun.startsWith('HTTP/1.1 200'))
+      throw new Error(`the event stream was refused: ${begun}`);
   }
   // Only keep-alive data follows; discard it.
   socket.resume();

@@ -1,12 +1,12 @@
 import { DatabaseSync } from 'node:sqlite';
 import { MAIN, startStandalone } from '#bench/processes/service';
 
-/** Starts this service as one process on one SQLite file; creates the file if missing. */
+/** Starts the standalone service on a SQLite file; creates the file if missing. */
 export function startOnFile(file: string, nodeArgs: readonly string[] = []) {
   return startStandalone(nodeArgs, MAIN, fileVariables(file));
 }
 
-/** Variables of a process on this SQLite file. */
+/** Environment variables for a process on this SQLite file. */
 export function fileVariables(file: string): Readonly<Record<string, string>> {
   return { SERVICE_STORAGE: 'sqlite', SERVICE_SQLITE_FILE: file };
 }
@@ -14,7 +14,7 @@ export function fileVariables(file: string): Readonly<Record<string, string>> {
 /** Key of unused pages in the result of `fileBytes`. */
 const FREE = 'free pages';
 
-/** Bytes of each table of an idle file, indexes included, and of unused pages. */
+/** Bytes of each table, including indexes, and of unused pages. The file must be idle. */
 export function fileBytes(file: string): Map<string, number> {
   using database = new DatabaseSync(file, { readOnly: true });
   const tables = database.prepare(`

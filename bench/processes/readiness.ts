@@ -22,7 +22,9 @@ export async function untilAnswered<Answer>(
     if (answer !== undefined) return answer;
     await sleep(ASK_EVERY_MS);
   }
-  throw new Error(`${child.name} did not answer in time:\n${child.output.trim()}`);
+  throw new Error(
+    `${child.name} did not answer within ${READY_MS_MAX / 1_000} s:\n${child.output.trim()}`,
+  );
 }
 
 /** Resolves when a GET of `url` answers 2xx. */

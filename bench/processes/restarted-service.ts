@@ -4,7 +4,7 @@ import { freePorts } from '#bench/processes/free-ports';
 import { untilReady } from '#bench/processes/readiness';
 import { createKey, metricsUrlOf, startRole } from '#bench/processes/service';
 
-/** The service on one SQLite file, restartable on the same ports. */
+/** The service on a SQLite file, restartable on the same ports. */
 export class RestartedService implements AsyncDisposable {
   readonly file: string;
   readonly address: string;
@@ -28,18 +28,19 @@ export class RestartedService implements AsyncDisposable {
     this.#start = (nodeArgs) => startRole('standalone', metrics, variables, { nodeArgs });
   }
 
-  /** A stopped service on this file. The first start creates a missing file. */
+  /** Returns a stopped service on this file. The first start creates a missing file. */
   static async on(file: string): Promise<RestartedService> {
     return new RestartedService(file, await freePorts(3));
   }
 
   /** Process id. Throws before the first start. */
   get pid(): number {
-    if (this.#child === undefined) throw new Error('the service was not started');
+    if (this.#child === undefined)
+      throw new Error('the service is not started: call start() first');
     return this.#child.pid;
   }
 
-  /** Starts the service; resolves when ready. `nodeArgs` go to Node. */
+  /** Starts the service; resolves when ready. */
   async start(nodeArgs: readonly string[] = []): Promise<void> {
     const child = this.#start(nodeArgs);
     this.#child = child;
@@ -51,7 +52,7 @@ export class RestartedService implements AsyncDisposable {
     return createKey(this.#adminPort);
   }
 
-  /** Sends the signal and resolves when the process has ended, without a timeout. */
+  /** Sends the signal; resolves when the process has ended, without a timeout. */
   async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     this.#child?.kill(signal);
     await this.#child?.ended();

@@ -15,7 +15,7 @@ export const LABELS = [
   ...(['d50', 'k50', 'pg50', 'cas50'] as const),
 ];
 
-/** One of `LABELS`. */
+/** Letter of a server. */
 export type Label = (typeof LABELS)[number];
 
 /** Title of each server. */
@@ -45,13 +45,13 @@ export type Server = {
   readonly plan: ObservationPlan;
   /** Whether every request carries a new `Idempotency-Key`. */
   readonly isKeyed?: boolean;
-  /** Whether the server writes delayed checkpoints, as this service does on a store. */
+  /** Whether the server writes delayed checkpoints, as the service does on a store. */
   readonly isCheckpointing?: boolean;
-  /** Counters and listing of cycles; undefined for a stateless reference. */
+  /** Source of cycle counters; undefined for a stateless reference. */
   readonly service: Pick<Service, 'metricsUrls'> | undefined;
 };
 
-/** Starts a stateless reference, which sends the captured answer in `answerFile`. */
+/** Starts a stateless reference server, which sends the captured answer in `answerFile`. */
 export async function startReference(
   label: 'a' | 'c',
   files: { readonly folder: string; readonly answerFile: string },
@@ -70,7 +70,7 @@ export async function startReference(
   );
   const address = `http://127.0.0.1:${port}`;
   await untilAnswered(child, () => fetch(address));
-  // Invented instances: a stateless reference does not look them up.
+  // Invented instances: a stateless reference looks up no instance.
   const instances = Array.from({ length: instanceCount }, (_, i) => ({
     id: `inst_${i.toString(16).padStart(16, '0')}`,
     modeStrengths: new Array<number>(7).fill(0.5),
@@ -89,13 +89,13 @@ export async function startReference(
   };
 }
 
-/** Number of instances, and a progress printer. */
+/** Number of instances, and a printer for progress lines. */
 type Preparation = {
   readonly instanceCount?: number;
   readonly print?: (line: string) => void;
 };
 
-/** Creates the instances of a running service with the personas' profiles. */
+/** Creates instances with the personas' profiles on a running service. */
 export async function prepareService(
   label: Label,
   service: Service,
@@ -128,6 +128,6 @@ export async function prepareService(
 /** Mode profiles of the personas, as realistic starting points (interface 2.8). */
 async function modeProfiles(caller: HttpCaller): Promise<JsonObject[]> {
   const personas = at(await caller.send({ method: 'GET', path: '/v1/personas' }), ['data']);
-  if (!Array.isArray(personas)) throw new Error('GET /v1/personas gave no list');
+  if (!Array.isArray(personas)) throw new Error('GET /v1/personas returned no list');
   return personas.map((persona) => at(persona, ['mode_profile'])).filter(isObject);
 }

@@ -8,8 +8,7 @@ import { untilReady } from '#bench/processes/readiness';
 export const MAIN = 'services/main.ts';
 
 /**
- * Requests per minute of an account: a thousand times the capacity of this machine. The limiter
- * works normally and refuses nothing.
+ * Requests per minute of an account: so high that the limiter works normally but refuses no call.
  */
 export const REQUESTS_PER_MINUTE = '1000000000';
 
@@ -31,8 +30,8 @@ export type Service = AsyncDisposable & {
 export type AdministeredService = Service & { readonly adminPort: number };
 
 /**
- * Starts one process with all roles. `nodeArgs` go to Node, `main` may be another checkout's entry
- * point, `more` are further variables.
+ * Starts a process with all roles. `main` may be another checkout's entry point; `more` adds
+ * environment variables.
  */
 export async function startStandalone(
   nodeArgs: readonly string[] = [],
@@ -42,7 +41,7 @@ export async function startStandalone(
   await using opening = new AsyncDisposableStack();
   const [api = 0, metrics = 0, admin = 0] = await freePorts(3);
   const ports = { SERVICE_PORT: `${api}`, SERVICE_ADMIN_PORT: `${admin}` };
-  // Earlier releases refuse the unknown console variable.
+  // Earlier releases refuse this variable, which they do not define.
   const own = main === MAIN ? { SERVICE_CONSOLE_ENABLED: 'false' } : {};
   const variables = { ...ports, ...own, ...more };
   const child = opening.use(startRole('standalone', metrics, variables, { nodeArgs, main }));
@@ -53,8 +52,8 @@ export async function startStandalone(
 }
 
 /**
- * Starts edge, limiter and engine as three processes. `main` may be another checkout's entry point,
- * `more` are further variables of all three.
+ * Starts edge, limiter and engine as three processes. `main` may be another checkout's entry point;
+ * `more` adds environment variables for all three.
  */
 export async function startThreeProcesses(
   main = MAIN,
@@ -88,7 +87,7 @@ export async function startThreeProcesses(
   return { ...service, adminPort: admin };
 }
 
-/** A service whose processes are up, from its API port and metrics ports. */
+/** Describes a running service by its API port and metrics ports. */
 export function running(
   opened: AsyncDisposableStack,
   parts: {
@@ -107,7 +106,7 @@ export function running(
   };
 }
 
-/** Starts one process of the service, named for its role unless another name is given. */
+/** Starts a process of the service. `name` is the process's name in reports. */
 export function startRole(
   role: string,
   metricsPort: number,
@@ -126,12 +125,12 @@ export function startRole(
   });
 }
 
-/** URL of the port that serves metrics and health. */
+/** URL of a port that serves metrics and health. */
 export function metricsUrlOf(port: number): string {
   return `http://127.0.0.1:${port}`;
 }
 
-/** Creates an account with unreachable limits and a key, with the service's own tool. */
+/** Creates an account with unreachable limits and returns its API key. Uses `ctl`. */
 export async function createKey(adminPort: number, main = MAIN): Promise<string> {
   const limits = [
     '--requests-per-minute',
@@ -150,7 +149,7 @@ export async function createKey(adminPort: number, main = MAIN): Promise<string>
     main,
   );
   const key = at(given, ['key']);
-  if (typeof key !== 'string') throw new Error('ctl keys create gave no key');
+  if (typeof key !== 'string') throw new Error('ctl keys create returned no key');
   return key;
 }
 

@@ -1,7 +1,7 @@
 import { access, constants, glob } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 
-/** A required program is not installed. The message is one line with installation advice. */
+/** A required program is not installed. The message is a line with the command to install it. */
 export class MissingTool extends Error {
   override readonly name = 'MissingTool';
 }
@@ -10,7 +10,7 @@ export class MissingTool extends Error {
 export async function findWrk(): Promise<string> {
   const found = await onPath('wrk');
   if (found !== undefined) return found;
-  throw new MissingTool('wrk is missing: apt-get install wrk');
+  throw new MissingTool('wrk is not installed: run apt-get install wrk');
 }
 
 /** Path of Redis; undefined if not installed. */
@@ -18,7 +18,10 @@ export async function findRedis(): Promise<string | undefined> {
   return onPath('redis-server');
 }
 
-/** Finds a program on PATH, or its newest version in a folder with one sub-folder per version. */
+/**
+ * Finds a program on PATH, else the newest version in `versions`, a folder with a sub-folder per
+ * version.
+ */
 export async function findProgram(program: string, versions: string): Promise<string | undefined> {
   const found = await onPath(program);
   if (found !== undefined) return found;

@@ -3,7 +3,7 @@ import { observe, type SentObservation, type StoredIdentity } from '#bench/refer
 import { identityOf, READ, valuesOf } from '#bench/references/rows';
 import type { ObservationStore } from '#bench/references/store';
 
-/** Maximum attempts of an optimistic update; more conflicts in a row are not chance. */
+/** Maximum attempts of an optimistic update; more conflicts in a row indicate a fault. */
 const TRIES_MAX = 10;
 
 const SWAP = {
@@ -18,9 +18,9 @@ const SWAP = {
 };
 
 /**
- * Reference (cas): one auto-committed compare-and-set statement per observation. State is cached in
- * the process. The update applies only if the row still has the cached version; otherwise both
- * steps start again.
+ * Reference (cas): an auto-committed compare-and-set statement per observation. The process caches
+ * state. The update applies only if the row still has the cached version; otherwise, the store
+ * reads the row again and retries.
  */
 export function compareAndSetStore(pool: Pool): ObservationStore {
   const known = new Map<string, StoredIdentity>();
@@ -43,7 +43,7 @@ export function compareAndSetStore(pool: Pool): ObservationStore {
         }
         known.delete(key);
       }
-      throw new Error(`${id} was changed by another call ${TRIES_MAX} times in a row`);
+      throw new Error(`${id}: ${TRIES_MAX} version conflicts in a row`);
     },
   };
 }

@@ -5,12 +5,13 @@ import { OBSERVATION, PROCESS_ANSWER, PROCESS_PARAMS } from '#bench/references/s
 
 // Reference (c): a typical well-written Fastify route. ajv validates path and body,
 // fast-json-stringify renders the answer. No state, authentication, headers or metrics.
+//
 // Usage: node bench/references/fastify.ts <port> <file with a process answer of the service>
 
 const [port = '0', answerFile = ''] = process.argv.slice(2);
 const { data } = readProcessAnswer(JSON.parse(await readFile(answerFile, 'utf8')));
 
-/** Returns a new object per request, as a handler that computes its answer. */
+/** Returns a new object per request, like a handler that computes its answer. */
 function answer(instanceId: string): ProcessAnswer {
   const { snapshot, contract, drift } = data;
   const { deviation } = drift;

@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 
-// Reference (a): plain node:http. Reads each request's body, ignores it, and answers the same
-// bytes. Upper bound of the platform and of wrk.
+// Reference (a): plain node:http. Ignores the request body and always answers the same bytes. Upper
+// bound for Node and wrk.
+//
 // Usage: node bench/references/http.ts <port> <file with the answer's body>
 
 const [port = '0', answerFile = ''] = process.argv.slice(2);

@@ -6,7 +6,7 @@ import { MODE_NAMES } from '#identity/modes';
 import { newReport, readReport } from '#identity/report';
 import { createState, ENERGY_DEFAULT, type State } from '#identity/state';
 
-/** An observation as sent by callers (interface 2.7), validated by a schema. */
+/** An observation as callers send it (interface 2.7), validated by a schema. */
 export type SentObservation = {
   readonly mode_target: string;
   readonly signal_strength: number;
@@ -42,8 +42,8 @@ export function newIdentity(modeStrengths: readonly number[]): StoredIdentity {
 }
 
 /**
- * Processes one observation with the service's model, interval rule and answer. Returns undefined
- * if the observation came too early. Pure.
+ * Processes an observation with the service's model, interval rule and answer format. Returns
+ * undefined if the observation is throttled.
  */
 export function observe(
   id: string,

@@ -7,22 +7,24 @@ import { untilAnswered } from '#bench/processes/readiness';
 import { temporaryFolder } from '#bench/processes/temporary-folder';
 import { findProgram, MissingTool } from '#bench/processes/tool-path';
 
-/** Debian's folder of PostgreSQL programs outside PATH; the newest version counts. */
+/** Debian's folder for PostgreSQL programs, with a sub-folder per version. */
 const DEBIAN = '/usr/lib/postgresql';
 
-/** User of the server if this process is root, because PostgreSQL refuses to run as root. */
+/** User that runs the server if this process is root: PostgreSQL refuses to run as root. */
 const USER = 'postgres';
 
-/** Programs of a PostgreSQL, and the command prefix for running the server. */
+/** PostgreSQL's programs, and how to run the server. */
 export type PostgresTools = {
   readonly folder: string;
-  /** Empty, or a command that runs its arguments as another user. */
+  /** Command prefix that runs a program as another user; empty if not needed. */
   readonly asUser: readonly string[];
   readonly owner: { readonly uid: number; readonly gid: number } | undefined;
   readonly version: string;
 };
 
-/** A PostgreSQL server of this run. A commit is flushed to disk before its answer. */
+/**
+ * A PostgreSQL server that this run started. PostgreSQL flushes a commit to disk before its answer.
+ */
 export type Postgres = AsyncDisposable & {
   readonly process: Child;
   /** Creates a database and returns its URL. */
@@ -30,13 +32,12 @@ export type Postgres = AsyncDisposable & {
 };
 
 /**
- * Finds PostgreSQL's programs and the user to run them. Throws `MissingTool` with a one-line
- * message.
+ * Finds PostgreSQL's programs and the user to run them. Throws `MissingTool` if either is missing.
  */
 export async function findPostgres(): Promise<PostgresTools> {
   const postgres = await findProgram('postgres', DEBIAN);
   if (postgres === undefined) {
-    throw new MissingTool('PostgreSQL is missing: apt-get install postgresql');
+    throw new MissingTool('PostgreSQL is not installed: run apt-get install postgresql');
   }
   const folder = dirname(await realpath(postgres));
   const text = await run(commandOf(join(folder, 'postgres'), ['--version']));
@@ -47,7 +48,7 @@ export async function findPostgres(): Promise<PostgresTools> {
   return { folder, asUser, owner: { uid, gid }, version };
 }
 
-/** Starts a PostgreSQL with a fresh folder on loopback, with default settings. */
+/** Starts PostgreSQL on loopback with an empty data folder and default settings. */
 export async function startPostgres(tools: PostgresTools): Promise<Postgres> {
   await using opening = new AsyncDisposableStack();
   const folder = temporaryFolder();
@@ -71,8 +72,8 @@ export async function startPostgres(tools: PostgresTools): Promise<Postgres> {
   const urlOf = (name: string) => `postgres://${USER}@127.0.0.1:${port}/${name}`;
   const query = async (text: string): Promise<true> => {
     const client = new Client({ connectionString: urlOf('postgres') });
-    // A starting server rejects connections. The rejected promise reports this; without a listener
-    // the event would end the process.
+    // A starting server rejects connections, which rejects the promise. Without a listener, the
+    // event would also end the process.
     client.on('error', () => {});
     try {
       await client.connect();
@@ -110,6 +111,8 @@ async function idsOf(user: string): Promise<string[]> {
     const ids = ['-u', '-g'].map((which) => run(commandOf('id', [which, user])));
     return await Promise.all(ids);
   } catch {
-    throw new MissingTool(`PostgreSQL does not run as root, and there is no user "${user}"`);
+    throw new MissingTool(
+      `PostgreSQL does not run as root, and user "${user}" is missing: run adduser --system ${user}`,
+    );
   }
 }

@@ -9,16 +9,17 @@ import { transactionStore } from '#bench/references/transaction';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
 
 // References (pg) and (cas): a typical well-written service on Fastify and PostgreSQL. ajv
-// validates path and body, the API key is looked up in memory by digest, and model and answer are
-// the service's own. No limiter. Counters and listing have the service's names, so that the same
-// checks apply.
-// Usage: node bench/references/postgres.ts <transaction|compare-and-set> <port> <database's url>
-// <API key> <instances>
+// validates path and body. The API key's digest is looked up in memory. Model and answer format are
+// the service's. No limiter. Metrics and listing have the service's names, so that the same checks
+// apply.
+//
+// Usage: node bench/references/postgres.ts <transaction|compare-and-set> <port> <database URL> <API
+// key> <number of instances>
 
-/** Maximum database connections: enough for commits to share a flush of the log. */
+/** Maximum database connections: enough for commits to share a log flush. */
 const CONNECTIONS_MAX = 32;
 
-/** Rows inserted by one statement when instances are created. */
+/** Rows per INSERT statement when instances are created. */
 const FILLED_AT_ONCE = 1_000;
 
 const ACCOUNT = 'bench0000000';
@@ -35,9 +36,9 @@ app.decorateRequest('accountId', '');
 app.get('/metrics', async () => {
   return `identity_cycles_total ${tally.advanced}\nidentity_throttled_total ${tally.early}\n`;
 });
-// Rows of `history`, compared by the ledger with the number of answers.
+// Counts rows of `history`, which ledger.ts compares with the number of answers.
 app.get<{ Querystring: { limit: string; offset: string } }>('/v1/instances', async ({ query }) => {
-  // Page first, then count: rows before the offset need no count.
+  // Select the page first: rows before the offset need no count.
   const text = `SELECT id, (SELECT count(*)::integer FROM history WHERE instance_id = id) AS cycle_count
     FROM (SELECT id FROM instances ORDER BY id LIMIT $1 OFFSET $2) AS page`;
   const { rows } = await pool.query(text, [query.limit, query.offset]);

@@ -25,12 +25,12 @@ export function valuesOf(id: string, { next, mode, signal, confidence, contextJs
   return [id, version, observedAtMs, bytesOf(model), mode, signal, confidence, contextJson];
 }
 
-/** A model as bytes of its column. */
+/** A model as bytes for its column. */
 export function bytesOf({ buffer, byteOffset, byteLength }: Float64Array): Buffer {
   return Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength);
 }
 
-/** The instance in a row of `READ`; undefined without a row. */
+/** Decodes a row of `READ`; undefined without a row. */
 export function identityOf(row: QueryResultRow | undefined): StoredIdentity | undefined {
   if (row === undefined) return undefined;
   const version: number = row['version'];

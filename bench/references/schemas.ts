@@ -19,14 +19,14 @@ function object<Fields extends Record<string, unknown>>(properties: Fields) {
   } as const;
 }
 
-/** The path's parameters, for ajv. */
+/** Path parameters, for ajv. */
 export const PROCESS_PARAMS = {
   type: 'object',
   properties: { id: { type: 'string', pattern: '^inst_[0-9a-f]{16}$' } },
   required: ['id'],
 } as const;
 
-/** The observation of interface 2.7 with the timestamp of decision 8, for ajv. */
+/** Request body (interface 2.7, with the timestamp of decision 8), for ajv. */
 export const OBSERVATION = {
   type: 'object',
   properties: {
@@ -99,7 +99,7 @@ const DRIFT = object({
   }),
 });
 
-/** The whole process answer (interface 2.5 to 2.7, model 3.6), for fast-json-stringify. */
+/** Answer body (interface 2.5 to 2.7, model 3.6), for fast-json-stringify. */
 export const PROCESS_ANSWER = object({
   data: object({ snapshot: SNAPSHOT, contract: CONTRACT, drift: DRIFT }),
 });

@@ -14,10 +14,10 @@ const WAYS = {
   cas50: 'compare-and-set',
 } as const;
 
-/** A reference on PostgreSQL. */
+/** Label of a reference on PostgreSQL. */
 export type PostgresLabel = keyof typeof WAYS;
 
-/** API key of the reference, which only looks up the key's digest. */
+/** API key of the reference. The reference looks up its digest. */
 const KEY = `svc_sk_${'0'.repeat(50)}`;
 
 /** Starts a reference on PostgreSQL with its own database and instances. */
@@ -40,7 +40,7 @@ export async function startPostgresReference(
   );
   const address = `http://127.0.0.1:${port}`;
   await untilReady(child, `${address}/metrics`);
-  // Same instances as the reference creates.
+  // The same instances as in postgres.ts.
   const instances = Array.from({ length: instanceCount }, (_, i) => ({
     id: `inst_${i.toString(16).padStart(16, '0')}`,
     modeStrengths: PERSONA_PROFILES[i % PERSONA_PROFILES.length]?.strengths ?? [],

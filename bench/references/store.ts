@@ -4,8 +4,8 @@ import type { EngineAnswer } from '#grpc/engine-messages';
 /** Write strategy of a PostgreSQL reference. */
 export interface ObservationStore {
   /**
-   * Resolves when the cycle is on disk. `unknown`: no such instance. `early`: throttled by the
-   * interval rule.
+   * Resolves when the cycle is on disk. `unknown`: the instance does not exist. `early`: the
+   * interval rule throttles the observation.
    */
   process(
     id: string,

@@ -15,7 +15,7 @@ const RECORD = {
 };
 
 /**
- * Reference (pg): one transaction per observation. Locks and reads the row, runs the model, writes
+ * Reference (pg): a transaction per observation. Locks and reads the row, runs the model, writes
  * state and history row, and commits to disk before the answer.
  */
 export function transactionStore(pool: Pool): ObservationStore {

@@ -12,17 +12,14 @@ import { takeOverMsMax } from '#bench/targets';
 const INSTANCES = 5_000;
 const INSTANCES_QUICK = 200;
 
-/**
- * Target number of records in the tail: slightly below the bound, at which the service refuses
- * writes.
- */
+/** Records in the tail: slightly below the bound at which the service refuses writes. */
 const TAIL = UNFLUSHED_RECORDS_MAX - 2_000;
 const TAIL_QUICK = 2_000;
 
 /** Preloads a module that disables checkpoints, so that the tail grows. */
 const KEPT = ['--import', import.meta.resolve('./takeovers/never-stored.ts')];
 
-/** Time until the process on a file answers after a SIGKILL, by the length of its tail. */
+/** Time from start to first answer after a SIGKILL, for a process on a SQLite file. */
 export const file: ScalePart = {
   name: 'file',
   title: 'Restart of a process on one file',
@@ -43,18 +40,18 @@ export const file: ScalePart = {
     const walBytes = statSync(`${path}-wal`).size;
     const bytes = statSync(path).size;
     await service.end('SIGKILL');
-    print(`killed with ${unflushed} records that are not stored`);
+    print(`killed with ${unflushed} records without a checkpoint`);
     const killedMs = await firstAnswerMs(service, first);
     await instances.prove(all);
     await service.end('SIGTERM');
-    // The same start with an empty tail; the difference is the recovery time.
+    // A start with an empty tail, for comparison: the difference is the recovery time.
     const stoppedMs = await firstAnswerMs(service, first);
     return [
       figure('records without a checkpoint at the SIGKILL', unflushed.toLocaleString('en')),
-      figure('size of the file with its WAL then', mebibytes(bytes + walBytes)),
+      figure('size of the file with its WAL at the SIGKILL', mebibytes(bytes + walBytes)),
       figure('after SIGTERM: start to first answer', `${stoppedMs.toFixed(0)} ms`),
       figure('after SIGKILL: start to first answer', `${killedMs.toFixed(0)} ms`),
-      atMost('added by these records', killedMs - stoppedMs, takeOverMsMax(unflushed), 'ms'),
+      atMost('time added by these records', killedMs - stoppedMs, takeOverMsMax(unflushed), 'ms'),
     ];
   },
 };

@@ -17,7 +17,7 @@ const PAGE_ROWS = 100;
 const FULL = { observations: 1_000_000, pages: 500 };
 const QUICK = { observations: 10_000, pages: 20 };
 
-/** Rate of a million observations of one instance, and latency of any history page. */
+/** Rate of a million observations of an instance, and latency of history pages at any depth. */
 export const history: ScalePart = {
   name: 'history',
   title: 'One instance of 1,000,000 observations',
@@ -40,7 +40,7 @@ export const history: ScalePart = {
     const taken = await long.fill((batches) => cpu.note(batches), print);
     const { residentBytes: afterLoad } = await inspector.memory();
     const cpuPerObservation = await cpu.micros();
-    print(`${taken.overtaken} batches were overtaken and sent again`);
+    print(`${taken.overtaken} batches arrived after a later batch and were sent again`);
     const { ms: storedMs } = await timed(() => untilStored(service.metricsUrls, print));
     print('reading pages');
     const times = await readPages(long, size.pages);
@@ -65,7 +65,7 @@ export const history: ScalePart = {
 };
 
 /**
- * Reads the newest page, the oldest page and random pages, one at a time. Returns the times in ms.
+ * Reads the newest page, the oldest page and random pages, sequentially. Returns the times in ms.
  */
 async function readPages(long: LongHistory, pages: number): Promise<number[]> {
   const times: number[] = [];
@@ -80,7 +80,7 @@ async function readPages(long: LongHistory, pages: number): Promise<number[]> {
   return times;
 }
 
-/** CPU time of a process in each tenth of its calls. */
+/** CPU time of a process per tenth of its calls. */
 class TenthsOfCpu {
   readonly #pid: number;
   readonly #callsPerTenth: number;
@@ -104,6 +104,6 @@ class TenthsOfCpu {
 }
 
 function engineOf({ engines: [engine] }: DurableService) {
-  if (engine === undefined) throw new Error('there is no engine');
+  if (engine === undefined) throw new Error('the service started no engine');
   return engine;
 }

@@ -16,34 +16,29 @@ import { startInspectedEngine } from '#bench/scale/takeovers/inspected-engine';
 import type { CassandraSession } from '#storage/cassandra/session';
 import { sessionIn } from '#test/storage/cassandra/migrated-keyspace';
 
-/**
- * Maximum memory of the engine in MiB: the limit for actors of one kind
- * (`SERVICE_ACTOR_MEMORY_MIB`).
- */
+/** Maximum memory of the engine in MiB: its limit per actor kind (`SERVICE_ACTOR_MEMORY_MIB`). */
 const ENGINE_MIB_MAX = 1_024;
 
 /** Maximum memory left after the load, in MiB: half of `UNFLUSHED_BYTES_MAX`. */
 const LEFT_MIB_MAX = 64;
 
-/**
- * Maximum 99th percentile for other accounts, in ms. Source: the project's targets for noisy
- * neighbors.
- */
+/** Maximum p99 of other accounts, in ms. Source: the project's targets for noisy neighbors. */
 const OTHERS_P99_MS_MAX = 250;
 const OTHERS_FAILED_PERCENT_MAX = 1;
 
-/** Maximum wait while a listing loads, in ms: that of a fail-over. */
+/** Maximum wait while a listing loads, in ms: the same as in a fail-over. */
 const LOAD_WAIT_MS_MAX = 1_000;
 
 const mib = (bytes: number) => bytes / BYTES_PER_MIB;
 
 /**
- * `made` of the `limit` instances are created through the API; the account's callers replace these.
+ * `made` is the number of instances created through the API, which the account's callers replace.
+ * All other instances up to `limit` are seeded.
  */
 const FULL = { limit: 100_000, made: 500, warmUpS: 10, calmS: 20, hostileS: 40 };
 const QUICK = { limit: 2_000, made: 50, warmUpS: 2, calmS: 3, hostileS: 5 };
 
-/** Effects of an account at its instance limit on its engine and on other accounts. */
+/** Effect of an account at its instance limit on its engine and on other accounts. */
 export const limit: ScalePart = {
   name: 'limit',
   title: 'A hostile account at its limit of 100,000 instances',
@@ -59,9 +54,9 @@ export const limit: ScalePart = {
 
     await others.during(() => sleep(1_000 * sizes.warmUpS));
     const before = await stage('before');
-    print('other accounts without the load');
+    print('measuring other accounts without the load');
     const calm = await others.during(() => sleep(1_000 * sizes.calmS));
-    print('the listing is loaded');
+    print('loading the listing');
     let loadMs = 0;
     const loading = await others.during(async () => {
       loadMs = (await timed(() => untilListed(hostile))).ms;
@@ -69,7 +64,7 @@ export const limit: ScalePart = {
     await hostile.fill(sizes.made);
     const loaded = await stage('loaded');
     hostile.counts.clear();
-    print('hostile');
+    print('measuring other accounts beside the hostile account');
     const untilMs = performance.now() + 1_000 * sizes.hostileS;
     const disturbed = await others.during(() => hostile.hammer(untilMs));
     const during = await inspector.memory();
@@ -87,10 +82,7 @@ export const limit: ScalePart = {
       figure('first page, which loads the listing', `${loadMs.toFixed(0)} ms`),
       ...waitFigures(loading),
       ...othersFigures('other accounts beside the load', disturbed),
-      figure(
-        'p50 and p99 beside the load, as multiples of those without',
-        ratiosOf(disturbed, calm),
-      ),
+      figure('p50 and p99 beside the load / without the load', ratiosOf(disturbed, calm)),
       figure(`answers to the hostile account in ${sizes.hostileS} s`, answersOf(hostile)),
       figure('live bytes of a listed instance with a name of 100 characters outside the BMP', each),
       figure(
@@ -103,7 +95,9 @@ export const limit: ScalePart = {
   },
 };
 
-/** Creates an account with a limit of `limit` instances and seeds most of them into its listing. */
+/**
+ * Creates an account with a limit of `limit` instances and seeds most instances into its listing.
+ */
 async function seedAccount(
   session: CassandraSession,
   { limit: instancesMax, made }: typeof FULL,
@@ -119,7 +113,7 @@ async function seedAccount(
   return account;
 }
 
-/** Resolves when a page is answered. Callers retry while the listing loads. */
+/** Resolves when the service answers a page. Retries while the listing loads. */
 async function untilListed(hostile: HostileAccount): Promise<void> {
   while ((await hostile.list()) === undefined);
 }
@@ -139,11 +133,11 @@ function othersFigures(what: string, { times, failed }: Observed): ScaleFigure[]
 }
 
 function ratiosOf(disturbed: Observed, calm: Observed): string {
-  const [with_, without] = [latenciesOf(disturbed.times), latenciesOf(calm.times)];
-  return `${(with_.p50 / without.p50).toFixed(1)}; ${(with_.p99 / without.p99).toFixed(1)}`;
+  const [loaded, without] = [latenciesOf(disturbed.times), latenciesOf(calm.times)];
+  return `${(loaded.p50 / without.p50).toFixed(1)}; ${(loaded.p99 / without.p99).toFixed(1)}`;
 }
 
-/** Longest latency of the calls due while the listing was loading. */
+/** Longest latency of calls that were due while the listing loaded. */
 function waitFigures({ times, failed }: Observed): ScaleFigure[] {
   const { longest } = latenciesOf(times);
   return [
@@ -158,11 +152,11 @@ function waitFigures({ times, failed }: Observed): ScaleFigure[] {
 }
 
 /**
- * Answer counts as text. Throws if no create was refused, because the account was then below its
- * limit.
+ * Answer counts as text. Throws if the service refused no create: the account was below its limit.
  */
 function answersOf({ counts }: HostileAccount): string {
-  if (!counts.has('create 403')) throw new Error('no create was refused');
+  if (!counts.has('create 403'))
+    throw new Error('the service refused no create, so the account is below its limit');
   const answers = [...counts].sort().map(([what, count]) => `${what}: ${count}`);
   return answers.join(', ');
 }

@@ -2,7 +2,7 @@ import type { Call, HttpCaller } from '#bench/load/http-caller';
 import { at, isObject } from '#bench/load/process-answer';
 import { withProgress } from '#bench/progress';
 
-/** A page of the listing: offset, limit and order. */
+/** Parameters of a listing page. */
 export type ListedPage = {
   readonly limit: number;
   readonly offset: number;
@@ -10,16 +10,16 @@ export type ListedPage = {
   readonly order: 'asc' | 'desc';
 };
 
-/** Prime step, so that neighbors by name were created at different times of the run. */
+/** Prime step between names: neighbors by name are created at different times. */
 const NAME_STEP = 7_919;
 
 type Listed = { readonly id: string; readonly name: string; readonly created_at: string };
 
-/** Instances of one account, and the expected content of its listing. */
+/** Instances of an account, and the expected content of its listing. */
 export class ListedInstances {
   readonly #byCreation: readonly Listed[];
   readonly #byName: readonly Listed[];
-  /** Time of each creation's answer in ms, in answer order. */
+  /** Answer time of each creation in ms, in answer order. */
   readonly answeredMs: readonly number[];
 
   private constructor(instances: readonly Listed[], answeredMs: readonly number[]) {
@@ -35,7 +35,7 @@ export class ListedInstances {
     print: (line: string) => void,
   ): Promise<ListedInstances> {
     if (count % NAME_STEP === 0)
-      throw new Error(`${count} instances would not have names of their own`);
+      throw new Error(`the number of instances must not be a multiple of ${NAME_STEP}`);
     const answeredMs: number[] = [];
     const line = () => `${answeredMs.length.toLocaleString('en')} instances`;
     const callOf = (i: number): Call => {
@@ -54,24 +54,24 @@ export class ListedInstances {
   check(answer: unknown, { limit, offset, sort, order }: ListedPage): void {
     const all = sort === 'name' ? this.#byName : this.#byCreation;
     const total = all.length;
-    const place = (index: number) => (order === 'asc' ? index : total - 1 - index);
+    const position = (index: number) => (order === 'asc' ? index : total - 1 - index);
     const rows = at(answer, ['data']);
     const expected = Math.min(limit, total - offset);
     const where = `${sort} ${order}, offset ${offset}`;
     if (!Array.isArray(rows) || rows.length !== expected) {
-      throw new Error(`${where}: a page of ${expected} instances expected`);
+      throw new Error(`${where}: expected a page of ${expected} instances`);
     }
     for (const [index, row] of rows.entries()) {
-      const right = all[place(offset + index)];
+      const right = all[position(offset + index)];
       const found = listedIn(row);
       const isSame = found.id === right?.id && found.name === right.name;
       if (!isSame || found.created_at !== right.created_at || at(row, ['cycle_count']) !== 0) {
-        throw new Error(`${where}: ${right?.id} expected in line ${index}, not ${found.id}`);
+        throw new Error(`${where}: expected ${right?.id} in line ${index}, got ${found.id}`);
       }
     }
     const right = JSON.stringify({ limit, offset, total, has_more: offset + limit < total });
     const pagination = JSON.stringify(at(answer, ['pagination']));
-    if (pagination !== right) throw new Error(`${where}: ${right} expected, not ${pagination}`);
+    if (pagination !== right) throw new Error(`${where}: expected ${right}, got ${pagination}`);
   }
 }
 
@@ -84,7 +84,7 @@ function listedIn(value: unknown): Listed {
   if (typeof id === 'string' && typeof name === 'string' && typeof created_at === 'string') {
     return { id, name, created_at };
   }
-  throw new Error('no instance was answered');
+  throw new Error('the answer contains no instance');
 }
 
 /** Sort order of the service: by millisecond of creation, then by id. */

@@ -12,16 +12,16 @@ import { figure, type ScalePart } from '#bench/scale/scale-part';
 const PAGE_ITEMS = 20;
 
 /**
- * `warmUp` instances are created before the rate is measured. Each of the four orders reads `pages`
- * pages after `warmPages` others, so that heads are cold but V8 and Java are warm.
+ * `warmUp` instances are created before the rate measurement. In each of four orders, `pages`
+ * measured pages follow `warmPages` other pages: heads are cold, but V8 and Java are warm.
  */
 const FULL = { instances: 200_000, warmUp: 5_000, warmPages: 300, pages: 75 };
 const QUICK = { instances: 3_000, warmUp: 500, warmPages: 5, pages: 5 };
 
-/** Maximum share of instances in memory for other reasons than a listing. */
+/** Maximum share of instances in memory after listing: listing must not activate instances. */
 const WARM_SHARE_MAX = 0.05;
 
-/** Rate of creations in a large account, and latency of listing inactive instances. */
+/** Creation rate in a large account, and latency of listing inactive instances. */
 export const listing: ScalePart = {
   name: 'listing',
   title: 'One account of 200,000 instances',
@@ -50,10 +50,12 @@ export const listing: ScalePart = {
     const times: number[] = [];
     for (const page of pagesFrom(size.instances / 4, size.warmPages)) await read(page);
     for (const page of pagesFrom(size.instances / 2, size.pages)) times.push(await read(page));
-    // The take-over activates the instances still named in the last journal, all at the end.
+    // Tail recovery activates only the instances of the last journal records, which lie at the end.
     const active = await activeInstances(service.metricsUrls);
     if (active > size.instances * WARM_SHARE_MAX) {
-      throw new Error(`${active} instances are in memory after listing them`);
+      throw new Error(
+        `${active} instances are in memory after listing, although listing must not activate instances`,
+      );
     }
     return [
       rateFigure('instances created in the last tenth', rates),
@@ -63,7 +65,7 @@ export const listing: ScalePart = {
   },
 };
 
-/** Pages from `first` in each order, none of which was read before in its sort order. */
+/** Pages from offset `first` in each order. No page was read before in its order. */
 function pagesFrom(first: number, pages: number): ListedPage[] {
   return Array.from({ length: pages }, (_, page) => {
     const offset = first + page * PAGE_ITEMS;
@@ -79,7 +81,7 @@ function pathOf({ limit, offset, sort, order }: ListedPage): string {
   return `/v1/instances?limit=${limit}&offset=${offset}&sort=${sort}&order=${order}`;
 }
 
-/** Stops the engine cleanly and starts it again; resolves when it owns all shards again. */
+/** Restarts the engine cleanly; resolves when the engine owns all shards again. */
 async function restart(service: DurableService): Promise<void> {
   const ownedBefore = await ownedShards(service.metricsUrls);
   for (const engine of service.engines) await engine[Symbol.asyncDispose]();

@@ -7,21 +7,23 @@ import { MODE_TARGETS } from '#identity/modes';
 /** Observations per batch: the API's maximum. */
 export const BATCH = 100;
 
-/** Batches in flight. The instance processes batches one by one; more would only queue. */
+/** Batches in flight. The instance processes batches sequentially; more would only queue. */
 const BATCHES_IN_FLIGHT = 4;
 
 /**
- * Minimum time between two batches, in ms. An instance remembers 4,096 calls of the last 20 s and
- * refuses more (architecture 3.5).
+ * Minimum time between two batches, in ms. An instance stores the ids of 4,096 calls for 20 s and
+ * refuses further calls (architecture 3.5).
  */
 const PACE_MS = 5;
 
-/** Time of the first observation. The others follow 1 s apart, so that none is throttled. */
+/**
+ * Time of the first observation. Further observations follow 1 s apart, so that none is throttled.
+ */
 const FIRST_MS = Date.UTC(2026, 0, 1);
 
-/** Timing of the observations of a long history. */
+/** Timing of a long history's observations. */
 export type Taken = {
-  /** Time of each batch's answer, in ms. */
+  /** Answer time of each batch, in ms. */
   readonly answeredMs: readonly number[];
   readonly longestMs: number;
   /** Number of batches that arrived after a later batch and were sent again. */
@@ -33,19 +35,21 @@ export class LongHistory {
   readonly total: number;
   readonly #caller: HttpCaller;
   readonly #path: string;
-  /** For each batch in cycle order, the sent number of its first observation. */
+  /** Number of each batch's first observation in send order; batches are in cycle order. */
   readonly #firstOfBatch: number[] = [];
   #sent = 0;
 
   constructor(caller: HttpCaller, instanceId: string, total: number) {
-    if (total % BATCH !== 0) throw new Error(`${total} observations are no whole batches`);
+    if (total % BATCH !== 0)
+      throw new Error(`the number of observations must be a multiple of ${BATCH}, not ${total}`);
     this.#caller = caller;
     this.#path = `/v1/instances/${instanceId}`;
     this.total = total;
   }
 
   /**
-   * Sends all observations, several batches in flight. `afterBatch` receives the number answered.
+   * Sends all observations, several batches in flight. `afterBatch` receives the number of answered
+   * batches.
    */
   async fill(afterBatch: (count: number) => void, print: (line: string) => void): Promise<Taken> {
     const answeredMs: number[] = [];
@@ -68,7 +72,8 @@ export class LongHistory {
     const senders = () => Array.from({ length: BATCHES_IN_FLIGHT }, sender);
     await withProgress(line, print, () => Promise.all(senders()));
     for (let batch = 0; batch < count; batch += 1) {
-      if (this.#firstOfBatch[batch] === undefined) throw new Error(`batch ${batch} is missing`);
+      if (this.#firstOfBatch[batch] === undefined)
+        throw new Error(`the service processed no batch at position ${batch}`);
     }
     return { answeredMs, longestMs: state.longestMs, overtaken: state.overtaken };
   }
@@ -84,31 +89,31 @@ export class LongHistory {
     const rows = at(answer, ['data']);
     const expected = Math.min(limit, this.total - offset);
     if (!Array.isArray(rows) || rows.length !== expected) {
-      throw new Error(`a page of ${expected} rows expected at ${offset}`);
+      throw new Error(`expected a page of ${expected} rows at offset ${offset}`);
     }
     for (const [index, row] of rows.entries()) this.#checkRow(row, this.total - offset - index);
     const pagination = JSON.stringify(at(answer, ['pagination']));
     const { total } = this;
     const right = JSON.stringify({ limit, offset, total, has_more: offset + limit < total });
-    if (pagination !== right) throw new Error(`pagination ${right} expected, not ${pagination}`);
+    if (pagination !== right) throw new Error(`expected pagination ${right}, got ${pagination}`);
   }
 
   #checkRow(row: unknown, cycle: number): void {
     const batch = Math.floor((cycle - 1) / BATCH);
     const number = (this.#firstOfBatch[batch] ?? Number.NaN) + ((cycle - 1) % BATCH);
     const right = { cycle, ...observationOf(number) };
-    if (!isObject(row)) throw new Error(`cycle ${cycle} expected`);
+    if (!isObject(row)) throw new Error(`expected cycle ${cycle}, got no row`);
     for (const [name, value] of Object.entries(right)) {
       const found = JSON.stringify(row[name]);
       const wanted = JSON.stringify(value);
       if (found !== wanted)
-        throw new Error(`cycle ${cycle}: ${name} ${wanted} expected, not ${found}`);
+        throw new Error(`cycle ${cycle}: expected ${name} ${wanted}, got ${found}`);
     }
   }
 
   /**
-   * Sends the next observations. Returns false if a later batch arrived first, so that this one was
-   * rejected.
+   * Sends the next batch. Returns false if the service throttled the batch, because a later batch
+   * arrived first.
    */
   async #sendBatch(): Promise<boolean> {
     const first = this.#sent;
@@ -123,7 +128,7 @@ export class LongHistory {
     const batch = cycle / BATCH - 1;
     const isRight = processed === BATCH && Number.isInteger(batch) && batch >= 0;
     if (!isRight || this.#firstOfBatch[batch] !== undefined) {
-      throw new Error(`${processed} observations were processed, up to cycle ${cycle}`);
+      throw new Error(`the service processed ${processed} observations, up to cycle ${cycle}`);
     }
     this.#firstOfBatch[batch] = first;
     return true;
@@ -141,7 +146,7 @@ function observationOf(number: number): JsonObject {
   };
 }
 
-/** Waits until the next batch may be sent. A stall is not caught up. */
+/** Waits until the next batch may be sent. The pace does not catch up after a stall. */
 async function pause(state: { nextMs: number }): Promise<number> {
   const nowMs = performance.now();
   const dueMs = Math.max(nowMs, state.nextMs);

@@ -1,6 +1,6 @@
 /**
  * Scale run of a cluster with a real Cassandra: many instances, long histories, long tails. Every
- * part that runs replaces its section of bench/SCALE.md.
+ * part replaces its section in bench/SCALE.md.
  *
  *   node bench/scale/main.ts [--quick] [--only history,listing]
  */
@@ -39,7 +39,7 @@ const names = values.only?.split(',') ?? PARTS.map(({ name }) => name);
 const unknown = names.filter((name) => PARTS.every((part) => part.name !== name));
 if (unknown.length > 0) {
   const known = PARTS.map(({ name }) => name).join(', ');
-  console.error(`no part ${unknown.join(', ')}; there are ${known}`);
+  console.error(`unknown part ${unknown.join(', ')}; the parts are ${known}`);
   process.exit(2);
 }
 const startedMs = performance.now();
@@ -58,7 +58,7 @@ for (const part of PARTS.filter(({ name }) => names.includes(name))) {
   console.log(section);
   if (!values.quick) await keepSection(SCALE_PAGE, section);
 }
-if (values.quick) print(`a quick run: ${SCALE_PAGE.file} stays as it is`);
+if (values.quick) print(`${SCALE_PAGE.file} is unchanged, because this run is quick`);
 process.exitCode = isAllMet || values.quick ? 0 : 1;
 
 function sectionOf(

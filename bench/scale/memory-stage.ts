@@ -5,7 +5,7 @@ import { mebibytes } from '#bench/measures/statistics';
 /** Memory of a process at one stage, before and after garbage collection. */
 export type MemoryStage = { readonly residentBytes: number; readonly collected: MemoryUse };
 
-/** Takes and prints memory stages of one process. */
+/** Returns a function that measures and prints a memory stage of a process. */
 export function memoryStages(
   inspector: Inspector,
   print: (line: string) => void,

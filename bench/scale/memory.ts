@@ -19,15 +19,15 @@ import { sessionIn } from '#test/storage/cassandra/migrated-keyspace';
 /** Instances before the first measurement, so that its memory includes code and tables. */
 const WARM_UP_INSTANCES = 1_000;
 
-/** Maximum live bytes of an idle active instance. Source: the project's targets. */
+/** Maximum live bytes of an idle instance in memory. Source: the project's targets. */
 const INSTANCE_BYTES_MAX = 2_048;
 
 /**
- * Maximum memory of an engine with 100,000 active instances, in MiB. Source: the project's targets.
+ * Maximum memory of an engine with 100,000 active instances in MiB. Source: the project's targets.
  */
 const ENGINE_MIB_MAX = 1_024;
 
-/** Seconds without requests until instances count as idle. Checkpoints are awaited first. */
+/** Seconds without requests until instances count as idle. */
 const IDLE_S = 45;
 const PRINT_EVERY_S = 8;
 
@@ -53,7 +53,7 @@ const QUICK: Sizes = {
   isStoring: false,
 };
 
-/** Memory of an engine for active instances and for instances that are only stored. */
+/** Memory of an engine with active instances and with instances that are only stored. */
 export const memory: ScalePart = {
   name: 'memory',
   title: 'Memory of one engine: 100,000 active instances, 1,000,000 known',
@@ -72,7 +72,7 @@ export const memory: ScalePart = {
     const active = await stage(`${sizes.active} active`);
     await seedAndCheck(service, sizes, print);
     await observeAll(instances);
-    const known = await stage('all known, the active ones observed again');
+    const known = await stage('all known, active instances observed again');
     const total = sizes.active + sizes.seeded + WARM_UP_INSTANCES;
     const activeAtEnd = await activeInstances(service.metricsUrls);
     if (activeAtEnd < sizes.active) throw new Error(`only ${activeAtEnd} instances are active`);
@@ -112,7 +112,7 @@ function observeAll(instances: ObservedInstances): Promise<void> {
   return instances.observeEach(instances.ids.map((_, i) => i));
 }
 
-/** Resolves after a quiet period with everything checkpointed. */
+/** Resolves after a quiet period, when everything is checkpointed. */
 async function untilIdle(
   service: DurableService,
   { idleS, isStoring }: Sizes,
@@ -125,7 +125,7 @@ async function untilIdle(
   if (isStoring) await untilStored(service.metricsUrls, print);
 }
 
-/** Seeds most instances without activating them, then reads some through the API. */
+/** Seeds instances without activation, then reads and observes some through the API. */
 async function seedAndCheck(
   service: DurableService,
   { seeded, accounts: accountCount, checked }: Sizes,
@@ -141,7 +141,7 @@ async function seedAndCheck(
     const index = nth * stride + Math.floor(Math.random() * stride);
     await checkSeeded(service, index, accounts);
   }
-  print(`${checked} seeded instances answered right`);
+  print(`${checked} seeded instances answered correctly`);
 }
 
 async function checkSeeded(
@@ -153,9 +153,9 @@ async function checkSeeded(
   using caller = new HttpCaller(address, key);
   const path = `/v1/instances/${seededId(index)}`;
   const name = at(await caller.send({ method: 'GET', path }), ['data', 'name']);
-  if (name !== seededName(index)) throw new Error(`${path} is named ${name}`);
+  if (name !== seededName(index)) throw new Error(`${path} has the wrong name ${name}`);
   const body = JSON.stringify({ mode_target: 'ORDER', signal_strength: 0.6 });
   const answer = await caller.send({ method: 'POST', path: `${path}/process`, body });
   const cycle = at(answer, ['data', 'snapshot', 'cycle']);
-  if (cycle !== 1) throw new Error(`${path} is at cycle ${cycle}`);
+  if (cycle !== 1) throw new Error(`${path} is at cycle ${cycle}, not 1`);
 }

@@ -6,10 +6,10 @@ import { withProgress } from '#bench/progress';
 /** Time between two timestamps of an instance, in ms: above the model's minimum interval. */
 const STEP_MS = 2_000;
 
-/** Timestamp of the first observation: any past time. */
+/** Timestamp of the first observation: an arbitrary past time. */
 const FIRST_MS = Date.UTC(2026, 0, 1);
 
-/** Instances with their acknowledged observations, to prove that no observation is lost. */
+/** Instances and their acknowledged observations, to prove that no observation is lost. */
 export class ObservedInstances implements Disposable {
   readonly ids: string[] = [];
   readonly #caller: HttpCaller;
@@ -40,13 +40,13 @@ export class ObservedInstances implements Disposable {
     made.forEach((cycle, i) => void this.#acknowledge(instances[i] ?? 0, cycle));
   }
 
-  /** Observes one instance. Rejects like `observeEach`, and for a refusal. */
+  /** Observes an instance. Throws if the answer is a refusal or not the next cycle. */
   async observe(instance: number): Promise<void> {
     const answer = await this.#caller.send(this.#observation(instance));
     this.#acknowledge(instance, cycleIn(answer));
   }
 
-  /** Reads the cycle of each instance; throws unless it equals the acknowledged cycle. */
+  /** Reads the cycle of each instance; throws if a cycle differs from the acknowledged cycle. */
   async prove(instances: readonly number[]): Promise<void> {
     const call = (i: number): Call => ({ method: 'GET', path: this.#pathOf(instances[i] ?? 0) });
     const cycleOf = (answer: unknown) => at(answer, ['data', 'cycle_count']);
@@ -54,8 +54,10 @@ export class ObservedInstances implements Disposable {
     const wrong = instances.filter((instance, i) => found[i] !== this.#acknowledged[instance]);
     if (wrong.length === 0) return;
     const [first = 0] = wrong;
-    const cycles = `${found[instances.indexOf(first)]}, not ${this.#acknowledged[first]}`;
-    throw new Error(`${wrong.length} instances are not as acknowledged: one is at cycle ${cycles}`);
+    const cycles = `cycle ${found[instances.indexOf(first)]}, not ${this.#acknowledged[first]}`;
+    throw new Error(
+      `${wrong.length} instances lost acknowledged cycles: the first is at ${cycles}`,
+    );
   }
 
   /** Closes the kept connections. */
@@ -76,7 +78,7 @@ export class ObservedInstances implements Disposable {
 
   #acknowledge(instance: number, cycle: unknown): void {
     const due = (this.#acknowledged[instance] ?? 0) + 1;
-    if (cycle !== due) throw new Error(`cycle ${due} expected, not ${cycle}`);
+    if (cycle !== due) throw new Error(`expected cycle ${due}, got ${cycle}`);
     this.#acknowledged[instance] = due;
   }
 

@@ -1,36 +1,36 @@
 /** Input of every part of the scale run. */
 type ScaleRun = {
-  /** A small run as a smoke test; its figures mean nothing. */
+  /** Whether the run is a smoke test, whose figures mean nothing. */
   readonly isQuick: boolean;
   /** Prints one progress line. */
   readonly print: (line: string) => void;
 };
 
-/** One figure of a part, informational if it has no target. */
+/** A figure of a part; informational without a target. */
 export type ScaleFigure = {
   readonly what: string;
-  /** Target such as `≤ 20 ms`; empty for none. */
+  /** Target such as `≤ 20 ms`; empty without a target. */
   readonly target: string;
   readonly reached: string;
-  /** Whether the target is met; true without one. */
+  /** Whether the target is met; true without a target. */
   readonly isMet: boolean;
   /** A value for each column of a part that has columns. */
   readonly cells?: readonly string[];
 };
 
-/** A question about scale and its measurement. */
+/** A part of the scale run: a question and its measurement. */
 export type ScalePart = {
   /** Name for `--only`. */
   readonly name: string;
   readonly title: string;
-  /** How to read the table; none if the rows say so. */
+  /** How to read the table; absent if the rows explain themselves. */
   readonly about?: string;
   /** Columns of the table, instead of target and reached value. */
   readonly columns?: readonly string[];
   readonly measure: (run: ScaleRun) => Promise<readonly ScaleFigure[]>;
 };
 
-/** A figure with an upper bound in a unit. */
+/** A figure with an upper bound as its target. */
 export function atMost(
   what: string,
   reached: number,

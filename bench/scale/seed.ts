@@ -8,13 +8,13 @@ import { cassandraListingStore } from '#storage/cassandra/listings';
 import type { CassandraSession } from '#storage/cassandra/session';
 import { bucketsOf, type InstanceHead, NO_ROWS } from '#storage/ports/instances';
 
-/** Concurrent instance writes: keeps Cassandra busy with short queues. */
+/** Concurrent instance writes: enough to keep Cassandra busy, with short queues. */
 const WRITES_IN_FLIGHT = 64;
 
 /** Energy after creation: full, the API's default (interface 2.3). */
 const ENERGY = 1;
 
-/** Models of fresh instances of each persona. Immutable, so heads share them. */
+/** Model of a new instance of each persona. Immutable, so heads share the models. */
 const MODELS = PERSONA_PROFILES.map(({ strengths }) =>
   createState({ modeStrengths: strengths, energyLevel: ENERGY }),
 );
@@ -32,7 +32,7 @@ export type Seed = {
   readonly print: (line: string) => void;
 };
 
-/** Id of seeded instance number `index`, equal in every run. */
+/** Id of seeded instance number `index`, the same in every run. */
 export function seededId(index: number): string {
   return `inst_${createHash('sha1').update(`seeded ${index}`).digest('hex').slice(0, 16)}`;
 }
@@ -45,11 +45,11 @@ export function seededName(index: number): string {
 /** Initial strengths of the seven modes: those of a persona. */
 export function seededStrengths(index: number): readonly number[] {
   const profile = PERSONA_PROFILES[index % PERSONA_PROFILES.length];
-  if (profile === undefined) throw new Error('there are no personas');
+  if (profile === undefined) throw new Error('the service has no personas');
   return profile.strengths;
 }
 
-/** Writes instances in the stored form of a created, never observed instance. */
+/** Writes instances as the service stores created instances without observations. */
 export async function seedInstances(seed: Seed): Promise<void> {
   const { session, count, accountIds, isListed, nameOf = seededName, print } = seed;
   const instances = cassandraInstanceStore(session, bucketsOf(SHARDS));
@@ -102,6 +102,6 @@ function headOf(index: number, name: string, accountId: string): InstanceHead {
 
 function modelOf(index: number): Float64Array {
   const model = MODELS[index % MODELS.length];
-  if (model === undefined) throw new Error('there are no personas');
+  if (model === undefined) throw new Error('the service has no personas');
   return model;
 }

@@ -1,10 +1,13 @@
-/** Count or sum of a statement's durations in a Prometheus text. */
+/**
+ * Statement durations in Prometheus metrics: count or sum. Separate from takeover.ts, which
+ * measures, because this file only parses.
+ */
 const SAMPLE = /^db_client_operation_duration_seconds_(sum|count)\{(.*)\} (\S+)$/gm;
 
-/** Number of executions of each statement, and their total duration in s. */
+/** Executions of each statement, and their total duration in s. */
 export type StoreWork = ReadonlyMap<string, { readonly count: number; readonly seconds: number }>;
 
-/** Statements sent to the store so far, according to the metrics. */
+/** Statements sent to the store since the process start, from its metrics. */
 export function storeWorkIn(metrics: string): StoreWork {
   const work = new Map<string, { count: number; seconds: number }>();
   for (const [, part, labels = '', value] of metrics.matchAll(SAMPLE)) {
@@ -17,7 +20,9 @@ export function storeWorkIn(metrics: string): StoreWork {
   return work;
 }
 
-/** Statements sent between two readings as a line: `shard_change 22 of 31 ms`. */
+/**
+ * Statements sent between two readings, with count and mean duration: `shard_change 22 of 31 ms`.
+ */
 export function storeWorkBetween(before: StoreWork, after: StoreWork): string {
   const lines: string[] = [];
   for (const [name, { count, seconds }] of after) {

@@ -19,10 +19,10 @@ const IN_FLIGHT = 64;
 /** Maximum wait until all meters are evicted, in ms. */
 const LEFT_MS_MAX = 600_000;
 
-/** Number of known and active accounts, and idle seconds before a meter is evicted. */
+/** Known accounts, active accounts, and idle seconds before the eviction of a meter. */
 type Sizes = { readonly known: number; readonly active: number; readonly idleS: number };
 
-// Eviction after 300 s: long enough to activate and measure all meters. The default is 15 minutes.
+// Eviction after 300 s instead of 15 minutes: long enough to activate and measure all meters.
 const FULL: Sizes = { known: 1_000_000, active: 100_000, idleS: 300 };
 const QUICK: Sizes = { known: 2_000, active: 1_000, idleS: 60 };
 
@@ -38,7 +38,7 @@ export const accounts: ScalePart = {
     using inspector = await Inspector.connect(limiter);
     const stage = memoryStages(inspector, print);
     const meters = () => activeMeters([metricsUrl]);
-    const untilLeft = () => untilNone(meters, 'meters are in memory', print, LEFT_MS_MAX);
+    const untilLeft = () => untilNone(meters, 'meters are still in memory', print, LEFT_MS_MAX);
 
     await decideEach(service, service.accounts);
     await using session = await sessionIn(cassandra.address, cassandra.keyspace);
@@ -46,20 +46,20 @@ export const accounts: ScalePart = {
     await untilLeft();
     const before = await stage('all known, none active');
 
-    // Active accounts are spread evenly over the known ones, so that table neighbors do not share
-    // reads.
+    // Active accounts are spread evenly over all known accounts, so that reads share no table
+    // blocks.
     const stride = known / active;
     const chosen = Array.from({ length: active }, (_, i) => knownAccount(Math.floor(i * stride)));
     const tookS = await decideEach(service, chosen);
     const decidedMs = performance.now();
     await untilStored([metricsUrl], print);
     const count = await meters();
-    if (count !== active) throw new Error(`${count} meters are active, not ${active}`);
+    if (count !== active) throw new Error(`expected ${active} active meters, got ${count}`);
     const full = await stage('active');
 
     await untilLeft();
     const leftS = (performance.now() - decidedMs) / 1_000;
-    const after = await stage('idle meters have left');
+    const after = await stage('idle meters evicted');
     const each = bytesEach(before, full, active);
     const kept = bytesEach(before, after, active);
     return [
@@ -72,16 +72,17 @@ export const accounts: ScalePart = {
       ),
       figure('accounts becoming active', `${Math.round(active / tookS).toLocaleString('en')}/s`),
       figure(
-        `last meter left memory, idle after ${idleS} s`,
+        `last meter evicted, with an idle limit of ${idleS} s`,
         `${leftS.toFixed(0)} s after the last decision`,
       ),
-      figure('live bytes that an account then left in memory', kept.live.toFixed(0)),
+      figure('live bytes per account after eviction', kept.live.toFixed(0)),
     ];
   },
 };
 
 /**
- * Takes one decision with settlement for each account. Returns the seconds. Throws on a refusal.
+ * Takes a decision with settlement for each account. Returns the duration in s. Throws if the
+ * limiter refuses.
  */
 async function decideEach(
   { address }: LimiterService,

@@ -11,22 +11,22 @@ import { withProgress } from '#bench/progress';
 import { seededId, seededStrengths, seedInstances } from '#bench/scale/seed';
 import { sessionIn } from '#test/storage/cassandra/migrated-keyspace';
 
-/** Connections of the load. Source: the smaller number of the durable comparison. */
+/** Connections of the load: the smaller number of the durable comparison. */
 const CONNECTIONS = 64;
 
-/** Maximum number of addressed instances when more are known. */
+/** Maximum number of instances that the load observes. */
 const ADDRESSED_MAX = 100_000;
 
-/** Instances reserved for the cold measurement: more than its duration can reach. */
+/** Instances for the cold measurement: more than the load reaches in its duration. */
 const COLD_MAX = 100_000;
 
-/** Maximum attempts until a run is not void. */
+/** Maximum attempts if runs are void. */
 const RUNS_MAX = 5;
 
-/** Problem text of a run whose observations came too late. */
+/** Problem text of a run with late observations. */
 const THROTTLED = /^\d+ answers were throttled$/;
 
-/** Seconds of load before and during the measurement of a cell. */
+/** Seconds of load before and during a cell's measurement. */
 export type CellTimes = {
   readonly leadInS: number;
   readonly measuredS: number;
@@ -37,11 +37,11 @@ export type SeededKeyspace = {
   readonly known: number;
   readonly keyspace: string;
   readonly plan: ObservationPlan;
-  /** Instances that are not in memory; undefined if all are addressed. */
+  /** Plan for instances that are not in memory; undefined if the load observes all instances. */
   readonly cold: ObservationPlan | undefined;
 };
 
-/** Results of one combination of engines and known instances. */
+/** Results for a number of engines and a number of known instances. */
 export type Cell = {
   readonly engines: number;
   readonly known: number;
@@ -50,7 +50,7 @@ export type Cell = {
   readonly appendMs: number;
   /** Number of instances in memory after the measurement. */
   readonly active: number;
-  /** Result when every observation activates its instance first. */
+  /** Result if every observation activates its instance first. */
   readonly whenCold: ClosedResult | undefined;
 };
 
@@ -61,7 +61,7 @@ export type GrowthBench = {
   readonly print: (line: string) => void;
 };
 
-/** Creates a keyspace in which one account has `known` instances, none in memory. */
+/** Creates a keyspace in which an account has `known` instances, none in memory. */
 export async function openKeyspace(bench: GrowthBench, known: number): Promise<SeededKeyspace> {
   const { print, stores } = bench;
   const keyspace = `known_${known}`;
@@ -90,8 +90,8 @@ async function keyspacePlans(
     return ObservationPlan.write({ instances, key, folder, name });
   };
   const plan = await planOf(keyspace, addressed, 0);
-  const hasOthers = stride > 1;
-  const cold = hasOthers ? await planOf(`${keyspace}_cold`, COLD_MAX, 1) : undefined;
+  const hasColdInstances = stride > 1;
+  const cold = hasColdInstances ? await planOf(`${keyspace}_cold`, COLD_MAX, 1) : undefined;
   return { known, keyspace, plan, cold };
 }
 
@@ -149,19 +149,19 @@ function serverOf(service: DurableService, plan: ObservationPlan): Server {
   return { label: 'd', address, processes, plan, service };
 }
 
-/** Repeats a run until its answers are proved right; late observations void a run. */
+/** Repeats a run until all answers are correct; late observations void a run. */
 async function proven(bench: GrowthBench, server: Server, seconds: number): Promise<ClosedResult> {
   for (let run = 0; run < RUNS_MAX; run += 1) {
     const result = await loaded(bench, server, seconds);
     if (result.problem === undefined) return result;
   }
-  throw new Error(`${RUNS_MAX} runs had late observations`);
+  throw new Error(`all ${RUNS_MAX} runs had late observations: reduce other load on this machine`);
 }
 
 /**
- * Runs the load; throws if a call failed. With a hundred instances, a delayed connection sends a
- * late observation, which is throttled (interface 8.3). Throttled observations are reported, not
- * thrown.
+ * Runs the load. With a hundred instances, a delayed connection sends a late observation, which is
+ * throttled (interface 8.3). Reports throttled observations in the result; throws on other
+ * problems.
  */
 async function loaded(
   { wrk, print }: GrowthBench,

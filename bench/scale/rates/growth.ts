@@ -19,33 +19,33 @@ const KNOWN_QUICK = [100, 1_000] as const;
 /** Maximum engines: two engines and Cassandra fill two cores; the third shows contention. */
 const ENGINES_MAX = 3;
 
-/** Lead-in for JIT compilation and for checkpoints, which are up to two minutes late. */
+/** Lead-in for JIT compilation and checkpoints, which are up to two minutes late. */
 const USUAL: CellTimes = { leadInS: 125, measuredS: 8 };
 
-/** Times for a keyspace whose instances are all activated before the measurement. */
+/** Times for a keyspace with many instances: the lead-in activates all observed instances. */
 const MANY: CellTimes = { leadInS: 140, measuredS: 8 };
 const MANY_KNOWN = 100_000;
 
 const QUICK: CellTimes = { leadInS: 1, measuredS: 1 };
 
-/** Unmeasured first minute, in which Cassandra's JIT compilers are busy. */
+/** First run, not reported: Cassandra's JIT compilers are busy. */
 const COMPILE: CellTimes = { leadInS: 35, measuredS: 1 };
 
-/** A number of engines, and an index in the list of keyspaces. */
+/** A number of engines, and `place`, an index in the list of keyspaces. */
 type Combination = { readonly engines: number; readonly place: number };
 
-/** Figures of a cell. CPU is in µs per observation. */
+/** Columns of the table. CPU is in µs per observation. */
 const COLUMNS = [
   ...['observations/s', 'p50 ms', 'p99 ms'],
   ...['edge µs', 'limiter µs', 'engines µs', 'Cassandra µs'],
-  ...['records a group', 'append ms', 'active'],
+  ...['records per group', 'append ms', 'active'],
 ] as const;
 
-/** What an observation costs with more engines and more instances. */
+/** Cost of an observation by number of engines and known instances. */
 export const growth: ScalePart = {
   name: 'growth',
   title: 'Cost of an observation: 1 to 3 engines, 100 to 1,000,000 instances',
-  about: 'CPU is in µs per observation. NATS is left out: it took 0 or 1 µs (e84ffc8).',
+  about: 'CPU is in µs per observation. The table omits the CPU of NATS.',
   columns: COLUMNS,
   async measure({ isQuick, print }) {
     const folder = temporaryFolder();
@@ -60,7 +60,7 @@ export const growth: ScalePart = {
     const cells: Cell[] = [];
     for (const { engines, place } of isQuick ? QUICK_COMBINATIONS : inTurns(keyspaces.length)) {
       const seeded = keyspaces[place];
-      if (seeded === undefined) throw new Error(`there is no keyspace ${place}`);
+      if (seeded === undefined) throw new Error(`keyspace ${place} does not exist`);
       cells.push(await measureCell(bench, seeded, engines, isQuick ? QUICK : timesOf(seeded)));
     }
     return figuresOf(cells);
@@ -70,8 +70,8 @@ export const growth: ScalePart = {
 const QUICK_COMBINATIONS: readonly Combination[] = [{ engines: 2, place: 1 }];
 
 /**
- * Every combination once. Each number of engines and each keyspace occurs once per third of the
- * run, so that a slowing machine favors none.
+ * Every combination once. Each third of the run has each number of engines and each keyspace once,
+ * so that a slowing machine favors no combination.
  */
 function inTurns(keyspaces: number): Combination[] {
   return Array.from({ length: ENGINES_MAX * keyspaces }, (_, nth) => {
@@ -85,7 +85,10 @@ function timesOf({ known }: SeededKeyspace): CellTimes {
   return known >= MANY_KNOWN ? MANY : USUAL;
 }
 
-/** A row for each cell, by engines and then instances, and a row for instances that are not in memory. */
+/**
+ * A row for each cell, by engines and then instances, and a row for its instances that are not in
+ * memory.
+ */
 function figuresOf(cells: readonly Cell[]): ScaleFigure[] {
   const sorted = cells.toSorted((a, b) => a.engines - b.engines || a.known - b.known);
   return sorted.flatMap(
@@ -106,7 +109,7 @@ function rowOf(title: string, cells: readonly string[]): ScaleFigure {
 
 /** The first seven of `COLUMNS`. */
 function cellsOf({ requestsPerS, p50Ms, p99Ms, cpu }: ClosedResult): string[] {
-  const of = (isMeant: (name: string) => boolean) =>
+  const cpuOf = (isMeant: (name: string) => boolean) =>
     cpu
       .filter(({ process }) => isMeant(process))
       .reduce((sum, { microsPerRequest }) => sum + microsPerRequest, 0)
@@ -115,9 +118,9 @@ function cellsOf({ requestsPerS, p50Ms, p99Ms, cpu }: ClosedResult): string[] {
     requestsPerS.toFixed(0),
     p50Ms.toFixed(1),
     p99Ms.toFixed(1),
-    of((name) => name === 'edge'),
-    of((name) => name === 'limiter'),
-    of((name) => name.startsWith('engine')),
-    of((name) => name === 'cassandra'),
+    cpuOf((name) => name === 'edge'),
+    cpuOf((name) => name === 'limiter'),
+    cpuOf((name) => name.startsWith('engine')),
+    cpuOf((name) => name === 'cassandra'),
   ];
 }

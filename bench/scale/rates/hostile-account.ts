@@ -1,17 +1,14 @@
 import { at } from '#bench/load/process-answer';
 import type { KnownAccount } from '#bench/scale/rates/known-accounts';
 
-/**
- * Maximum length of names and descriptions (interface 2.4), filled with the most expensive
- * characters.
- */
+/** Maximum length of names and descriptions (interface 2.4), with characters of four bytes. */
 const NAME_LENGTH = 100;
 const DESCRIPTION = '😀'.repeat(2_000);
 
-/** Distinguishing digits at the end of a name, so that comparisons take longest. */
+/** Digits at the end of a name, where a difference makes comparisons slowest. */
 const NAME_DIGITS = 7;
 
-/** Calls of each kind in flight. */
+/** Calls in flight, by kind. */
 const CREATING = 16;
 const CHURNING = 8;
 const LISTING = 8;
@@ -19,7 +16,7 @@ const LISTING = 8;
 /** Items per page: the API's maximum. */
 const PAGE_ITEMS = 100;
 
-/** Maximum wait for an answer, in ms: above the service's own deadline. */
+/** Timeout of a call in ms, longer than the service's deadline. */
 const CALL_MS_MAX = 15_000;
 
 type Reply = { readonly status: number; readonly body: unknown };
@@ -50,7 +47,8 @@ export class HostileAccount {
   /** Creates instances up to the limit. Rejects unless exactly `count` were created. */
   async fill(count: number): Promise<void> {
     while ((await this.#create()) !== 403);
-    if (this.#made.length !== count) throw new Error(`${this.#made.length} made, not ${count}`);
+    if (this.#made.length !== count)
+      throw new Error(`created ${this.#made.length} instances, not ${count}`);
   }
 
   /** Creates beyond the limit, deletes and recreates, and lists deep pages, until `untilMs`. */
@@ -67,7 +65,7 @@ export class HostileAccount {
   }
 
   /**
-   * Reads a page of the listing's second half. Returns the number of instances, or undefined if
+   * Reads a page in the listing's second half. Returns the number of instances; undefined if
    * refused.
    */
   async list(): Promise<number | undefined> {
@@ -78,7 +76,8 @@ export class HostileAccount {
     const { status, body } = await this.#ask('list', 'GET', `?${query}`, [200]);
     if (status !== 200) return undefined;
     const total = Number(at(body, ['pagination', 'total']));
-    if (!(total <= this.#instancesMax)) throw new Error(`${total} instances are listed`);
+    if (!(total <= this.#instancesMax))
+      throw new Error(`the service lists ${total} instances, more than the limit`);
     return total;
   }
 
@@ -102,7 +101,7 @@ export class HostileAccount {
     await this.#create();
   }
 
-  /** Sends a call. Rejects for any status except the expected ones and 503, which is counted. */
+  /** Sends a call and counts its answer. Throws unless the status is 503 or in `expected`. */
   async #ask(
     what: string,
     method: string,

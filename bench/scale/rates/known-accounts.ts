@@ -5,32 +5,32 @@ import { withProgress } from '#bench/progress';
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import type { CassandraSession } from '#storage/cassandra/session';
 
-/** Concurrent account writes: keeps Cassandra busy with short queues. */
+/** Concurrent account writes: enough to keep Cassandra busy, with short queues. */
 const WRITES_IN_FLIGHT = 64;
 
-/** Request limit far above the rate of a run. */
+/** Limits far above the rate of a run. */
 const REQUESTS_PER_MINUTE = 1_000_000n;
 const CYCLES_PER_MONTH = 1_000_000_000n;
 
-// One row holds an account and its key. No process reads these accounts during the writes, so no
-// lightweight transaction is needed. With conditions, a million writes would take half an hour.
+// A row holds an account and its key. No process reads these accounts during the writes, so plain
+// writes suffice. With lightweight transactions, a million writes would take half an hour.
 const PUT_ACCOUNT = `INSERT INTO accounts (account_id, revision, name, plan, status,
   requests_per_minute, cycles_per_month, created_at_ms,
   key_position, key_id, digest, scope, key_created_at_ms)
   VALUES (?, 1, ?, 'enterprise', 'active', ?, ?, ?, 0, ?, ?, 'full', ?)`;
 const PUT_ID = 'INSERT INTO account_ids (bucket, account_id) VALUES (0, ?)';
 
-/** An account and its key with all permissions. */
+/** An account with a full-scope API key. */
 export type KnownAccount = BenchAccount & { readonly key: string };
 
-/** Known account number `index`, equal in every run. */
+/** Account number `index`, the same in every run. */
 export function knownAccount(index: number): KnownAccount {
   const id = hexOf(`account ${index}`).slice(0, 12);
   const key = formatApiKey(id, hexOf(`secret ${index}`).slice(0, SECRET_LENGTH));
   return { id, key, keyDigest: digestOf(key) };
 }
 
-/** Writes the first `count` accounts with their keys directly into the tables. */
+/** Writes accounts 0 to `count` - 1 with their keys directly into the tables. */
 export async function seedKnownAccounts(
   session: CassandraSession,
   count: number,
@@ -48,12 +48,12 @@ export async function seedKnownAccounts(
     written += 1;
   };
   const numbers = Array.from({ length: count }, (_, index) => index);
-  const of = `of ${count.toLocaleString('en')} accounts`;
-  const line = () => `wrote ${written.toLocaleString('en')} ${of}`;
+  const goal = `of ${count.toLocaleString('en')} accounts`;
+  const line = () => `wrote ${written.toLocaleString('en')} ${goal}`;
   await withProgress(line, print, () => forEachConcurrently(numbers, WRITES_IN_FLIGHT, write));
 }
 
-/** Hexadecimal text, whose digits are valid base62 digits. */
+/** Hash of `text` in hexadecimal digits, which are valid base62 digits. */
 function hexOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }

@@ -1,6 +1,6 @@
 import type { ScaleFigure } from '#bench/scale/scale-part';
 
-/** Maximum 99th percentile of a page read, in ms. Source: the project's targets. */
+/** Maximum p99 of page reads, in ms. Source: the project's targets. */
 const P99_MS_MAX = 20;
 
 /** Latency statistics of sequential calls, in ms. */
@@ -19,17 +19,17 @@ export async function timed<Answer>(
 export function latenciesOf(times: readonly number[]): Latencies {
   const sorted = times.toSorted((a, b) => a - b);
   const longest = sorted.at(-1);
-  if (longest === undefined) throw new Error('nothing was measured');
+  if (longest === undefined) throw new Error('no latency was measured');
   const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? longest;
   return { p50: at(0.5), p99: at(0.99), longest };
 }
 
-/** p50, p99 and longest time in ms, as a row shows them. */
+/** Table text for p50, p99 and longest time, in ms. */
 export function latenciesText({ p50, p99, longest }: Latencies): string {
   return [p50, p99, longest].map((ms) => ms.toFixed(1)).join(', ');
 }
 
-/** The percentiles as one figure; the 99th percentile has the target of 20 ms. */
+/** Figure with the percentiles of page reads. Its target is p99 ≤ 20 ms. */
 export function pageFigure(what: string, times: readonly number[]): ScaleFigure {
   const latencies = latenciesOf(times);
   return {

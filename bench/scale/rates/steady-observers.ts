@@ -2,10 +2,13 @@ import { HttpCaller } from '#bench/load/http-caller';
 import { at } from '#bench/load/process-answer';
 import type { Service } from '#bench/processes/service';
 
-/** Observations per second: far below capacity, so that latencies reveal how capacity is shared. */
+/**
+ * Observations per second: far below capacity, so that latencies show how other accounts' load
+ * slows these calls.
+ */
 const PER_SECOND = 50;
 
-/** Number of instances: one call in flight each, enough for the longest call. */
+/** Number of instances: at 50/s, each instance is observed every 10 s, longer than any call. */
 const INSTANCES = 500;
 
 /** Interval between checks for due calls, in ms. */
@@ -23,7 +26,7 @@ type Observing = {
   readonly perSecond?: number;
 };
 
-/** Callers of an account that observe at a steady rate, however long answers take. */
+/** Callers that send observations at a steady rate, independent of answers. */
 export class SteadyObservers implements Disposable {
   readonly #caller: HttpCaller;
   readonly #perSecond: number;
@@ -45,7 +48,7 @@ export class SteadyObservers implements Disposable {
     this.#ids = await this.#caller.sendAll(INSTANCES, () => call, idOf);
   }
 
-  /** Observes while `work` runs. A call's latency starts when the call was due. */
+  /** Observes while `work` runs. Latency counts from the time when the call was due. */
   async during(work: () => Promise<unknown>): Promise<Observed> {
     const times: number[] = [];
     const calls: Promise<void>[] = [];

@@ -1,13 +1,15 @@
 import { numberText, spreadOf } from '#bench/measures/statistics';
 import type { ScaleFigure } from '#bench/scale/scale-part';
 
-/** Windows per tenth. The tenth's rate is the median of its windows, which hides short stalls. */
+/**
+ * Windows per tenth. The rate of a tenth is the median over its windows, which hides short stalls.
+ */
 const WINDOWS = 20;
 
-/** Minimum rate of the last tenth, relative to the first. */
+/** Minimum rate of the last tenth, relative to the first tenth. */
 const SHARE_MIN = 0.9;
 
-/** Answers per second at the beginning and at the end. */
+/** Answers per second in the first and in the last tenth. */
 export type Rates = { readonly first: number; readonly last: number };
 
 /** Rates of the first and the last tenth of answers. `timesMs` are in answer order. */
@@ -19,7 +21,7 @@ export function ratesOf(timesMs: readonly number[]): Rates {
   };
 }
 
-/** Figure of both rates and their target. Each answer counts `unitsPerAnswer` units. */
+/** Figure with both rates and their target. Each answer counts as `unitsPerAnswer` units. */
 export function rateFigure(what: string, rates: Rates, unitsPerAnswer = 1): ScaleFigure {
   const share = rates.last / rates.first;
   const [first, last] = [rates.first, rates.last].map((rate) =>

@@ -13,18 +13,18 @@ export type Engine = {
   readonly url: string;
 };
 
-/** Maximum wait for balanced shards, in ms: a shard rests 30 s between two moves. */
+/** Maximum wait for balanced shards, in ms: a shard has a 30 s cool-down between two moves. */
 const BALANCED_MS_MAX = 120_000;
 
 /** Polling interval, in ms. */
 const ASK_EVERY_MS = 250;
 
-/** Engines of a service that a run stops and restarts. */
+/** Engines of a service, which a run stops and restarts. */
 export class EngineFleet {
   readonly engines: Engine[];
   readonly #service: DurableService;
 
-  /** Expects all engines to be ready. */
+  /** All engines must be ready. */
   constructor(service: DurableService) {
     this.#service = service;
     this.engines = service.engines.map((child, number) => this.#engineOf(number, child));
@@ -39,19 +39,19 @@ export class EngineFleet {
     return engine;
   }
 
-  /** Resolves when shard counts of engines differ by at most one. */
+  /** Resolves when the shard counts of the engines differ by at most 1. */
   async untilBalanced(print: (line: string) => void): Promise<void> {
     const least = Math.floor(SHARDS / this.engines.length);
     const deadlineMs = performance.now() + BALANCED_MS_MAX;
     const ownedNow = () => Promise.all(this.engines.map(({ url }) => ownedShards([url])));
     let owned = await ownedNow();
     await withProgress(
-      () => `shards lie ${owned.join(', ')}`,
+      () => `shards per engine: ${owned.join(', ')}`,
       print,
       async () => {
         for (; owned.some((count) => count < least); owned = await ownedNow()) {
           if (performance.now() > deadlineMs) {
-            throw new Error('the shards do not spread over the engines');
+            throw new Error(`unbalanced shards after ${BALANCED_MS_MAX / 1_000} s`);
           }
           await sleep(ASK_EVERY_MS);
         }
@@ -62,7 +62,8 @@ export class EngineFleet {
   #engineOf(number: number, child: Child): Engine {
     const address = /engine is ready: grpc ([^\s,]+)/.exec(child.output)?.[1];
     const url = this.#service.metricsUrls[number];
-    if (address === undefined || url === undefined) throw new Error(`where is ${child.name}?`);
+    if (address === undefined || url === undefined)
+      throw new Error(`${child.name} printed no address`);
     return { number, child, address, url };
   }
 }

@@ -3,7 +3,7 @@ import { Inspector } from '#bench/measures/inspector';
 import { temporaryFolder } from '#bench/processes/temporary-folder';
 import { highestBytes, type MemoryStage, memoryStages } from '#bench/scale/memory-stage';
 
-/** A durable service with one engine, whose memory is measured. */
+/** A durable service with an engine whose memory can be read. */
 export type InspectedEngine = AsyncDisposable & {
   readonly service: DurableService;
   readonly inspector: Inspector;
@@ -13,7 +13,7 @@ export type InspectedEngine = AsyncDisposable & {
   readonly highestBytes: () => Promise<number>;
 };
 
-/** Starts a durable service with one inspectable engine. */
+/** Starts a durable service with an inspectable engine. */
 export async function startInspectedEngine(
   print: (line: string) => void,
 ): Promise<InspectedEngine> {
@@ -22,7 +22,7 @@ export async function startInspectedEngine(
   const options = { engines: 1, folder: temporaryFolder(), nodeArgs, print };
   const service = opening.use(await startDurable(options));
   const [engine] = service.engines;
-  if (engine === undefined) throw new Error('there is no engine');
+  if (engine === undefined) throw new Error('the service started no engine');
   const inspector = opening.use(await Inspector.connect(engine));
   const opened = opening.move();
   return {

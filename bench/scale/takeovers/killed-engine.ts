@@ -4,7 +4,7 @@ import { ownedShards } from '#bench/measures/gauges';
 import type { Child } from '#bench/processes/child';
 import type { ObservedInstances } from '#bench/scale/observed-instances';
 
-/** Polling interval of the shard owners, in ms. */
+/** Polling interval of shard owners, in ms. */
 const ASK_EVERY_MS = 20;
 
 /** Pause between two observations of a bystander in ms, to keep the load small. */
@@ -13,32 +13,32 @@ const BYSTANDER_PAUSE_MS = 10;
 /** Time after which a shard counts as lost, in ms. */
 const TAKEOVER_MS_MAX = 60_000;
 
-/** Victim, survivors, and observed instances of a kill. */
+/** Victim, survivors and observed instances of a kill. A bystander is an instance of a survivor. */
 export type Killing = {
   readonly victim: Child;
   /** Metrics URLs of the surviving engines. */
   readonly survivors: readonly string[];
   readonly instances: ObservedInstances;
-  /** One instance for each shard of the victim. */
+  /** An instance for each shard of the victim. */
   readonly waiting: readonly number[];
-  /** One instance for each other engine. */
+  /** An instance for each survivor. */
   readonly bystanders: readonly number[];
 };
 
-/** Latencies seen by callers, in ms since the kill. */
+/** Latencies that callers see, in ms since the kill. */
 export type Killed = {
   /** Wall-clock time of the kill, for comparison with logs. */
   readonly atMs: number;
   readonly ownedMs: number;
-  /** First answer of each shard. */
+  /** First answer from each shard. */
   readonly answeredMs: readonly number[];
-  /** Longest wait of a caller of a surviving engine. */
+  /** Longest wait for an answer from a survivor. */
   readonly bystanderMs: number;
 };
 
 /**
  * Kills an engine and waits until each of its shards answers again. Throws if an observation is
- * refused: the edge retries for ten seconds to find the new owner.
+ * refused, because the edge must retry until the new owner answers, for up to ten seconds.
  */
 export async function killEngine(killing: Killing): Promise<Killed> {
   const { victim, survivors, instances, waiting, bystanders } = killing;
@@ -77,5 +77,5 @@ async function untilOwned(survivors: readonly string[], sinceKill: () => number)
     if ((await ownedShards(survivors)) === SHARDS) return sinceKill();
     await sleep(ASK_EVERY_MS);
   }
-  throw new Error(`not every shard was owned again after ${TAKEOVER_MS_MAX / 1_000} s`);
+  throw new Error(`some shards have no owner ${TAKEOVER_MS_MAX / 1_000} s after the kill`);
 }

@@ -1,7 +1,7 @@
 import { Checkpointer } from '#actor-runtime/checkpointer';
 
 /*
- * Preloaded into an engine (`node --import`): disables periodic checkpoints, so that the tail
- * grows. Changes nothing else.
+ * Disables periodic checkpoints, so that the tail grows. Separate because `node --import` preloads
+ * this file into an engine.
  */
 Checkpointer.prototype.startDue = () => undefined;

@@ -15,7 +15,7 @@ const OBSERVED = 2_000;
 const OBSERVED_QUICK = 200;
 const AT_ONCE = 32;
 
-/** Instances with an unflushed record at the kill; the figures report the actual number. */
+/** Instances with an unflushed record at the kill. The table reports the actual number. */
 const TAIL = 20_000;
 const TAIL_QUICK = 200;
 
@@ -25,7 +25,7 @@ const FIRST_MS_MAX = 500;
 /** Maximum latency of the following answers, in ms. Source: the project's targets. */
 const LONGEST_MS_MAX = 1_000;
 
-/** Timing of a start as seen by a caller, in ms. */
+/** Timing of a start as a caller sees it, in ms. */
 type Start = {
   /** Time from process start to readiness. */
   readonly readyMs: number;
@@ -34,7 +34,7 @@ type Start = {
   readonly answersMs: readonly number[];
 };
 
-/** Time until the only engine answers after a restart, with many instances and with a tail. */
+/** Time until the only engine answers after a restart, with many instances and a tail. */
 export const restart: ScalePart = {
   name: 'restart',
   title: 'Restart of the only engine',
@@ -46,7 +46,7 @@ export const restart: ScalePart = {
     await using service = await startDurable({ engines: 1, folder: temporaryFolder(), print });
     using instances = new ObservedInstances(service, print);
     const fleet = new EngineFleet(service);
-    // A small run stores everything at once instead of waiting two minutes for checkpoints.
+    // A quick run does not wait two minutes for checkpoints.
     const storedAll = async () => {
       if (!isQuick) await untilStored(service.metricsUrls, print);
     };
@@ -69,7 +69,7 @@ export const restart: ScalePart = {
     const unflushed = await unflushedRecords(service.metricsUrls);
     engineOf(fleet).child.kill('SIGKILL');
     await engineOf(fleet).child.ended();
-    print(`killed with ${unflushed} records that are not stored`);
+    print(`killed with ${unflushed} records without a checkpoint`);
     const killed = await startedAgain(fleet, instances, observed);
     print(lineOf(killed));
     await instances.prove(touched);
@@ -83,7 +83,7 @@ export const restart: ScalePart = {
   },
 };
 
-/** Restarts the engine and observes different instances as soon as it is ready. */
+/** Restarts the engine. When the engine is ready, observes `observed` + 1 different instances. */
 async function startedAgain(
   fleet: EngineFleet,
   instances: ObservedInstances,
@@ -116,7 +116,7 @@ function numbersOf(instances: number, count: number): number[] {
 }
 
 function engineOf({ engines: [engine] }: EngineFleet): Engine {
-  if (engine === undefined) throw new Error('there is no engine');
+  if (engine === undefined) throw new Error('the service started no engine');
   return engine;
 }
 
@@ -128,7 +128,7 @@ function lineOf({ readyMs, firstMs, answersMs }: Start): string {
   return `ready ${ready}, first answer ${first}, then p50 ${middle}, p99 ${high}, longest ${last}`;
 }
 
-/** A row for each figure, with a cell after SIGTERM and a cell after SIGKILL. */
+/** A row for each figure, with a cell for SIGTERM and a cell for SIGKILL. */
 function figuresOf(starts: readonly [Start, Start]): ScaleFigure[] {
   const row = (what: string, cell: (start: Start) => string) => rowOf(what, starts.map(cell));
   const limited = (

@@ -5,10 +5,10 @@ import { cassandraJournalStore } from '#storage/cassandra/journals';
 import { openSession } from '#storage/cassandra/session';
 import { cassandraShardStore } from '#storage/cassandra/shards';
 
-/** The data center of a local server. */
+/** Data center of a local server. */
 const LOCAL_DATA_CENTER = 'datacenter1';
 
-/** Content of a journal that no checkpoint covers. */
+/** Journal slots and bytes without a checkpoint. */
 export type StoredTail = { readonly slots: number; readonly bytes: number };
 
 /** Shard owners and journal tails, read from the database. */
@@ -19,7 +19,7 @@ export type StoredOwners = AsyncDisposable & {
   tailOf(incarnation: string): Promise<StoredTail>;
 };
 
-/** Opens the service's database with `shardCount` shards. */
+/** Opens the service's database, which has `shardCount` shards. */
 export async function openStoredOwners(
   { cassandra, keyspace }: DurableService,
   shardCount: number,
@@ -41,7 +41,7 @@ export async function openStoredOwners(
     },
     async tailOf(incarnation) {
       const head = await journals.readHead(incarnation, 'serial');
-      if (head === undefined) throw new Error(`there is no journal of ${incarnation}`);
+      if (head === undefined) throw new Error(`incarnation ${incarnation} has no journal`);
       let bytes = 0;
       for await (const { records } of slotsOf(journals, incarnation, head)) bytes += records.length;
       return { slots: head.next - head.lowWaterMark, bytes };

@@ -25,16 +25,14 @@ const INSTANCES_QUICK = 300;
 /** Metric of records recovered from another node's journal. */
 const RECOVERED = 'recovered_records_total';
 
-/**
- * A tail length in records, the number of kills, and the maximum time until its last shard answers.
- */
+/** Length of a tail in records, number of kills, and maximum time until the last shard answers. */
 type Tail = {
   readonly records: number;
   readonly times: number;
   readonly answeredMsMax: number;
 };
 
-/** Targets of a take-over. */
+/** Targets for a takeover. */
 const TAILS: readonly Tail[] = [
   { records: 20_000, times: 3, answeredMsMax: 1_000 },
   { records: UNFLUSHED_RECORDS_MAX, times: 2, answeredMsMax: 3_000 },
@@ -47,14 +45,14 @@ const TAILS_QUICK: readonly Tail[] = [
 /** Preloads a module that disables checkpoints, so that the tail grows. */
 const KEPT = ['--import', import.meta.resolve('./never-stored.ts')];
 
-/** One kill: unflushed records, journal content, and latencies seen by callers. */
+/** Result of a kill: unflushed records, journal content, and latencies that callers see. */
 type Round = Killed & {
   readonly unflushed: number;
   readonly stored: StoredTail;
   readonly recovered: number;
 };
 
-/** Results of the kills at one length of the tail. */
+/** Results of all kills with the same tail length. */
 type Measured = { readonly tail: Tail; readonly rounds: readonly Round[] };
 
 type Scene = {
@@ -64,7 +62,7 @@ type Scene = {
   readonly print: (line: string) => void;
 };
 
-/** Time until the shards of a killed engine answer, by the length of its tail. */
+/** Time until the shards of a killed engine answer, by tail length. */
 export const takeover: ScalePart = {
   name: 'takeover',
   title: 'Takeover from a killed engine, one of three',
@@ -104,18 +102,21 @@ async function keepFromStoring({ fleet, print }: Scene, number: number): Promise
   await fleet.untilBalanced(print);
 }
 
-/** With everything stored: kills an engine, proves that nothing is lost, and restarts it. */
+/**
+ * Grows a tail, kills the engine, proves that no observation is lost, and restarts the engine.
+ * Requires that everything is stored.
+ */
 async function measureKill(scene: Scene, number: number, tail: Tail): Promise<Round> {
   const { fleet, owners, instances, print } = scene;
   const victim = fleet.engines[number];
-  if (victim === undefined) throw new Error(`there is no engine ${number}`);
+  if (victim === undefined) throw new Error(`engine ${number} does not exist`);
   const others = fleet.engines.filter((engine) => engine !== victim);
   const survivors = others.map(({ url }) => url);
   const ofOthers = await Promise.all(others.map((other) => instancesOf(other, scene)));
   const { incarnation, groups } = await instancesOf(victim, scene);
   const all = groups.flat();
   const unflushed = await growTail(instances, all, victim, tail);
-  print(`${victim.child.name}: ${unflushed} records of ${all.length} instances are not stored`);
+  print(`${victim.child.name}: ${unflushed} records of ${all.length} instances have no checkpoint`);
   const before = await metricsOf(survivors);
   const killed = await killEngine({
     victim: victim.child,
@@ -129,7 +130,7 @@ async function measureKill(scene: Scene, number: number, tail: Tail): Promise<Ro
   const stored = await owners.tailOf(incarnation);
   const round = { ...killed, unflushed, recovered, stored };
   print(lineOf(round));
-  print(`  asked of the store: ${storeWorkBetween(storeWorkIn(before), storeWorkIn(after))}`);
+  print(`  statements to the store: ${storeWorkBetween(storeWorkIn(before), storeWorkIn(after))}`);
   for (const { child } of others) printNotices(child.name, child.output, killed.atMs, print);
   await instances.prove(all);
   await fleet.startAgain(number);
@@ -137,7 +138,7 @@ async function measureKill(scene: Scene, number: number, tail: Tail): Promise<Ro
   return round;
 }
 
-/** Instances of an engine's shards, by shard. */
+/** Instances in an engine's shards, grouped by shard. */
 async function instancesOf({ address }: Engine, { owners, instances }: Scene) {
   const { incarnation, shards } = await owners.shardsAt(address);
   const numbers = Array.from(instances.ids.keys());
@@ -159,7 +160,7 @@ async function growTail(
   return await unflushedRecords([url]);
 }
 
-/** Prints log lines of the surviving engines with their delay after the kill. */
+/** Prints a surviving engine's log lines with their delay after the kill. */
 function printNotices(
   name: string,
   output: string,
@@ -187,8 +188,8 @@ function figuresOf(tails: readonly Measured[]): ScaleFigure[] {
     ...figure(what, ''),
     cells: tails.map(cell),
   });
-  const over = (of: (round: Round) => number, decimals = 0) => {
-    return ({ rounds }: Measured) => spreadText(spreadOf(rounds.map(of)), decimals);
+  const over = (read: (round: Round) => number, decimals = 0) => {
+    return ({ rounds }: Measured) => spreadText(spreadOf(rounds.map(read)), decimals);
   };
   const latency = (round: Round) => latenciesOf(round.answeredMs);
   const last = over((round) => latency(round).longest);
