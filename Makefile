@@ -1,11 +1,12 @@
-# Every target is one line of `make help`; the work itself is in package.json's scripts.
+# `make help` lists the targets. Most targets run a script of package.json or a main file.
 .DEFAULT_GOAL := help
 .PHONY: help run cluster cluster-status cluster-down cluster-ctl observe observe-down test test-all check bench against scale simulate coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference power-loss
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
 PAGES := build/console/index.html
-# The file in the folder of DATA=, whose ~ not every shell replaces; without it what the environment says.
+# With DATA=folder, stores data in a SQLite file in that folder; expands a leading ~, which some
+# shells leave.
 ON_FILE = $(if $(DATA),SERVICE_STORAGE=sqlite SERVICE_SQLITE_FILE='$(patsubst ~/%,$(HOME)/%,$(DATA))/identity-engine.db')
 
 help: ## Show this list
@@ -17,16 +18,16 @@ run: $(INSTALLED) $(PAGES) ## Start the service on port 8000 with docs, an accou
 cluster: $(INSTALLED) $(PAGES) ## Start edges, engines, limiters, NATS and Cassandra here, without Docker; CASSANDRA=3: three Cassandra nodes
 	@$(NODE) deploy/local/cluster.ts up $(if $(CASSANDRA),--cassandra $(CASSANDRA))
 
-cluster-status: $(INSTALLED) ## Show the processes of that cluster; ARGS=--json prints JSON
+cluster-status: $(INSTALLED) ## Show the processes of the local cluster; ARGS=--json prints JSON
 	@$(NODE) deploy/local/cluster.ts status $(ARGS)
 
-cluster-down: $(INSTALLED) ## Stop that cluster gracefully; data is kept
+cluster-down: $(INSTALLED) ## Stop the local cluster gracefully; data is kept
 	@$(NODE) deploy/local/cluster.ts down
 
-cluster-ctl: $(INSTALLED) ## Administer that cluster: make cluster-ctl ARGS="accounts list"
+cluster-ctl: $(INSTALLED) ## Administer the local cluster: make cluster-ctl ARGS="accounts list"
 	@$(NODE) deploy/local/cluster.ts ctl $(ARGS)
 
-observe: $(INSTALLED) ## Watch that cluster: Prometheus, alert rules and Alertmanager on loopback
+observe: $(INSTALLED) ## Watch the local cluster: Prometheus, alert rules and Alertmanager on loopback
 	@$(NODE) deploy/observe/observe.ts up
 
 observe-down: $(INSTALLED) ## Stop Prometheus and Alertmanager; their data is kept
@@ -41,19 +42,19 @@ test-all: $(INSTALLED) $(PAGES) ## Run every test: browsers, clusters, kills, Ku
 check: $(INSTALLED) ## Lint, type-check, look for unused code, compare generated files
 	@npm run --silent check
 
-bench: $(INSTALLED) ## Measure against the references and write bench/RESULTS.md (two hours)
+bench: $(INSTALLED) ## Compare with reference servers and write bench/RESULTS.md (two hours)
 	@$(NODE) bench/main.ts $(ARGS)
 
-against: $(INSTALLED) ## Measure this checkout against another commit, in turns (10 min): COMMIT=main~10
+against: $(INSTALLED) ## Compare this checkout with another commit (10 min): COMMIT=main~10
 	@$(NODE) bench/against.ts $(COMMIT) $(ARGS)
 
 scale: $(INSTALLED) ## Measure many instances, long histories, tails, accounts (an hour): ARGS="--only history"
 	@$(NODE) bench/scale/main.ts $(ARGS)
 
-load: $(INSTALLED) ## Load make cluster, or BASE_URL with API_KEY, through k6: PROFILE=smoke; RATE=50 DURATION=2m
+load: $(INSTALLED) ## Load the local cluster, or BASE_URL with API_KEY, with k6: PROFILE=smoke; RATE=50 DURATION=2m
 	@exec $(NODE) loadtest/main.ts
 
-tools: $(INSTALLED) ## Build the tools of the tests into the cache, once (minutes): k6, Jaeger, kustomize, stripe-mock
+tools: $(INSTALLED) ## Build the tools of the tests once (minutes): k6, Jaeger, kustomize, stripe-mock
 	@$(NODE) deploy/local/fetch-tools.ts
 
 simulate: $(INSTALLED) ## Run simulated clusters for MINUTES=n; SEED=n runs one with its trace
@@ -73,13 +74,13 @@ reference: $(INSTALLED) ## Write the reference pages of both client libraries (a
 	@python3 clients/python/tools/environment.py && clients/python/.venv/bin/python clients/python/tools/reference.py
 	@echo 'clients/typescript/docs/index.html and clients/python/reference/index.html'
 
-restore-rehearsal: $(INSTALLED) ## Back up a real cluster, kill it, restore it to a point in time and check it (2 min): ARGS="--cassandra 3"
+restore-rehearsal: $(INSTALLED) ## Back up, kill and restore a real cluster to a point in time, and check the data (2 min): ARGS="--cassandra 3"
 	@$(NODE) test/restore/main.ts $(ARGS)
 
-deploy-test: $(INSTALLED) $(PAGES) ## Apply the manifests to a real API server (5 min; the first time Go builds it, 8 min more)
+deploy-test: $(INSTALLED) $(PAGES) ## Apply the manifests to a real API server (5 min; the first run builds the server, 8 min more)
 	@$(NODE) test/kubernetes/main.ts
 
-mutation: $(INSTALLED) ## Mutate code in one place at a time, list mutants that no test detects: ARGS=services/domain/identity/model.ts
+mutation: $(INSTALLED) ## Make one change to the code at a time and list changes that no test detects: ARGS=services/domain/identity/model.ts
 	@$(NODE) test/mutation/main.ts $(ARGS)
 
 sbom: $(INSTALLED) ## Write the SBOM of the image to sbom.cdx.json (CycloneDX), from the lockfile
@@ -91,24 +92,24 @@ licenses: $(INSTALLED) ## Count the licences of shipped packages; fails for a li
 coverage: $(INSTALLED) $(PAGES) ## Run all tests and report line coverage
 	@npm run --silent coverage
 
-generate: $(INSTALLED) ## Regenerate wire code, API document and tables of documents
+generate: $(INSTALLED) ## Write generated wire code, API document and document blocks
 	@npm run --silent generate
 
 format: $(INSTALLED) ## Format and fix what can be fixed
 	@npm run --silent format
 
-ctl: $(INSTALLED) ## Administer a running service: make ctl ARGS="accounts list"; DATA=folder: the data of make run
+ctl: $(INSTALLED) ## Administer a running service: make ctl ARGS="accounts list"; DATA=folder as in make run
 	@$(ON_FILE) $(NODE) services/main.ts ctl $(ARGS)
 
-# The pages of the console, when a source of them is newer.
+# Rebuilds the console pages if a source is newer.
 $(PAGES): $(INSTALLED) $(wildcard deploy/console/*.ts services/programs/console/pages/*.* services/programs/console/pages/style/*.css services/programs/console/pages/instance/*.* services/domain/identity/*.ts) docs/runbook.md
 	@$(NODE) deploy/console/main.ts
 
-# Exactly what the lockfile names, which has the binaries of Linux, macOS and Windows on x64 and arm64;
-# .npmrc keeps packages from running code of their own meanwhile.
+# Installs exactly the lockfile, which has binaries for Linux, macOS and Windows on x64 and arm64.
+# .npmrc prevents install scripts of packages.
 $(INSTALLED): package.json package-lock.json .npmrc
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer (nodejs.org)" >&2; exit 1; }
-	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 1 : 0)' || { echo "Node.js 20 or newer is needed; this is $$(node --version)" >&2; exit 1; }
+	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20 ? 1 : 0)' || { echo "Node.js $$(node --version) is too old: install Node.js 20 or newer (nodejs.org)" >&2; exit 1; }
 	@echo "installing dependencies (about 20 s) ..." >&2
 	@npm ci --no-audit --no-fund --loglevel=error
 	@touch $@

@@ -41,8 +41,7 @@ function noteOf(findings: readonly DurableFindings[], checkpointS: number): stri
   ].join('\n\n');
 }
 
-const CASSANDRA_SETTINGS =
-  'Cassandra has `commitlog_sync: batch` and a timer slack of ' + `${TIMER_SLACK_NS / 1_000} µs`;
+const CASSANDRA_SETTINGS = `Cassandra has \`commitlog_sync: batch\` and a timer slack of ${TIMER_SLACK_NS / 1_000} µs`;
 
 const POSTGRES_NOTE =
   '(pg) and (cas) run the same model, check the API key and answer the same bytes, but have no ' +
