@@ -5,10 +5,10 @@ import type { SloScope } from '#loadtest/k6/slo';
 import type { Summarized } from '#loadtest/k6/text-summary';
 import type { PlanLeft, Target } from '#loadtest/target';
 
-/** Variables shown in the report; the API key is never shown. */
+/** Variables that the report shows. The report never shows the API key. */
 const SHOWN = ['PROFILE', 'RATE', 'DURATION', 'BASE_URL'] as const;
 
-/** Parts of a run besides its demand. */
+/** Properties of a run besides its demand. */
 export type RunParts = {
   readonly target: Target;
   readonly scope: SloScope;
@@ -18,7 +18,7 @@ export type RunParts = {
   readonly notes: readonly string[];
 };
 
-/** Circumstances of a run for the report. Call before the load begins. */
+/** Circumstances of a run for the report. Call before the load starts. */
 export function circumstancesOf(
   demand: Demand,
   { target, scope, plan, keys, notes }: RunParts,
@@ -30,8 +30,8 @@ export function circumstancesOf(
   });
   const accounts =
     cluster === undefined
-      ? `the key's own, plan ${plan.name}, ${plan.requestsPerMinute} requests a minute`
-      : `${keys.length} of the run's own`;
+      ? `the key's account, plan ${plan.name}, ${plan.requestsPerMinute} requests a minute`
+      : `${keys.length}, created for the run`;
   const [cpu] = cpus();
   const load = loadavg().map((value) => value.toFixed(1));
   return [
@@ -43,7 +43,7 @@ export function circumstancesOf(
     ['Accounts', accounts],
     ...(scope.limits === undefined ? [] : [['Plan', planText(scope.limits)] as const]),
     ['Machine', `${availableParallelism()} of ${cpus().length} cores, ${cpu?.model.trim()}`],
-    ['Load average of the machine before', load.join(' ')],
+    ['Load average before the run', load.join(' ')],
     ...notes.map((note) => ['Lowered', note] as const),
   ];
 }

@@ -12,14 +12,14 @@ import { BadRequest } from '#loadtest/options';
 import type { PlanLeft } from '#loadtest/target';
 
 /*
- * Fits a run to the plan of the given key if the run has no accounts of its own, so that the run
- * measures the service and not the limits.
+ * Fits a run to the plan of the given API key, so that the run measures the service and not the
+ * plan's limits.
  */
 
-/** A reduced demand, with the reasons as text. */
+/** A reduced demand, and the reasons as text. */
 export type Fitted = { readonly demand: Demand; readonly notes: readonly string[] };
 
-/** Share of a plan's requests per minute for the load; seeding and clearing use the rest. */
+/** Share of a plan's limits for the load; setup and teardown use the rest. */
 const PART = 0.8;
 
 /** Average cycles per request of the mix. */
@@ -28,7 +28,7 @@ const MIX_CYCLES = (MIX.process.of100 + MIX.batch.of100 * BATCH) / 100;
 /** Reduces a run to the plan's limits. Throws `BadRequest` if nothing is left. */
 export function fitToPlan(demand: Demand, plan: PlanLeft): Fitted {
   const { load, secondsMin } = PROFILES[demand.name];
-  if (load === 'limits') return { demand: aboveThePlan(demand, plan), notes: [] };
+  if (load === 'limits') return { demand: checkAbovePlan(demand, plan), notes: [] };
   const notes: string[] = [];
   const perSMax = (plan.requestsPerMinute * PART) / 60 / (peakOf(demand) / demand.perS);
   const byMinute = lowered(demand, Math.min(demand.perS, perSMax));
@@ -46,7 +46,9 @@ export function fitToPlan(demand: Demand, plan: PlanLeft): Fitted {
   }
   const fitted = { ...byMinute, seconds };
   if (byMinute.perS < 0.1 || seconds < secondsMin || instancesOf(fitted) > plan.instancesMax) {
-    throw new BadRequest(`the plan of the key (${plan.name}) is too small for ${demand.name}`);
+    throw new BadRequest(
+      `the key's plan (${plan.name}) is too small for ${demand.name}: use another key`,
+    );
   }
   return { demand: fitted, notes };
 }
@@ -59,20 +61,23 @@ function requestsIn(demand: Demand): number {
   return phasesOf(demand).reduce((sum, phase) => sum + requestsOf(phase), 0);
 }
 
-/** Raises the rate above the plan, so that the run tests the plan's limit. */
-function aboveThePlan(demand: Demand, { requestsPerMinute }: PlanLeft): Demand {
+/**
+ * Returns the demand if its rate exceeds the plan, so that the run tests the plan's limit. Throws
+ * `BadRequest` otherwise.
+ */
+function checkAbovePlan(demand: Demand, { requestsPerMinute }: PlanLeft): Demand {
   const offered = Math.floor(demand.perS * secondsOfMinute(demand));
   if (offered > requestsPerMinute) return demand;
-  const wanted = `more than RATE=${demand.perS} offers in ${secondsOfMinute(demand)} s`;
+  const wanted = `more than RATE=${demand.perS} sends in ${secondsOfMinute(demand)} s: raise RATE`;
   throw new BadRequest(`the key's plan admits ${requestsPerMinute} requests a minute, ${wanted}`);
 }
 
-/** Seconds of the run within one minute; a run may be shorter than its first minute. */
+/** Seconds of the run in its first minute: at most 60. */
 function secondsOfMinute({ seconds }: Demand): number {
   return Math.min(60, seconds);
 }
 
-/** Plans of the two accounts of profile `limiter`: half of each account's offered load. */
+/** Plans for the two accounts of profile `limiter`: half the load of each account. */
 export function limiterPlans(demand: Demand) {
   const { perS, seconds } = demand;
   const perMinute = Math.floor((perS / 2) * secondsOfMinute(demand) * 0.5);

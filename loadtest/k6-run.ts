@@ -15,32 +15,32 @@ const SCRIPT = fileURLToPath(import.meta.resolve('#loadtest/k6/load.k6'));
 /** k6 exit codes with usable figures: all thresholds met, or some crossed. */
 const HAS_FIGURES = new Set([0, 99]);
 
-/** Maximum number of distinct complaints shown during the load; the log has all. */
+/** Maximum number of distinct complaints shown during the load. The log has all complaints. */
 const COMPLAINTS_MAX = 5;
 
-/** Parameters of one k6 run. */
+/** Parameters of a k6 run. */
 export type K6Run = {
   readonly program: string;
-  /** Folder for log, page and figures. */
+  /** Folder for log, dashboard page and figures. */
   readonly folder: string;
-  /** Environment of load.k6.ts. */
+  /** Environment variables for load.k6.ts. */
   readonly variables: Readonly<Record<string, string>>;
   /** Address of k6's progress API: `127.0.0.1:port`. */
   readonly address: string;
   readonly print: (line: string) => void;
-  /** Called when setup is over and the first phase begins. */
+  /** Called after setup, when the first phase starts. */
   readonly onBegin: () => void;
-  /** Called when the last phase is over. */
+  /** Called after the last phase. */
   readonly onEnd: () => void;
 };
 
-/** Result of a run: figures, and reasons not to trust them. */
+/** Result of a run: figures, and reasons why the figures are void. */
 export type K6Result = { readonly metrics: Metrics; readonly faults: readonly string[] };
 
 /** File names in the folder of a run. */
 export const FILES = { page: 'report.html', log: 'k6.log', figures: 'metrics.json' } as const;
 
-/** Runs k6 to its end. Rejects with k6's last line if there are no figures. */
+/** Runs k6 to its end. Throws with k6's last line if k6 writes no figures. */
 export async function runK6(run: K6Run): Promise<K6Result> {
   const figures = join(run.folder, FILES.figures);
   const child = spawn(
@@ -71,11 +71,11 @@ export async function runK6(run: K6Run): Promise<K6Result> {
     },
   );
   const faults: string[] = [];
-  using _ending = endingWithUs(child, faults);
+  using _ending = forwardSignals(child, faults);
   const last = await readLines(child, run);
   const { exitCode, signalCode } = child;
   const metrics = readJson<Metrics>(figures);
-  if (metrics === undefined) throw new Error(`k6 gave no figures: ${last}`);
+  if (metrics === undefined) throw new Error(`k6 wrote no figures: ${last}`);
   if (exitCode === null || !HAS_FIGURES.has(exitCode)) {
     faults.push(`k6 ended with ${exitCode ?? signalCode} (${last})`);
   }
@@ -83,22 +83,22 @@ export async function runK6(run: K6Run): Promise<K6Result> {
 }
 
 /** The first Ctrl-C stops the load cleanly and voids the result; the second kills k6. */
-function endingWithUs(child: ChildProcess, faults: string[]): Disposable {
-  const cut = (): void => void child.kill('SIGKILL');
+function forwardSignals(child: ChildProcess, faults: string[]): Disposable {
+  const kill = (): void => void child.kill('SIGKILL');
   const stop = (): void => {
     if (faults.length > 0) process.exit(130);
-    faults.push('it was ended before its time');
+    faults.push('a signal ended the load early');
     child.kill('SIGINT');
   };
-  process.on('exit', cut).on('SIGINT', stop).on('SIGTERM', stop);
+  process.on('exit', kill).on('SIGINT', stop).on('SIGTERM', stop);
   return {
     [Symbol.dispose]: () => {
-      process.off('exit', cut).off('SIGINT', stop).off('SIGTERM', stop);
+      process.off('exit', kill).off('SIGINT', stop).off('SIGTERM', stop);
     },
   };
 }
 
-/** Writes the log, passes on messages for people, and returns the last line. */
+/** Writes k6's output to the log, prints messages for people, and returns the last line. */
 async function readLines(child: ChildProcess, run: K6Run): Promise<string> {
   const log = createWriteStream(join(run.folder, FILES.log));
   const complaints = new Set<string>();

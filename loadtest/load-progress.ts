@@ -4,7 +4,7 @@ import { type Phase, phasesOf } from '#loadtest/k6/profile';
 import { PROCESS_ROUTE } from '#loadtest/k6/slo';
 
 /** Interval between progress lines, in milliseconds. */
-const SAY_EVERY_MS = 5_000;
+const PRINT_EVERY_MS = 5_000;
 
 /** Timeout of k6's progress API in milliseconds; k6 answers from memory. */
 const ANSWER_MS_MAX = 2_000;
@@ -18,15 +18,15 @@ const Status = z.object({
   ),
 });
 
-/** Progress reporter of a load, until disposed. */
+/** Prints a load's progress, until disposed. */
 export type LoadClock = Disposable & {
-  /** Starts the clock when setup is over. */
+  /** Starts the clock. Call after setup. */
   begin(): void;
-  /** Stops the clock; only cleanup follows. */
+  /** Stops the clock. Call before teardown. */
   end(): void;
 };
 
-/** Parameters of the progress reporter. */
+/** Parameters of progress reports. */
 export type Watch = {
   readonly demand: Demand;
   /** Address of k6's progress API: `127.0.0.1:port`. */
@@ -35,21 +35,21 @@ export type Watch = {
   readonly acts: readonly PlannedAct[];
 };
 
-/** An action at the beginning of a phase. */
+/** An action at the start of a phase. */
 export type PlannedAct = { readonly phase: string; readonly act: () => void };
 
-/** Starts watching. */
+/** Creates a progress reporter; its clock starts with `begin`. */
 export function watchLoad(watch: Watch): LoadClock {
   const phases = phasesOf(watch.demand);
   const ending = new DisposableStack();
   return {
     begin() {
       const startedMs = performance.now();
-      const say = setInterval(() => {
+      const printer = setInterval(() => {
         const second = (performance.now() - startedMs) / 1_000;
         lineAt(watch, phases, second).then(watch.print, () => undefined);
-      }, SAY_EVERY_MS);
-      ending.defer(() => clearInterval(say));
+      }, PRINT_EVERY_MS);
+      ending.defer(() => clearInterval(printer));
       for (const { phase, act } of watch.acts) {
         const timer = setTimeout(act, startOf(phases, phase) * 1_000);
         ending.defer(() => clearTimeout(timer));
@@ -60,7 +60,7 @@ export function watchLoad(watch: Watch): LoadClock {
   };
 }
 
-/** Seconds from the beginning of a load to the beginning of a phase. */
+/** Seconds from the start of a load to the start of a phase. */
 function startOf(phases: readonly Phase[], name: string): number {
   const before = phases.slice(
     0,
@@ -69,7 +69,7 @@ function startOf(phases: readonly Phase[], name: string): number {
   return before.reduce((sum, { seconds }) => sum + seconds, 0);
 }
 
-/** Phase at a second of the load; the last phase afterwards. */
+/** Phase at a second of the load; undefined after the last phase. */
 function phaseAt(phases: readonly Phase[], second: number): Phase | undefined {
   let end = 0;
   return phases.find(({ seconds }) => {
@@ -93,7 +93,7 @@ async function lineAt(watch: Watch, phases: readonly Phase[], second: number): P
   ].join(', ');
 }
 
-/** Metrics of k6 so far. */
+/** Current metrics of k6, by selector. */
 async function samplesAt(address: string): Promise<Map<string, Record<string, number>>> {
   const url = `http://${address}/v1/metrics`;
   const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS_MAX) });

@@ -18,9 +18,9 @@ import { sendLoad } from '#loadtest/sent-load';
 import { findTarget, lookAtPlan, type PlanLeft, type Target } from '#loadtest/target';
 
 /*
- * Runs a load profile against the local cluster or any address, and writes the results. Input comes
- * from variables: PROFILE, RATE, DURATION, BASE_URL, API_KEY, PROMETHEUS_URL, RESULTS.
- * Exit status 1: an objective is broken or the run is void. Exit status 2: the run could not begin.
+ * Runs a load profile against the local cluster or another address, and writes the results.
+ * Variables: PROFILE, RATE, DURATION, BASE_URL, API_KEY, PROMETHEUS_URL, RESULTS. Exit status 1: an
+ * objective is broken or the run is void. Exit status 2: the run could not start.
  */
 
 const startedMs = performance.now();
@@ -38,7 +38,7 @@ async function run(options: Options): Promise<number> {
   const target = findTarget(options);
   const wanted = demandOf(options.name, options);
   if (killPhaseOf(options.name) !== undefined && target.cluster === undefined) {
-    throw new BadRequest(`${options.name} kills an engine, which it can only of \`make cluster\``);
+    throw new BadRequest(`${options.name} kills an engine of \`make cluster\`: unset BASE_URL`);
   }
   const plan = await lookAtPlan(target);
   const { prometheusUrl } = options;
@@ -64,11 +64,11 @@ async function run(options: Options): Promise<number> {
   const text = textSummary({ scope, metrics, verdict, ...known });
   await writeFile(join(folder, 'summary.md'), text);
   process.stdout.write(`\n${text}\n`);
-  print(`written to ${folder}: summary.md, ${Object.values(FILES).join(', ')}`);
+  print(`wrote summary.md, ${Object.values(FILES).join(', ')} to ${folder}`);
   return verdict.outcome === 'kept' ? 0 : 1;
 }
 
-/** `limits`: limits of the created accounts; otherwise the key's plan applies. */
+/** Objectives' scope. `limits` are the limits of created accounts; undefined for the key's plan. */
 function scopeOf(
   demand: Demand,
   plan: PlanLeft,

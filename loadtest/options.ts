@@ -1,6 +1,6 @@
 import { isProfileName, PROFILES, type ProfileName } from '#loadtest/k6/profile';
 
-/** Request of a person to `make load`. */
+/** Parsed variables of `make load`. */
 export type Options = {
   readonly name: ProfileName;
   /** Requests per second, and seconds; undefined for the profile's default. */
@@ -9,16 +9,16 @@ export type Options = {
   /** Target address; undefined for the local cluster. */
   readonly address: { readonly baseUrl: string; readonly apiKey: string } | undefined;
   readonly prometheusUrl: string | undefined;
-  /** Results folder; undefined for the user's folder outside the repository. */
+  /** Results folder; undefined for the default below the user's home folder. */
   readonly resultsFolder: string | undefined;
 };
 
-/** An invalid or impossible request; the message is one line. */
+/** An invalid or impossible request. The message is a line for the user. */
 export class BadRequest extends Error {
   override readonly name = 'BadRequest';
 }
 
-/** Maximum requests per second: above the capacity of one k6 process. */
+/** Maximum requests per second: more than a k6 process can send. */
 const RATE_MAX = 100_000;
 
 /** Maximum duration in seconds: two days. */
@@ -26,7 +26,9 @@ const SECONDS_MAX = 172_800;
 
 const UNIT_S: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3_600 };
 
-/** Reads the variables of `make load`. Throws `BadRequest` that names the variable. */
+/**
+ * Parses the variables of `make load`. Throws `BadRequest` with the name of an invalid variable.
+ */
 export function readOptions(variables: Readonly<Record<string, string | undefined>>): Options {
   const given = (name: string): string | undefined => {
     const text = variables[name]?.trim() ?? '';
@@ -35,13 +37,13 @@ export function readOptions(variables: Readonly<Record<string, string | undefine
   const name = given('PROFILE');
   if (name === undefined || !isProfileName(name)) {
     const said = name === undefined ? 'is not set' : `is "${name}"`;
-    throw new BadRequest(`PROFILE ${said}; it is one of ${Object.keys(PROFILES).join(', ')}`);
+    throw new BadRequest(`PROFILE ${said}; choose ${Object.keys(PROFILES).join(', ')}`);
   }
   const baseUrl = given('BASE_URL');
   const apiKey = given('API_KEY');
   if (baseUrl === undefined && apiKey !== undefined) {
     throw new BadRequest(
-      'API_KEY is set without BASE_URL: the cluster of this machine has its own',
+      'API_KEY is set without BASE_URL: set both, or neither for the local cluster',
     );
   }
   const seconds = secondsIn(given('DURATION'));
@@ -76,9 +78,10 @@ function secondsIn(text: string | undefined): number | undefined {
 
 function addressOf(text: string, apiKey: string | undefined) {
   const baseUrl = urlOf('BASE_URL', text)?.replace(/(?:\/v1)?\/*$/, '') ?? '';
-  if (apiKey === undefined) throw new BadRequest('API_KEY is not set: BASE_URL needs one');
-  // The key becomes a header value; a line break would inject another header.
-  if (!/^[\x21-\x7e]+$/.test(apiKey)) throw new BadRequest('API_KEY has characters no key has');
+  if (apiKey === undefined) throw new BadRequest('API_KEY is not set: BASE_URL needs an API key');
+  // The key becomes a header value: a line break would inject another header.
+  if (!/^[\x21-\x7e]+$/.test(apiKey))
+    throw new BadRequest('API_KEY has characters that no API key has');
   return { baseUrl, apiKey };
 }
 

@@ -3,12 +3,12 @@ import { BadRequest } from '#loadtest/options';
 /** Timeout of the check that Prometheus accepts remote write, in milliseconds. */
 const ANSWER_MS_MAX = 5_000;
 
-/** Statistics of a trend in Prometheus, as gauges: `p(99)` of `a` becomes `k6_a_p99`. */
+/** Statistics of a trend that k6 exports as gauges: `p(99)` of `a` becomes `k6_a_p99`. */
 export const TREND_STATISTICS = ['p(50)', 'p(95)', 'p(99)', 'max'] as const;
 
 /**
- * Variables with which k6 writes into this Prometheus. Throws `BadRequest` if remote write is not
- * accepted.
+ * Variables that make k6 write to this Prometheus. Throws `BadRequest` if Prometheus accepts no
+ * remote write.
  */
 export async function remoteWriteTo(url: string): Promise<Record<string, string>> {
   const receiver = /\/api\/v1\/(?:write|push)$/.test(url) ? url : `${url}/api/v1/write`;
@@ -25,7 +25,7 @@ export async function remoteWriteTo(url: string): Promise<Record<string, string>
   );
   // Every remote-write receiver rejects an empty body.
   if (status === 404 || status === 405) {
-    const hint = 'Prometheus takes it with --web.enable-remote-write-receiver';
+    const hint = 'start Prometheus with --web.enable-remote-write-receiver';
     throw new BadRequest(`PROMETHEUS_URL: ${receiver} answers ${status}: ${hint}`);
   }
   return {

@@ -4,8 +4,8 @@ import { join, resolve } from 'node:path';
 import type { ProfileName } from '#loadtest/k6/profile';
 
 /**
- * Creates the folder of a run below `given`, or below the user's folder outside the repository. The
- * name is time and profile.
+ * Creates the folder of a run below `given`, else below the user's state folder. The folder's name
+ * is time and profile.
  */
 export async function openResultsFolder(
   given: string | undefined,

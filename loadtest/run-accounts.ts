@@ -5,23 +5,25 @@ import { AccountView } from '#limiter/admin/schema';
 import { limiterPlans } from '#loadtest/fit';
 import { type Demand, PROFILES } from '#loadtest/k6/profile';
 
-/** Enterprise accounts of one run; suspended when disposed. */
+/** Enterprise accounts for a run; disposal suspends the accounts. */
 export type RunAccounts = AsyncDisposable & {
   readonly keys: readonly string[];
   /** Profile `limiter`: request limit of the first account, cycle limit of the second. */
   readonly limits: { readonly requestsPerMinute: number; readonly cyclesPerMonth: number };
 };
 
-/** Accounts of a mixed load: several, because each account has one meter and one directory. */
+/**
+ * Accounts of a mixed load. Several, because an account has a single meter and a single directory.
+ */
 const ACCOUNTS = 4;
 
-/** Unreachable limits, so that the run does not measure the limiter. */
+/** Unreachable limits, so that the limiter refuses no call. */
 const AMPLE = {
   requests_per_minute: CUSTOM_LIMITS_MAX.requestsPerMinute,
   cycles_per_month: CUSTOM_LIMITS_MAX.cyclesPerMonth,
 };
 
-/** Creates the accounts of a run through a limiter's admin port. */
+/** Creates the accounts for a run through a limiter's admin port. */
 export async function openRunAccounts(adminUrl: string, demand: Demand): Promise<RunAccounts> {
   await using opening = new AsyncDisposableStack();
   const limits = limiterPlans(demand);

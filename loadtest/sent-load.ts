@@ -20,10 +20,10 @@ export type K6Start = {
   readonly variables: Readonly<Record<string, string>>;
 };
 
-/** Result of a load, and events during the load. */
+/** Result of a load. */
 export type SentLoad = {
   readonly metrics: Metrics;
-  /** Reasons not to trust the figures. */
+  /** Reasons to void the run. */
   readonly faults: readonly string[];
   readonly events: NonNullable<Summarized['circumstances']>;
   readonly usage: readonly ProcessUsage[];
@@ -31,10 +31,10 @@ export type SentLoad = {
   readonly readings: readonly Reading[];
 };
 
-/** Interval between process checks in ms; a restarted process has another id. */
+/** Interval between process checks in ms. A restarted process has another id. */
 const LOOK_EVERY_MS = 10_000;
 
-/** Sends a load with k6, reports progress, and disturbs the cluster as the profile says. */
+/** Sends a load with k6 and prints progress. Kills an engine if the profile requires a kill. */
 export async function sendLoad(
   k6: K6Start,
   { cluster }: Target,
@@ -59,7 +59,7 @@ export async function sendLoad(
     const act = (): void => {
       const { name, pid } = killAnEngine(cluster);
       watch.killed(pid);
-      events.push(['Killed', `${name} (process ${pid}), at the beginning of ${killPhase}`]);
+      events.push(['Killed', `${name} (process ${pid}), at the start of ${killPhase}`]);
       print(`killed ${name} (process ${pid})`);
     };
     acts.push({ phase: killPhase, act });
@@ -79,7 +79,7 @@ export async function sendLoad(
       if (cluster !== undefined) usage = usageBetween(before, usageOf(cluster));
     },
   });
-  // Void: the planned disturbance did not happen.
+  // Void the run if the planned kill did not happen.
   const isUndisturbed = killPhase !== undefined && events.length === 0;
   const all = [
     ...faults,

@@ -11,11 +11,14 @@ export type Target = {
   /** Base URL without `/v1`. */
   readonly baseUrl: string;
   readonly apiKey: string;
-  /** The local cluster, if it is the target: it provides accounts and can be disturbed. */
+  /**
+   * The local cluster if it is the target. The driver creates accounts there and may kill an
+   * engine.
+   */
   readonly cluster: ClusterPlan | undefined;
 };
 
-/** Limits of a key's account, and the remaining quota. */
+/** Limits of a key's account, and the remaining cycles of the month. */
 export type PlanLeft = {
   readonly name: string;
   readonly requestsPerMinute: number;
@@ -24,7 +27,7 @@ export type PlanLeft = {
   readonly instancesMax: number;
 };
 
-/** Timeout of the first answer in milliseconds; the service may have to load the account. */
+/** Timeout of the first answer in ms. The service may have to load the account. */
 const ANSWER_MS_MAX = 10_000;
 
 const AccountAnswer = z.object({
@@ -39,7 +42,9 @@ const AccountAnswer = z.object({
   }),
 });
 
-/** The given address, or the running local cluster. Throws `BadRequest` if there is neither. */
+/**
+ * Returns the given address, else the running local cluster. Throws `BadRequest` without either.
+ */
 export function findTarget({ address }: Pick<Options, 'address'>): Target {
   if (address !== undefined) return { ...address, cluster: undefined };
   const folder = clusterFolder();
@@ -47,19 +52,21 @@ export function findTarget({ address }: Pick<Options, 'address'>): Target {
   const isRunning = runningServer(supervisorFolder(folder)) !== undefined;
   const key = readSecrets(folder)?.apiKey;
   if (!isRunning || record === undefined) {
-    const hint = 'start one with `make cluster`, or name BASE_URL and API_KEY';
-    throw new BadRequest(`no cluster runs on ${folder}: ${hint}`);
+    const hint = 'start a cluster with `make cluster`, or set BASE_URL and API_KEY';
+    throw new BadRequest(`no cluster runs in ${folder}: ${hint}`);
   }
   if (!record.isReady || key === undefined) {
-    throw new BadRequest(`the cluster on ${folder} is not ready yet: see \`make cluster-status\``);
+    throw new BadRequest(
+      `the cluster in ${folder} is not ready yet: check \`make cluster-status\``,
+    );
   }
   const cluster = clusterPlan(record.size);
   return { baseUrl: cluster.address, apiKey: key, cluster };
 }
 
 /**
- * Reads the key's account from the target. Throws `BadRequest` if unreachable or if the key is
- * unknown.
+ * Reads the key's account from the target. Throws `BadRequest` if the target is unreachable or
+ * refuses the key.
  */
 export async function lookAtPlan({ baseUrl, apiKey }: Target): Promise<PlanLeft> {
   const url = `${baseUrl}/v1/account`;
@@ -67,7 +74,7 @@ export async function lookAtPlan({ baseUrl, apiKey }: Target): Promise<PlanLeft>
     const { code, message } = (error.cause ?? error) as NodeJS.ErrnoException;
     throw new BadRequest(`nothing answers at ${baseUrl}: ${code ?? message}`);
   });
-  if (status === 401) throw new BadRequest(`${baseUrl} does not know the key in API_KEY`);
+  if (status === 401) throw new BadRequest(`${baseUrl} refuses the key in API_KEY`);
   const parsed = AccountAnswer.safeParse(jsonOf(text));
   if (status !== 200 || !parsed.success) {
     const said = text.slice(0, 200).replace(/\s+/g, ' ');

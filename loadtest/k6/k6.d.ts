@@ -1,5 +1,5 @@
-// Types of the k6 API used by load tests and benchmark. k6 strips the types without checking.
-// Source: the reference of k6 1.8.
+// Types of the k6 API for load tests and benchmark. k6 strips types without checking. Source:
+// reference of k6 1.8.
 
 declare module 'k6' {
   export function sleep(seconds: number): void;

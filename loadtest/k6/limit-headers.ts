@@ -1,12 +1,12 @@
 /*
- * Checks that an answer carries exactly the promised limit headers. Pure and without imports: k6
- * checks every answer with it. Source: interface 8.2, limiter-headers.
+ * Checks the limit headers of an answer. Pure and without imports, because k6 runs the check for
+ * every answer. Source: interface 8.2, limiter-headers.
  */
 
-/** The parts of an answer that the check reads. */
+/** Parts of an answer that the check reads. */
 export type LimitedAnswer = {
   readonly status: number;
-  /** Headers by canonical name, as k6 gives them: `X-Ratelimit-Limit`. */
+  /** Headers by canonical name, as in k6: `X-Ratelimit-Limit`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 };
@@ -25,12 +25,12 @@ export function wholeHeader(answer: LimitedAnswer, name: string): number | undef
   return WHOLE.test(text) ? Number(text) : undefined;
 }
 
-/** The end of the answer's window, in Unix seconds. */
+/** End of the rate limit window, in Unix seconds; undefined if missing or not an integer. */
 export function resetOf(answer: LimitedAnswer): number | undefined {
   return wholeHeader(answer, 'X-Ratelimit-Reset');
 }
 
-/** Problem with the limit headers of an answer to a valid key; undefined if correct. */
+/** Problem in the limit headers of an answer to a valid key; undefined if correct. */
 export function headersProblem(
   answer: LimitedAnswer,
   known: KnownLimits,
@@ -40,14 +40,14 @@ export function headersProblem(
   const remaining = wholeHeader(answer, 'X-Ratelimit-Remaining');
   const reset = resetOf(answer);
   const monthly = wholeHeader(answer, 'X-Monthly-Remaining');
-  if (limit === undefined) return 'X-RateLimit-Limit is no whole number';
-  if (remaining === undefined) return 'X-RateLimit-Remaining is no whole number';
-  if (reset === undefined) return 'X-RateLimit-Reset is no whole number';
-  if (monthly === undefined) return 'X-Monthly-Remaining is no whole number';
+  if (limit === undefined) return 'X-RateLimit-Limit is not an integer';
+  if (remaining === undefined) return 'X-RateLimit-Remaining is not an integer';
+  if (reset === undefined) return 'X-RateLimit-Reset is not an integer';
+  if (monthly === undefined) return 'X-Monthly-Remaining is not an integer';
   if (reset < nowS - CLOCK_S) return `X-RateLimit-Reset ${reset} is in the past`;
   if (monthly > known.cyclesPerMonth) return `X-Monthly-Remaining ${monthly} is above the quota`;
   if (answer.status === 503) return retryProblem(answer);
-  // At most a window of 60 s that began with this request.
+  // The latest possible window starts with this request and lasts 60 s.
   if (reset > nowS + 60 + CLOCK_S) return `X-RateLimit-Reset ${reset} is more than a minute away`;
   if (limit !== known.requestsPerMinute) {
     return `X-RateLimit-Limit ${limit} is not the plan's ${known.requestsPerMinute}`;
@@ -64,7 +64,7 @@ function refusalProblem(answer: LimitedAnswer, remaining: number, waitS: number)
   return retryProblem(answer);
 }
 
-/** Checks that the body of a 429 repeats the `Retry-After` header. */
+/** Checks `Retry-After`, which the body of a 429 must repeat. */
 function retryProblem(answer: LimitedAnswer): string | undefined {
   const retryS = wholeHeader(answer, 'Retry-After');
   if (retryS === undefined || retryS < 1) return `${answer.status} without Retry-After`;

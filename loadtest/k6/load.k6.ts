@@ -17,8 +17,7 @@ import { textSummary } from './text-summary.ts';
 import { type Metrics, verdictOf } from './verdict.ts';
 
 /*
- * k6 script of the load. `make load` starts it and writes the summary. Alone, it takes the same
- * variables:
+ * k6 script of the load. `make load` starts this script and writes the summary. To run the script without `make load`:
  *   k6 run -e PROFILE=smoke -e BASE_URL=http://127.0.0.1:8000 -e API_KEY=… loadtest/k6/load.k6.ts
  * API_KEY may hold several keys, separated by commas.
  */
@@ -26,10 +25,10 @@ import { type Metrics, verdictOf } from './verdict.ts';
 /** Time unit of a rate in seconds, so that rates with one decimal stay exact. */
 const UNIT_S = 10;
 
-/** Request numbers skipped between two phases, because k6 may start one or two extra. */
+/** Request numbers to skip between two phases, because k6 may start one or two extra requests. */
 const GAP = 10;
 
-/** Maximum duration of a phase's last requests: the request timeout and a second. */
+/** Maximum time for a phase's last requests: the request timeout plus a second. */
 const GRACEFUL_STOP = '16s';
 
 /** Maximum setup time: seeding and clearing may wait several minutes on a small plan. */
@@ -44,7 +43,8 @@ const keys = (__ENV['API_KEY'] ?? '').split(',');
 const scope: SloScope = { ...demand, phases: phasesOf(demand), limits: readLimits() };
 
 /**
- * Load `limits`: the first account gets no instances, because its requests test the minute limit.
+ * Indexes of accounts with instances. In load `limits`, the first account has no instances, because
+ * its requests test the minute limit.
  */
 const owners = profile.load === 'limits' ? keys.map((_, index) => index).slice(1) : allOwners();
 const seeding = {
@@ -61,7 +61,7 @@ function allOwners(): number[] {
 
 function readDemand(): Demand {
   const name = __ENV['PROFILE'] ?? '';
-  if (!isProfileName(name)) throw new Error(`PROFILE must be one of ${Object.keys(PROFILES)}`);
+  if (!isProfileName(name)) throw new Error(`set PROFILE to one of ${Object.keys(PROFILES)}`);
   const { perS, seconds } = PROFILES[name];
   return {
     name,
@@ -81,7 +81,10 @@ function readLimits(): SloScope['limits'] {
   };
 }
 
-/** Phases as consecutive scenarios, each with the number of its first request. */
+/**
+ * Converts phases into consecutive k6 scenarios. Each scenario gets the number of its first
+ * request.
+ */
 function scenariosOf(phases: readonly Phase[]): Record<string, Scenario> {
   const scenarios: Record<string, Scenario> = {};
   let startS = 0;
@@ -140,8 +143,8 @@ function numberOfRequest(): number {
   return Number(__ENV['FIRST_N']) + scenario.iterationInTest;
 }
 
-/** Parameters of the nth call about an instance. */
-function placed(seeded: Seeded, n: number) {
+/** Account and parameters of the nth call about an instance. */
+function callAt(seeded: Seeded, n: number) {
   const { instance, visit } = visitOf(n, seeding.instances);
   const { account, id } = placeOf(seeded, owners, instance);
   const second = seeded.firstS + visit * STEP_S;
@@ -156,25 +159,25 @@ function accountOf({ accounts }: Seeded, index: number) {
 /** Sends the next call of the mix. */
 export function mixed(seeded: Seeded): void {
   const n = numberOfRequest();
-  const { account, call } = placed(seeded, n);
+  const { account, call } = callAt(seeded, n);
   callOfMix({ kind: kindOf(n), ...call }, account);
 }
 
-/** Sends the next observation of the single instance, 1 s later by its timestamp. */
+/** Sends the next observation of the single instance; its timestamp is 1 s later. */
 export function hot(seeded: Seeded): void {
   const n = numberOfRequest();
-  const { account, call } = placed(seeded, n);
+  const { account, call } = callAt(seeded, n);
   callOfMix({ kind: 'process', ...call, second: seeded.firstS + n }, account);
 }
 
-/** Alternates a request of the minute account and a cycle of the month account, if present. */
+/** Alternates requests of the minute account with cycles of the month account, if present. */
 export function limits(seeded: Seeded): void {
   const n = numberOfRequest();
   if (n % 2 === 0 || seeding.instances === 0) {
     callOfMinute(base, accountOf(seeded, 0), seeded.firstResetS);
     return;
   }
-  const { account, call } = placed(seeded, (n - 1) / 2);
+  const { account, call } = callAt(seeded, (n - 1) / 2);
   callOfMonth(call, account);
 }
 
@@ -184,7 +187,7 @@ export function teardown(seeded: Seeded): void {
   clear(seeding, seeded);
 }
 
-/** Writes the figures as JSON for `make load`, or the verdict as text. */
+/** Writes the figures as JSON for `make load`, else prints the verdict as text. */
 export function handleSummary({ metrics }: { metrics: Metrics }): Record<string, string> {
   const file = __ENV['METRICS_FILE'];
   if (file !== undefined) return { [file]: JSON.stringify(metrics) };

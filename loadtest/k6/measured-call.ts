@@ -4,8 +4,8 @@ import { headersProblem, type KnownLimits, resetOf, wholeHeader } from './limit-
 import { answerProblem, cyclesOf, type Kind, MIX, requestOf, wantedCyclesOf } from './mix.ts';
 
 /*
- * One call of the load with its metrics, run by k6. Every call feeds each metric, if only with 0,
- * so that a missing metric means that nothing was measured.
+ * Sends the load's calls in k6 and records their metrics. Every call adds to every metric, at least
+ * 0, so that a missing metric means that nothing was measured.
  */
 
 const available = new Rate('available');
@@ -23,12 +23,12 @@ const limiterRemaining = new Counter('limiter_remaining');
 const monthCycles = new Counter('month_cycles');
 const monthRefused = new Counter('month_refused');
 
-/** Request timeout, above the service's deadline of 10 s; a timeout counts as no answer. */
+/** Request timeout, longer than the service's deadline of 10 s. A timeout counts as no answer. */
 const TIMEOUT = '15s';
 
 /**
- * Kinds of complaints already printed: a virtual user prints the first of each kind, counters count
- * all.
+ * Printed complaints without digits. A virtual user prints each complaint once; counters count
+ * every failure.
  */
 const complained = new Set<string>();
 
@@ -40,7 +40,7 @@ export function headersOf(key: string): Record<string, string> {
   return { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
 }
 
-/** An answer with a text body; empty if there was none. */
+/** An answer with a text body, which is empty if k6 has none. */
 export type Answer = Response & { readonly body: string };
 
 function sent(
@@ -59,7 +59,7 @@ function sent(
     if (problem !== undefined) complain(`limit headers: ${problem}`);
   }
   if (status === 0 || status >= 500) {
-    // No answer is the worst refusal: the caller does not learn when to retry.
+    // A missing answer counts as a refusal without `Retry-After`.
     refusalRetryable.add(status === 503 && wholeHeader(answer, 'Retry-After') !== undefined);
     if (status > 0) refusalDuration.add(response.timings.duration);
   }
@@ -67,7 +67,7 @@ function sent(
   return answer;
 }
 
-/** Prints a complaint once, with status and message to find it in the service's log. */
+/** Prints a complaint once. Status and message help to find the call in the service's log. */
 function complain(what: string): void {
   if (complained.has(what.replace(/\d+/g, ''))) return;
   complained.add(what.replace(/\d+/g, ''));
@@ -84,7 +84,7 @@ function countAnswer(kind: Kind, answer: Answer, problem: string | undefined): v
   cyclesUnknown.add(status === 0 || status >= 500 ? wantedCyclesOf(kind) : 0);
 }
 
-/** Kind, instance and visit of a call in the mix. */
+/** Parameters of a call in the mix. */
 export type Wanted = {
   readonly kind: Kind;
   readonly base: string;
@@ -94,7 +94,7 @@ export type Wanted = {
   readonly second: number;
 };
 
-/** Sends a call of the mix; only success and 503 are valid answers. */
+/** Sends a call of the mix. Valid answers are 200, 503 and a missing answer. */
 export function callOfMix({ kind, base, id, ...place }: Wanted, account: Account): void {
   const { method, route } = MIX[kind];
   const { path, body } = requestOf(kind, id, place);
@@ -107,7 +107,10 @@ function problemOf({ status, body }: Answer, kind: Kind, id: string): string | u
   return status === 0 || status === 503 ? undefined : `${kind}: unexpected status`;
 }
 
-/** Sends a call of the minute account; the plan decides whether it must be admitted. */
+/**
+ * Sends a call of the minute account. A 429 is valid too: the verdict counts admitted calls per
+ * minute.
+ */
 export function callOfMinute(base: string, account: Account, firstResetS: number): void {
   const route = '/v1/personas';
   const answer = sent({ method: 'GET', url: base + route, route }, account);
@@ -121,7 +124,10 @@ function isRefusal({ status, body }: Answer): boolean {
   return status === 429 && body.includes('"rate_limited"');
 }
 
-/** Counts an answer of the minute account in its window, identified by the window's end. */
+/**
+ * Counts an answer of the minute account in its rate limit window. The window's end identifies the
+ * window.
+ */
 export function noteWindow(answer: Answer | Response, firstResetS: number): void {
   const reset = resetOf({ ...answer, body: '' });
   if (reset === undefined || answer.status === 503) return;
@@ -133,15 +139,15 @@ export function noteWindow(answer: Answer | Response, firstResetS: number): void
   limiterRemaining.add(isRefused ? 0 : remaining, tags);
 }
 
-/** Sends a process call of the account with an exhausted month. */
+/** Sends a process call of the account that exhausts its month quota. */
 export function callOfMonth(wanted: Omit<Wanted, 'kind'>, account: Account): void {
   const { base, id, ...place } = wanted;
   const { method, route } = MIX.process;
   const { path, body } = requestOf('process', id, place);
   const answer = sent({ method, url: base + path, body, route }, account);
-  const isUsedUp = answer.status === 429 && answer.body.includes('"quota_exceeded"');
-  countAnswer('process', answer, isUsedUp ? undefined : problemOf(answer, 'process', id));
+  const isOverQuota = answer.status === 429 && answer.body.includes('"quota_exceeded"');
+  countAnswer('process', answer, isOverQuota ? undefined : problemOf(answer, 'process', id));
   const isThrottled = answer.headers['X-Throttled'] === 'true';
   monthCycles.add(answer.status === 200 && !isThrottled ? 1 : 0);
-  monthRefused.add(isUsedUp ? 1 : 0);
+  monthRefused.add(isOverQuota ? 1 : 0);
 }

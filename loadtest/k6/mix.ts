@@ -1,6 +1,6 @@
 /*
- * The nth call of a run: kind, instance and content. Pure and without imports: k6 runs it for every
- * request, Node in tests.
+ * The nth call of a run: kind, instance and content. Pure and without imports: k6 evaluates this
+ * file for every request, Node in tests.
  */
 
 /** Calls of the mix with their percentages. Source: operations "Load tests". */
@@ -13,7 +13,7 @@ export const MIX = {
   list: { of100: 2, method: 'GET', route: '/v1/instances' },
 } as const;
 
-/** A kind of call in the mix. */
+/** Name of a call in the mix. */
 export type Kind = keyof typeof MIX;
 
 /** Observations per batch. */
@@ -22,7 +22,7 @@ export const BATCH = 20;
 /** Seconds between two timestamps of an instance. */
 export const STEP_S = 60;
 
-/** Age of the first observation in seconds: more steps than any run takes. */
+/** Age of the first observation in seconds: more steps than a run takes. */
 export const PAST_S = 200 * 86_400;
 
 /** Rows per page of history and list. */
@@ -41,7 +41,7 @@ export const MODES = [
 
 const KINDS = Object.keys(MIX) as Kind[];
 
-/** A hundred calls in the mix's shares. Step 37 is coprime to 100 and spreads the kinds evenly. */
+/** Kinds of a hundred consecutive calls. Step 37 is coprime to 100 and spreads the kinds evenly. */
 const HUNDRED: readonly Kind[] = (() => {
   const sorted = KINDS.flatMap((kind) => Array.from({ length: MIX[kind].of100 }, () => kind));
   return sorted.map((_, index) => sorted[(index * 37) % sorted.length] ?? 'process');
@@ -53,21 +53,21 @@ export function kindOf(n: number): Kind {
 }
 
 /**
- * Instance of the nth request among `count`, and the number of this visit. Every instance has one
- * visit per round. The order shifts by one per round; otherwise an instance would get the same kind
- * of call at every visit.
+ * Instance of the nth request among `count` instances, and the number of this visit. Every instance
+ * has one visit per round. The order shifts by one per round, so that an instance gets different
+ * kinds of calls.
  */
 export function visitOf(n: number, count: number): { instance: number; visit: number } {
   const visit = Math.floor(n / count);
   return { instance: ((n % count) + visit) % count, visit };
 }
 
-/** Usual strength of a mode of an instance: 0.1 to 0.9. */
+/** Usual strength of an instance in a mode: 0.1 to 0.9. */
 function usualStrength(instance: number, mode: number): number {
   return 0.1 + ((instance * 7 + mode * 3) % 9) / 10;
 }
 
-/** Body of the create call. */
+/** Body of the call that creates an instance. */
 export function creationOf(instance: number): string {
   const strengths = MODES.map((mode, index) => [
     mode.toLowerCase(),
@@ -77,7 +77,7 @@ export function creationOf(instance: number): string {
   return JSON.stringify({ name: `load test ${instance}`, initial_config: initial });
 }
 
-/** A typical observation of the instance at `second` of the caller's time. */
+/** A typical observation of the instance with timestamp `second`, in Unix seconds. */
 export function observationOf(n: number, instance: number, second: number) {
   const mode = n % MODES.length;
   const signal = usualStrength(instance, mode) + ((n % 5) - 2) * 0.04;
@@ -115,7 +115,7 @@ export function requestOf(
   }
 }
 
-/** Number of cycles reported in an answer. */
+/** Number of cycles that an answer reports. */
 export function cyclesOf(kind: Kind, body: string, isThrottled: boolean): number {
   if (isThrottled) return 0;
   if (kind === 'process') return 1;
@@ -129,14 +129,17 @@ export function wantedCyclesOf(kind: Kind): number {
 }
 
 /**
- * Problem of a 2xx answer that is not the documented answer for this instance; undefined if none.
+ * Problem of a 2xx answer that differs from the documented answer for this instance; undefined if
+ * correct.
  */
 export function answerProblem(kind: Kind, id: string, body: string): string | undefined {
   if (!body.startsWith('{"data":')) return `${kind}: no envelope`;
   switch (kind) {
     case 'process':
     case 'snapshot':
-      return body.includes(`"instance_id":"${id}"`) ? undefined : `${kind}: of another instance`;
+      return body.includes(`"instance_id":"${id}"`)
+        ? undefined
+        : `${kind}: answer for another instance`;
     case 'batch':
       return /"processed_count":\d+/.test(body) ? undefined : 'batch: no processed_count';
     case 'contract':

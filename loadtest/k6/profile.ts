@@ -1,12 +1,11 @@
 /*
- * Load profiles as data: content, rate and phases. k6 and Node both read this file, so it has no
- * imports.
+ * Load profiles as data: content, rate and phases. No imports, because k6 and Node read this file.
  */
 
-/** Content of a profile: the mix of an account, the limits of a plan, or a single instance. */
+/** Content of a load: the mix of calls, the limits of a plan, or a single instance. */
 type Load = 'mixed' | 'limits' | 'hot';
 
-/** A period with one rate or a ramp between two. Rates are started requests per second. */
+/** A period with a constant rate or a ramp, in started requests per second. */
 export type Phase = {
   /** Unique name in the profile: k6's scenario, and the tag of its metrics. */
   readonly name: string;
@@ -21,12 +20,12 @@ export type Phase = {
 export type Profile = {
   readonly title: string;
   readonly load: Load;
-  /** Defaults of `RATE` in requests per second and `DURATION` in seconds. */
+  /** Default `RATE` in requests per second, default `DURATION` in seconds. */
   readonly perS: number;
   readonly seconds: number;
-  /** Minimum duration; below, the phases would be meaningless. */
+  /** Minimum duration: shorter phases would be meaningless. */
   readonly secondsMin: number;
-  /** Seconds of rate that may be in flight; beyond, k6 drops iterations. */
+  /** Requests that may be in flight, in seconds of the rate. Beyond, k6 drops iterations. */
   readonly patienceS: number;
   readonly phases: (perS: number, seconds: number) => Phase[];
   /** Whether growth under this load is a failure; default false. */
@@ -36,7 +35,7 @@ export type Profile = {
 /** Maximum recovery time after a spike, in seconds. Source: the project's targets. */
 const BACK_WITHIN_S = 5;
 
-/** Time of slower calls after a kill in seconds: failure detection and take-over. */
+/** Time of slower calls after a kill, in seconds: failure detection and takeover. */
 const TAKEOVER_S = 10;
 
 /** Spike rate as a multiple of `RATE`. Source: the project's targets. */
@@ -45,7 +44,7 @@ const SPIKE_FACTOR = 5;
 /** Stress rate as a multiple of `RATE`. */
 const STRESS_FACTOR = 2;
 
-/** Number of steps from a tenth of `RATE` to `RATE`. */
+/** Number of steps up to `RATE`. */
 const BREAKPOINT_STEPS = 10;
 
 /** Maximum warm-up in seconds, for connections, activations and JIT compilation. */
@@ -114,7 +113,7 @@ function failoverPhases(perS: number, seconds: number): Phase[] {
   ];
 }
 
-/** Phase of `failover` at whose beginning the driver kills an engine. */
+/** Phase of `failover` that starts with the kill of an engine. */
 export const KILL_PHASE = 'takeover';
 
 const steady = (perS: number, seconds: number): Phase[] => [held('steady', perS, seconds)];
@@ -122,28 +121,28 @@ const steady = (perS: number, seconds: number): Phase[] => [held('steady', perS,
 /** Profiles, by `PROFILE` name. */
 export const PROFILES = {
   smoke: {
-    title: 'a few calls of every kind: does everything work',
+    title: 'a few calls of every kind, as a smoke test',
     ...{ load: 'mixed', perS: 10, seconds: 15, secondsMin: 1, patienceS: 3 },
     phases: steady,
   },
   average: {
-    title: 'a usual load that stays the same',
+    title: 'a constant usual load',
     ...{ load: 'mixed', perS: 100, seconds: 300, secondsMin: 10, patienceS: 2 },
     phases: warmed(steady),
     isSteady: true,
   },
   stress: {
-    title: 'twice the usual load, and back',
+    title: 'twice the usual load, then the usual load again',
     ...{ load: 'mixed', perS: 100, seconds: 300, secondsMin: 20, patienceS: 2 },
     phases: warmed(stressPhases),
   },
   spike: {
-    title: 'five times the load at once, and back',
+    title: 'five times the usual load without a ramp, then the usual load again',
     ...{ load: 'mixed', perS: 50, seconds: 120, secondsMin: 20, patienceS: 3 },
     phases: warmed(spikePhases),
   },
   soak: {
-    title: 'the same load for hours: nothing may grow or slow down',
+    title: 'a constant load for hours: no growth, no slower answers',
     ...{ load: 'mixed', perS: 70, seconds: 7_200, secondsMin: 20, patienceS: 2 },
     phases: warmed(soakPhases),
     isSteady: true,
@@ -159,18 +158,18 @@ export const PROFILES = {
     phases: warmed(failoverPhases),
   },
   limiter: {
-    title: 'twice the limits of a plan: never more than the plan is admitted',
+    title: 'twice the limits of a plan: the service admits exactly the plan',
     ...{ load: 'limits', perS: 40, seconds: 130, secondsMin: 10, patienceS: 3 },
     phases: steady,
   },
   'hot-instance': {
-    title: 'many observations a second of one instance, with timestamps of the caller',
+    title: 'many observations per second of a single instance, timestamped by the caller',
     ...{ load: 'hot', perS: 20, seconds: 60, secondsMin: 5, patienceS: 5 },
     phases: warmed(steady),
   },
 } as const satisfies Record<string, Profile>;
 
-/** The name of a profile. */
+/** Name of a profile. */
 export type ProfileName = keyof typeof PROFILES;
 
 /** A run of a profile, without its target. */
@@ -180,7 +179,7 @@ export type Demand = {
   readonly seconds: number;
 };
 
-/** Whether this is the name of a profile. */
+/** Whether `name` is the name of a profile. */
 export function isProfileName(name: string): name is ProfileName {
   return Object.hasOwn(PROFILES, name);
 }
@@ -190,7 +189,7 @@ export function phasesOf({ name, perS, seconds }: Demand): Phase[] {
   return PROFILES[name].phases(perS, seconds);
 }
 
-/** Whether the load is constant, so that growth is a failure. */
+/** Whether the load is constant: growth is then a failure. */
 export function isSteady({ name }: Demand): boolean {
   const profile: Profile = PROFILES[name];
   return profile.isSteady ?? false;
@@ -201,14 +200,14 @@ export function peakOf(demand: Demand): number {
   return Math.max(...phasesOf(demand).map(({ fromPerS, toPerS }) => Math.max(fromPerS, toPerS)));
 }
 
-/** Number of requests of a phase. */
+/** Number of requests in a phase. */
 export function requestsOf({ fromPerS, toPerS, seconds }: Phase): number {
   return Math.ceil(((fromPerS + toPerS) / 2) * seconds);
 }
 
-/** Number of instances of a run: two per request of its fastest second. */
+/** Number of instances in a run: two per request in the fastest second. */
 export function instancesOf(demand: Demand): number {
-  // Multiples of ten, so that an instance gets different kinds of calls; see `visitOf`.
+  // A multiple of ten, so that an instance gets different kinds of calls; see `visitOf`.
   return PROFILES[demand.name].load === 'hot'
     ? 1
     : Math.max(10, Math.ceil(peakOf(demand) / 5) * 10);

@@ -7,7 +7,7 @@ import { headersOf, noteWindow } from './measured-call.ts';
 import { creationOf, PAST_S } from './mix.ts';
 
 /*
- * Setup and teardown of a k6 run. Setup creates the instances of the given accounts. Teardown reads
+ * Setup and teardown of a k6 run. Setup creates instances in the given accounts. Teardown reads
  * stored and charged cycles and deletes the instances. The load's figures exclude these calls.
  */
 
@@ -17,7 +17,7 @@ const cyclesCharged = new Counter('cycles_charged');
 /** Requests in flight. */
 const AT_ONCE = 20;
 
-/** Maximum retries of a request before the run is aborted. */
+/** Attempts per request before the run aborts. */
 const TRIES_MAX = 40;
 
 /** Default and maximum pause before a retry, in seconds. */
@@ -27,11 +27,13 @@ const PAUSE_S_MAX = 61;
 /** Hexadecimal digits of an id after the prefix. */
 const ID_DIGITS = 16;
 
-/** Setup data of the load: one text of ids per account, because every virtual user holds a copy. */
+/**
+ * Setup data for the load. Ids of an account are one text, because every virtual user holds a copy.
+ */
 export type Seeded = {
-  /** First timestamp of the observations, in seconds. */
+  /** Timestamp of the first observation, in Unix seconds. */
   readonly firstS: number;
-  /** End of the first account's first window. */
+  /** End of the first account's first rate limit window, in Unix seconds. */
   readonly firstResetS: number;
   readonly accounts: readonly {
     readonly limits: KnownLimits;
@@ -47,7 +49,7 @@ export type Seeding = {
   readonly instances: number;
   /** Indexes of the accounts that receive instances in turn. */
   readonly owners: readonly number[];
-  /** Whether every call of the first account counts in its window. */
+  /** Whether to count every call of the first account in its rate limit window. */
   readonly countsWindows: boolean;
 };
 
@@ -63,7 +65,7 @@ export function placeOf(
   return { account, id: `inst_${digits}` };
 }
 
-/** Reads the accounts and creates the instances. Throws if an account or instance is refused. */
+/** Reads the accounts and creates the instances. Throws if the service refuses a call. */
 export function seed({ base, keys, instances, owners, countsWindows }: Seeding): Seeded {
   const answers = keys.map((key) => ask([get(`${base}/v1/account`, key)])[0]);
   const firstResetS = answers[0] === undefined ? 0 : (resetOf(textOf(answers[0])) ?? 0);
@@ -87,7 +89,7 @@ export function seed({ base, keys, instances, owners, countsWindows }: Seeding):
     const monthlyBefore = monthlyOf(answer);
     return { limits, monthlyBefore, digits: digits[index] ?? '' };
   });
-  console.log(`load: ${instances} instances of ${keys.length} accounts are there`);
+  console.log(`load: created ${instances} instances in ${keys.length} accounts`);
   return { firstS: Math.floor(run / 1_000) - PAST_S, firstResetS, accounts };
 }
 
@@ -96,7 +98,7 @@ function limitsIn(body: string): KnownLimits {
   return { requestsPerMinute: requests_per_minute, cyclesPerMonth: cycles_per_month };
 }
 
-/** Remaining monthly cycles from an answer. */
+/** Remaining cycles of the month, from an answer. */
 function monthlyOf(answer: Response | undefined): number {
   return answer === undefined ? 0 : (wholeHeader(textOf(answer), 'X-Monthly-Remaining') ?? 0);
 }
@@ -120,7 +122,7 @@ export function clear(seeding: Seeding, seeded: Seeded): void {
     cyclesStored.add(Number(/"cycle_count":(\d+)/.exec(body ?? '')?.[1] ?? Number.NaN));
   }
   keys.forEach((key, index) => {
-    // The minute account's window may be exhausted; its reading is not needed.
+    // Skip the minute account: its window may be exhausted, and no objective uses its charges.
     if (countsWindows && index === 0) return;
     const before = seeded.accounts[index]?.monthlyBefore ?? 0;
     cyclesCharged.add(before - monthlyOf(ask([get(`${base}/v1/account`, key)])[0]));
@@ -135,8 +137,8 @@ function get(url: string, key: string): BatchRequest {
 }
 
 /**
- * Sends requests concurrently and retries temporary refusals after the answer's pause. Throws on
- * the first permanent refusal.
+ * Sends requests concurrently. Retries temporary refusals after `Retry-After`; throws on a
+ * permanent refusal.
  */
 function ask(requests: readonly BatchRequest[], what = ''): Response[] {
   const answers: Response[] = [];
@@ -171,7 +173,7 @@ function askSome(requests: readonly BatchRequest[]): Response[] {
   return answers;
 }
 
-/** Longest pause requested by the answers. */
+/** Longest pause that the answers request, in seconds. */
 function pauseAfter(answers: readonly Response[]): number {
   const named = answers.map((answer) => wholeHeader(textOf(answer), 'Retry-After') ?? 0);
   return Math.min(PAUSE_S_MAX, Math.max(PAUSE_S, ...named));

@@ -1,30 +1,26 @@
 import { KILL_PHASE, type Phase, PROFILES, type ProfileName } from './profile.ts';
 
-/*
- * Objectives of each profile as data. k6 uses them as thresholds, the verdict reads the same list.
- */
+/* Objectives of each profile as data, for k6's thresholds and for the verdict. */
 
-/** Route of the latency objective: callers wait for observations. */
+/** Route of the latency objective: callers wait for process calls. */
 export const PROCESS_ROUTE = '/v1/instances/:id/process';
 
 /**
- * Minimum share of answered calls; 503 and timeouts count as unanswered. Source: operations
+ * Minimum share of answered calls; a 5xx or a timeout counts as unanswered. Source: operations
  * "Alerts".
  */
 const AVAILABILITY_MIN = 0.999;
 
-/**
- * Maximum 99th percentile of answered process calls, in milliseconds. Source: operations "Alerts".
- */
+/** Maximum p99 of answered process calls, in ms. Source: operations "Alerts". */
 const PROCESS_MS_MAX = 50;
 
-/** Maximum latency of a refusal by an overloaded service, in ms. Source: the project's targets. */
+/** Maximum p99 of refusals by an overloaded service, in ms. Source: the project's targets. */
 const REFUSAL_MS_MAX = 100;
 
 /** Comparison operators of k6. */
 type Comparison = '<' | '<=' | '==' | '>=';
 
-/** An objective: a statistic of a k6 metric, and its bound. */
+/** An objective: a bound for a statistic of a k6 metric. */
 export type Slo = {
   readonly text: string;
   /** Metric with tags in k6's selector syntax: `available{scenario:steady}`. */
@@ -37,31 +33,31 @@ export type Slo = {
   readonly isKeptUnmeasured?: boolean;
 };
 
-/** Parameters of a run for its objectives. */
+/** Parameters of a run that determine its objectives. */
 export type SloScope = {
   readonly name: ProfileName;
   readonly phases: readonly Phase[];
-  /** Profile `limiter`: limits of its accounts, and the windows of the run. */
+  /** Profile `limiter`: limits of its accounts. */
   readonly limits?: LimitsScope | undefined;
 };
 
 /** Plan that profile `limiter` tests. */
 type LimitsScope = {
   readonly requestsPerMinute: number;
-  /** Undefined if no account with its own quota is available. */
+  /** Undefined without a second account, whose quota the run exhausts. */
   readonly cyclesPerMonth: number | undefined;
-  /** Maximum number of minute windows of the run. */
+  /** Maximum number of rate limit windows in the run. */
   readonly windows: number;
-  /** Whether the account has no other client, so that the run sends every request of a window. */
+  /** Whether the account has no other client: the run then sends every request of a window. */
   readonly isAlone: boolean;
 };
 
-/** k6 selector of answered process calls in a phase. */
+/** k6 selector for the latency of answered process calls in a phase. */
 export function processLatency({ name }: Pick<Phase, 'name'>): string {
   return `http_req_duration{expected_response:true,name:${PROCESS_ROUTE},scenario:${name}}`;
 }
 
-/** The objectives of a run. */
+/** Objectives of a run. */
 export function slosOf(scope: SloScope): Slo[] {
   const { name, phases } = scope;
   const everywhere = [correct(), exactHeaders()];
@@ -78,7 +74,7 @@ export function slosOf(scope: SloScope): Slo[] {
         ...everywhere,
       ];
     case 'smoke':
-      // The mixed smoke load on a cold service says nothing about latency.
+      // No latency objective: the service may be cold.
       return [availability(), ...everywhere];
     case 'average':
     case 'stress':
@@ -113,7 +109,7 @@ export function phaseText({ name, toPerS }: Phase): string {
 
 function correct(): Slo {
   return {
-    text: 'no answer is wrong: another status than expected, or not about the instance asked for',
+    text: 'no answer is wrong (unexpected status, or another instance)',
     metric: 'wrong_answers',
     ...{ statistic: 'count', comparison: '==', bound: 0, unit: '' },
   };
@@ -130,7 +126,7 @@ function exactHeaders(): Slo {
 function refusals(): Slo[] {
   return [
     {
-      text: 'every call that is not carried out is answered by 503 with Retry-After',
+      text: 'every failed call gets 503 with Retry-After',
       metric: 'refusal_retryable',
       ...{ statistic: 'rate', comparison: '>=', bound: 1, unit: '%', isKeptUnmeasured: true },
     },
@@ -168,7 +164,8 @@ function limiterSlos(limits: LimitsScope | undefined): Slo[] {
 }
 
 /**
- * k6 thresholds: objectives, abort conditions, and dummy thresholds that keep sub-metrics apart.
+ * k6 thresholds: objectives, abort conditions, and always met thresholds, which make k6 report
+ * sub-metrics.
  */
 export function thresholdsOf(scope: SloScope): Record<string, (string | Abort)[]> {
   const thresholds: Record<string, (string | Abort)[]> = {};
@@ -186,14 +183,14 @@ export function thresholdsOf(scope: SloScope): Record<string, (string | Abort)[]
   return thresholds;
 }
 
-/** A threshold that aborts the run when crossed. */
+/** A threshold that aborts the run when broken. */
 export type Abort = {
   readonly threshold: string;
   readonly abortOnFail: true;
   readonly delayAbortEval: string;
 };
 
-/** Sub-metrics of the summary; k6 keeps a sub-metric only if it has a threshold. */
+/** Sub-metrics for the summary. k6 reports a sub-metric only if it has a threshold. */
 export function figuresOf({ name, phases, limits }: SloScope): string[] {
   const { load } = PROFILES[name];
   const routes = load === 'mixed' ? ROUTES : [PROCESS_ROUTE];
@@ -223,18 +220,18 @@ export const ROUTES = [
   '/v1/instances',
 ] as const;
 
-/** k6 selector of a route's latency over the whole load. */
+/** k6 selector for a route's latency over the whole load. */
 export function routeLatency(route: string): string {
   return `http_req_duration{name:${route},part:load}`;
 }
 
-/** A threshold that is always met, to keep a sub-metric apart. */
+/** A threshold that is always met, so that k6 reports the sub-metric. */
 function alwaysTrueOf(metric: string): string {
   if (metric.startsWith('http_req_duration')) return 'max>=0';
   return metric.startsWith('available') ? 'rate>=0' : 'count>=0';
 }
 
-/** Abort conditions of a step: after a breakdown, further steps show nothing new. */
+/** Abort conditions of a step: after a breakdown, further steps add no information. */
 function ends(phase: Phase): (readonly [string, Abort])[] {
   const rule = { abortOnFail: true, delayAbortEval: '2s' } as const;
   return [

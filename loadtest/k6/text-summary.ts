@@ -3,7 +3,9 @@ import { PROFILES } from './profile.ts';
 import { phaseText, processLatency, ROUTES, routeLatency, type SloScope } from './slo.ts';
 import { type Balance, countOf, type Judgement, type Metrics, type Verdict } from './verdict.ts';
 
-/* Summary page of a run. Pure: k6 prints it, the driver writes it. */
+/*
+ * Summary page of a run. Pure, because k6 prints the page and the driver writes the page to a file.
+ */
 
 /** Content of the summary. */
 export type Summarized = {
@@ -12,7 +14,7 @@ export type Summarized = {
   readonly verdict: Verdict;
   /** Circumstances of the run: name and value pairs. */
   readonly circumstances?: readonly (readonly [string, string])[];
-  /** Resource usage of the target's processes; empty if not visible. */
+  /** Resource usage of the target's processes; empty for a remote target. */
   readonly usage?: readonly ProcessUsage[];
 };
 
@@ -26,7 +28,7 @@ export type ProcessUsage = {
 const HEADLINES = {
   kept: 'every objective is kept',
   broken: 'an objective is broken',
-  void: 'VOID, it proves nothing',
+  void: 'VOID, the run proves nothing',
 } as const satisfies Record<Verdict['outcome'], string>;
 
 const WORDS = {
@@ -35,7 +37,7 @@ const WORDS = {
   unmeasured: '**NOT MEASURED**',
 } as const satisfies Record<Judgement['outcome'], string>;
 
-/** The summary of a run in Markdown. */
+/** Renders the summary of a run in Markdown. */
 export function textSummary({
   scope,
   metrics,
@@ -60,7 +62,7 @@ export function textSummary({
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
 }
 
-/** Headline. `breakpoint` is expected to break objectives; its result is the highest rate held. */
+/** Headline of the page. `breakpoint` may break objectives; its result is the highest rate held. */
 function headlineOf({ outcome, held }: Verdict): string {
   const last = held?.at(-1);
   if (outcome !== 'kept' || last === undefined) return HEADLINES[outcome];
@@ -78,7 +80,7 @@ function heldText({ phases }: SloScope, { held }: Verdict): string {
   const next = phases[held.length];
   const until = last === undefined ? 'No step' : `Every step up to **${rateText(last.toPerS)}**`;
   const end =
-    next === undefined ? 'none broke' : `the first that did not: ${rateText(next.toPerS)}`;
+    next === undefined ? 'no step failed' : `the first failed step: ${rateText(next.toPerS)}`;
   return `${until} kept every objective; ${end}.`;
 }
 
@@ -115,7 +117,7 @@ function slopeTable(slopes: readonly Slope[]): string {
     const grown = `${perHour < 0 ? '' : '+'}${perHour.toFixed(1)}`;
     return [name, mean.toFixed(1), `<= +${perHourMax.toFixed(1)}`, grown, WORDS[outcome]];
   });
-  return tableOf(['Growth of', 'Mean', 'Target an hour', 'Measured an hour', 'Verdict'], rows);
+  return tableOf(['Growth of', 'Mean', 'Target per hour', 'Measured per hour', 'Verdict'], rows);
 }
 
 function phaseTable({ phases }: SloScope, metrics: Metrics): string {
@@ -144,7 +146,7 @@ function routeTable(metrics: Metrics): string {
 const LATENCIES = ['p50', 'p95', 'p99', 'max'] as const;
 const STATISTICS = ['p(50)', 'p(95)', 'p(99)', 'max'] as const;
 
-/** Empty without samples, although k6 reports a figure. */
+/** Table cells with latencies; `-` without samples, for which k6 reports 0. */
 function latencies(metrics: Metrics, metric: string): string[] {
   const { values = {} } = metrics[metric] ?? {};
   if ((values['count'] ?? 0) === 0) return STATISTICS.map(() => '-');
@@ -154,13 +156,13 @@ function latencies(metrics: Metrics, metric: string): string[] {
 function countsText(metrics: Metrics): string {
   const counts = [
     ['cycles', 'cycles'],
-    ['cycles of calls with an unknown outcome', 'cycles_unknown'],
+    ['cycles of calls with unknown outcome', 'cycles_unknown'],
     ['throttled', 'throttled'],
     ['503 limiter_unavailable', 'fail_closed'],
     ['wrong answers', 'wrong_answers'],
   ] as const;
-  const said = counts.map(([text, metric]) => `${text} ${countOf(metrics, metric)}`);
-  return `Counted: ${said.join(', ')}.`;
+  const texts = counts.map(([text, metric]) => `${text} ${countOf(metrics, metric)}`);
+  return `Counted: ${texts.join(', ')}.`;
 }
 
 function usageTable(usage: readonly ProcessUsage[]): string {
@@ -171,9 +173,9 @@ function usageTable(usage: readonly ProcessUsage[]): string {
   return tableOf(['Process', 'Memory', 'Open files'], rows);
 }
 
-/** Percentage with enough digits to separate three nines from four. */
+/** Percentage with three decimals, so that 99.9 % and 99.99 % differ. */
 function percentOf(rate: number): string {
-  // Round down, so that an incomplete share never shows as 100 %.
+  // Round down: an incomplete share must never show as 100 %.
   return `${Math.floor(rate * 100_000) / 1_000} %`;
 }
 

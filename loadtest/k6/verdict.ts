@@ -4,7 +4,7 @@ import { type Slo, type SloScope, slosOf } from './slo.ts';
 
 /* Verdict on the objectives of a run. Pure: `(evidence) -> verdict`. */
 
-/** k6's summary of one metric or sub-metric. */
+/** k6's summary of a metric or sub-metric. */
 export type Measured = {
   readonly type: string;
   readonly values: Readonly<Record<string, number>>;
@@ -13,20 +13,20 @@ export type Measured = {
 /** k6's summary, by metric name. */
 export type Metrics = Readonly<Record<string, Measured>>;
 
-/** Result of one objective. */
+/** Result of an objective. */
 export type Judgement = {
   readonly slo: Slo;
-  /** `unmeasured`: k6 has no figure, so the objective is not met. */
+  /** `unmeasured`: k6 has no figure; the objective counts as not met. */
   readonly outcome: 'kept' | 'broken' | 'unmeasured';
   readonly seen: number | undefined;
 };
 
-/** Two counts that must agree, up to calls with unknown outcome. */
+/** Two counts that must be equal, except for calls with unknown outcome. */
 export type Balance = {
   readonly text: string;
   readonly wanted: number;
   readonly seen: number | undefined;
-  /** Tolerated excess over `wanted`; `Infinity` for no upper bound. */
+  /** Tolerated excess over `wanted`; `Infinity` without an upper bound. */
   readonly slack: number;
   readonly outcome: Judgement['outcome'];
 };
@@ -38,27 +38,27 @@ export type Verdict = {
   readonly voidBecause: readonly string[];
   readonly judgements: readonly Judgement[];
   readonly balances: readonly Balance[];
-  /** Trends of a long constant load. */
+  /** Growth under a long constant load. */
   readonly slopes: readonly Slope[];
-  /** Profile `breakpoint`: the phases that met every objective, up to the first failure. */
+  /** Profile `breakpoint`: steps before the first failed step. */
   readonly held: readonly Phase[] | undefined;
 };
 
-/** Facts about a run from the driver. */
+/** Facts about a run, from the driver. */
 export type Circumstances = {
-  /** Reasons of the driver not to trust the run, such as a k6 failure or Ctrl-C. */
+  /** Reasons to void the run, such as a k6 failure or Ctrl-C. */
   readonly faults?: readonly string[];
-  /** Whether the run has its own accounts, so that every charge is its own. */
+  /** Whether the run has its own accounts, so that no other client causes charges. */
   readonly hasOwnAccounts: boolean;
   /** Growth readings of a constant load. */
   readonly readings?: readonly Reading[];
 };
 
-/** Minimum share of a phase's requests that must be sent, and an absolute tolerance. */
+/** Minimum share of a phase's requests that k6 must send, and an absolute tolerance. */
 const SENT_MIN = 0.98;
 const SENT_SLACK = 2;
 
-/** The verdict on a run. */
+/** Judges a run. */
 export function verdictOf(
   scope: SloScope,
   metrics: Metrics,
@@ -82,12 +82,12 @@ function isGood({ outcome }: Pick<Judgement, 'outcome'>): boolean {
   return outcome === 'kept';
 }
 
-/** Objectives without a phase. */
+/** Objectives for the whole run, without those for a phase. */
 function overall(judgements: readonly Judgement[]): Judgement[] {
   return judgements.filter(({ slo }) => !slo.metric.includes('scenario:'));
 }
 
-/** Result of one objective. */
+/** Result of an objective. */
 function judgementOf(slo: Slo, metrics: Metrics): Judgement {
   const measured = metrics[slo.metric];
   const seen = measured?.values[slo.statistic];
@@ -110,18 +110,21 @@ function isWithin(seen: number, { comparison, bound }: Slo): boolean {
   }
 }
 
-/** Number of samples; a counter in the summary has counted, even 0. */
+/** Number of samples. A counter in the summary counts as one sample, even at 0. */
 function samplesOf({ type, values }: Measured): number {
   if (type === 'rate') return (values['passes'] ?? 0) + (values['fails'] ?? 0);
   return type === 'trend' ? (values['count'] ?? 0) : 1;
 }
 
-/** Sum of a counter; 0 if it never counted. */
+/** Value of a counter; 0 if k6's summary omits the counter. */
 export function countOf(metrics: Metrics, metric: string): number {
   return metrics[metric]?.values['count'] ?? 0;
 }
 
-/** `isStepped`: an unsent step ends the ladder, and is a fault only for the first step. */
+/**
+ * Reasons to void a run. In profile `breakpoint` (`isStepped`), only the first step can void the
+ * run; a later incomplete step counts as failed.
+ */
 function voidReasons({ phases }: SloScope, metrics: Metrics, isStepped: boolean): string[] {
   if (countOf(metrics, 'iterations') === 0) return ['no request was started'];
   const needed = isStepped ? phases.slice(0, 1) : phases;
@@ -146,15 +149,13 @@ function requestsIn({ name }: Phase): string {
   return `http_reqs{scenario:${name}}`;
 }
 
-/**
- * Whether too few requests were sent. k6 reports no dropped iterations if k6 itself was too slow.
- */
+/** Whether k6 sent too few requests. k6 reports no dropped iterations if k6 itself is too slow. */
 function isShort(phase: Phase, metrics: Metrics): boolean {
   const least = requestsOf(phase) * SENT_MIN - SENT_SLACK;
   return countOf(metrics, requestsIn(phase)) < least;
 }
 
-/** Phases held. A step that was not sent completely proves nothing and does not count. */
+/** Steps before the first failed step. An incompletely sent step counts as failed. */
 function heldOf(phases: readonly Phase[], judgements: readonly Judgement[], metrics: Metrics) {
   const broken = phases.findIndex((phase) => {
     const own = judgements.filter(({ slo }) => slo.metric.includes(`scenario:${phase.name}}`));
@@ -164,28 +165,28 @@ function heldOf(phases: readonly Phase[], judgements: readonly Judgement[], metr
   return broken === -1 ? phases : phases.slice(0, broken);
 }
 
-/** Answered, stored and charged cycles must be equal. */
+/** Compares answered cycles with stored and charged cycles. */
 function balancesOf(scope: SloScope, metrics: Metrics, hasOwnAccounts: boolean): Balance[] {
   if (PROFILES[scope.name].load === 'limits') return windowBalances(scope, metrics);
   const answered = countOf(metrics, 'cycles');
   // A call without an answer may have been processed once.
   const slack = countOf(metrics, 'cycles_unknown');
-  const stored = { text: 'cycles answered are the cycles stored', metric: 'cycles_stored' };
-  const charged = { text: 'cycles answered are the cycles charged', metric: 'cycles_charged' };
+  const stored = { text: 'cycles answered = cycles stored', metric: 'cycles_stored' };
+  const charged = { text: 'cycles answered = cycles charged', metric: 'cycles_charged' };
   const cycles = [stored, ...(hasOwnAccounts ? [charged] : [])].map(({ text, metric }) =>
     balanceOf(text, { wanted: answered, seen: metrics[metric]?.values['count'], slack }),
   );
   return scope.name === 'spike' ? [...cycles, collapseBalance(scope, metrics)] : cycles;
 }
 
-/** An overloaded service refuses some calls, but must not answer fewer than before. */
+/** An overloaded service may refuse calls, but must not answer fewer calls than before. */
 function collapseBalance({ phases }: SloScope, metrics: Metrics): Balance {
   const perS = (name: string): number | undefined => {
     const passes = metrics[`available{scenario:${name}}`]?.values['passes'];
     const seconds = phases.find((phase) => phase.name === name)?.seconds;
     return passes === undefined || seconds === undefined ? undefined : Math.round(passes / seconds);
   };
-  const text = 'answers a second in the spike, which are not fewer than before it';
+  const text = 'answers per second in the spike, at least as many as before';
   return balanceOf(text, {
     ...{ wanted: perS('before') ?? 0, seen: perS('spike'), slack: Number.POSITIVE_INFINITY },
   });
@@ -201,8 +202,8 @@ function balanceOf(
 }
 
 /**
- * An exceeded minute must admit exactly the plan. Each admitted request has a distinct remaining
- * count, from the plan less one down to 0.
+ * An overloaded minute must admit exactly the plan. Admitted requests have distinct remaining
+ * counts, from the plan minus 1 down to 0.
  */
 function windowBalances({ limits }: SloScope, metrics: Metrics): Balance[] {
   if (limits === undefined || !limits.isAlone) return [];
@@ -216,7 +217,7 @@ function windowBalances({ limits }: SloScope, metrics: Metrics): Balance[] {
     const remaining = metrics[`limiter_remaining{window:${window}}`]?.values['count'];
     const sum = (plan * (plan - 1)) / 2;
     return [
-      balanceOf(`requests admitted in ${minute}, which was asked for more than the plan`, {
+      balanceOf(`requests admitted in ${minute}, which is overloaded`, {
         ...{ wanted: plan, seen: admitted, slack: 0 },
       }),
       balanceOf(`sum of X-RateLimit-Remaining in ${minute}: every number once`, {
@@ -226,6 +227,6 @@ function windowBalances({ limits }: SloScope, metrics: Metrics): Balance[] {
   });
   if (cyclesPerMonth === undefined || countOf(metrics, 'month_refused') === 0) return perWindow;
   const seen = metrics['month_cycles']?.values['count'];
-  const text = 'cycles admitted in the month, which was asked for more than the quota';
+  const text = 'cycles admitted in the month, which is overloaded';
   return [...perWindow, balanceOf(text, { wanted: cyclesPerMonth, seen, slack: 0 })];
 }

@@ -10,7 +10,7 @@ export type Usage = {
   readonly openFiles: number;
 };
 
-/** Resource usage of every process of a local cluster, by name. Linux only. */
+/** Resource usage of a local cluster's processes, by name; empty except on Linux. */
 export function usageOf(cluster: ClusterPlan): Map<string, Usage> {
   const found = new Map<string, Usage>();
   for (const [name, pid] of pidsOf(cluster)) {
@@ -37,11 +37,11 @@ function usageOfProcess(pid: number): Usage | undefined {
     const openFiles = readdirSync(`/proc/${pid}/fd`).length;
     return { pid, memoryMib: Math.round(memoryKib / 1_024), openFiles };
   } catch {
-    return undefined; // No such file: it has ended, or this is no Linux.
+    return undefined; // The process has ended, or this is not Linux.
   }
 }
 
-/** Usage before and after a load, of processes that ran all the time. */
+/** Usage before and after a load, for processes that ran all the time. */
 export function usageBetween(
   before: ReadonlyMap<string, Usage>,
   after: ReadonlyMap<string, Usage>,

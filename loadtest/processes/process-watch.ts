@@ -1,9 +1,9 @@
-/** Process ids at one time, by name. */
+/** Ids of running processes, by name. */
 export type Pids = ReadonlyMap<string, number>;
 
 /**
- * Detects processes that ended between two looks. No figure of a run shows a restart: the new
- * process has other memory, and its readings are missing.
+ * Detects processes that ended between two looks. Other figures hide a restart: the new process has
+ * its own memory figures, and readings during the restart are missing.
  */
 export class ProcessWatch {
   readonly #killed = new Set<number>();
@@ -14,12 +14,12 @@ export class ProcessWatch {
     this.#last = first;
   }
 
-  /** Marks the process as killed on purpose. */
+  /** Marks a process as killed on purpose. */
   killed(pid: number): void {
     this.#killed.add(pid);
   }
 
-  /** Compares the running processes with the last look. */
+  /** Compares the running processes with the previous look. */
   look(now: Pids): void {
     for (const [name, pid] of this.#last) {
       if (now.get(name) === pid || this.#killed.has(pid)) continue;
@@ -28,7 +28,7 @@ export class ProcessWatch {
     this.#last = now;
   }
 
-  /** Processes that ended unexpectedly, each once. */
+  /** Processes that ended unexpectedly, without duplicates. */
   get ended(): readonly string[] {
     return this.#ended;
   }

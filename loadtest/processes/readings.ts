@@ -5,21 +5,24 @@ import { usageOf } from '#loadtest/processes/process-usage';
 import type { Reading } from '#loadtest/processes/slopes';
 import { v8HeapOf } from '#loadtest/processes/v8-heap';
 
-/** Interval between readings in ms: hundreds per hour, at little cost. */
+/** Interval between readings in ms: 360 per hour, at little cost. */
 const READ_EVERY_MS = 10_000;
 
-/** Folder prefix of Cassandra's journal tables, which are truncated. */
+/**
+ * Folder prefix of the journal tables in Cassandra. Their size must not grow, because slots are
+ * truncated.
+ */
 const JOURNAL_TABLE = /^(journal|journals|seals)-/;
 
 const BYTES_PER_MIB = 1_024 * 1_024;
 
-/** Growth readings, until disposed. */
+/** Growth readings, taken until disposed. */
 export type Readings = Disposable & { readonly all: readonly Reading[] };
 
 /**
  * Reads the resource usage of a local cluster periodically. Continuous values: live heap of the
- * service's processes, open files, and disk space of the journal. Stepped values: memory without
- * V8's young generation, and Cassandra's files.
+ * service's processes, their open files, disk space of the journal. Stepped values: memory without
+ * V8's young generation, Cassandra's open files.
  */
 export function readRepeatedly(cluster: ClusterPlan): Readings {
   const startedMs = performance.now();
@@ -40,7 +43,7 @@ async function valuesOf(cluster: ClusterPlan): Promise<Omit<Reading, 'second'>> 
   const read = cluster.processes.map(async ({ name, kind, operatorsPort }): Promise<void> => {
     const usage = usages.get(name);
     if (usage === undefined) return;
-    // Cassandra's files are stepped: Cassandra merges several tables of similar size.
+    // Stepped: Cassandra merges several table files of similar size at once.
     const files = kind === 'cassandra' ? stepped : values;
     files.set(`open files of ${name}`, usage.openFiles);
     if (operatorsPort === undefined) {

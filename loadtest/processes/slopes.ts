@@ -1,14 +1,14 @@
 /* Detects growth under a constant load. Pure: `(readings) -> slopes`. */
 
-/** Values by name at one second of the load. */
+/** Values by name at a time of the load. */
 export type Reading = {
   readonly second: number;
   readonly values: ReadonlyMap<string, number>;
-  /** Values that change in steps, minutes apart; a trend needs a longer run. */
+  /** Values that change in steps, minutes apart. Their trend needs a longer run. */
   readonly stepped: ReadonlyMap<string, number>;
 };
 
-/** Linear trend of one value. */
+/** Linear trend of a value. */
 export type Slope = {
   readonly name: string;
   readonly mean: number;
@@ -16,43 +16,41 @@ export type Slope = {
   readonly perHour: number;
   /** Maximum growth per hour. */
   readonly perHourMax: number;
-  /** `unmeasured`: values were missing for part of the time. */
+  /** `unmeasured`: too many values are missing. */
   readonly outcome: 'kept' | 'broken' | 'unmeasured';
 };
 
-/** Initial part of a load that is ignored while caches and heaps fill. */
+/** Ignored first part of a load, in which caches and heaps fill. */
 const WARM_PART = 1 / 3;
 
 /**
- * Minimum seconds for a trend: two thirds of half an hour, less the time after the last reading.
+ * Minimum seconds for a trend: two thirds of half an hour, minus the time after the last reading.
  */
 const SECONDS_MIN = 1_180;
 
 /**
- * Minimum seconds for the trend of a stepped value: two thirds of an hour and a half. Process
- * memory rises by 1 to 3 MiB at a time even without a leak.
+ * Minimum seconds for the trend of a stepped value: two thirds of 90 minutes. Process memory rises
+ * in steps of 1 to 3 MiB even without a leak.
  */
 const STEPPED_SECONDS_MIN = 3_580;
 
 /**
- * Number of equal parts; the trend goes through the low of each part. Garbage and unmerged files
- * vanish within a part, a leak does not.
+ * Number of equal parts. The trend uses the low of each part: garbage and unmerged files vanish
+ * within a part, a leak does not.
  */
 const PARTS = 8;
 
-/**
- * Share of lowest readings that are ignored in a part, because a reading may be taken mid-change.
- */
+/** Share of lowest readings to ignore in a part, because a reading may fall into a change. */
 const LOW_PART = 0.1;
 
-/** Maximum share of missing readings: a late answer does not spoil an hour. */
+/** Maximum share of missing readings: a few late answers are tolerable. */
 const MISSING_PART_MAX = 0.05;
 
 /** Growth per hour that counts as noise: a share of the mean, and an absolute minimum. */
 const PART_MAX = 0.1;
 const LEAST = 4;
 
-/** Trends of every value; empty if the load was too short. */
+/** Trends of all values; empty if the load is too short. */
 export function slopesOf(readings: readonly Reading[]): Slope[] {
   return [
     ...slopesOver(SECONDS_MIN, readings, ({ values }) => values),
@@ -85,7 +83,7 @@ function slopesOver(
 
 type Point = readonly [second: number, value: number];
 
-/** Low of each part of the time. */
+/** Low of each part, by time. */
 function lowsOf(points: readonly Point[], from: number, last: number): Point[] {
   const partOf = ([second]: Point) => Math.floor(((second - from) / (last - from)) * PARTS);
   const parts = Map.groupBy(points, (point) => Math.min(partOf(point), PARTS - 1));

@@ -1,4 +1,4 @@
-/** Timeout in milliseconds, below the interval between readings. */
+/** Timeout in ms, below the interval between readings. */
 const ANSWER_MS_MAX = 5_000;
 
 const SPACES = /^nodejs_heap_space_size_(total|used)_bytes\{space="(\w+)"\} (\S+)$/gm;
@@ -6,11 +6,11 @@ const SPACES = /^nodejs_heap_space_size_(total|used)_bytes\{space="(\w+)"\} (\S+
 /** Heap usage of a service process, in bytes. */
 export type V8Heap = {
   /**
-   * Space reserved for young objects, small and large. V8 doubles this space up to its limit, once
-   * per process at any time, which would hide whether live data grows.
+   * Space reserved for young objects, small and large. V8 doubles this space at any time, up to a
+   * limit, which would look like growth.
    */
   readonly young: number;
-  /** Used space outside the young generation; right after a collection, live data. */
+  /** Used space outside the young generation: live data and uncollected garbage. */
   readonly live: number;
 };
 

@@ -2,15 +2,15 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Alters an answer in the proxy. */
+/** Decides how the proxy alters an answer; may change `headers` in place. */
 export type Alter = (answer: {
   readonly path: string;
-  /** Number of this answer, from 1. */
+  /** Ordinal of the answer, from 1. */
   readonly number: number;
   readonly headers: Record<string, string | string[] | undefined>;
 }) => Altered | undefined;
 
-/** Altered answer; `isCut` closes the connection instead. */
+/** Changes to an answer. `isCut` closes the connection without an answer. */
 type Altered = { readonly status?: number; readonly delayMs?: number; readonly isCut?: boolean };
 
 /** Starts a proxy that alters a service's answers. */

@@ -14,26 +14,41 @@ import { ProcessWatch } from '#loadtest/processes/process-watch';
 import { sendLoad } from '#loadtest/sent-load';
 import { goodFigures, usualScope } from '#test/loadtest/run-figures';
 
-/** Running processes, such as `a=1 b=2`. */
+/** Parses process ids by name from a text such as `a=1 b=2`. */
 function pids(text: string): Map<string, number> {
   const pairs = text.split(' ').map((pair) => pair.split('='));
   return new Map(pairs.map(([name = '', pid]) => [name, Number(pid)]));
 }
 
-const watched = suite('a watch over processes');
+const watched = suite('the process watch');
 
-for (const [what, looks, killed, ended] of [
-  ['all that run on', ['a=1 b=2', 'a=1 b=2'], undefined, []],
-  ['one that is gone', ['a=1 b=2', 'a=1', 'a=1'], undefined, ['b (process 2)']],
-  ['one that was started again', ['a=1 b=2', 'a=1 b=3'], undefined, ['b (process 2)']],
-  ['one that was started again late', ['a=1', 'b=2', 'a=3 b=2'], undefined, ['a (process 1)']],
-  ['one that joins', ['a=1', 'a=1 b=2'], undefined, []],
-  ['one that joins and ends', ['a=1', 'a=1 b=2', 'a=1'], undefined, ['b (process 2)']],
-  ['one that is killed on purpose', ['a=1 b=2', 'a=1', 'a=1 b=3'], 2, []],
-  ['what is there instead, and ends', ['b=2', 'b=3', 'a=1'], 2, ['b (process 3)']],
-  ['another than is killed', ['a=1 b=2', 'c=3'], 2, ['a (process 1)']],
+for (const [title, looks, killed, ended] of [
+  ['reports nothing while all processes run', ['a=1 b=2', 'a=1 b=2'], undefined, []],
+  ['reports a process that ended', ['a=1 b=2', 'a=1', 'a=1'], undefined, ['b (process 2)']],
+  ['reports a process that restarted', ['a=1 b=2', 'a=1 b=3'], undefined, ['b (process 2)']],
+  [
+    'reports a process that restarted after a gap',
+    ['a=1', 'b=2', 'a=3 b=2'],
+    undefined,
+    ['a (process 1)'],
+  ],
+  ['ignores a process that starts during the load', ['a=1', 'a=1 b=2'], undefined, []],
+  [
+    'reports a process that starts and ends during the load',
+    ['a=1', 'a=1 b=2', 'a=1'],
+    undefined,
+    ['b (process 2)'],
+  ],
+  ['ignores a process that is killed on purpose', ['a=1 b=2', 'a=1', 'a=1 b=3'], 2, []],
+  [
+    'reports the restarted process of a killed process if it ends',
+    ['b=2', 'b=3', 'a=1'],
+    2,
+    ['b (process 3)'],
+  ],
+  ['reports a process that ends beside a killed process', ['a=1 b=2', 'c=3'], 2, ['a (process 1)']],
 ] as const) {
-  watched(`detects ${what}`, () => {
+  watched(title, () => {
     const [first, ...others] = looks.map(pids);
     const watch = new ProcessWatch(first ?? new Map());
     if (killed !== undefined) watch.killed(killed);
@@ -55,7 +70,9 @@ echo 'load: ends'
 
 type Ends = { readonly killed?: string; readonly awaited?: string };
 
-/** Sends a load of this profile while some of three fake engines end. */
+/**
+ * Sends a load with profile `name` while `killed` and `awaited`, two of three fake engines, end.
+ */
 async function sentLoad(name: ProfileName, { killed = '', awaited = '' }: Ends) {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-ended-'));
   const cluster = clusterPlan({ folder: folder.path, ports: 26_000 });
@@ -87,7 +104,7 @@ async function sentLoad(name: ProfileName, { killed = '', awaited = '' }: Ends) 
 
 const ended = suite('a cluster process that ends during a load');
 
-ended('voids a soak run despite good figures, and is named in the report', async () => {
+ended('voids a soak run despite good figures, and appears in the report', async () => {
   const { faults, pidOf } = await sentLoad('soak', { killed: 'engine2' });
   const named = `engine2 (process ${pidOf('engine2')})`;
   assert.equal(faults, [`${named} ended during the run`]);
@@ -99,7 +116,7 @@ ended('voids a soak run despite good figures, and is named in the report', async
   assert.ok(text.includes(`**Void:** ${named} ended during the run.`), text);
 });
 
-ended('is not reported if none ends', async () => {
+ended('appears in no report if no process ends', async () => {
   assert.equal((await sentLoad('soak', {})).faults, []);
 });
 

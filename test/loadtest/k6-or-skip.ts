@@ -2,8 +2,9 @@ import { suite as plainSuite } from 'uvu';
 import { installedK6 } from '#deploy/local/install/k6';
 
 /**
- * uvu's `suite` for tests with k6; skips the tests if k6 is not available. Throws on CI, where no
- * test may be skipped. Fetching k6 takes minutes, so CI fetches it before the tests.
+ * uvu's `suite` for tests with k6; skips the tests if k6 is not available. Throws if CI=true,
+ * because CI builds k6 before the tests. Separate because test/runner/plan.ts finds tests with k6
+ * by this name.
  */
 export async function k6OrSkip(name: string) {
   const real = plainSuite(name);

@@ -15,18 +15,18 @@ options('are parsed with their units', () => {
   });
   assert.is(perS, 12.5);
   assert.is(seconds, 120);
-  assert.is(address?.baseUrl, 'http://127.0.0.1:8000', "the version is the routes' own");
+  assert.is(address?.baseUrl, 'http://127.0.0.1:8000', 'routes add the version');
 });
 
-options("are the profile's where they are not set or empty", () => {
+options('fall back to the profile if unset or empty', () => {
   const read = readOptions({ PROFILE: 'smoke', RATE: '', DURATION: '', BASE_URL: '', API_KEY: '' });
   assert.is(read.perS, undefined);
   assert.is(read.address, undefined);
 });
 
 for (const [variables, complaint] of [
-  [{}, /^PROFILE is not set; it is one of smoke, average/],
-  [{ PROFILE: 'avarage' }, /^PROFILE is "avarage"; it is one of/],
+  [{}, /^PROFILE is not set; choose smoke, average/],
+  [{ PROFILE: 'avarage' }, /^PROFILE is "avarage"; choose/],
   [{ PROFILE: 'toString' }, /^PROFILE is "toString"/],
   [{ PROFILE: 'smoke', RATE: 'ten' }, /^RATE: requests a second, .* not "ten"/],
   [{ PROFILE: 'smoke', RATE: '1e3' }, /^RATE/],
@@ -44,7 +44,7 @@ for (const [variables, complaint] of [
   [{ PROFILE: 'smoke', ...REMOTE, API_KEY: 'a\nb' }, /^API_KEY has characters/],
   [{ PROFILE: 'smoke', PROMETHEUS_URL: 'localhost:9090' }, /^PROMETHEUS_URL: an address/],
 ] as const) {
-  options(`are rejected in one line: ${JSON.stringify(variables)}`, () => {
+  options(`are rejected with a one-line message: ${JSON.stringify(variables)}`, () => {
     assert.throws(
       () => readOptions(variables),
       ({ message }: Error) => complaint.test(message) && !message.includes('\n'),
@@ -57,9 +57,9 @@ const PRO = {
   ...{ cyclesLeft: 500_000, instancesMax: 100_000 },
 };
 
-const fit = suite('a run with only a key');
+const fit = suite('a run on a given plan');
 
-fit("keeps its fastest minute below the key's plan, and notes it", () => {
+fit("lowers its rate to the plan's requests per minute, with a note", () => {
   for (const name of ['average', 'stress', 'spike'] as const) {
     const { demand, notes } = fitToPlan({ name, perS: 100, seconds: 60 }, PRO);
     assert.ok(peakOf(demand) * 60 + 2 * instancesOf(demand) <= 300, `${name}: ${demand.perS}`);
@@ -67,7 +67,7 @@ fit("keeps its fastest minute below the key's plan, and notes it", () => {
   }
 });
 
-fit('keeps its cycles below the remaining month, and notes it', () => {
+fit('lowers its duration to the remaining cycles of the month, with a note', () => {
   const { demand, notes } = fitToPlan(
     { name: 'average', perS: 1, seconds: 3_600 },
     {
@@ -84,7 +84,7 @@ fit('is unchanged if the plan is large enough', () => {
   assert.equal(fitToPlan(wanted, PRO), { demand: wanted, notes: [] });
 });
 
-fit('is refused if the plan allows nothing', () => {
+fit('is refused if the plan is too small', () => {
   const free = { ...PRO, name: 'free', requestsPerMinute: 2 };
   assert.throws(
     () => fitToPlan({ name: 'spike', perS: 50, seconds: 60 }, free),
@@ -92,17 +92,21 @@ fit('is refused if the plan allows nothing', () => {
   );
 });
 
-fit('is refused if it cannot reach the limit that it tests', () => {
+fit('is refused in profile `limiter` if its rate does not exceed the plan', () => {
   const wanted = { name: 'limiter', perS: 5, seconds: 60 } as const;
   assert.throws(() => fitToPlan(wanted, PRO), /admits 300 requests a minute, more than RATE=5/);
   assert.is(fitToPlan({ ...wanted, perS: 6 }, PRO).demand.perS, 6);
 });
 
-fit('has its own plans for the limiter: half of the offered load', () => {
+fit('gets plans with half of its load for profile `limiter`', () => {
   const plans = limiterPlans({ name: 'limiter', perS: 40, seconds: 130 });
   assert.equal(plans, { requestsPerMinute: 600, cyclesPerMonth: 1_300 });
   const short = limiterPlans({ name: 'limiter', perS: 40, seconds: 10 });
-  assert.equal(short, { requestsPerMinute: 100, cyclesPerMonth: 100 }, 'before the minute is over');
+  assert.equal(
+    short,
+    { requestsPerMinute: 100, cyclesPerMonth: 100 },
+    'a run shorter than a minute',
+  );
 });
 
 options.run();

@@ -15,9 +15,9 @@ import { usualScope } from '#test/loadtest/run-figures';
 const NAMES = Object.keys(PROFILES) as ProfileName[];
 const usual = (name: ProfileName) => ({ name, ...PROFILES[name] });
 
-const profiles = suite('every profile');
+const profiles = suite('a load profile');
 
-profiles('is one of the nine documented ones', () => {
+profiles('is one of the nine documented profiles', () => {
   const wanted = 'smoke average stress spike soak breakpoint failover limiter hot-instance';
   assert.equal(NAMES, wanted.split(' '));
 });
@@ -33,13 +33,13 @@ for (const name of NAMES) {
     }
   });
 
-  profiles(`has an instance for each request of its fastest second: ${name}`, () => {
+  profiles(`has an instance for each request in its fastest second: ${name}`, () => {
     const demand = usual(name);
     if (name === 'hot-instance') assert.is(instancesOf(demand), 1);
     else assert.ok(instancesOf(demand) >= peakOf(demand), `${instancesOf(demand)}`);
   });
 
-  profiles(`makes dropped iterations break the run: ${name}`, () => {
+  profiles(`fails on dropped iterations: ${name}`, () => {
     const thresholds = thresholdsOf(usualScope(name));
     if (name !== 'breakpoint') assert.equal(thresholds['dropped_iterations'], ['count==0']);
     else
@@ -47,13 +47,13 @@ for (const name of NAMES) {
   });
 }
 
-profiles('multiplies its rate by five in a spike', () => {
+profiles('multiplies its rate by five if it is `spike`', () => {
   assert.is(peakOf({ name: 'spike', perS: 10, seconds: 60 }), 50);
 });
 
-const mix = suite('the mix');
+const mix = suite('the mix of calls');
 
-mix('has the stated share of each kind in every hundred calls', () => {
+mix('contains each kind with its percentage in every hundred calls', () => {
   const counts = new Map<string, number>();
   for (let n = 300; n < 400; n += 1) counts.set(kindOf(n), (counts.get(kindOf(n)) ?? 0) + 1);
   assert.equal(
@@ -74,7 +74,7 @@ mix('visits every instance once per round', () => {
   }
 });
 
-mix('gives an instance different calls in turn', () => {
+mix('sends different kinds of calls to an instance', () => {
   const count = 200;
   const kinds = new Set<string>();
   for (let n = 0; n < count * 100; n += 1) {
@@ -83,7 +83,7 @@ mix('gives an instance different calls in turn', () => {
   assert.is(kinds.size, Object.keys(MIX).length);
 });
 
-mix('leaves time for a batch between two visits of an instance', () => {
+mix('spaces visits so that the timestamps of a batch fit between two visits', () => {
   const { body } = requestOf('batch', 'inst_0', { n: 0, instance: 0, second: 1_000 });
   const { observations } = JSON.parse(body ?? '');
   const times = observations.map(({ timestamp }: { timestamp: string }) => Date.parse(timestamp));
@@ -91,14 +91,14 @@ mix('leaves time for a batch between two visits of an instance', () => {
   assert.ok(times.at(-1) + 1_000 <= (1_000 + STEP_S) * 1_000);
 });
 
-mix('stays within the bounds of an observation', () => {
+mix('contains only valid observations', () => {
   for (let n = 0; n < 500; n += 1) {
     const { signal_strength, confidence } = observationOf(n, n % 37, n);
     assert.ok(signal_strength >= 0 && signal_strength <= 1 && confidence <= 1);
   }
 });
 
-mix('counts the requests of a ramp by its mean rate', () => {
+mix('has as many requests in a ramp as at its mean rate', () => {
   const ramp = { name: 'a', fromPerS: 0, toPerS: 10, seconds: 6, isJudged: false };
   assert.is(requestsOf(ramp), 30);
 });

@@ -9,7 +9,7 @@ import {
 import { figuresOf, type SloScope, slosOf } from '#loadtest/k6/slo';
 import type { Measured, Metrics } from '#loadtest/k6/verdict';
 
-/** The default run of a profile, with a small plan if required. */
+/** Default run of a profile. Load `limits` gets a small plan. */
 export function usualScope(name: ProfileName): SloScope {
   const { perS, seconds, load } = PROFILES[name];
   const demand: Demand = { name, perS, seconds };
@@ -40,7 +40,7 @@ function sent(phase: Phase): [string, Measured] {
   return [`http_reqs{scenario:${phase.name}}`, counter(requestsOf(phase))];
 }
 
-/** An exhausted minute of ten requests: each remaining count once. */
+/** An exhausted minute of ten requests, with each remaining count once. */
 function minute(window: number): Metrics {
   return {
     [`limiter_admitted{window:${window}}`]: counter(10),
@@ -54,13 +54,13 @@ export function counter(count: number): Measured {
   return { type: 'counter', values: { count, rate: 1 } };
 }
 
-/** A k6 trend of 100 calls with this 99th percentile. */
+/** A k6 trend with this p99. */
 export function trend(p99Ms: number, count = 100): Measured {
   const statistics = { 'p(50)': 5, 'p(95)': 10, 'p(99)': p99Ms, max: p99Ms };
   return { type: 'trend', values: { count, ...statistics } };
 }
 
-/** A k6 rate. */
+/** A k6 rate with these samples. */
 export function rate(passes: number, fails: number): Measured {
   return { type: 'rate', values: { rate: passes / (passes + fails), passes, fails } };
 }

@@ -7,7 +7,7 @@ import { goodFigures, usualScope } from '#test/loadtest/run-figures';
 
 const HOUR_S = 3_600;
 
-/** Readings every 10 s; `valueAt` receives the elapsed share of the load. */
+/** Readings every 10 s. `valueAt` maps the elapsed share of the load to a value. */
 function readings(valueAt: (part: number) => number | undefined, seconds = HOUR_S): Reading[] {
   return Array.from({ length: seconds / 10 + 1 }, (_, i) => {
     const value = valueAt((i * 10) / seconds);
@@ -16,24 +16,24 @@ function readings(valueAt: (part: number) => number | undefined, seconds = HOUR_
   });
 }
 
-const slopes = suite('the growth of a value under a constant load');
+const slopes = suite('a value under a constant load');
 
 for (const [what, valueAt, outcome] of [
-  ['stays', () => 100, 'kept'],
+  ['is constant', () => 100, 'kept'],
   ['falls', (part: number) => 200 - 100 * part, 'kept'],
-  ['goes up and down', (part: number) => 100 + 20 * Math.sin(200 * part), 'kept'],
-  ['is collected now and then', (part: number) => 100 + 60 * ((part * 22.9) % 1), 'kept'],
+  ['oscillates', (part: number) => 100 + 20 * Math.sin(200 * part), 'kept'],
+  ['falls at each garbage collection', (part: number) => 100 + 60 * ((part * 22.9) % 1), 'kept'],
   [
-    'is collected, and leaves more',
+    'falls at each garbage collection but grows in between',
     (part: number) => 100 * ((part * 22.9) % 1) + 60 * part,
     'broken',
   ],
   ['grows by a twentieth', (part: number) => 100 + 5 * part, 'kept'],
   ['grows by a fifth', (part: number) => 100 + 20 * part, 'broken'],
-  ['grows by little of next to nothing', (part: number) => 2 + 2 * part, 'kept'],
-  ['grows at the beginning alone', (part: number) => 100 + 300 * Math.min(part, 0.3), 'kept'],
+  ['grows by less than the absolute minimum', (part: number) => 2 + 2 * part, 'kept'],
+  ['grows only at the beginning', (part: number) => 100 + 300 * Math.min(part, 0.3), 'kept'],
 ] as const) {
-  slopes(`is ${outcome} where it ${what}`, () => {
+  slopes(`is judged as ${outcome} if it ${what}`, () => {
     assert.equal(
       slopesOf(readings(valueAt)).map((slope) => slope.outcome),
       [outcome],
@@ -53,12 +53,12 @@ slopes('is judged despite missing or outlying readings', () => {
   );
 });
 
-slopes('is stated per hour', () => {
+slopes('has its growth stated per hour', () => {
   const [slope] = slopesOf(readings((part) => 100 + 30 * part, 2 * HOUR_S));
   assert.ok(Math.abs((slope?.perHour ?? 0) - 15) < 0.01, `${slope?.perHour}`);
 });
 
-slopes('is judged after half an hour, with the last reading seconds before its end', () => {
+slopes('is judged after half an hour, even if the last reading is seconds early', () => {
   const most = readings(() => 100, 1_800).slice(0, -1);
   assert.equal(
     slopesOf(most).map(({ outcome }) => outcome),
@@ -66,7 +66,7 @@ slopes('is judged after half an hour, with the last reading seconds before its e
   );
 });
 
-slopes('is judged after an hour and a half if stepped', () => {
+slopes('is judged after 90 minutes if stepped', () => {
   const stepped = (seconds: number) =>
     readings((part) => 100 + 50 * part, seconds).map(({ second, values }) => {
       return { second, values: new Map(), stepped: values };
@@ -78,7 +78,7 @@ slopes('is judged after an hour and a half if stepped', () => {
   );
 });
 
-slopes('is not judged after some minutes', () => {
+slopes('is not judged after ten minutes', () => {
   assert.equal(slopesOf(readings((part) => 100 * part, 600)), []);
   assert.equal(slopesOf([]), []);
 });
@@ -86,9 +86,9 @@ slopes('is not judged after some minutes', () => {
 for (const [what, isThere] of [
   ['for a while', (part: number) => part < 0.5 || part > 0.6],
   ['at the beginning', (part: number) => part > 0.1],
-  ['from early on', (part: number) => part < 0.1],
+  ['after the beginning', (part: number) => part < 0.1],
 ] as const) {
-  slopes(`is unmeasured if values were missing ${what}, which breaks the verdict`, () => {
+  slopes(`is unmeasured and breaks the verdict if readings are missing ${what}`, () => {
     const scope = usualScope('soak');
     const metrics = goodFigures(scope);
     const gaps = readings((part) => (isThere(part) ? 100 : undefined));
@@ -103,7 +103,7 @@ for (const [what, isThere] of [
   });
 }
 
-slopes('breaks the verdict of a soak, and is named in its report', () => {
+slopes('breaks the verdict of a soak run if it grows, and appears in the summary', () => {
   const scope = usualScope('soak');
   const metrics = goodFigures(scope);
   const growing = readings((part) => 100 + 50 * part);

@@ -13,7 +13,7 @@ import { runToEnd } from '#test/runner/program';
 import { newCaller } from '#test/support/calls/caller';
 import { type Service, startStandalone } from '#test/support/servers/service';
 
-/** A few requests of real k6 to a real service: an end-to-end test without objectives. */
+/** A few requests from real k6 to a real service. */
 const SHORT = { PROFILE: 'smoke', RATE: '20', DURATION: '4' };
 
 /** Limits high enough for an unreduced smoke run. */
@@ -21,10 +21,10 @@ const AMPLE = { requestsPerMinute: 1_000_000, cyclesPerMonth: 1_000_000 };
 
 type Ran = { readonly code: number | null; readonly text: string; readonly folder: string };
 
-/** Runs the program of `make load` with these variables and its own results folder. */
+/** Runs `make load`'s program with these variables and a new results folder. */
 async function loaded(variables: Record<string, string>): Promise<Ran & Disposable> {
   const results = mkdtempSync(join(tmpdir(), 'identity-engine-load-'));
-  // Hide a cluster of this machine from the test.
+  // Hide this machine's local cluster from the test.
   const apart = { CLUSTER_FOLDER: join(results, 'no-cluster'), RESULTS: results };
   const { code, text } = await runToEnd(process.execPath, ['loadtest/main.ts'], {
     ...apart,
@@ -35,25 +35,25 @@ async function loaded(variables: Record<string, string>): Promise<Ran & Disposab
   return { code, text, folder: join(results, name), [Symbol.dispose]: dispose };
 }
 
-/** A key and address for a short run. */
+/** Variables for a short run with a new key. */
 async function remote(service: Service, plan = AMPLE) {
   const { key } = await newCaller(service, plan);
   return { ...SHORT, BASE_URL: service.api, API_KEY: key };
 }
 
-/** Broken objectives in the summary of a run. */
+/** Rows of broken objectives in a summary. */
 const complaintsIn = ({ text }: Ran): string[] =>
   text.split('\n').filter((line) => line.startsWith('|') && line.includes('**'));
 
-const smoke = await k6OrSkip('a smoke test by real k6');
+const smoke = await k6OrSkip('a load test with real k6');
 
-smoke('meets every objective of a healthy service, and writes results', async () => {
+smoke('keeps every objective on a healthy service, and writes its results', async () => {
   await using service = await startStandalone();
   using ran = await loaded(await remote(service));
   assert.is(ran.code, 0, ran.text);
   const summary = readFileSync(join(ran.folder, 'summary.md'), 'utf8');
   assert.match(summary, /^# Load test `smoke`: every objective is kept$/m);
-  assert.match(summary, /\| cycles answered are the cycles stored \| (\d+) \| \1 \| kept \|/);
+  assert.match(summary, /\| cycles answered = cycles stored \| (\d+) \| \1 \| kept \|/);
   for (const route of ['process', 'process/batch', 'snapshot', 'contract', 'history']) {
     assert.match(summary, `\`/v1/instances/:id/${route}\``);
   }
@@ -62,7 +62,7 @@ smoke('meets every objective of a healthy service, and writes results', async ()
   assert.not.match(ran.text + summary, /svc_sk_/);
 });
 
-smoke('writes its metrics to Prometheus meanwhile', async () => {
+smoke('writes its metrics to Prometheus during the load', async () => {
   await using service = await startStandalone();
   const bytes: number[] = [];
   const receiver = createServer((incoming, outgoing) => {
@@ -89,12 +89,12 @@ const isProcess = (path: string) => path.endsWith('/process');
 
 for (const [what, alter, complaint] of [
   [
-    'calls that are not answered',
+    'unanswered calls',
     ({ path, number }) => (isProcess(path) && number % 10 === 0 ? { status: 502 } : undefined),
     /99\.9 % of calls are answered/,
   ],
   [
-    "a limit header that is another account's",
+    'a limit header of another account',
     ({ path, headers, number }) => {
       if (isProcess(path) && number % 10 === 0) headers['x-ratelimit-limit'] = '7';
       return undefined;
@@ -102,7 +102,7 @@ for (const [what, alter, complaint] of [
     /exactly the limit headers/,
   ],
   [
-    'an answer about nothing',
+    'an unexpected status',
     ({ path, number }) => (isProcess(path) && number % 10 === 0 ? { status: 404 } : undefined),
     /no answer is wrong/,
   ],
@@ -118,7 +118,7 @@ for (const [what, alter, complaint] of [
   });
 }
 
-smoke('of a spike, run by k6 alone, fails if a call has no answer', async () => {
+smoke('breaks an objective of `spike` for a missing answer, without `make load`', async () => {
   await using service = await startStandalone();
   const { BASE_URL: _, ...variables } = await remote(service);
   const alter: Alter = ({ path, number }) =>
@@ -130,44 +130,47 @@ smoke('of a spike, run by k6 alone, fails if a call has no answer', async () => 
     ['run', '--quiet', '--no-usage-report', '--address', '', 'loadtest/k6/load.k6.ts'],
     { ...variables, ...spike, BASE_URL: proxy.origin },
   );
-  const broken =
-    /^\| every call that is not carried out .* \| >= 100 % \| \S+ % \| \*\*BROKEN\*\* \|$/m;
+  const broken = /^\| every failed call .* \| >= 100 % \| \S+ % \| \*\*BROKEN\*\* \|$/m;
   assert.ok(broken.test(text), text);
 });
 
 smoke('is void if requests could not be started in time', async () => {
   await using service = await startStandalone();
   const variables = await remote(service);
-  // Three seconds of requests may be in flight; then no virtual user is free.
+  // Requests of 3 s may be in flight. A delay of 6 s occupies every virtual user.
   const alter: Alter = ({ path }) => (isProcess(path) ? { delayMs: 6_000 } : undefined);
   await using proxy = await alteringProxy(service.origin, alter);
   using ran = await loaded({ ...variables, BASE_URL: proxy.origin, DURATION: '6' });
   assert.is(ran.code, 1, ran.text);
-  assert.match(ran.text, /VOID, it proves nothing/);
+  assert.match(ran.text, /VOID, the run proves nothing/);
   assert.match(ran.text, /\*\*Void:\*\* \d+ requests could not be started in time/);
 });
 
-smoke('of the limiter admits exactly the plan of the key', async () => {
+smoke("confirms that the limiter admits exactly the key's plan", async () => {
   await using service = await startStandalone();
   const variables = await remote(service, { ...AMPLE, requestsPerMinute: 60 });
   using ran = await loaded({ ...variables, PROFILE: 'limiter', RATE: '10', DURATION: '10' });
   assert.is(ran.code, 0, ran.text);
-  // The driver's own plan look-up counts as one of sixty.
+  // The driver reads the plan first: the sixtieth request.
   assert.match(ran.text, /never more than 60 requests in minute 1 \| <= 60 \| 59 \| kept/);
 });
 
 for (const [what, variables, complaint] of [
-  ['an unknown profile', { PROFILE: 'smok' }, /^load: PROFILE is "smok"; it is one of smoke, /],
+  ['an unknown profile', { PROFILE: 'smok' }, /^load: PROFILE is "smok"; choose smoke, /],
   [
-    'no cluster',
+    'a missing cluster',
     { PROFILE: 'smoke' },
-    /^load: no cluster runs on .*: start one with `make cluster`/,
+    /^load: no cluster runs in .*: start a cluster with `make cluster`/,
   ],
-  ['no number', { PROFILE: 'smoke', RATE: 'x' }, /^load: RATE: requests a second, .* not "x"$/],
   [
-    'a failover of what it cannot kill',
+    'a rate that is not a number',
+    { PROFILE: 'smoke', RATE: 'x' },
+    /^load: RATE: requests a second, .* not "x"$/,
+  ],
+  [
+    'a failover of a remote service',
     { PROFILE: 'failover', BASE_URL: 'http://127.0.0.1:1', API_KEY: 'svc_sk_x' },
-    /^load: failover kills an engine, which it can only of `make cluster`$/,
+    /^load: failover kills an engine of `make cluster`: unset BASE_URL$/,
   ],
 ] as const) {
   smoke(`ends with status 2 and one line for ${what}`, async () => {
@@ -184,20 +187,20 @@ smoke('ends with status 2 and one line for an unreachable address', async () => 
   assert.match(ran.text.trimEnd(), /^load: nothing answers at http:\S+: ECONNREFUSED$/);
 });
 
-smoke('ends with status 2 and one line for a wrong key, or without Prometheus', async () => {
+smoke('ends with status 2 and one line for a wrong key or a missing Prometheus', async () => {
   await using service = await startStandalone();
   const variables = await remote(service);
   const wrong = variables.API_KEY.replace(/.$/, (last) => (last === '0' ? '1' : '0'));
   using unknown = await loaded({ ...variables, API_KEY: wrong });
   assert.is(unknown.code, 2);
-  assert.match(unknown.text.trimEnd(), /^load: http:\S+ does not know the key in API_KEY$/);
+  assert.match(unknown.text.trimEnd(), /^load: http:\S+ refuses the key in API_KEY$/);
   const nowhere = `http://127.0.0.1:${await freePort()}`;
   using silent = await loaded({ ...variables, PROMETHEUS_URL: nowhere });
   assert.is(silent.code, 2);
   assert.match(silent.text.trimEnd(), /^load: PROMETHEUS_URL: nothing answers at .*ECONNREFUSED$/);
   using deaf = await loaded({ ...variables, PROMETHEUS_URL: service.origin });
   assert.is(deaf.code, 2);
-  assert.match(deaf.text.trimEnd(), /answers 404: Prometheus takes it with --web/);
+  assert.match(deaf.text.trimEnd(), /answers 404: start Prometheus with --web/);
 });
 
 smoke.run();

@@ -8,9 +8,9 @@ import { createMetrics } from '#telemetry/metrics';
 
 const MIB = 1_024 * 1_024;
 
-const heap = suite('the heap of a process, from its metrics');
+const heap = suite("the heap usage in a process's metrics");
 
-/** Serves a text on a port. */
+/** Serves a text on a free port. */
 async function servingText(textOf: () => Promise<string>) {
   const server = createServer((_, response) => void textOf().then((text) => response.end(text)));
   server.listen(0, '127.0.0.1');
@@ -23,7 +23,7 @@ heap('consists of young and live bytes', async () => {
   const metrics = createMetrics();
   using served = await servingText(async () => (await metrics.scrape()).text);
   const before = await v8HeapOf(served.port);
-  // Non-integer numbers: the array is one large object with 8 bytes per number.
+  // Non-integer numbers make the array a large object with 8 bytes per number.
   const kept = Array.from({ length: 4 * MIB }, (_, index) => index + 0.5);
   const after = await v8HeapOf(served.port);
   assert.ok(before && after && kept.length > 0);
@@ -32,7 +32,7 @@ heap('consists of young and live bytes', async () => {
   assert.ok(before.young >= MIB && after.young < 200 * MIB, `${after.young}`);
 });
 
-heap('is undefined if not reported', async () => {
+heap('is undefined if the metrics lack it or the process has ended', async () => {
   using served = await servingText(async () => '# HELP some_other_total Others.\n');
   assert.is(await v8HeapOf(served.port), undefined);
   served[Symbol.dispose]();

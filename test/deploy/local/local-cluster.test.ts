@@ -226,7 +226,7 @@ started(
     assert.ok(code === 0 || code === 1, text);
     assert.match(text, /^- Killed: engine1 \(process \d+\), at the beginning of takeover$/m);
     for (const where of ['stored', 'charged']) {
-      const count = `cycles answered are the cycles ${where}`;
+      const count = `cycles answered = cycles ${where}`;
       assert.match(text, new RegExp(`\\| ${count} \\| \\d+[^|]* \\| [1-9]\\d* \\| kept \\|`));
     }
     const { out } = await cluster('ctl', 'accounts', 'list');
