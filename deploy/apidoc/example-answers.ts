@@ -15,7 +15,7 @@ import type { FaultReason } from '#errors/error-reasons';
 import { Fault } from '#errors/fault';
 
 /**
- * Refusals that need broken HTTP or a failing cluster. Their examples are composed without a
+ * Refusals that need invalid HTTP or a failing cluster. Their examples are composed without a
  * request.
  */
 const COMPOSED = {
@@ -27,15 +27,15 @@ const COMPOSED = {
 } as const satisfies Partial<Record<FaultReason, string>>;
 
 /**
- * Answers of the real service to a fixed series of requests. Every endpoint has its successes and
- * one refusal of every status. Every run gives the same answers.
+ * Answers of the real service to a fixed series of requests: for every endpoint all successes, and
+ * a refusal per status. The answers are the same in every run.
  */
 export async function exampleAnswers(): Promise<ExampleAnswer[]> {
   await using service = await openExampleService();
   const day = new ExampleDay(service, (await openAccount(service, {})).full);
-  await day.live();
+  await day.runDay();
   const poor = new ExampleDay(service, (await openAccount(service, { cyclesPerMonth: 1 })).full);
-  await poor.liveOnOneCycle();
+  await poor.runOneCycle();
   const buyer = await openAccount(service, { plan: 'free' });
   const bought = new ExampleDay(service, buyer.full);
   await bought.buy(buyer.id);
@@ -75,27 +75,27 @@ async function openProbes(service: ExampleService): Promise<Probes> {
   const { full, readOnly } = await openAccount(service, {});
   const suspended = await openAccount(service, {});
   await service.admin.setStatus(suspended.id, 'suspended');
-  const hurried = await openAccount(service, { requestsPerMinute: 1 });
-  const headers = { authorization: hurried.full };
+  const rateLimited = await openAccount(service, { requestsPerMinute: 1 });
+  const headers = { authorization: rateLimited.full };
   await service.ask({ method: 'GET', url: '/personas', headers });
   return new Probes(service, {
     full,
     readOnly,
     suspended: suspended.full,
-    hurried: hurried.full,
+    rateLimited: rateLimited.full,
   });
 }
 
 function composedAnswers(endpoint: Endpoint): ExampleAnswer[] {
   const { name, refusalCodes } = endpoint;
-  const unsold = refusalCodes.filter((code) => code === 'billing_provider_not_configured');
+  const billingCodes = refusalCodes.filter((code) => code === 'billing_provider_not_configured');
   const possible = refusalsOf(endpoint).flatMap(({ reasons }) => reasons);
-  const ofCodes = unsold.map((code) => {
+  const fromCodes = billingCodes.map((code) => {
     const fault = new Fault(code, 'no payment provider is set up');
     const body = JSON.parse(faultReply(fault, EXAMPLE_REQUEST_ID).body);
     return { endpoint: name, status: fault.httpStatus, summary: fault.message, body };
   });
-  const ofReasons = Object.entries(COMPOSED).flatMap(([token, summary]) => {
+  const fromReasons = Object.entries(COMPOSED).flatMap(([token, summary]) => {
     const reason = possible.find((row) => row === token);
     if (reason === undefined) return [];
     const refusal = refusalFor(reason);
@@ -103,5 +103,5 @@ function composedAnswers(endpoint: Endpoint): ExampleAnswer[] {
     const body = JSON.parse(faultReply(fault, EXAMPLE_REQUEST_ID).body);
     return [{ endpoint: name, status: statusOf(refusal), summary, body }];
   });
-  return [...ofCodes, ...ofReasons];
+  return [...fromCodes, ...fromReasons];
 }

@@ -24,10 +24,10 @@ const STRESSFUL = { mode_target: 'STRESS_RESPONSE', signal_strength: 1, context:
 const CALM = { mode_target: 'CONNECTION', signal_strength: 0.6 };
 
 /** Number of stressful observations, enough to cause drift events. */
-const BAD_MORNING = 12;
+const STRESSFUL_COUNT = 12;
 
 /** Interval of stressful observations, and interval of the other requests, in milliseconds. */
-const HURRIED_MS = 5_000;
+const STRESSFUL_MS = 5_000;
 const CALM_MS = 60_000;
 
 /** Parts that a request adds to its endpoint. */
@@ -40,8 +40,8 @@ type Parts = {
 };
 
 /**
- * A short day of one agent as requests: the successes of every endpoint, and refusals that need an
- * instance with history. `#show` keeps answers as examples.
+ * Requests of an agent over a short day: the successes of every endpoint, and refusals that need an
+ * instance with history. `#show` stores answers as examples.
  */
 export class ExampleDay {
   readonly answers: ExampleAnswer[] = [];
@@ -54,8 +54,8 @@ export class ExampleDay {
     this.#authorization = authorization;
   }
 
-  /** Runs the day, from the creation of the first instance to its deletion. */
-  async live(): Promise<void> {
+  /** Sends the requests from the creation of an instance to its deletion. */
+  async runDay(): Promise<void> {
     const { etag, body } = await this.#show(createInstance, 201, 'a new instance');
     const { id } = body.data;
     await this.#observe(id);
@@ -63,8 +63,8 @@ export class ExampleDay {
     await this.#change(id, etag);
   }
 
-  /** Runs the day of an account with one cycle a month. */
-  async liveOnOneCycle(): Promise<void> {
+  /** Sends the requests of an account with one cycle per month. */
+  async runOneCycle(): Promise<void> {
     const { id } = (await this.#ask(createInstance)).body.data;
     await this.#ask(processObservation, { id });
     for (const endpoint of [processObservation, processBatch]) {
@@ -72,7 +72,7 @@ export class ExampleDay {
     }
   }
 
-  /** Runs the day of an account that buys a plan. */
+  /** Sends the requests of an account that buys a plan. */
   async buy(accountId: string): Promise<void> {
     await this.#show(createCheckout, 200, 'a checkout page', {});
     await this.#notify(notificationOf(accountId));
@@ -89,8 +89,8 @@ export class ExampleDay {
 
   async #observe(id: string): Promise<void> {
     await this.#show(processObservation, 200, 'one cycle', { id });
-    for (let i = 0; i < BAD_MORNING; i += 1) {
-      this.#service.wait(HURRIED_MS);
+    for (let i = 0; i < STRESSFUL_COUNT; i += 1) {
+      this.#service.wait(STRESSFUL_MS);
       await this.#ask(processObservation, { id, body: STRESSFUL });
     }
     const strict = { id, headers: { prefer: 'handling=strict' } };
@@ -105,7 +105,7 @@ export class ExampleDay {
     await this.#show(simulateObservations, 200, 'a preview of two observations', { id });
   }
 
-  /** Examples that the endpoints declare. */
+  /** Sends the example requests that endpoints declare. */
   async #read(id: string): Promise<void> {
     for (const endpoint of ENDPOINTS) {
       for (const { summary, ...parts } of endpoint.examples) {
@@ -114,7 +114,7 @@ export class ExampleDay {
     }
   }
 
-  /** Changes of an instance from renaming to deletion, with conflicting requests. */
+  /** Renames, resets and deletes an instance; includes conflicting requests. */
   async #change(id: string, staleEtag: string): Promise<void> {
     const stale = { id, headers: { 'if-match': staleEtag } };
     for (const endpoint of [updateInstance, resetInstance, deleteInstance]) {
@@ -131,7 +131,7 @@ export class ExampleDay {
     await this.#show(createInstance, 409, deleted, { headers: KEY });
   }
 
-  /** Sends a request after some time has passed, and keeps the answer as an example. */
+  /** Advances the clock, sends a request, and stores the answer as an example. */
   async #show(endpoint: Endpoint, status: number, summary: string, parts: Parts = {}) {
     this.#service.wait(CALM_MS);
     const reply = await this.#ask(endpoint, parts);
@@ -155,7 +155,7 @@ export class ExampleDay {
   }
 }
 
-/** Event of a completed purchase, which links the account to a customer of the provider. */
+/** Event of a completed purchase. The event links the account to a customer of the provider. */
 function notificationOf(accountId: string): object {
   return {
     id: 'evt_0',

@@ -30,15 +30,15 @@ type SetPlan = Parameters<Limiter['admin']['setPlan']>;
 /** Start of the examples' clock: an ordinary day after the release. */
 const START_MS = Date.UTC(2026, 0, 15, 12);
 
-/** Limits of actors, high enough that no actor leaves memory during the run. */
+/** Limits of actors: so high that no actor is evicted. */
 const ACTORS = { idleAgeMs: 3_600_000, memoryBytesMax: 64 * 1_024 * 1_024 };
 
-/** One request to the example service. */
+/** A request to the example service. */
 export type ExampleRequest = {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly url: string;
   readonly headers?: Record<string, string>;
-  /** Text is sent as it is; other values as JSON. */
+  /** A string is sent unchanged, any other value as JSON. */
   readonly body?: unknown;
 };
 
@@ -50,19 +50,19 @@ export type ExampleReply = {
 };
 
 /**
- * The whole service in memory without sockets, with a fixed clock and a seeded random generator.
- * The same requests give the same answers in every run.
+ * The whole service in memory without sockets, with a manual clock and a seeded random generator.
+ * Equal requests get equal answers in every run.
  */
 export type ExampleService = AsyncDisposable & {
   readonly admin: Limiter['admin'];
   ask(request: ExampleRequest): Promise<ExampleReply>;
-  /** The signature header of the payment provider for a body, at the present time. */
+  /** The payment provider's signature header for a body, at the current time. */
   signatureOf(body: string): string;
   /** Advances the clock. */
   wait(ms: number): void;
-  /** The same service with some of its parts replaced. */
+  /** The same service with replaced parts. */
   broken(parts: Partial<EdgePorts>): Pick<ExampleService, 'ask'>;
-  /** The same service on a loopback socket, with some of its parts replaced. */
+  /** The same service on a loopback socket, with replaced parts. */
   listen(parts?: Partial<EdgePorts>): Promise<Running>;
 };
 
@@ -84,7 +84,8 @@ export async function openExampleService(): Promise<ExampleService> {
   const config = readConfig(BILLING);
   const foundation = foundationOf(config, 'examples');
   const stores = await openStores(config, foundation);
-  if (stores.kind !== 'local') throw new Error('examples are made on memory');
+  if (stores.kind !== 'local')
+    throw new Error('examples need storage in memory: unset SERVICE_STORAGE');
   const randomness = repeatable();
   const onBug = (error: unknown) => {
     throw error;
@@ -148,9 +149,9 @@ function askerOf(ports: EdgePorts) {
   };
 }
 
-/** The text of an event stream up to its `state` event, which follows the other events. */
+/** Reads an event stream up to its `state` event, which comes last. */
 async function beginningOf(stream: Readable): Promise<string> {
-  // The stream never ends; leaving the loop destroys it.
+  // The stream never ends. Leaving the loop destroys the stream.
   stream.on('error', () => undefined);
   let begun = '';
   for await (const chunk of stream) {
@@ -160,7 +161,10 @@ async function beginningOf(stream: Readable): Promise<string> {
   return begun;
 }
 
-/** Bytes of a fixed linear congruential generator (Numerical Recipes). Never use it for secrets. */
+/**
+ * Random bytes from a linear congruential generator with a fixed seed (Numerical Recipes). Never
+ * use these bytes for secrets.
+ */
 function repeatable(): Randomness {
   let seed = 7;
   const bytes = (count: number) =>

@@ -4,8 +4,8 @@ import { type ExampleAnswer, exampleBodiesOf } from '#edge/document/openapi';
 import type { Endpoint } from '#edge/endpoints/endpoint';
 import { Fault } from '#errors/fault';
 
-/** `Authorization` headers of callers that are refused for different reasons. */
-export type ProbeKeys = Readonly<Record<'full' | 'readOnly' | 'suspended' | 'hurried', string>>;
+/** `Authorization` headers of callers. The service refuses all but `full`. */
+export type ProbeKeys = Readonly<Record<'full' | 'readOnly' | 'suspended' | 'rateLimited', string>>;
 
 /** One byte above the maximum body size. */
 const TOO_MANY_BYTES = 256 * 1_024 + 1;
@@ -19,7 +19,7 @@ type Probe = {
   readonly reply: Promise<ExampleReply>;
 };
 
-/** Sends every request that an endpoint refuses without an instance. */
+/** Sends an endpoint the requests that are refused without an instance. */
 export class Probes {
   readonly #service: ExampleService;
   readonly #keys: ProbeKeys;
@@ -34,7 +34,7 @@ export class Probes {
     this.#noEngine = service.broken({ engine: failing(new Error('a bug, for example')) });
   }
 
-  /** One answer for every refusal. Asserts that each has the documented status. */
+  /** Answers of all refusals. Asserts that each answer has the documented status. */
   async refusalsOf(endpoint: Endpoint): Promise<ExampleAnswer[]> {
     const answers: ExampleAnswer[] = [];
     const probes =
@@ -49,17 +49,17 @@ export class Probes {
     return answers;
   }
 
-  /** Refusals because of the caller or the time. */
+  /** Refusals because of the caller, or because limiter or engine fail. */
   *#ofCaller(endpoint: Endpoint): Generator<Probe> {
     const request = usualRequest(endpoint);
-    const { full, readOnly, suspended, hurried } = this.#keys;
+    const { full, readOnly, suspended, rateLimited } = this.#keys;
     yield { status: 401, summary: 'no API key', reply: this.#service.ask(request) };
     if (endpoint.scope === 'full') {
       yield { status: 403, summary: 'a read-only key', reply: this.#as(readOnly, request) };
     }
     const off = this.#as(suspended, request);
     yield { status: 403, summary: 'a suspended account', reply: off };
-    const late = this.#as(hurried, request);
+    const late = this.#as(rateLimited, request);
     yield { status: 429, summary: 'too many requests this minute', reply: late };
     const headers = { authorization: full };
     if (endpoint.handler.kind === 'engine' || endpoint.handler.kind === 'stream') {
@@ -70,7 +70,7 @@ export class Probes {
     yield { status: 503, summary: 'the limiter does not answer', reply: unsure };
   }
 
-  /** Refusals because of the request. */
+  /** Refusals because of the request's content. */
   *#ofRequest(endpoint: Endpoint): Generator<Probe> {
     const request = usualRequest(endpoint);
     const ask = (parts: Partial<ExampleRequest>) =>
@@ -85,7 +85,7 @@ export class Probes {
     if (endpoint.pathId !== undefined) {
       yield { status: 404, summary: 'an unknown id', reply: ask({}) };
     }
-    // The account of these probes has an agreed plan and no purchases.
+    // The account has an agreed plan, and has bought nothing.
     if (endpoint.refusalCodes.includes('conflict')) {
       yield { status: 409, summary: 'an agreed plan', reply: ask({}) };
     } else if (endpoint.refusalCodes.includes('not_found')) {
@@ -119,7 +119,7 @@ export class Probes {
   }
 }
 
-/** The documented request of an endpoint, for an unknown id. */
+/** The endpoint's documented request, with an unknown id. */
 function usualRequest(endpoint: Endpoint): ExampleRequest {
   const { method, path, pathId } = endpoint;
   const url = path.replace(':id', pathId?.unknown ?? '');

@@ -5,8 +5,8 @@ import { DOCUMENT_FILE } from '#edge/document/routes';
 import { openedDocument } from '#edge/document/schemas';
 
 /*
- * Writes the API document (`npm run generate`). This needs the whole service, because the examples
- * are its answers.
+ * Writes the API document (`npm run generate`). Runs the whole service, whose answers become the
+ * examples.
  */
 await writeFile(
   DOCUMENT_FILE,

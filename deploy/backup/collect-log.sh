@@ -1,7 +1,7 @@
 #!/bin/sh
-# Collects the segments for a replay by Cassandra: sh collect-log.sh ARCHIVE MARK FOLDER. Creates
-# the folder. Segments may be missing at the beginning of the archive (forget-log.sh), but not in
-# the middle.
+# Copies the segments that Cassandra must replay into a new folder: sh collect-log.sh ARCHIVE MARK
+# FOLDER. Segments may be missing at the beginning of the archive (forget-log.sh), but not in the
+# middle.
 set -eu
 archive=$1 mark=$1/marks/$2 folder=$3
 test -f "$mark/archived"
@@ -13,7 +13,7 @@ while read -r name; do
     is_begun=true
     cp "$archive/$name" "$folder/"
   elif $is_begun; then
-    echo "$archive: $name is missing" >&2
+    echo "$archive: segment $name is missing; restore to an earlier mark" >&2
     exit 1
   fi
 done <"$mark/archived"

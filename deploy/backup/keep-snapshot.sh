@@ -1,6 +1,6 @@
 #!/bin/sh
-# Keeps a snapshot of all keyspaces taken by nodetool: sh keep-snapshot.sh DATA NAME FOLDER. Creates
-# the folder with Cassandra's layout. For a restore, copy it to the place of the data.
+# Copies a nodetool snapshot of all keyspaces into a new folder: sh keep-snapshot.sh DATA NAME
+# FOLDER. The folder has Cassandra's layout. To restore, copy the folder to Cassandra's data folder.
 set -eu
 data=$1 name=$2 folder=$3
 mkdir -p "$(dirname "$folder")"

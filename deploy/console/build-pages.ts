@@ -9,7 +9,7 @@ const SOURCES = 'services/programs/console/pages';
 /** Minimum browser versions, from 2024: they support `light-dark()` and `toSorted`. */
 const BROWSERS = ['chrome123', 'firefox120', 'safari17.5'];
 
-/** Pages with their own bundle: a script, a style, and the folder of their document. */
+/** A page with its own script and style. */
 type Bundle = {
   readonly script: string;
   readonly style: string;
@@ -25,9 +25,8 @@ const BUNDLES: readonly Bundle[] = [
 
 /**
  * Builds the console's pages into `folder`, and the cluster page into its sub-folder `cluster`.
- * Each page is a document; its `assets` folder has one script, one style and one picture with
- * content hashes in their names. The output folder is replaced as a whole. Source: decisions 251
- * and 261.
+ * Each page has a document and a folder `assets` with script, style and picture, whose names
+ * contain content hashes. Replaces the whole output folder. Source: decisions 251 and 261.
  */
 export async function buildPages(folder: string): Promise<void> {
   mkdirSync(dirname(folder), { recursive: true });
@@ -38,7 +37,7 @@ export async function buildPages(folder: string): Promise<void> {
       const assets = await assetsIn(join(place, 'assets'), bundle);
       writeFileSync(join(place, 'index.html'), documentOf(assets, bundle));
     }
-    // In the image another user than the builder serves the files.
+    // In the image, the user that serves the files differs from the builder.
     chmodSync(made, 0o755);
     rmSync(folder, { recursive: true, force: true });
     renameSync(made, folder);
@@ -79,7 +78,7 @@ function documentOf(
 ): string {
   const address = (end: string) => {
     const name = assets.get(end);
-    if (name === undefined) throw new Error(`the build made no .${end}`);
+    if (name === undefined) throw new Error(`esbuild wrote no .${end} file`);
     return `${folder === '' ? '' : `/${folder}`}/assets/${name}`;
   };
   return `<!doctype html>

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 type Parts = readonly (readonly [title: string, text: string])[];
 
 /**
- * Runbook entries by name, as plain text. The cluster page shows them without network or checkout.
+ * Runbook entries by name, as plain text, which the cluster page shows without network or checkout.
  */
 export function runbookEntries(file = 'docs/runbook.md'): Readonly<Record<string, Parts>> {
   const text = readFileSync(file, 'utf8');
@@ -23,7 +23,7 @@ function partsOf(text: string): Parts {
   return titles.map((title, index) => [title, plain(pieces[2 * index + 1] ?? '')]);
 }
 
-/** Text without Markdown marks, in one line. */
+/** Removes Markdown and line breaks. */
 function plain(text: string): string {
   return text
     .replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1')

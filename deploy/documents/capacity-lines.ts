@@ -3,32 +3,32 @@ import { CAPACITY } from '#ctl/capacity/command';
 import type { Values } from '#ctl/command';
 import { tableLines } from '#deploy/documents/markdown-table';
 
-/** Table of CPU cost per unit of work, as used by `ctl capacity`. */
+/** Table of CPU cost per unit of work, from the figures of `ctl capacity`. */
 export function unitCostLines(): string[] {
   const { edge, limiter, engine, cassandra } = UNIT_COSTS;
   const rows = [
     ['an observation', edge.observation, limiter.observation, engine.observation],
-    ['an append, whatever is in it', undefined, undefined, engine.append],
-    ['a head that is written', undefined, undefined, engine.head],
-    ['an instance brought to memory', undefined, undefined, engine.activation],
-    ['a key', edge.keyed, limiter.keyed, engine.keyed],
+    ['an append of any size', undefined, undefined, engine.append],
+    ['a stored head', undefined, undefined, engine.head],
+    ['an activation', undefined, undefined, engine.activation],
+    ['an idempotency key', edge.keyed, limiter.keyed, engine.keyed],
   ] as const;
   const { observation, append, head, activation, keyed } = cassandra;
   const stored = [observation, append, head, activation, keyed];
   const cell = (us: number | undefined) => (us === undefined ? '-' : us.toFixed(us < 100 ? 1 : 0));
   return tableLines(
-    ['µs of CPU for', 'edge', 'limiter', 'engine', 'Cassandra, a copy'],
+    ['µs of CPU for', 'edge', 'limiter', 'engine', 'Cassandra, per copy'],
     rows.map(([work, ...us], place) => [work, ...[...us, stored[place]].map(cell)]),
   );
 }
 
-/** Example loads for the page about size: a usual load, and many rarely observed instances. */
+/** Example loads for docs/scale.md: a usual load, and many rarely observed instances. */
 const EXAMPLES: readonly Values[] = [
   { observations: '5000', instances: '1000000' },
   { observations: '167000', instances: '10000000', 'keyed-share': '0.2' },
 ];
 
-/** Commands with their output. */
+/** `ctl capacity` commands for the examples, with their output. */
 export function plannedClusterLines(): string[] {
   return EXAMPLES.flatMap((values, place) => {
     const args = Object.entries(values).map(([name, value]) => `--${name} ${value}`);

@@ -1,7 +1,7 @@
 import { wrapped } from '#deploy/documents/wrapped-text';
 import { DASHBOARDS } from '#deploy/observe/dashboards/all';
 
-/** A chapter for every dashboard with its purpose, picture and panels. */
+/** A section per dashboard, with purpose, picture and panels. */
 export function dashboardLines(): string[] {
   return DASHBOARDS.flatMap(({ id, title, about, panels }, place) => [
     ...(place === 0 ? [] : ['']),

@@ -9,14 +9,14 @@ import { METRICS } from '#telemetry/metrics';
 import { LAYERS } from '#test/architecture/map';
 import { PLAN_ROWS, planAfterRow } from '#test/billing/plan-table';
 
-/** A generated part of a document, with the name in its comments. */
+/** A generated part of a document; its comments contain `name`. */
 type GeneratedBlock = {
   readonly document: string;
   readonly name: string;
   readonly lines: () => readonly string[];
 };
 
-/** Generated tables of documents: variables, commands, layers, metrics, dashboards, plans. */
+/** All generated blocks, by document. */
 export const GENERATED_BLOCKS: readonly GeneratedBlock[] = [
   { document: 'docs/configuration.md', name: 'variables', lines: variableLines },
   { document: 'docs/ctl.md', name: 'account commands', lines: () => commandLines('account') },
@@ -54,7 +54,7 @@ function commandLines(kind: Command['kind']): string[] {
   return tableLines(['Command of `ctl`', 'Does'], rows);
 }
 
-/** Head of the table of a kind. */
+/** Table heading of each metric kind. */
 const KIND_TITLES = {
   counter: 'Counter, with its labels',
   gauge: 'Gauge, with its labels',
@@ -80,7 +80,7 @@ function planLines(): string[] {
 function layerLines(): string[] {
   const rows = Object.entries(LAYERS).map(([layer, allowed]) => [
     `\`${layer}\``,
-    allowed.map((one) => `\`${one}\``).join(', '),
+    allowed.map((name) => `\`${name}\``).join(', '),
   ]);
   return tableLines(['Layer', 'May import'], rows);
 }

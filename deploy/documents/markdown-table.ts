@@ -1,4 +1,4 @@
-/** Lines of a Markdown table. Vertical bars in cells are escaped. */
+/** Lines of a Markdown table. Escapes vertical bars in cells. */
 export function tableLines(
   columns: readonly string[],
   rows: readonly (readonly string[])[],

@@ -1,7 +1,7 @@
-/** Maximum length of a line in a document. */
+/** Maximum line length in a document. */
 const LINE_MAX = 120;
 
-/** Breaks long lines of text and of lists, but not of tables. */
+/** Breaks long lines of text and lists, but not of tables. */
 export function wrapped(text: string): string {
   return text
     .split('\n')

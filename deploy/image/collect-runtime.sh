@@ -1,5 +1,6 @@
 #!/bin/sh
-# Copies Node and the system files that it needs into a folder that becomes the root of an image.
+# Copies Node and its system files into a folder, which becomes the root of an image.
+#
 # Usage: collect-runtime.sh FOLDER [NODE]
 set -eu
 folder=$1
@@ -14,7 +15,7 @@ ldd "$node" | grep -o '/[^ ]*' | sort -u | while read -r library; do
   cp -L "$library" "$folder$library"
 done
 
-# Resolve host names from /etc/hosts first; by default the C library would ask the network first.
+# Resolve host names from /etc/hosts first. By default, the C library would ask the network first.
 echo 'hosts: files dns' >"$folder/etc/nsswitch.conf"
 echo 'node:x:1000:1000::/nonexistent:/usr/sbin/nologin' >"$folder/etc/passwd"
 echo 'node:x:1000:' >"$folder/etc/group"

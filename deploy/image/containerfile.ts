@@ -1,7 +1,7 @@
-/** An instruction: its keyword, and the rest of its line. */
+/** An instruction: keyword, and rest of the line. */
 type Instruction = { readonly word: string; readonly rest: string };
 
-/** A build stage, which begins with FROM. */
+/** A build stage: FROM and the instructions that follow. */
 export type Stage = {
   readonly base: string;
   /** Empty for a stage without a name. */
@@ -9,7 +9,7 @@ export type Stage = {
   readonly instructions: readonly Instruction[];
 };
 
-/** The stages of a Containerfile, in order; the last one is the image. */
+/** The stages of a Containerfile, in order. The last stage is the image. */
 export function stagesOf(containerfile: string): readonly Stage[] {
   const stages: { base: string; name: string; instructions: Instruction[] }[] = [];
   for (const line of containerfile.split('\n')) {

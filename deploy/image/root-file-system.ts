@@ -7,7 +7,7 @@ import { shippedFolders } from '#deploy/supply/locked-packages';
 
 /*
  * Builds the image's root file system on this machine without a container builder, from the same
- * Containerfile. Files of `COPY` are copied. Outputs of earlier stages are built with the same
+ * Containerfile. Copies the files of `COPY`. Builds the outputs of earlier stages with the same
  * script or lockfile.
  */
 
@@ -18,13 +18,14 @@ const COLLECT_MS_MAX = 60_000;
 type Copy = { readonly from: string; readonly sources: readonly string[]; readonly target: string };
 
 /**
- * Builds the image's root file system in an empty folder, with the Node of this process. Returns
- * the start configuration of a container. Rejects for an unknown instruction.
+ * Builds the image's root file system in an empty folder, with the Node binary of this process.
+ * Returns a container's start configuration. Throws for an unknown instruction.
  */
 export async function makeRootFileSystem(root: string): Promise<Start> {
   const stages = stagesOf(await readFile('deploy/Containerfile', 'utf8'));
   const image = stages.at(-1);
-  if (image?.base !== 'scratch') throw new Error('the image begins with more than nothing');
+  if (image?.base !== 'scratch')
+    throw new Error('deploy/Containerfile: the last stage must start FROM scratch');
   const sent = sentToBuilder(await readFile('deploy/Containerfile.dockerignore', 'utf8'));
   let folder = '/';
   for (const { word, rest } of image.instructions) {
@@ -55,10 +56,10 @@ function copyOf(rest: string, folder: string): Copy {
   };
 }
 
-/** Filter for files that reach a builder, from an ignore file with an allow list. */
+/** Returns a filter for files that reach the builder, from an ignore file that is an allow list. */
 function sentToBuilder(ignored: string): (path: string) => boolean {
   const lines = ignored.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  if (lines[0] !== '*') throw new Error('the list of what is sent begins with everything');
+  if (lines[0] !== '*') throw new Error('deploy/Containerfile.dockerignore must start with *');
   const allowed = lines.slice(1).map((line) => line.replace(/^!/, ''));
   return (path) => allowed.some((each) => path === each || path.startsWith(`${each}/`));
 }
@@ -69,7 +70,7 @@ async function copyFiles(
   sent: (path: string) => boolean,
 ): Promise<void> {
   for (const source of sources) {
-    if (!sent(source)) throw new Error(`${source} is not sent to the builder`);
+    if (!sent(source)) throw new Error(`${source} is missing in deploy/Containerfile.dockerignore`);
     await cp(source, target, { recursive: true });
   }
 }
@@ -86,16 +87,17 @@ async function copyFromStage(
   const made = runs?.at(-1) ?? '';
   const built = /^node deploy\/console\/main\.ts (\S+)$/.exec(made)?.[1];
   if (built !== undefined && built === sources[0]) return await buildPages(target);
-  if (runs?.length !== 1) throw new Error(`stage ${from} does more than one thing: ${made}`);
+  if (runs?.length !== 1) throw new Error(`stage ${from} must have a single RUN: ${made}`);
   if (/^npm ci .*--omit=dev --omit=optional /.test(made)) return await copyPackages(target);
   const [, script, folder] = /^sh (collect-runtime\.sh) (\S+)$/.exec(made) ?? [];
-  if (script === undefined || folder !== sources[0]) throw new Error(`stage ${from} does: ${made}`);
+  if (script === undefined || folder !== sources[0])
+    throw new Error(`stage ${from} has an unknown RUN: ${made}`);
   const args = [`deploy/image/${script}`, target, process.execPath];
   const run = await runProgram({ program: 'sh', args, msMax: COLLECT_MS_MAX });
   if (!run.isOk) throw new Error(`${script}: ${run.output}`);
 }
 
-/** Copies the installed packages that `npm ci` without development tools would install. */
+/** Copies the installed packages that `npm ci --omit=dev --omit=optional` would install. */
 async function copyPackages(target: string): Promise<void> {
   for (const folder of shippedFolders()) {
     const own = join(folder, 'node_modules');

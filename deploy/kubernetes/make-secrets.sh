@@ -1,16 +1,18 @@
 #!/bin/sh
 # Creates missing secrets in a namespace of the service, and keys that a new release adds, with
-# random values. Changes no existing value. Usage: make-secrets.sh NAMESPACE
+# random values. Changes no existing value.
+#
+# Usage: make-secrets.sh NAMESPACE
 set -eu
 namespace=$1
 
 random() { openssl rand -hex 32; }
 
-# NATS parses a variable's value like its settings: many versions read hexadecimal text such as 3e5…
-# as a number, and do not start. With this leading letter, the value is always a string.
+# NATS parses a variable like a setting: many versions read hexadecimal text such as 3e5… as a
+# number, and do not start. The leading letter makes the value a string.
 nats_password() { echo "n$(random)"; }
 
-# Pass values on standard input: every user of this machine can read command lines.
+# Pass values on standard input, because every user of this machine can read command lines.
 string_data() {
   echo 'stringData:'
   for pair in "$@"; do echo "  ${pair%%=*}: \"${pair#*=}\""; done
@@ -35,7 +37,7 @@ secret() {
     [ -n "$is" ] || string_data "$pair" |
       kubectl --namespace "$namespace" patch secret "$name" --patch-file /dev/stdin
   done
-  echo "secret/$name is there"
+  echo "secret/$name exists"
 }
 
 secret cluster-secret "secret=$(random)"

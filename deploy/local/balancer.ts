@@ -1,12 +1,12 @@
 import { connect, createServer, type Socket } from 'node:net';
 
 /*
- * TCP load balancer of a local cluster, with one address for edges and one for consoles. Each new
- * connection goes to the next ready process (round robin), and to the following one if the
- * connection is refused. The balancer connects from the caller's own loopback address. Processes
- * therefore see the caller's address, and no header has to be trusted. Bytes are forwarded
- * unbuffered, so event streams are neither delayed nor cut. In production a load balancer takes
- * this place.
+ * TCP load balancer of a local cluster, with an address for edges and an address for consoles. Each
+ * new connection goes to the next ready process (round robin). If that process refuses the
+ * connection, the balancer tries the next process. The balancer connects from the caller's own
+ * loopback address: processes see the caller's address and need not trust a header. Bytes are
+ * forwarded unbuffered, so event streams are neither delayed nor cut. In production, use a real
+ * load balancer.
  *
  * Usage: node deploy/local/balancer.ts PORT=TARGET_PORT/TARGET_OPERATORS_PORT,… PORT=…
  */
@@ -18,7 +18,7 @@ const ASK_EVERY_MS = 500;
 const ANSWER_MS_MAX = 1_000;
 
 /**
- * A process behind the balancer. Initially ready: a process that has not started refuses
+ * A process behind the balancer. Initially counts as ready: before its start, a process refuses
  * connections at once.
  */
 type Target = { readonly port: number; readonly operatorsPort: number; isReady: boolean };
@@ -38,14 +38,14 @@ function balance(port: number, targets: readonly Target[]): void {
   setInterval(() => targets.forEach(ask), ASK_EVERY_MS);
   targets.forEach(ask);
   createServer({ allowHalfOpen: true, noDelay: true }, (caller) => {
-    // Until `join` adds its own listener, an unhandled error would end the process.
+    // Without a listener, an early error would end the process.
     caller.on('error', () => caller.destroy());
     turn = (turn + 1) % targets.length;
     join(caller, inTurn(targets, turn));
   }).listen(port, HOST);
 }
 
-/** Ready targets first, in turn order; then the others, because a probe may be wrong. */
+/** Ready targets in turn order, then all other targets, because a probe may be wrong. */
 function inTurn(targets: readonly Target[], turn: number): Target[] {
   const order = [...targets.slice(turn), ...targets.slice(0, turn)];
   return order.sort((left, right) => Number(right.isReady) - Number(left.isReady));

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 
 /**
- * The commit of this checkout, for reports. Has the suffix `-dirty` after changes; `unknown`
- * without Git.
+ * The commit of this checkout, for reports. The suffix `-dirty` means uncommitted changes;
+ * `unknown` means no Git.
  */
 export function checkoutCommit(): string {
   const args = ['describe', '--always', '--dirty', '--abbrev=8', '--exclude', '*'];

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 
 /*
- * Plan of a local cluster as data: its processes with their ports and variables. All code that
- * starts, shows or disturbs the cluster uses this plan.
+ * Plan of a local cluster as data: processes with their ports and variables. All code that starts,
+ * shows or disturbs the cluster uses this plan.
  */
 
 /** Kind of a process in the cluster. */
@@ -15,10 +15,13 @@ export type ProcessKind =
   | 'console'
   | 'balancer';
 
-/** Kinds that may join a running cluster. Edges discover them; the balancer has fixed targets. */
+/**
+ * Kinds that may join a running cluster. Edges discover engines and limiters; the balancer has
+ * fixed targets.
+ */
 export type NodeKind = Extract<ProcessKind, 'engine' | 'limiter'>;
 
-/** Order of an orderly stop: callers stop before the processes that they call. */
+/** Order of a clean stop: callers stop before the processes that they call. */
 export const STOP_ORDER: readonly ProcessKind[] = [
   ...(['balancer', 'console', 'edge', 'engine', 'limiter', 'nats', 'cassandra'] as const),
 ];
@@ -26,9 +29,9 @@ export const STOP_ORDER: readonly ProcessKind[] = [
 /** A port of the balancer, and the kind of processes behind it. */
 type Entrance = { readonly port: number; readonly kind: Extract<ProcessKind, 'edge' | 'console'> };
 
-/** One process of the cluster. */
+/** A process of the cluster. */
 export type PlannedProcess = {
-  /** Such as `engine2`; unique, and stable between runs. */
+  /** Unique name such as `engine2`, stable between runs. */
   readonly name: string;
   readonly kind: ProcessKind;
   /** Loopback address. Default: 127.0.0.1. */
@@ -37,7 +40,7 @@ export type PlannedProcess = {
   readonly port: number;
   /** Port of the readiness probe; undefined if the process has none. */
   readonly operatorsPort?: number;
-  /** All further ports of the process. */
+  /** Further ports of the process. */
   readonly otherPorts?: readonly number[];
   /** Entrances of the balancer. */
   readonly entrances?: readonly Entrance[];
@@ -45,11 +48,11 @@ export type PlannedProcess = {
   readonly variables: Readonly<Record<string, string>>;
 };
 
-/** Size and place of a cluster. */
+/** Size, folder and ports of a cluster. */
 export type ClusterSize = {
   /** Folder for state, logs and records of all processes, kept between runs. */
   readonly folder: string;
-  /** First of a block of 100 loopback ports; also the port of the cluster's own address. */
+  /** First of a block of 100 loopback ports; also the port of the balanced API address. */
   readonly ports: number;
   /** At most 20. Default: 3. */
   readonly engines?: number;
@@ -57,18 +60,20 @@ export type ClusterSize = {
   readonly edges?: number;
   /** At most 4. Default: 2. */
   readonly limiters?: number;
-  /** At most 4. Default: 2, so that people stay signed in when one ends. 0: no console. */
+  /** At most 4. Default: 2, so that users stay signed in when a console ends. 0: no console. */
   readonly consoles?: number;
   /**
-   * Number of shards of the engines, and of the limiters. Default: 64. Fixed by the folder's first
-   * start.
+   * Number of engine shards, and of limiter shards. Default: 64. Fixed by the folder's first start.
    */
   readonly shards?: number;
   /**
    * Number of Cassandra nodes, 1 or 3, each with a full copy. Default: 1. Fixed by the first start.
    */
   readonly cassandraNodes?: number | undefined;
-  /** `host:port` of an external Cassandra, and URL of an external NATS; undefined: started here. */
+  /**
+   * `host:port` of an external Cassandra, and URL of an external NATS; undefined to start them
+   * here.
+   */
   readonly cassandra?: string | undefined;
   readonly nats?: string | undefined;
 };
@@ -83,7 +88,7 @@ export type ClusterPlan = {
   readonly address: string;
   /** Balanced address of the consoles, such as `http://127.0.0.1:8401`. */
   readonly consoleAddress: string;
-  /** URL of the admin port of the first limiter; all limiters are equivalent. */
+  /** URL of the first limiter's admin port; all limiters are equivalent. */
   readonly adminUrl: string;
   /** Number of shards of each sharded service. */
   readonly shards: number;
@@ -102,14 +107,14 @@ const HOST = '127.0.0.1';
 const CONSOLE = 1;
 const NATS = 2;
 const CASSANDRA = 3;
-/** Port between Cassandra nodes; each node has its own address with the same ports. */
+/** Port between Cassandra nodes. Nodes have different addresses with the same ports. */
 const CASSANDRA_STORAGE = 4;
 const EDGES = 10;
 const CONSOLES = 30;
 const ENGINES = 40;
 const LIMITERS = 82;
 
-/** Highest number of an engine and of a limiter. The block has no ports for more. */
+/** Highest engine number and limiter number: the block has no further ports. */
 const LAST_NUMBER = { engine: 20, limiter: 4 } as const satisfies Record<NodeKind, number>;
 
 /**
@@ -133,7 +138,7 @@ export function clusterPlan(size: ClusterSize): ClusterPlan {
     SERVICE_CASSANDRA_REPLICATION_FACTOR: `${cassandras.length}`,
     SERVICE_NATS_URL: size.nats ?? `nats://${HOST}:${ports + NATS}`,
     SERVICE_SHARDS: `${shards}`,
-    // Also for `ctl`, which creates links to the console.
+    // `ctl` creates links to the console with this address.
     SERVICE_CONSOLE_ORIGIN: consoleAddress,
   };
   const processes: readonly PlannedProcess[] = [
@@ -158,17 +163,17 @@ export function clusterPlan(size: ClusterSize): ClusterPlan {
   };
 }
 
-/** The next node of a kind, numbered after the highest. Throws if there are no ports left. */
+/** Plans another node of a kind, with the next number. Throws if no ports are left. */
 export function nextNode({ ports, processes }: ClusterPlan, kind: NodeKind): PlannedProcess {
   const nodes = processes.filter((planned) => planned.kind === kind);
   const number = Math.max(0, ...nodes.map(({ name }) => Number(name.slice(kind.length)))) + 1;
-  if (number > LAST_NUMBER[kind]) throw new Error(`there are no ports for ${kind}${number}`);
+  if (number > LAST_NUMBER[kind]) throw new Error(`no ports are left for ${kind}${number}`);
   return kind === 'engine' ? plannedEngine(ports, number) : plannedLimiter(ports, number);
 }
 
 /** The plan with an additional process. */
 export function planWith(plan: ClusterPlan, planned: PlannedProcess): ClusterPlan {
-  return consistingOf(plan, [...plan.processes, planned]);
+  return planOf(plan, [...plan.processes, planned]);
 }
 
 /** The plan without a process. Throws if the process is the last of its kind. */
@@ -176,16 +181,13 @@ export function planWithout(plan: ClusterPlan, name: string): ClusterPlan {
   const leaving = plan.processes.find((planned) => planned.name === name);
   const others = plan.processes.filter((planned) => planned !== leaving);
   if (!others.some(({ kind }) => kind === leaving?.kind)) {
-    throw new Error(`${name} cannot leave: there is no other of its kind`);
+    throw new Error(`${name} cannot leave: it is the last ${leaving?.kind}`);
   }
-  return consistingOf(plan, others);
+  return planOf(plan, others);
 }
 
-/**
- * The plan with these processes. The admin URL may change: it must not name a limiter that has
- * left.
- */
-function consistingOf(plan: ClusterPlan, processes: readonly PlannedProcess[]): ClusterPlan {
+/** The plan with these processes. Updates the admin URL, in case its limiter has left. */
+function planOf(plan: ClusterPlan, processes: readonly PlannedProcess[]): ClusterPlan {
   return { ...plan, processes, adminUrl: adminUrlOf(processes) };
 }
 
@@ -203,15 +205,17 @@ function plannedEngine(ports: number, number: number): PlannedProcess {
 }
 
 /**
- * One Cassandra, or three with numbered names. Drivers expect the same port on all nodes, so each
- * of three has its own address.
+ * One Cassandra node, or three with numbered names. Drivers expect the same port on all nodes, so
+ * each of three nodes has its own address.
  */
 function plannedCassandras(size: ClusterSize): PlannedProcess[] {
   const { ports, cassandra, cassandraNodes = 1 } = size;
   const place = { kind: 'cassandra', port: ports + CASSANDRA, variables: {} } as const;
   if (cassandraNodes === 1) return [{ name: 'cassandra', ...place }];
   if (cassandra !== undefined)
-    throw new Error(`a Cassandra is named, ${cassandra}: none is started`);
+    throw new Error(
+      `CLUSTER_CASSANDRA is ${cassandra}, so no Cassandra starts here: unset CASSANDRA`,
+    );
   if (cassandraNodes !== 3)
     throw new Error(`a cluster has 1 or 3 Cassandra nodes, not ${cassandraNodes}`);
   const otherPorts = [ports + CASSANDRA_STORAGE];

@@ -3,21 +3,21 @@ import { join } from 'node:path';
 import type { ClusterSize } from '#deploy/local/cluster-plan';
 import { readJson } from '#deploy/local/processes/json-file';
 
-/** Record of a supervisor about its running cluster. */
+/** The supervisor's record of its cluster. */
 export type ClusterRecord = {
   readonly size: ClusterSize;
-  /** Whether every shard has been served at least once since the start. */
+  /** Whether all shards were served at some time since the start. */
   readonly isReady: boolean;
   /** Number of restarts after unexpected ends, by process. */
   readonly restarts: Readonly<Record<string, number>>;
 };
 
-/** Folder for the supervisor's own record. */
+/** Folder for the supervisor's process record. */
 export function supervisorFolder(folder: string): string {
   return join(folder, 'supervisor');
 }
 
-/** The present or last cluster of a folder; undefined if there was none. */
+/** Current or last cluster of a folder; undefined for a new folder. */
 export function readCluster(folder: string): ClusterRecord | undefined {
   return readJson(fileIn(folder));
 }

@@ -10,20 +10,20 @@ import { readJson } from '#deploy/local/processes/json-file';
 
 /** Secrets of a cluster, kept between runs. */
 export type ClusterSecrets = {
-  /** Initial secret of all processes. The present one is in `clusterSecretFile`. */
+  /** Initial secret of all processes. `clusterSecretFile` has the current secret. */
   readonly clusterSecret: string;
   /** Key of the enterprise account that the first start creates; undefined before. */
   readonly apiKey?: string;
 };
 
-/** Maximum time of an edge for a call of this module, in milliseconds. */
+/** Timeout of a call to an edge, in ms. */
 const ANSWER_MS_MAX = 10_000;
 
-/** Maximum time of refusals of the first call, and interval of its retries, in milliseconds. */
+/** Maximum time to retry the first call, and interval between attempts, in ms. */
 const FIRST_CALL_MS_MAX = 30_000;
 const RETRY_MS = 200;
 
-/** The secrets of a folder. Creates the cluster secret and its file if missing. */
+/** Reads the secrets of a folder. Creates the cluster secret and its file if missing. */
 export async function openSecrets(folder: string): Promise<ClusterSecrets> {
   const known = readSecrets(folder);
   const secrets = known ?? { clusterSecret: randomBytes(24).toString('hex') };
@@ -38,32 +38,32 @@ export function clusterSecretFile(folder: string): string {
   return join(folder, 'cluster-secret');
 }
 
-/** The secrets of a folder; undefined if no cluster was started on the folder. */
+/** Secrets of a folder; undefined if no cluster has used the folder. */
 export function readSecrets(folder: string): ClusterSecrets | undefined {
   return readJson(fileIn(folder));
 }
 
 /**
- * The API key of the folder. Creates an enterprise account with a key if there is none, or if the
- * cluster does not know the key because its data was removed. Rejects if the cluster does not
+ * Returns the folder's API key. Creates an enterprise account with a key if the folder has no key,
+ * or if the cluster refuses the key because its data was removed. Throws if the cluster does not
  * answer.
  */
 export async function readyKey(plan: ClusterPlan, secrets: ClusterSecrets): Promise<string> {
   const { apiKey } = secrets;
-  if (apiKey !== undefined && (await isKnown(plan, apiKey))) return apiKey;
+  if (apiKey !== undefined && (await isAccepted(plan, apiKey))) return apiKey;
   const { requestsPerMinute, cyclesPerMonth } = limitsOf(LOCAL_PLAN);
   const limits = { requests_per_minute: requestsPerMinute, cycles_per_month: cyclesPerMonth };
   const { apiKey: key } = await newAccount(plan.adminUrl, 'local', limits);
   await writeSecrets(plan.folder, { ...secrets, apiKey: key });
-  if (await isKnown(plan, key)) return key;
-  throw new Error('the key that was just made is not known');
+  if (await isAccepted(plan, key)) return key;
+  throw new Error('the cluster refuses the API key that it has just created: check its logs');
 }
 
 /**
- * Lists the account's instances, which needs an edge, a limiter and an engine. The first call may
- * be refused, because reading the account from a new server takes longer than a call may.
+ * Lists the account's instances, which needs an edge, a limiter and an engine. Retries refusals: on
+ * a new server, reading the account may take longer than a call's deadline.
  */
-async function isKnown({ address }: ClusterPlan, key: string): Promise<boolean> {
+async function isAccepted({ address }: ClusterPlan, key: string): Promise<boolean> {
   const deadlineMs = performance.now() + FIRST_CALL_MS_MAX;
   for (;;) {
     const response = await fetch(`${address}/v1/instances?limit=1`, {
@@ -82,7 +82,7 @@ async function writeSecrets(folder: string, secrets: ClusterSecrets): Promise<vo
   await writeWhole(fileIn(folder), `${JSON.stringify(secrets, undefined, 2)}\n`);
 }
 
-/** Writes a file atomically, readable for this user only. */
+/** Writes a file atomically. Only this user can read the file. */
 async function writeWhole(path: string, text: string): Promise<void> {
   await writeFile(`${path}.new`, text, { mode: 0o600 });
   await rename(`${path}.new`, path);

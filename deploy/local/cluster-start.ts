@@ -10,36 +10,36 @@ import { endLeftovers } from '#deploy/local/processes/leftovers';
 import { environmentOf } from '#deploy/local/processes/service-process';
 import type { SupervisorMessage } from '#deploy/local/processes/supervisor';
 import type { Print } from '#deploy/local/progress';
-import { assertBegunAlike } from '#deploy/local/servers/cassandra-ring';
+import { assertSameNodeCount } from '#deploy/local/servers/cassandra-ring';
 import { endProcess, runningServer } from '#deploy/local/servers/server-record';
 
 const SUPERVISOR = fileURLToPath(import.meta.resolve('#deploy/local/processes/supervisor'));
 
-/** Maximum time of a stop, in milliseconds: 20 s for each kind of process, one after the other. */
+/** Maximum time of a stop, in ms: about 20 s per kind of process, sequentially. */
 const STOP_MS_MAX = 150_000;
 
-/** Interval of checks for a start by another process, in milliseconds. */
+/** Interval of checks while another process starts the cluster, in ms. */
 const LOOK_EVERY_MS = 500;
 
 /**
- * Starts a cluster that outlives this process, and resolves when the cluster serves. If one runs on
- * the folder already, waits for that one. Rejects with the reason if the start fails.
+ * Starts a cluster that outlives this process, and resolves when the cluster is ready. If a cluster
+ * already runs in the folder, waits for that cluster. Throws with the reason if the start fails.
  */
 export async function startCluster(size: ClusterSize, print: Print): Promise<void> {
   const { folder } = size;
-  assertBegunAlike(size);
+  assertSameNodeCount(size);
   const running = runningServer(supervisorFolder(folder));
   if (running === undefined) return supervise(size, print);
-  print(`a cluster runs on ${folder} already`);
+  print(`a cluster already runs in ${folder}`);
   while (readCluster(folder)?.isReady !== true) {
-    if (runningServer(supervisorFolder(folder)) === undefined) throw new Error('it has ended');
+    if (runningServer(supervisorFolder(folder)) === undefined)
+      throw new Error(`the cluster ended during its start; see ${clusterPlan(size).logFolder}`);
     await sleep(LOOK_EVERY_MS);
   }
 }
 
 /**
- * Stops the folder's cluster in order. Resolves with whether a process was running. The state is
- * kept.
+ * Stops the folder's cluster cleanly and keeps its state. Returns whether a process was running.
  */
 export async function stopCluster(folder: string): Promise<boolean> {
   const supervisor = runningServer(supervisorFolder(folder));

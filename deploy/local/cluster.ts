@@ -47,14 +47,14 @@ async function run([command = '', ...rest]: readonly string[]): Promise<number> 
 }
 
 /**
- * Starts the cluster. `wanted` is the number of Cassandra nodes. Default: as the folder's data, or
- * one.
+ * Starts the cluster. `wanted` is the number of Cassandra nodes; by default as in the folder's
+ * data, else 1.
  */
 async function up(folder: string, wanted: string | undefined): Promise<number> {
   const cassandraNodes = wanted === undefined ? cassandraNodesOf(folder) : Number(wanted);
   await startCluster({ ...wantedCluster(), cassandraNodes }, out).catch((error: Error) => {
     const isTaken = /port \d+ .*is taken/.test(error.message);
-    const hint = isTaken ? '; choose another block of ports with CLUSTER_PORT=…' : '';
+    const hint = isTaken ? '; set CLUSTER_PORT to another block of ports' : '';
     throw new Error(`${error.message}${hint}`);
   });
   const key = readSecrets(folder)?.apiKey ?? '';
@@ -64,8 +64,8 @@ async function up(folder: string, wanted: string | undefined): Promise<number> {
 }
 
 async function down(folder: string): Promise<number> {
-  out((await stopCluster(folder)) ? 'the cluster has ended' : 'no cluster runs');
-  out(`its state is kept in ${folder}`);
+  out((await stopCluster(folder)) ? 'the cluster has stopped' : 'no cluster runs');
+  out(`state is kept in ${folder}`);
   return 0;
 }
 
@@ -89,10 +89,10 @@ async function status(folder: string, isJson: boolean): Promise<number> {
   return all.every(({ isReady }) => isReady) ? 0 : 1;
 }
 
-/** Runs `main.ts ctl` with the variables of this cluster. */
+/** Runs `main.ts ctl` with this cluster's variables. */
 async function ctl(folder: string, args: readonly string[]): Promise<number> {
   const file = clusterSecretFile(folder);
-  if (!existsSync(file)) throw new Error(`none was started yet in ${folder}: make cluster`);
+  if (!existsSync(file)) throw new Error(`${folder} has no cluster yet: run make cluster`);
   const env = environmentOf(ctlVariables(planOf(folder)));
   const child = spawn(process.execPath, [MAIN, 'ctl', ...args], { env, stdio: 'inherit' });
   const [code] = await once(child, 'exit');
@@ -118,7 +118,7 @@ function tableOf(statuses: readonly ProcessStatus[]): string {
   return table(headings, rows);
 }
 
-/** Text for people when the cluster serves: addresses and next commands. */
+/** Text for people when the cluster is ready: addresses and next commands. */
 function welcome(plan: ClusterPlan, key: string, entry: string): string {
   const { address, adminUrl, folder, logFolder, processes } = plan;
   const count = (kind: string) => processes.filter((planned) => planned.kind === kind).length;
@@ -126,7 +126,7 @@ function welcome(plan: ClusterPlan, key: string, entry: string): string {
   const parts = `${count('edge')} edges, ${nodes}, ${count('console')} consoles`;
   const cassandras = count('cassandra') > 1 ? `${count('cassandra')} Cassandra nodes` : 'Cassandra';
   return [
-    `The cluster serves: ${parts}, NATS and ${cassandras}. Data is kept between runs.`,
+    `The cluster is ready: ${parts}, NATS and ${cassandras}. Data is kept between runs.`,
     '',
     `  API      ${address}/v1`,
     `  Docs     ${address}/docs   ${address}/redoc   ${address}/openapi.json`,
@@ -141,7 +141,7 @@ function welcome(plan: ClusterPlan, key: string, entry: string): string {
     `  curl -s ${address}/v1/instances -H 'Authorization: Bearer ${key}' \\`,
     `    -H 'Content-Type: application/json' -d '{"name":"Ada"}'`,
     '',
-    'Look at it, administer it, end it:',
+    'Check, administer and stop the cluster:',
     '',
     '  make cluster-status',
     '  make cluster-ctl ARGS="nodes"',

@@ -3,13 +3,12 @@ import type { ClusterPlan } from '#deploy/local/cluster-plan';
 import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import { ctlVariables, environmentOf, MAIN } from '#deploy/local/processes/service-process';
 
-/** Maximum time to create a link, in milliseconds: connecting to Cassandra, and some writes. */
+/** Maximum time to create a link, in ms: a connection to Cassandra, and some writes. */
 const LINK_MS_MAX = 60_000;
 
 /**
- * Address for a browser. While the key's account has no owner, this is a new set-up link; otherwise
- * the console. If the link cannot be created, the text contains the reason, because the cluster
- * still works.
+ * Address for a browser: a new set-up link if the key's account has no owner, else the console. If
+ * the link cannot be created, the text contains the reason.
  */
 export async function consoleEntry(plan: ClusterPlan, key: string): Promise<string> {
   const accountId = parseApiKey(key)?.accountId ?? '';

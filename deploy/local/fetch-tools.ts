@@ -6,7 +6,8 @@ import { installedStripeMock } from '#deploy/local/install/stripe-mock';
 import type { Print } from '#deploy/local/progress';
 
 /*
- * Installs tools for tests into the cache, because the installation takes longer than a test may.
+ * Installs tools for tests into the cache. Separate, because an installation takes longer than a
+ * test may.
  *
  * Usage: node deploy/local/fetch-tools.ts
  */

@@ -31,7 +31,7 @@ import {
 } from '#deploy/local/processes/service-process';
 import { type Print, printNothing, withProgress } from '#deploy/local/progress';
 import { cassandraVersionAt } from '#deploy/local/servers/cassandra-answer';
-import { assertBegunAlike, ringFormed, ringOf } from '#deploy/local/servers/cassandra-ring';
+import { assertSameNodeCount, ringFormed, ringOf } from '#deploy/local/servers/cassandra-ring';
 import { startCassandra } from '#deploy/local/servers/cassandra-server';
 import type { CassandraSettings } from '#deploy/local/servers/cassandra-settings';
 import { assertPortFree } from '#deploy/local/servers/free-port';
@@ -40,38 +40,36 @@ import { natsVersionAt } from '#deploy/local/servers/nats-answer';
 import { startNats } from '#deploy/local/servers/nats-server';
 import { signalProcess } from '#deploy/local/servers/server-record';
 
-/**
- * Maximum wait until all shards are served, in milliseconds. It takes seconds on an idle machine.
- */
+/** Maximum wait until all shards are served, in ms. On an idle machine, this takes seconds. */
 const SERVED_MS_MAX = 120_000;
 const ASK_EVERY_MS = 200;
 
 /**
- * Maximum number of attempts of a migration. A schema change on a new server may time out;
- * repetition is safe.
+ * Maximum attempts of a migration. A schema change on a new server may time out; a repetition is
+ * safe.
  */
 const MIGRATE_TRIES = 3;
 
-/** Options of a local cluster, with deviations from the defaults. */
+/** Options of a local cluster. */
 export type LocalClusterOptions = ClusterSize & {
   /** Receives lines about slow steps and ended processes. */
   readonly print?: Print;
-  /** Replaces variables of a process, for example Cassandra's address by a proxy's. */
+  /** Overrides variables of a process, for example Cassandra's address by a proxy's address. */
   readonly variablesOf?: (planned: PlannedProcess) => Variables;
-  /** Heap of each own Cassandra, in MiB. */
+  /** Heap of each Cassandra node, in MiB. */
   readonly heapMb?: number;
   readonly settings?: CassandraSettings;
 };
 
 /**
  * Starts a cluster as processes on loopback. Resolves when every shard is served and a call with
- * the key succeeds. Disposing stops all processes and keeps their state. A folder has one cluster
- * at a time: left-over processes are stopped first. Rejects with one line if a port is in use, and
- * with `MissingServer` if Cassandra or NATS is not available.
+ * the key succeeds. Disposal stops all processes and keeps their state. A folder has one cluster at
+ * a time: left-over processes are stopped first. Throws a one-line error if a port is in use, and
+ * `MissingServer` if Cassandra or NATS is not available.
  */
 export async function openLocalCluster(options: LocalClusterOptions): Promise<LocalCluster> {
   const plan = clusterPlan(options);
-  assertBegunAlike(options);
+  assertSameNodeCount(options);
   await endLeftovers(plan.folder);
   await assertAnswering(options);
   for (const planned of plan.processes) await assertPortsFree(planned);
@@ -90,7 +88,7 @@ async function assertPortsFree(planned: PlannedProcess): Promise<void> {
   }
 }
 
-/** Rejects unless the external servers answer, because they cannot be started here. */
+/** Throws unless the external servers answer, because this process cannot start them. */
 async function assertAnswering({ cassandra, nats }: ClusterSize): Promise<void> {
   const looks = [
     [cassandra, 'Cassandra', cassandraVersionAt],
@@ -99,12 +97,12 @@ async function assertAnswering({ cassandra, nats }: ClusterSize): Promise<void> 
   for (const [address, name, look] of looks) {
     if (address === undefined) continue;
     await look(address).catch(() => {
-      throw new Error(`no ${name} answers at ${address}`);
+      throw new Error(`${name} does not answer at ${address}`);
     });
   }
 }
 
-/** A cluster of processes on this machine. Each process can be disturbed by name. */
+/** A cluster of processes on this machine. Methods stop, kill or pause a process by name. */
 export class LocalCluster implements AsyncDisposable {
   readonly #options: LocalClusterOptions;
   readonly #print: Print;
@@ -121,7 +119,7 @@ export class LocalCluster implements AsyncDisposable {
     for (const planned of plan.processes) this.#keep(planned);
   }
 
-  /** Present plan of the cluster. */
+  /** Current plan of the cluster. */
   get plan(): ClusterPlan {
     return this.#plan;
   }
@@ -142,20 +140,20 @@ export class LocalCluster implements AsyncDisposable {
     return Object.fromEntries(counts);
   }
 
-  /** Starts everything for the first time; see `openLocalCluster`. */
+  /** Starts all processes; see `openLocalCluster`. */
   async begin(): Promise<void> {
     const print = this.#print;
     await Promise.all([this.#startAll(['nats']), this.#startCassandras()]);
-    await withProgress(print, 'making the tables', () => this.#migrate());
+    await withProgress(print, 'creating the tables', () => this.#migrate());
     const services = () => this.#startAll(['limiter', 'engine', 'edge', 'console', 'balancer']);
     await withProgress(print, 'starting limiters, engines, edges, consoles, balancer', services);
     await this.served();
     this.#key = await readyKey(this.#plan, this.#secrets);
   }
 
-  /** Resolves when the engines and limiters serve every shard; rejects after two minutes. */
+  /** Resolves when engines and limiters serve every shard; throws after two minutes. */
   async served(): Promise<void> {
-    // Engines and limiters have this number of shards each.
+    // Engines and limiters have the same number of shards.
     const shards = 2 * this.#plan.shards;
     const deadlineMs = performance.now() + SERVED_MS_MAX;
     let count = 0;
@@ -170,7 +168,7 @@ export class LocalCluster implements AsyncDisposable {
     await withProgress(this.#print, 'waiting for every shard', wait, () => `${count} of ${shards}`);
   }
 
-  /** Present status of every process. */
+  /** Current status of every process. */
   statuses(): Promise<ProcessStatus[]> {
     return processStatuses(this.#plan, (name) => this.restarts[name] ?? 0);
   }
@@ -181,15 +179,14 @@ export class LocalCluster implements AsyncDisposable {
   }
 
   /**
-   * Sends a signal. After SIGKILL the process restarts within 2 s. SIGSTOP and SIGCONT pause and
-   * resume.
+   * Sends a signal. After SIGKILL, the process restarts in 2 s. SIGSTOP pauses, SIGCONT resumes.
    */
   signal(name: string, signal: NodeJS.Signals): void {
     const { record } = this.#processOf(name);
     if (record !== undefined) signalProcess(record, signal);
   }
 
-  /** Stops a process in order and waits for its end. It stays stopped until `start`. */
+  /** Stops a process cleanly and waits for its end. The process stays stopped until `start`. */
   stop(name: string): Promise<void> {
     return this.#processOf(name).stop();
   }
@@ -199,7 +196,7 @@ export class LocalCluster implements AsyncDisposable {
     return this.#processOf(name).start();
   }
 
-  /** Adds a node, numbered after the highest. Resolves with its name when it is ready. */
+  /** Adds a node with the next number. Returns its name when the node is ready. */
   async add(kind: NodeKind): Promise<string> {
     const planned = nextNode(this.#plan, kind);
     await assertPortsFree(planned);
@@ -208,7 +205,7 @@ export class LocalCluster implements AsyncDisposable {
     return planned.name;
   }
 
-  /** Stops a node in order, for good. Rejects if the node is the last of its kind. */
+  /** Removes a node after a clean stop. Throws if the node is the last of its kind. */
   async remove(name: string): Promise<void> {
     const leaving = this.#processOf(name);
     // Change the plan first, so that no operator uses the admin port of a leaving limiter.
@@ -228,8 +225,8 @@ export class LocalCluster implements AsyncDisposable {
       name: planned.name,
       folder: processFolder(this.#plan.folder, planned.name),
       open: () => this.#open(planned),
-      // Further lines of the text are the end of the log.
-      onEnd: (how) => this.#print(`${firstLine(how)}; it is started again after 2 s`),
+      // Print only the first line; further lines are the end of the log.
+      onEnd: (how) => this.#print(`${firstLine(how)}; restarting in 2 s`),
     });
     this.#kept.set(planned.name, { planned, process });
     return process;
@@ -269,22 +266,23 @@ export class LocalCluster implements AsyncDisposable {
   }
 
   /**
-   * Starts the nodes sequentially: each joins the previous ones, and three at once would overload
-   * few cores.
+   * Starts the nodes sequentially: a node joins the ring of earlier nodes, and three simultaneous
+   * starts would overload a small machine.
    */
   async #startCassandras(): Promise<void> {
     const all = this.#ofKind('cassandra');
     for (const { process } of all) await process.start();
     const servers = all.map(({ planned }) => planned);
     const wait = () => ringFormed(servers);
-    await withProgress(this.#print, 'waiting until the Cassandra nodes see each other', wait);
+    await withProgress(this.#print, 'waiting until the Cassandra nodes form a ring', wait);
   }
 
   async #migrate(): Promise<void> {
     for (let tries = 1; ; tries += 1) {
       const { isOk, output } = await runMigrate(this.#plan.shared);
       if (isOk) return;
-      if (tries === MIGRATE_TRIES) throw new Error(`no tables: ${lastLine(output)}`);
+      if (tries === MIGRATE_TRIES)
+        throw new Error(`could not create the tables: ${lastLine(output)}`);
     }
   }
 
@@ -294,7 +292,8 @@ export class LocalCluster implements AsyncDisposable {
 
   #processOf(name: string): KeptProcess {
     const found = this.#kept.get(name);
-    if (found === undefined) throw new Error(`there is no ${name}; there are ${this.names}`);
+    if (found === undefined)
+      throw new Error(`unknown process ${name}; the processes are ${this.names}`);
     return found.process;
   }
 }

@@ -2,12 +2,12 @@ import { WHOLE_SCOPE } from '#accounts/api-key';
 import { adminClient } from '#ctl/admin-client';
 import { AccountView, NewKeyView } from '#limiter/admin/schema';
 
-/** An account with a key that has all rights. */
+/** An account with a full-scope API key. */
 export type NewAccount = { readonly accountId: string; readonly apiKey: string };
 
 /**
- * Creates an enterprise account with these limits, and a key, through a limiter's admin port.
- * `tokenFile` is needed if this user's limiters do not publish their token.
+ * Creates an enterprise account with these limits and an API key, through a limiter's admin port.
+ * Pass `tokenFile` if the limiters of this user do not publish their token.
  */
 export async function newAccount(
   adminUrl: string,

@@ -1,18 +1,18 @@
 /** Prints a progress line for people. */
 export type Print = (line: string) => void;
 
-/** Prints nothing: for callers without a terminal. */
+/** Prints nothing, for callers without a terminal. */
 export const printNothing: Print = () => {};
 
-/** Time after which work is announced, in milliseconds. */
+/** Time without output, in ms. */
 const QUIET_MS_MAX = 2_000;
 
-/** Interval of progress lines, in milliseconds. */
+/** Interval of progress lines, in ms. */
 const REPEAT_MS = 5_000;
 
 /**
- * Runs `work` and prints its name and progress while it takes long: first after 2 s, then every 5
- * s. `howFar` is called for each line and may return an empty text.
+ * Runs `work`. After 2 s, and then every 5 s, prints `what` with the elapsed time and the text of
+ * `howFar`, which may be empty.
  */
 export async function withProgress<Result>(
   print: Print,

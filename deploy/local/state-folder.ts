@@ -2,16 +2,15 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { ClusterSize } from '#deploy/local/cluster-plan';
 
-/** First port of the local cluster by default; `CLUSTER_PORT` overrides it. See `clusterPlan`. */
+/**
+ * Default first port of the local cluster; `CLUSTER_PORT` overrides the default. See `clusterPlan`.
+ */
 const PORTS = 8_400;
 
-/** Maximum first port, so that a block fits below the last port. */
+/** Maximum first port: the block must fit below the last port. */
 const PORTS_MAX = 65_000;
 
-/**
- * State folder of the local cluster: `CLUSTER_FOLDER`, or a folder of this user outside the
- * repository.
- */
+/** State folder of the local cluster: `CLUSTER_FOLDER`, or a folder in this user's home. */
 export function clusterFolder(): string {
   const configured = variable('CLUSTER_FOLDER');
   if (configured !== undefined) return resolve(configured);
@@ -19,15 +18,13 @@ export function clusterFolder(): string {
   return join(state, 'identity-engine/cluster');
 }
 
-/**
- * Size of the local cluster from the environment: `CLUSTER_FOLDER`, `_PORT`, `_CASSANDRA`, `_NATS`.
- */
+/** Reads the local cluster's size from `CLUSTER_FOLDER`, `_PORT`, `_CASSANDRA` and `_NATS`. */
 export function wantedCluster(): ClusterSize {
   const size = { folder: clusterFolder(), ports: clusterPorts() };
   return { ...size, cassandra: variable('CLUSTER_CASSANDRA'), nats: variable('CLUSTER_NATS') };
 }
 
-/** First port of the local cluster. Throws if `CLUSTER_PORT` is no valid port. */
+/** First port of the local cluster. Throws if `CLUSTER_PORT` is invalid. */
 function clusterPorts(): number {
   const text = variable('CLUSTER_PORT');
   if (text === undefined) return PORTS;
@@ -36,7 +33,7 @@ function clusterPorts(): number {
   throw new Error(`CLUSTER_PORT: must be a port up to ${PORTS_MAX}, not "${text}"`);
 }
 
-/** A variable of the environment; undefined if empty or not set. */
+/** An environment variable; undefined if empty or unset. */
 function variable(name: string): string | undefined {
   const text = process.env[name] ?? '';
   return text === '' ? undefined : text;

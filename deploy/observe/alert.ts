@@ -1,4 +1,4 @@
-/** A test case of an alert: series and the time of evaluation. */
+/** A test case of an alert: series, and time of evaluation. */
 export type AlertCase = {
   /** Series with values in the notation of `promtool test rules`: `0+5x20` is 0, 5, 10 … 100. */
   readonly series: Readonly<Record<string, string>>;
@@ -6,11 +6,11 @@ export type AlertCase = {
   readonly everyS?: number;
   /** Time of evaluation, in seconds from the first value. */
   readonly atS: number;
-  /** Labels of the firing alert in addition to its severity. */
+  /** Expected labels of the firing alert, besides its severity. */
   readonly labels?: Readonly<Record<string, string>>;
 };
 
-/** An alert, with test cases in which it fires and does not fire. */
+/** An alert, with test cases in which the alert fires or does not fire. */
 export type Alert = {
   /** Name of the alert; also the heading of its section in docs/runbook.md. */
   readonly name: string;
@@ -23,7 +23,7 @@ export type Alert = {
   readonly dashboard?: 'engine' | 'limiter' | 'stores';
   /** Minimum duration of the fault, in seconds; windows of `expr` are added. */
   readonly forS: number;
-  /** One line for a phone; may contain labels as `{{ $labels.service }}`. */
+  /** A line for a phone; may contain labels as `{{ $labels.service }}`. */
   readonly summary: string;
   readonly firing: AlertCase;
   readonly quiet: AlertCase;

@@ -6,7 +6,7 @@ export const CLUSTER_ALERTS: readonly Alert[] = [
     name: 'ShardWithoutOwner',
     dashboard: 'engine',
     severity: 'page',
-    // If no node of a service is left to report its shards, the edges still report their number.
+    // Edges report the number of shards even if no node of the service runs.
     expr: [
       '(sum by (service) (shards_owned) or 0 * max by (service) (cluster_shards))',
       '< max by (service) (cluster_shards)',
@@ -49,7 +49,7 @@ export const CLUSTER_ALERTS: readonly Alert[] = [
     name: 'BusDisconnected',
     dashboard: 'stores',
     severity: 'page',
-    // One alert for all processes, because a failed server disconnects every process.
+    // A single alert for all processes, because a failed server disconnects every process.
     expr: 'count(bus_connected == 0) > 0',
     forS: 30,
     summary: 'processes have no connection to NATS: the cluster cannot take over failed nodes',
@@ -87,7 +87,7 @@ export const CLUSTER_ALERTS: readonly Alert[] = [
     severity: 'page',
     expr: 'clock_deviating == 1',
     forS: 30,
-    summary: 'the clock of {{ $labels.job }} {{ $labels.instance }} is more than a minute wrong',
+    summary: 'the clock of {{ $labels.job }} {{ $labels.instance }} deviates by more than a minute',
     firing: {
       series: { 'clock_deviating{job="limiter",instance="l"}': '0x4 1x8' },
       atS: 165,

@@ -2,15 +2,15 @@ import type { Alert, AlertCase } from '#deploy/observe/alert';
 
 const REFUSED = 'sum(increase(console_sign_ins_total{outcome!="right"}[5m]))';
 
-/** Alerts about the console, and about the audit trail that its actions need. */
+/** Alerts about the console and the audit trail. */
 export const CONSOLE_ALERTS: readonly Alert[] = [
   {
     name: 'NoConsole',
     severity: 'ticket',
-    // No alert for installations without a console.
+    // Only for installations that had a console within the last day.
     expr: 'absent(up{job="console"} == 1) and on () present_over_time(up{job="console"}[1d])',
     forS: 60,
-    summary: 'no console can be scraped: no one can sign in; the API is not affected',
+    summary: 'no console answers: users cannot sign in; the API is not affected',
     firing: {
       series: {
         'up{job="console",instance="a"}': '1x4 0x12',
@@ -30,10 +30,11 @@ export const CONSOLE_ALERTS: readonly Alert[] = [
   {
     name: 'SignInsRefused',
     severity: 'ticket',
-    // A share, because many people mistype; and a minimum, because a few tries prove nothing.
+    // A share, because many users mistype their password; and a minimum, because a few attempts
+    // prove nothing.
     expr: `${REFUSED} > 50 and ${REFUSED} > 0.8 * sum(increase(console_sign_ins_total[5m]))`,
     forS: 0,
-    summary: 'more than 50 sign-ins failed within five minutes, and hardly any succeeded',
+    summary: 'more than 50 sign-ins failed within five minutes, more than 80 % of all attempts',
     firing: signIns('0+3x28', '0+0x28'),
     quiet: signIns('0+3x28', '0+2x28'),
     alsoQuiet: [signIns('0+1x28', '0+0x28')],
@@ -56,7 +57,7 @@ export const CONSOLE_ALERTS: readonly Alert[] = [
   },
 ];
 
-/** Case with these series of refused and successful sign-ins, evaluated over five minutes. */
+/** Test case with these series of refused and successful sign-ins. */
 function signIns(refused: string, right: string): AlertCase {
   const name = 'console_sign_ins_total';
   return {

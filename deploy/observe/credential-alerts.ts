@@ -4,7 +4,7 @@ const DAY_S = 86_400;
 const END = 'tls_certificate_expiry_timestamp_seconds';
 const FAILURES = 'credential_reload_failures_total';
 
-/** Alerts about certificate and secret files that processes watch. */
+/** Alerts about certificate files and secret files. */
 export const CREDENTIAL_ALERTS: readonly Alert[] = [
   {
     name: 'CertificateExpiresSoon',
@@ -27,7 +27,7 @@ export const CREDENTIAL_ALERTS: readonly Alert[] = [
     },
     alsoQuiet: [
       {
-        // The certificate was renewed just in time.
+        // The certificate was renewed before the alert.
         series: {
           [`${END}{job="engine",instance="b",use="wire"}`]: `${14 * DAY_S}x8 ${90 * DAY_S}x8`,
         },

@@ -10,13 +10,13 @@ import { type NamedCurve, PANEL, panelPicture } from '#deploy/observe/panel-pict
 import { legendOf, rangeQuery, type TimeRange } from '#deploy/observe/range-query';
 
 /*
- * Draws every dashboard from Prometheus data as docs/pictures/dashboard-*.svg, for readers without
- * Grafana.
+ * Draws every dashboard with data from Prometheus as docs/pictures/dashboard-*.svg, for readers
+ * without Grafana.
  *
  * Usage: node deploy/observe/draw.ts [--minutes 30] (while make observe runs)
  */
 
-/** Number of values per curve: about one for every other pixel. */
+/** Number of values per curve: about a value for every other pixel. */
 const STEPS = 200;
 
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: '30' } } });

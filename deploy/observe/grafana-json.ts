@@ -7,7 +7,7 @@ const HEIGHT = 8;
 /** Version of Grafana's dashboard model in this file. */
 const SCHEMA_VERSION = 39;
 
-/** Names of the units in Grafana. */
+/** Grafana's names of the units. */
 const UNITS: Readonly<Record<Unit, string>> = {
   seconds: 's',
   perSecond: 'ops',
@@ -16,33 +16,35 @@ const UNITS: Readonly<Record<Unit, string>> = {
   bytes: 'bytes',
 };
 
-/** Data source, selected by a variable of the dashboard. */
+/** Data source, which a variable of the dashboard selects. */
 const SOURCE = { type: 'prometheus', uid: '$datasource' } as const;
 
 /** A Grafana variable within a longer text. */
 const variable = (name: string) => `$\{${name}}`;
 
-const ofQuery = (name: string, query: string) => ({
+const queryVariable = (name: string, query: string) => ({
   ...{ name, type: 'query', datasource: SOURCE, query, refresh: 2 },
   ...{ multi: true, includeAll: true, allValue: '.*', current: { text: 'All', value: '$__all' } },
 });
 
-/** Variables that people select at the top of a dashboard. */
+/** Variables that users select at the top of a dashboard. */
 const VARIABLES = [
   { name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus' },
-  ofQuery('job', 'label_values(up, job)'),
-  ofQuery('instance', 'label_values(up{job=~"$job"}, instance)'),
+  queryVariable('job', 'label_values(up, job)'),
+  queryVariable('instance', 'label_values(up{job=~"$job"}, instance)'),
   { name: 'runbook_base', label: 'Base address of the runbook', type: 'textbox', query: '' },
 ];
 
-/** Selectors of the variables. Metrics of load generators and recording rules have other labels. */
+/**
+ * Selectors for the variables. Not for metrics of k6 and recording rules, which have other labels.
+ */
 const CHOSEN = 'job=~"$job",instance=~"$instance"';
 const OWN_METRIC =
   /\b(?!k6_)([a-z]+(?:_[a-z0-9]+)+)(?![a-z_0-9:(]|\s*\()(?:\{([^}]*)\})?(?=\[|\)| |$|<|>)/g;
 
 /**
- * Converts a panel's expression for Grafana. Adds selectors for jobs and instances, and sets the
- * rate window to fit the panel's and the scrape interval.
+ * Converts a panel's expression for Grafana. Adds selectors for jobs and instances, and replaces
+ * the rate window by Grafana's `$__rate_interval`.
  */
 export function grafanaExpr(expr: string): string {
   if (/\bslo:/.test(expr)) return expr;

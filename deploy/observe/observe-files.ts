@@ -9,7 +9,7 @@ import {
   ruleTestsText,
 } from '#deploy/observe/rule-files';
 
-/** Content of all files generated from the typed rules and dashboards, by path. */
+/** Text of all generated rule and dashboard files, by path. */
 export function observeFiles(): ReadonlyMap<string, string> {
   return new Map([
     [RULES_FILE, rulesText()],

@@ -4,11 +4,11 @@ import { stringify } from 'yaml';
 import type { ClusterPlan, PlannedProcess } from '#deploy/local/cluster-plan';
 import { RULES_FILE } from '#deploy/observe/rule-files';
 
-/** Offsets in the cluster's block of ports, not used by its processes. */
+/** Offsets in the cluster's block of ports that its processes do not use. */
 const PROMETHEUS = 97;
 const ALERTMANAGER = 98;
 
-/** Scrape interval. Short, so that changes are visible at once; 15 s in other installations. */
+/** Scrape interval. Short, so that changes are visible soon; other installations use 15 s. */
 const SCRAPE_EVERY = '5s';
 
 /** Ports and folders of Prometheus and Alertmanager for a local cluster. */
@@ -36,14 +36,17 @@ export function observePlan({ folder, logFolder, ports }: ClusterPlan): ObserveP
   };
 }
 
-/** External labels of alerts; the links lead into this checkout. */
+/** External labels of alerts, whose links point into this checkout. */
 const EXTERNAL_LABELS = {
   cluster: 'local',
   runbook_base: new URL('../../', import.meta.url).href,
   grafana_base: 'http://127.0.0.1:3000',
 };
 
-/** Settings of Prometheus: scrapes every process of the cluster, labelled with role and name. */
+/**
+ * Settings of Prometheus, which scrapes every process of the cluster and adds labels for role and
+ * name.
+ */
 export function prometheusSettings(cluster: ClusterPlan, { alertmanager }: ObservePlan): string {
   const root = fileURLToPath(new URL('../..', import.meta.url));
   const roles = ['edge', 'engine', 'limiter', 'console'] as const;
@@ -69,7 +72,7 @@ function targetOf({ name, operatorsPort }: PlannedProcess) {
   return { targets: [`127.0.0.1:${operatorsPort}`], labels: { instance: name } };
 }
 
-/** Settings of Alertmanager: alerts are shown but not sent. */
+/** Settings of Alertmanager, which shows alerts but sends none. */
 export const ALERTMANAGER_SETTINGS = stringify({
   route: { receiver: 'nowhere', group_by: ['alertname'], group_wait: '1s', group_interval: '5s' },
   receivers: [{ name: 'nowhere' }],

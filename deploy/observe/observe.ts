@@ -25,13 +25,17 @@ async function run([command = '', ...rest]: readonly string[]): Promise<void> {
   const cluster = clusterPlan(readCluster(folder)?.size ?? wantedCluster());
   if (command === 'up' && rest.length === 0) {
     if (runningServer(supervisorFolder(folder)) === undefined) {
-      throw new Error('no cluster runs here: start one with make cluster');
+      throw new Error('no cluster runs on this machine: run make cluster');
     }
     const plan = await startObservers(cluster, out);
     out(welcome(plan, await pagesOf(plan)));
   } else if (command === 'down' && rest.length === 0) {
     const isAny = await stopObservers(cluster);
-    out(isAny ? 'Prometheus and Alertmanager have stopped; their data is kept' : 'neither runs');
+    out(
+      isAny
+        ? 'Prometheus and Alertmanager have stopped; their data is kept'
+        : 'Prometheus and Alertmanager were not running',
+    );
   } else throw new Error('usage: observe.ts up | down');
 }
 
@@ -49,10 +53,10 @@ function welcome({ alertmanager }: ObservePlan, pages: string): string {
     `  Rules       ${pages}/alerts`,
     `  Graphs      ${pages}/graph   (try slo:availability_errors:ratio_rate5m)`,
     `  Processes   ${pages}/targets`,
-    `  Firing      ${alertmanager.address}   alerts that would notify a person`,
+    `  Firing      ${alertmanager.address}   firing alerts, which are not sent`,
     '',
-    'What each alert means and what to do: docs/runbook.md. The dashboards as pictures:',
-    'docs/dashboards.md; in Grafana, with Docker: deploy/compose.yaml. End it: make observe-down',
+    'Meaning of each alert and what to do: docs/runbook.md. Pictures of the dashboards:',
+    'docs/dashboards.md. Grafana with Docker: deploy/compose.yaml. To stop: make observe-down',
     '',
   ].join('\n');
 }

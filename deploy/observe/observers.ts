@@ -14,15 +14,15 @@ import {
   prometheusSettings,
 } from '#deploy/observe/observe-plan';
 
-/** Maximum start time, in milliseconds. A start takes a second on an idle machine. */
+/** Maximum start time, in ms. A start takes a second on an idle machine. */
 const READY_MS_MAX = 60_000;
 
-/** Retention of Prometheus: the longest window of a rule. */
+/** Retention of Prometheus: the longest window in the rules. */
 const KEPT = '3d';
 
 /**
- * Starts Prometheus and Alertmanager for the cluster unless they run. They outlive this process and
- * the cluster. Throws `MissingServer`, or a one-line error if a port is in use.
+ * Starts Prometheus and Alertmanager for the cluster unless they already run. Both outlive this
+ * process and the cluster. Throws `MissingServer`, or a one-line error if a port is in use.
  */
 export async function startObservers(cluster: ClusterPlan, print: Print): Promise<ObservePlan> {
   const plan = observePlan(cluster);
@@ -31,7 +31,10 @@ export async function startObservers(cluster: ClusterPlan, print: Print): Promis
   return plan;
 }
 
-/** Stops Prometheus and Alertmanager in order, and keeps their data. Returns whether any ran. */
+/**
+ * Stops Prometheus and Alertmanager cleanly, and keeps their data. Returns whether either was
+ * running.
+ */
 export async function stopObservers(cluster: ClusterPlan): Promise<boolean> {
   const { prometheus, alertmanager } = observePlan(cluster);
   const folders = [prometheus.folder, alertmanager.folder];
@@ -43,7 +46,7 @@ export async function stopObservers(cluster: ClusterPlan): Promise<boolean> {
 async function startAlertmanager(plan: ObservePlan, print: Print): Promise<void> {
   const { logFolder, alertmanager } = plan;
   const { folder, port, address } = alertmanager;
-  if (runningServer(folder) !== undefined) return print(`Alertmanager runs already at ${address}`);
+  if (runningServer(folder) !== undefined) return print(`Alertmanager already runs at ${address}`);
   await assertPortFree(port, 'Alertmanager');
   const program = await installedAlertmanager(print);
   const settings = join(folder, 'alertmanager.yml');
@@ -58,8 +61,7 @@ async function startAlertmanager(plan: ObservePlan, print: Print): Promise<void>
         `--config.file=${settings}`,
         `--storage.path=${join(folder, 'data')}`,
         `--web.listen-address=127.0.0.1:${port}`,
-        // Disables clustering: Alertmanager would search for others on every address of the
-        // machine.
+        // Disables clustering: Alertmanager would listen for peers on every address of the machine.
         '--cluster.listen-address=',
       ],
       address,
@@ -76,7 +78,7 @@ async function startPrometheus(
 ): Promise<void> {
   const { folder, port, address } = plan.prometheus;
   const { logFolder } = plan;
-  if (runningServer(folder) !== undefined) return print(`Prometheus runs already at ${address}`);
+  if (runningServer(folder) !== undefined) return print(`Prometheus already runs at ${address}`);
   await assertPortFree(port, 'Prometheus');
   const { prometheus, args } = await installedPrometheus(print);
   const settings = join(folder, 'prometheus.yml');
@@ -95,7 +97,7 @@ async function startPrometheus(
         `--web.listen-address=127.0.0.1:${port}`,
         // Receives results of load tests.
         '--web.enable-remote-write-receiver',
-        // Links a slow bucket to one of its traces.
+        // Stores trace ids of slow calls.
         '--enable-feature=exemplar-storage',
       ],
       address,

@@ -14,7 +14,9 @@ const PLOT = { left: 62, top: 34, width: 522, height: 150 } as const;
 const LEGEND_TOP = PLOT.top + PLOT.height + 36;
 const LEGEND_LINE = 15;
 
-/** Maximum number of curves: more cannot be distinguished. The largest are drawn. */
+/**
+ * Maximum number of curves: more are indistinguishable. Draws the curves with the highest peaks.
+ */
 const CURVES_MAX = 10;
 
 const COLOURS = [
@@ -108,7 +110,7 @@ function limitLine(at: number): string {
 }
 
 /**
- * Lines of a curve. Missing values leave a gap: a line ends when the next value is more than 1.5
+ * Lines of a curve. Missing values leave a gap: a line ends if the next value is more than 1.5
  * steps away.
  */
 function curveOf(
@@ -146,7 +148,7 @@ function legend(drawn: readonly NamedCurve[], count: number): string[] {
   };
   return [
     ...names.map((name, place) => entry(name, place, COLOURS[place])),
-    ...(left > 0 ? [entry(`and ${left} smaller ones`, names.length, undefined)] : []),
+    ...(left > 0 ? [entry(`and ${left} smaller curves`, names.length, undefined)] : []),
   ];
 }
 

@@ -1,7 +1,7 @@
 /** A curve: its labels and its values over time. */
 export type Curve = {
   readonly labels: Readonly<Record<string, string>>;
-  /** Unix seconds and values, without values that are not finite. */
+  /** Unix seconds and finite values. */
   readonly points: readonly (readonly [atS: number, value: number])[];
 };
 
@@ -21,7 +21,7 @@ type Answer = {
   };
 };
 
-/** Curves of an expression over a time range. Throws an error with Prometheus's message. */
+/** Queries the curves of an expression over a time range. Throws with Prometheus's message. */
 export async function rangeQuery(
   address: string,
   expr: string,
@@ -40,7 +40,7 @@ export async function rangeQuery(
   }));
 }
 
-/** Name of a curve: the legend with its labels filled in. */
+/** Name of a curve: the legend with filled-in labels. */
 export function legendOf(legend: string, { labels }: Pick<Curve, 'labels'>): string {
   return legend.replace(/\{\{(\w+)\}\}/g, (_, label: string) => labels[label] ?? '').trim();
 }

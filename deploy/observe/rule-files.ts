@@ -8,21 +8,21 @@ import { SERVICE_ALERTS } from '#deploy/observe/service-alerts';
 import { longSloRecordings, sloAlerts, sloRecordings } from '#deploy/observe/slo-rules';
 import { STORE_ALERTS } from '#deploy/observe/store-alerts';
 
-/** File of the rules for Prometheus. The tests beside it refer to this file. */
+/** Rule file for Prometheus. The test files refer to this name. */
 export const RULES_FILE = 'deploy/observe/rules.yml';
 
-/** Test files for `promtool test rules`: alerts within minutes, and alerts over hours and days. */
+/** Test files for `promtool test rules`: alerts over minutes, and alerts over hours and days. */
 export const RULE_TESTS_FILES = {
   minutes: 'deploy/observe/rules.test.yml',
   days: 'deploy/observe/rules-slo.test.yml',
 } as const;
 
-/** File of the same rules for the Prometheus operator. */
+/** Rule file for the Prometheus operator, with the same rules. */
 export const PROMETHEUS_RULE_FILE = 'deploy/kubernetes/components/monitoring/prometheus-rules.yaml';
 
-const GENERATED = '# Generated from deploy/observe/*.ts by `npm run generate`: change those.\n';
+const GENERATED = '# Generated from deploy/observe/*.ts by `npm run generate`.\n';
 
-/** Evaluation interval in the tests, in seconds. Days would take too long in steps of 15 s. */
+/** Evaluation interval in the tests, in seconds. With 15 s, tests over days would take too long. */
 const TEST_STEP_S = { minutes: 15, days: 240 } as const;
 
 type Group = {
@@ -80,7 +80,7 @@ const EXTERNAL_LABELS = {
   grafana_base: 'https://grafana.example.com',
 } as const;
 
-/** The test cases of all alerts of a kind, as YAML for promtool. */
+/** Test cases of all alerts of a kind, as YAML for promtool. */
 export function ruleTestsText(kind: keyof typeof RULE_TESTS_FILES): string {
   const alerts = ALERTS.filter(
     ({ firing }) => (firing.everyS === undefined) === (kind === 'minutes'),
@@ -91,8 +91,10 @@ export function ruleTestsText(kind: keyof typeof RULE_TESTS_FILES): string {
     group_eval_order: GROUPS.map(({ name }) => name),
     tests: alerts.flatMap((alert) => [
       testOf(alert, 'fires', alert.firing, [expectedOf(alert)]),
-      testOf(alert, 'is quiet', alert.quiet, []),
-      ...(alert.alsoQuiet ?? []).map((each) => testOf(alert, 'is quiet too', each, [])),
+      testOf(alert, 'does not fire', alert.quiet, []),
+      ...(alert.alsoQuiet ?? []).map((each) =>
+        testOf(alert, 'does not fire in another case', each, []),
+      ),
     ]),
   });
 }
@@ -102,18 +104,18 @@ function ruleOf(alert: Alert) {
   return {
     alert: name,
     expr,
-    for: `${heldS(expr, forS)}s`,
+    for: `${holdS(expr, forS)}s`,
     labels: { severity, cluster: '{{ $externalLabels.cluster }}' },
     annotations: annotationsOf(alert),
   };
 }
 
 /**
- * Seconds that an expression must hold before its alert fires. The windows of the expression are
- * added, because a window still contains a fault that has ended. Otherwise a pending alert would
- * fire after the end of the fault.
+ * Seconds that an expression must hold before its alert fires: `forS` plus the longest window of
+ * the expression. A window contains a fault after its end, so a pending alert would otherwise fire
+ * after the end of the fault.
  */
-function heldS(expr: string, forS: number): number {
+function holdS(expr: string, forS: number): number {
   return forS === 0 ? 0 : forS + Math.max(0, ...windowsOf(expr));
 }
 
@@ -123,7 +125,7 @@ function windowsOf(expr: string): readonly number[] {
   return windows.map(([, minutes]) => Number(minutes) * 60);
 }
 
-/** Base URLs of links in alerts: external labels of Prometheus. */
+/** Base URLs of links in alerts, from Prometheus's external labels. */
 const RUNBOOK_BASE = '{{ $externalLabels.runbook_base }}';
 const GRAFANA_BASE = '{{ $externalLabels.grafana_base }}';
 
@@ -151,7 +153,7 @@ function testOf(
   };
 }
 
-/** Labels and annotations that promtool must find, with the values of the labels filled in. */
+/** Labels and annotations that promtool must find, with filled-in label values. */
 function expectedOf(alert: Alert) {
   const { labels = {} } = alert.firing;
   const value = FIRING_VALUES[alert.name] ?? '?';

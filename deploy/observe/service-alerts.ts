@@ -17,13 +17,12 @@ export const SERVICE_ALERTS: readonly Alert[] = [
       'and sum(increase(edge_fail_closed_total[1m])) > 5',
     ].join(' '),
     forS: 30,
-    summary:
-      'edges refused more than 1 % of the calls of the last minute because no limiter answered',
+    summary: 'edges refused more than 1 % of calls in the last minute because no limiter answered',
     firing: failsClosed('0+1500x20', '0x8 1+20x12'),
     quiet: failsClosed('0+1500x20', '0x8 1+20x2 41x12'),
     alsoQuiet: [
-      // One failure in 45 s at 100 calls a second; 12 failures in a minute; and one of few calls at
-      // night.
+      // A failure every 45 s at 100 calls per second; 12 failures in a minute; a failure among few
+      // calls at night.
       failsClosed('0+1500x20', '0x5 1x2 2x2 3x2 4x2 5x2 6x2 7x5'),
       failsClosed('0+1500x20', '0+3x20'),
       failsClosed('0+1x20', '0x9 1x2 2x2 3x8'),
@@ -34,7 +33,7 @@ export const SERVICE_ALERTS: readonly Alert[] = [
     severity: 'page',
     expr: 'absent(up{job="edge"} == 1)',
     forS: 30,
-    summary: 'no edge can be scraped: the API is probably down',
+    summary: 'no edge answers on its metrics port: the API is probably down',
     firing: {
       series: { 'up{job="edge",instance="a"}': '1x4 0x6', 'up{job="engine",instance="b"}': '1x10' },
       atS: 150,
@@ -95,7 +94,7 @@ export const SERVICE_ALERTS: readonly Alert[] = [
     severity: 'ticket',
     expr: `avg_over_time(nodejs_eventloop_utilization{job=~"${JOBS}"}[1m]) > 0.85`,
     forS: 30,
-    summary: '{{ $labels.job }} {{ $labels.instance }} uses its CPU core almost fully',
+    summary: '{{ $labels.job }} {{ $labels.instance }} uses more than 85 % of its CPU core',
     firing: {
       series: { 'nodejs_eventloop_utilization{job="edge",instance="a"}': '0.2x4 0.95x20' },
       atS: 300,
@@ -115,8 +114,7 @@ export const SERVICE_ALERTS: readonly Alert[] = [
       'and sum by (job) (rate(identity_mailbox_wait_seconds_count[1m])) > 1',
     ].join(' '),
     forS: 30,
-    summary:
-      'calls to {{ $labels.job }}s wait more than 250 ms for their turn, at the 99th percentile',
+    summary: 'calls to {{ $labels.job }}s wait more than 250 ms for their turn (p99)',
     firing: { series: waits(0.97), atS: 240, labels: { job: 'engine' } },
     quiet: { series: waits(0.995), atS: 210 },
   },
@@ -132,7 +130,7 @@ export const SERVICE_ALERTS: readonly Alert[] = [
   },
 ];
 
-/** Case with these series of calls and of calls that failed closed. */
+/** Test case with these series of calls and of calls that failed closed. */
 function failsClosed(calls: string, failed: string): AlertCase {
   return {
     series: {
@@ -143,7 +141,7 @@ function failsClosed(calls: string, failed: string): AlertCase {
   };
 }
 
-/** Series of calls that waited: this share for at most 250 ms, all for at most a second. */
+/** Series of waiting calls: share `quick` waits at most 250 ms, all calls wait at most a second. */
 function waits(quick: number): Record<string, string> {
   const name = 'identity_mailbox_wait_seconds';
   const perStep = 1_000;

@@ -1,11 +1,11 @@
 import type { Alert, AlertCase, Recording } from '#deploy/observe/alert';
 
 /*
- * Service level objectives, and alerts on how fast their error budget is spent. Source: operations,
- * "alerts"; the windows are from the SRE workbook.
+ * Service level objectives, and alerts on the burn rate of their error budgets. Source: operations,
+ * "alerts"; the windows are from Google's SRE workbook.
  */
 
-/** An objective: of all `counted` calls, at most the share `allowed` may be `bad`. */
+/** An objective: at most the share `allowed` of `counted` calls may be `bad`. */
 type Objective = {
   readonly name: 'availability' | 'latency';
   readonly counted: string;
@@ -17,8 +17,7 @@ type Objective = {
 const COUNT = 'http_server_request_duration_seconds_count';
 
 /**
- * Excludes calls refused before routing (invalid HTTP, barred address), which are the caller's
- * fault.
+ * Excludes calls refused before routing (invalid HTTP, barred address): the cause is the caller.
  */
 const ROUTED = 'http_route!="refused"';
 const FAILED = `${ROUTED},http_response_status_code=~"500|502|503|504"`;
@@ -27,14 +26,14 @@ const FAILED = `${ROUTED},http_response_status_code=~"500|502|503|504"`;
 const PROCESSED =
   'http_route="/instances/:id/process",http_request_method="POST",http_response_status_code=~"2.."';
 
-/** Objective: 99.9 % of all calls get an answer other than 5xx. A call that fails closed is bad. */
+/** Objective: 99.9 % of calls get an answer other than 5xx. A call that fails closed is bad. */
 const AVAILABILITY: Objective = {
   name: 'availability',
   counted: `sum(rate(${COUNT}{${ROUTED}}[W]))`,
   // Exclude 503 for callers that left too many bodies unfinished: the cause is the caller.
   bad: `clamp_min((sum(rate(${COUNT}{${FAILED}}[W])) or vector(0)) - sum(rate(edge_bodies_given_up_total[W])), 0)`,
   allowed: 0.001,
-  what: 'calls that fail',
+  what: 'failed calls',
 };
 
 /** Objective: 99 % of process calls take less than 50 ms. */
@@ -43,13 +42,13 @@ const LATENCY: Objective = {
   counted: `sum(rate(${COUNT}{${PROCESSED}}[W]))`,
   bad: `sum(rate(${COUNT}{${PROCESSED}}[W])) - sum(rate(http_server_request_duration_seconds_bucket{${PROCESSED},le="0.05"}[W]))`,
   allowed: 0.01,
-  what: 'process calls that take more than 50 ms',
+  what: 'process calls over 50 ms',
 };
 
 const OBJECTIVES = [AVAILABILITY, LATENCY] as const;
 
 /**
- * Burn rates with two windows each: the long window avoids false alarms, the short one ends the
+ * Burn rates with two windows each: the long window avoids false alarms, the short window ends the
  * alert soon.
  */
 const BURNS = [
@@ -59,17 +58,17 @@ const BURNS = [
 ] as const;
 
 /**
- * Minimum number of bad calls in the short window: with few calls at night, one is a large share.
+ * Minimum number of bad calls in the short window: at night, a single bad call is a large share.
  */
 const BAD_CALLS_MIN = 10;
 
-/** Windows that are computed from the original series. */
+/** Windows computed from the original series. */
 const SHORT_WINDOWS = ['5m', '30m', '1h'] as const;
 
-/** Windows that are computed from 5-minute recordings, which is much cheaper. */
+/** Windows computed from 5-minute recordings, which is much cheaper. */
 const LONG_WINDOWS = ['6h', '3d'] as const;
 
-/** Name of the recorded error ratio over a window; no sample if there were no calls. */
+/** Name of the recorded error ratio over a window. The series has no sample without calls. */
 export function errorRatio(objective: Objective['name'], window: string): string {
   return `slo:${objective}_errors:ratio_rate${window}`;
 }
@@ -79,7 +78,7 @@ export function allowedOf(objective: Objective['name']): number {
   return objective === 'availability' ? AVAILABILITY.allowed : LATENCY.allowed;
 }
 
-/** Recording rules of every evaluation. */
+/** Recording rules for every evaluation. */
 export function sloRecordings(): Recording[] {
   return OBJECTIVES.flatMap((objective) => {
     const { name } = objective;
@@ -96,7 +95,7 @@ export function sloRecordings(): Recording[] {
   });
 }
 
-/** Recording rules of every minute. */
+/** Recording rules for every minute. */
 export function longSloRecordings(): Recording[] {
   return OBJECTIVES.flatMap(({ name }) =>
     LONG_WINDOWS.map((window) => {
@@ -106,7 +105,7 @@ export function longSloRecordings(): Recording[] {
   );
 }
 
-/** One alert for each objective and burn rate. */
+/** An alert for each objective and burn rate. */
 export function sloAlerts(): Alert[] {
   return OBJECTIVES.flatMap((objective) =>
     BURNS.map(({ word, rate, long, short, shortS, severity }): Alert => {
@@ -116,21 +115,21 @@ export function sloAlerts(): Alert[] {
       const bad = `slo:${name}_bad:rate5m`;
       const recent = short === '5m' ? bad : `avg_over_time(${bad}[${short}])`;
       const isMany = `${recent} * ${shortS} > ${BAD_CALLS_MIN}`;
-      // A new Prometheus would take minutes for days.
+      // A new Prometheus with minutes of data must not judge days.
       const isOld = long === '1h' ? '' : ` and slo:${name}_calls:rate5m offset ${short}`;
       return {
         name: `${name === 'availability' ? 'Availability' : 'Latency'}Burns${word}`,
         severity,
         expr: `${worse(long)} and ${worse(short)} and ${isMany}${isOld}`,
         forS: 0,
-        summary: `the monthly error budget for ${what} burns ${rate} times too fast over ${long} and ${short}`,
+        summary: `the error budget for ${what} has a burn rate above ${rate} over ${long} and ${short}`,
         ...casesOf(name, rate * allowed, long),
       };
     }),
   );
 }
 
-/** Test cases slightly above and below the threshold for the whole long window. */
+/** Test cases slightly above and slightly below the threshold for the whole long window. */
 function casesOf(
   name: Objective['name'],
   threshold: number,
@@ -160,12 +159,12 @@ function casesOf(
     return { series: { ...both, ...given }, ...place };
   };
   const cases = { firing: at(threshold * 1.1), quiet: at(threshold * 0.9) };
-  // Ten minutes do not represent six hours.
+  // After ten minutes, the data does not represent six hours.
   const young = long === '1h' ? [] : [{ ...at(threshold * 5), atS: 600 }];
   return { ...cases, alsoQuiet: [...young, nightOf(name, minutes)] };
 }
 
-/** One bad call two minutes ago, at one call every five minutes. */
+/** Test case at night: a bad call two minutes ago, at a call every five minutes. */
 function nightOf(name: Objective['name'], minutes: number): AlertCase {
   const route = 'http_request_method="POST",http_route="/instances/:id/process"';
   const series = (metric: string, status: string, more = '') =>

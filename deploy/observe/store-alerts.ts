@@ -13,7 +13,7 @@ export const STORE_ALERTS: readonly Alert[] = [
       `/ sum(rate(${DURATION}_count[1m])) > 0.05`,
     ].join(' '),
     forS: 30,
-    summary: 'more than 5 % of the statements fail: Cassandra cannot be used',
+    summary: 'more than 5 % of statements to Cassandra fail',
     firing: {
       series: {
         [`${DURATION}_count{error_type=""}`]: '0+90x24',
@@ -28,7 +28,7 @@ export const STORE_ALERTS: readonly Alert[] = [
       },
       atS: 210,
     },
-    // A fault of 45 s whose alert is still pending when the fault ends.
+    // A fault of 45 s, which ends while its alert is pending.
     alsoQuiet: [
       {
         series: {
@@ -45,7 +45,7 @@ export const STORE_ALERTS: readonly Alert[] = [
     severity: 'ticket',
     expr: 'histogram_quantile(0.5, sum by (service, le) (rate(journal_append_seconds_bucket[1m]))) > 0.1',
     forS: 30,
-    summary: 'appends to journals of the {{ $labels.service }} take more than 100 ms at the median',
+    summary: 'appends to journals of the {{ $labels.service }} take more than 100 ms (median)',
     firing: { series: appends(0.3), atS: 240, labels: { service: 'engine' } },
     quiet: { series: appends(0.7), atS: 210 },
   },
@@ -58,7 +58,8 @@ export const STORE_ALERTS: readonly Alert[] = [
       `/ sum(rate(${DURATION}_count[5m])) > 0.02`,
     ].join(' '),
     forS: 30,
-    summary: 'one Cassandra server is slow or fails: statements are sent to a second one',
+    summary:
+      'a Cassandra server is slow or fails: more than 2 % of statements go to a second server',
     firing: {
       series: {
         'db_client_second_server_total{reason="slow"}': '0+30x60',
@@ -92,12 +93,12 @@ export const STORE_ALERTS: readonly Alert[] = [
     name: 'UnflushedTailGrows',
     dashboard: 'stores',
     severity: 'page',
-    // Above half of the bound the oldest records are stored first; a busy node stays there. Well
-    // above this, the store does not keep up.
+    // Half the bound is normal on a busy node, which then stores its oldest records first. Far
+    // above half the bound, the store is too slow.
     expr: 'sum by (job, instance) (journal_unflushed_records) > 150000',
     forS: 30,
     summary:
-      '{{ $labels.job }} {{ $labels.instance }} has many records without a checkpoint; at 200,000 it refuses calls',
+      '{{ $labels.job }} {{ $labels.instance }} has over 150,000 records without a checkpoint; at 200,000, calls are refused',
     firing: {
       series: { 'journal_unflushed_records{job="engine",instance="b"}': '140000+2000x16' },
       atS: 210,
@@ -110,7 +111,7 @@ export const STORE_ALERTS: readonly Alert[] = [
   },
 ];
 
-/** Series of appends: this share within 100 ms, all within a quarter of a second. */
+/** Series of appends: share `quick` within 100 ms, all within 250 ms. */
 function appends(quick: number): Record<string, string> {
   const series = (le: string) => `journal_append_seconds_bucket{service="engine",le="${le}"}`;
   return {

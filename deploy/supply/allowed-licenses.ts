@@ -1,4 +1,7 @@
-/** Licences allowed for shipped packages. Each permits use and redistribution with its notice. */
+/**
+ * Licences allowed for shipped packages: each permits use and redistribution with its notice.
+ * Separate from license-faults.ts as the list that people extend.
+ */
 export const ALLOWED_LICENSES: readonly string[] = [
   '0BSD',
   'Apache-2.0',
@@ -10,7 +13,7 @@ export const ALLOWED_LICENSES: readonly string[] = [
   'Unlicense',
 ];
 
-/** Licences found in the LICENSE file of packages without a valid SPDX licence field. */
+/** Licences of packages without a valid SPDX licence field, from their LICENSE files. */
 export const READ_LICENSES: Readonly<Record<string, string>> = {
   'decko@1.2.0': 'MIT',
   'stickyfill@1.1.1': 'MIT',

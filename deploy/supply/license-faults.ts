@@ -1,33 +1,30 @@
 import { ALLOWED_LICENSES, READ_LICENSES } from '#deploy/supply/allowed-licenses';
 import type { LockedPackage } from '#deploy/supply/locked-packages';
 
-/** Licence of a package: from `READ_LICENSES`, or else its own licence field. */
+/** Licence of a package: from `READ_LICENSES`, else from the package's licence field. */
 export function licenseOf({ name, version, license }: LockedPackage): string | undefined {
   return READ_LICENSES[`${name}@${version}`] ?? license;
 }
 
 /**
- * Faults, one line each: packages without an allowed licence, and entries of `READ_LICENSES` for
- * packages that are not shipped.
+ * Lists packages without an allowed licence, and entries of `READ_LICENSES` for packages that are
+ * not shipped, a line each.
  */
 export function licenseFaults(packages: readonly LockedPackage[]): readonly string[] {
   const faults = packages
     .filter((each) => !isAllowed(licenseOf(each) ?? ''))
     .map((each) => {
       const license = licenseOf(each) ?? 'no licence';
-      return `${each.name}@${each.version}: ${license}; look, and extend deploy/supply/allowed-licenses.ts`;
+      return `${each.name}@${each.version}: ${license}; check this licence, then add it to deploy/supply/allowed-licenses.ts`;
     });
   const names = new Set(packages.map(({ name, version }) => `${name}@${version}`));
   const stale = Object.keys(READ_LICENSES)
     .filter((name) => !names.has(name))
-    .map((name) => `${name}: is not shipped any more; take it out of allowed-licenses.ts`);
+    .map((name) => `${name}: no longer shipped; remove it from deploy/supply/allowed-licenses.ts`);
   return [...faults, ...stale];
 }
 
-/**
- * Whether an SPDX expression allows the use under an allowed licence. Nested expressions are
- * refused.
- */
+/** Whether an SPDX expression permits use under an allowed licence. Refuses nested expressions. */
 function isAllowed(expression: string): boolean {
   const plain = expression.replace(/^\(([^()]*)\)$/, '$1');
   if (plain.includes(' OR ') && plain.includes(' AND ')) return false;

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 
-/** A package of the lockfile with its licence. */
+/** A package in the lockfile, with its licence. */
 export type LockedPackage = {
   readonly name: string;
   readonly version: string;
-  /** The package's own licence field, usually an SPDX expression; undefined if missing. */
+  /** Licence field of the package, usually an SPDX expression; undefined if missing. */
   readonly license: string | undefined;
 };
 
@@ -16,14 +16,14 @@ type Entry = {
   readonly devOptional?: boolean;
 };
 
-/** All packages in the image: neither development tools nor the binaries of Node. */
+/** All packages in the image: no development tools, no Node binaries. */
 export function shippedPackages(): readonly LockedPackage[] {
   return shippedEntries().map(([path, { version, license }]) => {
     return { name: path.slice(path.lastIndexOf('node_modules/') + 13), version, license };
   });
 }
 
-/** Folders of the packages in the image, as npm installs them (`node_modules/…`). */
+/** Folders where npm installs the image's packages (`node_modules/…`). */
 export function shippedFolders(): readonly string[] {
   return shippedEntries().map(([path]) => path);
 }

@@ -12,7 +12,7 @@ type Component = {
   readonly hashes?: readonly { readonly alg: string; readonly content: string }[];
 };
 
-/** The used part of a bill of materials in CycloneDX format. */
+/** Used part of a bill of materials in CycloneDX format. */
 export type Sbom = {
   readonly bomFormat: string;
   readonly specVersion: string;
@@ -22,15 +22,15 @@ export type Sbom = {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 };
 
-/** Maximum time of npm to read the lockfile, in milliseconds. */
+/** Maximum time for npm to read the lockfile, in ms. */
 const NPM_MS_MAX = 60_000;
 
-/** Maximum output of npm, in bytes. A bill of materials has a few hundred kilobytes. */
+/** Maximum output of npm, in bytes. A bill of materials has a few hundred KB. */
 const BYTES_MAX = 64 * 1_024 * 1_024;
 
 /**
- * Lists all packages: with development tools omitted, npm also omits packages that the service
- * shares with them.
+ * Arguments of npm. List all packages: if development tools are omitted, npm also omits packages
+ * that the service shares with these tools.
  */
 const ARGUMENTS = [
   ...['sbom', '--package-lock-only', '--loglevel=error'],
@@ -38,9 +38,9 @@ const ARGUMENTS = [
 ];
 
 /**
- * Bill of materials of the image, listed by npm from the lockfile alone. The output is
- * reproducible: the serial number is derived from the lockfile, and there is no timestamp. Licences
- * of `READ_LICENSES` are included.
+ * Bill of materials of the image, which npm lists from the lockfile. Reproducible: the serial
+ * number derives from the lockfile, and the timestamp is removed. Adds the licences of
+ * `READ_LICENSES`.
  */
 export function sbom(): Sbom {
   const options = { encoding: 'utf8', timeout: NPM_MS_MAX, maxBuffer: BYTES_MAX } as const;
@@ -70,7 +70,7 @@ function withLicense(component: Component): Component {
   return id === undefined ? component : { ...component, licenses: [{ license: { id } }] };
 }
 
-/** UUID of version 8 (custom data) from a digest of the text. Source: RFC 9562, 5.8. */
+/** UUID version 8 (custom data) from a digest of `text`. Source: RFC 9562, 5.8. */
 function serialNumberOf(text: Buffer): string {
   const digest = createHash('sha256').update(text).digest('hex');
   const variant = ((Number.parseInt(digest.slice(16, 17), 16) & 0x3) | 0x8).toString(16);

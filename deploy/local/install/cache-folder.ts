@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** Folder for all fetched programs: per user, outside the repository, kept between runs. */
+/** Folder for all installed programs: per user, outside the repository, kept between runs. */
 export function cacheFolder(): string {
   const configured = process.env['XDG_CACHE_HOME'] ?? '';
   const root = configured === '' ? join(homedir(), '.cache') : configured;

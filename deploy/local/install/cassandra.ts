@@ -8,10 +8,10 @@ import { programPath } from '#deploy/local/install/program-path';
 import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import { type Print, withProgress } from '#deploy/local/progress';
 
-/** Version that is fetched and tested. */
+/** Tested version, which is fetched. */
 const VERSION = '5.0.6';
 
-/** Versions accepted from `PATH`, for which these settings are valid. */
+/** Versions accepted from `PATH`: our settings are valid for this series. */
 const SERIES = /^5\.0\./;
 
 const COPY_GOAL = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies';
@@ -36,13 +36,16 @@ export async function installedCassandra(print: Print): Promise<CassandraProgram
   const own = cassandraOnPath();
   if (own !== undefined && SERIES.test(own.version)) return { java, ...own };
   if (own !== undefined) {
-    print(`cassandra: ${own.version} on PATH is not 5.0; fetching ${VERSION} by package`);
+    print(`cassandra: ${own.version} on PATH is not 5.0; fetching ${VERSION} with Maven`);
   }
   const folder = await installOnce(`cassandra-${VERSION}`, (target) => fetch(target, java, print));
   return { java, version: VERSION, libraries: [join(folder, 'lib')] };
 }
 
-/** The archive and Debian's package keep the libraries in different folders. */
+/**
+ * Finds Cassandra on `PATH`. Cassandra's archive and Debian's package have different library
+ * folders.
+ */
 function cassandraOnPath(): Omit<CassandraProgram, 'java'> | undefined {
   const program = programPath('cassandra');
   if (program === undefined) return undefined;
@@ -64,7 +67,7 @@ async function fetch(folder: string, java: string, print: Print): Promise<void> 
   const maven = programPath('mvn');
   if (maven === undefined) {
     throw new MissingServer(
-      `Cassandra is missing: install Maven (apt-get install maven) to fetch it, or put Cassandra 5.0 on PATH`,
+      `Cassandra is missing: install Maven (apt-get install maven), or put Cassandra 5.0 on PATH`,
     );
   }
   const pom = join(folder, 'pom.xml');
@@ -89,11 +92,11 @@ async function fetch(folder: string, java: string, print: Print): Promise<void> 
   );
   if (!isOk) throw new MissingServer(`Cassandra could not be fetched: ${mavenError(output)}`);
   if (!existsSync(join(library, `cassandra-all-${VERSION}.jar`))) {
-    throw new MissingServer(`Maven brought no Cassandra ${VERSION}`);
+    throw new MissingServer(`Maven downloaded no Cassandra ${VERSION}`);
   }
 }
 
-/** Maven's first error line has the cause; its last lines contain advice. */
+/** Maven's first error line, which has the cause; its last lines contain advice. */
 function mavenError(output: string): string {
   return /^\[ERROR\] (.+)$/m.exec(output)?.[1] ?? lastLine(output);
 }

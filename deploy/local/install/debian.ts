@@ -11,14 +11,14 @@ import { type Print, withProgress } from '#deploy/local/progress';
 const FETCH_MS_MAX = 300_000;
 
 /**
- * Folder with the files of a Debian package. The package is downloaded by apt, which needs no root
- * for this, and unpacked into the cache without installation. Throws `MissingServer` without apt,
- * or if apt does not know the package.
+ * Downloads a Debian package with apt, without root, and unpacks the package into the cache.
+ * Returns the folder. Throws `MissingServer` if apt or the package is missing. Separate as the
+ * counterpart of go-install.ts for Debian packages.
  */
 export function debianInstall(name: string, print: Print): Promise<string> {
   return installOnce(`${name}-debian`, async (target) => {
     const [apt, dpkg] = [programPath('apt-get'), programPath('dpkg')];
-    if (apt === undefined || dpkg === undefined) throw new MissingServer('this is no Debian');
+    if (apt === undefined || dpkg === undefined) throw new MissingServer('apt-get is not on PATH');
     const args = ['download', name];
     const fetch = () => runProgram({ program: apt, args, folder: target, msMax: FETCH_MS_MAX });
     const fetched = await withProgress(print, `fetching the Debian package ${name}`, fetch);

@@ -5,7 +5,7 @@ import { programPath } from '#deploy/local/install/program-path';
 import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import { type Print, withProgress } from '#deploy/local/progress';
 
-/** Generators of API clients with pinned versions, as users run them. */
+/** Generators of API clients that users run, with pinned versions. */
 const PYPI_PACKAGES = ['openapi-python-client==0.29.1', 'datamodel-code-generator==0.89.0'];
 const NPM_PACKAGES = ['openapi-typescript@7.13.0', 'openapi-fetch@0.17.0', 'typescript@5.9.3'];
 
@@ -22,7 +22,7 @@ export type Generators = {
   readonly npmFolder: string;
 };
 
-/** The generators from the cache, fetched once by pip and npm. Throws `MissingServer`. */
+/** Returns the generators from the cache. pip and npm fetch them once. Throws `MissingServer`. */
 export async function installedGenerators(print: Print): Promise<Generators> {
   const python = programPath('python3');
   if (python === undefined) throw new MissingServer('the generators need python3');

@@ -7,25 +7,25 @@ import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import { type Print, withProgress } from '#deploy/local/progress';
 
 /**
- * Maximum build time, in milliseconds. The largest build takes six minutes on two cores; Go reuses
- * finished parts.
+ * Maximum build time, in ms. The largest build takes six minutes on two cores; Go reuses parts of
+ * an interrupted build.
  */
 const BUILD_MS_MAX = 2_400_000;
 const FETCH_MS_MAX = 300_000;
 
-/** A Go module that `go install` refuses, because its go.mod replaces modules by folders. */
+/** A Go module that `go install` refuses, because go.mod replaces modules by folders. */
 export type GoModule = {
   readonly path: string;
   readonly version: string;
-  /** Published version of the modules in these folders; undefined: there are none. */
+  /** Published version of the modules in these folders; undefined without such folders. */
   readonly besideVersion: string | undefined;
-  /** Go version in its go.mod. */
+  /** Go version in go.mod. */
   readonly go: string;
   readonly ldflags: string;
 };
 
 /**
- * Builds a program of a Go module into the cache once, and returns its path. Throws
+ * Builds a program of a Go module into the cache, once. Returns the program's path. Throws
  * `MissingServer`.
  */
 export async function goBuild(
@@ -47,7 +47,7 @@ export async function goBuild(
   return join(folder, name);
 }
 
-/** A go.mod that requires the module, with published modules in place of its folders. */
+/** Text of a go.mod that requires the module and replaces folders by published modules. */
 async function moduleFile(go: string, module: GoModule): Promise<string> {
   const { path, version, besideVersion } = module;
   const args = ['mod', 'download', '-json', `${path}@${version}`];
@@ -55,8 +55,8 @@ async function moduleFile(go: string, module: GoModule): Promise<string> {
   if (!isOk)
     throw new MissingServer(`${path} ${version} could not be fetched: ${lastLine(output)}`);
   const { GoMod: file } = JSON.parse(output.slice(output.indexOf('{'))) as { GoMod: string };
-  const theirs = await readFile(file, 'utf8');
-  const folders = [...theirs.matchAll(/^\t(\S+) => \.\/\S+$/gm)].map(([, name = '']) => name);
+  const original = await readFile(file, 'utf8');
+  const folders = [...original.matchAll(/^\t(\S+) => \.\/\S+$/gm)].map(([, name = '']) => name);
   const replaced = folders.map((name) => `replace ${name} => ${name} ${besideVersion}`);
   return [
     'module built',

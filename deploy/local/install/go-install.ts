@@ -5,10 +5,10 @@ import { MissingServer } from '#deploy/local/install/missing-server';
 import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import { type Print, withProgress } from '#deploy/local/progress';
 
-/** Maximum build time, in milliseconds. A first build fetches and compiles all imports. */
+/** Maximum build time, in ms. A first build fetches and compiles all imports. */
 const BUILD_MS_MAX = 1_200_000;
 
-/** Builds a Go program into the cache once, and returns its path. Throws `MissingServer`. */
+/** Builds a Go program into the cache, once. Returns the program's path. Throws `MissingServer`. */
 export async function goInstall(wanted: GoPackage, print: Print): Promise<string> {
   const { name, path, version, binary } = wanted;
   const folder = await installOnce(`${name}-${version}-go`, async (target) => {
@@ -26,7 +26,7 @@ export async function goInstall(wanted: GoPackage, print: Print): Promise<string
   return join(folder, binary);
 }
 
-/** A Go program with its package, and the name of its binary. */
+/** A Go program: package path, version, and name of the binary. */
 export type GoPackage = {
   readonly name: string;
   readonly path: string;

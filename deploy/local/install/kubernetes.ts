@@ -7,13 +7,13 @@ import {
 import { installedKubernetesSchemas } from '#deploy/local/install/kubernetes-schemas';
 import type { Print } from '#deploy/local/progress';
 
-/** Release for trying the manifests; also the newest release whose schemas are checked. */
+/** Release that runs the manifests in tests; also the newest release whose schemas are checked. */
 const KUBERNETES: GoModule = {
   path: 'k8s.io/kubernetes',
   version: 'v1.36.3',
   besideVersion: 'v0.36.3',
   go: '1.26.0',
-  // Without these flags an API server reports version 0.0, and does not serve newer APIs.
+  // Without these flags, an API server reports version 0.0 and serves no newer APIs.
   ldflags: [
     '-s -w',
     '-X k8s.io/component-base/version.gitVersion=v1.36.3',
@@ -46,7 +46,7 @@ const KUBECONFORM = {
   binary: 'kubeconform',
 } as const;
 
-/** Programs of a Kubernetes without containers by path, and a folder of schemas. */
+/** Paths of Kubernetes programs, which run without containers, and a folder of schemas. */
 export type KubernetesPrograms = KubernetesFiles & {
   readonly etcd: string;
   readonly apiserver: string;
@@ -59,13 +59,13 @@ export type KubernetesPrograms = KubernetesFiles & {
 };
 
 /**
- * Programs of a Kubernetes without containers, built by Go into the cache. The first build takes
- * about eight minutes and continues after an interruption. Throws `MissingServer`.
+ * Builds the programs of Kubernetes with Go into the cache, once. The first build takes about eight
+ * minutes; after an interruption, the next build continues. Throws `MissingServer`.
  */
 export async function installedKubernetes(print: Print): Promise<KubernetesPrograms> {
   const kubernetes = (name: string) =>
     goBuild(KUBERNETES, { name, path: `${KUBERNETES.path}/cmd/${name}` }, print);
-  // Build sequentially: each build uses all cores, and reuses shared parts of the previous one.
+  // Build sequentially: each build uses all cores and reuses parts of the previous build.
   return {
     schemas: await installedKubernetesSchemas(print),
     ...(await installedKubernetesFiles(print)),

@@ -1,7 +1,7 @@
 import { goInstall } from '#deploy/local/install/go-install';
 import type { Print } from '#deploy/local/progress';
 
-/** The version inside `kubectl` 1.36. */
+/** Same version as in `kubectl` 1.36. */
 const KUSTOMIZE = {
   name: 'kustomize',
   path: 'sigs.k8s.io/kustomize/kustomize/v5',

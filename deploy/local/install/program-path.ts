@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** The first executable file of this name on `PATH`. */
+/** First executable file with this name on `PATH`; undefined if missing. */
 export function programPath(program: string): string | undefined {
   return (process.env['PATH'] ?? '')
     .split(delimiter)

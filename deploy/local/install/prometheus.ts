@@ -13,8 +13,8 @@ export type Prometheus = {
 };
 
 /**
- * Prometheus and promtool: both from `PATH`, or from Debian's package in the cache. Throws
- * `MissingServer`.
+ * Finds Prometheus and promtool: both on `PATH`, or in Debian's package, unpacked into the cache.
+ * Throws `MissingServer`.
  */
 export async function installedPrometheus(print: Print): Promise<Prometheus> {
   const [prometheus, promtool] = [programPath('prometheus'), programPath('promtool')];

@@ -5,7 +5,7 @@ import { programPath } from '#deploy/local/install/program-path';
 import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import { type Print, withProgress } from '#deploy/local/progress';
 
-/** PyPI package and version. Known findings refer to this version. */
+/** PyPI package and version. The list of known findings is for this version. */
 const VERSION = '4.32.5';
 const PYPI_PACKAGE = `schemathesis==${VERSION}`;
 
@@ -19,7 +19,9 @@ export type Schemathesis = {
   readonly env: Readonly<Record<string, string>>;
 };
 
-/** Schemathesis from the cache, fetched by pip if missing. Throws `MissingServer`. */
+/**
+ * Returns Schemathesis from the cache; pip fetches a missing Schemathesis. Throws `MissingServer`.
+ */
 export async function installedSchemathesis(print: Print): Promise<Schemathesis> {
   const python = programPath('python3');
   if (python === undefined) throw new MissingServer('Schemathesis needs python3');

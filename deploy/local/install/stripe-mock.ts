@@ -6,24 +6,24 @@ import { MissingServer } from '#deploy/local/install/missing-server';
 import { programPath } from '#deploy/local/install/program-path';
 import type { Print } from '#deploy/local/progress';
 
-/** Version to build. It contains Stripe's whole API description. */
+/** Version to build, which contains Stripe's whole API description. */
 const VERSION = 'v0.203.0';
 const NAME = 'stripe-mock';
 const PATH = `github.com/stripe/${NAME}`;
 
 /**
  * Path of stripe-mock, which answers and refuses like Stripe's API: from `PATH` or the cache.
- * Fetches nothing. Throws `MissingServer`.
+ * Builds nothing. Throws `MissingServer`.
  */
 export function foundStripeMock(): string {
   const onPath = programPath(NAME);
   if (onPath !== undefined) return onPath;
   const cached = join(cacheFolder(), `${NAME}-${VERSION}-go`, NAME);
   if (existsSync(cached)) return cached;
-  throw new MissingServer('stripe-mock is not installed: make tools builds it');
+  throw new MissingServer('stripe-mock is not installed: run make tools');
 }
 
-/** Path of stripe-mock; built by Go into the cache if missing. Throws `MissingServer`. */
+/** Like `foundStripeMock`, but builds a missing program with Go into the cache. */
 export async function installedStripeMock(print: Print): Promise<string> {
   const onPath = programPath(NAME);
   if (onPath !== undefined) return onPath;

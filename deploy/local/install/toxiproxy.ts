@@ -2,9 +2,7 @@ import { goInstall } from '#deploy/local/install/go-install';
 import { programPath } from '#deploy/local/install/program-path';
 import type { Print } from '#deploy/local/progress';
 
-/**
- * Version to build. The program reports "git" as version, so the cache folder's name identifies it.
- */
+/** Version to build. The program prints no version, so the cache folder's name has the version. */
 const VERSION = 'v2.5.0';
 
 /**

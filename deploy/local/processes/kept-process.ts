@@ -16,18 +16,18 @@ export type Kept = {
   readonly folder: string;
   /** Starts the process once; resolves when it is ready. */
   readonly open: () => Promise<LocalServer>;
-  /** Called with the reason each time the process ends unexpectedly. */
+  /** Called with the reason when the process ends unexpectedly. */
   readonly onEnd: (how: string) => void;
 };
 
-/** Interval at which `stop` looks for a process that is being started, in milliseconds. */
+/** Interval at which `stop` looks for a starting process, in ms. */
 const LOOK_EVERY_MS = 20;
 
-/** A process that is restarted 2 s after it ends, until it is stopped. */
+/** Restarts a process 2 s after its end, until `stop`. */
 export class KeptProcess {
   readonly #kept: Kept;
   #restarts = 0;
-  #life: { readonly unwanted: AbortController; readonly ready: Promise<void> } | undefined;
+  #running: { readonly stopping: AbortController; readonly ready: Promise<void> } | undefined;
   #over: Promise<void> = Promise.resolve();
 
   constructor(kept: Kept) {
@@ -39,31 +39,31 @@ export class KeptProcess {
     return this.#restarts;
   }
 
-  /** Record of the running process, ready or not; undefined if it does not run. */
+  /** Record of the running process, ready or not; undefined if the process does not run. */
   get record(): ServerRecord | undefined {
     return runningServer(this.#kept.folder);
   }
 
   /**
-   * Starts the process; resolves when it is ready for the first time. Rejects if the program is
-   * missing, after three failed starts, or after `stop`.
+   * Starts the process; resolves when the process is ready. Throws if the program is missing, after
+   * three failed starts, or after `stop`.
    */
   start(): Promise<void> {
-    if (this.#life !== undefined) return this.#life.ready;
-    const unwanted = new AbortController();
+    if (this.#running !== undefined) return this.#running.ready;
+    const stopping = new AbortController();
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     promise.catch(() => undefined);
-    this.#life = { unwanted, ready: promise };
-    this.#over = this.#keep(unwanted.signal, { resolve, reject }).finally(() => {
-      this.#life = undefined;
+    this.#running = { stopping, ready: promise };
+    this.#over = this.#keep(stopping.signal, { resolve, reject }).finally(() => {
+      this.#running = undefined;
     });
     return promise;
   }
 
-  /** Stops the process in order, and waits for its end. */
+  /** Stops the process cleanly, and waits for its end. */
   async stop(): Promise<void> {
-    this.#life?.unwanted.abort();
-    while (this.#life !== undefined) {
+    this.#running?.stopping.abort();
+    while (this.#running !== undefined) {
       const { record } = this;
       if (record !== undefined) await endProcess(record);
       await Promise.race([this.#over, sleep(LOOK_EVERY_MS)]);
@@ -71,11 +71,11 @@ export class KeptProcess {
   }
 
   async #keep(
-    unwanted: AbortSignal,
+    stopping: AbortSignal,
     ready: { resolve: () => void; reject: (error: Error) => void },
   ): Promise<void> {
     const { name, open, onEnd } = this.#kept;
-    for (let failures = 0; !unwanted.aborted; this.#restarts += 1) {
+    for (let failures = 0; !stopping.aborted; this.#restarts += 1) {
       const end = await open().then(
         async (server) => {
           ready.resolve();
@@ -83,13 +83,13 @@ export class KeptProcess {
         },
         (error: Error) => error,
       );
-      if (unwanted.aborted) break;
+      if (stopping.aborted) break;
       failures += 1;
-      // Only a first start can fail for good; a process that was ready is always restarted.
+      // Only a first start can fail permanently; a process that was ready always restarts.
       if (failures === FAILURES_MAX || end instanceof MissingServer) ready.reject(end);
       onEnd(end.message);
-      await sleep(RESTART_MS, undefined, { signal: unwanted }).catch(() => undefined);
-      if (unwanted.aborted) break;
+      await sleep(RESTART_MS, undefined, { signal: stopping }).catch(() => undefined);
+      if (stopping.aborted) break;
     }
     ready.reject(new Error(`${name} was stopped`));
   }

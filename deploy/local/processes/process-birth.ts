@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * Start time of a process as an opaque text; undefined if it does not run or is a zombie. Process
- * ids are reused, so an id is only valid together with this text.
+ * Start time of a process as an opaque text; undefined for an ended process or a zombie. The system
+ * reuses process ids, so an id is valid only together with this text.
  */
 export function birthOf(pid: number): string | undefined {
   return process.platform === 'linux' ? birthInProc(pid) : birthByPs(pid);
@@ -11,8 +11,7 @@ export function birthOf(pid: number): string | undefined {
 
 function birthInProc(pid: number): string | undefined {
   try {
-    // The second field is the program's name in brackets and may contain spaces; later fields do
-    // not.
+    // The second field is the program's name in parentheses, which may contain spaces.
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const [state] = fields;

@@ -2,7 +2,7 @@ import { type ClusterPlan, processFolder } from '#deploy/local/cluster-plan';
 import { addressOf, askReady } from '#deploy/local/processes/readiness';
 import { runningServer } from '#deploy/local/servers/server-record';
 
-/** Present status of a process of a cluster. */
+/** Current status of a cluster's process. */
 export type ProcessStatus = {
   readonly name: string;
   /** Undefined if the process does not run. */
@@ -16,7 +16,8 @@ export type ProcessStatus = {
 };
 
 /**
- * Status of every process of the plan, within a few seconds. Works from any process of this user.
+ * Reads the status of every process in the plan within seconds. Works from any process of this
+ * user.
  */
 export function processStatuses(
   { folder, processes }: Pick<ClusterPlan, 'folder' | 'processes'>,

@@ -7,13 +7,13 @@ import {
 import { cassandraVersionAt } from '#deploy/local/servers/cassandra-answer';
 import { natsVersionAt } from '#deploy/local/servers/nats-answer';
 
-/** Maximum time of a readiness answer from this machine, in milliseconds. */
+/** Timeout of a readiness check, in ms. */
 const ANSWER_MS_MAX = 1_000;
 
 /** Kinds of processes with an HTTP address. */
 const SPEAKS_HTTP: readonly ProcessKind[] = ['edge', 'console', 'balancer'];
 
-/** Address of a process for clients. */
+/** Client address of a process. */
 export function addressOf(planned: PlannedProcess): string {
   const { kind } = planned;
   const address = hostAndPort(planned);
@@ -21,13 +21,13 @@ export function addressOf(planned: PlannedProcess): string {
   return SPEAKS_HTTP.includes(kind) ? `http://${address}` : address;
 }
 
-/** Resolves if a process is ready now; otherwise rejects within about a second. */
+/** Resolves if a process is ready now, else rejects within about a second. */
 export async function askReady(planned: PlannedProcess): Promise<void> {
   const address = addressOf(planned);
   const { kind, operatorsPort } = planned;
   if (kind === 'nats') await natsVersionAt(address);
   else if (kind === 'cassandra') await cassandraVersionAt(address);
-  // The edge behind the balancer refuses a call without a key; the refusal proves readiness.
+  // The balancer: an edge behind it refuses a call without a key, which proves readiness.
   else if (operatorsPort === undefined) await answerOf(`${address}/v1/personas`);
   else {
     const { ok } = await answerOf(`http://127.0.0.1:${operatorsPort}/health/ready`);

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 /** Maximum length of kept output, in characters. Enough for versions and error messages. */
 const OUTPUT_KEPT = 64_000;
 
-/** Result of a program: success, and its output with both streams mixed. */
+/** Result of a program: success, and stdout and stderr as one text. */
 export type ProgramRun = { readonly isOk: boolean; readonly output: string };
 
 /** A program to run, with its time limit. */
@@ -20,7 +20,7 @@ export type Program = {
   readonly onOutput?: (text: string) => void;
 };
 
-/** Runs a program to its end. A failed start or a timeout counts as failure. */
+/** Runs a program; a failed start or a timeout is a failure. Never throws. */
 export async function runProgram(wanted: Program): Promise<ProgramRun> {
   const { program, args, msMax, env = {}, folder, onOutput } = wanted;
   const child = spawn(program, [...args], {
@@ -50,7 +50,7 @@ export async function runProgram(wanted: Program): Promise<ProgramRun> {
   return { isOk: code === 0, output };
 }
 
-/** The last non-empty line of a text, which usually has the reason of a failure. */
+/** Last non-empty line of a text, which usually has the reason of a failure. */
 export function lastLine(text: string): string {
   return text.trimEnd().split('\n').at(-1)?.trim() ?? '';
 }

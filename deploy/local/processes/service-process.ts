@@ -9,10 +9,10 @@ import {
   startServer,
 } from '#deploy/local/servers/local-server';
 
-/** Maximum start time, in milliseconds. A start waits for its dependencies. */
+/** Maximum start time, in ms. A starting process waits for its dependencies. */
 const READY_MS_MAX = 180_000;
 
-/** Maximum time of a migration on a server that has just started, in milliseconds. */
+/** Maximum time of a migration on a newly started server, in ms. */
 const MIGRATE_MS_MAX = 120_000;
 
 /** Entry files of the service and of the balancer. */
@@ -22,7 +22,7 @@ const BALANCER = fileURLToPath(import.meta.resolve('#deploy/local/balancer'));
 /** Variables of the service by name. */
 export type Variables = Readonly<Record<string, string>>;
 
-/** Starts a limiter, engine, edge or console with these variables. Resolves when it is ready. */
+/** Starts a limiter, engine, edge or console with these variables; resolves when ready. */
 export function startServiceProcess(
   place: ServerPlace,
   planned: PlannedProcess,
@@ -39,7 +39,7 @@ export function startServiceProcess(
   });
 }
 
-/** Starts the balancer for the plan's processes. Resolves when it answers. */
+/** Starts the balancer for the plan's processes; resolves when an edge answers through it. */
 export function startBalancer(
   place: ServerPlace,
   planned: PlannedProcess,
@@ -60,7 +60,7 @@ export function startBalancer(
   });
 }
 
-/** Variables for `ctl` to access the cluster of a plan and administer its accounts. */
+/** Variables that let `ctl` administer the plan's cluster. */
 export function ctlVariables({ folder, shared, adminUrl }: ClusterPlan): Variables {
   const own = {
     SERVICE_CLUSTER_SECRET_FILE: clusterSecretFile(folder),
@@ -69,7 +69,7 @@ export function ctlVariables({ folder, shared, adminUrl }: ClusterPlan): Variabl
   return { ...shared, ...own };
 }
 
-/** Creates the tables of the service, or migrates them. */
+/** Creates or migrates the service's tables. */
 export function runMigrate(variables: Variables): Promise<ProgramRun> {
   return runProgram({
     program: process.execPath,
@@ -79,7 +79,7 @@ export function runMigrate(variables: Variables): Promise<ProgramRun> {
   });
 }
 
-/** The environment of this process, with these `SERVICE_` variables in place of its own. */
+/** This process's environment, with its `SERVICE_` variables replaced by `variables`. */
 export function environmentOf(variables: Variables): Record<string, string> {
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(process.env)) {

@@ -11,20 +11,20 @@ import { every, systemClock } from '#stdlib/clock';
 import { STANDARD_OUTPUT } from '#telemetry/logger';
 
 /*
- * Supervisor of a local cluster: keeps every process running, as an orchestrator would. The
- * supervisor outlives the process that started it. Until the cluster is ready it reports progress,
- * and it ends if that process ends. SIGTERM stops all processes in order.
+ * Supervisor of a local cluster: restarts processes, as an orchestrator would. During the start,
+ * the supervisor reports progress to its parent and ends if the parent ends. When the cluster is
+ * ready, the supervisor outlives its parent. SIGTERM stops all processes cleanly.
  *
  * Usage: node deploy/local/processes/supervisor.ts CLUSTER_SIZE_AS_JSON (with an IPC channel)
  */
 
-/** Message of a supervisor to the process that started it. */
+/** Message of the supervisor to its parent. */
 export type SupervisorMessage =
   | { readonly kind: 'line'; readonly line: string }
   | { readonly kind: 'ready' }
   | { readonly kind: 'failed'; readonly reason: string };
 
-/** Interval at which restart counts are stored, in milliseconds. */
+/** Interval at which to store restart counts, in ms. */
 const WRITE_EVERY_MS = 500;
 
 /** Interval of log rotation, in milliseconds. */
@@ -33,35 +33,35 @@ const ROTATE_EVERY_MS = 5_000;
 const size: ClusterSize = JSON.parse(process.argv[2] ?? '');
 const { folder } = size;
 
-// All started processes end with this process, so exiting is enough.
-const giveUp = (): void => process.exit(1);
-process.on('disconnect', giveUp);
-process.on('SIGINT', giveUp).on('SIGTERM', giveUp);
+// All processes of the cluster end with this process, so an exit is enough.
+const exit = (): void => process.exit(1);
+process.on('disconnect', exit);
+process.on('SIGINT', exit).on('SIGTERM', exit);
 
 try {
   await claim();
   await writeCluster(folder, { size, isReady: false, restarts: {} });
   const cluster = await openLocalCluster({ ...size, print });
-  process.off('disconnect', giveUp).off('SIGINT', giveUp).off('SIGTERM', giveUp);
+  process.off('disconnect', exit).off('SIGINT', exit).off('SIGTERM', exit);
   const stopping = Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
   await writeCluster(folder, { size, isReady: true, restarts: {} });
   send({ kind: 'ready' });
   every(systemClock, ROTATE_EVERY_MS, rotate);
   await Promise.race([stopping, keepCounting(cluster)]);
-  log('ending everything');
+  log('stopping all processes');
   await cluster[Symbol.asyncDispose]();
   process.exit(0);
 } catch (error) {
   const { message } = error as Error;
   log(message);
-  send({ kind: 'failed', reason: message }, giveUp);
+  send({ kind: 'failed', reason: message }, exit);
 }
 
 async function claim(): Promise<void> {
   const own = supervisorFolder(folder);
   await mkdir(own, { recursive: true });
   const { pid } = process;
-  const isOurs = await claimFolder(own, {
+  const isClaimed = await claimFolder(own, {
     name: 'supervisor',
     pid,
     birth: birthOf(pid) ?? '',
@@ -69,38 +69,36 @@ async function claim(): Promise<void> {
     address: '',
     logFile: '',
   });
-  if (!isOurs)
-    throw new Error(`a cluster runs on ${folder} already, as ${runningServer(own)?.pid}`);
+  if (!isClaimed)
+    throw new Error(`a cluster already runs in ${folder}, as process ${runningServer(own)?.pid}`);
 }
 
-/** Stores restart counts for other processes; never resolves. */
+/** Stores restart counts, which `make cluster-status` shows; never resolves. */
 async function keepCounting(cluster: LocalCluster): Promise<never> {
   for (let written = ''; ; ) {
     const restarts = cluster.restarts;
     const text = JSON.stringify(restarts);
-    if (text !== written && (await isCounted(restarts))) written = text;
+    if (text !== written && (await storeCounts(restarts))) written = text;
     await sleep(WRITE_EVERY_MS);
   }
 }
 
-/** Rotates long logs. A full disk must not end the cluster. */
+/** Rotates long logs; logs errors, because a full disk must not end the cluster. */
 function rotate(): void {
   try {
     rotateLogs(clusterPlan(size).logFolder);
   } catch (error) {
-    log(`long logs cannot be put aside: ${(error as Error).message}`);
+    log(`could not rotate logs: ${(error as Error).message}`);
   }
 }
 
-/**
- * Stores restart counts and returns whether this succeeded. A full disk must not end the cluster.
- */
-async function isCounted(restarts: LocalCluster['restarts']): Promise<boolean> {
+/** Stores restart counts; returns false on errors, because a full disk must not end the cluster. */
+async function storeCounts(restarts: LocalCluster['restarts']): Promise<boolean> {
   try {
     await writeCluster(folder, { size, isReady: true, restarts });
     return true;
   } catch (error) {
-    log(`the counts of restarts cannot be written: ${(error as Error).message}`);
+    log(`could not store restart counts: ${(error as Error).message}`);
     return false;
   }
 }
@@ -114,9 +112,9 @@ function log(line: string): void {
   const lostBefore = STANDARD_OUTPUT.lost;
   STANDARD_OUTPUT.write(`${new Date().toISOString()} ${line}\n`);
   if (lostBefore > 0 || STANDARD_OUTPUT.lost === 0) return;
-  // First lost line: report it to the starting terminal instead.
+  // First lost line: report the loss to the parent's terminal.
   const reason = STANDARD_OUTPUT.lastError?.message;
-  send({ kind: 'line', line: `supervisor.log cannot be written, lines are lost: ${reason}` });
+  send({ kind: 'line', line: `could not write supervisor.log, so lines are lost: ${reason}` });
 }
 
 function send(message: SupervisorMessage, then: () => void = () => undefined): void {

@@ -1,19 +1,16 @@
 import { Client, policies, types } from 'cassandra-driver';
 
-/**
- * Maximum time for a connect and for a read, in milliseconds. A server that has just started is
- * slow.
- */
+/** Maximum time to connect, and to read, in ms: a newly started server is slow. */
 const ANSWER_MS_MAX = 5_000;
 
-/** The version of the Cassandra at `host:port`. Rejects if the server does not answer. */
+/** Version of the Cassandra server at `host:port`. Throws if the server does not answer. */
 export async function cassandraVersionAt(address: string): Promise<string> {
   const query = 'SELECT release_version FROM system.local';
   const [row] = await lookAtCassandra(address, query, types.consistencies.one);
   return String(row?.['release_version'] ?? '');
 }
 
-/** Rows of a query, answered by exactly the server at `host:port`. Rejects without an answer. */
+/** Rows of a query to exactly the server at `host:port`. Throws if the server does not answer. */
 export async function lookAtCassandra(
   address: string,
   query: string,
@@ -22,7 +19,7 @@ export async function lookAtCassandra(
   const { RoundRobinPolicy, AllowListPolicy } = policies.loadBalancing;
   const client = new Client({
     contactPoints: [address],
-    // Otherwise the driver would discover other servers and query one of them.
+    // Otherwise, the driver would discover and query other servers.
     policies: { loadBalancing: new AllowListPolicy(new RoundRobinPolicy(), [address]) },
     socketOptions: { connectTimeout: ANSWER_MS_MAX, readTimeout: ANSWER_MS_MAX },
   });

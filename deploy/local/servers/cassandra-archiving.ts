@@ -1,18 +1,21 @@
 import { resolve } from 'node:path';
 
-/** Folders for archived commit-log segments, and for segments to replay. */
+/**
+ * Folders for archived commit log segments, and for segments to replay. Separate as a file format
+ * of Cassandra, like cassandra-settings.ts.
+ */
 export type CassandraArchiving = {
   readonly archive: string;
-  /** Folder of segments that are replayed at the start; undefined: none. */
+  /** Folder of segments to replay at the start; undefined for no replay. */
   readonly restore?: string | undefined;
 };
 
-/** Name of the file that Cassandra looks up in its class path. */
+/** Name of the file, which Cassandra looks up in its class path. */
 export const ARCHIVING_FILE = 'commitlog_archiving.properties';
 
 /**
- * Content of the archiving file. Sets no restore time, because timestamps of mutations are
- * versions.
+ * Content of the archiving file. Sets no restore time, because the service uses versions as
+ * mutation timestamps.
  */
 export function archivingProperties({ archive, restore }: CassandraArchiving): string {
   const script = resolve('deploy/backup/archive-segment.sh');

@@ -7,11 +7,11 @@ export type JavaOptions = {
   readonly logback: string;
   readonly state: string;
   readonly heapMb: number;
-  /** Whether the ring has other servers, whose gossip the server must wait for. */
+  /** Whether the ring has other servers: the server then waits for gossip. */
   readonly isOneOfSeveral: boolean;
-  /** Whether the state is deleted with the process and never used again. */
+  /** Whether the state is deleted with the process. */
   readonly isThrownAway: boolean;
-  /** JMX port for `nodetool`; undefined: no client can connect. */
+  /** JMX port for `nodetool`; undefined for no port. */
   readonly jmxPort?: number;
 };
 
@@ -41,13 +41,13 @@ const OPENED = [
   'java.base/java.util',
 ];
 
-/** JVM arguments that give Cassandra's programs access to Java modules. */
+/** JVM arguments that open Java modules to Cassandra's programs. */
 export const JAVA_ACCESS: readonly string[] = [
   ...EXPORTED.map((name) => `--add-exports=${name}=ALL-UNNAMED`),
   ...OPENED.map((name) => `--add-opens=${name}=ALL-UNNAMED`),
 ];
 
-/** Options of a single server, which need not wait for gossip. */
+/** Options of a single server, which skip waiting for gossip. */
 const FAST_START = [
   '-Dcassandra.skip_wait_for_gossip_to_settle=0',
   '-Dcassandra.ring_delay_ms=100',
@@ -55,10 +55,10 @@ const FAST_START = [
 ];
 
 /**
- * Options of a server in a ring. The server keeps its knowledge of the ring: with only a part of
- * it, it would count itself as a majority and grant conditional writes alone. On loopback shorter
- * waits suffice: gossip must be quiet for 1.5 s instead of 3 s, and the server starts without the
- * others after 2 s instead of 30 s.
+ * Options of a server in a ring. The server loads its stored ring state: with a partial view, the
+ * server would count itself as a majority and grant conditional writes alone. On loopback, shorter
+ * waits suffice: gossip must be quiet for 1.5 s instead of 3 s, and the server starts without other
+ * servers after 2 s instead of 30 s.
  */
 const RING_START = [
   '-Dcassandra.gossip_settle_min_wait_ms=1000',
@@ -67,21 +67,21 @@ const RING_START = [
 ];
 
 /**
- * Options of a test server, whose state nobody reads again. The compiler generates simple code,
- * because optimising takes longer than the tests. Schema changes are not flushed: after a kill, the
- * state lacks tables. Both options halve the CPU time of the storage tests.
+ * Options of a test server, whose state is deleted. Disables the optimizing compiler, which needs
+ * more time than the tests. Disables flushes of schema changes, so that the state lacks tables
+ * after a kill. Both options halve the CPU time of the storage tests.
  */
 const THROWN_AWAY = [
   '-XX:TieredStopAtLevel=1',
   '-Dcassandra.test.flush_local_schema_changes=false',
 ];
 
-/** The arguments of `java` before the class path. */
+/** Arguments of `java` before the class path. */
 export function javaOptions(options: JavaOptions): string[] {
   const { yaml, logback, state, heapMb, isOneOfSeveral, isThrownAway, jmxPort } = options;
   return [
-    // Allocate the whole heap at once: a small heap keeps the collector busy. The parallel
-    // collector uses the least CPU; its pauses are short at this heap size.
+    // Allocate the whole heap at the start: a small heap keeps the collector busy. The parallel
+    // collector uses the least CPU, and its pauses are short at this heap size.
     `-Xms${heapMb}m`,
     `-Xmx${heapMb}m`,
     '-XX:+UseParallelGC',

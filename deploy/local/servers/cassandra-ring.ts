@@ -12,21 +12,18 @@ import {
 import { lookAtCassandra } from '#deploy/local/servers/cassandra-answer';
 import type { CassandraRing } from '#deploy/local/servers/cassandra-server';
 
-/**
- * Maximum time until answering servers know each other, in milliseconds. On loopback it takes
- * seconds.
- */
+/** Maximum time until running servers form a ring, in ms. On loopback, this takes seconds. */
 const RING_MS_MAX = 60_000;
 const ASK_EVERY_MS = 500;
 
 /**
- * A read that needs an answer of every server: the keyspace is Cassandra's own and has three
- * copies. The row does not exist.
+ * A read of a missing row that needs an answer from every server: the keyspace belongs to Cassandra
+ * and has three copies.
  */
 const READ_EVERY_COPY = `SELECT parent_id FROM system_distributed.parent_repair_history
   WHERE parent_id = 00000000-0000-1000-8000-000000000000`;
 
-/** The ring of a Cassandra in the plan; undefined for a single server. */
+/** Ring of a Cassandra server in the plan; undefined for a single server. */
 export function ringOf(
   { host, otherPorts }: PlannedProcess,
   { processes }: ClusterPlan,
@@ -37,7 +34,7 @@ export function ringOf(
   return { host, storagePort, hosts: servers.flatMap((server) => server.host ?? []) };
 }
 
-/** Resolves when every server reaches all others. Rejects after a minute. */
+/** Resolves when every server reaches all other servers. Throws after a minute. */
 export async function ringFormed(servers: readonly PlannedProcess[]): Promise<void> {
   if (servers.length < 2) return;
   const deadlineMs = performance.now() + RING_MS_MAX;
@@ -53,17 +50,15 @@ export async function ringFormed(servers: readonly PlannedProcess[]): Promise<vo
   }
 }
 
-/**
- * Throws a one-line error if the folder's data belongs to a different number of Cassandra nodes.
- */
-export function assertBegunAlike({ folder, cassandra, cassandraNodes = 1 }: ClusterSize): void {
+/** Throws a one-line error if the folder's data is from another number of Cassandra nodes. */
+export function assertSameNodeCount({ folder, cassandra, cassandraNodes = 1 }: ClusterSize): void {
   if (cassandra !== undefined) return;
-  const begunWith = cassandraNodesOf(folder);
-  if (begunWith === undefined || begunWith === cassandraNodes) return;
+  const storedCount = cassandraNodesOf(folder);
+  if (storedCount === undefined || storedCount === cassandraNodes) return;
   const nodes = (count: number) => `${count} Cassandra node${count === 1 ? '' : 's'}`;
   throw new Error(
-    `${folder} was begun with ${nodes(begunWith)}, whose rows ${nodes(cassandraNodes)} would not have: ` +
-      `use CASSANDRA=${begunWith}, or another CLUSTER_FOLDER`,
+    `${folder} was begun with ${nodes(storedCount)}, whose rows ${nodes(cassandraNodes)} would not have: ` +
+      `use CASSANDRA=${storedCount}, or another CLUSTER_FOLDER`,
   );
 }
 

@@ -21,32 +21,31 @@ import {
   startServer,
 } from '#deploy/local/servers/local-server';
 
-/**
- * Maximum start time, in milliseconds. A first start takes 10 s on a quiet machine with two cores.
- */
+/** Maximum start time, in ms. A first start takes 10 s on an idle machine with two cores. */
 const READY_MS_MAX = 180_000;
 
-/** Heap of a single server, in MiB. Enough for the journal's load and all tests. */
+/** Heap of a single server, in MiB: enough for the journal's load and all tests. */
 const HEAP_MB = 1_024;
 
 /**
- * Heap of each server in a ring, in MiB: half of a single server's, because three share a machine.
+ * Heap per server in a ring, in MiB: half a single server's heap, because three servers share a
+ * machine.
  */
 const RING_HEAP_MB = 512;
 
 /**
- * Maximum delay of timers (Linux timer slack), in nanoseconds; the default is 50,000. Idle workers
- * of Cassandra poll for work as often as timers allow. With this value polling takes 30 instead of
- * 58 % of a core at 200 appends per second; an append takes 1 ms longer.
+ * Maximum delay of timers (Linux timer slack), in ns; the default is 50,000. Idle Cassandra workers
+ * poll as often as timers allow. At 200 appends per second, this value reduces polling from 58 % to
+ * 30 % of a core; an append takes 1 ms longer.
  */
 export const TIMER_SLACK_NS = 500_000;
 
-/** Sets the timer slack, which child processes inherit: Java has no option for it. */
+/** Sets the timer slack for the child process, because Java has no such option. */
 const WITH_SLACK = `echo ${TIMER_SLACK_NS} > /proc/self/timerslack_ns; exec "$0" "$@"`;
 
 const MAIN_CLASS = 'org.apache.cassandra.service.CassandraDaemon';
 
-/** Place of a server in a ring on loopback. */
+/** A server's ring on loopback. */
 export type CassandraRing = {
   /** Address of this server, and addresses of all servers. */
   readonly host: string;
@@ -55,25 +54,27 @@ export type CassandraRing = {
   readonly storagePort: number;
 };
 
-/** Place of a Cassandra server, and its deviations from the defaults. */
+/** Folder and options of a Cassandra server. */
 export type CassandraOptions = ServerPlace & {
   /** Name in record and log. Default: `cassandra`. */
   readonly name?: string;
-  /** Undefined: a single server. */
+  /** Undefined for a single server. */
   readonly ring?: CassandraRing;
   /** CQL port. Default: a free port. */
   readonly port?: number;
-  /** JMX port for `nodetool`; undefined: none. */
+  /** JMX port for `nodetool`; undefined for no port. */
   readonly jmxPort?: number;
   readonly heapMb?: number;
-  /** Archives the commit log for a restore; undefined: no archive. */
+  /** Archives the commit log for a restore; undefined for no archive. */
   readonly archiving?: CassandraArchiving;
-  /** Whether the state is deleted with the server. Faster; the state is unusable after a kill. */
+  /**
+   * Whether the state is deleted with the server. Faster, but the state is unusable after a kill.
+   */
   readonly isThrownAway?: boolean;
   /** Replaces settings by name, for tests that need a misconfigured server. */
   readonly settings?: CassandraSettings;
   /**
-   * Readiness check: resolves when the server at this address answers. Override it for servers that
+   * Readiness check: resolves when the server at this address answers. Override for servers that
    * require a login.
    */
   readonly ask?: (address: string) => Promise<unknown>;
@@ -81,8 +82,8 @@ export type CassandraOptions = ServerPlace & {
 };
 
 /**
- * Starts Cassandra 5.0 on loopback and fetches it first if needed. Resolves when the server answers
- * a query. Throws `MissingServer` if Cassandra is not available.
+ * Starts Cassandra 5.0 on loopback; fetches a missing Cassandra first. Resolves when the server
+ * answers a query. Throws `MissingServer` if Cassandra is not available.
  */
 export async function startCassandra(options: CassandraOptions): Promise<LocalServer> {
   const { name = 'cassandra', ring, print = printNothing, jmxPort, logFolder } = options;

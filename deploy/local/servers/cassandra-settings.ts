@@ -1,10 +1,10 @@
-/** Memory of a server in a ring of three on one machine: half of a single server's. */
+/** Memory per server in a ring of three on a machine: half a single server's memory. */
 const SMALLER = { memtable_heap_space: '64MiB', memtable_offheap_space: '64MiB' } as const;
 
-/** Settings of `cassandra.yaml` by name. Values must be valid in JSON. */
+/** Settings of `cassandra.yaml` by name, with JSON values. */
 export type CassandraSettings = Readonly<Record<string, unknown>>;
 
-/** Address and ports of one server on loopback. */
+/** Address and ports of a server on loopback. */
 export type CassandraPlace = {
   readonly host: string;
   readonly cql: number;
@@ -14,9 +14,9 @@ export type CassandraPlace = {
 };
 
 /**
- * Settings of a server on loopback, single or in a ring. Safety requires two of them
- * (architecture 6): conditional writes with `paxos_variant` v2, and a commit log that is on disk
- * before a write is acknowledged.
+ * Settings of a server on loopback, single or in a ring. Safety requires two settings (architecture
+ * 6): `paxos_variant` v2 for conditional writes, and a commit log that is on disk before a write is
+ * acknowledged.
  */
 export function localCassandraSettings(place: CassandraPlace): CassandraSettings {
   const { host, cql, storage, ring = [host] } = place;
@@ -29,7 +29,7 @@ export function localCassandraSettings(place: CassandraPlace): CassandraSettings
     seed_provider: [
       {
         class_name: 'org.apache.cassandra.locator.SimpleSeedProvider',
-        // All servers are seeds, so that any of them can start first and alone.
+        // All servers are seeds, so that any server can start first and alone.
         parameters: [{ seeds: ring.map((address) => `${address}:${storage}`).join() }],
       },
     ],
@@ -38,13 +38,13 @@ export function localCassandraSettings(place: CassandraPlace): CassandraSettings
     num_tokens: 1,
     paxos_variant: 'v2',
     commitlog_sync: 'batch',
-    // Use direct I/O if the file system supports it. By default the log is memory-mapped and
-    // dropped from the page cache after every sync. Each append then reads it back from disk, which
-    // takes 4 ms.
+    // Use direct I/O if the file system supports direct I/O. By default, Cassandra maps the log
+    // into memory and drops the log from the page cache after every sync. Each append then reads
+    // the log from disk, which takes 4 ms.
     commitlog_disk_access_mode: 'auto',
-    // Tests drop keyspaces all the time and never need their snapshots.
+    // Tests drop many keyspaces and never need their snapshots.
     auto_snapshot: false,
-    // Small, because a laptop runs everything else too. A mutation may fill half a segment: far
+    // Small, because a laptop runs many other programs. A mutation may fill half a segment: far
     // more than the largest group of the journal (512 KiB).
     commitlog_segment_size: '16MiB',
     commitlog_total_space: '512MiB',
@@ -58,8 +58,8 @@ export function localCassandraSettings(place: CassandraPlace): CassandraSettings
 }
 
 /**
- * Ring settings: every server starts empty with an even share of the tokens, so no data is
- * streamed.
+ * Ring settings: every server starts empty with an even share of the tokens, so servers stream no
+ * data.
  */
 function ringSettings(ring: readonly string[], host: string): CassandraSettings {
   const share = 2n ** 64n / BigInt(ring.length);
@@ -67,9 +67,7 @@ function ringSettings(ring: readonly string[], host: string): CassandraSettings 
   return { auto_bootstrap: false, initial_token: `${token}`, ...SMALLER };
 }
 
-/**
- * Content of `cassandra.yaml`: one setting per line, with its value in JSON, which is valid YAML.
- */
+/** Content of `cassandra.yaml`: a setting per line. Values are JSON, which is valid YAML. */
 export function cassandraYaml(settings: CassandraSettings): string {
   const lines = Object.entries(settings).map(
     ([name, value]) => `${name}: ${JSON.stringify(value)}`,

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer } from 'node:net';
 
 const HOST = '127.0.0.1';
 
-/** A free port of the loopback address. */
+/** Returns a free port on loopback. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, HOST);
   await once(server, 'listening');
@@ -13,7 +13,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Throws a one-line error if the port is in use, or if this machine does not have the address. */
+/** Throws a one-line error if the port is in use, or if this machine lacks the address. */
 export async function assertPortFree(port: number, what: string, host = HOST): Promise<void> {
   const server = createServer().listen(port, host);
   try {
@@ -22,14 +22,17 @@ export async function assertPortFree(port: number, what: string, host = HOST): P
     if ((error as NodeJS.ErrnoException).code !== 'EADDRNOTAVAIL') {
       throw new Error(`${what}: port ${port} of ${host} is taken`);
     }
-    throw new Error(`${what}: no address ${host} here; on macOS: sudo ifconfig lo0 alias ${host}`);
+    throw new Error(
+      `${what}: this machine has no address ${host}; on macOS: sudo ifconfig lo0 alias ${host}`,
+    );
   }
   server.close();
   await once(server, 'close');
 }
 
 /**
- * The first of `count` consecutive free ports. Searches in steps of `count` from a random start.
+ * Returns the first of `count` consecutive free ports. Searches in steps of `count` from a random
+ * start.
  */
 export async function freeBlock(count: number, from = 20_000, to = 32_000): Promise<number> {
   const blocks = Math.floor((to - from) / count);
@@ -41,5 +44,7 @@ export async function freeBlock(count: number, from = 20_000, to = 32_000): Prom
     const seen = await Promise.allSettled(looks);
     if (seen.every(({ status }) => status === 'fulfilled')) return first;
   }
-  throw new Error(`there are no ${count} free ports in a row between ${from} and ${to}`);
+  throw new Error(
+    `no ${count} consecutive free ports between ${from} and ${to}: end other processes`,
+  );
 }

@@ -6,16 +6,16 @@ import {
   startServer,
 } from '#deploy/local/servers/local-server';
 
-/** Maximum start time, in milliseconds. A start takes half a second on an idle machine. */
+/** Maximum start time, in ms. A start takes half a second on an idle machine. */
 const READY_MS_MAX = 30_000;
 
 /** Maximum time of a readiness check, in milliseconds. */
 const ASK_MS_MAX = 2_000;
 
-/** Maximum number of traces in memory. Far more than a test creates. */
+/** Maximum number of traces in memory: far more than a test creates. */
 const TRACES_MAX = 10_000;
 
-/** Jaeger's listeners, each on its own port. Clients use the first two. */
+/** Jaeger's listeners, each on its own port. Clients use the first two listeners. */
 const LISTENERS = [
   'query.http-server',
   'collector.otlp.http',
@@ -54,5 +54,5 @@ export function otlpEndpointOf(address: string): string {
 async function servicesAt(address: string): Promise<void> {
   const signal = AbortSignal.timeout(ASK_MS_MAX);
   const response = await fetch(`${address}/api/services`, { signal });
-  if (!response.ok) throw new Error(`it answers ${response.status}`);
+  if (!response.ok) throw new Error(`Jaeger answers ${response.status}`);
 }

@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { putLongLogAside } from '#deploy/local/processes/log-rotation';
+import { rotateLog } from '#deploy/local/processes/log-rotation';
 import { birthOf } from '#deploy/local/processes/process-birth';
 import {
   endProcess,
@@ -21,8 +21,8 @@ export type ServerPlace = {
   /** Folder for the log `<name>.log`, which is appended to. */
   readonly logFolder: string;
   /**
-   * `caller` (default): the server ends with this process at the latest. `own`: it outlives this
-   * process.
+   * `caller` (default): the server ends with this process at the latest. `own`: the server outlives
+   * this process.
    */
   readonly lifetime?: 'caller' | 'own';
 };
@@ -36,27 +36,27 @@ export type ServerCommand = {
   readonly env?: Readonly<Record<string, string>>;
   readonly address: string;
   readonly readyMsMax: number;
-  /** Readiness check: resolves if the server answers, and otherwise rejects soon. */
+  /** Readiness check: resolves if the server answers, else rejects soon. */
   readonly ask: () => Promise<unknown>;
 };
 
-/** A running server. Disposing stops the server in order if its lifetime is `caller`. */
+/** A running server. Disposal stops the server cleanly if its lifetime is `caller`. */
 export type LocalServer = AsyncDisposable & {
   readonly pid: number;
   /** Address for clients: `host:port`, or `nats://host:port`. */
   readonly address: string;
   readonly logFile: string;
-  /** Resolves when the process has ended, with its exit code or signal. */
+  /** Resolves to exit code or signal when the process has ended. */
   readonly ended: Promise<number | string>;
-  /** Stops the server in order, whatever its lifetime, and waits for its end. */
+  /** Stops the server cleanly, with either lifetime, and waits for its end. */
   stop(): Promise<void>;
   /** Sends a signal, such as SIGKILL or SIGSTOP, without waiting. */
   signal(signal: NodeJS.Signals): void;
 };
 
 /**
- * Interval of readiness checks, in milliseconds. The interval grows with the start time, because
- * checks also slow down a slow machine.
+ * Interval of readiness checks, in ms. The interval grows with the start time, because checks load
+ * a slow machine.
  */
 const ASK_EVERY_MS = 50;
 const ASK_EVERY_MS_MAX = 500;
@@ -66,15 +66,14 @@ const ASKED_PART = 0.05;
 const LOG_LINES_SHOWN = 5;
 const STACK_FRAME = /^\s+(at |\.\.\.)/;
 
-const endingWithUs = new Set<ServerRecord>();
+const endingWithCaller = new Set<ServerRecord>();
 process.once('exit', () => {
-  for (const record of endingWithUs) signalProcess(record, 'SIGKILL');
+  for (const record of endingWithCaller) signalProcess(record, 'SIGKILL');
 });
 
 /**
- * Starts a server on its folder, and resolves when the server answers. Throws an error with the end
- * of the log if the server ends or takes too long. Throws at once if the folder's server runs
- * already.
+ * Starts a server in its folder; resolves when the server answers. If the server ends or takes too
+ * long, throws with the end of the log. Throws at once if a server already runs in the folder.
  */
 export async function startServer(
   { folder, logFolder, lifetime = 'caller' }: ServerPlace,
@@ -82,14 +81,15 @@ export async function startServer(
 ): Promise<LocalServer> {
   const { name, address } = command;
   const other = runningServer(folder);
-  if (other !== undefined) throw new Error(`${name} runs on ${folder} already, as ${other.pid}`);
+  if (other !== undefined)
+    throw new Error(`${name} already runs in ${folder}, as process ${other.pid}`);
   await Promise.all([folder, logFolder].map((path) => mkdir(path, { recursive: true })));
   const logFile = join(logFolder, `${name}.log`);
   const child = spawnInto(logFile, command);
   const record = await recordOf(child, { name, address, logFile });
-  if (lifetime === 'caller') endingWithUs.add(record);
+  if (lifetime === 'caller') endingWithCaller.add(record);
   const ended = once(child, 'exit').then(([code, signal]): number | string => {
-    endingWithUs.delete(record);
+    endingWithCaller.delete(record);
     return code ?? signal;
   });
   await recordServer(folder, record);
@@ -112,9 +112,9 @@ export async function startServer(
   };
 }
 
-/** Starts the program in its own process group, so that Ctrl-C does not reach it directly. */
+/** Starts the program in its own process group, which Ctrl-C does not reach. */
 function spawnInto(logFile: string, { program, args, env }: ServerCommand): ChildProcess {
-  putLongLogAside(logFile);
+  rotateLog(logFile);
   const log = openSync(logFile, 'a');
   try {
     const variables = env === undefined ? {} : { env: { ...env } };

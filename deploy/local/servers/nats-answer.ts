@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 
-/** Maximum time of a loopback server to answer a ping, in milliseconds. */
+/** Timeout of a ping, in ms. */
 const ANSWER_MS_MAX = 2_000;
 
 /**
- * The version of the NATS server at `nats://host:port`, after a ping. Rejects without an answer.
+ * Pings the NATS server at `nats://host:port` and returns its version. Throws if the server does
+ * not answer.
  */
 export async function natsVersionAt(address: string): Promise<string> {
   const { hostname, port } = new URL(address);

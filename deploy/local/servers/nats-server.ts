@@ -8,12 +8,12 @@ import {
 } from '#deploy/local/servers/local-server';
 import { natsVersionAt } from '#deploy/local/servers/nats-answer';
 
-/** Maximum start time, in milliseconds. A start takes about 20 ms on an idle machine. */
+/** Maximum start time, in ms. A start takes about 20 ms on an idle machine. */
 const READY_MS_MAX = 20_000;
 
-/** Place of a NATS server, and its deviations from the defaults. */
+/** Folder and options of a NATS server. */
 export type NatsOptions = ServerPlace & {
-  /** Default: a free port. */
+  /** Client port. Default: a free port. */
   readonly port?: number;
   /** File with further settings, for tests that need users or encryption. */
   readonly configFile?: string;
@@ -21,7 +21,7 @@ export type NatsOptions = ServerPlace & {
 };
 
 /**
- * Starts a NATS server (core subjects only) on loopback, and fetches it first if needed. Resolves
+ * Starts a NATS server (core subjects only) on loopback; fetches a missing NATS first. Resolves
  * when the server answers. Throws `MissingServer` if NATS is not available.
  */
 export async function startNats(options: NatsOptions): Promise<LocalServer> {

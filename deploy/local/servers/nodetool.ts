@@ -5,13 +5,16 @@ import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import { printNothing } from '#deploy/local/progress';
 import { JAVA_ACCESS } from '#deploy/local/servers/cassandra-options';
 
-/** Maximum run time, in milliseconds. A snapshot flushes every table first. */
+/** Maximum run time, in ms. A snapshot first flushes every table. */
 const RUN_MS_MAX = 120_000;
 
 /** JVM arguments. `user.home` redirects nodetool's command history. */
 const JAVA = ['-Xmx128m', `-Duser.home=${tmpdir()}`, ...JAVA_ACCESS];
 
-/** Runs Cassandra's `nodetool` on the server with this JMX port. Rejects with nodetool's error. */
+/**
+ * Runs Cassandra's `nodetool` on the server with this JMX port. Throws with nodetool's error.
+ * Separate from cassandra-server.ts, because only backups need nodetool.
+ */
 export async function runNodetool(jmxPort: number, ...args: readonly string[]): Promise<string> {
   const { java, libraries } = await installedCassandra(printNothing);
   const classPath = libraries.map((path) => join(path, '*')).join(':');

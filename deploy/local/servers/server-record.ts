@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { birthOf } from '#deploy/local/processes/process-birth';
 
-/** Record of the server that runs on a folder, stored in the folder. */
+/** Record of the server that runs in a folder, stored in that folder. */
 export type ServerRecord = {
   readonly name: string;
   readonly pid: number;
@@ -18,40 +18,39 @@ export type ServerRecord = {
   readonly logFile: string;
 };
 
-/**
- * Maximum time of an orderly stop before a kill, in milliseconds: the service's own 25 s and a
- * margin.
- */
+/** Maximum time of a clean stop before a kill, in ms: the service's 25 s and a margin. */
 const STOP_MS_MAX = 30_000;
 const ASK_EVERY_MS = 50;
 
-/** The server that runs on a folder, whichever process started it; undefined if none runs. */
+/**
+ * The server that runs in a folder, from any process that started it; undefined if no server runs.
+ */
 export function runningServer(folder: string): ServerRecord | undefined {
   try {
     const record: ServerRecord = JSON.parse(readFileSync(fileIn(folder), 'utf8'));
     return isRunning(record) ? record : undefined;
   } catch {
-    return undefined; // No record, or a torn one: no server is ready.
+    return undefined; // A missing or incomplete record: no server is ready.
   }
 }
 
-/** Stores the record of the server that runs on a folder. */
+/** Stores the record of a folder's server. */
 export async function recordServer(folder: string, record: ServerRecord): Promise<void> {
   await writeFile(fileIn(folder), `${JSON.stringify(record, undefined, 2)}\n`);
 }
 
 /**
- * Stores the record unless a server runs on the folder. Returns whether this call won; of
- * concurrent calls exactly one wins.
+ * Stores the record unless a server runs in the folder. Returns whether the record was stored:
+ * exactly one of several concurrent calls succeeds.
  */
 export async function claimFolder(folder: string, record: ServerRecord): Promise<boolean> {
   const own = `${fileIn(folder)}.${randomUUID()}`;
   await writeFile(own, `${JSON.stringify(record, undefined, 2)}\n`);
   try {
-    // Synchronous, so that no claim comes between the check and the removal of the old record.
+    // Synchronous: no claim of this process can come between check and removal of the old record.
     if (runningServer(folder) !== undefined) return false;
     rmSync(fileIn(folder), { force: true });
-    // A link appears atomically and never replaces a file.
+    // `link` is atomic and never replaces a file.
     linkSync(own, fileIn(folder));
     return true;
   } catch (error) {
@@ -62,14 +61,17 @@ export async function claimFolder(folder: string, record: ServerRecord): Promise
   }
 }
 
-/** Stops the server on a folder in order, if one runs. Its state is kept. */
+/** Stops a folder's running server cleanly and keeps its state. */
 export async function stopRecordedServer(folder: string): Promise<void> {
   const record = runningServer(folder);
   if (record !== undefined) await endProcess(record);
   await rm(fileIn(folder), { force: true });
 }
 
-/** Stops a process with SIGTERM, and kills it after `msMax`. Resolves when it has ended. */
+/**
+ * Stops a process with SIGTERM, and after `msMax` ms with SIGKILL. Resolves when the process has
+ * ended.
+ */
 export async function endProcess(
   who: Pick<ServerRecord, 'pid' | 'birth'>,
   msMax = STOP_MS_MAX,
@@ -83,7 +85,7 @@ export async function endProcess(
   }
 }
 
-/** Sends a signal to exactly this process; does nothing if it has ended. */
+/** Sends a signal to exactly this process; does nothing if the process has ended. */
 export function signalProcess(
   who: Pick<ServerRecord, 'pid' | 'birth'>,
   signal: NodeJS.Signals,

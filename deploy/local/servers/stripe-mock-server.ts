@@ -6,20 +6,20 @@ import {
   startServer,
 } from '#deploy/local/servers/local-server';
 
-/** Maximum start time, in milliseconds. Reading the API's description takes a second. */
+/** Maximum start time, in ms. Reading the API description takes a second. */
 const READY_MS_MAX = 30_000;
 
 /** Maximum time of a readiness check, in milliseconds. */
 const ASK_MS_MAX = 2_000;
 
-/** Starts stripe-mock on loopback; resolves when it answers. Throws `MissingServer`. */
+/** Starts stripe-mock on loopback; resolves when stripe-mock answers. Throws `MissingServer`. */
 export async function startStripeMock(place: ServerPlace): Promise<LocalServer> {
   const program = foundStripeMock();
   const address = `127.0.0.1:${await freePort()}`;
   return startServer(place, {
     name: 'stripe-mock',
     program,
-    // By default stripe-mock also serves HTTPS, at one fixed port of every address.
+    // By default, stripe-mock also serves HTTPS on a fixed port of every address.
     args: ['-http-addr', address, '-https-addr', '127.0.0.1:0'],
     address,
     readyMsMax: READY_MS_MAX,

@@ -1,23 +1,23 @@
-/** A query for one or more curves of a panel. */
+/** A query of a panel, for one or more curves. */
 export type Query = {
   readonly expr: string;
   /** Name of each curve: plain text, or labels as `{{instance}}`. */
   readonly legend: string;
 };
 
-/** Units supported by Grafana and the pictures. */
+/** Units that Grafana and the pictures support. */
 export type Unit = 'seconds' | 'perSecond' | 'share' | 'count' | 'bytes';
 
 /** A chart over time. */
 export type Panel = {
   readonly title: string;
-  /** Meaning of the panel, in one short sentence. */
+  /** Meaning of the panel, in a short sentence. */
   readonly about: string;
   readonly unit: Unit;
   readonly queries: readonly Query[];
   /** Threshold, drawn as a line. */
   readonly limit?: number;
-  /** Reason why the panel may have no series; undefined: the panel always has series. */
+  /** Reason why the panel may have no series; undefined if the panel always has series. */
   readonly mayBeEmpty?: string;
 };
 
@@ -30,9 +30,7 @@ export type Dashboard = {
   readonly panels: readonly Panel[];
 };
 
-/**
- * Queries for the median and the 99th percentile of a histogram over the last minute, by labels.
- */
+/** Queries for the median and p99 of a histogram over the last minute, by labels. */
 export function quantiles(metric: string, by: readonly string[] = [], filter = ''): Query[] {
   const labels = [...by, 'le'].join(', ');
   const names = by.map((label) => `{{${label}}}`).join(' ');

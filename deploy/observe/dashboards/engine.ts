@@ -17,7 +17,7 @@ export const ENGINE: Dashboard = {
     },
     {
       title: 'Drift events',
-      about: 'Cycles per second with another drift level than D0.',
+      about: 'Cycles per second with a drift level above D0.',
       unit: 'perSecond',
       queries: [perSecond('identity_drift_events_total', ['level'])],
       mayBeEmpty: 'no instance has drifted',
@@ -25,13 +25,13 @@ export const ENGINE: Dashboard = {
     {
       title: 'Actors in memory',
       about:
-        'By engine. Idle actors are evicted by age, or least recently used first when memory is short.',
+        'By engine. Idle actors are evicted by age, or least recently used first if memory is full.',
       unit: 'count',
       queries: [{ expr: 'identity_actors_active{job="engine"}', legend: '{{instance}} {{actor}}' }],
     },
     {
       title: 'Bytes of actors',
-      about: 'Estimate by engine; SERVICE_ACTOR_MEMORY_MIB bounds each kind of idle actor.',
+      about: 'Estimate by engine; SERVICE_ACTOR_MEMORY_MIB limits the idle actors of each kind.',
       unit: 'bytes',
       queries: [
         { expr: 'sum by (instance) (identity_actor_bytes{job="engine"})', legend: '{{instance}}' },
@@ -52,26 +52,26 @@ export const ENGINE: Dashboard = {
     },
     {
       title: 'Model step',
-      about: 'Time of one model step; one in 64 is timed.',
+      about: 'Time of a model step; every 64th step is timed.',
       unit: 'seconds',
       queries: quantiles('identity_advance_seconds'),
     },
     {
       title: 'Journal appends',
-      about: 'Every answer waits for an append.',
+      about: 'Time of an append; every answer waits for an append.',
       unit: 'seconds',
       queries: quantiles('journal_append_seconds', ['service']),
       limit: 0.1,
     },
     {
-      title: 'Records in no checkpoint',
+      title: 'Records without a checkpoint',
       about: 'Tail that a new owner must replay; at 200,000, calls get 503.',
       unit: 'count',
       queries: [{ expr: 'sum by (instance) (journal_unflushed_records)', legend: '{{instance}}' }],
     },
     {
       title: 'Shards served',
-      about: 'By node; the sum should be the number of shards.',
+      about: 'By node; the sum should equal the number of shards.',
       unit: 'count',
       queries: [
         { expr: 'shards_owned{job!="edge"}', legend: '{{instance}}' },
@@ -80,13 +80,13 @@ export const ENGINE: Dashboard = {
     },
     {
       title: 'Shards moved',
-      about: 'Gained or given up per second; takeover follows a failure.',
+      about: 'Shards gained or released per second; a takeover follows a failure.',
       unit: 'perSecond',
       queries: [perSecond('shard_moves_total', ['service', 'reason'])],
     },
     {
       title: 'Sealed and fenced',
-      about: 'Journals sealed by others, fenced nodes, calls to the wrong node.',
+      about: 'Sealed journals, fenced nodes, and calls to the wrong node, per second.',
       unit: 'perSecond',
       queries: [
         { ...perSecond('shard_seals_total', ['reason']), legend: 'sealed, {{reason}}' },

@@ -14,20 +14,21 @@ export const LIMITER: Dashboard = {
     },
     {
       title: 'Duration of a check',
-      about: 'As edges measure it; above the timeout (100 ms unless set), edges refuse calls.',
+      about: 'Measured by edges, which refuse calls after the timeout (default 100 ms).',
       unit: 'seconds',
       queries: quantiles('limiter_check_duration_seconds'),
       limit: 0.1,
     },
     {
       title: 'Fail closed by reason',
-      about: 'Calls refused because no limiter answered.',
+      about: 'Calls per second that edges refused because no limiter answered.',
       unit: 'perSecond',
       queries: [perSecond('edge_fail_closed_total', ['reason'])],
     },
     {
       title: 'Refused without asking',
-      about: 'Calls of keys over their limit, and of addresses with many refused keys.',
+      about:
+        'Calls per second from keys over their limit, and from addresses with many refused keys.',
       unit: 'perSecond',
       queries: [
         { ...perSecond('edge_refused_unasked_total'), legend: 'limited' },
@@ -36,19 +37,19 @@ export const LIMITER: Dashboard = {
     },
     {
       title: 'Raising watermarks',
-      about: 'Time until the journal held a raise; calls above the old watermark wait.',
+      about: 'Time until a new watermark is durable; calls above the old watermark wait.',
       unit: 'seconds',
       queries: quantiles('limiter_watermark_raise_seconds', ['watermark']),
     },
     {
       title: 'Messages in a frame',
-      about: 'Calls of one event-loop turn that arrive together.',
+      about: 'Calls that arrive together, in the same event-loop turn.',
       unit: 'count',
       queries: quantiles('limiter_frame_messages'),
     },
     {
       title: 'Cycles charged and not used',
-      about: 'Expired reservations, crashes, and lost settlements.',
+      about: 'Cycles per second, lost by expired reservations, crashes and lost settlements.',
       unit: 'perSecond',
       queries: [
         perSecond('limiter_lost_cycles_total', ['cause']),
@@ -57,7 +58,7 @@ export const LIMITER: Dashboard = {
     },
     {
       title: 'Meters in memory',
-      about: 'Accounts whose usage a limiter holds.',
+      about: 'Active accounts, by limiter.',
       unit: 'count',
       queries: [{ expr: 'identity_actors_active{job="limiter"}', legend: '{{instance}}' }],
     },

@@ -3,7 +3,7 @@ import { allowedOf, errorRatio } from '#deploy/observe/slo-rules';
 
 const COUNT = 'http_server_request_duration_seconds_count';
 
-/** Dashboard of callers: rates, errors, durations, and how fast error budgets are spent. */
+/** Dashboard for callers: rates, errors, durations, and burn rates of error budgets. */
 export const SERVICE: Dashboard = {
   id: 'service',
   title: 'Service',
@@ -11,19 +11,20 @@ export const SERVICE: Dashboard = {
   panels: [
     {
       title: 'Requests by route',
-      about: 'Answers per second, all edges.',
+      about: 'Answers per second of all edges.',
       unit: 'perSecond',
       queries: [perSecond(COUNT, ['http_route'])],
     },
     {
       title: 'Answers by status',
-      about: 'Availability counts 500, 502, 503 and 504; 429 is a limit of a caller.',
+      about:
+        'Answers per second. 500, 502, 503 and 504 count against availability; 429 is a caller over its limit.',
       unit: 'perSecond',
       queries: [perSecond(COUNT, ['http_response_status_code'])],
     },
     {
       title: 'Duration of process calls',
-      about: 'The objective is 99 % within 50 ms.',
+      about: 'Median and p99 of successful calls. The objective is 99 % within 50 ms.',
       unit: 'seconds',
       queries: quantiles(
         'http_server_request_duration_seconds',
@@ -34,7 +35,7 @@ export const SERVICE: Dashboard = {
     },
     {
       title: 'Where the time goes',
-      about: '99th percentile of limiter check, engine call and journal append.',
+      about: 'p99 of limiter check, engine call and journal append.',
       unit: 'seconds',
       queries: [
         part('limiter_check_duration_seconds', 'limiter check'),
@@ -57,7 +58,7 @@ export const SERVICE: Dashboard = {
     },
     {
       title: 'Errors by reason',
-      about: 'Refusals without an answer of a limiter, and retries, per second.',
+      about: 'Refusals because no limiter answered, and retries, per second.',
       unit: 'perSecond',
       queries: [
         { ...perSecond('edge_fail_closed_total', ['reason']), legend: 'fail closed, {{reason}}' },
@@ -66,7 +67,7 @@ export const SERVICE: Dashboard = {
     },
     ...(['availability', 'latency'] as const).map((objective) => ({
       title: `Burn rate of ${objective}`,
-      about: 'Speed at which the error budget is spent; at 1 it lasts a month.',
+      about: 'Speed at which errors spend the error budget; at 1, the budget lasts a month.',
       unit: 'count' as const,
       queries: ['5m', '1h', '6h'].map((window) => ({
         expr: `${errorRatio(objective, window)} / ${allowedOf(objective)}`,
@@ -82,21 +83,21 @@ export const SERVICE: Dashboard = {
     },
     {
       title: 'Event loops',
-      about: 'Busy share of the time; above 0.85, calls wait for each other.',
+      about: 'Busy share of time; above 0.85, calls wait for each other.',
       unit: 'share',
       queries: [{ expr: 'nodejs_eventloop_utilization', legend: '{{instance}}' }],
       limit: 0.85,
     },
     {
       title: 'Console: answers by status',
-      about: 'Per second; 401 is a refused sign-in, 503 an unavailable audit trail.',
+      about: 'Answers per second; 401 is a refused sign-in, 503 an unavailable audit trail.',
       unit: 'perSecond',
       queries: [perSecond('console_request_duration_seconds_count', ['http_response_status_code'])],
       mayBeEmpty: 'no one has opened the console',
     },
     {
       title: 'Console: sign-ins by outcome',
-      about: 'Tries per second; too_early came before the end of a wait.',
+      about: 'Attempts per second; too_early came before the end of a required wait.',
       unit: 'perSecond',
       queries: [perSecond('console_sign_ins_total', ['step', 'outcome'])],
       mayBeEmpty: 'no one has signed in',

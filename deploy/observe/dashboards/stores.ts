@@ -10,33 +10,34 @@ export const STORES: Dashboard = {
   panels: [
     {
       title: 'Statements',
-      about: 'Per second, by operation.',
+      about: 'Statements per second, by operation.',
       unit: 'perSecond',
       queries: [perSecond(`${DURATION}_count`, ['db_operation_name'])],
     },
     {
       title: 'Duration of statements',
-      about: '99th percentile, by operation.',
+      about: 'p99, by operation.',
       unit: 'seconds',
       queries: quantiles(DURATION, ['db_operation_name'], '{error_type=""}').slice(1),
     },
     {
       title: 'Failed statements by type',
-      about: 'Per second; only refused is permanent.',
+      about: 'Failures per second; only type refused is permanent.',
       unit: 'perSecond',
       queries: [perSecond(`${DURATION}_count`, ['error_type'], '{error_type!=""}')],
       mayBeEmpty: 'no statement has failed',
     },
     {
-      title: 'Second server asked',
-      about: 'Statements sent to a second server, because the first was slow or failed.',
+      title: 'Statements to a second server',
+      about:
+        'Statements per second that were repeated because the first server was slow or failed.',
       unit: 'perSecond',
       queries: [perSecond('db_client_second_server_total', ['reason'])],
-      mayBeEmpty: 'there is one server, or all have been quick',
+      mayBeEmpty: 'there is a single server, or no server was slow',
     },
     {
       title: 'Appends and groups',
-      about: 'Appends and records per second; their ratio is the gain of group commit.',
+      about: 'Slots and records appended per second; their ratio is the gain of group commit.',
       unit: 'perSecond',
       queries: [
         { ...perSecond('journal_append_seconds_count', ['service']), legend: 'slots, {{service}}' },
@@ -45,18 +46,19 @@ export const STORES: Dashboard = {
     },
     {
       title: 'Age at a checkpoint',
-      about: 'Time since the first unstored change of an actor; due after two minutes.',
+      about:
+        'Time since the first change without a checkpoint; a checkpoint is due after two minutes.',
       unit: 'seconds',
       queries: quantiles('checkpoint_dirty_age_seconds', ['service']),
     },
     {
       title: 'Failed checkpoints',
-      about: 'Per second; the actors stay in memory and are retried.',
+      about: 'Failures per second; the actors stay in memory, and their checkpoints are retried.',
       unit: 'perSecond',
       queries: [perSecond('checkpoint_failures_total', ['service'])],
     },
     {
-      title: 'Take-overs',
+      title: 'Takeovers',
       about: 'Records recovered from failed nodes, per second.',
       unit: 'perSecond',
       queries: [perSecond('recovered_records_total', ['service'])],
@@ -72,7 +74,7 @@ export const STORES: Dashboard = {
       about: 'Messages from NATS that failed verification, per second, by reason.',
       unit: 'perSecond',
       queries: [perSecond('bus_dropped_total', ['reason'])],
-      mayBeEmpty: 'there is no NATS',
+      mayBeEmpty: 'this installation has no NATS',
     },
   ],
 };

