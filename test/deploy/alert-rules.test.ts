@@ -13,12 +13,12 @@ import { METRICS } from '#telemetry/metrics';
 import { configText } from '#test/deploy/compose-file';
 import { prometheusOrSkip } from '#test/support/servers/prometheus';
 
-/** Timeout in milliseconds; the cases of three days take 20 s. */
+/** Timeout in ms. Test cases over three days take 20 s. */
 const TEST_MS_MAX = 240_000;
 
 const tools = await prometheusOrSkip();
 
-const rules = tools.suite('the rules for Prometheus');
+const rules = tools.suite('the Prometheus rules');
 
 rules('are accepted by promtool', async () => {
   const { isOk, output } = await run(['check', 'rules', basename(RULES_FILE)]);
@@ -27,7 +27,7 @@ rules('are accepted by promtool', async () => {
 });
 
 for (const file of Object.values(RULE_TESTS_FILES)) {
-  rules(`fire and stay quiet as ${basename(file)} expects`, async () => {
+  rules(`pass the test cases in ${basename(file)}`, async () => {
     const { isOk, output } = await run(['test', 'rules', basename(file)]);
     assert.ok(isOk, output);
   });
@@ -35,9 +35,9 @@ for (const file of Object.values(RULE_TESTS_FILES)) {
 
 for (const [how, expr, verb] of [
   ['never fires', 'vector(0) > 1', 'fires'],
-  ['always fires', 'vector(1)', 'is quiet'],
+  ['always fires', 'vector(1)', 'does not fire'],
 ] as const) {
-  rules(`fail their tests if an alert ${how}`, async () => {
+  rules(`fail their test cases if an alert ${how}`, async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-rules-'));
     const broken: { groups: { rules: { alert?: string; expr: string }[] }[] } = parse(rulesText());
     for (const rule of broken.groups.flatMap((group) => group.rules)) {
@@ -55,43 +55,43 @@ for (const [how, expr, verb] of [
   });
 }
 
-const alerts = suite('every alert');
+const alerts = suite('an alert');
 
 // Report 39: Alerts had no value, no cluster, and links that no one could click.
-alerts('has a description with value, cluster, and links with a configurable base address', () => {
-  const { groups } = parse(rulesText()) as {
-    groups: {
-      rules: { alert?: string; labels?: object; annotations?: Record<string, string> }[];
-    }[];
-  };
-  for (const rule of groups.flatMap(({ rules: each }) => each)) {
-    if (rule.alert === undefined) continue;
-    const { description = '', runbook_url = '', dashboard_url = '' } = rule.annotations ?? {};
-    assert.match(description, /Value: \{\{ printf "%\.4g" \$value \}\}\.$/, rule.alert);
-    assert.ok(runbook_url.startsWith('{{ $externalLabels.runbook_base }}docs/runbook.md#'));
-    assert.match(dashboard_url, /^\{\{ \$externalLabels\.grafana_base \}\}\/d\/identity-engine-/);
-    assert.is(Reflect.get(rule.labels ?? {}, 'cluster'), '{{ $externalLabels.cluster }}');
-  }
-});
-
-// Report 39: Links of alerts had no base address that someone could set.
 alerts(
-  'finds the labels that it names in Prometheus of a local cluster and of compose.yaml',
+  'has a description with value, a cluster label, and links with a configurable base address',
   () => {
-    const named = new Set(rulesText().match(/(?<=\$externalLabels\.)\w+/g));
-    const cluster = clusterPlan({ folder: '/nowhere', ports: 8_400 });
-    for (const settings of [
-      prometheusSettings(cluster, observePlan(cluster)),
-      configText('prometheus'),
-    ]) {
-      const { global } = parse(settings);
-      assert.equal(Object.keys(global.external_labels).toSorted(), [...named].toSorted());
+    const { groups } = parse(rulesText()) as {
+      groups: {
+        rules: { alert?: string; labels?: object; annotations?: Record<string, string> }[];
+      }[];
+    };
+    for (const rule of groups.flatMap(({ rules: each }) => each)) {
+      if (rule.alert === undefined) continue;
+      const { description = '', runbook_url = '', dashboard_url = '' } = rule.annotations ?? {};
+      assert.match(description, /Value: \{\{ printf "%\.4g" \$value \}\}\.$/, rule.alert);
+      assert.ok(runbook_url.startsWith('{{ $externalLabels.runbook_base }}docs/runbook.md#'));
+      assert.match(dashboard_url, /^\{\{ \$externalLabels\.grafana_base \}\}\/d\/identity-engine-/);
+      assert.is(Reflect.get(rule.labels ?? {}, 'cluster'), '{{ $externalLabels.cluster }}');
     }
   },
 );
 
+// Report 39: Links of alerts had no base address that someone could set.
+alerts('uses only external labels that `make observe` and compose.yaml set', () => {
+  const named = new Set(rulesText().match(/(?<=\$externalLabels\.)\w+/g));
+  const cluster = clusterPlan({ folder: '/nowhere', ports: 8_400 });
+  for (const settings of [
+    prometheusSettings(cluster, observePlan(cluster)),
+    configText('prometheus'),
+  ]) {
+    const { global } = parse(settings);
+    assert.equal(Object.keys(global.external_labels).toSorted(), [...named].toSorted());
+  }
+});
+
 // Report 39: An alert that was pending when its fault ended fired afterwards.
-alerts('must hold for longer than its windows', () => {
+alerts('fires only after its expression has held for longer than its windows', () => {
   const { groups } = parse(rulesText()) as {
     groups: { rules: { alert?: string; expr: string; for: string }[] }[];
   };
@@ -104,14 +104,14 @@ alerts('must hold for longer than its windows', () => {
 });
 
 // Report 39: A dead NATS paged once for each of nine processes.
-alerts('about the bus fires once for all processes', () => {
+alerts('for lost NATS connections fires once for all processes', () => {
   const bus = ALERTS.find(({ name }) => name === 'BusDisconnected');
   assert.is(bus?.expr, 'count(bus_connected == 0) > 0');
   assert.is(bus?.firing.labels, undefined);
   assert.ok(Object.keys(bus?.firing.series ?? {}).length > 1);
 });
 
-alerts('links to its own section in the runbook', () => {
+alerts('links to its section in the runbook', () => {
   const runbook = readFileSync('docs/runbook.md', 'utf8');
   const headings = [...runbook.matchAll(/^### (\w+)$/gm)].map(([, name = '']) => name);
   assert.equal(headings.toSorted(), ALERTS.map(({ name }) => name).toSorted());
@@ -125,14 +125,14 @@ alerts('links to its own section in the runbook', () => {
   }
 });
 
-alerts("reads only catalog metrics, Prometheus's own metrics, or recorded ones", () => {
+alerts('reads only metrics of the catalog, of Prometheus, or of recording rules', () => {
   for (const { name, expr } of ALERTS) {
     const read = [...expr.matchAll(/\b([a-z][a-z_]+_[a-z_]+)(?=[{[ )]|$)/g)];
     for (const [, metric = ''] of read) assert.ok(isKnown(metric), `${name} reads ${metric}`);
   }
 });
 
-alerts('has a case that fires and a case that does not', () => {
+alerts('has a test case in which it fires, and a different case in which it does not', () => {
   for (const { name, firing, quiet } of ALERTS) {
     assert.ok(Object.keys(firing.series).length > 0, name);
     assert.ok(Object.keys(quiet.series).length > 0, name);
@@ -142,13 +142,11 @@ alerts('has a case that fires and a case that does not', () => {
 
 function isKnown(word: string): boolean {
   const base = word.replace(/_(bucket|count|sum)$/, '');
-  return base in METRICS || word in METRICS || NOT_OURS.has(word);
+  return base in METRICS || word in METRICS || FOREIGN.has(word);
 }
 
 /** PromQL functions, and metrics of prom-client. */
-const NOT_OURS = new Set([
-  ...['histogram_quantile', 'avg_over_time', 'process_start_time_seconds'],
-]);
+const FOREIGN = new Set([...['histogram_quantile', 'avg_over_time', 'process_start_time_seconds']]);
 
 function run(args: readonly string[]) {
   const { promtool: program } = tools.programs;

@@ -26,7 +26,7 @@ function script(name: string, ...args: readonly string[]): string {
   return execFileSync('sh', [join('deploy/backup', name), ...args], { encoding: 'utf8' }).trim();
 }
 
-/** Writes a Cassandra commit log segment in parts. */
+/** Appends text to a commit log segment. */
 function write(number: number, text: string): void {
   appendFileSync(join(log, segment(number)), text);
 }
@@ -46,7 +46,7 @@ scripts.before(() => {
 });
 scripts.after(() => rmSync(folder, { recursive: true }));
 
-scripts('restore the log up to the mark, and nothing later', () => {
+scripts('collect the log up to the mark, and no later data', () => {
   write(1, 'one');
   close(1);
   write(2, 'two');
@@ -67,7 +67,7 @@ scripts('restore the log up to the mark, and nothing later', () => {
   );
 });
 
-scripts('mark the segments already archived', () => {
+scripts('include segments that were archived before the mark', () => {
   rmSync(join(log, segment(2)));
   const mark = script('mark-log.sh', log, archive);
   const target = join(folder, 'later');
@@ -92,7 +92,7 @@ scripts('leave no gap while the log grows during the copy', () => {
     return join(folder, name);
   }) as [string, string, string];
   for (const number of [1, 2]) writeFileSync(join(busyLog, segment(number)), '');
-  // Writes after a copy go to both segments, the older first.
+  // After each copy, append to both segments, the older segment first.
   const append = [1, 2].map((number) => `echo more >>"${join(busyLog, segment(number))}"`);
   const copying = ['#!/bin/sh', '/bin/cp "$@"', ...append, ''].join('\n');
   writeFileSync(join(programs, 'cp'), copying, { mode: 0o755 });
@@ -104,7 +104,7 @@ scripts('leave no gap while the log grows during the copy', () => {
   assert.equal([1, 2].map(textOf), ['more\n', '']);
 });
 
-scripts('remove segments older than a snapshot, and detect a missing segment', () => {
+scripts('remove segments older than a snapshot, and report a missing segment', () => {
   const [old, middle, young] = [7, 8, 9].map((number) => {
     const path = join(archive, segment(number));
     writeFileSync(path, '');
@@ -130,7 +130,7 @@ scripts('remove segments older than a snapshot, and detect a missing segment', (
   );
 });
 
-scripts('keep only the tables of a snapshot', () => {
+scripts("copy only a snapshot's tables", () => {
   const data = join(folder, 'data');
   const table = join(data, 'identity_engine', 'heads-01');
   for (const name of ['snapshots/wanted', 'snapshots/other', 'backups']) {

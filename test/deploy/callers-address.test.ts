@@ -16,14 +16,14 @@ import { newCaller } from '#test/support/calls/caller';
 import { startStandalone } from '#test/support/servers/service';
 
 /*
- * The balancers pass the caller's address to the edges, so that only the sender of unknown keys is
- * limited. Tests the local balancer, and the compose file's balancer if HAProxy is installed.
+ * Balancers pass the caller's address to edges, so that edges limit only the sender of unknown
+ * keys. Tests the local balancer, and the compose file's balancer if HAProxy is installed.
  */
 
-/** Unknown keys per minute and address before the edge reduces look-ups. */
+/** Unknown keys per minute and address, after which the edge reduces look-ups. */
 const REFUSALS_PER_MINUTE_MAX = 30;
 
-/** Maximum rounds to exhaust the look-ups of one second. */
+/** Maximum rounds to exhaust the look-ups of a second. */
 const ROUNDS_MAX = 20;
 
 const program = haproxyPath();
@@ -32,12 +32,12 @@ if (isSkipped && process.env['CI'] === 'true') throw new Error('there is no HAPr
 if (isSkipped) console.log('skipped because there is no HAProxy (apt-get install haproxy)');
 
 /**
- * Connections opened by one address: more than the compose balancer's limit of 400, because a busy
- * machine drops some before they are counted.
+ * Connections to open from an address. More than the compose balancer's limit of 400, because a
+ * busy machine drops connections before HAProxy counts them.
  */
 const CONNECTIONS_OPENED = 440;
 
-/** Number of polls for the connection count, which is updated with a delay. */
+/** Number of polls: HAProxy updates its connection count with a delay. */
 const ASKED_MAX = 50;
 
 /** Number of attempts to open the connections. */
@@ -61,15 +61,15 @@ function ask({ port, localAddress }: Asking, headers: Record<string, string>, ag
   });
 }
 
-/** A well-formed key of no account. */
+/** A well-formed key without an account. */
 function unknownKey(index: number): { authorization: string } {
   const key = formatApiKey('000000000000', String(index).padStart(32, '0'));
   return { authorization: `Bearer ${key}` };
 }
 
 /**
- * Sends unknown keys from one address until it is limited; keys from another address are still
- * looked up.
+ * Sends unknown keys from an address until the edge limits the address. Asserts that the edge still
+ * looks up keys from another address.
  */
 async function assertDistinguished(
   port: number,
@@ -84,16 +84,16 @@ async function assertDistinguished(
   };
   while (index < REFUSALS_PER_MINUTE_MAX) assert.is((await guess()).status, 401);
   let barred: Awaited<ReturnType<typeof guess>>[] = [];
-  // Some unknown keys are looked up every second, on a slow machine all of a round.
+  // The edge still looks up some unknown keys per second; on a slow machine, all keys of a round.
   for (let rounds = 0; barred.length === 0 && rounds < ROUNDS_MAX; rounds += 1) {
     const answers = await Promise.all(Array.from({ length: 20 }, guess));
     barred = answers.filter(({ status }) => status === 503);
   }
-  assert.ok(barred.length > 0, 'an address that sends made-up keys is barred');
+  assert.ok(barred.length > 0, 'the edge limits an address that sends unknown keys');
   for (const { body } of barred) assert.match(body, 'too_many_refused_keys');
   for (let other = 0; other < 20; other += 1) {
     const answer = await ask({ port, localAddress: '127.0.0.3' }, unknownKey(1_000 + other));
-    assert.is(answer.status, 401, 'another one is not');
+    assert.is(answer.status, 401, 'the edge does not limit another address');
   }
 }
 
@@ -115,7 +115,7 @@ local('limits only the caller with unknown keys', async () => {
   const planned = { name: 'balancer', kind: 'balancer', port, variables: {}, entrances } as const;
   const balancer = await startBalancer({ folder, logFolder: folder }, planned, plan);
   try {
-    // Client headers must not affect the address.
+    // Headers from the client must not change the address.
     await assertDistinguished(port, { 'x-forwarded-for': '10.9.9.' });
   } finally {
     await balancer.stop();
@@ -136,7 +136,7 @@ behind('limits only the caller with unknown keys, despite forged headers', async
   assert.not.match(service.log(), /10\.9\.9/);
 });
 
-behind('reuses a kept-alive connection', async () => {
+behind('answers several calls on a kept-alive connection', async () => {
   await using service = await startStandalone(TRUSTING);
   const caller = await newCaller(service);
   const ports = portsOf(service);
@@ -151,31 +151,29 @@ behind('reuses a kept-alive connection', async () => {
   agent.destroy();
 });
 
-behind(
-  'stays open to others while one address holds all the connections that it may have',
-  async () => {
-    await using service = await startStandalone(TRUSTING);
-    const ports = portsOf(service);
-    await using balancer = await startComposeBalancer(program ?? '', { edges: [ports, ports] });
-    const statusFrom = (localAddress: string) =>
-      ask({ port: balancer.port, localAddress }, {}).then(
-        ({ status }) => status,
-        () => 'refused',
-      );
-    let last: number | string = '';
-    // The balancer closes idle connections after some seconds; a busy machine may be slower.
-    for (let tried = 0; tried < TRIES_MAX && last !== 'refused'; tried += 1) {
-      using _held = await heldConnections(balancer.port, '127.0.0.2');
-      for (let asked = 0; asked < ASKED_MAX && last !== 'refused'; asked += 1) {
-        last = await statusFrom('127.0.0.2');
-      }
-      assert.is(await statusFrom('127.0.0.3'), 401);
+behind('accepts other addresses while an address holds its maximum of connections', async () => {
+  await using service = await startStandalone(TRUSTING);
+  const ports = portsOf(service);
+  await using balancer = await startComposeBalancer(program ?? '', { edges: [ports, ports] });
+  const statusFrom = (localAddress: string) =>
+    ask({ port: balancer.port, localAddress }, {}).then(
+      ({ status }) => status,
+      () => 'refused',
+    );
+  let last: number | string = '';
+  // Repeat: the balancer closes idle connections after some seconds, possibly before the
+  // assertion.
+  for (let tried = 0; tried < TRIES_MAX && last !== 'refused'; tried += 1) {
+    using _held = await heldConnections(balancer.port, '127.0.0.2');
+    for (let asked = 0; asked < ASKED_MAX && last !== 'refused'; asked += 1) {
+      last = await statusFrom('127.0.0.2');
     }
-    assert.is(last, 'refused');
-  },
-);
+    assert.is(await statusFrom('127.0.0.3'), 401);
+  }
+  assert.is(last, 'refused');
+});
 
-/** Opens more connections than an address may have, until the limit is reached. */
+/** Opens more connections than an address may have. */
 async function heldConnections(port: number, localAddress: string): Promise<Disposable> {
   const held = Array.from({ length: CONNECTIONS_OPENED }, () =>
     // The balancer may close a connection before the test does.
@@ -189,10 +187,10 @@ async function heldConnections(port: number, localAddress: string): Promise<Disp
   };
 }
 
-const gone = plainSuite('the balancer of the compose file, with no edge that is ready');
+const gone = plainSuite('the balancer of the compose file without a ready edge');
 const alone = isSkipped ? gone.skip : gone;
 
-alone('answers 503 in the envelope, with all headers of an unknown caller', async () => {
+alone("answers 503 in the API's error format, with all headers", async () => {
   const nowhere = { port: await freePort(), operatorsPort: await freePort() };
   await using balancer = await startComposeBalancer(program ?? '', { edges: [nowhere, nowhere] });
   const answer = await ask({ port: balancer.port, localAddress: '127.0.0.2' }, {});

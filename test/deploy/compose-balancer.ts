@@ -6,24 +6,24 @@ import { freePort } from '#deploy/local/servers/free-port';
 import { type LocalServer, startServer } from '#deploy/local/servers/local-server';
 import { configText } from '#test/deploy/compose-file';
 
-/** Ports of a process: for callers, and for probes. */
+/** Ports of a process, for callers and for probes. */
 export type EdgePorts = { readonly port: number; readonly operatorsPort: number };
 
 const READY_MS_MAX = 20_000;
 
-/** Path of HAProxy, if installed; root's folders may not be on PATH. */
+/** Path of HAProxy if installed. Looks in `sbin` too, which may not be on PATH. */
 export function haproxyPath(): string | undefined {
   return programPath('haproxy') ?? programPath('../sbin/haproxy');
 }
 
-/** Backends of the balancer on this machine, and its ports; free ports by default. */
+/** Backends of the balancer on this machine, and its console port (default: a free port). */
 type Scene = {
   readonly edges: readonly [EdgePorts, EdgePorts];
   readonly consoles?: readonly [EdgePorts, EdgePorts];
   readonly consolePort?: number;
 };
 
-/** Starts the balancer of `compose.yaml` in front of processes of this machine. */
+/** Starts the balancer of `compose.yaml` in front of processes on this machine. */
 export async function startComposeBalancer(
   program: string,
   { edges, consoles = edges, ...given }: Scene,
@@ -66,7 +66,7 @@ type Entrance = {
   readonly targets: readonly EdgePorts[];
 };
 
-/** Replaces listening ports and backends in the configuration with those of this machine. */
+/** Replaces the listening ports and backends in the configuration by local ports. */
 function moved(committed: string, { bound, port, name, targets }: Entrance): string {
   let text = committed;
   const replace = (from: string, to: string): void => {

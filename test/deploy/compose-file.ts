@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 
-/** A config or secret, mounted under another name. */
+/** A mounted config or secret. */
 type Mounted = { readonly source: string };
 
 /** Tested fields of a container in `deploy/compose.yaml`. */
@@ -44,10 +44,10 @@ export function composeFile(): ComposeFile {
   return parse(readFileSync(join(FOLDER, 'compose.yaml'), 'utf8'), { merge: true });
 }
 
-/** Text of a config; throws if unknown. */
+/** Text of a config; throws if the config is unknown or not a file. */
 export function configText(name: string): string {
   const file = composeFile().configs[name]?.file;
-  if (file === undefined) throw new Error(`the config ${name} is no file`);
+  if (file === undefined) throw new Error(`compose.yaml has no file for config ${name}`);
   return readFileSync(join(FOLDER, file), 'utf8');
 }
 

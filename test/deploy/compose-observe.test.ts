@@ -16,14 +16,14 @@ const { services } = composeFile();
 type Scraped = { readonly job_name: string; readonly static_configs: { targets: string[] }[] };
 const scraped: readonly Scraped[] = parse(configText('prometheus')).scrape_configs;
 
-const watched = suite('monitoring of the containers');
+const watched = suite('monitoring in compose.yaml');
 
-watched('scrapes every process of the service with the job name of its role', () => {
+watched('scrapes every process of the service, with its role as job name', () => {
   for (const { job_name: job, static_configs: targets } of scraped) {
     const wanted = Object.keys(services).filter((name) => name.replace(/\d+$/, '') === job);
     assert.ok(wanted.length >= 2, job);
     assert.equal(
-      targets.flatMap((one) => one.targets),
+      targets.flatMap((config) => config.targets),
       wanted.map((name) => `${name}:9464`),
     );
     for (const name of wanted) {
@@ -36,13 +36,13 @@ watched('scrapes every process of the service with the job name of its role', ()
   );
 });
 
-watched('accepts metrics of k6, and keeps the trace of a measured request', () => {
+watched('accepts metrics from k6, and stores trace ids', () => {
   const command = services['prometheus']?.command ?? [];
   assert.ok(command.includes('--web.enable-remote-write-receiver'));
   assert.ok(command.includes('--enable-feature=exemplar-storage'));
 });
 
-watched('provisions the dashboards with their data source', () => {
+watched('provisions all dashboards and their data source', () => {
   const [source] = parse(configText('grafana-source')).datasources;
   assert.is(source.uid, 'prometheus');
   assert.is(source.url, 'http://prometheus:9090');
@@ -52,9 +52,9 @@ watched('provisions the dashboards with their data source', () => {
 });
 
 const tools = await prometheusOrSkip();
-const accepted = tools.suite('the settings of Prometheus in compose.yaml');
+const accepted = tools.suite('the Prometheus settings in compose.yaml');
 
-accepted('are accepted by promtool, with the rules', async () => {
+accepted('are accepted by promtool together with the rules', async () => {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-compose-'));
   const file = join(folder.path, 'prometheus.yml');
   const rules = join(process.cwd(), RULES_FILE);

@@ -14,11 +14,11 @@ import { type EdgePorts, haproxyPath, startComposeBalancer } from '#test/deploy/
 import { type ProcessRun, runMain } from '#test/support/process-run';
 
 /*
- * The console behind its proxy in `make cluster` and in the compose file. Pages and links have the
- * balancer's address, the audit trail has the user's address, and event streams start at once.
+ * The console behind the balancer of `make cluster` and of the compose file. Pages and links have
+ * the balancer's address, the audit trail has the user's address, and event streams start at once.
  */
 
-/** A forged client address, which no balancer forwards. */
+/** A forged client address, which a balancer must not forward. */
 const FORGED = '10.9.9.9';
 
 const program = haproxyPath();
@@ -27,7 +27,7 @@ if (program === undefined) {
   console.log('skipped because there is no HAProxy (apt-get install haproxy)');
 }
 
-/** Ports of a single-process service, and the address of its console. */
+/** Ports of a single-process service, and the public port of its console. */
 type Place = {
   readonly edge: EdgePorts;
   readonly console: EdgePorts;
@@ -39,7 +39,7 @@ type Balancer = AsyncDisposable & { readonly port: number };
 
 type Scene = { readonly run: ProcessRun; readonly browser: Browser; readonly api: string };
 
-/** Starts a service behind a balancer, runs `work`, and stops both. */
+/** Starts a service behind a balancer, runs `act`, and stops both. */
 async function behind(
   variables: Record<string, string>,
   open: (place: Place) => Promise<Balancer>,
@@ -104,7 +104,7 @@ for (const [name, open, variables] of [
   const suite = plainSuite(`a console behind the balancer of ${name}`);
   const there = program === undefined && open === composeBalancer ? suite.skip : suite;
 
-  there('accepts only the address of its links', async () => {
+  there('accepts requests only at the address in its links', async () => {
     await behind(variables, open, async (scene) => {
       await entered(scene);
       const { data } = await scene.browser.expect(200, 'GET', '/me');
@@ -117,7 +117,7 @@ for (const [name, open, variables] of [
     });
   });
 
-  there("logs the user's real address, not the claimed one", async () => {
+  there("records the user's real address instead of a forged address", async () => {
     await behind(variables, open, async (scene) => {
       await entered(scene);
       const { data } = await scene.browser.expect(200, 'GET', '/audit');
@@ -128,7 +128,7 @@ for (const [name, open, variables] of [
     });
   });
 
-  there('has a balancer that does not buffer event streams', async () => {
+  there('receives event streams without buffering', async () => {
     await behind(variables, open, async ({ run, api }) => {
       const authorization = `Bearer ${/svc_sk_\w+/.exec(run.stdout())?.[0]}`;
       const headers = { authorization, 'content-type': 'application/json' };

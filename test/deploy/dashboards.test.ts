@@ -19,7 +19,7 @@ import { cassandraOrSkip } from '#test/support/servers/real-servers';
 import { startStandalone } from '#test/support/servers/service';
 import { startThreeProcesses } from '#test/support/servers/three-processes';
 
-/** Maximum polls: rates need two scrapes, histograms a call between them. */
+/** Maximum polls: rates need two scrapes, histograms a call between two scrapes. */
 const TRIES_MAX = 60;
 const TRY_EVERY_MS = 1_000;
 
@@ -30,14 +30,14 @@ const PANELS = DASHBOARDS.flatMap(({ title, panels }) =>
   panels.map((panel) => ({ ...panel, name: `${title}: ${panel.title}` })),
 );
 
-const files = suite('the files of rules and dashboards');
+const files = suite('the rule and dashboard files');
 
 files('are up to date with their sources', () => {
   for (const [file, text] of observeFiles()) assert.is(readFileSync(file, 'utf8'), text, file);
 });
 
 // Report 39: Dashboards had one fixed source, no variables, windows of one minute, and no links.
-files('allow choosing source, job and instance, editing, and opening the runbook', () => {
+files('let users select source, job and instance, edit, and open the runbook', () => {
   assert.is(
     grafanaExpr('histogram_quantile(0.5, sum by (source, le) (rate(a_b_bucket{x="y"}[1m])))'),
     'histogram_quantile(0.5, sum by (source, le) (rate(a_b_bucket{x="y",job=~"$job",instance=~"$instance"}[$__rate_interval])))',
@@ -55,7 +55,7 @@ files('allow choosing source, job and instance, editing, and opening the runbook
   }
 });
 
-files('have every panel of every dashboard, with its expressions', () => {
+files('contain every panel of every dashboard, with its expressions', () => {
   for (const { id, panels } of DASHBOARDS) {
     const read = JSON.parse(readFileSync(`deploy/observe/grafana/${id}.json`, 'utf8'));
     const shown: { title: string; targets: { expr: string }[] }[] = read.panels;
@@ -70,7 +70,7 @@ files('have every panel of every dashboard, with its expressions', () => {
 const tools = await prometheusOrSkip();
 const cassandra = cassandraOrSkip();
 const suiteOfBoth = cassandra.address === '' ? cassandra.suite : tools.suite;
-const asked = suiteOfBoth('a Prometheus that scrapes a service with some traffic');
+const asked = suiteOfBoth('Prometheus, scraping a service with some traffic,');
 
 type Watched = AsyncDisposable & { readonly address: string; readonly call: () => Promise<void> };
 let watched: Watched;
@@ -91,14 +91,14 @@ for (const { name, queries, mayBeEmpty } of PANELS) {
   });
 }
 
-asked('accepts every rule and evaluates it without an error', async () => {
+asked('evaluates every rule without an error', async () => {
   const response = await fetch(`${watched.address}/api/v1/rules`);
   const { data } = (await response.json()) as {
     data: { groups: { rules: { name: string; health: string; lastError?: string }[] }[] };
   };
   const rules = data.groups.flatMap((group) => group.rules);
   assert.is(rules.length, ALERTS.length + RECORDINGS.length);
-  // Rules recorded once a minute may be pending.
+  // Rules with a one-minute interval may be pending.
   for (const { name, health, lastError } of rules)
     assert.is.not(health, 'err', `${name}: ${lastError}`);
 });
@@ -109,7 +109,7 @@ asked('returns nothing for an unknown metric', async () => {
   assert.equal(await rangeQuery(watched.address, 'sum(rate(nothing_total[1m]))', range), []);
 });
 
-/** Polls until series exist; for possibly empty panels, only until Prometheus accepts the query. */
+/** Polls until the query returns series. For possibly empty panels, a successful query suffices. */
 async function seriesOf(expr: string, mayBeEmpty: boolean) {
   for (let tries = 1; ; tries += 1) {
     const now = Math.floor(Date.now() / 1_000);
@@ -123,7 +123,8 @@ async function seriesOf(expr: string, mayBeEmpty: boolean) {
 }
 
 /**
- * Starts processes of each role, one on Cassandra with everything in it, and a Prometheus for both.
+ * Starts a process of each role, a single-process service on Cassandra, and Prometheus for all of
+ * them.
  */
 async function watch(): Promise<Watched> {
   await using opening = new AsyncDisposableStack();
@@ -142,7 +143,7 @@ async function watch(): Promise<Watched> {
   );
   const [edge = '', engine = '', limiter = ''] = metricsUrls;
   const jobs = { edge: [edge], engine: [engine, stored.metricsUrl], limiter: [limiter] };
-  // Shorten the minute interval of long windows for the test.
+  // Shorten the one-minute interval for the test.
   const rules = rulesText().replace('interval: 1m', 'interval: 1s');
   writeFileSync(join(folder.path, 'rules.yml'), rules);
   writeFileSync(join(folder.path, 'prometheus.yml'), settings(folder.path, jobs));
@@ -163,7 +164,7 @@ async function watch(): Promise<Watched> {
     ask: async () => assert.ok((await fetch(`${address}/-/ready`)).ok),
   });
   opening.use(server);
-  const callers = await Promise.all([service, stored].map(async (one) => newCaller(one)));
+  const callers = await Promise.all([service, stored].map(async (target) => newCaller(target)));
   const ids = await Promise.all(
     callers.map(async (caller) => {
       const { body } = await caller.send('POST', '/instances', { json: { name: 'Ada' } });
@@ -177,7 +178,7 @@ async function watch(): Promise<Watched> {
   return { address, call, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-/** Makes enough concurrent calls on one instance to time a model step. */
+/** Makes enough calls that every metric has samples: every 64th model step is timed. */
 async function callsOf({ send }: Caller, id: string): Promise<void> {
   const observations = Array.from({ length: 70 }, (_, n) => ({
     mode_target: n % 2 === 0 ? 'EXPLORATION' : 'ASSERTION',
@@ -198,7 +199,7 @@ async function callsOf({ send }: Caller, id: string): Promise<void> {
         send('GET', `${path}/snapshot`),
         send('POST', `${path}/process`, { json: observation }),
       ]);
-      // A deletion is stored soon; other changes only after two minutes.
+      // A deletion gets a checkpoint soon, other changes only after two minutes.
       await send('DELETE', path);
     }),
   );

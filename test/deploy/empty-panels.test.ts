@@ -6,11 +6,11 @@ import { METRICS, type MetricName } from '#telemetry/metrics';
 import { declaredMetrics, K6_LABELS, k6Series } from '#test/deploy/k6-series';
 
 /*
- * Panels that may be empty: a scrape cannot prove that their metrics exist, so the test compares
- * their names with the metrics of the service and of k6.
+ * Panels that may be empty. A scrape cannot prove that their metrics exist, so the test compares
+ * metric names with the metrics of the service and of k6.
  */
 
-/** Labels added by Prometheus, and the bucket label of a histogram. */
+/** Labels that Prometheus adds, and the bucket label of histograms. */
 const ADDED = ['job', 'instance', 'le'];
 
 /** PromQL keywords. */
@@ -28,8 +28,8 @@ function labelsOf(name: string): ReadonlySet<string> | undefined {
   return new Set([...labels, ...ADDED]);
 }
 
-/** Unknown names in an expression: metrics and their labels. */
-function strangersIn(expr: string): string[] {
+/** Unknown metric names in an expression, else unknown labels. */
+function unknownNamesIn(expr: string): string[] {
   const grouped = [...expr.matchAll(GROUPING)].flatMap(([, names = '']) => names.split(', '));
   const matched = [...expr.matchAll(MATCHERS)].flatMap(([, text = '']) =>
     [...text.matchAll(/(\w+) ?[!=]/g)].map(([, label = '']) => label),
@@ -54,16 +54,16 @@ for (const { title, panels: shown } of DASHBOARDS) {
     if (mayBeEmpty === undefined) continue;
     panels(`queries existing metrics: ${title}: ${panel}`, () => {
       assert.equal(
-        queries.flatMap(({ expr }) => strangersIn(expr)),
+        queries.flatMap(({ expr }) => unknownNamesIn(expr)),
         [],
       );
     });
   }
 }
 
-const misspelt = suite('a misspelt name');
+const checked = suite('the check of names');
 
-for (const [expr, strangers] of [
+for (const [expr, unknownNames] of [
   ['max by (name) (k6_http_req_duration_p99)', []],
   ['max by (name) (k6_http_req_duration_p98)', ['k6_http_req_duration_p98']],
   ['max by (nam) (k6_http_req_duration_p99)', ['nam']],
@@ -80,14 +80,14 @@ for (const [expr, strangers] of [
   [perSecond('bus_dropped_count', ['reason']).expr, ['bus_dropped_count']],
   [perSecond('bus_dropped_total', [], '{why!=""}').expr, ['why']],
 ] as const) {
-  misspelt(`is ${strangers.length === 0 ? 'none' : 'found'} in ${expr}`, () => {
-    assert.equal(strangersIn(expr), strangers);
+  checked(`${unknownNames.length === 0 ? 'accepts' : 'rejects'} ${expr}`, () => {
+    assert.equal(unknownNamesIn(expr), unknownNames);
   });
 }
 
-misspelt('is none where a script of the load test declares a metric', () => {
+checked('finds the metrics that load test scripts declare', () => {
   const { available, wrong_answers, refusal_duration } = declaredMetrics();
   assert.equal([available, wrong_answers, refusal_duration], ['rate', 'counter', 'trend']);
 });
 
-for (const group of [panels, misspelt]) group.run();
+for (const group of [panels, checked]) group.run();

@@ -2,20 +2,20 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Start } from '#deploy/image/containerfile';
 
-/** Maximum run time of a process from the image, in milliseconds. */
+/** Maximum run time of a process from the image, in ms. */
 const RUN_MS_MAX = 60_000;
 
-/** A process with the root file system of the image and no other files of this machine. */
+/** A process that sees only the image's root file system. */
 export type ImageRun = {
   readonly child: ChildProcess;
-  /** Output of both streams. */
+  /** Output of stdout and stderr. */
   readonly output: () => string;
   readonly ended: Promise<number | string>;
-  /** Resolves when the output matches; rejects if the process ends first. */
+  /** Resolves when the output matches `pattern`; rejects if the process ends first. */
   readonly says: (pattern: RegExp) => Promise<void>;
 };
 
-/** Reason why a process cannot get another root here; undefined if possible. */
+/** Reason why this machine cannot run a process with another root; undefined if possible. */
 export function whyNoOtherRoot(): string | undefined {
   try {
     execFileSync('unshare', [...unshared({ user: '1000:1000' }), 'true'], { stdio: 'pipe' });
@@ -25,7 +25,7 @@ export function whyNoOtherRoot(): string | undefined {
   }
 }
 
-/** Starts the image's entry point, or `program`, like a container. */
+/** Starts `program` (default: the image's entry point) like a container. */
 export function runImage(
   root: string,
   { folder, user, variables, entrypoint }: Start,
@@ -60,14 +60,16 @@ export function runImage(
         const more = [once(child.stdout, 'data'), once(child.stderr, 'data')];
         const next = await Promise.race([...more, over]);
         if (next === 'over' && !pattern.test(output())) {
-          throw new Error(`ended without saying ${pattern}: ${output()}`);
+          throw new Error(`the process ended without output ${pattern}: ${output()}`);
         }
       }
     },
   };
 }
 
-/** Root may use any user id; other users map their own id to the image's user. */
+/**
+ * Arguments of unshare: root may use any user id; other users map their own id to the image's user.
+ */
 function unshared({ user }: { readonly user: string }): readonly string[] {
   const [uid, gid] = user.split(':');
   if (process.getuid?.() === 0) return [`--setuid=${uid}`, `--setgid=${gid}`];

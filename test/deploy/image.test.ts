@@ -3,9 +3,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { composeFile, configText, mountedIn } from '#test/deploy/compose-file';
 
-/** Permitted exceptions for containers of compose.yaml, with reasons. */
+/** Exceptions for containers in compose.yaml, with reasons. */
 const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
-  // The image writes its settings into /etc/cassandra at start.
+  // At start, the image writes its settings to /etc/cassandra.
   cassandra: ['writes below its root'],
 };
 
@@ -27,10 +27,14 @@ const PINNED = /^(?:[a-z]+\/)?[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}$/;
 
 const image = suite('the image');
 
-image('has a base image pinned by digest in a single place', () => {
+image('has a base image that is pinned by digest in a single place', () => {
   assert.match(/^ARG NODE_IMAGE=(.*)$/m.exec(containerfile)?.[1] ?? '', PINNED);
   for (const stage of stages.slice(0, -1)) assert.match(stage, /^FROM \$\{NODE_IMAGE\} AS /);
-  assert.match(stages.at(-1) ?? '', /^FROM scratch\n/, 'what is shipped has what is copied');
+  assert.match(
+    stages.at(-1) ?? '',
+    /^FROM scratch\n/,
+    'the shipped stage contains only copied files',
+  );
 });
 
 image('uses the Node.js version of the tests', () => {
@@ -45,23 +49,23 @@ image('installs the locked packages without install scripts', () => {
   const [shipped = '', pages = ''] = stages;
   assert.match(shipped, / AS dependencies\n[\s\S]* --omit=dev --omit=optional /);
   assert.match(pages, / AS pages\n[\s\S]*\nRUN node deploy\/console\/main\.ts \/pages\n/);
-  assert.not.match(stages.at(-1) ?? '', /--from=pages (?!\/pages )/, 'no tool is shipped');
+  assert.not.match(stages.at(-1) ?? '', /--from=pages (?!\/pages )/, 'no build tool is shipped');
 });
 
 image('runs as an unprivileged user from the first command on', () => {
   const last = stages.at(-1) ?? '';
   assert.match(/^USER (.*)$/m.exec(last)?.[1] ?? '', /^[1-9]\d*:[1-9]\d*$/);
-  assert.not.match(last, /^RUN /m, 'nothing runs as root in what is shipped');
-  assert.not.match(containerfile, /--chown|chmod/, 'its user owns nothing in it');
+  assert.not.match(last, /^RUN /m, 'the shipped stage runs no command as root');
+  assert.not.match(containerfile, /--chown|chmod/, 'the user owns no file');
 });
 
 image('contains neither documentation pages nor secrets', () => {
   assert.not.match(containerfile, /DOCS_ENABLED|SECRET|PASSWORD|TOKEN/);
 });
 
-const secret = suite('the secret of the containers');
+const secret = suite('the cluster secret in compose.yaml');
 
-secret('has no default: it is a generated file outside the repository', () => {
+secret('has no default, but is a generated file outside the repository', () => {
   assert.equal(secrets, { 'cluster-secret': { file: 'secrets/cluster' } });
   assert.match(
     text,
@@ -70,12 +74,12 @@ secret('has no default: it is a generated file outside the repository', () => {
   assert.match(readFileSync('.gitignore', 'utf8'), /^deploy\/secrets\/$/m);
 });
 
-secret('is in no environment variable, because others could read it', () => {
+secret('is in no environment variable, which other users could read', () => {
   assert.not.match(text, /\$\{/);
   assert.not.match(text, /^ *\w*(SECRET|PASSWORD|TOKEN|HEADERS)\w*(?<!_FILE): /m);
 });
 
-secret('is the same for every process, and absent from migrate', () => {
+secret('is mounted in every process except migrate', () => {
   for (const [name, { environment, secrets: mounted }] of ours) {
     const needed = name === 'migrate' ? [] : ['cluster-secret'];
     assert.equal(mounted, needed, name);
@@ -84,9 +88,9 @@ secret('is the same for every process, and absent from migrate', () => {
   }
 });
 
-const settings = suite('the settings of the containers');
+const settings = suite('the settings in compose.yaml');
 
-settings('are files of this repository, and each is mounted', () => {
+settings('are files of this repository, each mounted in a container', () => {
   const mounted = containers.flatMap(([, container]) => mountedIn(container));
   for (const name of Object.keys(configs)) {
     assert.ok(mounted.includes(name), name);
@@ -110,18 +114,18 @@ for (const [name, container] of containers) {
     assert.is(container.read_only, !may('writes below its root'));
   });
 
-  confined('receives files only, because the root is read-only', () => {
+  confined('mounts only files, because its root is read-only', () => {
     for (const mounted of mountedIn(container)) {
       const source = configs[mounted] ?? secrets[mounted];
       assert.equal(Object.keys(source ?? {}), ['file'], mounted);
     }
   });
 
-  confined('uses an image pinned by digest, or built here', () => {
+  confined('uses an image that is pinned by digest or built here', () => {
     if (container.image !== 'identity-engine') assert.match(container.image, PINNED);
   });
 
-  confined('publishes ports on loopback only', () => {
+  confined('publishes only the expected ports, on loopback', () => {
     assert.equal(container.ports, PUBLISHED[name]);
   });
 

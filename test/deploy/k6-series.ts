@@ -23,14 +23,14 @@ const BUILT_IN: Readonly<Record<string, Kind>> = {
   data_received: 'counter',
 };
 
-/** Labels of k6's series: its own tags and the tags of our calls. */
+/** Labels of k6's series: tags of k6, and tags of our calls. */
 export const K6_LABELS: ReadonlySet<string> = new Set([
   ...['scenario', 'name', 'part', 'window', 'method', 'status', 'expected_response', 'error_code'],
 ]);
 
 const DECLARED = /new (Counter|Gauge|Rate|Trend)\('(\w+)'/g;
 
-/** Metrics declared in our scripts, found by their source text. */
+/** Metrics that our scripts declare, found in their source text. */
 export function declaredMetrics(): Record<string, Kind> {
   const text = globSync('loadtest/**/*.ts').map((file) => readFileSync(file, 'utf8'));
   const found = [...text.join('\n').matchAll(DECLARED)];
@@ -47,9 +47,7 @@ export function k6Series(): ReadonlySet<string> {
   );
 }
 
-/**
- * Suffixes of k6's metric names by kind. Source: k6 1.8, internal/output/prometheusrw/remotewrite.
- */
+/** Suffixes of metric names by kind. Source: k6 1.8, internal/output/prometheusrw/remotewrite. */
 function suffixesOf(kind: Kind): string[] {
   switch (kind) {
     case 'counter':

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 
-/** Development platforms: the lockfile has the binaries of every pair. */
+/** Development platforms: the lockfile must have the binaries of every pair. */
 const SYSTEMS = { linux: ['linux'], darwin: ['darwin', 'macos'], win32: ['win32', 'win'] };
 const PROCESSORS = { x64: ['x64'], arm64: ['arm64', 'aarch64'] };
 
@@ -18,7 +18,7 @@ const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
   packages: Readonly<Record<string, Locked>>;
 };
 
-/** Lockfile entry of `name` as seen by the package at `path`. */
+/** Lockfile entry that the package at `path` resolves for `name`. */
 function entryOf(name: string, path: string): Locked | undefined {
   const above = path.slice(0, Math.max(0, path.lastIndexOf('node_modules/') - 1));
   const here = packages[path === '' ? `node_modules/${name}` : `${path}/node_modules/${name}`];
@@ -30,12 +30,12 @@ function names(name: string, words: readonly string[]): boolean {
   return name.split(/[/_-]/).some((part) => words.includes(part));
 }
 
-/** Every optional dependency of a locked package, with its dependent. */
+/** All optional dependencies, with the package that depends on them. */
 const asked = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
   Object.keys(optionalDependencies).map((name) => ({ name, path })),
 );
 
-/** Packages with one binary package per platform. */
+/** Packages with a binary package per platform. */
 const choosers = [...new Set(asked.map(({ path }) => path))].filter((path) => {
   const isBinary = ({ name }: { name: string }) => entryOf(name, path)?.os !== undefined;
   return asked.filter(({ path: other }) => other === path).filter(isBinary).length > 1;
@@ -53,7 +53,7 @@ for (const [os, systemWords] of Object.entries(SYSTEMS)) {
       assert.equal(missing, []);
     });
 
-    lockfile('gives every package with binaries one of them', () => {
+    lockfile('has a suitable binary for every package with binaries', () => {
       const without = choosers.filter(
         (path) =>
           !asked.some(({ name, path: other }) => {
@@ -71,7 +71,7 @@ for (const [os, systemWords] of Object.entries(SYSTEMS)) {
 
 const everywhere = suite('package-lock.json');
 
-everywhere('has a checksum for every package and names no host', () => {
+everywhere('has a checksum for every package, and no registry address', () => {
   for (const [path, { integrity, resolved }] of Object.entries(packages)) {
     if (path === '') continue;
     assert.match(integrity ?? '', /^sha512-/, path);
@@ -79,7 +79,7 @@ everywhere('has a checksum for every package and names no host', () => {
   }
 });
 
-everywhere('is installed exactly, without install scripts', () => {
+everywhere('is installed unchanged, without install scripts', () => {
   assert.match(readFileSync('.npmrc', 'utf8'), /^ignore-scripts=true$/m);
   assert.match(readFileSync('Makefile', 'utf8'), /^\t@npm ci /m);
   assert.not.match(readFileSync('Makefile', 'utf8'), /npm (install|i) /);

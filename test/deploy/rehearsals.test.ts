@@ -5,20 +5,20 @@ import { ALERTS } from '#deploy/observe/rule-files';
 import { type Choice, chosenRehearsals } from '#test/observe/chosen-rehearsals';
 import { NOT_REHEARSED, REHEARSALS } from '#test/observe/rehearsals';
 
-const rehearsed = suite('every alert');
+const rehearsed = suite('an alert');
 
-rehearsed('has a rehearsal, or a reason for having none', () => {
+rehearsed('has a rehearsal, or a reason against a rehearsal', () => {
   const raised = REHEARSALS.flatMap(({ alerts }) => alerts);
   const names = [...raised, ...Object.keys(NOT_REHEARSED)].sort();
   assert.equal(names, ALERTS.map(({ name }) => name).toSorted());
 });
 
-const chosen = suite('the rehearsals');
+const chosen = suite('when rehearsals are selected');
 
 const clusterOf = (cassandraNodes: 1 | 3) => clusterPlan({ folder: '', ports: 0, cassandraNodes });
 const alertsOf = ({ chosen: some }: Choice) => some.flatMap(({ alerts }) => alerts);
 
-chosen('all run by default, except those that need more Cassandra nodes', () => {
+chosen('all rehearsals run by default, except rehearsals that need more Cassandra nodes', () => {
   const all = REHEARSALS.flatMap(({ alerts }) => alerts);
   assert.equal(alertsOf(chosenRehearsals(REHEARSALS, undefined, clusterOf(3))), all);
   const one = chosenRehearsals(REHEARSALS, undefined, clusterOf(1));
@@ -29,7 +29,7 @@ chosen('all run by default, except those that need more Cassandra nodes', () => 
   assert.equal(one.left, ['StoreServerSlow takes CASSANDRA=3']);
 });
 
-chosen('those that raise a named alert run, in their own order', () => {
+chosen('rehearsals that raise a named alert run, in their usual order', () => {
   const { chosen: some, left } = chosenRehearsals(
     REHEARSALS,
     'StoreServerSlow,CheckpointsFail,NoEdge',
@@ -42,7 +42,7 @@ chosen('those that raise a named alert run, in their own order', () => {
   assert.equal(left, ['StoreServerSlow takes CASSANDRA=3']);
 });
 
-chosen('an unknown alert name selects none', () => {
+chosen('an unknown alert name is rejected', () => {
   const choose = () => chosenRehearsals(REHEARSALS, 'NoEdge,StoreFail', clusterOf(1));
   assert.throws(choose, /^--only: no rehearsal raises "StoreFail"$/);
 });

@@ -21,15 +21,15 @@ const cassandra = cassandraOrSkip();
 const nats = natsOrSkip();
 
 const root = mkdtempSync(join(tmpdir(), 'identity-engine-root-'));
-// Readable by the image's user.
+// Let the image's user read the folder.
 chmodSync(root, 0o755);
 process.once('exit', () => rmSync(root, { recursive: true }));
 const start = await makeRootFileSystem(root);
 
-/** Secret common to all roles: 32 random characters, as required in production. */
+/** Secret of all roles: 32 random characters, as production requires. */
 const SECRET = { SERVICE_CLUSTER_SECRET: randomBytes(16).toString('hex') };
 
-/** Free loopback ports instead of the image's. */
+/** Free loopback ports instead of the image's ports. */
 const HERE = {
   SERVICE_HOST: '127.0.0.1',
   SERVICE_METRICS_HOST: '127.0.0.1',
@@ -56,14 +56,14 @@ function addressIn({ output }: ImageRun, name: RegExp): string {
   return found;
 }
 
-async function endedInOrder(...runs: readonly ImageRun[]): Promise<void> {
+async function endedCleanly(...runs: readonly ImageRun[]): Promise<void> {
   for (const each of runs) {
     each.child.kill('SIGTERM');
     assert.is(await each.ended, 0, each.output());
   }
 }
 
-/** Rejects unless the whole service works, including all pages and files. */
+/** Asserts that the whole service works, including all pages and files. */
 async function assertWhole(): Promise<void> {
   const service = run(['standalone'], {
     SERVICE_DOCS_ENABLED: 'true',
@@ -103,7 +103,7 @@ async function assertPage(url: URL): Promise<void> {
 
 const content = plainSuite('the root file system of the image');
 
-content('has a single program: no shell, no package manager, no tools', () => {
+content('contains Node and no other program', () => {
   const files = globSync('**', { cwd: root, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(root.length));
@@ -131,7 +131,7 @@ content("lets the image's user write to /tmp only", () => {
   for (const entry of globSync('**', { cwd: root })) {
     const { mode, uid } = statSync(join(root, entry));
     if (entry === 'tmp') continue;
-    assert.is(mode & 0o002, 0, `${entry} may be written by everybody`);
+    assert.is(mode & 0o002, 0, `everybody may write ${entry}`);
     assert.is(uid, process.getuid?.(), entry);
   }
 });
@@ -140,7 +140,7 @@ const reason = whyNoOtherRoot();
 const image = suiteUnless(reason === undefined ? undefined : `no other root here: ${reason}`);
 const started = image('a service started from the root file system of the image');
 
-started('contains every imported module', async () => {
+started('finds every imported module', async () => {
   const source = `
     import { globSync } from 'node:fs';
     const isAlone = /^services\\/(?:main\\.ts$|console\\/pages\\/)/;
@@ -152,18 +152,15 @@ started('contains every imported module', async () => {
   assert.match(loading.output(), /^\d{3} modules of 1000:1000\n$/);
 });
 
-started(
-  'resolves host names from the hosts file of the container, without a query to a DNS server',
-  async () => {
-    writeFileSync(join(root, 'etc/hosts'), '127.0.0.9 cassandra.example\n');
-    const source = `
+started("resolves host names from the container's hosts file, without DNS", async () => {
+  writeFileSync(join(root, 'etc/hosts'), '127.0.0.9 cassandra.example\n');
+  const source = `
     import { lookup } from 'node:dns/promises';
     console.log((await lookup('cassandra.example', { family: 4 })).address);`;
-    const asking = runModule(source);
-    assert.is(await asking.ended, 0, asking.output());
-    assert.is(asking.output(), '127.0.0.9\n');
-  },
-);
+  const asking = runModule(source);
+  assert.is(await asking.ended, 0, asking.output());
+  assert.is(asking.output(), '127.0.0.9\n');
+});
 
 started('answers calls and serves every page', assertWhole);
 
@@ -175,7 +172,7 @@ for (const path of [
   'service/node_modules/redoc',
   ...globSync('lib/**/libstdc++.so.6', { cwd: root }),
 ]) {
-  started(`does not without ${path}: what is missing is noticed`, async () => {
+  started(`fails the test without ${path}`, async () => {
     const away = join(root, '..', `${root.split('/').at(-1)}-away`);
     renameSync(join(root, path), away);
     try {
@@ -190,14 +187,14 @@ for (const path of [
   });
 }
 
-started('is administered by its own ctl, with the token in /tmp', async () => {
+started('accepts its own ctl, with the token in /tmp', async () => {
   const limiter = run(['limiter']);
   await limiter.says(/is ready/);
   const admin = { SERVICE_ADMIN_URL: addressIn(limiter, /admin/) };
   const ctl = run(['ctl', 'accounts', 'create', 'acme', '--plan', 'pro'], admin);
   assert.is(await ctl.ended, 0, ctl.output());
   assert.match(ctl.output(), / acme +pro /);
-  await endedInOrder(limiter);
+  await endedCleanly(limiter);
 });
 
 started('runs as edge, limiter and engine', async () => {
@@ -212,7 +209,7 @@ started('runs as edge, limiter and engine', async () => {
   const answer = await fetch(`${addressIn(edge, /api/)}/personas`);
   assert.is(answer.status, 401);
   await answer.arrayBuffer();
-  await endedInOrder(edge, limiter, engine);
+  await endedCleanly(edge, limiter, engine);
 });
 
 const stored = reason === undefined ? cassandra.suite : image;
@@ -233,7 +230,7 @@ onServers('migrates, and joins as engine and limiter', async () => {
   assert.is(await migrate.ended, 0, migrate.output());
   const nodes = [run(['engine'], servers), run(['limiter'], servers)];
   await Promise.all(nodes.map((each) => each.says(/is ready/)));
-  await endedInOrder(...nodes);
+  await endedCleanly(...nodes);
 });
 
 for (const each of [content, started, onServers]) each.run();

@@ -7,7 +7,7 @@ import { sbom } from '#deploy/supply/sbom';
 
 const shipped = shippedPackages();
 
-/** Shipped packages plus one with this licence. */
+/** Shipped packages, and another package with this licence. */
 function withLicense(license: string | undefined): readonly LockedPackage[] {
   return [...shipped, { name: 'newcomer', version: '1.0.0', license }];
 }
@@ -33,14 +33,14 @@ for (const license of [
   '(MIT AND AGPL-3.0-only)',
   '(MIT OR ISC) AND GPL-3.0-only',
 ]) {
-  licenses(`may not be ${license ?? 'left out'}`, () => {
+  licenses(`may not be ${license ?? 'missing'}`, () => {
     const faults = licenseFaults(withLicense(license));
     assert.is(faults.length, 1);
     assert.match(faults[0] ?? '', /^newcomer@1\.0\.0: /);
   });
 }
 
-licenses('recorded by hand are removed with their package', () => {
+licenses('entered by hand must be removed with their package', () => {
   const faults = licenseFaults(shipped.filter(({ name }) => name !== 'decko'));
   assert.equal(faults.length, 1);
   assert.match(faults[0] ?? '', 'decko@1.2.0: no longer shipped');
@@ -48,7 +48,7 @@ licenses('recorded by hand are removed with their package', () => {
 
 const bill = suite('the bill of materials');
 
-bill('names exactly the shipped packages, each with checksum and licence', () => {
+bill('lists exactly the shipped packages, each with checksum and licence', () => {
   const { bomFormat, metadata, components } = sbom();
   assert.is(bomFormat, 'CycloneDX');
   assert.is(metadata.component.name, 'identity-engine');
@@ -61,7 +61,7 @@ bill('names exactly the shipped packages, each with checksum and licence', () =>
   }
 });
 
-bill('records the dependencies between them', () => {
+bill('records the dependencies between packages', () => {
   const { metadata, components, dependencies } = sbom();
   const refs = components.map((each) => each['bom-ref']);
   assert.equal(

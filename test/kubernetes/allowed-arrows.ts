@@ -36,8 +36,8 @@ export type Policy = {
   readonly egress?: readonly Rule[];
 };
 
-/** A pod of the service, as selected by the stores' policies. */
-const ofService = (component: string) => ({
+/** Labels of a pod of the service, which the stores' policies select. */
+const servicePod = (component: string) => ({
   namespace: { 'kubernetes.io/metadata.name': 'identity-engine' },
   pod: {
     'app.kubernetes.io/name': 'identity-engine',
@@ -45,14 +45,14 @@ const ofService = (component: string) => ({
   },
 });
 
-/** Pods of other namespaces in allowed connections. */
+/** Labels of pods in other namespaces that appear in policies. */
 const ELSEWHERE: Readonly<Record<string, { readonly namespace: Labels; readonly pod: Labels }>> = {
-  edge: ofService('edge'),
-  engine: ofService('engine'),
-  limiter: ofService('limiter'),
-  console: ofService('console'),
-  migrate: ofService('migrate'),
-  ctl: ofService('ctl'),
+  edge: servicePod('edge'),
+  engine: servicePod('engine'),
+  limiter: servicePod('limiter'),
+  console: servicePod('console'),
+  migrate: servicePod('migrate'),
+  ctl: servicePod('ctl'),
   operator: { namespace: { 'kubernetes.io/metadata.name': 'k8ssandra-operator' }, pod: {} },
   balancer: { namespace: { 'identity-engine/balances': 'true' }, pod: {} },
   prometheus: { namespace: { 'identity-engine/watches': 'true' }, pod: {} },
@@ -74,15 +74,15 @@ const ELSEWHERE: Readonly<Record<string, { readonly namespace: Labels; readonly 
   },
 };
 
-/** Addresses without a pod. Kubernetes' documentation fixes the cache's address. */
+/** Addresses without a pod. Source of the cache's address: Kubernetes' documentation. */
 const ADDRESSES: Readonly<Record<string, string>> = { '169.254.20.10/32': 'names of the host' };
 
-/** Missing selectors, which match everything. */
+/** A missing selector, which matches every pod. */
 const ALL: Selector = {};
 
 /**
- * All connections that an overlay's policies allow in one direction, as `a -> b:port/protocol`.
- * Throws for unsupported parts of a policy, which might allow more.
+ * All connections that an overlay's policies allow in a direction, as `a -> b:port/protocol`.
+ * Throws for unsupported parts of a policy, which might allow more connections.
  */
 export function allowedArrows(
   manifests: readonly Manifest[],
@@ -101,10 +101,10 @@ export function allowedArrows(
       const own = pods.filter(({ labels }) => selects(policy.podSelector, labels));
       return (policy[direction] ?? []).flatMap((rule) => {
         const peers = rule[side] ?? [];
-        assert.ok(peers.length > 0, 'a rule without peers is open to all');
+        assert.ok(peers.length > 0, 'a rule without peers allows every peer');
         const others = peers.flatMap((peer) => namesOf(peer, pods));
         const ports = rule.ports.map(portOf);
-        assert.ok(ports.length > 0, 'a rule without ports is open at all');
+        assert.ok(ports.length > 0, 'a rule without ports allows every port');
         return own.flatMap(({ name }) =>
           others.flatMap((other) =>
             ports.map((port) => {

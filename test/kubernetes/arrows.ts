@@ -6,23 +6,23 @@ export type Arrow = {
   readonly from: string;
   readonly to: string;
   readonly port: number;
-  /** Default TCP. */
+  /** Default: TCP. */
   readonly protocol?: 'TCP' | 'UDP';
 };
 
 const GRPC = { engine: 8_100, limiter: 8_200 } as const;
 const METRICS = 9_464;
 
-/** Connections of the architecture; policies must allow no others. */
+/** Connections of the architecture. Policies must allow exactly these connections. */
 export const ARROWS: readonly Arrow[] = [
   { from: 'balancer', to: 'edge', port: 8_000 },
   { from: 'balancer', to: 'console', port: 8_002 },
   { from: 'edge', to: 'limiter', port: GRPC.limiter },
   { from: 'edge', to: 'engine', port: GRPC.engine },
-  // Engines keep each other's listings and probe silent peers; limiters likewise.
+  // Engines call each other for listings and probe silent peers; limiters likewise.
   { from: 'engine', to: 'engine', port: GRPC.engine },
   { from: 'limiter', to: 'limiter', port: GRPC.limiter },
-  // The console calls the limiter for members as an edge does for keys.
+  // The console calls the limiter for members, like an edge for keys.
   { from: 'console', to: 'limiter', port: GRPC.limiter },
   { from: 'console', to: 'engine', port: GRPC.engine },
   { from: 'ctl', to: 'engine', port: GRPC.engine },
@@ -40,16 +40,16 @@ export const ARROWS: readonly Arrow[] = [
   ...SERVING.map((to) => ({ from: 'prometheus', to, port: METRICS })),
 ];
 
-/** DNS servers in a cluster: CoreDNS, a cache on each host, or OpenShift's own. */
+/** DNS servers in a cluster: CoreDNS, a cache on each host, or OpenShift's DNS. */
 export const NAMES: readonly Omit<Arrow, 'from'>[] = [
   { to: 'names', port: 53 },
   { to: 'names of the host', port: 53 },
-  // Behind the Service's port 53: policies apply to the pod's port.
+  // The pod's port, to which policies apply; the Service's port is 53.
   { to: 'names of OpenShift', port: 5_353 },
 ].flatMap((arrow) => [arrow, { ...arrow, protocol: 'UDP' as const }]);
 
-/** Connections that mutual TLS allows between the service's roles. */
-export function arrowsOfRoles(): readonly Arrow[] {
+/** Connections between roles that mutual TLS allows. */
+export function roleArrows(): readonly Arrow[] {
   const arrows = Object.entries(CALLERS).flatMap(([method, callers]) => {
     const service = /\.(Engine|Limiter|Admin)\//.exec(method)?.[1];
     return callers.flatMap((from): Arrow[] => {
@@ -66,7 +66,7 @@ export function arrowsOfRoles(): readonly Arrow[] {
                 { from, to: 'limiter', port: GRPC.limiter },
               ];
         default:
-          // The health service is for operators' tools.
+          // The health service is for tools of operators.
           return [];
       }
     });
@@ -74,7 +74,7 @@ export function arrowsOfRoles(): readonly Arrow[] {
   return [...new Map(arrows.map((arrow) => [textOf(arrow), arrow])).values()];
 }
 
-/** Text form of a connection. */
+/** Text of a connection: `a -> b:port/protocol`. */
 export function textOf({ from, to, port, protocol = 'TCP' }: Arrow): string {
   return `${from} -> ${to}:${port}/${protocol}`;
 }

@@ -12,13 +12,13 @@ import {
 } from '#deploy/local/servers/local-server';
 import { type Answer, runCommand } from '#test/kubernetes/run-command';
 
-/** Maximum start time in milliseconds; usually three seconds. */
+/** Maximum start time, in ms. A start usually takes three seconds. */
 const READY_MS_MAX = 90_000;
 
-/** Token of the administrator, valid on this machine until the test ends. */
+/** Administrator's token, valid on this machine until the test ends. */
 const TOKEN = 'administrator';
 
-/** A Kubernetes control plane without containers on loopback, until disposed. */
+/** A Kubernetes control plane on loopback without containers, until disposed. */
 export type ControlPlane = AsyncDisposable & {
   readonly kubeconfig: string;
   /** Runs kubectl against this control plane. */
@@ -26,8 +26,8 @@ export type ControlPlane = AsyncDisposable & {
 };
 
 /**
- * Starts etcd, an API server with admission, controllers, scheduler, and simulated kubelets, on
- * free loopback ports with all data in `folder`.
+ * Starts etcd, an API server with admission, controllers, a scheduler and simulated kubelets on
+ * free loopback ports. `folder` receives all data.
  */
 export async function startControlPlane(
   programs: KubernetesPrograms,
@@ -149,7 +149,7 @@ function apiServerArguments(place: {
   ];
 }
 
-/** Rejects if no process listens on the port. */
+/** Resolves if a process listens on the port, else rejects. */
 function reached(port = 0): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
@@ -160,7 +160,9 @@ function reached(port = 0): Promise<void> {
   });
 }
 
-/** Rejects until the API server is ready. Its certificate is self-signed. */
+/**
+ * Resolves if the API server is ready, else rejects. Accepts the server's self-signed certificate.
+ */
 function readyAt(port = 0): Promise<void> {
   const headers = { authorization: `Bearer ${TOKEN}` };
   const options = { host: '127.0.0.1', port, path: '/readyz', headers, rejectUnauthorized: false };
@@ -168,7 +170,7 @@ function readyAt(port = 0): Promise<void> {
     const asking = request(options, (response) => {
       response.resume();
       if (response.statusCode === 200) resolve();
-      else reject(new Error(`not ready: ${response.statusCode}`));
+      else reject(new Error(`the API server is not ready: status ${response.statusCode}`));
     });
     asking.once('error', reject).end();
   });

@@ -17,7 +17,7 @@ type Pod = {
   };
 };
 
-/** Timeout of controllers in milliseconds. */
+/** Timeout of controllers, in ms. */
 const WAIT_MS_MAX = 60_000;
 const LOOK_MS = 250;
 
@@ -29,19 +29,19 @@ export class KubernetesObjects {
     this.#plane = plane;
   }
 
-  /** Runs kubectl and returns its output; rejects with its error. */
+  /** Runs kubectl and returns its output; throws kubectl's error. */
   async kubectl(args: readonly string[], input?: string): Promise<string> {
     const { isOk, out, err } = await this.#plane.kubectl(args, input);
     if (!isOk) throw new Error(`kubectl ${args.join(' ')}: ${err}`);
     return out;
   }
 
-  /** Applies with these options; rejects with the refusal. */
+  /** Runs `kubectl apply` with these options; throws if the server refuses. */
   async applied(args: readonly string[]): Promise<string> {
     return await this.kubectl(['apply', ...args]);
   }
 
-  /** Applies manifests with strict field validation and returns the warnings. */
+  /** Applies manifests with strict field validation. Returns the warnings. */
   async apply(manifests: string): Promise<string> {
     const args = ['apply', '--validate=strict', '--filename', '-'];
     const { isOk, err } = await this.#plane.kubectl(args, manifests);
@@ -65,7 +65,7 @@ export class KubernetesObjects {
     );
   }
 
-  /** Adds a volume for the claim of the local overlay. */
+  /** Adds a volume for the local overlay's claim. */
   async addVolume(): Promise<void> {
     const spec = {
       capacity: { storage: '5Gi' },
@@ -84,7 +84,7 @@ export class KubernetesObjects {
     return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   }
 
-  /** Sets a pod's readiness, like its kubelet. */
+  /** Sets a pod's readiness, as a kubelet does. */
   async setReady(namespace: string, name: string, status: 'True' | 'False'): Promise<void> {
     const patch = JSON.stringify({ status: { conditions: [{ type: 'Ready', status }] } });
     const what = ['patch', 'pod', name, '--subresource=status', '--patch', patch];
@@ -92,10 +92,10 @@ export class KubernetesObjects {
   }
 
   /** Polls until the condition is met. */
-  async until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+  async until(what: string, isMet: () => Promise<boolean>): Promise<void> {
     const endMs = performance.now() + WAIT_MS_MAX;
-    while (!(await isSo())) {
-      if (performance.now() > endMs) throw new Error(`waited in vain for ${what}`);
+    while (!(await isMet())) {
+      if (performance.now() > endMs) throw new Error(`timeout while waiting for ${what}`);
       await sleep(LOOK_MS);
     }
   }

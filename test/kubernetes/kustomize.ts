@@ -19,7 +19,7 @@ const { program, lack } = await installedKustomize(printNothing).then(
   },
 );
 
-/** uvu's `suite`, or one with skipped tests if kustomize is not available. */
+/** uvu's `suite`; skips the tests if kustomize is not available. */
 export const suite: typeof plainSuite = (name, context) => suiteUnless(lack)(name, context);
 
 /** Every rendered overlay; empty without kustomize. */

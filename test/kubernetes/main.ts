@@ -23,16 +23,17 @@ import { runCommand } from '#test/kubernetes/run-command';
 
 /*
  * Applies every overlay to a real API server with controllers and scheduler, on simulated nodes:
- * pods are admitted, scheduled and replaced, but run nothing.
+ * pods are admitted, scheduled and replaced, but run no containers.
+ *
  * Usage: node test/kubernetes/main.ts
  */
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
-/** Custom resource kinds, whose definitions the API server has. */
+/** Kinds of custom resources, which the API server checks instead of kubeconform. */
 const CUSTOM_KINDS = 'Certificate,Issuer,PodMonitor,PrometheusRule';
 
-/** Timeout of a rolling update of three pods, 30 s apart. */
+/** Timeout of a rolling update: three pods, 30 s apart. */
 const ROLLOUT = '--timeout=300s';
 
 const print = (line: string): void => console.log(line);
@@ -56,7 +57,7 @@ const textOf = (...manifests: readonly object[]): string => {
   return manifests.map((each) => stringify(each)).join('---\n');
 };
 
-const schemas = suite('the schemas of Kubernetes');
+const schemas = suite('the API schemas of Kubernetes');
 
 const tried = [
   ...overlays,
@@ -65,7 +66,7 @@ const tried = [
 
 for (const release of KUBERNETES_RELEASES) {
   for (const { overlay, manifests } of tried) {
-    schemas(`of ${release} cover every field of the overlay ${overlay}`, async () => {
+    schemas(`define every field of overlay ${overlay} in release ${release}`, async () => {
       const file = join(folder, `${overlay}.yaml`);
       writeFileSync(file, textOf(...manifests));
       const location = join(programs.schemas, '{{ .NormalizedKubernetesVersion }}');
@@ -81,9 +82,9 @@ for (const release of KUBERNETES_RELEASES) {
 
 const cluster = suite('a real API server');
 
-cluster("has the operators' definitions, and nodes in three zones", async () => {
+cluster("accepts the operators' definitions, and nodes in three zones", async () => {
   for (const file of readdirSync(programs.definitions)) {
-    // Server-side: too large for the annotation of client-side apply.
+    // Server-side: the definitions are too large for the annotation of client-side apply.
     await objects.applied(['--server-side', '--filename', join(programs.definitions, file)]);
   }
   await objects.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s']);
@@ -93,58 +94,52 @@ cluster("has the operators' definitions, and nodes in three zones", async () => 
 });
 
 for (const { overlay, manifests, namespace } of overlays) {
-  cluster(
-    `takes every manifest of the overlay ${overlay}, and knows each of its fields`,
-    async () => {
-      await objects.apply(textOf(...ofKind(manifests, 'Namespace')));
-      const secrets = () =>
-        runCommand('sh', ['deploy/kubernetes/make-secrets.sh', namespace], {
-          env: {
-            KUBECONFIG: plane.kubeconfig,
-            PATH: `${dirname(programs.kubectl)}${delimiter}${process.env['PATH']}`,
-          },
-        });
-      const made = await secrets();
-      assert.ok(made.isOk, made.err);
-      const again = await secrets();
-      assert.match(again.out, /cluster-secret is there\n[\s\S]*nats-passwords is there\n/);
-      const keys = async () => {
-        const named = ['-n', namespace, 'get', 'secret', 'nats-passwords', '--output', 'json'];
-        return JSON.parse(await objects.kubectl(named)).data as Record<string, string>;
-      };
-      const { console: ofConsole, ...others } = await keys();
-      assert.ok(ofConsole);
-      // State left by a release without consoles.
-      const patch = '[{"op":"remove","path":"/data/console"}]';
-      const lacking = ['patch', 'secret', 'nats-passwords', '--type', 'json', '--patch', patch];
-      await objects.kubectl(['-n', namespace, ...lacking]);
-      const mended = await secrets();
-      assert.ok(mended.isOk, mended.err);
-      const { console: added, ...kept } = await keys();
-      assert.match(Buffer.from(added ?? '', 'base64').toString(), /^n[0-9a-f]{64}$/);
-      assert.equal(kept, others);
-      const warnings = await objects.apply(textOf(...manifests));
-      // Pod Security only warns about workload objects.
-      assert.is(warnings, '');
-    },
-  );
+  cluster(`accepts every manifest and every field of overlay ${overlay}`, async () => {
+    await objects.apply(textOf(...ofKind(manifests, 'Namespace')));
+    const secrets = () =>
+      runCommand('sh', ['deploy/kubernetes/make-secrets.sh', namespace], {
+        env: {
+          KUBECONFIG: plane.kubeconfig,
+          PATH: `${dirname(programs.kubectl)}${delimiter}${process.env['PATH']}`,
+        },
+      });
+    const made = await secrets();
+    assert.ok(made.isOk, made.err);
+    const again = await secrets();
+    assert.match(again.out, /cluster-secret exists\n[\s\S]*nats-passwords exists\n/);
+    const keys = async () => {
+      const named = ['-n', namespace, 'get', 'secret', 'nats-passwords', '--output', 'json'];
+      return JSON.parse(await objects.kubectl(named)).data as Record<string, string>;
+    };
+    const { console: consolePassword, ...others } = await keys();
+    assert.ok(consolePassword);
+    // Simulate the secret of a release without consoles.
+    const patch = '[{"op":"remove","path":"/data/console"}]';
+    const lacking = ['patch', 'secret', 'nats-passwords', '--type', 'json', '--patch', patch];
+    await objects.kubectl(['-n', namespace, ...lacking]);
+    const mended = await secrets();
+    assert.ok(mended.isOk, mended.err);
+    const { console: added, ...kept } = await keys();
+    assert.match(Buffer.from(added ?? '', 'base64').toString(), /^n[0-9a-f]{64}$/);
+    assert.equal(kept, others);
+    const warnings = await objects.apply(textOf(...manifests));
+    // For workload objects, Pod Security only warns.
+    assert.is(warnings, '');
+  });
 
-  cluster(
-    `admits every pod of the overlay ${overlay} under Pod Security "restricted"`,
-    async () => {
-      const workloads = ofKind(manifests, ...WORKLOADS);
-      assert.ok(workloads.length >= 6);
-      const daily = ofKind(manifests, 'CronJob').map(jobOf);
-      assert.is(daily.length, 1);
-      for (const { metadata, spec } of [...workloads, ...daily]) {
-        const pod = podOf(metadata.name, namespace, withClaims(spec));
-        const answer = await plane.kubectl(['create', '--dry-run=server', '-f', '-'], textOf(pod));
-        assert.ok(answer.isOk, answer.err);
-      }
-    },
-  );
+  cluster(`admits every pod of overlay ${overlay} under Pod Security "restricted"`, async () => {
+    const workloads = ofKind(manifests, ...WORKLOADS);
+    assert.ok(workloads.length >= 6);
+    const daily = ofKind(manifests, 'CronJob').map(jobOf);
+    assert.is(daily.length, 1);
+    for (const { metadata, spec } of [...workloads, ...daily]) {
+      const pod = podOf(metadata.name, namespace, withClaims(spec));
+      const answer = await plane.kubectl(['create', '--dry-run=server', '-f', '-'], textOf(pod));
+      assert.ok(answer.isOk, answer.err);
+    }
+  });
 
-  cluster(`refuses a pod of the overlay ${overlay} with more privileges`, async () => {
+  cluster(`refuses a pod of overlay ${overlay} with more privileges`, async () => {
     const [edge] = ofKind(manifests, 'Deployment').filter(
       ({ metadata }) => metadata.name === 'edge',
     );
@@ -161,14 +156,14 @@ for (const { overlay, manifests, namespace } of overlays) {
   });
 }
 
-cluster('accepts the stores of production', async () => {
+cluster("accepts production's namespace and certificates of the stores", async () => {
   const options = ['--dry-run=server', '--validate=strict'];
   await objects.applied(['-f', 'deploy/kubernetes/stores/namespace.yaml']);
   await objects.applied([...options, '-f', 'deploy/kubernetes/stores/certificates.yaml']);
 });
 
 for (const { overlay, manifests, namespace } of overlays) {
-  cluster(`starts all parts of the overlay ${overlay}`, async () => {
+  cluster(`starts all pods of overlay ${overlay}`, async () => {
     for (const { kind, metadata } of ofKind(manifests, 'Deployment', 'StatefulSet')) {
       const name = `${kind.toLowerCase()}/${metadata.name}`;
       await objects.kubectl(['-n', namespace, 'rollout', 'status', name, ROLLOUT]);
@@ -179,7 +174,7 @@ for (const { overlay, manifests, namespace } of overlays) {
     const [scaler] = ofKind(manifests, 'HorizontalPodAutoscaler');
     assert.ok(scaler);
     const { minReplicas } = scaler.spec as unknown as { minReplicas: number };
-    await objects.until('edges as many as the autoscaler wants at least', async () => {
+    await objects.until("the autoscaler's minimum number of edges", async () => {
       return (await objects.pods(namespace, 'edge')).length === minReplicas;
     });
   });
@@ -192,7 +187,7 @@ cluster("schedules production's three engines on three hosts", async () => {
 
 const drain = suite('a drain of production');
 
-drain('waits for an unready engine, then continues', async () => {
+drain('waits while another engine is not ready', async () => {
   const [first, second] = await objects.pods(production, 'engine');
   assert.ok(first && second);
   await objects.setReady(production, first.metadata.name, 'False');
@@ -209,7 +204,7 @@ drain('waits for an unready engine, then continues', async () => {
   await objects.setReady(production, first.metadata.name, 'True');
   const done = await draining('60s');
   assert.ok(done.isOk, done.err);
-  await objects.until('three engines again, none on the drained host', async () => {
+  await objects.until('three engines, none on the drained host', async () => {
     const engines = await objects.pods(production, 'engine');
     const nodes = engines.map(({ spec }) => spec.nodeName);
     return engines.length === 3 && nodes.every((each) => each !== undefined && each !== node);
@@ -220,7 +215,7 @@ drain('waits for an unready engine, then continues', async () => {
 const update = suite('an image update of production');
 
 for (const name of ['engine', 'limiter']) {
-  update(`replaces one ${name} after the other, 30 s apart`, async () => {
+  update(`replaces ${name}s one by one, 30 s apart`, async () => {
     const set = `statefulset/${name}`;
     await objects.kubectl(['-n', production, 'rollout', 'status', set, ROLLOUT]);
     const image = 'service=registry.example/identity-engine:1.0.1';
@@ -239,7 +234,7 @@ for (const name of ['engine', 'limiter']) {
 }
 
 for (const name of ['edge', 'console']) {
-  update(`replaces every ${name} without reducing their number`, async () => {
+  update(`replaces every ${name} without reducing the number of ready pods`, async () => {
     const before = (await objects.pods(production, name)).length;
     const image = 'service=registry.example/identity-engine:1.0.1';
     await objects.kubectl(['-n', production, 'set', 'image', `deployment/${name}`, image]);
@@ -268,7 +263,7 @@ for (const name of ['edge', 'console']) {
   });
 }
 
-update('accepts every optional component, once the finished job is deleted', async () => {
+update('accepts every optional component after the finished job is deleted', async () => {
   await objects.kubectl(['-n', production, 'delete', 'job', 'migrate']);
   const manifests = textOf(...renderedWithEveryComponent(kustomize));
   const args = ['apply', '--dry-run=server', '--validate=strict', '--filename', '-'];
@@ -280,14 +275,14 @@ update.after(async () => await plane[Symbol.asyncDispose]());
 
 for (const each of [schemas, cluster, drain, update]) each.run();
 
-/** Pod template of a workload, with an empty folder per claimed volume. */
+/** Pod template of a workload, with an emptyDir for each claimed volume. */
 function withClaims({ template, volumeClaimTemplates = [] }: Manifest['spec']): PodTemplate {
   const claims = volumeClaimTemplates.map(({ metadata: { name } }) => ({ name, emptyDir: {} }));
   const volumes = [...(template.spec.volumes ?? []), ...claims];
   return { ...template, spec: { ...template.spec, volumes } };
 }
 
-/** A pod as its workload would create it. */
+/** The pod that a workload would create. */
 function podOf(name: string, namespace: string, { metadata, spec }: PodTemplate): object {
   const named = { ...metadata, name: `${name}-tried`, namespace };
   return { apiVersion: 'v1', kind: 'Pod', metadata: named, spec };

@@ -13,7 +13,7 @@ export type Selector = {
   readonly matchExpressions?: readonly MatchExpression[];
 };
 
-/** A demand on one label. */
+/** A condition on a label. */
 type MatchExpression = {
   readonly key: string;
   readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
@@ -67,7 +67,7 @@ export type PodTemplate = {
   };
 };
 
-/** Tested fields of a manifest; the kind determines the fields. */
+/** Tested fields of a manifest. The kind determines which fields exist. */
 export type Manifest = {
   readonly apiVersion: string;
   readonly kind: string;
@@ -98,12 +98,12 @@ export const SERVING: readonly string[] = ['edge', 'engine', 'limiter', 'console
 /** Kinds with a pod template. */
 export const WORKLOADS = ['Deployment', 'StatefulSet', 'Job'];
 
-/** An overlay as rendered by `kubectl apply -k`. */
+/** Renders an overlay, like `kubectl apply -k`. */
 export function rendered(kustomize: string, overlay: Overlay): readonly Manifest[] {
   return renderedFolder(kustomize, `deploy/kubernetes/overlays/${overlay}`);
 }
 
-/** Production with every optional component. */
+/** Renders production with every optional component. */
 export function renderedWithEveryComponent(kustomize: string): readonly Manifest[] {
   return renderedFolder(kustomize, 'test/kubernetes/every-component');
 }
@@ -114,7 +114,7 @@ function renderedFolder(kustomize: string, folder: string): readonly Manifest[] 
   return manifestsIn(text);
 }
 
-/** Manifests of a multi-document text. */
+/** Parses manifests from a multi-document YAML text. */
 export function manifestsIn(text: string): readonly Manifest[] {
   return parseAllDocuments(text).map((document) => document.toJS() as Manifest);
 }
@@ -124,13 +124,13 @@ export function ofKind(manifests: readonly Manifest[], ...kinds: readonly string
   return manifests.filter(({ kind }) => kinds.includes(kind));
 }
 
-/** Job that a CronJob creates. */
+/** The Job that a CronJob creates. */
 export function jobOf({ metadata, spec }: Manifest): Manifest {
   const { jobTemplate } = spec as unknown as { readonly jobTemplate: Pick<Manifest, 'spec'> };
   return { apiVersion: 'batch/v1', kind: 'Job', metadata, spec: jobTemplate.spec };
 }
 
-/** Whether a selector, or a Service's plain labels, match these labels. */
+/** Whether a selector matches these labels. */
 export function selects(selector: Selector, labels: Labels): boolean {
   const { matchLabels = {}, matchExpressions = [] } = selector;
   return (
@@ -155,11 +155,11 @@ function holds({ operator, values = [] }: MatchExpression, label: string | undef
 /** The service's container in a pod; throws for other pods. */
 export function serviceContainer({ spec }: PodTemplate): Container {
   const found = spec.containers.find(({ name }) => name === 'service');
-  if (found === undefined) throw new Error('the pod has no container of the service');
+  if (found === undefined) throw new Error('the pod has no container named service');
   return found;
 }
 
-/** Workloads of the service, without the stores' workloads. */
+/** Workloads of the service, without workloads of the stores. */
 export function ownWorkloads(manifests: readonly Manifest[]): readonly Manifest[] {
   return ofKind(manifests, ...WORKLOADS).filter(({ spec }) =>
     spec.template.spec.containers.some(({ name }) => name === 'service'),
@@ -171,14 +171,14 @@ export function componentOf({ metadata }: Manifest): string {
   return metadata.labels?.['app.kubernetes.io/component'] ?? '';
 }
 
-/** Variables that Kubernetes sets for the container, where the value is known statically. */
+/** Environment variables of a container, with sample values for pod fields. */
 export function variablesOf(
   { env = [], envFrom = [] }: Container,
   manifests: readonly Manifest[],
 ): Readonly<Record<string, string>> {
   const maps = envFrom.map(({ configMapRef: { name } }) => {
     const map = ofKind(manifests, 'ConfigMap').find(({ metadata }) => metadata.name === name);
-    if (map === undefined) throw new Error(`there is no ConfigMap ${name}`);
+    if (map === undefined) throw new Error(`ConfigMap ${name} is missing`);
     return map.data ?? {};
   });
   const own = env.map(({ name, value, valueFrom }) => {

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { parse } from 'yaml';
 import { readConfig } from '#config';
 import { allowedArrows, type Policy } from '#test/kubernetes/allowed-arrows';
-import { ARROWS, arrowsOfRoles, NAMES, textOf } from '#test/kubernetes/arrows';
+import { ARROWS, NAMES, roleArrows, textOf } from '#test/kubernetes/arrows';
 import { OVERLAY_MANIFESTS, suite } from '#test/kubernetes/kustomize';
 import {
   componentOf,
@@ -16,15 +16,15 @@ import {
 
 const TRACES = 'deploy/kubernetes/components/traces';
 
-const roles = suite('the allowed connections of the architecture');
+const roles = suite("the architecture's connections");
 
-roles('between processes equal those of mutual TLS', () => {
+roles('between processes equal the connections that mutual TLS allows', () => {
   const services = ['engine', 'limiter'];
   const between = ARROWS.filter(({ to, port }) => services.includes(to) && port !== 9_464);
-  assert.equal(between.map(textOf).toSorted(), arrowsOfRoles().map(textOf).toSorted());
+  assert.equal(between.map(textOf).toSorted(), roleArrows().map(textOf).toSorted());
 });
 
-roles('include a collector if the tracing component is added', () => {
+roles('include the collector if component traces is added', () => {
   const read = (file: string) => parse(readFileSync(`${TRACES}/${file}`, 'utf8'));
   const [{ literals }] = read('kustomization.yaml').configMapGenerator;
   const settings = literals.map((pair: string) => pair.split('='));
@@ -41,9 +41,9 @@ roles('include a collector if the tracing component is added', () => {
 
 roles.run();
 
-const reading = suite('the connections allowed by a policy');
+const reading = suite('the parser of network policies');
 
-/** Incoming connections that a rule of the policy of pod `edge` allows. */
+/** Incoming connections that a policy with this rule allows for pod `edge`. */
 function arrowsIn(rule: object, more: object = {}): string[] {
   const labels = { 'app.kubernetes.io/component': 'edge' };
   const template = { metadata: { labels }, spec: { containers: [] } };
@@ -56,12 +56,12 @@ function arrowsIn(rule: object, more: object = {}): string[] {
 
 const from = [{ podSelector: {} }];
 
-reading('have the named protocol, TCP by default', () => {
+reading('reads the protocol, TCP by default', () => {
   const ports = [{ port: 1 }, { port: 2, protocol: 'UDP' }];
   assert.equal(arrowsIn({ from, ports }), ['edge -> edge:1/TCP', 'edge -> edge:2/UDP']);
 });
 
-reading('are none in a direction outside its types', () => {
+reading('ignores rules of a direction outside `policyTypes`', () => {
   assert.equal(arrowsIn({ from, ports: [{ port: 1 }] }, { policyTypes: ['Egress'] }), []);
 });
 
@@ -73,7 +73,7 @@ for (const [operator, values, count] of [
   ['Exists', undefined, 1],
   ['DoesNotExist', undefined, 0],
 ] as const) {
-  reading(`depends on the operator: ${operator} ${values ?? ''}`, () => {
+  reading(`evaluates the operator ${operator} ${values ?? ''}`, () => {
     const expression = { key: 'app.kubernetes.io/component', operator, values };
     const peer = { podSelector: { matchExpressions: [expression] } };
     assert.is(arrowsIn({ from: [peer], ports: [{ port: 1 }] }).length, count);
@@ -82,12 +82,12 @@ for (const [operator, values, count] of [
 
 for (const [what, rule] of [
   ['every peer', { ports: [{ port: 1 }] }],
-  ['no peer in particular', { from: [], ports: [{ port: 1 }] }],
+  ['an empty list of peers', { from: [], ports: [{ port: 1 }] }],
   ['every port', { from }],
   ['a range of ports', { from, ports: [{ port: 1, endPort: 9 }] }],
-  ['addresses that no arrow has', { from: [{ ipBlock: { cidr: '10.0.0.0/8' } }], ports: [] }],
+  ['unknown addresses', { from: [{ ipBlock: { cidr: '10.0.0.0/8' } }], ports: [] }],
 ] as const) {
-  reading(`is rejected if open for ${what}`, () => {
+  reading(`rejects a rule for ${what}`, () => {
     assert.throws(() => arrowsIn(rule));
   });
 }
@@ -95,13 +95,13 @@ for (const [what, rule] of [
 reading.run();
 
 for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
-  const policies = suite(`the network of the overlay ${overlay}`);
+  const policies = suite(`the network of overlay ${overlay}`);
   const own = [...SERVING, 'migrate', 'ctl'];
   const here = ofKind(manifests, ...WORKLOADS).map(componentOf);
   const wanted = (isHere: (name: string) => boolean, side: 'from' | 'to') =>
     ARROWS.filter((arrow) => isHere(arrow[side])).map(textOf);
 
-  policies('denies all traffic of every pod by default, in both directions', () => {
+  policies('denies all traffic by default, in both directions', () => {
     const closing = ofKind(manifests, 'NetworkPolicy')
       .map(({ spec }) => spec as unknown as Policy)
       .filter(({ podSelector }) => Object.keys(podSelector).length === 0)

@@ -22,11 +22,14 @@ import {
   variablesOf,
 } from '#test/kubernetes/manifest';
 
-/** Minimum share of memory for V8's old space, and maximum share, so that the rest fits. */
+/**
+ * Minimum and maximum share of the memory limit for V8's old space; the rest is for buffers and
+ * code.
+ */
 const HEAP_SHARE_MIN = 0.6;
 const HEAP_SHARE_MAX = 0.75;
 
-/** Maximum share of the heap for idle actors, and kinds of actors per process. */
+/** Maximum share of the heap for idle actors, and number of actor kinds per process. */
 const ACTORS_SHARE_MAX = 0.7;
 const KINDS: Readonly<Record<string, number>> = { engine: 2, limiter: 1 };
 
@@ -36,7 +39,7 @@ const image = stagesOf(readFileSync('deploy/Containerfile', 'utf8')).at(-1);
 assert.ok(image);
 const { variables: IMAGE_VARIABLES } = startOf(image);
 
-/** Secrets and keys created by `make-secrets.sh`. */
+/** Secrets that `make-secrets.sh` creates, with their keys. */
 const SECRETS = new Map(
   [
     ...readFileSync('deploy/kubernetes/make-secrets.sh', 'utf8').matchAll(
@@ -53,7 +56,7 @@ const mebibytes = (text = ''): number => {
   return Number(number) * (unit === 'G' ? 1_024 : 1);
 };
 
-/** Source of a file in a pod: a key of a Secret or ConfigMap. */
+/** Source of a mounted file: Secret or ConfigMap, and key. */
 function fileIn({ spec }: PodTemplate, path: string): { source: string; key: string } | undefined {
   const mounts = spec.containers.flatMap(({ volumeMounts = [] }) => volumeMounts);
   const mount = mounts.find(({ mountPath }) => mountPath === dirname(path));
@@ -66,7 +69,7 @@ function fileIn({ spec }: PodTemplate, path: string): { source: string; key: str
   return key === undefined ? undefined : { source, key };
 }
 
-/** Environment of the pod's process, with a local file for each mounted one. */
+/** Environment of the pod's process, with local files in place of mounted files. */
 function environmentOf(workload: Manifest, manifests: readonly Manifest[]) {
   const { template } = workload.spec;
   const environment = { ...IMAGE_VARIABLES, ...variablesOf(serviceContainer(template), manifests) };
@@ -88,7 +91,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     const { template } = workload.spec;
     const container = serviceContainer(template);
     const serves = SERVING.includes(component);
-    const pod = suite(`a pod of ${component} in the overlay ${overlay}`);
+    const pod = suite(`a pod of ${component} in overlay ${overlay}`);
 
     pod('runs an existing role', () => {
       if (component === 'ctl') return assert.equal(container.command?.slice(0, 1), ['node']);
@@ -99,7 +102,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     });
 
     pod(
-      'gives its process only variables that it knows, and nothing that production rejects',
+      'has only variables that its process accepts, and no setting that production rejects',
       () => {
         const config = readConfig(environmentOf(workload, manifests));
         const environment = overlay === 'local' ? 'development' : 'production';
@@ -112,7 +115,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     );
 
     pod(
-      'has a volume for each mount, a mount for each volume, and certificates at configured paths',
+      'has a volume for each mount, a mount for each volume, and certificates at the configured paths',
       () => {
         const mounts = (container.volumeMounts ?? []).map(({ name }) => name);
         const volumes = (template.spec.volumes ?? []).map(({ name }) => name);
@@ -132,7 +135,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
       },
     );
 
-    pod('protects its secrets from other users, and receives only the required ones', () => {
+    pod('protects its secrets from other users, and mounts only required secrets', () => {
       for (const { secret, name } of template.spec.volumes ?? []) {
         if (secret !== undefined) assert.is(secret.defaultMode, 0o440, name);
       }
@@ -149,7 +152,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
       assert.is(template.spec.automountServiceAccountToken, false);
     });
 
-    pod('opens the ports on which its process listens', () => {
+    pod('declares the ports on which its process listens', () => {
       if (!serves) return assert.is(container.ports, undefined);
       const config = readConfig(environmentOf(workload, manifests));
       const own = {
@@ -174,7 +177,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     });
 
     if (serves) {
-      pod('is probed at existing paths of its own process', async () => {
+      pod('has probes for existing paths of its process', async () => {
         const unready = { names: [], isReady: () => false, notes: () => [] };
         const options = { host: '127.0.0.1', port: 0, metrics: createMetrics(), ...unready };
         await using server = await serveOps(options);
@@ -182,9 +185,9 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
           assert.is(probe?.httpGet?.port, 'metrics');
           return (await fetch(`${server.address}${probe?.httpGet?.path}`)).status;
         };
-        assert.is(await asked(container.startupProbe), 200, 'a start that waits is alive');
+        assert.is(await asked(container.startupProbe), 200, 'a waiting start is alive');
         assert.is(await asked(container.livenessProbe), 200);
-        assert.is(await asked(container.readinessProbe), 503, 'what is not ready says so');
+        assert.is(await asked(container.readinessProbe), 503, 'an unready process answers 503');
       });
 
       pod('has enough time for a clean stop', () => {
@@ -195,7 +198,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
       });
     }
 
-    pod('has a heap that fits its memory, with room for the rest', () => {
+    pod('has a heap limit that fits its memory limit', () => {
       const { NODE_OPTIONS = '' } = environmentOf(workload, manifests);
       const heap = Number(/^--max-old-space-size=(\d+)$/.exec(NODE_OPTIONS)?.[1]);
       const memory = mebibytes(container.resources.limits['memory']);
@@ -211,9 +214,9 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
   }
 }
 
-const certificates = suite('the certificates of the processes');
+const certificates = suite('the certificates of processes');
 
-certificates('name exactly one role each, and have their own authority', () => {
+certificates('name exactly one role each, and have a separate authority', () => {
   const file = 'deploy/kubernetes/components/tls/certificates.yaml';
   assert.ok(existsSync(file));
   const made = ofKind(manifestsIn(readFileSync(file, 'utf8')), 'Certificate').map(({ spec }) => {

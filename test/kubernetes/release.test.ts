@@ -5,11 +5,11 @@ import { type Manifest, type Selector, selects } from '#test/kubernetes/manifest
 
 const LABEL = 'app.kubernetes.io/component';
 
-/** Section of the document about deploying a release. */
+/** Section of docs/kubernetes.md about deploying a release. */
 const [, section = ''] =
   /\n## A new release\n([\s\S]*?)\n## /.exec(readFileSync('docs/kubernetes.md', 'utf8')) ?? [];
 
-/** Selectors of the section in order, with the rollouts awaited after each. */
+/** Selectors in the section, each with the rollout that the section then awaits. */
 const steps = [
   ...section.matchAll(/^apply (?:'(.+?)'|(\S+))(?: && kubectl rollout status (\S+))?(?: &&)?$/gm),
 ];
@@ -27,7 +27,7 @@ function selectorOf(text: string): Selector {
 const nameOf = ({ kind, metadata }: Manifest) => `${kind} ${metadata.name}`;
 
 for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
-  const release = suite(`a release to the overlay ${overlay}, by the commands of the document`);
+  const release = suite(`the documented release to overlay ${overlay}`);
   const chosen = steps.map(([, quoted, plain = '']) => {
     const selector = selectorOf(quoted ?? plain);
     return manifests.filter(({ metadata }) => selects(selector, metadata.labels ?? {}));
@@ -38,32 +38,35 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     assert.equal(applied.toSorted(), manifests.map(nameOf).toSorted());
   });
 
-  release('begins with settings and tables, before all serving pods', () => {
+  release('starts with settings and tables, before any serving pod', () => {
     const [first = []] = chosen;
     assert.ok(first.some(({ kind }) => kind === 'ConfigMap'));
     assert.ok(first.map(nameOf).includes('Job migrate'));
     assert.not.ok(first.some(({ metadata }) => metadata.labels?.['identity-engine/serves']));
   });
 
-  release('continues with limiters, engines, edges and consoles, and waits for each', () => {
-    const nodes = ['StatefulSet limiter', 'StatefulSet engine'];
-    const wanted = [...nodes, 'Deployment edge', 'Deployment console'];
-    const [, ...serving] = chosen;
-    assert.equal(
-      serving.map((each) =>
-        each.filter(({ metadata }) => metadata.labels?.['identity-engine/serves']).map(nameOf),
-      ),
-      wanted.map((name) => [name]),
-    );
-    assert.equal(
-      steps.slice(1).map(([, , , waited]) => waited),
-      wanted.map((name) => name.toLowerCase().replace(' ', '/')),
-    );
-    for (const [index, each] of serving.entries()) {
-      const [component] = new Set(each.map(({ metadata }) => metadata.labels?.[LABEL]));
-      assert.is(component, wanted[index]?.split(' ')[1]);
-    }
-  });
+  release(
+    'continues with limiters, engines, edges and consoles, and waits for each rollout',
+    () => {
+      const nodes = ['StatefulSet limiter', 'StatefulSet engine'];
+      const wanted = [...nodes, 'Deployment edge', 'Deployment console'];
+      const [, ...serving] = chosen;
+      assert.equal(
+        serving.map((each) =>
+          each.filter(({ metadata }) => metadata.labels?.['identity-engine/serves']).map(nameOf),
+        ),
+        wanted.map((name) => [name]),
+      );
+      assert.equal(
+        steps.slice(1).map(([, , , waited]) => waited),
+        wanted.map((name) => name.toLowerCase().replace(' ', '/')),
+      );
+      for (const [index, each] of serving.entries()) {
+        const [component] = new Set(each.map(({ metadata }) => metadata.labels?.[LABEL]));
+        assert.is(component, wanted[index]?.split(' ')[1]);
+      }
+    },
+  );
 
   release.run();
 }

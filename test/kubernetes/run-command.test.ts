@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { runCommand } from '#test/kubernetes/run-command';
 
-const command = suite('when a command of the manifest tests is run');
+const command = suite('when `runCommand` runs a program');
 
 command('its output and exit status are returned', async () => {
   const script = 'read line; echo "$line $WORD"; echo wrong >&2; exit 3';
@@ -12,23 +12,23 @@ command('its output and exit status are returned', async () => {
   assert.equal(answer, { isOk: false, out: 'one two\n', err: 'wrong\n' });
 });
 
-command('a hanging command is killed with its children, and reported', async () => {
+command('a hanging program is killed with its children, and reported', async () => {
   const begunMs = performance.now();
   const { isOk, out, err } = await runCommand('sh', ['-c', 'echo begun; sleep 60; echo over'], {
     msMax: 300,
   });
   assert.not.ok(isOk);
   assert.is(out, 'begun\n');
-  assert.is(err, 'sh was ended after 300 ms');
-  assert.ok(performance.now() - begunMs < 20_000, 'it did not wait for the sleep');
+  assert.is(err, 'sh was killed after 300 ms');
+  assert.ok(performance.now() - begunMs < 20_000, 'runCommand must not wait for the sleep');
 });
 
-command('a missing command is rejected by name', async () => {
+command('a missing program is reported by name', async () => {
   const error = await runCommand('no-such-program', []).catch((reason: Error) => reason);
   assert.match((error as Error).message, /no-such-program/);
 });
 
-command('the tools of the secrets script are installed on CI', () => {
+command('CI has the tools of the secrets script', () => {
   const script = readFileSync('deploy/kubernetes/make-secrets.sh', 'utf8');
   const ci = readFileSync('.ci/run', 'utf8');
   assert.match(script, /\bopenssl rand\b/);

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 
-/** Timeout in milliseconds, above every wait passed to kubectl. */
+/** Timeout in ms, longer than every timeout passed to kubectl. */
 const RUN_MS_MAX = 360_000;
 
 /** Exit status and output of a command. */
 export type Answer = { readonly isOk: boolean; readonly out: string; readonly err: string };
 
-/** Inputs of a command. */
+/** Input, environment and timeout of a command. */
 export type Given = {
   readonly input?: string;
   /** Additional environment variables. */
@@ -14,15 +14,13 @@ export type Given = {
   readonly msMax?: number;
 };
 
-/**
- * Runs a program to its end. After the timeout, kills it with its children and reports a failure.
- */
+/** Runs a program. After the timeout, kills the program with its children and returns a failure. */
 export async function runCommand(
   program: string,
   args: readonly string[],
   { input = '', env = {}, msMax = RUN_MS_MAX }: Given = {},
 ): Promise<Answer> {
-  // Own process group: children of a killed shell would keep its output open.
+  // Own process group, because children of a killed shell would keep its output open.
   const child = spawn(program, [...args], { env: { ...process.env, ...env }, detached: true });
   const written = { out: '', err: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => (written.out += text));
@@ -31,7 +29,7 @@ export async function runCommand(
   const cut = (): void => endGroup(child.pid);
   process.once('exit', cut);
   const timer = setTimeout(() => {
-    written.err += `${program} was ended after ${msMax} ms`;
+    written.err += `${program} was killed after ${msMax} ms`;
     cut();
   }, msMax);
   try {

@@ -22,7 +22,7 @@ const ANSWER_MS_MAX = 2_000;
 /** Fake kubectl for a cluster without secrets; prints created objects. */
 const KUBECTL = '#!/bin/sh\ncase "$*" in *" get "*) exit 1 ;; *) echo ---; cat ;; esac\n';
 
-/** Fake kubectl for a cluster with the secrets of a release without a console; prints changes. */
+/** Fake kubectl for a cluster whose secrets are from a release without consoles; prints changes. */
 const KUBECTL_OF_BEFORE = `#!/bin/sh
 case "$*" in
   *" get "*data.console*) ;;
@@ -32,12 +32,10 @@ case "$*" in
 esac
 `;
 
-/** Random hexadecimal text that NATS would parse as a number. */
+/** Random hexadecimal texts that NATS would parse as numbers. */
 const NUMBERS = ['3e55', '12345678', '0'];
 
-/**
- * Secrets created by the script in a cluster without secrets. `random` replaces the random numbers.
- */
+/** Secrets that the script creates in an empty cluster. `random` replaces the random numbers. */
 async function madeSecrets(random?: string): Promise<Readonly<Record<string, Secret>>> {
   const made = ofKind(manifestsIn(await scriptOutput(KUBECTL, random)), 'Secret');
   return Object.fromEntries(
@@ -66,7 +64,7 @@ async function scriptOutput(kubectl: string, random?: string): Promise<string> {
 
 type Secret = Readonly<Record<string, unknown>>;
 
-const secrets = plainSuite('the secrets that the script makes');
+const secrets = plainSuite('the secrets of make-secrets.sh');
 
 secrets('are random, distinct, and YAML strings', async () => {
   const made = await madeSecrets();
@@ -76,7 +74,7 @@ secrets('are random, distinct, and YAML strings', async () => {
   for (const value of values) assert.match(String(value), /^n?[0-9a-f]{64}$/);
 });
 
-secrets('have NATS passwords that do not begin like a number', async () => {
+secrets('contain NATS passwords that do not start like a number', async () => {
   for (const random of [undefined, ...NUMBERS]) {
     const { 'nats-passwords': passwords = {} } = await madeSecrets(random);
     assert.equal(Object.keys(passwords), ['edge', 'engine', 'limiter', 'console', 'ctl']);
@@ -84,16 +82,16 @@ secrets('have NATS passwords that do not begin like a number', async () => {
   }
 });
 
-secrets('are strings in the manifest, whatever their value', async () => {
+secrets('are strings in the manifest, even if they look like numbers', async () => {
   for (const random of NUMBERS) {
     const values = Object.values(await madeSecrets(random)).flatMap((each) => Object.values(each));
     for (const value of values) assert.type(value, 'string');
   }
 });
 
-secrets('gain a missing key and keep existing ones', async () => {
+secrets('gain missing keys and keep existing keys', async () => {
   const out = await scriptOutput(KUBECTL_OF_BEFORE);
-  const changes = out.split('\n').filter((line) => !/^secret\/\S+ is there$|^$/.test(line));
+  const changes = out.split('\n').filter((line) => !/^secret\/\S+ exists$|^$/.test(line));
   const [what = '', , value = '', ...others] = changes;
   assert.match(what, / patch secret nats-passwords /);
   assert.match(value, /^ {2}console: "n[0-9a-f]{64}"$/);
@@ -103,10 +101,10 @@ secrets('gain a missing key and keep existing ones', async () => {
 secrets.run();
 
 const { suite } = natsOrSkip();
-const nats = suite('NATS of the local overlay, with passwords from the environment');
+const nats = suite("NATS with the local overlay's settings");
 
 for (const random of NUMBERS) {
-  nats(`starts and accepts each role with the random value ${random}`, async () => {
+  nats(`starts and accepts every role if the random number is ${random}`, async () => {
     const { 'nats-passwords': passwords = {} } = await madeSecrets(random);
     const env = Object.fromEntries(
       Object.entries(passwords).map(([role, password]) => [
@@ -135,7 +133,7 @@ for (const random of NUMBERS) {
   });
 }
 
-/** Server's answer to a ping of this user. */
+/** The server's answer to a ping from this user. */
 async function answerTo(port: number, user: string, pass: unknown): Promise<string> {
   const socket = connect({ host: '127.0.0.1', port });
   const signal = AbortSignal.timeout(ANSWER_MS_MAX);

@@ -24,7 +24,7 @@ type Scaler = {
 
 const components = suite('the optional components');
 
-components('scale edges by their own metrics besides CPU', () => {
+components('scale edges by a metric of the service besides CPU', () => {
   const [scaler] = ofKind(WITH_EVERY_COMPONENT, 'HorizontalPodAutoscaler');
   assert.ok(scaler);
   const { metrics } = scaler.spec as unknown as Scaler;
@@ -35,7 +35,7 @@ components('scale edges by their own metrics besides CPU', () => {
   assert.ok('edge_inflight' in METRICS);
 });
 
-components("have the labels that Prometheus' chart selects by release name", () => {
+components('have the label that kube-prometheus-stack selects', () => {
   const watched = ofKind(WITH_EVERY_COMPONENT, 'PodMonitor', 'PrometheusRule');
   assert.equal(
     watched.map(({ kind, metadata }) => [kind, metadata.labels?.['release']]),
@@ -43,7 +43,7 @@ components("have the labels that Prometheus' chart selects by release name", () 
   );
 });
 
-components('allow connections to a collector', () => {
+components('allow connections to the trace collector', () => {
   const policies = ofKind(WITH_EVERY_COMPONENT, 'NetworkPolicy').map((each) => each.metadata.name);
   assert.ok(policies.includes('to-collector'));
 });
@@ -51,18 +51,18 @@ components('allow connections to a collector', () => {
 components.run();
 
 for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
-  const parts = suite(`the parts of the overlay ${overlay}`);
+  const parts = suite(`the objects of overlay ${overlay}`);
   const workloads = ofKind(manifests, ...WORKLOADS);
   const chosen = (selector: Parameters<typeof selects>[0]) =>
     workloads.filter(({ spec }) => selects(selector, spec.template.metadata.labels));
-  const one = (kind: string, name: string): Manifest => {
+  const single = (kind: string, name: string): Manifest => {
     const found = ofKind(manifests, kind).filter(({ metadata }) => metadata.name === name);
     assert.is(found.length, 1, `${kind} ${name}`);
     return found[0] as Manifest;
   };
 
   parts(
-    'are an edge, an engine, a limiter, a console, ctl and a migration in one namespace',
+    'include edge, engine, limiter, console, ctl and migrate, all in a single namespace',
     () => {
       const own = ownWorkloads(manifests).map((each) => `${each.kind} ${componentOf(each)}`);
       const wanted = SERVING.map((name) =>
@@ -77,7 +77,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     },
   );
 
-  parts('match their own selectors, and each belongs to one workload only', () => {
+  parts("have selectors that match only their own workload's pods", () => {
     for (const { kind, metadata, spec } of workloads) {
       if (kind === 'Job') continue;
       const names = chosen(spec.selector ?? {}).map((each) => each.metadata.name);
@@ -85,7 +85,7 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     }
   });
 
-  parts('are reached by the Service of their name, at a container port', () => {
+  parts('include Services with the names and ports of workloads', () => {
     const services = ofKind(manifests, 'Service');
     assert.ok(services.length >= SERVING.length);
     for (const { metadata, spec } of services) {
@@ -103,13 +103,13 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
   });
 
   for (const name of ['engine', 'limiter']) {
-    parts(`give every ${name} a DNS name before it is ready`, () => {
-      const { spec } = one('StatefulSet', name);
+    parts(`give every ${name} pod a DNS name before it is ready`, () => {
+      const { spec } = single('StatefulSet', name);
       assert.is(spec.serviceName, name);
       assert.is(spec.podManagementPolicy, 'Parallel');
       assert.is(spec.minReadySeconds, 30);
       assert.is(spec.volumeClaimTemplates, undefined);
-      const service = one('Service', name).spec;
+      const service = single('Service', name).spec;
       assert.is(service.clusterIP, 'None');
       assert.is(service.publishNotReadyAddresses, true);
       const env = serviceContainer(spec.template).env ?? [];
@@ -119,14 +119,14 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
   }
 
   for (const name of SERVING) {
-    parts(`lose one ${name} at a time`, () => {
-      const { spec } = one('PodDisruptionBudget', name);
+    parts(`allow the eviction of a single ${name} at a time`, () => {
+      const { spec } = single('PodDisruptionBudget', name);
       assert.is(spec.maxUnavailable, 1);
       const names = chosen(spec.selector ?? {}).map(({ metadata }) => metadata.name);
       assert.equal(names, [name]);
     });
 
-    parts(`spread each ${name} over hosts and zones by its own labels`, () => {
+    parts(`spread ${name} pods over hosts and zones by their labels`, () => {
       const [workload] = chosen({ matchLabels: { 'app.kubernetes.io/component': name } });
       const constraints = workload?.spec.template.spec.topologySpreadConstraints ?? [];
       assert.is(constraints.length, 2);
@@ -139,22 +139,22 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
     });
   }
 
-  parts('have the configured number of consoles, each at the public address', () => {
-    const { spec } = one('Deployment', 'console');
+  parts('include enough consoles, with their public address in consoles and ctl', () => {
+    const { spec } = single('Deployment', 'console');
     assert.ok((spec.replicas ?? 0) >= (overlay === 'local' ? 1 : 2));
     const { SERVICE_CONSOLE_ORIGIN: origin = '' } = variablesOf(
       serviceContainer(spec.template),
       manifests,
     );
-    const ctl = one('Deployment', 'ctl').spec.template;
+    const ctl = single('Deployment', 'ctl').spec.template;
     assert.is(variablesOf(serviceContainer(ctl), manifests)['SERVICE_CONSOLE_ORIGIN'], origin);
     assert.match(origin, overlay === 'local' ? /^http:\/\/127\.0\.0\.1:/ : /^https:/);
   });
 
-  parts('scale edges by metrics of every cluster', () => {
-    const scaler = one('HorizontalPodAutoscaler', 'edge').spec as unknown as Scaler;
-    const target = one(scaler.scaleTargetRef.kind, scaler.scaleTargetRef.name);
-    assert.is(target.spec.replicas, undefined, 'applying it must not undo what was scaled');
+  parts('scale edges by CPU, a metric that every cluster has', () => {
+    const scaler = single('HorizontalPodAutoscaler', 'edge').spec as unknown as Scaler;
+    const target = single(scaler.scaleTargetRef.kind, scaler.scaleTargetRef.name);
+    assert.is(target.spec.replicas, undefined, 'applying the manifest must not undo scaling');
     // An unavailable metric prevents the autoscaler from scaling down.
     assert.equal(
       scaler.metrics.map(({ type, resource }) => [type, resource?.name]),
@@ -163,8 +163,8 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
   });
 
   if (overlay !== 'local') {
-    parts('are scraped at their metrics port if they serve', () => {
-      const { spec } = one('PodMonitor', 'identity-engine');
+    parts('include a PodMonitor that scrapes exactly the serving pods', () => {
+      const { spec } = single('PodMonitor', 'identity-engine');
       const monitor = spec as unknown as {
         jobLabel: string;
         podMetricsEndpoints: { port: string; path: string }[];
@@ -173,7 +173,11 @@ for (const [overlay, manifests] of OVERLAY_MANIFESTS) {
       assert.equal(names.toSorted(), SERVING.toSorted());
       const scraped = monitor.podMetricsEndpoints.map(({ port, path }) => `${port} ${path}`);
       assert.equal(scraped, ['metrics /metrics']);
-      assert.is(monitor.jobLabel, 'app.kubernetes.io/component', 'as the rules name jobs');
+      assert.is(
+        monitor.jobLabel,
+        'app.kubernetes.io/component',
+        'the alert rules use these job names',
+      );
     });
   }
 

@@ -9,7 +9,7 @@ import { type Labels, type Manifest, manifestsIn, OVERLAYS } from '#test/kuberne
 const FOLDER = 'deploy/kubernetes';
 const policies = manifestsIn(readFileSync(`${FOLDER}/stores/network-policies.yaml`, 'utf8'));
 
-/** Pods of the operator and the chart, by their labels. */
+/** Labels of the pods that operator and chart create. */
 const PODS: Readonly<Record<string, Labels>> = {
   nats: { 'app.kubernetes.io/name': 'nats' },
   cassandra: { 'cassandra.datastax.com/cluster': 'cassandra' },
@@ -23,8 +23,8 @@ const pods = Object.entries(PODS).map(([name, labels]) => ({
   spec: { template: { metadata: { labels }, spec: { containers: [] } } },
 })) satisfies Manifest[];
 
-/** Additional connections of the stores, from their own documents. */
-const OF_THEIR_OWN: readonly Arrow[] = [
+/** Additional connections of the stores. Source: documentation of the operator and the chart. */
+const STORE_ARROWS: readonly Arrow[] = [
   { from: 'nats', to: 'nats', port: 6_222 },
   { from: 'cassandra', to: 'cassandra', port: 7_000 },
   { from: 'cassandra', to: 'cassandra', port: 7_001 },
@@ -44,15 +44,15 @@ network('denies all traffic of every pod by default', () => {
   assert.equal(first?.spec, { podSelector: {}, policyTypes: ['Ingress'] });
 });
 
-network("admits the service by the architecture's connections, and the stores' operators", () => {
+network("allows exactly the architecture's connections and the connections of the stores", () => {
   const toStores = ARROWS.filter(({ to }) => ['nats', 'cassandra'].includes(to));
   assert.equal(
     allowedArrows([...pods, ...policies], 'ingress'),
-    [...toStores, ...OF_THEIR_OWN].map(textOf).toSorted(),
+    [...toStores, ...STORE_ARROWS].map(textOf).toSorted(),
   );
 });
 
-network('identifies the service by its namespaces, and belongs to that of the stores', () => {
+network("admits the service's namespaces, and applies to the stores' namespace", () => {
   const inProduction = OVERLAYS.filter((overlay) => overlay !== 'local').map(
     (overlay) =>
       parse(readFileSync(`${FOLDER}/overlays/${overlay}/kustomization.yaml`, 'utf8')).namespace,

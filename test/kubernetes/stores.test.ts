@@ -10,7 +10,7 @@ const STORES = 'deploy/kubernetes/stores';
 const LOCAL = 'deploy/kubernetes/overlays/local';
 const read = (path: string) => readFileSync(path, 'utf8');
 
-/** Variables that the component of managed stores sets for every process. */
+/** Variables that component operated-stores sets for every process. */
 const given = Object.fromEntries(
   (
     parse(read('deploy/kubernetes/components/operated-stores/kustomization.yaml')) as {
@@ -40,18 +40,18 @@ function usersIn(conf: string): readonly User[] {
   );
 }
 
-/** The same server in the compose file. */
+/** The container of a server in the compose file. */
 function composed(name: string) {
   const container = composeFile().services[name];
   assert.ok(container, name);
   return container;
 }
 
-const cassandra = suite('Cassandra of production');
+const cassandra = suite('Cassandra in the manifests');
 const { spec } = parse(read(`${STORES}/cassandra.yaml`), { merge: true });
 const [dataCenter] = spec.cassandra.datacenters;
 
-cassandra('has the settings required by every process', () => {
+cassandra('has the settings that every process requires', () => {
   for (const [name, { value }] of Object.entries(NEEDED_SETTINGS)) {
     assert.is(dataCenter.config.cassandraYaml[name], value, name);
   }
@@ -60,7 +60,7 @@ cassandra('has the settings required by every process', () => {
   assert.is(dataCenter.racks.length, SAFE_REPLICATION);
 });
 
-cassandra('is at the configured address, with that name in its certificates', () => {
+cassandra('has the configured address, and the configured name in its certificates', () => {
   const config = readConfig(given);
   assert.is(config.SERVICE_CASSANDRA_DATACENTER, dataCenter.metadata.name);
   assert.is(config.SERVICE_CASSANDRA_REPLICATION_FACTOR, SAFE_REPLICATION);
@@ -78,7 +78,7 @@ cassandra('requires passwords, and encrypts traffic between nodes', () => {
   assert.equal(settings.server_encryption_options, { internode_encryption: 'all' });
 });
 
-cassandra('of the local overlay equals that of the compose file', () => {
+cassandra('has the same image and variables in the local overlay and in compose.yaml', () => {
   const { image, environment } = composed('cassandra');
   const [server] = parseAllDocuments(read(`${LOCAL}/cassandra.yaml`)).map((each) => each.toJS());
   const [container] = server.spec.template.spec.containers;
@@ -87,17 +87,17 @@ cassandra('of the local overlay equals that of the compose file', () => {
   assert.equal(Object.fromEntries(variables), environment);
 });
 
-/** Names in a store's certificate. */
+/** DNS names in a store's certificate. */
 function namesIn(certificate: string): readonly string[] {
   const all = parseAllDocuments(read(`${STORES}/certificates.yaml`)).map((each) => each.toJS());
   return all.find(({ kind, metadata }) => kind === 'Certificate' && metadata.name === certificate)
     .spec.dnsNames;
 }
 
-const nats = suite('NATS of production');
+const nats = suite('NATS in the manifests');
 const values = parse(read(`${STORES}/nats-values.yaml`));
 
-nats("grants each role exactly the permissions in the cluster's document", () => {
+nats('grants each role exactly the permissions in docs/cluster.md', () => {
   const documented = usersIn(read('docs/cluster.md'));
   const users = documented.map(({ user }) => user).toSorted();
   assert.equal(users, ['console', 'ctl', 'edge', 'engine', 'limiter']);
@@ -108,7 +108,7 @@ nats("grants each role exactly the permissions in the cluster's document", () =>
   assert.equal(usersIn(read(`${LOCAL}/nats.conf`)), documented);
 });
 
-nats('is at the configured address, with TLS from the first byte', () => {
+nats('has the configured address, and starts with a TLS handshake', () => {
   const config = readConfig(given);
   const [url = ''] = config.SERVICE_NATS_URL ?? [];
   assert.ok(namesIn('nats').includes(new URL(url).hostname));
@@ -117,7 +117,7 @@ nats('is at the configured address, with TLS from the first byte', () => {
   assert.ok(values.config.cluster.replicas >= 3);
 });
 
-nats('of the local overlay equals that of the compose file', () => {
+nats('has the same image in the local overlay and in compose.yaml', () => {
   const { image } = composed('nats');
   const [server] = parseAllDocuments(read(`${LOCAL}/nats.yaml`)).map((each) => each.toJS());
   assert.is(server.spec.template.spec.containers[0].image, image);

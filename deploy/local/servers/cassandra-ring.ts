@@ -57,7 +57,7 @@ export function assertSameNodeCount({ folder, cassandra, cassandraNodes = 1 }: C
   if (storedCount === undefined || storedCount === cassandraNodes) return;
   const nodes = (count: number) => `${count} Cassandra node${count === 1 ? '' : 's'}`;
   throw new Error(
-    `${folder} was begun with ${nodes(storedCount)}, whose rows ${nodes(cassandraNodes)} would not have: ` +
+    `${folder} has rows of ${nodes(storedCount)}, which ${nodes(cassandraNodes)} would lack: ` +
       `use CASSANDRA=${storedCount}, or another CLUSTER_FOLDER`,
   );
 }

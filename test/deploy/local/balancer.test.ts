@@ -12,14 +12,14 @@ import { startBalancer } from '#deploy/local/processes/service-process';
 import { freePort } from '#deploy/local/servers/free-port';
 import { turnOfEvents } from '#test/support/settled';
 
-/** Maximum time until a change is detected, in milliseconds: two probes on a busy machine. */
+/** Maximum time until the balancer detects a change, in ms: two probes on a busy machine. */
 const NOTICE_MS_MAX = 10_000;
 
-/** A fake edge: answers with its name, and reports readiness. */
+/** A fake edge, which answers with its name and has a readiness probe. */
 async function fakeEdge(name: string) {
   const edge = { isReady: true };
   const api = createServer(({ socket, url }, response) => {
-    // A stream without an end.
+    // An endless stream.
     if (url === '/events') return void response.write(name);
     response.end(url === '/caller' ? socket.remoteAddress : name);
   });
@@ -50,7 +50,7 @@ async function listening(server: Server): Promise<number> {
 type Ports = { readonly port: number; readonly operatorsPort: number };
 
 /**
- * A balancer in front of these edges and consoles; `names` sends requests on separate connections.
+ * A balancer in front of these edges and consoles. `names` sends each request on a new connection.
  */
 async function balancerOf(edges: readonly Ports[], consoles: readonly Ports[] = edges) {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-balancer-'));
@@ -69,7 +69,7 @@ async function balancerOf(edges: readonly Ports[], consoles: readonly Ports[] = 
     const url = `http://127.0.0.1:${at}/`;
     return (await fetch(url, { headers: { connection: 'close' } })).text();
   };
-  /** Client address reported by an edge for a call from `localAddress`. */
+  /** Client address that an edge sees for a call from `localAddress`. */
   const callerAsSeen = async (localAddress: string): Promise<string> => {
     const call = get({ host: '127.0.0.1', port, path: '/caller', localAddress, agent: false });
     const [response] = await once(call, 'response');
@@ -88,7 +88,7 @@ async function balancerOf(edges: readonly Ports[], consoles: readonly Ports[] = 
     async untilOnly(name: string) {
       const deadlineMs = performance.now() + NOTICE_MS_MAX;
       while ((await names(4)).some((other) => other !== name)) {
-        assert.ok(performance.now() < deadlineMs, `others than ${name} still answer`);
+        assert.ok(performance.now() < deadlineMs, `edges other than ${name} still answer`);
         await turnOfEvents();
       }
     },
@@ -101,11 +101,11 @@ async function balancerOf(edges: readonly Ports[], consoles: readonly Ports[] = 
 
 const balancing = suite('the balancer of a local cluster');
 
-balancing('distributes calls over the edges in turn', async () => {
+balancing('distributes calls over edges in turn', async () => {
   using left = await fakeEdge('left');
   using right = await fakeEdge('right');
   await using balancer = await balancerOf([left, right]);
-  // Three attempts: a stalled machine may make an edge look unready.
+  // Three attempts: on a stalled machine, an edge may look unready.
   for (let tries = 1; ; tries += 1) {
     const names = await balancer.names(8);
     if (names.every((name, at) => at === 0 || name !== names[at - 1])) return;
@@ -113,7 +113,7 @@ balancing('distributes calls over the edges in turn', async () => {
   }
 });
 
-balancing('uses another edge at once if one refuses', async () => {
+balancing('uses another edge at once if an edge refuses the connection', async () => {
   using left = await fakeEdge('left');
   using right = await fakeEdge('right');
   await using balancer = await balancerOf([left, right]);
@@ -132,7 +132,7 @@ balancing('avoids an unready edge until it is ready again', async () => {
   await balancer.untilOnly('right');
 });
 
-balancing('uses an unready edge if there is no other', async () => {
+balancing('uses an unready edge if no edge is ready', async () => {
   using only = await fakeEdge('only');
   only.setReady(false);
   await using balancer = await balancerOf([only]);
@@ -147,7 +147,7 @@ balancing("passes the caller's address to the edge", async () => {
   }
 });
 
-balancing('forwards the beginning of a stream before the rest', async () => {
+balancing('forwards the first bytes of a stream at once', async () => {
   using only = await fakeEdge('only');
   await using balancer = await balancerOf([only]);
   const call = get({ host: '127.0.0.1', port: balancer.port, path: '/events', agent: false });
@@ -157,7 +157,7 @@ balancing('forwards the beginning of a stream before the rest', async () => {
   call.destroy();
 });
 
-balancing('has a separate port for each kind', async () => {
+balancing('has separate ports for edges and consoles', async () => {
   using edge = await fakeEdge('edge');
   using page = await fakeEdge('console');
   await using balancer = await balancerOf([edge], [page]);

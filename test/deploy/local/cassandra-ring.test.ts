@@ -7,7 +7,7 @@ import { readConfig } from '#config';
 import { clusterPlan, PORTS_PER_CLUSTER, processFolder } from '#deploy/local/cluster-plan';
 import { addressOf } from '#deploy/local/processes/readiness';
 import { javaOptions } from '#deploy/local/servers/cassandra-options';
-import { assertBegunAlike, ringOf } from '#deploy/local/servers/cassandra-ring';
+import { assertSameNodeCount, ringOf } from '#deploy/local/servers/cassandra-ring';
 import { localCassandraSettings } from '#deploy/local/servers/cassandra-settings';
 import { assertPortFree } from '#deploy/local/servers/free-port';
 import { refusalOf } from '#test/support/settled';
@@ -20,9 +20,9 @@ function cassandrasOf(cassandraNodes?: number) {
   return { plan, nodes: plan.processes.filter(({ kind }) => kind === 'cassandra') };
 }
 
-const one = suite('a plan with one Cassandra');
+const one = suite('a plan with a single Cassandra node');
 
-one('uses the plain name and one replica', () => {
+one('uses the name cassandra and one replica', () => {
   const { plan, nodes } = cassandrasOf();
   assert.equal(cassandrasOf(1), { plan, nodes });
   assert.equal(
@@ -69,14 +69,14 @@ three('uses three addresses and the same ports', () => {
   }
 });
 
-three('gives the service all nodes, and a replica on each', () => {
+three('names all nodes to the service, with a replica on each node', () => {
   const config = readConfig({ ...cassandrasOf(3).plan.shared });
   assert.is(config.SERVICE_CASSANDRA_REPLICATION_FACTOR, 3);
   const points = ['127.0.0.1:8403', '127.0.0.2:8403', '127.0.0.3:8403'];
   assert.equal(config.SERVICE_CASSANDRA_CONTACT_POINTS, points);
 });
 
-three('gives each node an even share of the ring, with all nodes as seeds', () => {
+three('splits the ring evenly, with all nodes as seeds', () => {
   const { plan, nodes } = cassandrasOf(3);
   const settings = nodes.map((node) => {
     const { host = '', hosts = [], storagePort = 0 } = ringOf(node, plan) ?? {};
@@ -100,12 +100,12 @@ three('gives each node an even share of the ring, with all nodes as seeds', () =
   );
 });
 
-three('requires gossip before a node serves, and keeps ring state', () => {
+three('makes nodes wait for gossip, and load their ring state', () => {
   assert.not.match(optionsOf(true), 'load_ring_state=false');
   assert.not.match(optionsOf(true), 'skip_wait_for_gossip_to_settle');
 });
 
-three('is rejected with two nodes, or with a named Cassandra', async () => {
+three('is rejected if two nodes are requested, or if an external Cassandra is given', async () => {
   const two = await refusalOf(async () => cassandrasOf(2));
   assert.is(two.message, 'a cluster has 1 or 3 Cassandra nodes, not 2');
   const size = { ...SIZE, cassandraNodes: 3, cassandra: '10.0.0.1:9042' };
@@ -118,33 +118,36 @@ three('is rejected with two nodes, or with a named Cassandra', async () => {
 
 three('reports a missing loopback address', async () => {
   const { message } = await refusalOf(() => assertPortFree(1, 'cassandra2', '192.0.2.1'));
-  assert.match(message, /^cassandra2: no address 192\.0\.2\.1 here; /);
+  assert.match(message, /^cassandra2: this machine has no address 192\.0\.2\.1; /);
 });
 
 three.run();
 
-const kept = suite('a folder created with another number of Cassandra nodes');
+const kept = suite('a cluster folder');
 
-for (const [begunWith, name, other, words] of [
-  [1, 'cassandra', 3, '1 Cassandra node, whose rows 3 Cassandra nodes would not have'],
-  [3, 'cassandra1', 1, '3 Cassandra nodes, whose rows 1 Cassandra node would not have'],
+for (const [stored, name, other, words] of [
+  [1, 'cassandra', 3, '1 Cassandra node, which 3 Cassandra nodes would lack'],
+  [3, 'cassandra1', 1, '3 Cassandra nodes, which 1 Cassandra node would lack'],
 ] as const) {
-  kept(`${begunWith} takes as many again, and refuses ${other}`, async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'identity-engine-ring-'));
-    try {
-      const size = { ...SIZE, folder };
-      for (const count of [1, 3]) assertBegunAlike({ ...size, cassandraNodes: count });
-      mkdirSync(join(processFolder(folder, name), 'state'), { recursive: true });
-      assertBegunAlike({ ...size, cassandraNodes: begunWith });
-      const { message } = await refusalOf(async () =>
-        assertBegunAlike({ ...size, cassandraNodes: other }),
-      );
-      const advice = `use CASSANDRA=${begunWith}, or another CLUSTER_FOLDER`;
-      assert.is(message, `${folder} was begun with ${words}: ${advice}`);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
-  });
+  kept(
+    `with data of ${stored} Cassandra nodes accepts ${stored} nodes, and refuses ${other}`,
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), 'identity-engine-ring-'));
+      try {
+        const size = { ...SIZE, folder };
+        for (const count of [1, 3]) assertSameNodeCount({ ...size, cassandraNodes: count });
+        mkdirSync(join(processFolder(folder, name), 'state'), { recursive: true });
+        assertSameNodeCount({ ...size, cassandraNodes: stored });
+        const { message } = await refusalOf(async () =>
+          assertSameNodeCount({ ...size, cassandraNodes: other }),
+        );
+        const advice = `use CASSANDRA=${stored}, or another CLUSTER_FOLDER`;
+        assert.is(message, `${folder} has rows of ${words}: ${advice}`);
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    },
+  );
 }
 
 kept.run();

@@ -9,9 +9,9 @@ import { cassandraOrSkip } from '#test/support/servers/real-servers';
 
 const { address, suite } = cassandraOrSkip();
 
-const local = suite('a local Cassandra');
+const local = suite('a local Cassandra server');
 
-local('has the tested release series', async () => {
+local('is of the tested release series', async () => {
   assert.match(await cassandraVersionAt(address), /^5\.0\./);
 });
 
@@ -28,11 +28,11 @@ local('has the settings required for safety', async () => {
   }
 });
 
-local('reports the reason from its log if misconfigured', async () => {
+local('reports an invalid setting with the reason from its log', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-server-'));
   try {
     await startCassandra({ folder, logFolder: folder, settings: { commitlog_sync: 'perhaps' } });
-    assert.unreachable('it started');
+    assert.unreachable('the server started');
   } catch (error) {
     assert.match((error as Error).message, /^cassandra ended while starting, with \d+\n/);
     assert.match((error as Error).message, /perhaps/);

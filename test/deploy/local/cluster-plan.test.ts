@@ -20,7 +20,7 @@ for (const [engines, edges, limiters, consoles] of [
   [20, 10, 5, 4],
 ] as const) {
   plan(
-    `of ${engines} engines, ${edges} edges, ${limiters} limiters and ${consoles} consoles takes no port twice and stays in its block`,
+    `uses distinct ports in its block: ${engines} engines, ${edges} edges, ${limiters} limiters, ${consoles} consoles`,
     () => {
       const size = { folder: '/nowhere', ports: 8_400, engines, edges, limiters, consoles };
       const { processes } = clusterPlan(size);
@@ -45,7 +45,7 @@ plan('has two edges, three engines, two limiters, two consoles, NATS and Cassand
   assert.ok(processes.every(({ kind }) => STOP_ORDER.includes(kind)));
 });
 
-plan("has one balancer for edges and consoles, and gives both the console's address", () => {
+plan("has a single balancer for edges and consoles, and shares the console's address", () => {
   const { processes, address, consoleAddress, shared } = clusterPlan({ folder: '/', ports: 8_400 });
   const entrances = processes.flatMap((planned) => planned.entrances ?? []);
   assert.equal(
@@ -70,7 +70,7 @@ plan('has no console port without consoles', () => {
   assert.is(balancer?.otherPorts, undefined);
 });
 
-plan('names every node, and the admin port of a limiter', () => {
+plan("has a name for every node, and a limiter's admin URL", () => {
   const { processes, adminUrl } = clusterPlan({ folder: '/nowhere', ports: 8_400 });
   const nodes = processes.filter(({ kind }) => kind === 'engine' || kind === 'limiter');
   assert.is(nodes.length, 5);
@@ -87,12 +87,12 @@ plan('has only variables that the service accepts', () => {
 
 plan.run();
 
-const changed = suite('when nodes join and leave a local cluster');
+const changed = suite('when nodes join or leave a local cluster');
 
 const namesOf = ({ processes }: ClusterPlan, kind: string) =>
   processes.filter((planned) => planned.kind === kind).map(({ name }) => name);
 
-changed('a new node equals the node of that number in a larger plan', () => {
+changed('a new node equals the node with the same number in a larger plan', () => {
   const size = { folder: '/nowhere', ports: 8_400 };
   const larger = clusterPlan({ ...size, engines: 4, limiters: 3 });
   for (const [kind, name] of [
@@ -108,7 +108,7 @@ changed('a new node equals the node of that number in a larger plan', () => {
   }
 });
 
-changed('the plan has the current nodes, and the admin port of a current limiter', () => {
+changed('the plan has the current nodes, and the admin URL of a current limiter', () => {
   const before = clusterPlan({ folder: '/nowhere', ports: 8_400 });
   const joined = planWith(before, nextNode(before, 'limiter'));
   assert.equal(namesOf(joined, 'limiter'), ['limiter1', 'limiter2', 'limiter3']);
@@ -121,13 +121,13 @@ changed('the plan has the current nodes, and the admin port of a current limiter
 });
 
 changed('the last process of a kind cannot leave', () => {
-  const one = clusterPlan({ folder: '/nowhere', ports: 8_400, limiters: 1 });
+  const single = clusterPlan({ folder: '/nowhere', ports: 8_400, limiters: 1 });
   for (const name of ['limiter1', 'cassandra', 'balancer']) {
-    assert.throws(() => planWithout(one, name), new RegExp(`^${name} cannot leave: `));
+    assert.throws(() => planWithout(single, name), new RegExp(`^${name} cannot leave: `));
   }
 });
 
-changed('a node with conflicting ports cannot join', () => {
+changed('a node without free ports in the block cannot join', () => {
   const size = { folder: '/nowhere', ports: 8_400, engines: 20, limiters: 4 };
   const full = clusterPlan(size);
   assert.throws(() => nextNode(full, 'engine'), /^no ports are left for engine21$/);
@@ -139,7 +139,7 @@ changed.run();
 const compose = suite('deploy/compose.yaml');
 const text = readFileSync('deploy/compose.yaml', 'utf8');
 
-compose('has the processes of the plan, and their monitoring', () => {
+compose('has the processes of the plan, and monitoring', () => {
   const services = text.slice(text.indexOf('\nservices:'), text.indexOf('\nvolumes:'));
   const names = [...services.matchAll(/^ {2}(\w+):/gm)].map(([, name = '']) => name);
   const { processes } = clusterPlan({ folder: '/nowhere', ports: 8_400 });
@@ -148,7 +148,7 @@ compose('has the processes of the plan, and their monitoring', () => {
   assert.equal(names.sort(), [...planned, ...besides].sort());
 });
 
-compose('sets only variables that the service knows', () => {
+compose('sets only variables that the service accepts', () => {
   const known = new Set(describeVariables().map(({ name }) => name));
   const set = [...text.matchAll(/\bSERVICE_\w+/g)].map(([name]) => name);
   assert.ok(set.length > 10);

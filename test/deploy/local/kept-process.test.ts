@@ -9,10 +9,10 @@ import { startServer } from '#deploy/local/servers/local-server';
 import { claimFolder, runningServer, signalProcess } from '#deploy/local/servers/server-record';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 
-/** Timeout for any step on a busy machine, in milliseconds. */
+/** Timeout of a step on a busy machine, in ms. */
 const PATIENCE_MS = 20_000;
 
-/** A supervised Node.js program, ready at once, stopped when disposed. */
+/** A supervised Node.js program, which is ready at once. Disposal stops the program. */
 function keptProgram(program: string) {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-kept-'));
   const ends: string[] = [];
@@ -43,7 +43,7 @@ function keptProgram(program: string) {
 async function until(isSo: () => boolean): Promise<void> {
   const deadlineMs = performance.now() + PATIENCE_MS;
   while (!isSo()) {
-    assert.ok(performance.now() < deadlineMs, 'it did not come to that');
+    assert.ok(performance.now() < deadlineMs, 'the condition was not met in time');
     await turnOfEvents();
   }
 }
@@ -52,7 +52,7 @@ const ENDLESS = 'setInterval(() => {}, 1000)';
 
 const keeping = suite('a supervised process');
 
-keeping('is restarted two seconds after a kill', async () => {
+keeping('restarts two seconds after a kill', async () => {
   await using program = keptProgram(ENDLESS);
   const { kept } = program;
   await kept.start();
@@ -67,7 +67,7 @@ keeping('is restarted two seconds after a kill', async () => {
 });
 
 keeping(
-  'stays stopped after a stop, even between two restarts, and can then be started again',
+  'stays stopped after a stop, even during a restart delay, until the next start',
   async () => {
     await using program = keptProgram(ENDLESS);
     const { kept, folder } = program;
@@ -88,7 +88,7 @@ keeping(
   },
 );
 
-keeping('has ended if stopped during its start', async () => {
+keeping('ends if stopped during its start', async () => {
   await using program = keptProgram(ENDLESS);
   const ready = program.kept.start();
   await program.kept.stop();
@@ -96,14 +96,14 @@ keeping('has ended if stopped during its start', async () => {
   await ready.catch(() => undefined);
 });
 
-keeping('is given up with a reason if unready after three starts', async () => {
+keeping('fails with a reason if it is not ready after three starts', async () => {
   await using program = keptProgram(`console.log('no such thing'); process.exit(3)`);
   const { message } = await refusalOf(() => program.kept.start());
   assert.match(message, /^program ended while starting, with 3\n.*no such thing/);
   assert.is(program.kept.restarts, 2);
 });
 
-keeping('is not retried if its program is missing', async () => {
+keeping('fails without a retry if its program is missing', async () => {
   const open = () => Promise.reject(new MissingServer('install it'));
   const nowhere = { name: 'program', folder: '/nowhere', onEnd: () => undefined };
   const kept = new KeptProcess({ ...nowhere, open });
@@ -113,9 +113,9 @@ keeping('is not retried if its program is missing', async () => {
 
 keeping.run();
 
-const claiming = suite('a folder claimed by several processes at once');
+const claiming = suite('a folder that several processes claim at once');
 
-claiming('goes to one process, and to the next after that one ends', async () => {
+claiming('goes to a single process, and to the next process after that process ends', async () => {
   await using program = keptProgram(ENDLESS);
   await program.kept.start();
   const { record } = program.kept;

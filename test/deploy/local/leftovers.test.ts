@@ -11,13 +11,13 @@ import { natsOrSkip } from '#test/support/servers/real-servers';
 
 const { suite } = natsOrSkip();
 
-const leftovers = suite('the processes left by a killed supervisor');
+const leftovers = suite('the processes of a killed supervisor');
 
 for (const [how, end] of [
-  ['the next start', endLeftovers],
-  ['a request to end', stopCluster],
+  ['before the next start', endLeftovers],
+  ['by `make cluster-down`', stopCluster],
 ] as const) {
-  leftovers(`are ended by ${how}`, async () => {
+  leftovers(`are stopped ${how}`, async () => {
     const folder = mkdtempSync(join(tmpdir(), 'identity-engine-left-'));
     const place = { folder: processFolder(folder, 'nats'), logFolder: join(folder, 'logs') };
     await using nats = await startNats(place);
@@ -25,7 +25,7 @@ for (const [how, end] of [
       assert.ok(await end(folder));
       assert.is(runningServer(place.folder), undefined);
       await nats.ended;
-      assert.not.ok([await end(folder)].flat().some(Boolean), 'there was something left to end');
+      assert.not.ok([await end(folder)].flat().some(Boolean), 'a second call stops no process');
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

@@ -21,18 +21,18 @@ import { cassandraOrSkip } from '#test/support/servers/real-servers';
 import { refusalOf } from '#test/support/settled';
 
 /*
- * Tests the whole cluster as started by `make`, with its own Cassandra and NATS. Starting is
- * expensive, so all tests share one cluster, in order: first through `make`'s program, then through
+ * Tests the whole cluster as `make` starts it, with its own Cassandra and NATS. A start is
+ * expensive, so all tests share a cluster, in order: first through `make`'s program, then through
  * the library.
  */
 
 const { suite } = cassandraOrSkip();
 
-/** Maximum recovery time of the cluster on a busy machine, in milliseconds. */
+/** Maximum recovery time of the cluster on a busy machine, in ms. */
 const PATIENCE_MS = 60_000;
 const ASK_EVERY_MS = 100;
 
-// These Cassandra nodes live for seconds: prefer a fast start over optimized code.
+// Cassandra runs for seconds here: prefer a fast start over optimized code.
 process.env['JAVA_TOOL_OPTIONS'] = '-XX:TieredStopAtLevel=1';
 
 const folder = mkdtempSync(join(tmpdir(), 'identity-engine-cluster-'));
@@ -51,7 +51,7 @@ async function cluster(...args: readonly string[]) {
   return { code, out, err };
 }
 
-/** Calls the balanced address on a new connection, so that the balancer chooses again. */
+/** Calls the balanced address on a new connection, for which the balancer selects an edge. */
 async function call(key: string, method: string, path: string, json?: object) {
   const response = await fetch(`${plan.address}/v1${path}`, {
     method,
@@ -65,7 +65,7 @@ async function call(key: string, method: string, path: string, json?: object) {
   return { status: response.status, body: JSON.parse(await response.text()) };
 }
 
-/** First answer other than 503; a busy machine may answer 503. */
+/** First answer other than 503, which a busy machine may give. */
 async function served(path: string) {
   const deadlineMs = performance.now() + PATIENCE_MS;
   for (;;) {
@@ -87,13 +87,13 @@ async function statuses() {
 
 const recordOf = (name: string) => runningServer(processFolder(folder, name));
 
-/** Processes of the folder that are still running. */
+/** Records of the folder's running processes. */
 function running(): string[] {
   const files = globSync('**/server.json', { cwd: folder });
   return files.filter((file) => runningServer(join(folder, dirname(file))) !== undefined);
 }
 
-/** Kills leftovers of a failed test; the supervisor first, because it restarts the others. */
+/** Kills leftovers of a failed test: the supervisor first, because it restarts other processes. */
 process.once('exit', () => {
   for (const file of ['supervisor/server.json', ...running()]) {
     const record = runningServer(join(folder, dirname(file)));
@@ -109,15 +109,15 @@ let key = '';
 let setUpLink = '';
 let ada = '';
 
-const started = suite('a cluster started by make');
+const started = suite('a cluster started with make');
 
-started('cannot be administered before its start, and reports this in one line', async () => {
+started('reports in one line that ctl needs a start first', async () => {
   const { code, err } = await cluster('ctl', 'nodes');
   assert.is(code, 1);
   assert.is(err, `cluster: ${folder} has no cluster yet: run make cluster\n`);
 });
 
-started('does not start on a used port, and names the port in one line', async () => {
+started('does not start if a port is taken, and names the port in one line', async () => {
   const { port = 0 } = plan.processes.find(({ name }) => name === 'engine2') ?? {};
   const other = createServer().listen(port, '127.0.0.1');
   await once(other, 'listening');
@@ -129,13 +129,13 @@ started('does not start on a used port, and names the port in one line', async (
   assert.equal(running(), []);
 });
 
-started('does not start if a named server does not answer', async () => {
+started('does not start if an external server does not answer', async () => {
   const nats = 'nats://127.0.0.1:1';
   const { message } = await refusalOf(() => openLocalCluster({ folder, ports, nats }));
-  assert.is(message, `no NATS answers at ${nats}`);
+  assert.is(message, `NATS does not answer at ${nats}`);
 });
 
-started('serves at its address with the printed key', async () => {
+started('answers at its address with the printed key', async () => {
   const { code, out, err } = await cluster('up');
   assert.is(code, 0, err);
   assert.match(out, `${plan.address}/v1`);
@@ -148,21 +148,24 @@ started('serves at its address with the printed key', async () => {
   assert.is(processed.status, 200, JSON.stringify(processed.body));
 });
 
-started('has consoles at another address, and prints a link for the first owner', async () => {
-  const origin = plan.consoleAddress;
-  const token = tokenIn(setUpLink);
-  assert.ok(setUpLink.startsWith(`${origin}/#/set-up/`), setUpLink);
-  const page = await fetch(`${origin}/`);
-  assert.is(page.headers.get('content-type')?.startsWith('text/html'), true, await page.text());
-  const owner = new Browser(origin, { origin, from: '127.0.0.1' });
-  const ada = { email: 'ada@example.com', password: PASSWORD, name: 'Ada' };
-  await owner.expect(201, 'POST', '/setup', { ...ada, token });
-  await owner.expect(200, 'GET', '/usage');
-  // Each request is a new connection: the consoles take turns and share sessions.
-  for (let turns = 0; turns < 4; turns += 1) await owner.expect(200, 'GET', '/me');
-  const { out } = await cluster('ctl', 'users', 'list', parseApiKey(key)?.accountId ?? '');
-  assert.match(out, / ada@example\.com +Ada +owner +member /);
-});
+started(
+  'has consoles at a second address, and prints a set-up link for the first owner',
+  async () => {
+    const origin = plan.consoleAddress;
+    const token = tokenIn(setUpLink);
+    assert.ok(setUpLink.startsWith(`${origin}/#/set-up/`), setUpLink);
+    const page = await fetch(`${origin}/`);
+    assert.is(page.headers.get('content-type')?.startsWith('text/html'), true, await page.text());
+    const owner = new Browser(origin, { origin, from: '127.0.0.1' });
+    const ada = { email: 'ada@example.com', password: PASSWORD, name: 'Ada' };
+    await owner.expect(201, 'POST', '/setup', { ...ada, token });
+    await owner.expect(200, 'GET', '/usage');
+    // Each request uses a new connection: consoles take turns and share sessions.
+    for (let turns = 0; turns < 4; turns += 1) await owner.expect(200, 'GET', '/me');
+    const { out } = await cluster('ctl', 'users', 'list', parseApiKey(key)?.accountId ?? '');
+    assert.match(out, / ada@example\.com +Ada +owner +member /);
+  },
+);
 
 started('is unchanged by a second start', async () => {
   const before = await statuses();
@@ -174,27 +177,24 @@ started('is unchanged by a second start', async () => {
   assert.ok(before.every(({ is_ready }) => is_ready));
 });
 
-started(
-  'restarts an engine two seconds after a kill, and continues to serve calls meanwhile',
-  async () => {
-    const before = recordOf('engine2');
-    assert.ok(before);
-    signalProcess(before, 'SIGKILL');
-    const killedMs = Date.now();
-    await assertServed();
-    const deadlineMs = performance.now() + PATIENCE_MS;
-    while (!(await processStatuses(plan, () => 0)).every(({ isReady }) => isReady)) {
-      assert.ok(performance.now() < deadlineMs, 'it did not come back');
-      await sleep(ASK_EVERY_MS);
-    }
-    const after = recordOf('engine2');
-    assert.ok(after && after.pid !== before.pid);
-    const awayMs = Date.parse(after.startedAt) - killedMs;
-    assert.ok(awayMs > 1_900 && awayMs < 20_000, `${awayMs} ms`);
-  },
-);
+started('restarts an engine two seconds after a kill, and answers calls meanwhile', async () => {
+  const before = recordOf('engine2');
+  assert.ok(before);
+  signalProcess(before, 'SIGKILL');
+  const killedMs = Date.now();
+  await assertServed();
+  const deadlineMs = performance.now() + PATIENCE_MS;
+  while (!(await processStatuses(plan, () => 0)).every(({ isReady }) => isReady)) {
+    assert.ok(performance.now() < deadlineMs, 'some process did not become ready again');
+    await sleep(ASK_EVERY_MS);
+  }
+  const after = recordOf('engine2');
+  assert.ok(after && after.pid !== before.pid);
+  const awayMs = Date.parse(after.startedAt) - killedMs;
+  assert.ok(awayMs > 1_900 && awayMs < 20_000, `${awayMs} ms`);
+});
 
-started('lists all its processes', async () => {
+started('lists all its processes in its status', async () => {
   const { code, out } = await cluster('status');
   assert.is(code, 0, out);
   const lines = out.trimEnd().split('\n');
@@ -210,31 +210,28 @@ started('lists all its processes', async () => {
   assert.is(lines.length, plan.processes.length + 2);
 });
 
-started(
-  'survives a load test that kills an engine: all answers are stored and charged',
-  async () => {
-    const hasK6 = await installedK6(console.log).catch((error: Error) => {
-      if (process.env['CI'] === 'true') throw error;
-      console.log(`left out: ${error.message}`);
-    });
-    if (hasK6 === undefined) return;
-    const { code, text } = await runToEnd(process.execPath, ['loadtest/main.ts'], {
-      ...{ CLUSTER_FOLDER: folder, RESULTS: join(folder, 'load') },
-      ...{ PROFILE: 'failover', RATE: '4', DURATION: '16' },
-    });
-    // On a busy machine the latency objective may fail; ignore that.
-    assert.ok(code === 0 || code === 1, text);
-    assert.match(text, /^- Killed: engine1 \(process \d+\), at the beginning of takeover$/m);
-    for (const where of ['stored', 'charged']) {
-      const count = `cycles answered = cycles ${where}`;
-      assert.match(text, new RegExp(`\\| ${count} \\| \\d+[^|]* \\| [1-9]\\d* \\| kept \\|`));
-    }
-    const { out } = await cluster('ctl', 'accounts', 'list');
-    assert.is(out.match(/ load-\d .* suspended /g)?.length, 4, out);
-  },
-);
+started('stores and charges all answers in a load test that kills an engine', async () => {
+  const hasK6 = await installedK6(console.log).catch((error: Error) => {
+    if (process.env['CI'] === 'true') throw error;
+    console.log(`skipped because ${error.message}`);
+  });
+  if (hasK6 === undefined) return;
+  const { code, text } = await runToEnd(process.execPath, ['loadtest/main.ts'], {
+    ...{ CLUSTER_FOLDER: folder, RESULTS: join(folder, 'load') },
+    ...{ PROFILE: 'failover', RATE: '4', DURATION: '16' },
+  });
+  // Exit code 1: on a busy machine, the latency objective may fail.
+  assert.ok(code === 0 || code === 1, text);
+  assert.match(text, /^- Killed: engine1 \(process \d+\), at the start of takeover$/m);
+  for (const where of ['stored', 'charged']) {
+    const count = `cycles answered = cycles ${where}`;
+    assert.match(text, new RegExp(`\\| ${count} \\| \\d+[^|]* \\| [1-9]\\d* \\| kept \\|`));
+  }
+  const { out } = await cluster('ctl', 'accounts', 'list');
+  assert.is(out.match(/ load-\d .* suspended /g)?.length, 4, out);
+});
 
-started('ends after the stop command', async () => {
+started('ends all its processes after `make cluster-down`', async () => {
   const { code, out } = await cluster('down');
   assert.is(code, 0);
   assert.match(out, `${folder}`);
@@ -245,9 +242,9 @@ started('ends after the stop command', async () => {
 
 started.run();
 
-const opened = suite('a cluster opened by a program on an existing folder');
+const opened = suite('a cluster opened by a program in an existing folder');
 
-opened('has its data and key, and scales without losing data', async () => {
+opened('has the earlier data and key, and loses no data when nodes join and leave', async () => {
   await using local = await openLocalCluster({ folder, ports });
   assert.is(local.key, key);
   const page = await served(`/instances/${ada}/history?limit=10`);
@@ -266,7 +263,7 @@ opened('has its data and key, and scales without losing data', async () => {
   await local.remove('limiter1');
   await local.remove('limiter2');
   await local.served();
-  // Edges and administrator do not have the address of the last limiter.
+  // Edges and ctl started without the address of this limiter.
   await assertServed();
   await newAccount(local.plan.adminUrl, 'Grace', { requests_per_minute: 1, cycles_per_month: 1 });
   const { message } = await refusalOf(() => local.remove('limiter3'));
@@ -279,9 +276,10 @@ opened('has its data and key, and scales without losing data', async () => {
   assert.is((await find())?.isReady, false);
   local.signal('engine3', 'SIGCONT');
   const deadlineMs = performance.now() + PATIENCE_MS;
-  while ((await find())?.isReady !== true) assert.ok(performance.now() < deadlineMs, 'it is back');
+  while ((await find())?.isReady !== true)
+    assert.ok(performance.now() < deadlineMs, 'engine3 did not become ready again');
 });
 
-opened('ends when disposed', () => assert.equal(running(), []));
+opened('ends all its processes when disposed', () => assert.equal(running(), []));
 
 opened.run();

@@ -12,14 +12,16 @@ import { runningServer, stopRecordedServer } from '#deploy/local/servers/server-
 import { natsOrSkip } from '#test/support/servers/real-servers';
 import { refusalOf, turnOfEvents } from '#test/support/settled';
 
-/* Server life cycle, tested on NATS, which starts in milliseconds; Cassandra uses the same code. */
+/*
+ * Server life cycle, tested with NATS, which starts in milliseconds; Cassandra uses the same code.
+ */
 
 const { suite } = natsOrSkip();
 
-/** Maximum time until a killed process disappears, in milliseconds. */
-const GONE_MS_MAX = 5_000;
+/** Maximum time until a killed process disappears, in ms. */
+const END_MS_MAX = 5_000;
 
-/** A folder and port for a server; removed at the end with a server still running there. */
+/** Folders for a server. Disposal stops a running server and removes the folders. */
 function newPlace() {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-server-'));
   return {
@@ -40,18 +42,18 @@ async function takenPort() {
   return { port, [Symbol.dispose]: () => void server.close() };
 }
 
-/** Resolves when no process uses the folder; a kill takes effect with a delay. */
+/** Resolves when no process uses the folder, because a kill takes effect with a delay. */
 async function untilGone(folder: string): Promise<void> {
-  const deadlineMs = performance.now() + GONE_MS_MAX;
+  const deadlineMs = performance.now() + END_MS_MAX;
   while (runningServer(folder) !== undefined) {
-    assert.ok(performance.now() < deadlineMs, 'it still runs');
+    assert.ok(performance.now() < deadlineMs, 'the server still runs');
     await turnOfEvents();
   }
 }
 
-const living = suite('a server owned by the caller');
+const owned = suite('a server owned by the caller');
 
-living('answers once ready, and ends when disposed', async () => {
+owned('answers when ready, and ends when disposed', async () => {
   await using place = newPlace();
   let address = '';
   {
@@ -65,32 +67,32 @@ living('answers once ready, and ends when disposed', async () => {
   assert.is(runningServer(place.folder), undefined);
 });
 
-living('reports how it ended after a kill', async () => {
+owned('reports the signal after a kill', async () => {
   await using place = newPlace();
   await using nats = await startNats(place);
   nats.signal('SIGKILL');
   assert.is(await nats.ended, 'SIGKILL');
 });
 
-living('can be stopped while suspended', async () => {
+owned('stops cleanly while paused', async () => {
   await using place = newPlace();
   await using nats = await startNats(place);
   nats.signal('SIGSTOP');
   await nats.stop();
-  assert.is.not(await nats.ended, 'SIGKILL', 'it did not end in good order');
+  assert.is.not(await nats.ended, 'SIGKILL', 'the server did not stop cleanly');
   assert.is(runningServer(place.folder), undefined);
 });
 
-living('locks its folder', async () => {
+owned('refuses a second server in its folder', async () => {
   await using place = newPlace();
   await using nats = await startNats(place);
   assert.match(
     (await refusalOf(() => startNats(place))).message,
-    new RegExp(`already, as ${nats.pid}`),
+    new RegExp(`already runs in .*, as process ${nats.pid}$`),
   );
 });
 
-living('ends with its starter, unless it has a lifetime of its own', async () => {
+owned('ends with the process that started it, unless its lifetime is `own`', async () => {
   for (const lifetime of ['caller', 'own'] as const) {
     await using place = newPlace();
     const program = `
@@ -105,14 +107,14 @@ living('ends with its starter, unless it has a lifetime of its own', async () =>
       continue;
     }
     const left = runningServer(place.folder);
-    assert.ok(left, 'it went with the process that started it');
+    assert.ok(left, 'the server ended with the process that started it');
     await natsVersionAt(left.address);
     await stopRecordedServer(place.folder);
     assert.match((await refusalOf(() => natsVersionAt(left.address))).message, /ECONNREFUSED/);
   }
 });
 
-living.run();
+owned.run();
 
 const failing = suite('a server that cannot start');
 
@@ -120,7 +122,7 @@ for (const [name, start] of [
   ['NATS', startNats],
   ['Cassandra', startCassandra],
 ] as const) {
-  failing(`because its port is in use names the port at once (${name})`, async () => {
+  failing(`because its port is taken names the port at once (${name})`, async () => {
     await using place = newPlace();
     using other = await takenPort();
     const { message } = await refusalOf(() => start({ ...place, port: other.port }));

@@ -16,7 +16,7 @@ import { rotateLogs } from '#deploy/local/processes/log-rotation';
 const rotation = suite('the logs of a local cluster');
 
 // Report 34: in an outage the logs of a local cluster grew until the disk was full.
-rotation('are rotated while their processes write, and one older log is kept', () => {
+rotation('are rotated while processes write, with one older copy', () => {
   using folder = mkdtempDisposableSync(join(tmpdir(), 'identity-engine-logs-'));
   const [long, short] = ['edge.log', 'nats.log'].map((name) => join(folder.path, name));
   const log = openSync(long ?? '', 'a');

@@ -3,14 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { keptEnvironment } from '#test/support/kept-environment';
 
-/** An isolated machine: own PATH, cache and Java home, with only the test's programs. */
+/** A simulated machine with its own PATH and cache, and only the test's programs. */
 export type Machine = Disposable & {
   readonly folder: string;
-  /** Adds a program to `PATH` that runs this shell text. */
+  /** Adds a program to `PATH` that runs this shell script; returns its path. */
   place(program: string, script: string): string;
 };
 
-/** Simulates a bare machine until disposed, by changing this process's environment. */
+/**
+ * Simulates a machine without programs until disposed, by changes of this process's environment.
+ * Separate, so that missing-servers.test.ts has only tests.
+ */
 export function bareMachine(): Machine {
   const environment = keptEnvironment();
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-machine-'));

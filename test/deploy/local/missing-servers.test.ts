@@ -15,7 +15,7 @@ import { printNothing } from '#deploy/local/progress';
 import { bareMachine } from '#test/deploy/local/machine-fixture';
 import { refusalOf } from '#test/support/settled';
 
-/** Returns the one-line message about the missing program. */
+/** Message of the expected `MissingServer`; asserts that the message is one line. */
 async function complaintOf(work: Promise<unknown>): Promise<string> {
   const error = await refusalOf(() => work);
   assert.instance(error, MissingServer);
@@ -31,20 +31,20 @@ java('JAVA_HOME precedes PATH', async () => {
   using machine = bareMachine();
   machine.place('java', java17);
   process.env['JAVA_HOME'] = join(machine.folder, 'nowhere');
-  assert.is(await findJava(), join(machine.folder, 'java'), 'an unusable one is passed over');
+  assert.is(await findJava(), join(machine.folder, 'java'), 'findJava skips an unusable Java');
 });
 
 for (const [what, script] of [
-  ['of another version', `echo 'openjdk version "21.0.1"' >&2`],
-  ['from before versions had one number', `echo 'java version "1.8.0_392"' >&2`],
-  ['that does not run', 'exit 1'],
+  ['a Java of another version', `echo 'openjdk version "21.0.1"' >&2`],
+  ['a Java with a version such as 1.8', `echo 'java version "1.8.0_392"' >&2`],
+  ['a Java that does not run', 'exit 1'],
 ] as const) {
-  java(`one ${what} is never used`, async () => {
+  java(`${what} is not used`, async () => {
     using machine = bareMachine();
     const file = machine.place('java', script);
     const found = await findJava().catch((error: Error) => error.message);
     assert.is.not(found, file);
-    // A suitable Java of the system is used; otherwise the line names what was found.
+    // The system may have a suitable Java; otherwise, the message names the unsuitable Java.
     if (!found.startsWith('/usr/lib/jvm/')) assert.match(found, file);
   });
 }
@@ -53,13 +53,13 @@ java.run();
 
 const cassandra = suite('when Cassandra is not installed');
 
-cassandra('and Maven is missing too, one line explains how to get it', async () => {
+cassandra('and Maven is missing too, one line explains how to install Cassandra', async () => {
   using machine = bareMachine();
   machine.place('java', java17);
   assert.match(await complaintOf(installedCassandra(printNothing)), /install Maven/);
 });
 
-cassandra('and Maven fails, its first error is reported and nothing is cached', async () => {
+cassandra("and Maven fails, Maven's first error is reported and nothing is cached", async () => {
   using machine = bareMachine();
   machine.place('java', java17);
   machine.place('mvn', `echo '[INFO] x'; echo '[ERROR] no route'; echo '[ERROR] advice'; exit 1`);
@@ -67,7 +67,7 @@ cassandra('and Maven fails, its first error is reported and nothing is cached', 
   assert.equal(readdirSync(join(machine.folder, 'cache/identity-engine')), []);
 });
 
-cassandra('and Maven delivers a wrong file, the file is not used', async () => {
+cassandra('and Maven downloads no Cassandra, the result is not used', async () => {
   using machine = bareMachine();
   machine.place('java', java17);
   machine.place('mvn', 'exit 0');
@@ -79,14 +79,14 @@ cassandra.run();
 
 const nats = suite('when NATS is looked up');
 
-nats('a recent one on PATH is used', async () => {
+nats('a recent nats-server on PATH is used', async () => {
   using machine = bareMachine();
   const file = machine.place('nats-server', 'echo nats-server: v2.10.0');
   assert.is(await installedNats(printNothing), file);
   assert.not.ok(existsSync(join(machine.folder, 'cache')));
 });
 
-nats('an old one on PATH is reported and not used', async () => {
+nats('an old nats-server on PATH is reported and not used', async () => {
   using machine = bareMachine();
   machine.place('nats-server', 'echo nats-server: v2.9.10');
   const reported: string[] = [];
@@ -107,7 +107,7 @@ nats.run();
 
 const toxiproxy = suite('when toxiproxy is looked up');
 
-toxiproxy('and toxiproxy and Go are missing, one line reports it', async () => {
+toxiproxy('and toxiproxy and Go are missing, one line reports that', async () => {
   using _machine = bareMachine();
   assert.match(await complaintOf(installedToxiproxy(printNothing)), /toxiproxy v2\.5\.0 needs Go/);
 });
@@ -132,7 +132,7 @@ go('and Go is missing, pip installs it into the cache', async () => {
   assert.ok(existsSync(file));
 });
 
-go('and pip delivers something else, one line reports it and nothing is cached', async () => {
+go('and pip installs no Go, one line reports that and nothing is cached', async () => {
   using machine = bareMachine();
   machine.place('pip3', 'exit 0');
   assert.match(
@@ -155,22 +155,25 @@ prometheus('both programs on PATH are used', async () => {
   assert.equal(found.args, []);
 });
 
-prometheus('and the system is not Debian, one line explains how to get it', async () => {
+prometheus('and apt is missing, one line explains how to install Prometheus', async () => {
   using _machine = bareMachine();
   const complaint = await complaintOf(installedPrometheus(printNothing));
   assert.match(complaint, /^Prometheus is missing \(apt-get is not on PATH\): put .* on PATH$/);
 });
 
-prometheus('and apt does not know it, the reason is reported and nothing is cached', async () => {
-  using machine = bareMachine();
-  machine.place('apt-get', "echo 'E: Unable to locate package prometheus' >&2; exit 100");
-  machine.place('dpkg', 'exit 1');
-  assert.match(await complaintOf(installedPrometheus(printNothing)), /Unable to locate package/);
-  const cache = join(machine.folder, 'cache/identity-engine');
-  assert.equal(existsSync(cache) ? readdirSync(cache) : [], []);
-});
+prometheus(
+  'and apt has no such package, the reason is reported and nothing is cached',
+  async () => {
+    using machine = bareMachine();
+    machine.place('apt-get', "echo 'E: Unable to locate package prometheus' >&2; exit 100");
+    machine.place('dpkg', 'exit 1');
+    assert.match(await complaintOf(installedPrometheus(printNothing)), /Unable to locate package/);
+    const cache = join(machine.folder, 'cache/identity-engine');
+    assert.equal(existsSync(cache) ? readdirSync(cache) : [], []);
+  },
+);
 
-prometheus('and Alertmanager is missing and cannot be built, one line reports it', async () => {
+prometheus('and Alertmanager is missing and cannot be built, one line reports that', async () => {
   using _machine = bareMachine();
   assert.match(
     await complaintOf(installedAlertmanager(printNothing)),
@@ -188,7 +191,7 @@ k6('a k6 of series 1 on PATH is used', async () => {
   assert.is(await installedK6(), file);
 });
 
-k6('another series is reported, and without Go one line names what is missing', async () => {
+k6('a k6 of another series is reported, and without Go one line names Go', async () => {
   using machine = bareMachine();
   machine.place('k6', 'echo "k6 v0.57.0 (go1.22, linux/amd64)"');
   const reported: string[] = [];

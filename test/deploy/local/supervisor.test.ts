@@ -16,11 +16,11 @@ const SUPERVISOR = fileURLToPath(import.meta.resolve('#deploy/local/processes/su
 const full = suite('a supervisor whose log folder is full');
 
 // Report 23: the supervisor ended by its log line, and the terminal did not show why the cluster did not start.
-full('reports lost lines and its own error on the terminal', async () => {
+full("reports lost lines and its error on its parent's terminal", async () => {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-supervisor-'));
   const log = openSync('/dev/full', 'a');
   try {
-    // Another supervisor holds the folder, so this one fails at once.
+    // Another supervisor holds the folder, so the new supervisor fails at once.
     const own = supervisorFolder(folder);
     mkdirSync(own, { recursive: true });
     const { pid } = process;
@@ -36,7 +36,7 @@ full('reports lost lines and its own error on the terminal', async () => {
     assert.is(messages.length, 2, JSON.stringify(messages));
     const [line, failed] = messages;
     assert.match(line?.kind === 'line' ? line.line : '', /lines are lost: ENOSPC/);
-    assert.match(failed?.kind === 'failed' ? failed.reason : '', /runs on .* already, as/);
+    assert.match(failed?.kind === 'failed' ? failed.reason : '', /already runs in .*, as process/);
   } finally {
     closeSync(log);
     rmSync(folder, { recursive: true });
