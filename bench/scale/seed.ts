@@ -42,7 +42,7 @@ export function seededName(index: number): string {
   return `seeded ${index}`;
 }
 
-/** Initial strengths of the seven modes: those of a persona. */
+/** Initial strengths of the seven modes, taken from a persona. */
 export function seededStrengths(index: number): readonly number[] {
   const profile = PERSONA_PROFILES[index % PERSONA_PROFILES.length];
   if (profile === undefined) throw new Error('the service has no personas');

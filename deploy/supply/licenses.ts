@@ -2,7 +2,7 @@ import { licenseFaults, licenseOf } from '#deploy/supply/license-faults';
 import { shippedPackages } from '#deploy/supply/locked-packages';
 
 /*
- * Prints packages without an allowed licence; exits with 1 if there are any. With `--list`, counts
+ * Prints packages without an allowed licence; exits with 1 if it prints any. With `--list`, counts
  * the licences of all shipped packages.
  *
  * Usage: node deploy/supply/licenses.ts [--list]

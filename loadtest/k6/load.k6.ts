@@ -17,7 +17,8 @@ import { textSummary } from './text-summary.ts';
 import { type Metrics, verdictOf } from './verdict.ts';
 
 /*
- * k6 script of the load. `make load` starts this script and writes the summary. To run the script without `make load`:
+ * k6 script of the load. `make load` starts this script and writes the summary. To run it without
+ * `make load`:
  *   k6 run -e PROFILE=smoke -e BASE_URL=http://127.0.0.1:8000 -e API_KEY=… loadtest/k6/load.k6.ts
  * API_KEY may hold several keys, separated by commas.
  */

@@ -82,7 +82,7 @@ function isGood({ outcome }: Pick<Judgement, 'outcome'>): boolean {
   return outcome === 'kept';
 }
 
-/** Objectives for the whole run, without those for a phase. */
+/** Objectives for the whole run, not for a single phase. */
 function overall(judgements: readonly Judgement[]): Judgement[] {
   return judgements.filter(({ slo }) => !slo.metric.includes('scenario:'));
 }

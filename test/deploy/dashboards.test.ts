@@ -116,7 +116,7 @@ async function seriesOf(expr: string, mayBeEmpty: boolean) {
     const range = { fromS: now - 120, toS: now, stepS: 5 };
     const curves = await rangeQuery(watched.address, expr, range);
     if (curves.some(({ points }) => points.length > 0) || mayBeEmpty) return curves;
-    assert.ok(tries < TRIES_MAX, `${expr} gives no series`);
+    assert.ok(tries < TRIES_MAX, `${expr} returns no series`);
     await watched.call();
     await sleep(TRY_EVERY_MS);
   }

@@ -11,7 +11,7 @@ const { address, suite } = cassandraOrSkip();
 
 const local = suite('a local Cassandra server');
 
-local('is of the tested release series', async () => {
+local('has a version of the tested series', async () => {
   assert.match(await cassandraVersionAt(address), /^5\.0\./);
 });
 
