@@ -18,7 +18,7 @@ import { readNetwork } from '#stdlib/network';
 /** Hint below a new key. */
 const KEEP_TEXT = 'Store the key now: the key is not shown again.';
 
-const IN_EFFECT = 'the change applies within a second, or within 30 s if the announcement is lost.';
+const IN_EFFECT = 'the change applies within 30 s.';
 
 /** Scope syntax. `full` allows reads and changes; `audit` and `billing` are separate rights. */
 const SCOPES = 'full|read|audit|billing,…';
