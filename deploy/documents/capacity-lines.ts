@@ -22,24 +22,18 @@ export function unitCostLines(): string[] {
   );
 }
 
-/** Example loads for docs/scale.md: a usual load, and many rarely observed instances. */
-const EXAMPLES: readonly Values[] = [
-  { observations: '5000', instances: '1000000' },
-  { observations: '167000', instances: '10000000', 'keyed-share': '0.2' },
-];
+/** Example load in docs/scale.md. */
+const EXAMPLE: Values = { observations: '5000', instances: '1000000' };
 
-/** `ctl capacity` commands for the examples, with their output. */
+/** A command with its output. */
 export function plannedClusterLines(): string[] {
-  return EXAMPLES.flatMap((values, place) => {
-    const args = Object.entries(values).map(([name, value]) => `--${name} ${value}`);
-    return [
-      ...(place === 0 ? [] : ['']),
-      '```sh',
-      `node services/main.ts ctl capacity ${args.join(' ')}`,
-      '```',
-      '```',
-      CAPACITY.run(values).text,
-      '```',
-    ];
-  });
+  const args = Object.entries(EXAMPLE).map(([name, value]) => `--${name} ${value}`);
+  return [
+    '```sh',
+    `node services/main.ts ctl capacity ${args.join(' ')}`,
+    '```',
+    '```',
+    CAPACITY.run(EXAMPLE).text,
+    '```',
+  ];
 }
