@@ -13,9 +13,9 @@ export const AGAINST_PAGE: ReportPage = {
   file: 'bench/AGAINST.md',
   head: `# Costs of changes and features
 
-See the cost of a code change, tracing, open event streams and the TypeScript client. Two variants take turns on the
-same machine. A pair is a run per variant, in changing order. Cells are quartiles (25, 50, 75 %) of the pairs' ratios.
-Each full run replaces its section. ${NOT_MET} explains missed targets.`,
+Use this page to see the cost of a code change, tracing, open event streams and the TypeScript client. Two variants take
+turns on the same machine. A pair is one run of each variant, in changing order. Cells are quartiles (25, 50, 75 %) of
+the pairs' ratios. ${NOT_MET} explains missed targets.`,
 };
 
 /** Growth with instances, histories, accounts, engines and file size. */
@@ -23,9 +23,9 @@ export const SCALE_PAGE: ReportPage = {
   file: 'bench/SCALE.md',
   head: `# Scale measurements
 
-See how time and memory grow with instances, histories, accounts, engines and file size. Cassandra, NATS, service and
-caller share the machine. \`2 × 10,000\` means 2 engines and 10,000 instances. Each full run replaces its section.
-Marked targets are missed; ${NOT_MET} explains why.`,
+Use this page to see how time and memory grow with instances, histories, accounts, engines and file size. Cassandra,
+NATS, service and caller share the machine. \`2 × 10,000\` means 2 engines and 10,000 instances.
+${NOT_MET} explains missed targets.`,
 };
 
 /** Text above the tables of a section. */

@@ -66,10 +66,10 @@ function headOf(findings: Findings): string {
 }
 
 const READING = [
-  'Compare the service with reference servers. Cells are medians over alternating rounds, with (smallest..largest). Load',
-  'generator and servers share a machine; no process is pinned to a core. The service runs with authentication, limiter,',
-  'limit headers, metrics and model. `s / c` is the throughput ratio of (s) to (c) in the same round. Marked',
-  'targets are missed; [docs/scale.md](../docs/scale.md#targets-not-met) explains why.',
+  'This page compares the service, with authentication, limiter, metrics and model, to reference servers. A cell is the',
+  'median of alternating rounds, with (smallest..largest). Load generator and servers share the machine. `s / c` is the',
+  'throughput of (s) divided by the throughput of (c) in the same round. [docs/scale.md](../docs/scale.md#targets-not-met)',
+  'explains missed targets.',
 ].join('\n');
 
 /** Title of a run. A run with only durable servers is named after their store. */
