@@ -31,13 +31,16 @@ export interface IdentifyReply {
 }
 
 export interface DrainRequest {
-  /** The user who asks, for the log. Not proven; empty where not known, and from a ctl before 1.1. */
+  /**
+   * Name of the requesting user, for the log. Not verified. Empty if unknown, and from ctl before
+   * 1.1.
+   */
   requestedBy: string;
 }
 
 export interface DrainReply {
   incarnation: string;
-  /** Shards that are still served here. */
+  /** Number of shards that the node still serves. */
   openShards: number;
 }
 
@@ -47,9 +50,9 @@ export interface ReadInstanceRequest {
 
 export interface ReadInstanceReply {
   incarnation: string;
-  /** Whether calls for the instance are answered here. */
+  /** Whether this node answers calls for the instance. */
   served: boolean;
-  /** Absent: it is not in memory. */
+  /** Absent if the instance is not in memory. */
   active: ActiveInstance | undefined;
 }
 
@@ -57,7 +60,7 @@ export interface ActiveInstance {
   version: number;
   generation: number;
   cycle: number;
-  /** The last ones that no checkpoint has stored, newest first. */
+  /** Last observations without a checkpoint, newest first. */
   unstoredCycles: UnstoredCycle[];
 }
 
@@ -76,7 +79,7 @@ export interface UsageRequest {
 }
 
 export interface UsageReply {
-  /** Absent: there is no such account. */
+  /** Absent if the account does not exist. */
   usage: AccountUsage | undefined;
 }
 
@@ -84,34 +87,34 @@ export interface AccountUsage {
   requestsPerMinute: number;
   cyclesPerMonth: number;
   requestsInWindow: number;
-  /** Unix seconds; absent between two windows. */
+  /** Unix seconds. Absent between two windows. */
   windowResetAtS?: number | undefined;
   cyclesUsed: number;
   cyclesReserved: number;
   monthResetAtS: number;
-  /** What may be granted without asking the journal again. */
+  /** Cycles and requests that may be granted without another journal append. */
   monthMark: number;
   windowMark: number;
-  /** Of the used cycles: reserved and never settled, and perhaps lost in crashes. */
+  /** Parts of the used cycles: reserved and never settled, and possibly lost in crashes. */
   cyclesExpired: number;
   cyclesLost: number;
-  /** Those of each UTC day of the month up to today; from a limiter of 1.0 none. */
+  /** Cycles per UTC day of the month up to today. Empty from a limiter of release 1.0. */
   cyclesByDay: number[];
-  /** Of them, those of each key; what is missing in their sum is of no key that is known. */
+  /** Usage per key. Cycles without a known key are missing here. */
   keys: KeyUsage[];
-  /** Months that are over and may not be stored by themselves yet, oldest first. */
+  /** Finished months that may not be stored separately yet, oldest first. */
   finishedMonths: MonthUsage[];
 }
 
 export interface KeyUsage {
-  /** The beginning of the digest of the key. */
+  /** First characters of the key's digest. */
   prefix: string;
   cyclesByDay: number[];
 }
 
 export interface MonthUsage {
   endsAtMs: number;
-  /** Those of each UTC day from the first on; they add up to the month. */
+  /** Cycles per UTC day from the first day on. Their sum is the month's usage. */
   cyclesByDay: number[];
   keys: KeyUsage[];
 }
@@ -121,17 +124,17 @@ export interface ReadLoadRequest {
 
 export interface ReadLoadReply {
   incarnation: string;
-  /** Instances and directories of an engine, meters of a limiter. */
+  /** Instances and directories in an engine, or meters in a limiter. */
   actors: number;
-  /** Bytes that they hold, estimated. */
+  /** Estimated size of the actors, in bytes. */
   actorBytes: number;
-  /** Committed records that no checkpoint has stored. */
+  /** Committed records without a checkpoint. */
   unstoredRecords: number;
-  /** For how long the oldest of them waits, in milliseconds; absent: there is none. */
+  /** Age of the oldest unstored record, in milliseconds. Absent if there is none. */
   oldestUnstoredMs?:
     | number
     | undefined;
-  /** Calls of this incarnation since it began. */
+  /** Number of calls since this incarnation began. */
   calls: number;
 }
 
@@ -1212,10 +1215,10 @@ export const ReadLoadReply: MessageFns<ReadLoadReply> = {
   },
 };
 
-/** What operators and other nodes ask of one node of a cluster, engine or limiter. */
+/** Administration of one node of a cluster (engine or limiter), for operators and other nodes. */
 export type AdminService = typeof AdminService;
 export const AdminService = {
-  /** The present incarnation of the node. Another answer than before proves that the former one is dead. */
+  /** Current incarnation of the node. A changed answer proves that the former incarnation is dead. */
   identify: {
     path: "/identity_engine.v1.Admin/Identify" as const,
     requestStream: false as const,
@@ -1225,7 +1228,10 @@ export const AdminService = {
     responseSerialize: (value: IdentifyReply): Buffer => Buffer.from(IdentifyReply.encode(value).finish()),
     responseDeserialize: (value: Buffer): IdentifyReply => IdentifyReply.decode(value),
   },
-  /** Gives every shard up and takes none until the process ends. Answers at once; may be repeated. */
+  /**
+   * Hands off every shard; the node takes none until the process ends. Answers at once; may be
+   * repeated.
+   */
   drain: {
     path: "/identity_engine.v1.Admin/Drain" as const,
     requestStream: false as const,
@@ -1235,7 +1241,7 @@ export const AdminService = {
     responseSerialize: (value: DrainReply): Buffer => Buffer.from(DrainReply.encode(value).finish()),
     responseDeserialize: (value: Buffer): DrainReply => DrainReply.decode(value),
   },
-  /** Engines only. What this node has in memory of an instance. Activates nothing. */
+  /** Engines only. State of an instance in this node's memory. Activates nothing. */
   readInstance: {
     path: "/identity_engine.v1.Admin/ReadInstance" as const,
     requestStream: false as const,
@@ -1245,7 +1251,7 @@ export const AdminService = {
     responseSerialize: (value: ReadInstanceReply): Buffer => Buffer.from(ReadInstanceReply.encode(value).finish()),
     responseDeserialize: (value: Buffer): ReadInstanceReply => ReadInstanceReply.decode(value),
   },
-  /** Limiters only. What an account has used. Only the limiter that owns the account answers. */
+  /** Limiters only. Usage of an account. Only the limiter that owns the account's meter answers. */
   readUsage: {
     path: "/identity_engine.v1.Admin/ReadUsage" as const,
     requestStream: false as const,
@@ -1256,8 +1262,8 @@ export const AdminService = {
     responseDeserialize: (value: Buffer): UsageReply => UsageReply.decode(value),
   },
   /**
-   * Limiters only. Begins the present month where the account's meter is in another one; answers as
-   * ReadUsage.
+   * Limiters only. Moves the account's meter to the current month if it is in another month.
+   * Answers like ReadUsage.
    */
   resetUsage: {
     path: "/identity_engine.v1.Admin/ResetUsage" as const,
@@ -1268,7 +1274,7 @@ export const AdminService = {
     responseSerialize: (value: UsageReply): Buffer => Buffer.from(UsageReply.encode(value).finish()),
     responseDeserialize: (value: Buffer): UsageReply => UsageReply.decode(value),
   },
-  /** What this node holds in memory, and how often it was called. A node before 1.1 does not know it. */
+  /** Load of this node: actors in memory, and number of calls. Since release 1.1. */
   readLoad: {
     path: "/identity_engine.v1.Admin/ReadLoad" as const,
     requestStream: false as const,
@@ -1281,25 +1287,28 @@ export const AdminService = {
 } as const;
 
 export interface AdminServer extends UntypedServiceImplementation {
-  /** The present incarnation of the node. Another answer than before proves that the former one is dead. */
+  /** Current incarnation of the node. A changed answer proves that the former incarnation is dead. */
   identify: handleUnaryCall<IdentifyRequest, IdentifyReply>;
-  /** Gives every shard up and takes none until the process ends. Answers at once; may be repeated. */
+  /**
+   * Hands off every shard; the node takes none until the process ends. Answers at once; may be
+   * repeated.
+   */
   drain: handleUnaryCall<DrainRequest, DrainReply>;
-  /** Engines only. What this node has in memory of an instance. Activates nothing. */
+  /** Engines only. State of an instance in this node's memory. Activates nothing. */
   readInstance: handleUnaryCall<ReadInstanceRequest, ReadInstanceReply>;
-  /** Limiters only. What an account has used. Only the limiter that owns the account answers. */
+  /** Limiters only. Usage of an account. Only the limiter that owns the account's meter answers. */
   readUsage: handleUnaryCall<UsageRequest, UsageReply>;
   /**
-   * Limiters only. Begins the present month where the account's meter is in another one; answers as
-   * ReadUsage.
+   * Limiters only. Moves the account's meter to the current month if it is in another month.
+   * Answers like ReadUsage.
    */
   resetUsage: handleUnaryCall<UsageRequest, UsageReply>;
-  /** What this node holds in memory, and how often it was called. A node before 1.1 does not know it. */
+  /** Load of this node: actors in memory, and number of calls. Since release 1.1. */
   readLoad: handleUnaryCall<ReadLoadRequest, ReadLoadReply>;
 }
 
 export interface AdminClient extends Client {
-  /** The present incarnation of the node. Another answer than before proves that the former one is dead. */
+  /** Current incarnation of the node. A changed answer proves that the former incarnation is dead. */
   identify(
     request: IdentifyRequest,
     callback: (error: ServiceError | null, response: IdentifyReply) => void,
@@ -1315,7 +1324,10 @@ export interface AdminClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: IdentifyReply) => void,
   ): ClientUnaryCall;
-  /** Gives every shard up and takes none until the process ends. Answers at once; may be repeated. */
+  /**
+   * Hands off every shard; the node takes none until the process ends. Answers at once; may be
+   * repeated.
+   */
   drain(request: DrainRequest, callback: (error: ServiceError | null, response: DrainReply) => void): ClientUnaryCall;
   drain(
     request: DrainRequest,
@@ -1328,7 +1340,7 @@ export interface AdminClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: DrainReply) => void,
   ): ClientUnaryCall;
-  /** Engines only. What this node has in memory of an instance. Activates nothing. */
+  /** Engines only. State of an instance in this node's memory. Activates nothing. */
   readInstance(
     request: ReadInstanceRequest,
     callback: (error: ServiceError | null, response: ReadInstanceReply) => void,
@@ -1344,7 +1356,7 @@ export interface AdminClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: ReadInstanceReply) => void,
   ): ClientUnaryCall;
-  /** Limiters only. What an account has used. Only the limiter that owns the account answers. */
+  /** Limiters only. Usage of an account. Only the limiter that owns the account's meter answers. */
   readUsage(
     request: UsageRequest,
     callback: (error: ServiceError | null, response: UsageReply) => void,
@@ -1361,8 +1373,8 @@ export interface AdminClient extends Client {
     callback: (error: ServiceError | null, response: UsageReply) => void,
   ): ClientUnaryCall;
   /**
-   * Limiters only. Begins the present month where the account's meter is in another one; answers as
-   * ReadUsage.
+   * Limiters only. Moves the account's meter to the current month if it is in another month.
+   * Answers like ReadUsage.
    */
   resetUsage(
     request: UsageRequest,
@@ -1379,7 +1391,7 @@ export interface AdminClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: UsageReply) => void,
   ): ClientUnaryCall;
-  /** What this node holds in memory, and how often it was called. A node before 1.1 does not know it. */
+  /** Load of this node: actors in memory, and number of calls. Since release 1.1. */
   readLoad(
     request: ReadLoadRequest,
     callback: (error: ServiceError | null, response: ReadLoadReply) => void,

@@ -37,23 +37,23 @@ export interface EngineReplyFrame {
 export interface EngineRequest {
   /** Unique among the calls in flight on this stream. */
   id: number;
-  /** Milliseconds left when this message was written. */
+  /** Time left until the deadline when this message was written, in milliseconds. */
   timeoutMs: number;
   accountId: string;
   instanceId: string;
-  /** Names the call for good, below 2^52: a double holds it, and is read without a BigInt. */
+  /** Permanent id of the call, below 2^52, so that a double represents it without a BigInt. */
   callId: number;
   idempotencyKey: string;
   idempotencyFingerprint: string;
   replayOnly: boolean;
-  /** Another edge may have given another call_id to a call with this key. */
+  /** Another edge may have derived another call_id for a call with this key. */
   nameUnsure: boolean;
   ifMatch?:
     | string
     | undefined;
-  /** The span that asks, as W3C Trace Context writes it; empty where nothing is traced. */
+  /** Span of the caller, in W3C Trace Context format. Empty without tracing. */
   traceparent: string;
-  /** The model that the account has chosen for its instances; absent: none. */
+  /** Model version that the account has chosen for its instances. Absent if it has chosen none. */
   modelVersion?: string | undefined;
   command:
     | { $case: "create"; value: CreateInstance }
@@ -70,24 +70,24 @@ export interface EngineRequest {
     | { $case: "simulate"; value: SimulateObservations }
     | { $case: "readEvents"; value: ReadEvents }
     | //
-    /** Since 1.1: a list that a search narrows, which an engine of 1.0 would answer whole. */
+    /** Since 1.1: list with a search text. An engine of 1.0 would answer with the whole list. */
     { $case: "search"; value: SearchInstances }
     | //
-    /** Since 1.1: a batch with keys of its own items, which an engine of 1.0 would apply without them. */
+    /** Since 1.1: batch with item keys. An engine of 1.0 would apply the batch without the keys. */
     { $case: "processKeyedItems"; value: ProcessKeyedItems }
     | //
-    /** Since 1.1: the next page of a walk, which an engine of 1.0 would answer with the first one. */
+    /** Since 1.1: next page of a listing. An engine of 1.0 would answer with the first page. */
     { $case: "listAfter"; value: ListAfter }
     | { $case: "readHistoryAfter"; value: ReadRecordsAfter }
     | { $case: "readDriftAfter"; value: ReadRecordsAfter }
     | //
-    /** From here on only engines ask each other. */
+    /** The following commands are sent by engines only. */
     { $case: "putListingRow"; value: PutListingRow }
     | { $case: "removeListingRow"; value: RemoveListingRow }
     | { $case: "readSummaries"; value: ReadSummaries }
     | { $case: "reservePlace"; value: ReservePlace }
     | //
-    /** Only ctl asks. */
+    /** Sent by ctl only. */
     { $case: "trim"; value: TrimRows }
     | undefined;
 }
@@ -98,7 +98,7 @@ export interface CreateInstance {
   /** Seven values in the fixed order of the model. */
   modeStrengths: number[];
   energyLevel: number;
-  /** Instances that the account may have, this one included; absent: no limit. */
+  /** Maximum number of instances in the account, including this instance. Absent: no limit. */
   instancesMax?: number | undefined;
 }
 
@@ -119,23 +119,23 @@ export interface ProcessObservations {
   everyStateWanted: boolean;
 }
 
-/** A batch of which items have an idempotency key. */
+/** Batch in which items have idempotency keys. */
 export interface ProcessKeyedItems {
   batch:
     | ProcessObservations
     | undefined;
-  /** As many as observations, in their order. */
+  /** One entry per observation, in the same order. */
   keys: ItemKey[];
 }
 
 export interface ItemKey {
-  /** Empty: the item has none. */
+  /** Empty if the item has no key. */
   key: string;
-  /** Of a single call with the same observation; empty without a key. */
+  /** Equal to the fingerprint of a single call with the same observation. Empty without a key. */
   fingerprint: string;
 }
 
-/** Applied to a copy of the instance; nothing of it changes. */
+/** Applies observations to a copy of the instance. The instance itself does not change. */
 export interface SimulateObservations {
   observations: Observation[];
 }
@@ -145,7 +145,7 @@ export interface Observation {
   signal: number;
   confidence: number;
   contextJson: string;
-  /** Unix milliseconds, whole; absent: the engine stamps it. */
+  /** Whole Unix milliseconds. Absent: the engine sets the time. */
   timestampMs?: number | undefined;
 }
 
@@ -156,38 +156,38 @@ export interface ReadContract {
 }
 
 export interface ResetInstance {
-  /** False: initial. True: default. */
+  /** Reset target. False: initial. True: default. */
   toCheckpoint: boolean;
 }
 
 export interface ReadRecords {
   limit: number;
-  /** Decision 2 bounds it by 2^53 - 1. */
+  /** At most 2^53 - 1 (decision 2). */
   offset: number;
   everyGeneration: boolean;
-  /** Whether the caller named limit or offset (drift only, decision 162). */
+  /** Whether the caller set limit or offset (drift only, decision 162). */
   paged: boolean;
 }
 
-/** What has happened to an instance. Answered at once if anything has, else when something does. */
+/** Reads the events of an instance. Answered at once if there are events; otherwise waits for one. */
 export interface ReadEvents {
-  /** Absent: from now on. */
+  /** Absent: events from now on. */
   after:
     | EventCursor
     | undefined;
-  /** How long the answer may wait for something to happen, in milliseconds. */
+  /** Maximum time that the answer may wait for an event, in milliseconds. */
   waitMs: number;
 }
 
-/** Where a stream of events stands. */
+/** Position in a stream of events. */
 export interface EventCursor {
-  /** Of the last observation that was sent. */
+  /** Ordinal of the last observation sent. */
   ordinal: number;
-  /** How many drift events the observations up to it have brought. */
+  /** Number of drift events up to that observation. */
   drift: number;
-  /** Of the instance; 0: only the ordinal is known. */
+  /** Generation of the instance. 0: only the ordinal is known. */
   generation: number;
-  /** The version of the instance of which everything was sent; 0: of none. */
+  /** Latest version of the instance whose events were all sent. 0: none. */
   version: number;
 }
 
@@ -198,27 +198,27 @@ export interface ListInstances {
   ascending: boolean;
 }
 
-/** The same of the instances whose name contains the text, in whatever case, or whose id it is. */
+/** Page of the instances whose name contains the text, ignoring case, or whose id equals the text. */
 export interface SearchInstances {
   text: string;
   page: ListInstances | undefined;
 }
 
-/** A page of instances behind a cursor, which has sort, order and search. */
+/** Page of instances after a cursor, which contains sort, order and search. */
 export interface ListAfter {
   cursor: string;
   limit: number;
 }
 
-/** A page of history or drift behind a cursor, which has the generation. */
+/** Page of history or drift after a cursor, which contains the generation. */
 export interface ReadRecordsAfter {
   cursor: string;
   limit: number;
 }
 
-/** Notifies the account's directory of an instance's row, which is stored already. */
+/** Sends the already stored row of an instance to the account's directory. */
 export interface PutListingRow {
-  /** The instance's version that wrote the row. */
+  /** Version of the instance that wrote the row. */
   version: number;
   name: string;
   description: string;
@@ -226,29 +226,29 @@ export interface PutListingRow {
   createdAtMs: number;
 }
 
-/** Notifies the account's directory that an instance's row is gone for good. */
+/** Removes the row of an instance from the account's directory permanently. */
 export interface RemoveListingRow {
   version: number;
 }
 
-/** Asks the account's directory for a place for an instance that is about to be created. */
+/** Reserves a place in the account's directory for an instance that is about to be created. */
 export interface ReservePlace {
   instancesMax: number;
 }
 
-/** Asks for cycle and energy of instances of the account, active or not, without activating them. */
+/** Reads cycle and energy of the account's instances, without activating any instance. */
 export interface ReadSummaries {
   instanceIds: string[];
 }
 
-/** Deletes the oldest observations of an instance, and the drift events that they brought. */
+/** Deletes the oldest observations of an instance, and the corresponding drift events. */
 export interface TrimRows {
-  /** Ordinals of the last ones that go. */
+  /** Ordinals of the last observation and the last drift event to delete. */
   history: number;
   drift: number;
   /**
-   * Of the last observation that goes: generation, cycle, time in Unix milliseconds, and the model's
-   * state after it, empty if that is not known.
+   * Generation, cycle and time (Unix milliseconds) of the last deleted observation, and the model's
+   * state after it. The state is empty if unknown.
    */
   generation: number;
   cycle: number;
@@ -262,13 +262,16 @@ export interface EngineReply {
 }
 
 export interface EngineAnswer {
-  /** The response body as JSON, rendered once. */
+  /** Response body as JSON, rendered once. */
   body: Uint8Array;
   etag: string;
   cycles: number;
   throttledRetryAfterS: number;
   replayed: boolean;
-  /** Of an answer to ReadEvents, whose body is text of server-sent events: where the next one goes on. */
+  /**
+   * Position at which the next ReadEvents continues. Set for an answer to ReadEvents, whose body is
+   * text of server-sent events.
+   */
   cursor: EventCursor | undefined;
 }
 
@@ -2419,13 +2422,13 @@ export const EngineAnswer: MessageFns<EngineAnswer> = {
   },
 };
 
-/** The engine: in-memory instances, one cycle per observation. */
+/** Engine: in-memory instances, one cycle per observation. */
 export type EngineService = typeof EngineService;
 export const EngineService = {
   /**
-   * The long-lived stream between an edge and an engine. All messages of one event-loop turn travel
-   * in one frame; replies are matched by id and may come in any order. The engine sends its headers
-   * at once: that is how an edge knows that it is heard.
+   * Long-lived stream between an edge and an engine. All messages of one event-loop turn are sent
+   * in one frame. Replies are matched by id and may arrive in any order. The engine sends its
+   * headers at once, so that the edge can detect the open stream.
    */
   exchange: {
     path: "/identity_engine.v1.Engine/Exchange" as const,
@@ -2436,7 +2439,7 @@ export const EngineService = {
     responseSerialize: (value: EngineReplyFrame): Buffer => Buffer.from(EngineReplyFrame.encode(value).finish()),
     responseDeserialize: (value: Buffer): EngineReplyFrame => EngineReplyFrame.decode(value),
   },
-  /** One call for tools. */
+  /** Unary variant of a call, for tools. */
   ask: {
     path: "/identity_engine.v1.Engine/Ask" as const,
     requestStream: false as const,
@@ -2450,20 +2453,20 @@ export const EngineService = {
 
 export interface EngineServer extends UntypedServiceImplementation {
   /**
-   * The long-lived stream between an edge and an engine. All messages of one event-loop turn travel
-   * in one frame; replies are matched by id and may come in any order. The engine sends its headers
-   * at once: that is how an edge knows that it is heard.
+   * Long-lived stream between an edge and an engine. All messages of one event-loop turn are sent
+   * in one frame. Replies are matched by id and may arrive in any order. The engine sends its
+   * headers at once, so that the edge can detect the open stream.
    */
   exchange: handleBidiStreamingCall<EngineRequestFrame, EngineReplyFrame>;
-  /** One call for tools. */
+  /** Unary variant of a call, for tools. */
   ask: handleUnaryCall<EngineRequest, EngineReply>;
 }
 
 export interface EngineClient extends Client {
   /**
-   * The long-lived stream between an edge and an engine. All messages of one event-loop turn travel
-   * in one frame; replies are matched by id and may come in any order. The engine sends its headers
-   * at once: that is how an edge knows that it is heard.
+   * Long-lived stream between an edge and an engine. All messages of one event-loop turn are sent
+   * in one frame. Replies are matched by id and may arrive in any order. The engine sends its
+   * headers at once, so that the edge can detect the open stream.
    */
   exchange(): ClientDuplexStream<EngineRequestFrame, EngineReplyFrame>;
   exchange(options: Partial<CallOptions>): ClientDuplexStream<EngineRequestFrame, EngineReplyFrame>;
@@ -2471,7 +2474,7 @@ export interface EngineClient extends Client {
     metadata: Metadata,
     options?: Partial<CallOptions>,
   ): ClientDuplexStream<EngineRequestFrame, EngineReplyFrame>;
-  /** One call for tools. */
+  /** Unary variant of a call, for tools. */
   ask(request: EngineRequest, callback: (error: ServiceError | null, response: EngineReply) => void): ClientUnaryCall;
   ask(
     request: EngineRequest,

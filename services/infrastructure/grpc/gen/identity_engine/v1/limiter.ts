@@ -35,9 +35,9 @@ export const Verdict = {
   VERDICT_ACCOUNT_SUSPENDED: 5,
   VERDICT_RATE_LIMITED: 6,
   VERDICT_QUOTA_EXCEEDED: 7,
-  /** VERDICT_ANSWERED - An account's question is answered. */
+  /** VERDICT_ANSWERED - Answer to an AccountQuestion. */
   VERDICT_ANSWERED: 8,
-  /** VERDICT_ADDRESS_NOT_ALLOWED - Only on a call with an address. */
+  /** VERDICT_ADDRESS_NOT_ALLOWED - Only for a call with an address. */
   VERDICT_ADDRESS_NOT_ALLOWED: 9,
   UNRECOGNIZED: -1,
 } as const;
@@ -69,10 +69,10 @@ export interface LimiterReplyFrame {
 export interface LimiterRequest {
   /** Unique among the calls in flight on this stream. */
   id: number;
-  /** Milliseconds left when this message was written. */
+  /** Time left until the deadline when this message was written, in milliseconds. */
   timeoutMs: number;
   accountId: string;
-  /** Names the call for good, below 2^52: a double holds it, and is read without a BigInt. */
+  /** Permanent id of the call, below 2^52, so that a double represents it without a BigInt. */
   callId: number;
   call:
     | { $case: "admit"; value: Admit }
@@ -81,9 +81,12 @@ export interface LimiterRequest {
     /** Since 1.1. */
     { $case: "account"; value: AccountQuestion }
     | undefined;
-  /** Names a keyed call together with call_id; else 0, which takes no bytes. */
+  /**
+   * Together with call_id, the permanent name of a keyed call. 0 for other calls, which takes no
+   * bytes.
+   */
   callTag: number;
-  /** The span that asks, as W3C Trace Context writes it; empty where nothing is traced. */
+  /** Span of the caller, in W3C Trace Context format. Empty without tracing. */
   traceparent: string;
 }
 
@@ -93,21 +96,21 @@ export interface Admit {
   cycles: number;
   /** Whether the answer to an admitted call describes the caller. */
   describesCaller: boolean;
-  /** The caller's address as the edge knows it; empty from an edge of release 1.0. */
+  /** Address of the caller as received by the edge. Empty from an edge of release 1.0. */
   address: string;
-  /** The caller's program, once a minute for each key from an edge; may be empty. */
+  /** Program of the caller. Sent once a minute per key and edge; may be empty. */
   client?:
     | string
     | undefined;
   /**
-   * Since 1.1: by a member whom the console has signed in. key_digest names the session then and is the
-   * digest of no key, so that a limiter of release 1.0 lets nothing in.
+   * Since 1.1: the call is by a member whom the console has signed in. key_digest then names the
+   * session and is no key's digest, so a limiter of release 1.0 admits nothing.
    */
   ofMember: boolean;
   /**
-   * Since 1.1: the right that the call needs where that is neither read nor full: audit, billing, or any
-   * for what every key may do. Empty: read or full, as `writes` says. An edge that asks for audit or
-   * billing sets `writes`, so that a limiter of release 1.0 admits no key that may only read.
+   * Since 1.1: scope that the call needs, if neither read nor full: audit, billing, or any (allowed
+   * for every key). Empty: read or full, as given by `writes`. For audit and billing an edge also
+   * sets `writes`, so that a limiter of release 1.0 admits no read-only key.
    */
   scope: string;
 }
@@ -115,13 +118,16 @@ export interface Admit {
 export interface Settle {
   cyclesUsed: number;
   /**
-   * Since 1.1: the number of the reservation, from the answer to the admission. Absent if the edge had
-   * no answer, or an answer of release 1.0; the call's name alone then finds the reservation.
+   * Since 1.1: number of the reservation, from the answer to the admission. Absent if the edge had
+   * no answer, or an answer of release 1.0. The reservation is then found by the call's name alone.
    */
   reservation?: number | undefined;
 }
 
-/** What is neither admitted nor settled: named, with a body as JSON. Any limiter answers. */
+/**
+ * Call about an account without an admission or a settlement: a name, and a body as JSON. Any
+ * limiter answers it.
+ */
 export interface AccountQuestion {
   name: string;
   body: string;
@@ -137,32 +143,32 @@ export interface LimiterAnswer {
   allowance:
     | Allowance
     | undefined;
-  /** Present on request only, and only if the call is admitted. */
+  /** Present only on request, and only if the call is admitted. */
   caller:
     | CallerDescription
     | undefined;
-  /** The answer to an account's question, as JSON. */
+  /** Answer to an AccountQuestion, as JSON. */
   body?:
     | string
     | undefined;
-  /** Since 1.1: the number of the reservation of an admitted call with cycles. */
+  /** Since 1.1: reservation number of an admitted call with cycles. */
   reservation?: number | undefined;
 }
 
-/** The plan of the caller's account and the key that the call was made with. */
+/** Plan of the caller's account, and key of the call. */
 export interface CallerDescription {
   plan: string;
   keyId: string;
   mayWrite: boolean;
-  /** Unix milliseconds; absent: never. */
+  /** Unix milliseconds. Absent if the key does not expire. */
   keyExpiresAtMs?:
     | number
     | undefined;
-  /** Since 1.1: the scope of the key. Empty from a limiter of release 1.0: see may_write. */
+  /** Since 1.1: scope of the key. Empty from a limiter of release 1.0; may_write applies then. */
   keyScope: string;
 }
 
-/** Whole numbers; those that may be beyond 2^32 are doubles, as in call_id. */
+/** Numbers for rate-limit headers. All are whole; numbers above 2^32 are doubles, as call_id is. */
 export interface Allowance {
   requestsPerMinute: number;
   requestsRemaining: number;
@@ -170,9 +176,9 @@ export interface Allowance {
   cyclesPerMonth: number;
   cyclesRemaining: number;
   monthResetAtS: number;
-  /** Instances that the account may have at the same time. */
+  /** Maximum number of instances that the account may have at the same time. */
   instances: number;
-  /** The model that the account has chosen for its instances; absent: none. */
+  /** Model version that the account has chosen for its instances. Absent if it has chosen none. */
   modelVersion?: string | undefined;
 }
 
@@ -1032,10 +1038,10 @@ export const Allowance: MessageFns<Allowance> = {
   },
 };
 
-/** The limiter: keys, per-minute windows and monthly quotas. */
+/** Limiter: keys, per-minute windows and monthly quotas. */
 export type LimiterService = typeof LimiterService;
 export const LimiterService = {
-  /** The long-lived stream between an edge and a limiter, framed like the engine's. */
+  /** Long-lived stream between an edge and a limiter, framed like the engine's. */
   exchange: {
     path: "/identity_engine.v1.Limiter/Exchange" as const,
     requestStream: true as const,
@@ -1045,7 +1051,7 @@ export const LimiterService = {
     responseSerialize: (value: LimiterReplyFrame): Buffer => Buffer.from(LimiterReplyFrame.encode(value).finish()),
     responseDeserialize: (value: Buffer): LimiterReplyFrame => LimiterReplyFrame.decode(value),
   },
-  /** One call for tools. */
+  /** Unary variant of a call, for tools. */
   ask: {
     path: "/identity_engine.v1.Limiter/Ask" as const,
     requestStream: false as const,
@@ -1058,21 +1064,21 @@ export const LimiterService = {
 } as const;
 
 export interface LimiterServer extends UntypedServiceImplementation {
-  /** The long-lived stream between an edge and a limiter, framed like the engine's. */
+  /** Long-lived stream between an edge and a limiter, framed like the engine's. */
   exchange: handleBidiStreamingCall<LimiterRequestFrame, LimiterReplyFrame>;
-  /** One call for tools. */
+  /** Unary variant of a call, for tools. */
   ask: handleUnaryCall<LimiterRequest, LimiterReply>;
 }
 
 export interface LimiterClient extends Client {
-  /** The long-lived stream between an edge and a limiter, framed like the engine's. */
+  /** Long-lived stream between an edge and a limiter, framed like the engine's. */
   exchange(): ClientDuplexStream<LimiterRequestFrame, LimiterReplyFrame>;
   exchange(options: Partial<CallOptions>): ClientDuplexStream<LimiterRequestFrame, LimiterReplyFrame>;
   exchange(
     metadata: Metadata,
     options?: Partial<CallOptions>,
   ): ClientDuplexStream<LimiterRequestFrame, LimiterReplyFrame>;
-  /** One call for tools. */
+  /** Unary variant of a call, for tools. */
   ask(request: LimiterRequest, callback: (error: ServiceError | null, response: LimiterReply) => void): ClientUnaryCall;
   ask(
     request: LimiterRequest,

@@ -11,7 +11,7 @@ export const protobufPackage = "identity_engine.v1";
 
 export const protobufFileName = "identity_engine/v1/stream.proto";
 
-/** A refusal as it travels between processes. The code decides status and retry at the border. */
+/** Refusal as sent between processes. HTTP status and retry follow from the code. */
 export interface Fault {
   code: string;
   message: string;
@@ -19,15 +19,15 @@ export interface Fault {
   field?: string | undefined;
   retryAfterS?: number | undefined;
   outcomeUnknown: boolean;
-  /** With reason not_owner: who owns the shard instead, if that is known. */
+  /** With reason not_owner: the current owner of the shard, if known. */
   owner?: ShardOwner | undefined;
 }
 
 export interface ShardOwner {
   incarnation: string;
-  /** host:port of its gRPC server. */
+  /** `host:port` of the owner's gRPC server. */
   address: string;
-  /** Grows with every change of the owner. */
+  /** Fencing epoch, incremented by every change of the owner. */
   epoch: number;
 }
 
