@@ -52,7 +52,7 @@ const CONNECTIONS_MAX = 2_000;
 /** The console's web application, built but not listening. */
 type ConsoleApp = {
   readonly app: FastifyInstance;
-  /** Sets the origins that the console serves. Links use the first. */
+  /** Sets the origins that the console serves. Links use the first origin. */
   readonly reachedAt: (origins: readonly string[]) => void;
 };
 
@@ -239,14 +239,14 @@ export async function composeConsole(
   return { address, origin, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
-/** Parts of the application that routes need. */
+/** Application objects that routes use. */
 type Setting = {
   readonly cookies: Cookies;
   readonly origin: () => string;
   readonly live: LiveSessions;
 };
 
-/** All routes of the console. Each gets only the ports that it needs. */
+/** Builds all routes of the console. Each route gets only the ports that it needs. */
 export function consoleRoutes(
   { secrets, localAccountId }: ConsoleConfig,
   ports: ConsolePorts,

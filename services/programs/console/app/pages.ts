@@ -36,8 +36,8 @@ const TYPES: Readonly<Record<string, string>> = {
 const pack = promisify(gzip);
 
 /**
- * Reads the built pages into memory: they are few and small. Undefined if the pages are not built.
- * Source: decision 251.
+ * Reads the built pages into memory, because they are few and small. Undefined if the pages are not
+ * built. Source: decision 251.
  */
 export async function readBuiltPages(
   which: 'console' | 'cluster',

@@ -20,7 +20,7 @@ export type ConsolePorts = InstancePorts & {
   readonly accounts: Pick<AccountStore, 'find'>;
   readonly trail: Pick<AuditTrail, 'append' | 'around' | 'page' | 'heads' | 'linesAfter'>;
   readonly keys: KeyAdmin;
-  /** Rejects with `service_unavailable` where no limiter answers. */
+  /** Rejects with `service_unavailable` if no limiter answers. */
   readonly usage: Pick<AccountAdmin, 'usage' | 'months'>;
   readonly clock: Clock;
   readonly randomness: Randomness;
@@ -31,21 +31,21 @@ export type ConsolePorts = InstancePorts & {
 /** Configuration of the console. */
 export type ConsoleConfig = {
   /**
-   * Public origin, for example `https://console.example.com`. Undefined: loopback addresses of its
-   * port over HTTP.
+   * Public origin, for example `https://console.example.com`. If undefined, the console serves its
+   * loopback addresses over HTTP.
    */
   readonly origin: string | undefined;
   /** CIDRs of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly string[];
   /**
-   * Encryption secrets of second factors; the first encrypts, and a second one remains valid during
-   * a rotation (decision 134). Undefined: second factors are disabled, because stored data would
+   * Encryption secrets for second factors. The first secret encrypts; a second secret stays valid
+   * during a rotation (decision 134). Undefined disables second factors, because stored data would
    * outlive its key.
    */
   readonly secrets: Reloadable<readonly string[]> | undefined;
   /**
-   * Cluster secrets, the same as on every edge. They name keyed calls and the things that the calls
-   * create (decision 134).
+   * Cluster secrets, the same as on every edge. The ids of calls with an idempotency key, and of
+   * objects that these calls create, derive from a cluster secret (decision 134).
    */
   readonly clusterSecrets: Reloadable<readonly string[]>;
   /** Account of a local run, used by `GET /api/setup`. Undefined outside a local run. */

@@ -5,14 +5,14 @@ import { faultOfParser } from '#edge/listen/listener';
 import { faultReply } from '#edge/serve/reply';
 import { Fault, faultFor, invalid } from '#errors/fault';
 
-/** Builds a refusal in the envelope of interface 7. The header about API keys is dropped. */
+/** Builds a refusal in the envelope of interface 7, without the header about API keys. */
 export function refusalOf(fault: Fault, requestId: string) {
   const { status, headers, body } = faultReply(fault, requestId);
   const { 'www-authenticate': _, ...others } = headers;
   return { status, headers: others, body };
 }
 
-/** Converts errors of the web framework that the client caused. Undefined for other errors. */
+/** Converts a framework error that the client caused. Undefined for other errors. */
 export function faultOfFramework(error: { readonly code?: string; readonly statusCode?: number }) {
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     return invalid('body_too_large', undefined, 'the body is too large');
@@ -78,7 +78,7 @@ const ALWAYS = {
 /** HSTS for one year, in seconds. Subdomains are not included. */
 const TRANSPORT_SECURITY = 'max-age=31536000';
 
-/** Security headers of every answer, whatever the status. */
+/** Security headers of every answer, with any status. */
 export function safetyHeaders(isSecure: boolean): Readonly<Record<string, string>> {
   return isSecure ? { ...ALWAYS, 'strict-transport-security': TRANSPORT_SECURITY } : ALWAYS;
 }

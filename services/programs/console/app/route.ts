@@ -16,7 +16,7 @@ type Asked = {
   readonly visit: Visit;
 };
 
-/** One route of the console. The path is relative to `/api`. */
+/** A route of the console. The path is relative to `/api`. */
 export type ConsoleRoute = {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
@@ -90,13 +90,16 @@ export function checkedQuery<Query>(schema: z.ZodType<Query>, query: unknown): Q
   throw queryFault(parsed.error);
 }
 
-/** Maximum length of any text in a body, in UTF-16 units. Routes check narrower bounds later. */
+/** Maximum length of a text in a body, in UTF-16 units. Routes check narrower bounds later. */
 const TEXT_LENGTH_MAX = 1_024;
 
 /** Maximum length of a person's name, in code points. */
 const NAME_LENGTH_MAX = 100;
 
-/** Invisible characters: two names could look equal, or text could change the layout of a page. */
+/**
+ * Invisible characters, refused because two names could look equal or text could change the page
+ * layout.
+ */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
 const text = z.string().max(TEXT_LENGTH_MAX);

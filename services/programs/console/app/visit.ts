@@ -15,7 +15,7 @@ export type Visit = {
 /** Maximum length of a stored `User-Agent`, in UTF-16 units. */
 export const CLIENT_LENGTH_MAX = 200;
 
-/** Fields of the audit trail about the origin of a request. */
+/** Audit fields that describe the origin of a request. */
 export function originOf({ address, requestId }: Visit): Pick<AuditLine, 'address' | 'requestId'> {
   return { address, requestId };
 }
@@ -141,9 +141,7 @@ export function assertOwnRequest({ method, headers }: Request, origins: readonly
   }
 }
 
-/**
- * Error text with the requested host, the console's origin and the variable that sets the origin.
- */
+/** Error text with the requested host, the console's origin and the name of its variable. */
 function wrongHostText(host: string | undefined, origins: readonly string[]): string {
   const asked =
     host === undefined

@@ -37,12 +37,12 @@ type EntryParts = Pick<ConsolePorts, 'users' | 'members' | 'clock' | 'randomness
 };
 
 /**
- * Makes a person a member by a link and signs them in. The user belongs to the link's account.
- * Users of other accounts are not consulted, so the answer reveals nothing about them.
+ * Makes a person a member by a link, and signs the person in. The user belongs to the link's
+ * account. The answer reveals nothing about other accounts, because their users are not read.
  *
- * A former user of the account needs the old password, and a code if there is a second factor. The
- * link is consumed in the last step, so an interrupted try can be repeated. Source: decisions 245
- * and 312.
+ * A former user of the account needs the old password, and a code if a second factor is active. The
+ * last step consumes the link, so an interrupted attempt can be repeated. Source: decisions 245 and
+ * 312.
  */
 export async function enterBy(
   parts: EntryParts,
@@ -100,7 +100,7 @@ async function proven(
   visit: Visit,
 ): Promise<StoredUser> {
   if (await signIn.isRight(found, password, visit)) return await signIn.proven(found, code, visit);
-  const text = 'this email was a member of this account before; enter the password of that time';
+  const text = 'this email was a member of this account before; enter the former password';
   throw faultFor('wrong_password', text, { field: 'password' });
 }
 
@@ -194,7 +194,7 @@ type SetUpPorts = {
 
 /**
  * Creates a link for the first owner of an account, valid once and for 24 h. The new link replaces
- * an earlier one. Undefined if the account has an owner, who can invite others.
+ * an earlier link. Undefined if the account has an owner, who can invite others.
  */
 export async function makeSetUpLink(
   { members, clock, randomness }: SetUpPorts,

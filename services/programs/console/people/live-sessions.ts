@@ -50,9 +50,8 @@ export function sessionIdOf({ digest }: Session): string {
 }
 
 /**
- * Sessions of browsers. A cookie holds the user id and 256 random bits, and only its digest is
- * stored. Every step that changes the rights of a session replaces the cookie. Source: decision
- * 245.
+ * Sessions of browsers. A cookie holds the user id and 256 random bits; the store has only its
+ * digest. Every step that changes the session's rights replaces the cookie. Source: decision 245.
  */
 export class LiveSessions {
   readonly #ports: SessionPorts;
@@ -133,7 +132,7 @@ export class LiveSessions {
       .toSorted((a, b) => b.lastSeenAtMs - a.lastSeenAtMs);
   }
 
-  /** Ends all sessions of a user except one. */
+  /** Ends all sessions of a user except the session with `keptDigest`. */
   async endOthers({ user }: StoredUser, keptDigest: string | undefined): Promise<void> {
     const { sessions } = this.#ports;
     const all = await sessions.listOf(user.id);

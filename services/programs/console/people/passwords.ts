@@ -39,7 +39,9 @@ export class Passwords {
     return isRight && stored !== undefined;
   }
 
-  /** New hash of a correct password if the stored hash is outdated. Otherwise undefined. */
+  /**
+   * Returns a new hash of a correct password if the stored hash is outdated, otherwise undefined.
+   */
   async renewed(stored: string, password: string): Promise<string | undefined> {
     return isOutdated(stored) ? await this.#queue.run(() => hashPassword(password)) : undefined;
   }

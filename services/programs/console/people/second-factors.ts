@@ -45,8 +45,8 @@ export class SecondFactors {
   }
 
   /**
-   * Activates the second factor if the code proves that the user has the secret. Otherwise
-   * undefined.
+   * Activates the second factor if the code proves that the user has the secret. Undefined for a
+   * wrong code.
    */
   confirmed(user: User, code: string): WithCodes | undefined {
     assertState(user.secondFactor?.state === 'pending', 'no second factor waits for confirmation');
@@ -87,7 +87,8 @@ export class SecondFactors {
   }
 
   /**
-   * Consumes an authenticator code. A secret sealed under an older cluster secret is sealed again.
+   * Consumes an authenticator code. Encrypts the user's secret again if an older cluster secret
+   * encrypted it.
    */
   #afterCode(user: User, code: string): User | undefined {
     const { secondFactor } = user;
@@ -185,12 +186,12 @@ const TAG_BYTES = 16;
 /** Format prefix of sealed text (decision 239). */
 const FORM = 'sealed1';
 
-/** Opened text, and whether the current secret sealed it. */
+/** Decrypted text, and whether the current secret encrypted it. */
 type OpenedSecret = { readonly text: string; readonly isCurrent: boolean };
 
 /**
- * Encrypts a text for one user; the text of one user cannot be opened for another user. The first
- * cluster secret seals, and all secrets open (decision 134).
+ * Encrypts texts, each for one user only. The first cluster secret encrypts, and all secrets
+ * decrypt, so that secrets can be rotated (decision 134).
  */
 class SecretSeal {
   readonly #keys: Reloadable<readonly Buffer[]>;

@@ -21,7 +21,7 @@ type Try = {
   readonly deviceDigest: string | undefined;
 };
 
-/** A try that counts as failed until `succeeded` is called. */
+/** An attempt that counts as failed until `succeeded` is called. */
 export type CountedTry = { readonly succeeded: () => void };
 
 const MINUTE_MS = 60_000;
@@ -37,12 +37,12 @@ const LIMITS = {
 
 /**
  * Slows down guessing without locking out the owner. An unknown browser waits at most
- * `emailWaitMsMax`, however many others guess at the same email. A known device waits only for its
- * own failures.
+ * `emailWaitMsMax`, however many others guess passwords for the same email. A known device waits
+ * only after its own failures.
  *
- * A try counts as failed from its start, so that concurrent tries cannot bypass the limit. A
- * refused try does not count. The counts are per process: n processes allow n times as many tries.
- * Source: decision 246.
+ * An attempt counts as failed from its start, so that concurrent attempts cannot bypass the limit.
+ * A refused attempt does not count. Counts are per process: n processes allow n times as many
+ * attempts. Source: decision 246.
  */
 export class SignInThrottle {
   readonly #clock: Clock;
@@ -56,7 +56,7 @@ export class SignInThrottle {
     this.#emails = new FailureTable({ free: options.free, waitMsMax: options.emailWaitMsMax });
   }
 
-  /** Counts a try. Throws `rate_limited` if the source must still wait. */
+  /** Counts an attempt. Throws `rate_limited` if the source must still wait. */
   begin(attempt: Try): CountedTry {
     const sources = this.#sourcesOf(attempt);
     const nowMs = this.#clock.monotonicMs();
@@ -133,7 +133,7 @@ class FailureTable {
     putNewest(this.#failures, source, { count: count + 1, lastMs: nowMs }, SOURCES_MAX);
   }
 
-  /** Takes one failure back. */
+  /** Removes one counted failure. */
   forgive(source: string, nowMs: number): void {
     const { count, lastMs } = this.#of(source, nowMs);
     if (count > 1) this.#failures.set(source, { count: count - 1, lastMs });
@@ -153,7 +153,7 @@ class FailureTable {
 }
 
 /**
- * Maximum number of concurrent writes to audit trails. Failures beyond are only counted in the log.
+ * Maximum number of concurrent writes to audit trails. The log counts failures beyond this number.
  */
 const WRITING_MAX = 32;
 
@@ -165,8 +165,8 @@ type TrailPorts = {
 };
 
 /**
- * Writes failed sign-ins to the audit trail of each account of the user. Runs in the background:
- * nothing depends on the line, and a known email must not take longer than an unknown email.
+ * Writes failed sign-ins to the audit trails of the user's accounts. Runs in the background,
+ * because a known email must not take longer than an unknown email.
  */
 export class FailureTrail {
   readonly #ports: TrailPorts;

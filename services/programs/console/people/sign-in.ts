@@ -23,7 +23,7 @@ export type SignedIn = {
 /** Credential to check for an email: a password, or a code of the second factor. */
 type Step = 'password' | 'second_factor';
 
-/** Throttle for passwords. An unknown browser waits at most 10 s, whoever else guesses. */
+/** Throttle for passwords. An unknown browser waits at most 10 s, even if others guess too. */
 const PASSWORD_TRIES = { free: 10, emailWaitMsMax: 10_000 } as const;
 
 /**
@@ -69,8 +69,8 @@ export class SignIn {
 
   /**
    * Signs in by email and password. Throws 401 for a wrong password and for an unknown email, with
-   * the same text and timing. Throws 429 for a throttled try, and `no_account` if the user is in no
-   * account.
+   * the same text and timing. Throws 429 for a throttled attempt, and `no_account` for a user
+   * without an account.
    */
   async byPassword({ email, accountId, password }: Credentials, visit: Visit): Promise<SignedIn> {
     const { users, members, trail } = this.#parts;
@@ -93,8 +93,8 @@ export class SignIn {
   }
 
   /**
-   * Begins a session after a correct password. `isProven` says that a correct code was shown too.
-   * Ends the session that the browser had before.
+   * Begins a session after a correct password, and ends the browser's earlier session. `isProven`:
+   * the person has also entered a correct code.
    */
   async enter(
     found: StoredUser,
@@ -146,7 +146,7 @@ export class SignIn {
     });
   }
 
-  /** Begins a try of a code by a signed-in user. Throws 429 if the try is throttled. */
+  /** Counts an attempt by a signed-in user to enter a code. Throws 429 for a throttled attempt. */
   codeTry(
     user: User,
     visit: Visit,
@@ -228,7 +228,7 @@ export class SignIn {
     return next;
   }
 
-  /** Whether a password belongs to a user. The try counts for the throttle. */
+  /** Whether a password belongs to a user. The attempt counts for the throttle. */
   async isRight(stored: StoredUser, password: string, visit: Visit): Promise<boolean> {
     return await this.#isRight(stored.user.email, stored, password, visit);
   }
@@ -267,8 +267,7 @@ export class SignIn {
   }
 
   /**
-   * Returns the device cookie that the browser sent if it belongs to this user; otherwise a new
-   * one.
+   * Returns the browser's device cookie if it belongs to this user, otherwise a new device cookie.
    */
   #deviceOf(user: User, visit: Visit): Device {
     const { device } = visit.shown;
@@ -279,7 +278,7 @@ export class SignIn {
     return { value, digest: digestOf(value), isNew: true };
   }
 
-  /** Ends the session that the browser had before: a browser has one session. */
+  /** Ends the browser's earlier session, because a browser has one session. */
   async #endShown({ shown }: Visit): Promise<void> {
     const { live, sessions } = this.#parts;
     const earlier = await live.find(shown.session);
@@ -299,13 +298,13 @@ export function deviceDigestOf(user: User | undefined, { shown }: Visit): string
   return user?.deviceDigests.includes(digest) ? digest : undefined;
 }
 
-/** Maximum number of tries of an optimistic update. One person makes few concurrent changes. */
+/** Maximum number of attempts at an optimistic update. One person makes few concurrent changes. */
 const TRIES_MAX = 4;
 
 /**
- * Updates a user with an optimistic lock: `next` is applied again to the stored user after a
- * conflict. An error thrown by `next` ends the update. Rejects with `conflict` if the user was
- * deleted, and with `service_unavailable` after too many conflicts.
+ * Updates a user with an optimistic lock. After a conflict, `next` is applied again to the stored
+ * user. An error thrown by `next` ends the update. Rejects with `conflict` if the user was deleted,
+ * and with `service_unavailable` after too many conflicts.
  */
 export async function changedUser(
   users: UserStore,

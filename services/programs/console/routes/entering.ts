@@ -19,7 +19,7 @@ import type { SignedIn, SignIn } from '#console/people/sign-in';
 import { faultFor } from '#errors/fault';
 
 type SignInRouteParts = Pick<ConsolePorts, 'sessions'> & {
-  /** Account of a local run, the default of sign-ins that name no account. */
+  /** Account of a local run, the default for sign-ins that name no account. */
   readonly localAccountId: string | undefined;
   readonly signIn: SignIn;
   readonly live: LiveSessions;
@@ -27,7 +27,7 @@ type SignInRouteParts = Pick<ConsolePorts, 'sessions'> & {
   readonly cookies: Cookies;
 };
 
-/** Routes to sign in, to show a second factor, and to sign out. */
+/** Routes to sign in, to enter a second factor, and to sign out. */
 export function signInRoutes(parts: SignInRouteParts): ConsoleRoute[] {
   const { signIn, live, audit, cookies, sessions } = parts;
   return [

@@ -23,18 +23,21 @@ import {
 import { EventLoopQueue, endpointRoute } from '#edge/serve/request-checks';
 import { type ServePorts, serve } from '#edge/serve/serve';
 
-/** Tags of documented endpoints about instances, which members can use too. */
+/** Tags of the documented endpoints that members can use too. */
 const TAGS: ReadonlySet<Endpoint['tag']> = new Set(['Instances', 'Engine', 'Test', 'Personas']);
 
 /**
- * Maximum duration of an event stream, in milliseconds. Bounds the time that a stream outlives its
- * session or permission to a minute. `STREAM_RETRY_MS` is the delay before the page reconnects.
- * Source: decision 253.
+ * Maximum duration of an event stream, in milliseconds. A stream outlives its session or permission
+ * by at most a minute. `STREAM_RETRY_MS` is the delay before the page reconnects. Source: decision
+ * 253.
  */
 const STREAM_MS_MAX = 50_000;
 const STREAM_RETRY_MS = 100;
 
-/** Maximum number of concurrent streams: half of the connections, so that sign-ins find room. */
+/**
+ * Maximum number of concurrent streams: half of the connections. The other half is for sign-ins and
+ * short requests.
+ */
 const STREAMS_MAX = 1_000;
 
 /** Parts of the application that these routes need. */

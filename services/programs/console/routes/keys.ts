@@ -47,7 +47,7 @@ export function keyRoutes(parts: KeyParts): ConsoleRoute[] {
   ];
 }
 
-/** Routes that create a key. The caller must have every right of the key's scope. */
+/** Routes that create a key. The caller must have every right in the key's scope. */
 function makingRoutes(parts: KeyParts): ConsoleRoute[] {
   const { live, keys, clock } = parts;
   const create = { method: 'POST', path: '/keys', body: NewKeyBody, ...WRITES } as const;
@@ -100,7 +100,7 @@ function changes(parts: KeyParts): ConsoleRoute[] {
     callerRoute(live, rescope, async (asked) => {
       const { scope } = asked.body;
       assertMayGrant(asked.caller, scope);
-      // A caller who lacks a right of the key must not change that right.
+      // A caller who lacks a right of the key must not change this right.
       await assertMayHold(parts, asked);
       const act = (accountId: string, id: string) => keys.setKeyScope(accountId, id, scope);
       const record = await audited(parts, asked, 'key.scope', act, (it) => it);
@@ -174,8 +174,8 @@ const READS_IN_FLIGHT_MAX = 16;
 type MakerPorts = Pick<ConsolePorts, 'users' | 'members' | 'clock'>;
 
 /**
- * Keys as the console shows them: with the name of the maker, and the hint `maker_gone` if the
- * maker could not create the key today.
+ * Keys as the console shows them: with the creator's name, and the hint `maker_gone` if the creator
+ * could not create the key today.
  */
 export async function keyViews(ports: MakerPorts, accountId: string, keys: readonly UsedKey[]) {
   const { users, members, clock } = ports;
@@ -201,8 +201,8 @@ export async function keyViews(ports: MakerPorts, accountId: string, keys: reado
 }
 
 /**
- * Keys that an owner must decide about after a member leaves or changes role. These are usable keys
- * that the member made and could not make today, and keys without a recorded maker.
+ * Keys that an owner must review after a member leaves or changes role: usable keys that the member
+ * created and could not create today, and keys without a recorded creator.
  */
 export function keysToDecide(
   keys: readonly UsedKey[],

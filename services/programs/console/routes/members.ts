@@ -130,11 +130,11 @@ function membershipRoutes(parts: MemberParts): ConsoleRoute[] {
 /** Consequences of removing a member or changing a role. */
 type Left = {
   readonly cancelled_invitations: readonly { readonly id: string }[];
-  /** Keys that an owner must decide about. Each key works until it is revoked. */
+  /** Keys that an owner must review. Each key works until it is revoked. */
   readonly keys: readonly { readonly id: string }[];
 };
 
-/** Changes a membership. Returns the cancelled invitations and the keys to decide about. */
+/** Changes a membership. Returns the cancelled invitations and the keys to review. */
 async function leftBy(
   parts: MemberParts,
   { accountId, userId }: Membership,
@@ -194,8 +194,8 @@ function viewOfLink(link: EntryLink & { kind: 'invitation' }) {
 }
 
 /**
- * Invitations with the name of their maker. The name is absent if the maker is not recorded or no
- * longer exists.
+ * Invitations with the inviting member's name. The name is absent if the member is not recorded or
+ * no longer exists.
  */
 async function invitationViews({ users }: MemberParts, links: readonly EntryLink[]) {
   const open = links.filter((link) => link.kind === 'invitation');

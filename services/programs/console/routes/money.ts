@@ -28,7 +28,7 @@ const CheckoutBody = z.strictObject({ plan: z.string().max(64) });
 
 const BILLING = { permission: 'billing' } as const;
 
-/** Path that the payment provider's pages return to. */
+/** Return path for the payment provider's pages. */
 const PAGE = '/billing';
 
 /** Routes for the plan of the caller's account and for links to the payment provider's pages. */

@@ -72,14 +72,18 @@ function viewOfForecast({ cycles, usedUpAtMs }: NonNullable<ReturnType<typeof fo
 const LOOK_UPS_MAX = 4;
 
 /**
- * Maximum number of members of an account waiting for one look-up. A small part of all requests.
+ * Maximum number of members who wait for one look-up of their account. A small part of all
+ * requests.
  */
 const WAITING_MAX = 16;
 
 /** Maximum number of accounts whose usage report is cached (a few KiB each). */
 const KEPT_MAX = 256;
 
-/** Cache lifetime in milliseconds: one look-up per account and minute. Source: decision 263. */
+/**
+ * Cache lifetime in milliseconds, so that an account causes one look-up a minute. Source: decision
+ * 263.
+ */
 const KEPT_MS = 60_000;
 
 /** Query of `GET /api/usage/instances/export`. */

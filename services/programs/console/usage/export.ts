@@ -10,7 +10,7 @@ type Format = 'csv' | 'json';
 
 type MonthUsage = Awaited<ReturnType<AccountAdmin['months']>>[number];
 
-/** Usage of one key on one UTC day. `key_id` is `other` for cycles of no known key. */
+/** Usage of one key on one UTC day. `key_id` is `other` for cycles without a known key. */
 type UsageRow = {
   readonly date: string;
   readonly key_id: string;
@@ -132,8 +132,8 @@ type Forecast = {
 };
 
 /**
- * Linear forecast from the first day of the month with usage. Undefined if that day began less than
- * a day ago, or if there is no usage.
+ * Linear forecast from the month's first day with usage. Undefined without usage, or if this day
+ * began less than 24 hours ago.
  */
 export function forecastOf(usage: MeterUsage, nowMs: number): Forecast | undefined {
   const { cyclesByDay, cyclesUsed, limits } = usage;

@@ -19,13 +19,14 @@ const SHOWN_MAX = 20;
 /** Maximum number of instances inspected per account, newest first. Source: decision 263. */
 const LISTED_MAX = 10_000;
 
-/** Maximum number of concurrent engine calls per account. Comparable to a handful of callers. */
+/**
+ * Maximum number of concurrent engine calls per account. Comparable to the load of a few callers.
+ */
 const CALLS_IN_FLIGHT_MAX = 8;
 
 /**
- * Number of instances inspected regardless of their listed cycles. Listed cycles can be a
- * checkpoint old if an engine was slow (architecture 3.6). All instances of smaller accounts are
- * inspected.
+ * Number of instances inspected regardless of their listed cycles, which a slow engine may report
+ * one checkpoint late (architecture 3.6). In smaller accounts, every instance is inspected.
  */
 const SURELY_LOOKED_AT = 100;
 
@@ -45,7 +46,7 @@ export type InstancesUsed = {
   /** Number of instances of the account, and number of inspected instances. */
   readonly instancesTotal: number;
   readonly instancesListed: number;
-  /** Whether the list is proven: no other instance has more cycles than a listed one. */
+  /** Whether no unlisted instance has more cycles than a listed instance. */
   readonly isComplete: boolean;
 };
 
@@ -66,11 +67,10 @@ export type InstanceUsagePorts = Pick<ConsolePorts, 'engine' | 'clock' | 'usage'
 
 /**
  * Finds the instances with the most cycles in the account's present month. The engines' records are
- * the source: cycles of the present generation, by the time of their observations. The search is
- * free for the account.
+ * the source: cycles of the present generation, by observation time. The account is not charged.
  *
- * Rejects as engines and limiter do. A search that takes too long stops with `isComplete` false.
- * Source: decision 263.
+ * Rejects with the errors of engines and limiter. A search that takes too long stops with
+ * `isComplete` false. Source: decision 263.
  */
 export async function instanceUsage(
   ports: InstanceUsagePorts,
@@ -90,7 +90,8 @@ export async function instanceUsage(
 
 /**
  * Finds the instances with the most cycles at or after `sinceMs` (Unix milliseconds) within
- * `timeoutMs`. A search that runs out of time returns what it found. Rejects as engines do.
+ * `timeoutMs`. After the timeout, the search returns the instances found so far. Rejects with the
+ * errors of engines.
  */
 export async function instancesUsed(
   ports: Pick<ConsolePorts, 'engine' | 'clock'>,
@@ -114,7 +115,7 @@ async function foundBy(reads: EngineReads, sinceMs: number): Promise<InstancesUs
   };
 }
 
-/** Lists instances up to `LISTED_MAX`, as far as the listing's share of the time allows. */
+/** Lists up to `LISTED_MAX` instances within the listing's share of the time. */
 async function listedInstances(reads: EngineReads) {
   const first = await reads.list(0);
   const byId = new Map(first.rows.map((row) => [row.id, row]));
@@ -151,7 +152,9 @@ async function cyclesOfOne(
   }
 }
 
-/** Maximum number of reads in one binary search. 2^53 observations need fewer. */
+/**
+ * Maximum number of reads in one binary search. A history of 2^53 observations needs fewer reads.
+ */
 const READS_MAX = 60;
 
 /**
@@ -166,18 +169,18 @@ type ReadAt = (offset: number) => Promise<HistoryEntry | undefined>;
 /**
  * Counts the readable observations of the present generation at or after `sinceMs` (Unix
  * milliseconds). Times rise within a generation (interface 8.3), so a binary search finds the first
- * of them. Rejects as `readAt` does.
+ * such observation. Rejects with the errors of `readAt`.
  */
 export async function cyclesSince(sinceMs: number, readAt: ReadAt): Promise<number> {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const found = await searched(sinceMs, readAt);
     if (found !== undefined) return found;
   }
-  // Resets are faster than the search, so no observation lasts.
+  // Each search was interrupted by a reset, so the present generation has no lasting observation.
   return 0;
 }
 
-/** One binary search. Undefined if its generation ended or was trimmed meanwhile. */
+/** One binary search. Undefined if its generation was reset or trimmed meanwhile. */
 async function searched(sinceMs: number, readAt: ReadAt): Promise<number | undefined> {
   const first = await readAt(0);
   if (first === undefined || first.timestampMs < sinceMs) return 0;
@@ -214,13 +217,13 @@ type Search = {
 };
 
 /**
- * Finds the `count` instances with the most cycles in a part of their lifetime. An instance's total
- * is an upper bound for that part. `cyclesOf` returns the cycles of an instance in that part, or
- * undefined if no more calls are allowed.
+ * Finds the `count` instances with the most cycles in a period. An instance's total is an upper
+ * bound for the period. `cyclesOf` returns an instance's cycles in the period, or undefined if no
+ * more calls are allowed.
  *
- * Instances are inspected by descending total until no remaining instance can be among the top.
- * This is Fagin's threshold algorithm with one list. Rejects as `cyclesOf` does, and makes no
- * further calls then.
+ * Instances are inspected by descending total until no remaining instance can be among the top
+ * (Fagin's threshold algorithm with one list). Rejects with the first error of `cyclesOf`, without
+ * further calls.
  */
 export async function mostUsed(
   instances: readonly ListedCycles[],
@@ -268,7 +271,7 @@ const WINDOW_MS = 60_000;
 /** Maximum number of sources counted by one console, about 2 MB. The oldest is evicted first. */
 const SOURCES_MAX = 10_000;
 
-/** Maximum number of requests per minute, by kind. Far above the needs of a person at a page. */
+/** Maximum number of requests per minute, by kind. Far more than a person at a page needs. */
 const LIMITS = {
   /** Per network, without a session: sign-ins and links. */
   open: 120,
@@ -293,8 +296,8 @@ type RouteRate = {
 };
 
 /**
- * Rate limits of the console's own routes. Calls of instances count as API requests of the account
- * instead. The counts are per process: n consoles allow n times as many requests.
+ * Rate limits of the console's own routes. Instance calls count as the account's API requests
+ * instead. Counts are per process: n consoles allow n times as many requests.
  */
 export class RequestRates {
   readonly #clock: Pick<Clock, 'monotonicMs'>;

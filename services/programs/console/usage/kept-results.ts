@@ -38,8 +38,8 @@ export class KeptResults<Value> {
 
   /**
    * Returns the cached result of `key`, joins a running computation, or calls `make`. Throws
-   * `overloaded` if too many results are being computed, or if too many callers wait for this one.
-   * Rejections are not cached.
+   * `overloaded` if too many results are being computed, or if too many callers wait for this
+   * result. Rejections are not cached.
    */
   async of(key: string, make: () => Promise<Value>): Promise<Value> {
     const nowMs = this.#clock.monotonicMs();

@@ -18,7 +18,7 @@ export function AuditPage({ query }: { readonly query: string }) {
   return (
     <Page
       title="Audit trail"
-      lead="Every change in this account: who, what, from where, and the outcome. Lines never change."
+      lead="Every change in this account, with its author, address and outcome. Lines never change."
       actions={
         <a class="button" href={AUDIT_EXPORT} download="audit.ndjson">
           Export as NDJSON
@@ -36,7 +36,7 @@ export function AuditPage({ query }: { readonly query: string }) {
   );
 }
 
-/** Loaded lines of a query, and a button that loads the next page. */
+/** Loaded lines that match a query, and a button that loads the next page. */
 function Lines({ query }: { readonly query: string }) {
   const [trail, setTrail] = useState<Trail | undefined>();
   const more = useAction(async () => {

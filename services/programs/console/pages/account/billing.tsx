@@ -7,7 +7,7 @@ import { TimeText } from '#view/parts/text';
 import { Page } from '#view/shell/router';
 
 /**
- * Billing page: the present plan and the plans to buy. Payments happen only on the provider's
+ * Billing page with the present plan and the plans for sale. Payments happen only on the provider's
  * pages.
  */
 export function BillingPage({ query }: { readonly query: string }) {
@@ -172,7 +172,7 @@ function PlanTable({
 }) {
   return (
     <table class="rows is-plain">
-      <caption class="unseen">What each plan allows</caption>
+      <caption class="unseen">Limits by plan</caption>
       <thead>
         <tr>
           <th scope="col">Plan</th>

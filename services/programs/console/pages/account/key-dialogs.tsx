@@ -250,7 +250,7 @@ function expiryTime(expiry: string, day: string): Date | undefined {
   return at;
 }
 
-/** Permission for each word of a scope. */
+/** Permission required for each word of a scope. */
 const PERMISSION_OF = {
   full: 'instances.write',
   read: 'instances.read',
@@ -276,7 +276,7 @@ export function scopeText(scope: string): string {
   return words.map((word, at) => (at === 0 ? word : word.toLowerCase())).join(', ');
 }
 
-/** Whether the signed-in person has every right of a scope and may therefore grant the scope. */
+/** Whether the signed-in person has every right in a scope and may therefore grant the scope. */
 export function mayGive(scope: string): boolean {
   return scope.split(' ').every((word) => {
     const permission = PERMISSION_OF[word as keyof typeof PERMISSION_OF];

@@ -16,7 +16,7 @@ import { Empty, WhenLoaded } from '#view/parts/notice';
 import { TimeText } from '#view/parts/text';
 import { Page } from '#view/shell/router';
 
-/** Dialog that is open above the list. */
+/** Dialog open above the list. */
 type Open =
   | { readonly kind: 'create' }
   | { readonly kind: 'deed'; readonly deed: KeyDeed; readonly of: KeyView }
@@ -216,7 +216,7 @@ function Hints({ of: { hints = [], networks = [] } }: { readonly of: KeyView }) 
   );
 }
 
-/** Actions that need every right of the key, because they pass these rights on. */
+/** Actions that pass on the key's rights. The person needs all these rights. */
 const GIVING: readonly KeyDeed[] = ['scope', 'rotate', 'enable'];
 
 const DEED_TEXTS = [

@@ -240,7 +240,7 @@ type DeedProps = {
   readonly onDone: (made: Done | undefined) => void;
 };
 
-/** Follow-up of an action: a link to send, or keys to decide about. */
+/** Follow-up to an action: a link to send, or keys to review. */
 type Done =
   | { readonly kind: 'link'; readonly link: string; readonly email: string }
   | { readonly kind: 'left'; readonly email: string; readonly left: Left };
@@ -304,7 +304,7 @@ function leftOf({ email }: Member, left: Left): Done | undefined {
   return isNothing ? undefined : { kind: 'left', email, left };
 }
 
-/** Lists cancelled invitations, and keys that an owner must decide about. */
+/** Lists cancelled invitations, and keys that an owner must review. */
 function LeftDialog({
   email,
   left: { keys, cancelled_invitations: cancelled },

@@ -381,7 +381,7 @@ function Used({ used }: { readonly used: InstanceUsage }) {
   );
 }
 
-/** Reason why an unlisted instance may have used more than a listed one. */
+/** Reason why an unlisted instance may have used more cycles than a listed instance. */
 function Incomplete({ used }: { readonly used: InstanceUsage }) {
   const { instances_listed: listed, instances_total: total } = used;
   return (

@@ -9,11 +9,12 @@ import type {
 import { counted, numberText } from '#pages/parts/format';
 
 /**
- * Severity: callers are affected or soon will be; the problem can wait until morning; information.
+ * Severity. `critical`: callers are affected or will be soon. `warning`: the problem can wait until
+ * morning. `notice`: information only.
  */
 export type Level = 'critical' | 'warning' | 'notice';
 
-/** A problem in words, and the runbook entry that says what to do. */
+/** Description of a problem, and the runbook entry with its remedy. */
 export type Alert = {
   readonly level: Level;
   readonly text: string;
@@ -144,7 +145,10 @@ function longestOf({ unserved_shards }: ServiceReport, state: UnservedState): nu
   return Math.max(0, ...since);
 }
 
-/** A condition that existed when the watch began may be older than the watch. */
+/**
+ * Duration of a condition. If the condition existed when the watch began, it may have lasted
+ * longer.
+ */
 function sinceText(service: ServiceReport, state: UnservedState, watchedS: number): string {
   const longest = longestOf(service, state);
   const isOlder = longest > 0 && longest >= watchedS - 3;
@@ -192,8 +196,8 @@ function stateAlerts(service: string, node: NodeReport): Alert[] {
 }
 
 /**
- * Alerts for nodes with heartbeats but without a load report, if other nodes of the service have
- * one.
+ * Alerts for nodes with heartbeats but without a load report, if another node of the service
+ * reports its load.
  */
 function silentAlerts(service: string, { nodes }: ServiceReport): Alert[] {
   const heard = nodes.filter(({ state }) => state !== 'not heard' && state !== 'sealed');
@@ -228,7 +232,7 @@ function releaseAlerts({ engine, limiter }: OfCluster): Alert[] {
   return [{ level: 'notice', text }];
 }
 
-/** Indexes of nodes: nodes with problems first, then by name. */
+/** Indexes of nodes, sorted by severity and then by name. */
 export function troubleFirst(nodes: readonly NodeReport[]): readonly number[] {
   return nodes
     .map((node, place) => ({ place, rank: rankOf(node), name: nodeName(node) }))

@@ -1,4 +1,4 @@
-/** A value, or the reason why it is not known now. */
+/** A value, or the reason why the value is unknown. */
 export type Known<Value> = { readonly value: Value } | { readonly not_known: string };
 
 /** Answer of `GET /cluster/report`. Durations are in seconds, and null means "not known". */
@@ -29,7 +29,7 @@ export type ServiceReport = {
   readonly cluster: string;
   readonly shard_count: number;
   readonly table_age_s: number;
-  /** Reason why the last read of the shard table failed. Null if it succeeded. */
+  /** Error of the last read of the shard table. Null after a successful read. */
   readonly table_fault: string | null;
   readonly nodes: readonly NodeReport[];
   /** Owner of each shard, as an index into `nodes`. */

@@ -1,4 +1,7 @@
-/** Parts of each runbook entry. The build inlines them from docs/runbook.md. */
+/**
+ * Parts of each runbook entry, inlined from docs/runbook.md. Separate file, because only the build
+ * of the cluster page defines this constant.
+ */
 declare const RUNBOOK: Readonly<
   Record<string, readonly (readonly [title: string, text: string])[]>
 >;

@@ -6,8 +6,8 @@ import { NodeTable } from '#view/cluster/nodes';
 import { RingMark, ShardRing, ShardTable } from '#view/cluster/shards';
 
 /**
- * Maximum number of moves in the list: the number that one node gives away at once. The shard table
- * lists all.
+ * Maximum number of listed moves: the moves that a node starts at once. The shard table lists all
+ * moves.
  */
 const MOVES_SHOWN_MAX = 8;
 

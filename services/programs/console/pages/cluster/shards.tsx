@@ -22,7 +22,7 @@ export function ShardRing({
   readonly service: ServiceReport;
   readonly chosen: number | undefined;
 }) {
-  const label = `${counted(shard_count, 'shard')} of ${counted(nodes.length, name)}; the tables say whose`;
+  const label = `${counted(shard_count, 'shard')} of ${counted(nodes.length, name)}; the tables list the owners`;
   const isDim = (owner: number | null) => chosen !== undefined && owner !== chosen;
   const path = (arc: Pick<Arc, 'from' | 'to'>, radii: typeof RING) =>
     arcPath(arc, shard_count, radii);
@@ -136,7 +136,7 @@ function Rows({ name, service }: { readonly name: string; readonly service: Serv
         <tr>
           <th scope="col">Shards</th>
           <th scope="col">Owner</th>
-          <th scope="col">Its journal, not stored</th>
+          <th scope="col">Records not stored</th>
           <th scope="col">State</th>
         </tr>
       </thead>

@@ -42,7 +42,7 @@ function Lead({ report }: { readonly report: ClusterReport }) {
   return (
     <>
       {isPaused.value ? 'Paused. Report of ' : 'Report of '}
-      <TimeText at={report.at} precision="second" />, seen by a process of release {report.release}.
+      <TimeText at={report.at} precision="second" />, from a process of release {report.release}.
     </>
   );
 }

@@ -8,7 +8,7 @@ export type Side = Pick<Report, 'snapshot' | 'contract'> & {
   readonly drift: Report['drift']['level'] | undefined;
 };
 
-/** One property of both instances, and the difference. */
+/** A property of both instances, and the difference. */
 type Fact = {
   readonly what: string;
   readonly first: string;
@@ -20,7 +20,7 @@ type Fact = {
 /** Status of an action in a contract. */
 type Standing = 'allowed' | 'forbidden' | 'open';
 
-/** Actions of two contracts, by difference. */
+/** Actions in two contracts, grouped by difference. */
 type ActionDifference = {
   readonly differing: readonly {
     readonly action: string;

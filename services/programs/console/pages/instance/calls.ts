@@ -33,7 +33,7 @@ type HistoryQuery = {
 
 /** Calls of the instance page, with the requests and answers of `/v1`. They throw `Refused`. */
 export const instanceCalls = {
-  /** Idempotent: a retry with the same key is one observation. */
+  /** Idempotent: a retry with the same key counts once. */
   async process(id: string, observation: Observation, idempotencyKey: string): Promise<Processed> {
     const path = `/instances/${idIn(id)}/process`;
     const key = { 'idempotency-key': idempotencyKey };
@@ -45,7 +45,10 @@ export const instanceCalls = {
       retryAfterSeconds: wait === null ? undefined : Number(wait),
     };
   },
-  /** Applies observations to a copy and returns the state after each. The copy is discarded. */
+  /**
+   * Applies observations to a copy, and returns the state after each observation. The copy is
+   * discarded.
+   */
   simulate: async (id: string, observations: readonly Observation[]) =>
     (await post<{ states: readonly Report[] }>(`/instances/${idIn(id)}/simulate`, { observations }))
       .states,

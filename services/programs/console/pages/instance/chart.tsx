@@ -113,9 +113,7 @@ function usePlot(points: readonly ChartPoint[]) {
 /** Choices for the number of observations in the chart. */
 const REACHES = [60, 200, 2_000] as const;
 
-/**
- * Live chart since the page was opened, with the drift of the selected mark or of the newest cycle.
- */
+/** Live chart since the page was opened, with the drift of the selected mark or newest cycle. */
 export function LiveLines({ view }: { readonly view: InstanceView }) {
   const [reach, setReach] = useState<number>(REACHES[1]);
   const [chosen, setChosen] = useState<number | undefined>();

@@ -3,14 +3,14 @@ import { bandOf, energyBandAfter, STRESS_STATES } from '#identity/state';
 import { type Contract, MODES, type Report, valuesOf } from '#pages/instances/answers';
 import { levelText } from '#pages/parts/format';
 
-/** An action, and the rule of the model that allows or forbids the action (model 4). */
+/** An action, and the model rule that allows or forbids the action (model 4). */
 export type Reasoned = { readonly action: string; readonly reason: string };
 
 /** Actions of a contract by status, with reasons. */
 type ReasonedActions = {
   readonly allowed: readonly Reasoned[];
   readonly forbidden: readonly Reasoned[];
-  /** In neither list: the caller decides. */
+  /** Actions in neither list; the caller decides. */
   readonly left: readonly Reasoned[];
 };
 

@@ -23,9 +23,9 @@ export function DeviationPart({ title, level, at, isRolledBack, deviation }: Dev
   const facts = [
     ['Distance', decimal(distance)],
     ['T²', `${decimal(t2)}, out of the band from 14.07`],
-    ['By chance', levelText(p)],
+    ['Probability by chance', levelText(p)],
     ['Breach', `${decimal(breach)}, D3 from 12.59`],
-    ['Cycles out of the band', numberText(run)],
+    ['Cycles outside the band', numberText(run)],
     ['Evidence of a shift', `${decimal(sustained.statistic)} of ${decimal(sustained.limit)}`],
   ] as const;
   return (
@@ -58,7 +58,7 @@ export function DeviationPart({ title, level, at, isRolledBack, deviation }: Dev
               <span class="unseen">As a bar</span>
             </th>
             <th scope="col" class="is-number">
-              Part of T²
+              Share of T²
             </th>
           </tr>
         </thead>

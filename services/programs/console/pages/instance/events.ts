@@ -1,7 +1,7 @@
 import type { DriftEvent, Report, Strengths } from '#pages/instances/answers';
 
 /**
- * Row of `GET /api/instances/:id/history`. `generation` is present if all generations are
+ * Row of `GET /api/instances/:id/history`. `generation` is present only if all generations are
  * requested.
  */
 export type HistoryRow = {
@@ -26,9 +26,9 @@ export type FollowedState = Report & {
   readonly last_stable?: Strengths;
 };
 
-/** Event of a stream. `ordinal` counts observations over the instance's whole life. */
+/** Event of a stream. `ordinal` counts observations since the instance was created. */
 export type InstanceEvent =
-  /** A connection was opened: the first, or one that resumes after the last event. */
+  /** A connection was opened, or reopened after the last event. */
   | { readonly kind: 'opened' }
   | { readonly kind: 'state'; readonly ordinal: number; readonly report: FollowedState }
   | {

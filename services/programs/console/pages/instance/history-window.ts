@@ -78,7 +78,7 @@ export class HistoryRows {
     }
   }
 
-  /** Newest cycle from `newest` down to `oldest` that is not cached. */
+  /** Newest cycle between `newest` and `oldest` that is not cached. */
   missing(newest: number, oldest: number): number | undefined {
     for (let cycle = newest; cycle >= oldest; cycle -= 1) if (!this.#rows.has(cycle)) return cycle;
     return undefined;

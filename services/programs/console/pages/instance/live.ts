@@ -3,7 +3,7 @@ import type { DriftEvent, Report } from '#pages/instances/answers';
 
 /**
  * Maximum number of observations and of states that a page keeps. A chart cannot show more; the
- * history has all.
+ * history table can.
  */
 export const KEPT_MAX = 2_000;
 
@@ -119,7 +119,7 @@ export class LiveInstance {
     this.#place({ ordinal, at: observation.timestamp, report: this.#early });
   }
 
-  /** Cycle numbers restart: an early state belongs to the new generation. */
+  /** Starts a new generation, to which an early state belongs. Cycle numbers restart. */
   #begin(generation: number): void {
     this.#generation = generation;
     if (this.#points.at(-1)?.report === this.#early) this.#points.pop();

@@ -57,7 +57,7 @@ function Followed({ begun: { instance, personas, generation } }: { readonly begu
     return (
       <Empty title="This instance was deleted">
         <p>
-          Nothing of it is left. <Link to="/instances">Go to the instances</Link>
+          All its data was deleted. <Link to="/instances">Go to the instances</Link>
         </p>
       </Empty>
     );

@@ -10,8 +10,9 @@ const AGAIN_MS_MIN = 1_000;
 const AGAIN_MS_MAX = 15_000;
 
 /**
- * Time until a hidden tab closes its connection, in milliseconds. A short look at another tab costs
- * no reconnect, and pages waiting for a connection get one before their timeout.
+ * Time until a hidden tab closes its connection, in milliseconds. Long enough that a short visit to
+ * another tab causes no reconnect. Short enough that a waiting page gets a connection before its
+ * timeout.
  */
 const HIDDEN_MS_MAX = 5_000;
 
@@ -25,8 +26,8 @@ type Listeners = {
 };
 
 /**
- * Event stream of an instance, until disposed. The browser itself resumes a stream that ends. A
- * refused stream is reopened here, after a check that the session is valid and the instance exists.
+ * Event stream of an instance, until disposed. The browser itself resumes a stream that ends. This
+ * class reopens a refused stream, after a check that the session is valid and the instance exists.
  *
  * A browser has six connections to a console for all tabs. Therefore a hidden tab closes its
  * stream, and resumes after the last event when shown.
@@ -101,7 +102,8 @@ export class InstanceStream implements Disposable {
   }
 
   /**
-   * Reopens a refused stream. `EventSource` hides the reason, so an ordinary request asks for it.
+   * Reopens a refused stream. `EventSource` hides the reason, so an ordinary request fetches the
+   * reason.
    */
   async #comeBack(refused: EventSource): Promise<void> {
     let refusal = await this.#refusal();

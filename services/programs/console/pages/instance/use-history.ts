@@ -5,7 +5,7 @@ import { HistoryRows, lastFirstRow, type ScrolledList } from '#pages/instance/hi
 import type { InstanceView } from '#pages/instance/live';
 import { Refused } from '#pages/shell/api';
 
-/** Rows per request: the visible rows and the next to scroll to. */
+/** Rows per request: the visible rows and the rows that scrolling shows next. */
 const LOAD_ROWS = 200;
 
 /** Pause in scrolling before rows are requested, in milliseconds. Too short to notice. */
@@ -27,7 +27,7 @@ export type History = {
   /** Index of the first visible row. */
   readonly first: number;
   /**
-   * Number of observations newer than row 0. Rows do not move while the reader looks at older ones.
+   * Number of observations newer than row 0. Rows do not move while the reader looks at older rows.
    */
   readonly newer: number;
   readonly refusal: Refused | undefined;
@@ -59,7 +59,7 @@ export function useHistory(id: string, view: InstanceView): History {
   takeNew(rows, view, seen);
 
   const newest = Math.max(extent?.newest ?? 0, now?.snapshot.cycle ?? 0);
-  // At the top, the list follows new observations. Further down, rows do not move.
+  // At the top, the list follows new observations. Below the top, rows do not move.
   const topmost = first === 0 ? newest : top;
   const oldest = extent === undefined ? topmost + 1 : extent.newest - extent.total + 1;
   const list = { rows: topmost - oldest + 1, ...sizes, shown: SHOWN_ROWS };

@@ -9,7 +9,7 @@ import { RefusalNotice, sentence, WhenLoaded } from '#view/parts/notice';
 import { ModeBars } from '#view/parts/radar';
 import { Link, navigate, Page } from '#view/shell/router';
 
-/** Creates a neutral instance or one from a persona. Links to the personality test. */
+/** Page that creates an instance, neutral or from a persona. Links to the personality test. */
 export function CreateInstancePage() {
   const personas = useLoaded(instanceApi.personas);
   const known = personas.loaded.kind === 'ready' ? personas.loaded.value : [];
@@ -64,7 +64,7 @@ export function InstanceForm({
   onMade,
   children,
 }: {
-  /** Initial state by the fields of `children`. Undefined for a neutral instance. */
+  /** Initial state from the fields of `children`. Undefined for a neutral instance. */
   readonly configOf: (values: Values) => InitialConfig | undefined;
   readonly onMade?: () => void;
   readonly children?: ComponentChildren;

@@ -20,7 +20,7 @@ export type ListView = {
   readonly offset: number;
 };
 
-/** Maximum length of a search, in characters. The console refuses longer ones. */
+/** Maximum length of a search, in characters. The console refuses longer searches. */
 export const SEARCH_MAX = 64;
 
 const [[FIRST_ORDER]] = ORDERS;

@@ -124,7 +124,8 @@ function NoRows({ of: { view, pagination } }: { readonly of: Shown }) {
 }
 
 /**
- * Pause after the last key before a search starts, in milliseconds. Longer than between two keys.
+ * Pause after the last key press before a search starts, in milliseconds. Longer than a typical
+ * pause between key presses.
  */
 const PAUSE_MS = 250;
 
@@ -139,7 +140,7 @@ function InstanceFilters({ view: { search, order } }: { readonly view: ListView 
   const find = (): void => {
     clearTimeout(pause.current);
     pause.current = undefined;
-    // Replaces the history entry: nobody wants to go back to half-typed text.
+    // Replaces the history entry, so that the back button skips half-typed text.
     navigate(changed({ search: input.current?.value.trim() ?? '' }), 'replace');
   };
   const typed = (): void => {

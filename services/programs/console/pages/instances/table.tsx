@@ -9,7 +9,7 @@ export const instanceAddress = (id: string): string => `/instances/${id}`;
 /** Number of instances in a comparison. */
 const COMPARED = 2;
 
-/** Table of a page of the list. Two rows can be selected across pages. */
+/** Table with one page of the list. Two rows can be selected across pages. */
 export function InstanceTable({
   rows,
   selected,

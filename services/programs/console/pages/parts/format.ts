@@ -57,7 +57,8 @@ export function levelText(value: number): string {
 }
 
 /**
- * Formats a wait in the largest unit with at least two of it, rounded up: `40 seconds`, `3 hours`.
+ * Formats a wait, rounded up, in the largest unit that fits at least twice: `40 seconds`, `3
+ * hours`.
  */
 export function waitText(seconds: number): string {
   const [unit, length] = WAIT_UNITS.find(([, each]) => seconds >= 2 * each) ?? ['second', 1];

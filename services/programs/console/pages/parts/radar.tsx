@@ -115,7 +115,7 @@ function AxisName({ name, at }: { readonly name: string; readonly at: RadarPoint
 }
 
 /**
- * Text anchor: names right of the wheel start there, names left of it end there, others are
+ * Text anchor. Names to the right start at their point, names to the left end there, and others are
  * centered.
  */
 function anchorOf(x: number): 'start' | 'middle' | 'end' {

@@ -15,7 +15,7 @@ export const ROLES = ['owner', 'developer', 'billing', 'viewer'] as const;
 /** Role of a member. */
 export type Role = (typeof ROLES)[number];
 
-/** `GET /api/me`: the signed-in user, the selected account, and permissions in this account. */
+/** `GET /api/me`: the signed-in user, the selected account, and the user's permissions there. */
 export type Me = {
   readonly user: {
     readonly id: string;
@@ -99,7 +99,7 @@ export type KeyView = {
   readonly created_at: string;
   readonly expires_at?: string;
   readonly replaced_by?: string;
-  /** Maker: a user with name, or an operator. Absent if not recorded. */
+  /** Creator: a user with a name, or an operator. Absent if not recorded. */
   readonly created_by?: { readonly kind: string; readonly id: string; readonly name?: string };
   readonly last_used?: { readonly at: string; readonly address?: string; readonly client?: string };
   readonly hints?: readonly string[];
@@ -158,7 +158,7 @@ export type Usage = {
   /** Linear forecast of the month. Absent if there is too little data. */
   readonly forecast?: {
     readonly cycles: number;
-    /** Time when the quota is used up. Absent if not within this month. */
+    /** Time when the quota will be used up. Absent if not within this month. */
     readonly used_up_at?: string;
   };
 };
@@ -174,7 +174,7 @@ export type UsageMonth = {
     readonly name?: string;
     readonly cycles: number;
   }[];
-  /** Cycles of no known key. */
+  /** Cycles without a known key. */
   readonly other_cycles: number;
 };
 
@@ -207,7 +207,7 @@ export type Billing = {
   readonly provider?: string;
   readonly plan: string;
   readonly next_plan?: { readonly plan: string; readonly at: string };
-  /** Active subscription, or the last one. */
+  /** Active subscription, or the last subscription. */
   readonly subscription?: {
     readonly plan: string;
     readonly status: string;

@@ -42,7 +42,7 @@ async function outcomeOf<Value>(load: () => Promise<Value>): Promise<Loaded<Valu
   }
 }
 
-/** An action that a person starts, one at a time. */
+/** An action that a person starts. At most one runs at a time. */
 type Action<Args extends readonly unknown[]> = {
   readonly run: (...args: Args) => void;
   readonly isBusy: boolean;

@@ -176,7 +176,7 @@ function ScanDialog({
   );
 }
 
-/** QR code, dark on light in every color scheme, because cameras need that. */
+/** QR code, dark on light in every color scheme, because cameras need this contrast. */
 function QrCode({ text, label }: { readonly text: string; readonly label: string }) {
   const { data, size } = encode(text, { border: 3 });
   const squares = data.flatMap((row, y) =>

@@ -185,7 +185,7 @@ function Progress({ given, all }: { readonly given: number; readonly all: number
 
 /**
  * A statement with its scale. `onAnswer` receives `isByDigit` true for a typed digit, which moves
- * on to the next question.
+ * the focus to the next question.
  */
 function TestQuestion({
   of: { id, position, text },
