@@ -8,7 +8,7 @@ import { faultIn } from '#test/support/settled';
 const active = suite('the limit of concurrent console requests');
 
 // Report 12: an export released its slot before its first byte was sent.
-active('counts a request until the last byte of a file is sent or given up', async () => {
+active('counts a request until its file is fully sent or aborted', async () => {
   const requests = new ActiveRequests();
   const files = Array.from({ length: 256 }, () => new PassThrough());
   for (const file of files)

@@ -24,16 +24,16 @@ for (const [what, headers, reason] of [
   ['an opaque origin', { origin: 'null' }, 'cross_site_request'],
   ['another port', { origin: 'http://127.0.0.1:1' }, 'cross_site_request'],
   ['a request across sites', { 'sec-fetch-site': 'cross-site' }, 'cross_site_request'],
-  ['a request of the same site', { 'sec-fetch-site': 'same-site' }, 'cross_site_request'],
-  ['a request of no page', { 'sec-fetch-site': 'none' }, 'cross_site_request'],
-  ['the type of a form', { 'content-type': 'text/plain' }, 'unsupported_media_type'],
-  ['no type', { 'content-type': undefined }, 'unsupported_media_type'],
+  ['a request from the same site', { 'sec-fetch-site': 'same-site' }, 'cross_site_request'],
+  ['a request that no page sent', { 'sec-fetch-site': 'none' }, 'cross_site_request'],
+  ['the content type of a form', { 'content-type': 'text/plain' }, 'unsupported_media_type'],
+  ['no content type', { 'content-type': undefined }, 'unsupported_media_type'],
   [
-    'a type that only looks like JSON',
+    'a content type that only resembles JSON',
     { 'content-type': 'text/plain; application/json' },
     'unsupported_media_type',
   ],
-  ['a host of its own', { host: 'evil.example' }, 'wrong_host'],
+  ['its own host', { host: 'evil.example' }, 'wrong_host'],
   ['no host', { host: undefined }, 'wrong_host'],
   ['a host with a name before it', { host: 'evil@127.0.0.1' }, 'wrong_host'],
 ] as const) {
@@ -83,7 +83,7 @@ sessions('is not granted to a cookie value from before the sign-in', async () =>
   assert.is((await eve.send('GET', '/me')).status, 401, 'the planted session has ended');
 });
 
-sessions('is not granted where two cookies claim it', async () => {
+sessions('is not granted if a request has two session cookies', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const own = owner.cookies.get('session');
@@ -113,7 +113,7 @@ sessions('ends after 12 hours, however often it is used', async () => {
   assert.is((await owner.send('GET', '/me')).reason, 'sign_in_needed');
 });
 
-sessions('is one of at most thirty: another one ends the least recently used', async () => {
+sessions('ends if it is the least recently used of more than thirty sessions', async () => {
   await using desk = await openConsole();
   const first = await desk.owner();
   const last = desk.browser();
@@ -127,7 +127,7 @@ sessions('is one of at most thirty: another one ends the least recently used', a
   assert.is((data as unknown as unknown[]).length, 30);
 });
 
-sessions('over TLS has a cookie for this host only', async () => {
+sessions('over TLS has a cookie that browsers send to this host only', async () => {
   await using desk = await openConsole({ origin: 'https://console.example.com' });
   const owner = await desk.owner();
   assert.equal([...owner.cookies.keys()].sort(), ['__Host-device', '__Host-session']);
@@ -173,7 +173,7 @@ answers('has the headers that restrict browsers', async () => {
   assertSafe(await owner.send('GET', '/%zz'));
 });
 
-/** The answer of a console to these bytes. */
+/** Sends bytes to a console and returns the answer. */
 async function answerTo(origin: string, bytes: string): Promise<string> {
   const { port, hostname } = new URL(origin);
   const socket = connect(Number(port), hostname);
@@ -186,21 +186,21 @@ async function answerTo(origin: string, bytes: string): Promise<string> {
   return text;
 }
 
-answers('has these headers also for bytes that are not a request', async () => {
+answers('has the security headers even if the bytes are not a request', async () => {
   await using desk = await openConsole();
   const text = await answerTo(desk.origin, 'GET / HTTP/1.1\r\nbroken\r\n\r\n');
   assert.match(text, /^HTTP\/1\.1 400 .*content-security-policy: default-src 'none'/s);
 });
 
 // Report 24: a cookie of 20 kB was "not well-formed" (400).
-answers('is 431 to headers that are too large', async () => {
+answers('is 431 if the request headers are too large', async () => {
   await using desk = await openConsole();
   const cookie = `GET / HTTP/1.1\r\nHost: x\r\nCookie: a=${'b'.repeat(20_000)}\r\n\r\n`;
   const text = await answerTo(desk.origin, cookie);
   assert.match(text, /^HTTP\/1\.1 431 .*content-security-policy: .*"headers_too_large"/s);
 });
 
-answers('refuses a body that is too large, or that repeats a key', async () => {
+answers('is a refusal if the body is too large or repeats a key', async () => {
   await using desk = await openConsole();
   const large = JSON.stringify({ email: 'x'.repeat(40_000) });
   assert.is((await desk.browser().send('POST', '/sign-in', large)).status, 413);
@@ -208,7 +208,7 @@ answers('refuses a body that is too large, or that repeats a key', async () => {
   assert.is((await desk.browser().send('POST', '/sign-in', twice)).reason, 'duplicate_key');
 });
 
-answers('to an API key explains that keys are not accepted, whatever else is sent', async () => {
+answers('to an API key explains that the console accepts no keys', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const headers = { authorization: `Bearer svc_sk_${'a'.repeat(50)}` };
@@ -224,7 +224,7 @@ answers('to an API key explains that keys are not accepted, whatever else is sen
 
 const others = suite('the account of another owner');
 
-others('is inaccessible to an owner, by every route', async () => {
+others('is inaccessible on every route', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
   const bob = await desk.owner('bob@example.com', OTHER_ACCOUNT_ID);
@@ -250,7 +250,7 @@ others('is inaccessible to an owner, by every route', async () => {
   assert.is(((await bob.expect(200, 'GET', '/members')).data['members'] as unknown[]).length, 2);
 });
 
-others('is entered by an invitation once, and by no other link', async () => {
+others('accepts each invitation once, and no other link', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
   const invite = { email: 'bob@example.com', role: 'viewer' };
@@ -275,7 +275,7 @@ others('is entered by an invitation once, and by no other link', async () => {
   assert.is((await desk.browser().send('POST', '/invitations/accept', tooLate)).status, 404);
 });
 
-others('keeps its first owner’s link for a day, and only the latest link', async () => {
+others('accepts only the latest set-up link, for a day', async () => {
   await using desk = await openConsole();
   const [first, second] = [await desk.setUpToken(), await desk.setUpToken()];
   const body = { email: EMAIL, password: PASSWORD, name: 'Ada' };
@@ -284,7 +284,7 @@ others('keeps its first owner’s link for a day, and only the latest link', asy
   assert.is((await desk.browser().send('POST', '/setup', { ...body, token: second })).status, 404);
 });
 
-others('keeps no member who used a link that another has used meanwhile', async () => {
+others('gets one member if several people use a link at once', async () => {
   await using desk = await openConsole();
   const token = await desk.setUpToken();
   const tries = await Promise.all(
@@ -302,7 +302,7 @@ others('keeps no member who used a link that another has used meanwhile', async 
 });
 
 // Report 12: console routes other than those of instances had no limit.
-others('is limited: users and networks have a number of requests a minute', async () => {
+answers('is 429 after too many requests a minute from one user or network', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
   for (let at = 0; at < 300; at += 1) await ada.expect(200, 'GET', '/me');
@@ -317,7 +317,7 @@ others('is limited: users and networks have a number of requests a minute', asyn
 
 const origins = suite('a console without a public origin');
 
-origins('is reached only by the names of this machine', () => {
+origins('serves only the loopback addresses of its port', () => {
   assert.equal(loopbackOrigins('127.0.0.1', 8002), [
     'http://127.0.0.1:8002',
     'http://localhost:8002',
@@ -326,14 +326,14 @@ origins('is reached only by the names of this machine', () => {
 });
 
 // Report 24: a console at ::1 printed a link to 127.0.0.1, where nothing listened.
-origins('has as its default the listening address, to which links lead', () => {
+origins('uses its listening address in links', () => {
   assert.is(loopbackOrigins('::1', 8002)[0], 'http://[::1]:8002');
   assert.is(loopbackOrigins('127.0.0.5', 8002)[0], 'http://127.0.0.5:8002');
   assert.is(loopbackOrigins('localhost', 8002)[0], 'http://localhost:8002');
 });
 
 // Report 24: a request with a wrong host was refused without the host and the variable.
-origins('refuses another host by name, with its own address and the variable', async () => {
+origins('names the refused host, its own address and the variable to change', async () => {
   await using desk = await openConsole();
   const reply = await desk.browser().send('GET', '/me', undefined, { host: 'wrong.example' });
   assert.is(reply.reason, 'wrong_host');

@@ -16,7 +16,7 @@ type Parts = {
   readonly provider: BillingProvider | undefined;
 };
 
-/** The billing desk of accounts in a store, with a limiter that only answers usage queries. */
+/** Billing desk for accounts in a store, with a limiter that answers only usage queries. */
 export function billingOf({ accounts, clock, trail, provider }: Parts) {
   const desk = billingDesk({
     ...{ provider, billing: memoryBillingStore(), accounts, clock, graceMs: GRACE_MS },
@@ -29,7 +29,7 @@ export function billingOf({ accounts, clock, trail, provider }: Parts) {
   const calls = new AccountCalls(trail, desk);
   const limiter: LimiterClient = {
     ask(call) {
-      if (call.kind !== 'account') throw new Error('no one admits or settles here');
+      if (call.kind !== 'account') throw new Error('this limiter answers only usage queries');
       return calls.answer(call);
     },
   };

@@ -14,7 +14,7 @@ import { memoryTrail } from '#test/support/memory-trail';
 type Shown = Record<string, unknown>;
 
 /**
- * A console that sells plans of the local provider; `notify` sends a notification of the provider.
+ * A console that sells plans through the local provider. `notify` sends a provider notification.
  */
 async function openShop() {
   const clock = new ManualClock();
@@ -56,7 +56,7 @@ plan('shows the account’s plan and the plans for sale', async () => {
 });
 
 // Report 12: console routes other than those of instances had no limit: 150 checkouts a second.
-plan('is requested from the provider at most ten times a minute by one account', async () => {
+plan('calls the provider at most ten times a minute for one account', async () => {
   const { desk, clock } = await openShop();
   await using _closing = desk;
   const owner = await desk.owner();
@@ -75,7 +75,7 @@ plan('is requested from the provider at most ten times a minute by one account',
   await owner.expect(200, 'POST', '/billing/checkout', { plan: 'pro' });
 });
 
-plan('shows changes by the provider only, and leads to its portal afterwards', async () => {
+plan('shows a plan that the provider has confirmed, and then links to the portal', async () => {
   const { desk, notify, startMs } = await openShop();
   await using _closing = desk;
   const owner = await desk.owner();
@@ -168,7 +168,7 @@ pages('are for the roles owner and billing only, each for their own account', as
   assert.equal(await asked(desk.browser()), [401, 401, 401]);
   assert.equal(await asked(await desk.member(owner, 'b@example.com', 'billing')), [200, 409, 200]);
   const stranger = await desk.owner('bob@example.com', OTHER_ACCOUNT_ID);
-  assert.equal(await asked(stranger), [200, 200, 404], 'nothing of what the first one bought');
+  assert.equal(await asked(stranger), [200, 200, 404], 'no purchase of the first account');
   const { lines } = await trail.page(OTHER_ACCOUNT_ID, { limit: 10, action: 'billing' });
   assert.is(lines.length, 4);
 });

@@ -2,18 +2,18 @@ import { request } from 'node:http';
 import * as assert from 'uvu/assert';
 import { EventReader } from '#test/support/calls/event-reader';
 
-/** Answer to a browser; `data` of a refusal is the whole body. */
+/** Answer to a browser. For a refusal, `data` is the whole body. */
 export type Reply = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly data: Record<string, unknown>;
   readonly error: string | undefined;
   readonly reason: string | undefined;
-  /** The whole body, if it is JSON. */
+  /** The whole JSON body. */
   readonly body: ReturnType<typeof JSON.parse>;
 };
 
-/** A browser on a page of the console: it keeps cookies and sends its true origin. */
+/** A browser on a page of the console. Keeps cookies and sends its true origin. */
 export class Browser {
   readonly #address: string;
   readonly #origin: string;

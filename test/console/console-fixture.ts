@@ -19,31 +19,32 @@ import { TEST_ORIGIN } from '#test/support/test-logger';
 /** A valid password of the first owner. */
 export const PASSWORD = 'a fine and private place';
 
-/** The account of the tests, and an account of other people. */
+/** The account under test, and another account. */
 export const ACCOUNT_ID = 'accountOfAda';
 export const OTHER_ACCOUNT_ID = 'accountOfBob';
 
 /**
- * A console in memory that listens, with a service behind it, a manual clock, and its whole output.
+ * A listening console with stores in memory, a service behind it, a manual clock and recorded
+ * output.
  */
 export type TestConsole = AsyncDisposable & {
   readonly origin: string;
   readonly clock: ManualClock;
   readonly ports: ConsolePorts;
   readonly admin: AccountAdmin;
-  /** Every line of every audit trail. */
+  /** Lines of all audit trails. */
   readonly audited: AuditEntry[];
-  /** Makes every further line of the audit trail fail, or succeed again. */
+  /** Makes audit writes fail, or succeed again. */
   readonly failAudit: (isFailing: boolean) => void;
   /** All lines of the log. */
   readonly log: () => string;
   /** A browser without a cookie. */
   readonly browser: (address?: string) => Browser;
-  /** The value of a new set-up link. */
+  /** Creates a set-up link and returns its token. */
   readonly setUpToken: (accountId?: string) => Promise<string>;
-  /** A browser in which the owner of an account has just signed in. */
+  /** Returns a browser with a new session of the account's owner. */
   readonly owner: (email?: string, accountId?: string) => Promise<Browser>;
-  /** A browser in which a new member of the owner's account has just signed in. */
+  /** Invites a member and returns a browser with the member's session. */
   readonly member: (owner: Browser, email: string, role: string) => Promise<Browser>;
 };
 
@@ -74,7 +75,7 @@ export async function openConsole(
     ...behind.ports,
     ...ports,
   };
-  // Browsers set their address in X-Forwarded-For.
+  // The fake browsers set their address in X-Forwarded-For.
   const settings: ConsoleConfig = {
     ...{ origin: undefined, trustedProxies: ['127.0.0.1'], localAccountId: ACCOUNT_ID },
     secrets: unchanging(['the secret of this test']),
@@ -112,7 +113,7 @@ export async function openConsole(
   };
 }
 
-/** The value at the end of a link. */
+/** The token at the end of a link. */
 export function tokenIn(link: unknown): string {
   const token = String(link).split('/').at(-1);
   if (token === undefined || !token.includes('.')) throw new Error(`no link: ${String(link)}`);

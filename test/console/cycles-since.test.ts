@@ -3,12 +3,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { cyclesSince } from '#console/usage/instance-usage';
 
-/** A history in memory, oldest first, which counts its reads. */
+/** A history in memory, oldest first. Counts its reads. */
 class History {
   times: number[];
   trimmed: number;
   reads = 0;
-  /** Runs before the read of this ordinal, counted from 1. */
+  /** Runs before each read. The first read has number 1. */
   readonly before: (read: number) => void;
 
   constructor(times: readonly number[], trimmed = 0, before: (read: number) => void = () => {}) {
@@ -65,7 +65,7 @@ since('starts with the first millisecond of the month in UTC', async () => {
   assert.is(await cyclesSince(MONTH + 1_000, history.readAt), 1);
 });
 
-since('takes one read if no cycle is of the month, and two if all are', async () => {
+since('takes one read if no cycle is in the month, and two if all cycles are', async () => {
   const old = new History(Array.from({ length: 1_000 }, (_, index) => MONTH - 2_000_000 + index));
   assert.is(await cyclesSince(MONTH, old.readAt), 0);
   assert.is(old.reads, 1);
@@ -86,7 +86,7 @@ since('is correct while observations arrive', async () => {
     });
     const least = history.countSince(MONTH);
     const found = await cyclesSince(MONTH, history.readAt);
-    // If the first cycle that is read is older, later cycles may be of the month.
+    // If the first cycle read is older, later cycles may still be in the month.
     assert.ok(found >= least && found <= history.countSince(MONTH), `${least}, ${found}`);
     const isYoung = (history.times.at(-1) ?? 0) < MONTH;
     if (isYoung) assert.is(found, 0);
@@ -112,7 +112,7 @@ since('counts the new generation if the instance is reset meanwhile', async () =
   assert.is(await cyclesSince(MONTH, history.readAt), 40);
 });
 
-since('is 0 if the instance is reset faster than it can be read', async () => {
+since('returns 0 if the instance is reset faster than it can be read', async () => {
   const all = Array.from({ length: 64 }, (_, index) => MONTH - 32_000 + 1_000 * index);
   const history: History = new History(all, 0, (read) => {
     history.times = read % 2 === 0 ? [MONTH] : all;

@@ -7,7 +7,7 @@ type Shown = Record<string, unknown>;
 
 const flows = suite('the console');
 
-flows('is set up by its first link, and by no second link', async () => {
+flows('accepts a set-up link once', async () => {
   await using desk = await openConsole();
   const browser = desk.browser();
   assert.equal((await browser.expect(200, 'GET', '/setup')).data, { is_needed: true });
@@ -31,7 +31,7 @@ flows('is set up by its first link, and by no second link', async () => {
   );
 });
 
-flows('signs people in by email and password, and out', async () => {
+flows('signs people in by email and password, and signs them out', async () => {
   await using desk = await openConsole();
   await desk.owner();
   const browser = desk.browser();
@@ -45,10 +45,10 @@ flows('signs people in by email and password, and out', async () => {
   await browser.expect(204, 'POST', '/sign-out', {});
   assert.is(browser.cookies.has('session'), false);
   browser.cookies.set('session', session ?? '');
-  assert.is((await browser.send('GET', '/me')).status, 401, 'the value is worth nothing any more');
+  assert.is((await browser.send('GET', '/me')).status, 401, 'the old cookie is invalid');
 });
 
-flows('lists sessions, and ends one, the others or its own', async () => {
+flows('lists sessions, and ends one session, all others, or its own', async () => {
   await using desk = await openConsole();
   const first = await desk.owner();
   const second = desk.browser('198.51.100.9');
@@ -126,7 +126,7 @@ flows('invites, changes and removes members', async () => {
 });
 
 // Report 10: a removed owner returned with an old invitation, and nobody saw which keys worked.
-flows('revokes everything with which a removed or demoted owner could return', async () => {
+flows('revokes everything that would let a removed or demoted owner return', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
   for (const deed of ['remove', 'demote'] as const) {
@@ -166,7 +166,7 @@ flows('revokes invitations without a recorded author when an owner leaves', asyn
   assert.equal((await desk.ports.members.find(ACCOUNT_ID)).links, []);
 });
 
-flows('shows invitations without their values, and revokes them', async () => {
+flows('lists invitations without their tokens, and revokes them', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const body = { email: 'bob@example.com', role: 'billing' };
@@ -185,7 +185,7 @@ flows('shows invitations without their values, and revokes them', async () => {
   assert.equal([known.status, known.reason], [409, 'already_exists']);
 });
 
-flows('lets one signed-in person into several accounts', async () => {
+flows('lets a signed-in user join several accounts', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
   const bob = await desk.owner('bob@example.com', 'accountOfBob');

@@ -14,7 +14,7 @@ const MARKS = [
   'the agent of bob',
 ];
 
-/** Ids of another account, by the place of the id in a path. */
+/** Ids of another account, by kind. */
 type Foreign = Readonly<Record<'member' | 'invitation' | 'session' | 'key', string>>;
 
 const idIn = (value: unknown): string => String((value as { id: string }).id);
@@ -39,9 +39,7 @@ async function otherAccount(desk: TestConsole): Promise<Foreign> {
   };
 }
 
-/**
- * For each route with an id: the kind of the foreign id, and a body that the route would accept.
- */
+/** Kind of the foreign id, and a valid body, for each route with an id. */
 const WITH_IDS: Readonly<Record<string, readonly [keyof Foreign, object]>> = {
   'PATCH /members/:id': ['member', { role: 'owner' }],
   'DELETE /members/:id': ['member', {}],
@@ -55,7 +53,7 @@ const WITH_IDS: Readonly<Record<string, readonly [keyof Foreign, object]>> = {
   'POST /keys/:id/enable': ['key', {}],
 };
 
-/** The names in the other account's own usage. */
+/** Names in the usage report that the other account sees. */
 async function named(desk: TestConsole): Promise<string[]> {
   const bob = desk.browser();
   await bob.signIn('bob@example.com', 'a fine and private place', OTHER_ACCOUNT_ID);
@@ -63,7 +61,7 @@ async function named(desk: TestConsole): Promise<string[]> {
   return (data['instances'] as { name: string }[]).map(({ name }) => name);
 }
 
-/** All routes of the console; routes of instances have separate tests. */
+/** All routes of the console, except instance routes, which have separate tests. */
 function routesOf(desk: TestConsole) {
   const config = {
     origin: undefined,
@@ -78,7 +76,7 @@ function routesOf(desk: TestConsole) {
 
 const foreign = suite('the data of another account');
 
-foreign('is for every route of the console like data that never existed', async () => {
+foreign('gets the same answer on every route as data that never existed', async () => {
   await using desk = await openConsole();
   const theirs = await otherAccount(desk);
   const ada = await desk.owner();
@@ -100,7 +98,11 @@ foreign('is for every route of the console like data that never existed', async 
     const never = theirs[what].replace(/.$/, (last) => (last === '0' ? '1' : '0'));
     const answered = await answerTo(theirs[what]);
     assert.is(answered[0], 404, `${method} ${path}`);
-    assert.equal(answered, await answerTo(never), `${method} ${path} says whether it is there`);
+    assert.equal(
+      answered,
+      await answerTo(never),
+      `${method} ${path} reveals that the object exists`,
+    );
   }
 });
 
@@ -108,7 +110,11 @@ foreign('is in no list, page or file of the console', async () => {
   await using desk = await openConsole();
   const theirs = await otherAccount(desk);
   const ada = await desk.owner();
-  assert.match((await named(desk)).join(), /the agent of bob/, 'who may see it does');
+  assert.match(
+    (await named(desk)).join(),
+    /the agent of bob/,
+    'the other account sees its own agent',
+  );
   const readable = routesOf(desk).filter(
     ({ method, path }) => method === 'GET' && !path.includes(':'),
   );

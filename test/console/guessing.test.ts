@@ -7,7 +7,7 @@ import { refusalOf } from '#test/support/settled';
 
 const EMAIL = 'ada@example.com';
 
-/** Number of pairs of sign-ins whose times are compared. */
+/** Number of sign-in pairs to compare. */
 const ROUNDS = 15;
 
 function throttle() {
@@ -48,7 +48,7 @@ slowing('is counted with its tries in progress, so that parallel tries gain noth
   const tries = Array.from({ length: 5 }, () => begin(EMAIL, '203.0.113.7'));
   assert.ok(isLate(EMAIL, '203.0.113.7'));
   tries[0]?.succeeded();
-  assert.is(isLate(EMAIL, '203.0.113.7'), false, 'a right password forgets the wrong ones');
+  assert.is(isLate(EMAIL, '203.0.113.7'), false, 'a right password clears the failures');
 });
 
 slowing('is blocked when one network tries many emails', () => {
@@ -58,7 +58,7 @@ slowing('is blocked when one network tries many emails', () => {
   assert.is(isLate('fresh@example.com', '203.0.113.8'), false);
 });
 
-slowing('is blocked when the networks of one /48 do', () => {
+slowing('is blocked when the networks of one /48 try many emails', () => {
   const { begin, isLate } = throttle();
   for (let at = 0; at < 300; at += 1)
     begin(`${at}@example.com`, `2001:db8:1:${at.toString(16)}::1`);
@@ -66,7 +66,7 @@ slowing('is blocked when the networks of one /48 do', () => {
   assert.is(isLate('fresh@example.com', '2001:db8:2::1'), false);
 });
 
-slowing('never locks the owner out, from however many networks', () => {
+slowing('never locks the owner out, even from many networks', () => {
   const { clock, begin, isLate } = throttle();
   for (let at = 0; at < 200; at += 1) {
     clock.advance(10_000);
@@ -74,12 +74,12 @@ slowing('never locks the owner out, from however many networks', () => {
   }
   assert.is(isLate(EMAIL, '203.0.113.7', 'a known browser'), false);
   clock.advance(9_999);
-  assert.ok(isLate(EMAIL, '203.0.113.7'), 'from elsewhere ten seconds pass');
+  assert.ok(isLate(EMAIL, '203.0.113.7'), 'an unknown browser waits ten seconds');
   clock.advance(1);
-  assert.is(isLate(EMAIL, '203.0.113.7'), false, 'and no more');
+  assert.is(isLate(EMAIL, '203.0.113.7'), false, 'but no longer');
 });
 
-slowing('waits also with a stolen cookie of a known browser', () => {
+slowing('waits even with a stolen device cookie', () => {
   const { begin, isLate } = throttle();
   for (let at = 0; at < 5; at += 1) begin(EMAIL, `198.51.100.${at}`, 'stolen');
   assert.ok(isLate(EMAIL, '198.51.100.9', 'stolen'));
@@ -95,7 +95,11 @@ slowing('gets 429 with the time to wait, while the owner’s own browser signs i
   for (let at = 0; at < 6; at += 1) statuses.push((await eve.signIn(EMAIL, 'guess')).status);
   assert.equal(statuses, [401, 401, 401, 401, 401, 429]);
   const late = await eve.signIn(EMAIL, PASSWORD);
-  assert.equal([late.status, late.headers['retry-after']], [429, '1'], 'even with the right one');
+  assert.equal(
+    [late.status, late.headers['retry-after']],
+    [429, '1'],
+    'even with the right password',
+  );
   assert.is((await owner.signIn(EMAIL, PASSWORD)).status, 200);
   const failures = desk.audited.filter(({ action }) => action === 'session.fail');
   assert.is(failures.length, 5);
@@ -115,7 +119,7 @@ slowing('gets 429 with the time to wait, while the owner’s own browser signs i
 
 const enumeration = suite('a caller that probes which emails are registered');
 
-enumeration('gets the same answer for all', async () => {
+enumeration('gets the same answer for every email', async () => {
   await using desk = await openConsole();
   await desk.owner();
   const replies = [
@@ -132,7 +136,7 @@ enumeration('gets the same answer for all', async () => {
   assert.is(shown[0]?.status, 401);
 });
 
-enumeration('is throttled alike for all', async () => {
+enumeration('is throttled alike for every email', async () => {
   await using desk = await openConsole();
   await desk.owner();
   const statusesOf = async (email: string, address: string) => {
@@ -145,7 +149,7 @@ enumeration('is throttled alike for all', async () => {
   assert.equal(await statusesOf('unknown@example.com', '198.51.100.2'), known);
 });
 
-enumeration('gets the answer in the same time', async () => {
+enumeration('gets the answer after the same time for every email', async () => {
   await using desk = await openConsole();
   await desk.owner();
   const times = { known: [] as number[], unknown: [] as number[] };
@@ -156,7 +160,7 @@ enumeration('gets the answer in the same time', async () => {
     return performance.now() - startedMs;
   };
   for (let round = 0; round < ROUNDS; round += 1) {
-    // Alternates, so that other load on this machine affects both.
+    // Alternate, so that other load on this machine affects both kinds.
     desk.clock.advance(60_000);
     times.known.push(await timeOf(EMAIL, `198.51.100.${round}`));
     times.unknown.push(await timeOf(`unknown${round}@example.com`, `203.0.113.${round}`));

@@ -22,7 +22,7 @@ async function observe({ clock }: TestConsole, browser: Browser, id: string): Pr
   await browser.expect(200, 'POST', `/instances/${id}/process`, OBSERVATION);
 }
 
-/** Passes seconds one by one, and runs everything that is due. */
+/** Advances the clock second by second, and runs due work. */
 async function pass({ clock }: TestConsole, seconds: number): Promise<void> {
   for (let s = 0; s < seconds; s += 1) {
     clock.advance(1_000);
@@ -30,7 +30,7 @@ async function pass({ clock }: TestConsole, seconds: number): Promise<void> {
   }
 }
 
-/** The cycles in a stream that has ended or is about to end. */
+/** Reads the cycles of a stream to its end. */
 async function cyclesOf(reader: EventReader): Promise<(number | undefined)[]> {
   const events = await reader.rest();
   return events.filter(({ event }) => event === 'cycle').map(({ id }) => id);
@@ -38,7 +38,7 @@ async function cyclesOf(reader: EventReader): Promise<(number | undefined)[]> {
 
 const live = suite('an event stream in the console');
 
-live('starts with the state and sends each cycle, with the safety of every answer', async () => {
+live('starts with the state, sends each cycle, and has the security headers', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const id = await newInstance(owner);
@@ -79,7 +79,7 @@ live('of a viewer shows the changes of other members', async () => {
   assert.is((await reader.until('cycle')).at(-1)?.id, 1);
 });
 
-live('of another account’s instance is 404, and of a role without instances 403', async () => {
+live('is 404 for another account’s instance, and 403 for a role without instances', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const id = await newInstance(owner);
@@ -90,7 +90,7 @@ live('of another account’s instance is 404, and of a role without instances 40
   assert.is((await desk.browser().send('GET', `/instances/${id}/events`)).status, 401);
 });
 
-live('is refused beyond twenty of a session, but not for other sessions', async () => {
+live('is refused beyond twenty streams of a session, but not in other sessions', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const id = await newInstance(owner);
@@ -104,7 +104,7 @@ live('is refused beyond twenty of a session, but not for other sessions', async 
   assert.is(open.use(await elsewhere.follow(path)).status, 200);
 });
 
-const ended = suite('a stream whose session loses rights');
+const ended = suite('an event stream of a session that');
 
 for (const [what, end, status] of [
   [
@@ -123,13 +123,13 @@ for (const [what, end, status] of [
     403,
   ],
   [
-    'is of no member any more',
+    'belongs to a removed member',
     async (owner: Browser, member: string) =>
       await owner.expect(200, 'DELETE', `/members/${member}`),
     401,
   ],
 ] as const) {
-  ended(`because it ${what} ends within a minute, and the next is refused: ${status}`, async () => {
+  ended(`${what} ends within a minute, and a new stream gets ${status}`, async () => {
     await using desk = await openConsole();
     const owner = await desk.owner();
     const id = await newInstance(owner);
@@ -147,7 +147,7 @@ for (const [what, end, status] of [
   });
 }
 
-ended('does not count as use of its session, which still becomes idle', async () => {
+live('does not count as use of its session, which still becomes idle', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const id = await newInstance(owner);
@@ -156,7 +156,7 @@ ended('does not count as use of its session, which still becomes idle', async ()
   for (; status === 200 && minutes < 40; minutes += 1) {
     using reader = await owner.follow(`/instances/${id}/events`);
     status = reader.status;
-    // A request that a page makes unattended does not count either.
+    // A page's unattended requests do not count either.
     const look = { 'x-unattended': 'true' };
     await owner.send('GET', `/instances/${id}`, undefined, look);
     if (status === 200) await pass(desk, 60);

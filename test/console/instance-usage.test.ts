@@ -20,7 +20,7 @@ const used = (cyclesUsed: number): MeterUsage => ({
 const idOf = (index: number) => `inst_${index.toString(16).padStart(16, '0')}`;
 
 /**
- * Engines with `count` instances of one account: later instances have more cycles, all of this
+ * Engines with `count` instances of one account. Later instances have more cycles, all in this
  * month. `before` runs before each answer.
  */
 function engines(count: number, before: (call: EngineCall) => void = () => {}, cyclesUsed = 500) {
@@ -76,7 +76,7 @@ bounded('lists the instances with the most cycles, and the rest of the month', a
   assert.ok(state.most <= 8, `${state.most} at once`);
 });
 
-bounded('never has a negative rest', async () => {
+bounded('never reports a negative rest', async () => {
   const { ports } = engines(30, undefined, 100);
   assert.is((await instanceUsage(ports, 'accountOfAda')).otherCycles, 0);
 });
@@ -106,7 +106,7 @@ bounded('yields to other work, though engines answer at once', async () => {
   assert.ok(turns >= calls.length / 8, `${turns} turns for ${calls.length} calls`);
 });
 
-bounded('is cut off after ten seconds, as is every call', async () => {
+bounded('stops after ten seconds, with all its calls', async () => {
   const { ports, clock, calls } = engines(1_000, ({ command }) => {
     if (command.kind === 'readHistory') clock.advance(400);
   });
@@ -115,11 +115,11 @@ bounded('is cut off after ten seconds, as is every call', async () => {
   assert.is(found.isComplete, false);
   assert.is(found.instancesListed, 1_000);
   assert.ok(found.instances.length > 0, 'something was found');
-  assert.ok(clock.wallMs() - beganAtMs < 14_000, 'and no more is asked');
+  assert.ok(clock.wallMs() - beganAtMs < 14_000, 'no further call is made');
   for (const { deadlineAtMs } of calls) assert.is(deadlineAtMs, beganAtMs + 10_000);
 });
 
-bounded('leaves time to read the instances that were listed', async () => {
+bounded('leaves time to read the listed instances', async () => {
   const { ports, clock } = engines(5_000, ({ command }) => {
     if (command.kind === 'list') clock.advance(500);
   });

@@ -12,7 +12,7 @@ const NEW = { name: 'Iris' };
 const OBSERVATION = { mode_target: 'ORDER', signal_strength: 0.7 };
 const UNKNOWN = 'inst_00000000000000ff';
 
-/** Every endpoint for instances with a body that it accepts; `:id` stands for an instance. */
+/** Instance endpoints that read, with valid bodies. `:id` stands for an instance. */
 const READS: readonly (readonly [method: string, path: string, body?: object])[] = [
   ['GET', '/instances'],
   ['GET', '/instances/:id'],
@@ -35,7 +35,7 @@ const WRITES: typeof READS = [
 ];
 const EVERY = [...READS, ...WRITES];
 
-/** Sends one of these requests as a browser, a second after the previous one. */
+/** Sends such a request as a browser, a second after the previous request. */
 async function ask(
   { clock }: TestConsole,
   browser: Browser,
@@ -69,7 +69,7 @@ served('answer a member as the API answers a key', async () => {
     assert.is(headers['set-cookie'], undefined);
     assert.is(headers['access-control-allow-origin'], undefined);
   }
-  assert.is((await owner.send('GET', `/instances/${id}`)).status, 404, 'it is deleted');
+  assert.is((await owner.send('GET', `/instances/${id}`)).status, 404, 'the instance is deleted');
 });
 
 served('search, refuse and honour conditions as the API does', async () => {
@@ -94,7 +94,7 @@ served('search, refuse and honour conditions as the API does', async () => {
   assert.is((await owner.send('POST', '/instances', large)).reason, 'body_too_large');
 });
 
-served('are replayed for a repeated Idempotency-Key', async () => {
+served('replay the answer for a repeated Idempotency-Key', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const key = { 'idempotency-key': 'once' };
@@ -124,7 +124,7 @@ served('count requests and cycles of all members for the account', async () => {
   assert.is((await desk.ports.usage.usage(OTHER_ACCOUNT_ID))?.cyclesUsed, 0);
 });
 
-served('are refused with a wait beyond the plan’s requests a minute', async () => {
+served('refuse requests beyond the plan’s limit a minute, with the time to wait', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const limits = { requestsPerMinute: 3, cyclesPerMonth: 10, instances: 10 };
@@ -136,7 +136,7 @@ served('are refused with a wait beyond the plan’s requests a minute', async ()
   await owner.expect(200, 'GET', '/me');
 });
 
-served('are 503 while the limiter is of a release that does not support members', async () => {
+served('answer 503 while the limiter runs a release without members', async () => {
   const ask = () => ({ verdict: 'unknown_key', allowance: undefined }) as const;
   await using desk = await openConsole({}, { limiter: { ask } });
   const owner = await desk.owner();
@@ -206,17 +206,17 @@ others('is not found on any route, and is in no list', async () => {
     const known = await ask(desk, stranger, id, each);
     const unknown = await ask(desk, stranger, UNKNOWN, each);
     assert.is(known.status, 404, each.join(' '));
-    assert.equal(known.body, unknown.body, 'as one that does not exist');
+    assert.equal(known.body, unknown.body, 'like an instance that does not exist');
   }
   const { body } = await stranger.expect(200, 'GET', `/instances?search=${id}`);
   assert.is(body.pagination.total, 0);
   const { body: trail } = await owner.expect(200, 'GET', '/audit?action=instance&limit=100');
-  assert.equal(trail.data.length, 1, 'only that it was created');
+  assert.equal(trail.data.length, 1, 'only the creation');
 });
 
-const doors = suite('a console request for instances');
+const requests = suite('a console request for instances');
 
-doors('without a session is 401, before its body is read', async () => {
+requests('without a session is 401, before its body is read', async () => {
   await using desk = await openConsole();
   await desk.owner();
   const visitor = desk.browser();
@@ -228,7 +228,7 @@ doors('without a session is 401, before its body is read', async () => {
   assert.is((await visitor.send('POST', '/instances', '{')).status, 401);
 });
 
-doors('after the session has ended is 401', async () => {
+requests('after the session has ended is 401', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const cookies = [...owner.cookies];
@@ -237,7 +237,7 @@ doors('after the session has ended is 401', async () => {
   assert.is((await owner.send('GET', '/instances')).reason, 'sign_in_needed');
 });
 
-doors('from another site’s page changes nothing, whatever its cookie', async () => {
+requests('from another site’s page changes nothing, whatever its cookie', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const id = await newInstance(owner);
@@ -257,7 +257,7 @@ doors('from another site’s page changes nothing, whatever its cookie', async (
   assert.equal([body.pagination.total, body.data[0].name], [1, 'Iris']);
 });
 
-doors('with an API key is refused, with and without a session', async () => {
+requests('with an API key is refused, with and without a session', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const { data } = await owner.expect(201, 'POST', '/keys', { name: 'One', scope: 'full' });
@@ -268,7 +268,7 @@ doors('with an API key is refused, with and without a session', async () => {
   }
 });
 
-doors('for a path outside of instances is not found', async () => {
+requests('for a path outside of instances is not found', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   assert.is((await owner.send('GET', '/account')).status, 404);
@@ -276,4 +276,4 @@ doors('for a path outside of instances is not found', async () => {
   assert.is((await owner.send('GET', '/v1/instances')).status, 404);
 });
 
-for (const each of [served, roles, others, doors]) each.run();
+for (const each of [served, roles, others, requests]) each.run();

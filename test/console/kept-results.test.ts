@@ -6,7 +6,7 @@ import { ManualClock } from '#test/support/manual-clock';
 
 const KEPT_MS = 60_000;
 
-/** Shared results that end when the test decides. */
+/** Shared results whose computations the test ends. */
 function sharing(bounds = { atOnce: 2, waitingMax: 3, keptMax: 4 }) {
   const clock = new ManualClock();
   const results = new KeptResults<string>(clock, { ...bounds, keptMs: KEPT_MS });
@@ -28,7 +28,7 @@ function sharing(bounds = { atOnce: 2, waitingMax: 3, keptMax: 4 }) {
 
 const shared = suite('a result that is expensive to compute');
 
-shared('is computed once for all callers during the computation and a minute after', async () => {
+shared('is computed once for all callers within the next minute', async () => {
   const { clock, ask, made, end } = sharing();
   const asked = [ask('ada'), ask('ada'), ask('ada')];
   end('first');
@@ -43,14 +43,14 @@ shared('is computed once for all callers during the computation and a minute aft
   assert.is(made.length, 2);
 });
 
-shared('is shared for its own key only', async () => {
+shared('is shared only between callers with the same key', async () => {
   const { ask, made } = sharing();
   const asked = [ask('ada'), ask('bob')];
   for (const { key, end } of made) end.resolve(`of ${key}`);
   assert.equal(await Promise.all(asked), ['of ada', 'of bob']);
 });
 
-shared('is refused as overloaded when too many are computed, unless it is shared', async () => {
+shared('is refused as overloaded during too many computations, unless it is shared', async () => {
   const { ask, made, refused } = sharing();
   const asked = [ask('ada'), ask('bob')];
   assert.is(await refused('carol'), 'overloaded');
@@ -63,7 +63,7 @@ shared('is refused as overloaded when too many are computed, unless it is shared
 });
 
 shared(
-  'is refused as overloaded when too many wait, and for no caller once it is ready',
+  'is refused as overloaded while too many callers wait, but not once it is ready',
   async () => {
     const { ask, end, refused, made } = sharing();
     const asked = [ask('ada'), ask('ada'), ask('ada')];
@@ -89,7 +89,7 @@ shared('is computed again after a failure', async () => {
   assert.is(made.length, 2);
 });
 
-shared('is kept for the newest keys only', async () => {
+shared('is cached for the newest keys only', async () => {
   const { ask, made, end } = sharing();
   for (const key of ['a', 'b', 'c', 'd', 'e']) {
     const asked = ask(key);
@@ -97,7 +97,7 @@ shared('is kept for the newest keys only', async () => {
     await asked;
   }
   await Promise.all(['b', 'c', 'd', 'e'].map(ask));
-  assert.is(made.length, 5, 'the newest four are there');
+  assert.is(made.length, 5, 'the newest four are cached');
   const oldest = ask('a');
   end('again');
   assert.is(await oldest, 'again');

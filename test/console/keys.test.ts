@@ -88,7 +88,7 @@ keys('are changed by roles that allow it, in their own account only', async () =
 });
 
 // Report 9: a developer could create a key that reads the audit trail and buys plans, though the role may not.
-keys('give no right to a member whose role does not have that right', async () => {
+keys('never have more rights than the role of the member who grants them', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const developer = await desk.member(owner, 'dev@example.com', 'developer');
@@ -122,7 +122,7 @@ keys('are not changed when the audit trail cannot be written', async () => {
   assert.equal((await owner.expect(200, 'GET', '/keys')).data, []);
 });
 
-keys('are refused with field and reason when a request is wrong', async () => {
+keys('are refused with field and reason if a request is invalid', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   for (const [body, reason] of [
@@ -137,7 +137,7 @@ keys('are refused with field and reason when a request is wrong', async () => {
   assert.is((await owner.send('GET', '/audit?limit=1000')).status, 400);
 });
 
-keys('and all other actions are in the exported audit trail', async () => {
+keys('appear in the exported audit trail, like all other actions', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   await owner.expect(201, 'POST', '/keys', { name: 'One', scope: 'full' });

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { mostUsed } from '#console/usage/instance-usage';
 
-/** An instance with its total cycles, and its cycles of the month. */
+/** An instance with its total cycles, and its cycles in the month. */
 type Known = { readonly id: string; readonly name: string; cycles: number; month: number };
 
 const known = (id: number, cycles: number, month: number): Known => ({
@@ -25,7 +25,7 @@ function naive(all: readonly Known[], count: number) {
     .slice(0, count);
 }
 
-/** Answers for the instances with different delays, and records the calls and their concurrency. */
+/** Answers for the instances after different delays, and records calls and concurrency. */
 function asking(all: readonly Known[], delays: readonly number[] = []) {
   const byId = new Map(all.map((one) => [one.id, one.month]));
   const asked: string[] = [];
@@ -60,7 +60,7 @@ most('equal the result of reading every instance, in the same order', async () =
     const plain = rows.map(({ id, name, cycles }) => ({ id, name, cycles }));
     assert.equal([plain, isComplete], [naive(all, bound.count), true]);
     assert.ok(seen.most <= bound.atOnce, `${seen.most} at once`);
-    assert.is(new Set(asked).size, asked.length, 'each once');
+    assert.is(new Set(asked).size, asked.length, 'each instance is read once');
   });
   await fc.assert(property, { numRuns: 1_000 });
 });
@@ -70,8 +70,8 @@ most('are found without reading instances that cannot be among them', async () =
   const { asked, cyclesOf } = asking(all);
   const { rows } = await mostUsed(all, cyclesOf, { count: 20, atOnce: 1, surely: 0 });
   assert.is(rows.length, 20);
-  // The twentieth has 9,000. Only instances with a larger total, or an equal total and a lower id,
-  // are read.
+  // The twentieth instance has 9,000 cycles. Only instances with a larger total, or an equal total
+  // and a lower id, are read.
   assert.is(asked.length, 1_000);
   const young = all.map((one) => ({ ...one, month: one.cycles }));
   const again = asking(young);
@@ -79,21 +79,26 @@ most('are found without reading instances that cannot be among them', async () =
   assert.is(again.asked.length, 20);
 });
 
-most('are found among the first although an old listing shows few cycles for them', async () => {
-  const old = Array.from({ length: 50 }, (_, id) => known(id, id < 30 ? 40 : 0, id < 30 ? 1 : id));
-  const { asked, cyclesOf } = asking(old);
-  const { rows } = await mostUsed(old, cyclesOf, { count: 20, atOnce: 8, surely: 50 });
-  assert.equal(
-    rows.map(({ cycles }) => cycles),
-    Array.from({ length: 20 }, (_, index) => 49 - index),
-  );
-  assert.is(asked.length, 50);
-  const beyond = asking(old);
-  await mostUsed(old, beyond.cyclesOf, { count: 20, atOnce: 1, surely: 35 });
-  assert.is(beyond.asked.length, 35, 'none beyond without a cycle');
-});
+most(
+  'are found among the first instances even if an old listing shows few cycles for them',
+  async () => {
+    const old = Array.from({ length: 50 }, (_, id) =>
+      known(id, id < 30 ? 40 : 0, id < 30 ? 1 : id),
+    );
+    const { asked, cyclesOf } = asking(old);
+    const { rows } = await mostUsed(old, cyclesOf, { count: 20, atOnce: 8, surely: 50 });
+    assert.equal(
+      rows.map(({ cycles }) => cycles),
+      Array.from({ length: 20 }, (_, index) => 49 - index),
+    );
+    assert.is(asked.length, 50);
+    const beyond = asking(old);
+    await mostUsed(old, beyond.cyclesOf, { count: 20, atOnce: 1, surely: 35 });
+    assert.is(beyond.asked.length, 35, 'instances without a cycle are not read');
+  },
+);
 
-most('have the lower ids on ties', async () => {
+most('include the lower ids on ties', async () => {
   const all = Array.from({ length: 60 }, (_, id) => known(id, 5 + (id % 3), 5)).reverse();
   const { cyclesOf } = asking(all);
   const { rows } = await mostUsed(all, cyclesOf, { count: 20, atOnce: 8, surely: 0 });
@@ -113,10 +118,10 @@ most('are the best of the instances read before the limit', async () => {
   };
   const { rows, isComplete } = await mostUsed(all, untilOver, { count: 20, atOnce: 3, surely: 0 });
   assert.equal([rows.length, isComplete], [10, false]);
-  assert.ok(left >= -3, 'and no more is asked');
+  assert.ok(left >= -3, 'no further call is made');
 });
 
-most('are not returned after a failed read, and no further instance is read', async () => {
+most('are not returned after a failed read, which ends the search', async () => {
   const all = Array.from({ length: 100 }, (_, id) => known(id, 100 - id, 1));
   let asked = 0;
   const failing = async () => {

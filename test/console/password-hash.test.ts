@@ -57,7 +57,7 @@ queue('wait in a queue, and are refused beyond its bound', async () => {
   const fault = await faultIn(passwords.isRight(undefined, 'x'));
   assert.equal([fault.reason, fault.httpStatus], ['overloaded', 503]);
   assert.equal(new Set(await Promise.all(tries)), new Set([false]));
-  assert.is(await passwords.isRight(undefined, 'x'), false, 'and there is room again');
+  assert.is(await passwords.isRight(undefined, 'x'), false, 'the queue accepts work again');
 });
 
 for (const each of [hashes, queue]) each.run();

@@ -15,7 +15,7 @@ const EMAIL = 'ada@example.com';
 
 const STEP_MS = 30_000;
 
-/** The code of an authenticator, `steps` time steps from now. */
+/** An authenticator's code, `steps` time steps from now. */
 function codeOf(secret: string, { clock }: TestConsole, steps = 0): string {
   return codeAt(secret, clock.wallMs() + steps * STEP_MS);
 }
@@ -83,10 +83,10 @@ factor('is required at every sign-in, and for every session without it', async (
   const half = other.cookies.get('session');
   assert.is((await withCode(other, '123456')).reason, 'wrong_code');
   assert.is((await withCode(other, codeOf(secret, desk))).status, 200);
-  assert.is.not(other.cookies.get('session'), half, 'the value is another one');
+  assert.is.not(other.cookies.get('session'), half, 'the cookie changes');
   await other.expect(200, 'GET', '/me');
   other.cookies.set('session', half ?? '');
-  assert.is((await other.send('GET', '/me')).status, 401, 'the earlier value is worth nothing');
+  assert.is((await other.send('GET', '/me')).status, 401, 'the earlier cookie is invalid');
 });
 
 factor('ends earlier sessions that have not entered a code', async () => {
@@ -102,7 +102,7 @@ factor('ends earlier sessions that have not entered a code', async () => {
 });
 
 // Report 11: sessions that the second factor had ended revived when it was disabled.
-factor('leaves sessions ended when it is disabled, also those that were half-way', async () => {
+factor('leaves ended sessions ended when it is disabled, even unfinished sign-ins', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const earlier = desk.browser();
@@ -119,7 +119,7 @@ factor('leaves sessions ended when it is disabled, also those that were half-way
 });
 
 // Report 11: an invitation was accepted with a password alone, though the user had a second factor.
-factor('is required by an invitation of an existing user', async () => {
+factor('is required when an existing user accepts an invitation', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   const bob = await desk.member(owner, 'bob@example.com', 'developer');
@@ -154,13 +154,17 @@ factor('accepts each code once, however many browsers send it in parallel', asyn
   assert.equal(replies.map(({ status }) => status).sort(), [200, 401, 401]);
   const late = await halfWay(desk);
   assert.is((await withCode(late, code)).reason, 'wrong_code');
-  assert.is((await withCode(late, codeOf(secret, desk, -1))).reason, 'wrong_code', 'one before it');
+  assert.is(
+    (await withCode(late, codeOf(secret, desk, -1))).reason,
+    'wrong_code',
+    'an earlier code',
+  );
   assert.is((await withCode(late, codeOf(secret, desk, 2))).reason, 'wrong_code', 'too far ahead');
   desk.clock.advance(4_000);
   assert.is((await withCode(late, codeOf(secret, desk, 1))).status, 200);
 });
 
-factor('can be replaced by a recovery code, each code once', async () => {
+factor('can be replaced by a recovery code, which works once', async () => {
   await using desk = await openConsole();
   const { codes, browser } = await enrolled(desk);
   const [first = '', second = ''] = codes;
@@ -169,11 +173,11 @@ factor('can be replaced by a recovery code, each code once', async () => {
   assert.is((await withCode(await halfWay(desk), first)).reason, 'wrong_code');
   const path = '/second-factor/recovery-codes';
   const renewed = await browser.expect(200, 'POST', path, { password: PASSWORD });
-  assert.is((await withCode(await halfWay(desk), second)).reason, 'wrong_code', 'of before');
+  assert.is((await withCode(await halfWay(desk), second)).reason, 'wrong_code', 'a replaced code');
   assert.is((await withCode(await halfWay(desk), codesIn(renewed.data)[0] ?? '')).status, 200);
 });
 
-factor('waits five minutes for its code', async () => {
+factor('must be entered within five minutes', async () => {
   await using desk = await openConsole();
   const { secret } = await enrolled(desk);
   const browser = await halfWay(desk);
@@ -189,7 +193,7 @@ factor('is throttled for a caller that guesses codes', async () => {
   for (let tries = 0; tries < 7; tries += 1)
     replies.push((await withCode(browser, '000000')).status);
   assert.equal(replies, [401, 401, 401, 401, 401, 429, 429]);
-  assert.is((await withCode(browser, codeOf(secret, desk))).status, 429, 'even a right one');
+  assert.is((await withCode(browser, codeOf(secret, desk))).status, 429, 'even a right code');
   desk.clock.advance(2_000);
   assert.is((await withCode(browser, codeOf(secret, desk))).status, 200);
 });
@@ -204,7 +208,7 @@ factor('is disabled with the password', async () => {
   assert.is((await desk.browser().signIn(EMAIL, PASSWORD)).data['state'], 'signed_in');
 });
 
-factor('cannot be enabled where its secret would outlive its key', async () => {
+factor('cannot be enabled without a cluster secret', async () => {
   await using desk = await openConsole({ secrets: undefined });
   const browser = await desk.owner();
   const reply = await browser.send('POST', '/second-factor', { password: PASSWORD });
@@ -227,7 +231,7 @@ factor('keeps working while the cluster secret is rotated', async () => {
   const before = await sealed();
   secrets.current = ['the second one now', 'the first one of all'];
   assert.is((await withCode(await halfWay(desk), codeOf(secret, desk))).status, 200);
-  assert.is.not(await sealed(), before, 'it is sealed again when it is used');
+  assert.is.not(await sealed(), before, 'use encrypts the secret again');
   secrets.current = ['the second one now'];
   desk.clock.advance(STEP_MS);
   assert.is((await withCode(await halfWay(desk), codeOf(secret, desk))).status, 200);

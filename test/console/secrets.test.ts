@@ -5,7 +5,7 @@ import { openConsole, PASSWORD, tokenIn } from '#test/console/console-fixture';
 import { codeOf } from '#test/console/totp-code';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** A port that also records all its arguments and results. */
+/** Wraps a port and records all arguments and results. */
 function noted<Port extends object>(port: Port, notes: string[]): Port {
   return new Proxy(port, {
     get(target, name) {

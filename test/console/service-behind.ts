@@ -24,9 +24,7 @@ type ServiceBehind = AsyncDisposable & {
   readonly admin: AccountAdmin;
 };
 
-/**
- * The services behind a console: a limiter and an engine in memory, for the accounts of a store.
- */
+/** Services behind a console: a limiter and an engine in memory, for the accounts in a store. */
 export function serviceBehind(clock: ManualClock, accounts: AccountStore): ServiceBehind {
   const opened = new AsyncDisposableStack();
   const trail = memoryTrail(clock);

@@ -19,7 +19,7 @@ async function make(browser: Browser, name: string): Promise<string> {
   return String((await browser.expect(201, 'POST', '/instances', { name })).data['id']);
 }
 
-/** Makes an instance observe at each of these times. */
+/** Sends an instance an observation for each of these times. */
 async function observe(browser: Browser, id: string, timesMs: readonly number[]): Promise<void> {
   for (const timeMs of timesMs) {
     const timestamp = new Date(timeMs).toISOString();
@@ -37,7 +37,7 @@ async function usageOf(browser: Browser): Promise<Shown> {
   return (await browser.expect(200, 'GET', '/usage/instances')).data as unknown as Shown;
 }
 
-/** An account with instances for every case, by name. */
+/** Creates an instance for every case; returns ids by name. */
 async function usedAccount(desk: TestConsole, owner: Browser) {
   const [old, turned, young, reset, gone, idle] = [
     await make(owner, 'of last month'),
@@ -48,7 +48,7 @@ async function usedAccount(desk: TestConsole, owner: Browser) {
     await make(owner, 'idle'),
   ];
   await observe(owner, old, minutes(MONTH - 86_400_000, 9));
-  // Ten before the month starts, and seven from its first millisecond on.
+  // Ten observations before the month starts, and seven from its first millisecond.
   await observe(owner, turned, minutes(MONTH - 10 * 60_000, 17));
   await observe(owner, young, minutes(MONTH + 86_400_000, 5));
   await observe(owner, reset, minutes(MONTH + 86_400_000, 4));
@@ -76,7 +76,7 @@ usage('counts observations of the month, from the first millisecond in UTC', asy
   assert.is(shown.is_complete, true);
 });
 
-usage('equals the count of the limiter together with the rest', async () => {
+usage('adds up to the limiter’s count, together with the rest', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();
   await usedAccount(desk, owner);

@@ -17,7 +17,7 @@ function usage(cyclesByDay: readonly number[], cyclesPerMonth: number): MeterUsa
 
 const forecast = suite('the forecast of a month');
 
-forecast('continues the average use so far', () => {
+forecast('extrapolates the average use so far', () => {
   assert.equal(forecastOf(usage([100, 300], 10_000), at(3)), { cycles: 6_200 });
 });
 
@@ -26,7 +26,7 @@ forecast('starts with the first day with any use', () => {
   assert.equal(forecastOf(usage(days, 10_000), at(12)), { cycles: 2_100 });
 });
 
-forecast('gives the time at which the quota is used up, if that is within the month', () => {
+forecast('includes the time when the quota is used up, if within the month', () => {
   assert.equal(forecastOf(usage([100, 100], 500), at(3)), { cycles: 3_100, usedUpAtMs: at(6) });
   assert.equal(forecastOf(usage([100], 3_100), at(2)), { cycles: 3_100 });
   assert.equal(forecastOf(usage([100], 100), at(2)), { cycles: 3_100 }, 'it is used up now');

@@ -7,7 +7,9 @@ import { admission, custom, limiterUnderTest, settlement } from '#test/limiter/l
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const NAME = '=HYPERLINK("http://evil.example")';
 
-/** A console over a real limiter. Its account used one key in January and another in February. */
+/**
+ * A console with a real limiter. Its account used one key in January and another key in February.
+ */
 async function usedConsole() {
   const { limiter, accounts, clock } = await limiterUnderTest(custom(60, 1_000));
   for (const id of [ACCOUNT_ID, OTHER_ACCOUNT_ID]) {

@@ -7,7 +7,7 @@ import type { TestPages } from '#test/console/pages/fakes/pages-fixture';
 import { fillSample } from '#test/console/pages/fakes/sample-account';
 import { observeWildly, wildLife } from '#test/console/pages/fakes/wild-life';
 
-/** Window sizes: a laptop in both colour schemes, and the narrowest supported width. */
+/** Windows: a laptop in both colour schemes, and the narrowest supported width. */
 const WINDOWS = [
   { width: 1280, colorScheme: 'light' },
   { width: 1280, colorScheme: 'dark' },
@@ -25,9 +25,11 @@ async function assertWideEnough(page: Page, width: number, path: string): Promis
   assert.ok(Number(reach) <= width - 16, `${path}: ${reach} of ${width}`);
 }
 
-const accessible = browserSuite('without an axe violation or overflow');
+const skipLink = browserSuite('the skip link');
 
-/** Checks a page in all windows; `act` first brings the page into a state. */
+const accessible = browserSuite('axe finds no violation, and nothing overflows, on');
+
+/** Checks a page in all windows. `act` first brings the page into the state to check. */
 async function look(
   pages: TestPages,
   path: string,
@@ -48,7 +50,7 @@ async function look(
   assert.equal(opened.complaints, []);
 }
 
-accessible('the pages in front of the console', async (pages) => {
+accessible('the pages before the sign-in', async (pages) => {
   await look(pages, '/', undefined);
   await look(pages, `/#/set-up/${await pages.desk.setUpToken()}`, undefined);
   const owner = await pages.desk.owner();
@@ -63,7 +65,7 @@ accessible('the pages in front of the console', async (pages) => {
   });
 });
 
-accessible('pages with much on them', async (pages) => {
+accessible('pages with much data', async (pages) => {
   fillSample(pages.account);
   const owner = await pages.desk.owner();
   await pages.desk.member(owner, 'grace@example.com', 'developer');
@@ -100,7 +102,7 @@ accessible('the live page of one instance, with all its dialogs', async (pages) 
   });
 });
 
-accessible('empty pages, or pages with a refusal', async (pages) => {
+accessible('empty pages and pages with a refusal', async (pages) => {
   const owner = await pages.desk.owner();
   for (const path of ['/keys', '/usage', '/billing', '/audit', '/nowhere'])
     await look(pages, path, owner);
@@ -145,7 +147,7 @@ accessible('dialogs', async (pages) => {
   }
 });
 
-accessible('secrets that are shown once', async (pages) => {
+accessible('dialogs that show a secret once', async (pages) => {
   const owner = await pages.desk.owner();
   await look(pages, '/keys', owner, async (page) => {
     await page.getByRole('button', { name: 'Create a key' }).click();
@@ -161,7 +163,7 @@ accessible('secrets that are shown once', async (pages) => {
   });
 });
 
-accessible('the skip link leads past the navigation', async (pages) => {
+skipLink('leads past the navigation', async (pages) => {
   await using opened = await pages.open('/nowhere', await pages.desk.owner());
   const { page } = opened;
   await page.getByRole('heading', { name: 'Page not found' }).waitFor();
@@ -172,4 +174,4 @@ accessible('the skip link leads past the navigation', async (pages) => {
   assertQuiet(opened);
 });
 
-accessible.run();
+for (const each of [accessible, skipLink]) each.run();

@@ -4,7 +4,7 @@ import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-sui
 import type { TestPages, WatchedPage } from '#test/console/pages/fakes/pages-fixture';
 import { sampleLines } from '#test/console/pages/fakes/sample-account';
 
-const audit = browserSuite('the page of the audit trail');
+const audit = browserSuite('the audit trail page');
 
 async function openAudit(pages: TestPages, query = ''): Promise<WatchedPage> {
   const opened = await pages.open(`/audit${query}`, await pages.desk.owner());
@@ -14,7 +14,7 @@ async function openAudit(pages: TestPages, query = ''): Promise<WatchedPage> {
 
 const rowsOf = ({ page }: WatchedPage) => page.locator('tbody tr:not(.details-row)');
 
-audit('shows lines newest first, and loads older ones to the oldest', async (pages) => {
+audit('shows lines newest first, and loads older lines until the oldest', async (pages) => {
   pages.account.lines = sampleLines(120);
   await using opened = await openAudit(pages);
   const { page } = opened;
@@ -34,7 +34,7 @@ audit('shows lines newest first, and loads older ones to the oldest', async (pag
   assertQuiet(opened);
 });
 
-audit('filters the lines, with the filters in the address', async (pages) => {
+audit('filters the lines, and keeps the filters in the address', async (pages) => {
   pages.account.lines = sampleLines(120);
   await using opened = await openAudit(pages);
   const { page } = opened;
@@ -66,7 +66,7 @@ audit('filters the lines, with the filters in the address', async (pages) => {
   assertQuiet(opened);
 });
 
-audit('opens a line to the values before and after', async (pages) => {
+audit('shows a line’s values before and after', async (pages) => {
   const [line] = sampleLines(1);
   const after = { name: '<b>bold</b>', networks: ['192.0.2.0/24'] };
   pages.account.lines = [{ ...line, before: { name: 'plain' }, after }];

@@ -4,19 +4,19 @@ import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-sui
 import type { TestPages, WatchedPage } from '#test/console/pages/fakes/pages-fixture';
 import { fillSample } from '#test/console/pages/fakes/sample-account';
 
-const billing = browserSuite('the page of billing');
+const billing = browserSuite('the billing page');
 
 const openBilling = async (pages: TestPages, query = '') =>
   await pages.open(`/billing${query}`, await pages.desk.owner());
 
-/** Answers in place of the provider, whose pages are elsewhere. */
+/** Answers requests for the provider's pages. */
 async function standIn({ page }: WatchedPage): Promise<void> {
   await page.route('http://pay.example/**', (route) =>
     route.fulfill({ contentType: 'text/html', body: '<title>pay</title><h1>Pay here</h1>' }),
   );
 }
 
-billing('leads to the checkout for a plan', async (pages) => {
+billing('opens the checkout for a plan', async (pages) => {
   pages.account.billing = { ...pages.account.billing, provider: 'stripe', may_subscribe: true };
   await using opened = await openBilling(pages);
   const { page } = opened;
@@ -40,7 +40,7 @@ billing('shows the result when the browser returns', async (pages) => {
 });
 
 billing(
-  'shows how long a plan is kept after a failed payment, and leads to the portal',
+  'shows how long a plan is kept after a failed payment, and opens the portal',
   async (pages) => {
     fillSample(pages.account);
     await using opened = await openBilling(pages);
@@ -73,7 +73,7 @@ billing('shows when a plan renews, or ends', async (pages) => {
   assertQuiet(opened);
 });
 
-billing('explains the set-up to an operator where no provider is configured', async (pages) => {
+billing('explains the set-up to an operator if no provider is configured', async (pages) => {
   await using opened = await openBilling(pages);
   const { page } = opened;
   await page.getByText('Plans cannot be bought yet').waitFor();
@@ -82,7 +82,7 @@ billing('explains the set-up to an operator where no provider is configured', as
   assertQuiet(opened);
 });
 
-billing('shows why the provider cannot be reached', async (pages) => {
+billing('shows the error if the provider is unreachable', async (pages) => {
   pages.account.billing = { ...pages.account.billing, provider: 'stripe', may_subscribe: true };
   pages.account.broken.set('POST /api/billing/checkout', 503);
   await using opened = await openBilling(pages);
@@ -92,29 +92,32 @@ billing('shows why the provider cannot be reached', async (pages) => {
 
 for (const role of ROLES) {
   const isAllowed = role === 'owner' || role === 'billing';
-  billing(`is ${isAllowed ? 'usable by' : 'shown to no'} ${role}`, async (pages) => {
-    pages.account.billing = { ...pages.account.billing, provider: 'stripe', may_subscribe: true };
-    const owner = await pages.desk.owner();
-    const member =
-      role === 'owner' ? owner : await pages.desk.member(owner, 'vera@example.com', role);
-    await using opened = await pages.open('/billing', member);
-    const { page } = opened;
-    const link = page.getByRole('link', { name: 'Billing' });
-    if (isAllowed) {
-      await standIn(opened);
-      await link.waitFor();
-      await page.getByRole('button', { name: 'Buy indie' }).click();
-      await page.getByRole('heading', { name: 'Pay here' }).waitFor();
-      assert.equal(opened.complaints, ['asked http://pay.example/checkout']);
-    } else {
-      await page.getByRole('heading', { name: 'Your role does not allow this page' }).waitFor();
-      assert.is(await link.count(), 0);
-      assert.is(await page.getByRole('button', { name: /^Buy/ }).count(), 0);
-      const asked = pages.account.sent.filter(({ route }) => route.includes('/api/billing'));
-      assert.equal(asked, [], 'nothing of it is asked for');
-      assertQuiet(opened);
-    }
-  });
+  billing(
+    `is ${isAllowed ? 'usable by the role' : 'hidden from the role'} ${role}`,
+    async (pages) => {
+      pages.account.billing = { ...pages.account.billing, provider: 'stripe', may_subscribe: true };
+      const owner = await pages.desk.owner();
+      const member =
+        role === 'owner' ? owner : await pages.desk.member(owner, 'vera@example.com', role);
+      await using opened = await pages.open('/billing', member);
+      const { page } = opened;
+      const link = page.getByRole('link', { name: 'Billing' });
+      if (isAllowed) {
+        await standIn(opened);
+        await link.waitFor();
+        await page.getByRole('button', { name: 'Buy indie' }).click();
+        await page.getByRole('heading', { name: 'Pay here' }).waitFor();
+        assert.equal(opened.complaints, ['asked http://pay.example/checkout']);
+      } else {
+        await page.getByRole('heading', { name: 'Your role does not allow this page' }).waitFor();
+        assert.is(await link.count(), 0);
+        assert.is(await page.getByRole('button', { name: /^Buy/ }).count(), 0);
+        const asked = pages.account.sent.filter(({ route }) => route.includes('/api/billing'));
+        assert.equal(asked, [], 'the page requests no billing data');
+        assertQuiet(opened);
+      }
+    },
+  );
 }
 
 billing.run();

@@ -33,13 +33,13 @@ const CASES: readonly (readonly [
     'ShardWithoutOwner',
   ],
   [
-    'what was so when the watch began',
+    'a condition that may be older than the watch',
     { ...engines([nodeReport('engine-1')], 64, unserved('unowned', 599)), watched_s: 600 },
     '1 shard of the engines has no owner for 10 min or longer.',
     'ShardWithoutOwner',
   ],
   [
-    'a shard that does not get on',
+    'a shard whose move takes too long',
     engines([nodeReport('engine-1')], 64, unserved('moving', 8)),
     '1 shard of the engines is owned and not served for 8.0 s.',
     'ShardWithoutOwner',
@@ -57,19 +57,19 @@ const CASES: readonly (readonly [
     'ClockDeviates',
   ],
   [
-    'no NATS',
+    'a lost connection to NATS',
     clusterReport({ is_bus_connected: false }),
     'This process is not connected to NATS. Nodes without a heartbeat may be healthy.',
     'BusDisconnected',
   ],
   [
-    'no node at all',
+    'a service without nodes',
     engines([nodeReport('a', { silent_s: null, state: 'not heard' })], 4),
     'No engine sends heartbeats.',
     'ProcessDown',
   ],
   [
-    'a store that is away',
+    'an unreachable store',
     engines([nodeReport('a')], 4, {
       table_fault: 'the store gave no answer in 800 ms',
       table_age_s: 33,
@@ -78,19 +78,19 @@ const CASES: readonly (readonly [
     'StoreFails',
   ],
   [
-    'another view',
+    'a node that sees other members',
     engines([nodeReport('engine-1', { agrees: false })], 4),
     'engine-1 sees other members than this process. This is usual for seconds after a start.',
     'BusDisconnected',
   ],
   [
-    'a node that says nothing, while others do',
+    'a node without a load report',
     engines([nodeReport('engine-1'), nodeReport('engine-2', { load: { not_known: 'late' } })], 4),
     'engine-2 reports no load: late. Nodes of release 1.0 cannot report load.',
     'ProcessDown',
   ],
   [
-    'two releases',
+    'nodes of two releases',
     engines([nodeReport('engine-1'), nodeReport('engine-2', { release: '1.0.0' })], 4),
     'Nodes run different releases: 1.0.0, 1.1.0.',
     undefined,
@@ -102,17 +102,17 @@ const CASES: readonly (readonly [
     undefined,
   ],
   [
-    'another cluster',
+    'another cluster on the same subjects',
     engines([nodeReport('engine-1')], 4, { strangers: ['c2'] }),
     'Cluster c2 uses the same NATS subjects; its messages are ignored.',
     'ForgedMessages',
   ],
 ];
 
-alerts('state that all shards are served only when they are', () => {
+alerts('report unserved shards in the summary', () => {
   assert.is(servedText(clusterReport()), 'All shards are served');
   const one = engines([nodeReport('engine-1')], 64, unserved('moving', 0.4));
-  assert.equal(alertsOf(one), [], 'it is on its way');
+  assert.equal(alertsOf(one), [], 'a short move is normal');
   assert.is(servedText(one), '1 shard is not served yet');
   assert.is(servedText({ ...one, limiter: one.engine }), '2 shards are not served yet');
   const unknown = clusterReport({ limiter: { not_known: 'late' } });
@@ -127,19 +127,19 @@ for (const [what, report, text, entry] of CASES) {
   });
 }
 
-alerts('are empty when all is well, or a shard moves for a moment', () => {
+alerts('are empty for a healthy cluster, and during a short move', () => {
   assert.equal(alertsOf(clusterReport()), []);
   assert.equal(alertsOf(engines([nodeReport('engine-1')], 64, unserved('moving', 0.4))), []);
   const mute = nodeReport('engine-1', { load: { not_known: 'no way there' } });
-  assert.equal(alertsOf(engines([mute], 4)), [], 'limiters may not reach any engine');
+  assert.equal(alertsOf(engines([mute], 4)), [], 'limiters may reach no engine');
 });
 
-alerts('start with the most severe', () => {
+alerts('are sorted by severity', () => {
   const levels = alertsOf(troubledReport()).map(({ level }) => level);
   assert.equal(levels, ['critical', 'critical', 'warning']);
 });
 
-alerts('name entries of the runbook, each with an action', () => {
+alerts('name runbook entries, each with an action', () => {
   const entries = runbookEntries();
   const named = new Set(
     CASES.flatMap(([, report]) => alertsOf(report).flatMap(({ entry }) => entry ?? [])),
@@ -168,7 +168,7 @@ order('are sorted by severity, then by name', () => {
 
 const ring = suite('the picture of the ring');
 
-ring('has an arc for adjacent shards of one owner, and every shard in an arc', () => {
+ring('merges adjacent shards of one owner into an arc, and omits no shard', () => {
   assert.equal(arcsOf([0, 0, 1, null, null, 0]), [
     { from: 0, to: 1, owner: 0 },
     { from: 2, to: 2, owner: 1 },
@@ -178,14 +178,14 @@ ring('has an arc for adjacent shards of one owner, and every shard in an arc', (
   assert.equal(arcsOf([]), []);
 });
 
-ring('is drawn for any number of shards from one to 4,096', () => {
+ring('can be drawn for 1 to 4,096 shards', () => {
   for (const count of [1, 2, 64, 4_096]) {
     const path = arcPath({ from: 0, to: 0 }, count, { inner: 66, outer: 88 });
     assert.match(path, /^M[\d. ]+A88 88 0 [01] 1 [\d. ]+L[\d. ]+A66 66 0 [01] 0 [\d. ]+Z$/);
   }
 });
 
-ring('has durations in readable units', () => {
+ring('shows durations in readable units', () => {
   const texts = [0, 3.21, 12.3, 119, 300, 7_300].map(durationText);
   assert.equal(texts, ['0.0 s', '3.2 s', '12 s', '119 s', '5 min', '2 h']);
 });

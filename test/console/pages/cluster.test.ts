@@ -30,7 +30,7 @@ function test(title: string, run: (desk: ClusterDesk) => Promise<void>): void {
   });
 }
 
-test('asks for the token, rejects a wrong one, and stores the right one nowhere', async (desk) => {
+test('asks for the token, rejects a wrong token, and never stores the right token', async (desk) => {
   await using opened = await desk.open({ isOpened: false });
   const { page } = opened;
   for (const wrong of ['not-the-token-of-this-process-at-all', 'no token, a sentence — of words']) {
@@ -51,7 +51,7 @@ test('asks for the token, rejects a wrong one, and stores the right one nowhere'
   assert.is(await page.getByLabel('Admin token').inputValue(), '');
   const before = desk.asked();
   await page.waitForTimeout(1_500);
-  assert.is(desk.asked(), before, 'nothing is asked for any more');
+  assert.is(desk.asked(), before, 'no further report is requested');
   assertQuiet(opened, ['401 /cluster/report']);
 });
 
@@ -114,7 +114,7 @@ test('reports outdated data when the process is down, and asks for a new token',
   await page.getByText('has deleted the token', { exact: false }).waitFor();
   const asked = desk.asked();
   await page.waitForTimeout(1_500);
-  assert.is(desk.asked(), asked, 'the token is not sent any more');
+  assert.is(desk.asked(), asked, 'the token is no longer sent');
   await page.getByRole('button', { name: 'Enter the token again' }).click();
   await page.getByLabel('Admin token').fill(ADMIN_TOKEN);
   await page.getByRole('button', { name: 'Open' }).click();
@@ -128,13 +128,13 @@ test('reports outdated data when the process is down, and asks for a new token',
 
 const MINUTE_MS = 60_000;
 
-test('forgets a token that was not used for 15 minutes, and keeps its data', async (desk) => {
+test('forgets a token after 15 minutes without use, and keeps the last report', async (desk) => {
   await using opened = await desk.open();
   const { page } = opened;
   await page.clock.install();
   const pause = page.getByRole('button', { name: 'Pause' });
   const goOn = page.getByRole('button', { name: 'Continue' });
-  /** Pauses, and waits until the report that was under way has come. */
+  /** Pauses, and waits until the report in flight has arrived. */
   const rest = async () => {
     await pause.click();
     await page.waitForTimeout(1_500);
@@ -162,11 +162,11 @@ test('forgets a token that was not used for 15 minutes, and keeps its data', asy
   await page.clock.fastForward(16 * MINUTE_MS);
   await page.getByText('This page has deleted the token, because another program').waitFor();
   await page.waitForTimeout(1_500);
-  assert.is(desk.asked(), again, 'the token is not sent any more');
+  assert.is(desk.asked(), again, 'the token is no longer sent');
   assertQuiet(opened);
 });
 
-test('of a process with stores in memory shows one node, and no error', async (desk) => {
+test('shows one node and no error for a process with memory storage', async (desk) => {
   const load = nodeReport('x').load;
   assert.ok('value' in load);
   desk.report = {
@@ -206,7 +206,7 @@ test('has no axe violation, fits the window, and is readable with 1,024 shards',
     desk.report = asShown(report) as ClusterReport;
     await using opened = await desk.open();
     const { page } = opened;
-    // On a thousand rows axe finds the same as on ten, but takes minutes.
+    // On a thousand rows, axe finds the same violations as on ten but takes minutes.
     if (report !== large) await page.getByText('64 shards as a table').first().click();
     for (const width of [1280, 900, 390]) {
       for (const colorScheme of ['light', 'dark'] as const) {

@@ -14,7 +14,7 @@ import {
 
 const texts = suite('the formats of pages');
 
-texts('show times to the minute or the second, with UTC beside', () => {
+texts('show times to the minute or the second, and in UTC', () => {
   const at = '2026-01-15T11:58:09.123Z';
   assert.match(localTime(at), /^1[456] Jan 2026, \d\d:\d8$/);
   assert.match(localTime(at, 'second'), /^1[456] Jan 2026, \d\d:\d8:09$/);

@@ -4,13 +4,13 @@ import { secretOf } from '#test/console/pages/fakes/fake-routes';
 import type { TestPages, WatchedPage } from '#test/console/pages/fakes/pages-fixture';
 import { fillSample } from '#test/console/pages/fakes/sample-account';
 
-/** Everything that a page stores besides its document, and the document. */
+/** Script that returns the document and everything that the page stores. */
 const KEPT = `JSON.stringify([
   document.documentElement.outerHTML, [...document.querySelectorAll('input, textarea')].map((one) => one.value),
   history.state, { ...localStorage }, { ...sessionStorage }, location.href, document.cookie,
 ])`;
 
-const keys = browserSuite('the page of API keys');
+const keys = browserSuite('the API keys page');
 
 async function openKeys(pages: TestPages): Promise<WatchedPage> {
   const opened = await pages.open('/keys', await pages.desk.owner());
@@ -68,7 +68,7 @@ keys('creates a key, shows it once, and then stores it nowhere', async (pages) =
   const shown = page.getByRole('dialog', { name: 'Store this key now' });
   assert.is(await shown.getByLabel('API key').inputValue(), secretOf(1));
   await page.keyboard.press('Escape');
-  assert.ok(await shown.isVisible(), 'Escape does not lose it');
+  assert.ok(await shown.isVisible(), 'Escape keeps the dialog open');
   await shown.getByRole('button', { name: 'I have stored it' }).click();
   await shown.waitFor({ state: 'detached' });
   await page.getByRole('row', { name: /worker/ }).waitFor();
@@ -81,7 +81,7 @@ keys('creates a key, shows it once, and then stores it nowhere', async (pages) =
   assertQuiet(opened, ['422 /api/keys']);
 });
 
-keys('leaves no key in the heap of the page after its dialog', async (pages) => {
+keys('leaves no key in the heap after the dialog closes', async (pages) => {
   await using opened = await openKeys(pages);
   const { page } = opened;
   await page.getByRole('button', { name: 'Create a key' }).click();
@@ -89,7 +89,7 @@ keys('leaves no key in the heap of the page after its dialog', async (pages) => 
   await page.keyboard.press('Enter');
   const stored = page.getByRole('button', { name: 'I have stored it' });
   await stored.waitFor();
-  assert.ok((await heapOf(page)).includes(secretOf(1)), 'the search finds what is there');
+  assert.ok((await heapOf(page)).includes(secretOf(1)), 'the heap contains the shown key');
   await stored.click();
   await page.getByRole('row', { name: /worker/ }).waitFor();
   assert.not.ok((await heapOf(page)).includes(secretOf(1)));
@@ -120,7 +120,7 @@ keys('creates a key with the keyboard alone', async (pages) => {
   }
   await page.keyboard.press('Enter');
   await page.getByRole('row', { name: /worker/ }).waitFor();
-  assert.is(await focused(), 'Create a key', 'the focus is back where it began');
+  assert.is(await focused(), 'Create a key', 'the focus returns to the first button');
   assertQuiet(opened);
 });
 
@@ -201,7 +201,7 @@ keys('changes the scope of a key', async (pages) => {
 });
 
 // Report 10: nobody saw who had made a key, or that its maker had left.
-keys('says who made a key, and that the maker has left', async (pages) => {
+keys('shows who created a key, and that the creator has left', async (pages) => {
   fillSample(pages.account);
   const created_by = { kind: 'user', id: 'usr_1', name: 'Grace' };
   pages.account.keys = pages.account.keys.map((key) => ({
@@ -257,7 +257,7 @@ keys('reports a failed load, and loads again', async (pages) => {
   pages.account.broken.clear();
   await page.getByRole('button', { name: 'Try again' }).click();
   await page.getByText('There are no keys yet').waitFor();
-  assert.is(complaints.length, 1, 'the browser itself complains of the status');
+  assert.is(complaints.length, 1, 'the browser logs the status');
 });
 
 async function heapOf(page: WatchedPage['page']): Promise<string> {

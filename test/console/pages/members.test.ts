@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert';
 import { ACCOUNT_ID, PASSWORD, tokenIn } from '#test/console/console-fixture';
 import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
 
-const members = browserSuite('the page of members');
+const members = browserSuite('the members page');
 
 members('invites by a link that is shown once, and revokes an invitation', async (pages) => {
   await using opened = await pages.open('/members', await pages.desk.owner());
@@ -28,7 +28,7 @@ members('invites by a link that is shown once, and revokes an invitation', async
 });
 
 // Report 11: one arrow key on the closed list of roles of a member granted the next role without a question.
-members('changes roles and removes, but leaves an owner', async (pages) => {
+members('changes roles and removes members, except the last owner', async (pages) => {
   const owner = await pages.desk.owner();
   await pages.desk.member(owner, 'grace@example.com', 'developer');
   await using opened = await pages.open('/members', owner);
@@ -64,10 +64,10 @@ members('changes roles and removes, but leaves an owner', async (pages) => {
 
 for (const [deed, button, done] of [
   ['is removed', 'Remove grace@example.com', 'Remove'],
-  ['may do less', 'Change role of grace@example.com', 'Change the role'],
+  ['loses rights', 'Change role of grace@example.com', 'Change the role'],
 ] as const) {
   // Report 10: an owner who left or was demoted came back by an invitation, and nobody saw the keys.
-  members(`names what an owner who ${deed} leaves behind`, async (pages) => {
+  members(`lists the keys and invitations of an owner who ${deed}`, async (pages) => {
     const ada = await pages.desk.owner();
     const grace = await pages.desk.member(ada, 'grace@example.com', 'owner');
     const invited = { email: 'friend@example.com', role: 'owner' };
@@ -91,7 +91,7 @@ for (const [deed, button, done] of [
   });
 }
 
-members('an owner who becomes a developer loses the page', async (pages) => {
+members('closes when its owner becomes a developer', async (pages) => {
   const ada = await pages.desk.owner();
   await pages.desk.member(ada, 'grace@example.com', 'owner');
   await using opened = await pages.open('/members', ada);

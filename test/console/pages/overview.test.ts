@@ -25,7 +25,7 @@ overview('reloads on demand, and leads to the first key', async (pages) => {
   pages.account.usage = { ...usage, requests_in_window: 0, cycles_used: 9_999 };
   await page.getByRole('button', { name: 'Refresh' }).click();
   await page.getByRole('img', { name: '9,999 cycles of 10,000 used this month' }).waitFor();
-  assert.is(await page.locator('.ring text').first().textContent(), '99 %', 'not all of it yet');
+  assert.is(await page.locator('.ring text').first().textContent(), '99 %', 'rounded down');
   await page.getByText('The next request starts a new minute').waitFor();
   await page.getByRole('link', { name: 'Create an API key' }).click();
   await page.getByRole('heading', { name: 'API keys' }).waitFor();

@@ -72,7 +72,7 @@ real('lead from the printed link to a working key, and to its audit line', async
   for (const secret of [key, PASSWORD]) assert.is(run.stderr().includes(secret), false);
 });
 
-real('lead from two personas to their instances, found, and compared', async () => {
+real('create instances from personas, find them and compare two', async () => {
   await using closing = new AsyncDisposableStack();
   const { opened, page, origin } = await openService(closing);
   await page.getByRole('link', { name: 'Instances', exact: true }).click();

@@ -3,7 +3,7 @@ import { PASSWORD } from '#test/console/console-fixture';
 import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
 import { codeOf } from '#test/console/totp-code';
 
-const security = browserSuite('the page of security');
+const security = browserSuite('the security page');
 
 const NEXT = 'something quite different';
 

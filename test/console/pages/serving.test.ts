@@ -29,10 +29,10 @@ async function namesOfAssets(): Promise<string[]> {
   return [...document.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path]) => path ?? '');
 }
 
-serving('are one document at every path, which is never cached', async () => {
+serving('include one document, which every path returns and no cache stores', async () => {
   const first = await (await get('/')).text();
   assert.match(first, /^<!doctype html>\n<html lang="en">/);
-  assert.not.match(first, /<script>|<style|style=|\son\w+=/, 'nothing of it is inline');
+  assert.not.match(first, /<script>|<style|style=|\son\w+=/, 'the document has no inline code');
   for (const path of ['/keys', '/no/such/page', '/audit?action=key', '/apiary']) {
     const response = await get(path);
     const { headers } = response;
@@ -46,7 +46,7 @@ serving('are one document at every path, which is never cached', async () => {
   }
 });
 
-serving('are script, style and picture under names that are cached forever', async () => {
+serving('include a script, a style sheet and an icon, which are cached forever', async () => {
   const paths = await namesOfAssets();
   assert.equal(
     paths.map((path) => path.replace(/-[A-Z0-9]{8}/, '')),
@@ -102,7 +102,7 @@ serving('do not replace unknown paths of the API and unknown files', async () =>
   assert.not.equal(status, 200);
 });
 
-serving('that are not built are one line that says how to build them', async () => {
+serving('are replaced by a line with the build command until they are built', async () => {
   const config = {
     ...{ origin: 'http://localhost', trustedProxies: [], secrets: undefined },
     ...{ clusterSecrets: unchanging(['of no edge']), localAccountId: undefined },

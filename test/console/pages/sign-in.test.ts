@@ -3,9 +3,9 @@ import { PASSWORD, tokenIn } from '#test/console/console-fixture';
 import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
 import { codeOf } from '#test/console/totp-code';
 
-const doorway = browserSuite('the pages before the console');
+const signingIn = browserSuite('on the sign-in pages,');
 
-doorway(
+signingIn(
   'the set-up link signs the first owner in, and its value is removed from the page',
   async (pages) => {
     const token = await pages.desk.setUpToken();
@@ -33,7 +33,7 @@ doorway(
   },
 );
 
-doorway('a link that was used already says so', async (pages) => {
+signingIn('a used link shows an explanation', async (pages) => {
   const token = await pages.desk.setUpToken();
   await pages.desk.owner();
   await using opened = await pages.open(`/#/set-up/${token}`);
@@ -48,27 +48,30 @@ doorway('a link that was used already says so', async (pages) => {
   assertQuiet(opened, ['401 /api/me', '404 /api/setup']);
 });
 
-doorway('email and password lead to the requested page, and out again', async (pages) => {
-  await pages.desk.owner();
-  await using opened = await pages.open('/security');
-  const { page } = opened;
-  await page.getByLabel('Email').fill('ada@example.com');
-  await page.getByLabel('Password').fill('not the password');
-  await page.keyboard.press('Enter');
-  await page.getByRole('alert').filter({ hasText: 'email or password is wrong' }).waitFor();
-  await page.getByLabel('Password').fill(PASSWORD);
-  await page.keyboard.press('Enter');
-  await page.getByRole('heading', { name: 'Security', exact: true }).waitFor();
-  assert.is(page.url(), `${pages.origin}/security`);
-  await page.getByRole('button', { name: 'Sign out' }).click();
-  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-  assert.is(await page.getByText('Your session has ended').count(), 0);
-  await page.reload();
-  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-  assertQuiet(opened, ['401 /api/me', '401 /api/sign-in', '401 /api/me']);
-});
+signingIn(
+  'email and password lead to the requested page, and signing out leads back',
+  async (pages) => {
+    await pages.desk.owner();
+    await using opened = await pages.open('/security');
+    const { page } = opened;
+    await page.getByLabel('Email').fill('ada@example.com');
+    await page.getByLabel('Password').fill('not the password');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').filter({ hasText: 'email or password is wrong' }).waitFor();
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Security', exact: true }).waitFor();
+    assert.is(page.url(), `${pages.origin}/security`);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    assert.is(await page.getByText('Your session has ended').count(), 0);
+    await page.reload();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    assertQuiet(opened, ['401 /api/me', '401 /api/sign-in', '401 /api/me']);
+  },
+);
 
-doorway('an ended session leads to the sign-in, and back from there', async (pages) => {
+signingIn('an ended session leads to the sign-in, which returns to the page', async (pages) => {
   const owner = await pages.desk.owner();
   await using opened = await pages.open('/keys', owner);
   const { page } = opened;
@@ -86,7 +89,7 @@ doorway('an ended session leads to the sign-in, and back from there', async (pag
   assertQuiet(opened, ['401 /api/members']);
 });
 
-doorway('the second factor asks for a code, or for a recovery code', async (pages) => {
+signingIn('the second factor asks for a code, or for a recovery code', async (pages) => {
   const owner = await pages.desk.owner();
   const { data } = await owner.expect(200, 'POST', '/second-factor', { password: PASSWORD });
   const secret = String(data['secret']);
@@ -111,7 +114,7 @@ doorway('the second factor asks for a code, or for a recovery code', async (page
   assertQuiet(opened, ['401 /api/me', '401 /api/sign-in/second-factor', '401 /api/me']);
 });
 
-doorway('an invitation creates a member, who sees the pages of the role', async (pages) => {
+signingIn('an invitation creates a member, who sees the pages of the role', async (pages) => {
   const owner = await pages.desk.owner();
   const invited = { email: 'vera@example.com', role: 'viewer' };
   const { data } = await owner.expect(201, 'POST', '/members/invitations', invited);
@@ -132,7 +135,7 @@ doorway('an invitation creates a member, who sees the pages of the role', async 
 });
 
 // Report 11: an invitation was accepted with a password alone, though the user had a second factor.
-doorway(
+signingIn(
   'an invitation of a former member asks for the code of the second factor',
   async (pages) => {
     const { desk } = pages;
@@ -163,26 +166,29 @@ doorway(
 );
 
 // Report 11: an email leads to a user of the account that made it, so a sign-in names the account.
-doorway('a browser that used a link remembers its account for the next sign-in', async (pages) => {
-  const bob = await pages.desk.owner('bob@example.com', 'accountOfBob');
-  const invited = { email: 'vera@example.com', role: 'viewer' };
-  const { data } = await bob.expect(201, 'POST', '/members/invitations', invited);
-  await using opened = await pages.open(`/#/invitation/${tokenIn(data['link'])}`);
-  const { page } = opened;
-  await page.getByLabel('Your name').fill('Vera');
-  await page.getByLabel('Password').fill(PASSWORD);
-  await page.getByRole('button', { name: 'Join' }).click();
-  await page.getByRole('button', { name: 'Sign out' }).click();
-  await page.getByLabel('Email').fill('vera@example.com');
-  await page.getByLabel('Password').fill(PASSWORD);
-  assert.is(await page.getByLabel('Account id').inputValue(), 'accountOfBob');
-  await page.keyboard.press('Enter');
-  await page.getByRole('heading', { name: 'Overview' }).waitFor();
-  assertQuiet(opened, ['401 /api/me']);
-});
+signingIn(
+  'a browser that used a link remembers its account for the next sign-in',
+  async (pages) => {
+    const bob = await pages.desk.owner('bob@example.com', 'accountOfBob');
+    const invited = { email: 'vera@example.com', role: 'viewer' };
+    const { data } = await bob.expect(201, 'POST', '/members/invitations', invited);
+    await using opened = await pages.open(`/#/invitation/${tokenIn(data['link'])}`);
+    const { page } = opened;
+    await page.getByLabel('Your name').fill('Vera');
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Join' }).click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Email').fill('vera@example.com');
+    await page.getByLabel('Password').fill(PASSWORD);
+    assert.is(await page.getByLabel('Account id').inputValue(), 'accountOfBob');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    assertQuiet(opened, ['401 /api/me']);
+  },
+);
 
 // Report 11: no password can be tried by an invitation, so who has a user joins after a sign-in.
-doorway('who is signed in joins a further account by its invitation', async (pages) => {
+signingIn('a signed-in user joins another account by its invitation', async (pages) => {
   const bob = await pages.desk.owner('bob@example.com', 'accountOfBob');
   const ada = await pages.desk.owner();
   const invited = { email: 'bob@example.com', role: 'developer' };
@@ -195,7 +201,7 @@ doorway('who is signed in joins a further account by its invitation', async (pag
   assertQuiet(opened);
 });
 
-doorway('a member of two accounts goes from one to the other', async (pages) => {
+signingIn('a member of two accounts switches between them', async (pages) => {
   const bob = await pages.desk.owner('bob@example.com', 'accountOfBob');
   const ada = await pages.desk.owner();
   const invited = { email: 'bob@example.com', role: 'developer' };
@@ -213,4 +219,4 @@ doorway('a member of two accounts goes from one to the other', async (pages) => 
   assertQuiet(opened);
 });
 
-doorway.run();
+signingIn.run();

@@ -10,17 +10,17 @@ import { ANALYST, CALM, untilCycle } from '#test/console/pages/instance/live-pag
 /** Text that JSON does not escape. */
 const PLAIN = '<script>ran()</script> <img src=x onerror=ran()> javascript:ran()';
 
-/** Text that runs in a page that treats it as markup or as an address: each part calls `ran`. */
+/** Text whose parts each call `ran` in a page that treats the text as markup or as an address. */
 const HOSTILE = [
   PLAIN,
   '"><svg onload=ran()></svg>',
   '</script></title></textarea><iframe srcdoc="<script>parent.ran()</script>"></iframe>',
 ].join(' ');
 
-/** Elements that only such a text would create. */
+/** Selector for elements that only such a text would create. */
 const MADE = `img, iframe, svg[onload], body script, a[href^="javascript:"]`;
 
-/** Opens a page without its security policy: text that becomes markup runs. */
+/** Opens a page without its security policy, so that text that becomes markup runs. */
 async function openBare(pages: TestPages, path: string, owner = pages.desk.owner()) {
   const opened = await pages.open('/', await owner, { bypassCSP: true });
   await opened.page.addInitScript('globalThis.runs = 0; globalThis.ran = () => { runs += 1; };');
@@ -29,8 +29,8 @@ async function openBare(pages: TestPages, path: string, owner = pages.desk.owner
 }
 
 /**
- * Fails if the text is not shown literally `timesMin` times, or if any part became an element or
- * ran.
+ * Asserts that the page shows the text literally `timesMin` times, and that no part became an
+ * element or ran.
  */
 async function assertText(page: Page, timesMin = 1): Promise<void> {
   const hostile = page.getByText(PLAIN, { exact: false });
@@ -42,7 +42,7 @@ async function assertText(page: Page, timesMin = 1): Promise<void> {
 const scripts = browserSuite('stored texts that contain scripts');
 
 scripts(
-  'are run by a page that treats them as markup, which proves that this test detects it',
+  'run in a page that treats them as markup, so these tests would detect them',
   async (pages) => {
     await using opened = await openBare(pages, '/');
     const { page } = opened;

@@ -3,7 +3,7 @@ import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-sui
 import type { TestPages } from '#test/console/pages/fakes/pages-fixture';
 import { fillSample } from '#test/console/pages/fakes/sample-account';
 
-const usage = browserSuite('the page of usage');
+const usage = browserSuite('the usage page');
 
 const openUsage = async (pages: TestPages) => await pages.open('/usage', await pages.desk.owner());
 
@@ -86,37 +86,34 @@ usage('reports that nothing was used, and a failed load', async (pages) => {
   await page.getByText('No usage in January 2026').waitFor();
 });
 
-usage(
-  'shows the cycles of the instances that were used most, whatever their names are',
-  async (pages) => {
-    fillSample(pages.account);
-    const name = '<img src=x onerror=alert(1)>';
-    const [first] = pages.account.instances;
-    const instances = [{ id: first?.id, name, cycles: 3_000 }];
-    pages.account.byInstance = { ...pages.account.byInstance, instances, other_cycles: 412 };
-    await using opened = await openUsage(pages);
-    const { page } = opened;
-    await page.getByRole('heading', { name: 'Cycles by instance, January 2026 so far' }).waitFor();
-    const row = page.getByRole('row', {
-      name: /^<img src=x onerror=alert\(1\)> ?inst_\w+ 3,000 87 %$/,
-    });
-    await row.waitFor();
-    await page.getByRole('row', { name: /^Others.* 412 12 %$/ }).waitFor();
-    await page.getByText('uses the timestamp of each observation').waitFor();
-    for (const format of ['CSV', 'JSON']) {
-      const [download] = await Promise.all([
-        page.waitForEvent('download'),
-        page.getByRole('link', { name: `Export ${format} of instances` }).click(),
-      ]);
-      assert.is(download.suggestedFilename(), `instances.${format.toLowerCase()}`);
-    }
-    assertQuiet(opened);
-    await row.getByRole('link').click();
-    await page.waitForURL(`**/instances/${first?.id}`);
-  },
-);
+usage('shows the cycles of the most used instances, whatever their names are', async (pages) => {
+  fillSample(pages.account);
+  const name = '<img src=x onerror=alert(1)>';
+  const [first] = pages.account.instances;
+  const instances = [{ id: first?.id, name, cycles: 3_000 }];
+  pages.account.byInstance = { ...pages.account.byInstance, instances, other_cycles: 412 };
+  await using opened = await openUsage(pages);
+  const { page } = opened;
+  await page.getByRole('heading', { name: 'Cycles by instance, January 2026 so far' }).waitFor();
+  const row = page.getByRole('row', {
+    name: /^<img src=x onerror=alert\(1\)> ?inst_\w+ 3,000 87 %$/,
+  });
+  await row.waitFor();
+  await page.getByRole('row', { name: /^Others.* 412 12 %$/ }).waitFor();
+  await page.getByText('uses the timestamp of each observation').waitFor();
+  for (const format of ['CSV', 'JSON']) {
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: `Export ${format} of instances` }).click(),
+    ]);
+    assert.is(download.suggestedFilename(), `instances.${format.toLowerCase()}`);
+  }
+  assertQuiet(opened);
+  await row.getByRole('link').click();
+  await page.waitForURL(`**/instances/${first?.id}`);
+});
 
-usage('reports when the list of instances may be incomplete', async (pages) => {
+usage('reports that the list of instances may be incomplete', async (pages) => {
   fillSample(pages.account);
   const some = { instances_total: 12_345, instances_listed: 10_000, is_complete: false };
   const sample = pages.account.byInstance;

@@ -6,7 +6,7 @@ const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js'
 
 type Finding = { readonly id: string; readonly nodes: readonly { readonly html: string }[] };
 
-/** Accessibility violations that axe finds in the current page. */
+/** Accessibility violations on the current page, found by axe. */
 export async function faultsOf(page: Page): Promise<string[]> {
   // Injected through the debugger: the page's own policy would block a script.
   await page.evaluate(`if (typeof axe === 'undefined') { ${AXE} }`);

@@ -8,8 +8,8 @@ import {
 import { chromiumSuite, launchChromium } from '#test/support/servers/chromium';
 
 /**
- * A suite in a real browser, shared by its tests, which are skipped without a browser. Each test
- * gets its own console.
+ * Suite whose tests share a real browser. Each test gets its own console. Without a browser, the
+ * tests are skipped.
  */
 export function browserSuite(name: string) {
   const tests = chromiumSuite(name);
@@ -25,7 +25,7 @@ export function browserSuite(name: string) {
   return Object.assign(add, { run: () => tests.run() });
 }
 
-/** Fails if a page logged complaints, or if requests other than the named ones were refused. */
+/** Asserts that a page logged no complaint and that only the named requests were refused. */
 export function assertQuiet(
   { complaints, refused }: Pick<WatchedPage, 'complaints' | 'refused'>,
   expected: string[] = [],

@@ -9,20 +9,20 @@ import { ADMIN_TOKEN } from '#test/support/calls/admin-token';
 
 export type OfCluster = Extract<ClusterReport, { kind: 'cluster' }>;
 
-/** The cluster page on a real admin port, with a report that a test can change. */
+/** The cluster page on a real admin port, with a report that tests can change. */
 export type ClusterDesk = AsyncDisposable & {
   readonly origin: string;
   report: ClusterReport;
-  /** Number of reports that were requested. */
+  /** Number of requested reports. */
   readonly asked: () => number;
-  /** Opens the page in a new browser profile; `isOpened` also enters the token. */
+  /** Opens the page in a new browser profile. `isOpened` also enters the token. */
   readonly open: (wanted?: {
     readonly isOpened?: boolean;
     readonly options?: BrowserContextOptions;
   }) => Promise<WatchedPage>;
 };
 
-/** Serves the page; `browser` starts the browser when a page is opened. */
+/** Serves the page. `browser` starts the browser when a page is opened. */
 export async function openClusterDesk(browser: () => Promise<Browser>): Promise<ClusterDesk> {
   await using opening = new AsyncDisposableStack();
   const file = clusterPage(await readBuiltPages('cluster', await builtOnce()));
@@ -65,13 +65,13 @@ export function clusterReport(change: Partial<OfCluster> = {}): OfCluster {
   };
 }
 
-/** A service whose shards are spread over its nodes, all served; a test may change parts. */
+/** A service whose nodes serve all shards. `change` replaces parts of the report. */
 export function serviceReport(
   nodes: readonly NodeReport[],
   shardCount: number,
   change: Partial<ServiceReport> = {},
 ): ServiceReport {
-  // As on a real ring, adjacent shards rarely have the same node.
+  // As on a real ring, adjacent shards rarely have the same owner.
   const owners = Array.from(
     { length: shardCount },
     (_, shard) => (shard * 7 + (shard >> 2)) % nodes.length,
@@ -114,7 +114,7 @@ export function nodeReport(name: string, change: Partial<NodeReport> = {}): Node
   };
 }
 
-/** An outage: one engine is dead, another is slow, and some shards have no owner. */
+/** Report of an outage: one engine is dead, another is slow, and some shards have no owner. */
 export function troubledReport(): OfCluster {
   const slow = {
     ...{ actors: 5_210, actor_bytes: 210 * 1_024 * 1_024, unstored_records: 1_204 },

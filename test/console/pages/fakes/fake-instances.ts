@@ -21,14 +21,14 @@ export type FakeInstance = {
 type Sketch = {
   readonly name: string;
   readonly description?: string;
-  /** In the order of the modes; all 0 if undefined. */
+  /** Mode strengths in model order; undefined for all 0. */
   readonly strengths?: readonly number[];
   readonly energy?: number;
-  /** Its observations, one a minute. */
+  /** Observations, one minute apart. */
   readonly observed?: readonly Observation[];
 };
 
-/** Instance number `count` of an account; each is created an hour after the previous one. */
+/** Instance number `count` of an account. Creation times are an hour apart. */
 export function fakeInstance(count: number, sketch: Sketch): FakeInstance {
   const { name, description = '', strengths = [], energy = 0.8, observed = [] } = sketch;
   const id = `inst_${count.toString(16).padStart(16, '0')}`;
@@ -51,13 +51,13 @@ export function fakeInstances(count: number): FakeInstance[] {
   );
 }
 
-/** The instances that the fake routes serve. */
+/** Instances served by the fake routes. */
 export type InstancesHeld = { instances: FakeInstance[] };
 
 /** Creates an instance and adds it to the served instances. */
 type Make = (wanted: Required<Pick<Sketch, 'name' | 'description' | 'strengths'>>) => FakeInstance;
 
-/** Answers the routes for instances, personas and the test as `/v1` does. */
+/** Adds routes for instances, personas and the test, with the answers of `/v1`. */
 export function addInstanceRoutes(add: AddRoute, held: InstancesHeld, make: Make): void {
   add('GET', '/api/instances', ({ query }) => pageOf(held, query as Record<string, string>));
   addCreation(add, make);
@@ -78,14 +78,14 @@ export function addInstanceRoutes(add: AddRoute, held: InstancesHeld, make: Make
   add('POST', '/api/test/submit', ({ body }) => answered(submitTest, body));
 }
 
-/** The answer of a real endpoint that needs no engine. */
+/** Answer of a real endpoint that needs no engine. */
 async function answered({ handler }: typeof submitTest, body: unknown): Promise<object> {
-  if (handler.kind !== 'stateless') throw new Error('it needs an engine');
+  if (handler.kind !== 'stateless') throw new Error('the endpoint needs an engine');
   const answer = handler.answer as (request: { body: unknown }) => Promise<object>;
   return await answer({ body });
 }
 
-/** A repeated idempotency key returns the same instance. */
+/** Adds the create route. A repeated idempotency key returns the same instance. */
 function addCreation(add: AddRoute, make: Make): void {
   const made = new Map<unknown, FakeInstance>();
   const create = ({ body, headers }: FastifyRequest, reply: FastifyReply) => {

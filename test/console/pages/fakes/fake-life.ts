@@ -24,15 +24,15 @@ const RETRY_MS = 50;
 /** Maximum time for a page to open or close a stream, in milliseconds. */
 const CHANGE_MS_MAX = 20_000;
 
-/** Time of the first observation of a fake; further observations follow one minute apart. */
+/** Time of the first observation. Further observations follow one minute apart. */
 const BEGIN_MS = Date.UTC(2026, 0, 15, 12);
 
 type Account = { instances: FakeInstance[]; readonly lives: Map<string, FakeLife> };
 
-/** An instance that observes by the real model, with its event streams. Source: decision 244. */
+/** A fake instance with event streams. The real model computes its states. Source: decision 244. */
 export class FakeLife {
   readonly instance: FakeInstance;
-  /** `after` or `Last-Event-ID` of each stream that was opened. */
+  /** `after` or `Last-Event-ID` of each opened stream. */
   readonly opened: (string | undefined)[] = [];
   readonly #account: Account;
   readonly #streams = new Set<ServerResponse>();
@@ -76,7 +76,7 @@ export class FakeLife {
     while (!isSo()) await once(this.#changes, 'change', { signal });
   }
 
-  /** Makes one observation, and sends it on all streams. */
+  /** Processes an observation, and sends the event on all streams. */
   observe(observation: Observation, context: HistoryRow['context'] = {}): Report {
     advance(this.#state, observation, 60, this.#state);
     this.#ordinal += 1;
@@ -117,7 +117,7 @@ export class FakeLife {
     this.#streams.clear();
   }
 
-  /** Opens a stream, from now on or after an event. */
+  /** Opens a stream that starts now or after an event. */
   follow(after: string | undefined, stream: ServerResponse): void {
     this.opened.push(after);
     stream.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
@@ -137,7 +137,7 @@ export class FakeLife {
     });
   }
 
-  /** States that these observations would bring, computed on a copy. */
+  /** States after these observations, computed on a copy. */
   simulate(observations: readonly Observation[]): Report[] {
     const copy = this.#state.slice();
     return observations.map((observation) => {
@@ -183,7 +183,7 @@ export class FakeLife {
   }
 }
 
-/** Answers the routes for an instance that receives observations. */
+/** Adds the routes for instances that receive observations. */
 export function addLifeRoutes(add: AddRoute, account: Account): void {
   const one =
     (of: (life: FakeLife, request: FastifyRequest, reply: FastifyReply) => unknown) =>

@@ -6,7 +6,9 @@ import { addLifeRoutes, FakeLife } from '#test/console/pages/fakes/fake-life';
 /** A key of the fake, as `GET /api/keys` shows it. */
 export type FakeKey = Record<string, unknown> & { id: string; name?: string; status: string };
 
-/** Data of the routes for keys, audit trail, usage and billing. Tests change it directly. */
+/**
+ * Data behind the routes for keys, audit trail, usage and billing. Tests change the data directly.
+ */
 export type FakeAccount = {
   keys: FakeKey[];
   lines: Record<string, unknown>[];
@@ -25,7 +27,7 @@ export type FakeAccount = {
     readonly body: unknown;
     readonly idempotencyKey?: string;
   }[];
-  /** Answers that replace those of a route: a status, or a whole refusal. */
+  /** Replacement answers by route: a status, or a whole refusal. */
   readonly broken: Map<string, number | FakeRefusal>;
 };
 
@@ -74,8 +76,8 @@ export const secretOf = (count: number): string => `svc_sk_${String(count).padSt
 const LINES_OF_A_PAGE_MAX = 50;
 
 /**
- * Answers the routes for keys, audit trail, usage and billing in place of the application, for
- * callers with a session. Tests thereby control rows, failures and delays.
+ * Answers the routes for keys, audit trail, usage and billing, for callers with a session. Replaces
+ * the application, so that tests control rows, failures and delays.
  */
 export function addFakeRoutes(app: FastifyInstance, account: FakeAccount): void {
   const answers = new Map<string, Parameters<AddRoute>[2]>();

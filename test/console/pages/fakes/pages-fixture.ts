@@ -13,7 +13,7 @@ import {
   type FakeAccount,
 } from '#test/console/pages/fakes/fake-routes';
 
-/** Maximum time for a page to show something, in milliseconds. */
+/** Timeout for expected page content, in milliseconds. */
 const SHOWN_MS_MAX = 15_000;
 
 /** A page, its complaints, and the refused requests of the page. */
@@ -21,14 +21,14 @@ export type WatchedPage = AsyncDisposable & {
   readonly page: Page;
   /** Errors and warnings in the browser's console, script errors, and requests to other origins. */
   readonly complaints: readonly string[];
-  /** In order, in the form `401 /api/me`. */
+  /** Refused requests in order, such as `401 /api/me`. */
   readonly refused: readonly string[];
 };
 
-/** The real console with its pages, and fakes of the routes that a test controls. */
+/** The real console with its pages, and fake routes that a test controls. */
 export type TestPages = AsyncDisposable & {
   readonly origin: string;
-  /** The console on the same stores; its browsers also sign in here. */
+  /** A console with the same stores. Sessions of its browsers are valid here. */
   readonly desk: TestConsole;
   readonly account: FakeAccount;
   /** Opens a page in a new browser profile, signed in with the cookies of `as`. */
@@ -39,7 +39,7 @@ export type TestPages = AsyncDisposable & {
   ) => Promise<WatchedPage>;
 };
 
-/** Serves the pages; `browser` starts the browser when a page is opened. */
+/** Serves the pages. `browser` starts the browser when a page is opened. */
 export async function openPages(browser: () => Promise<Browser>): Promise<TestPages> {
   await using opening = new AsyncDisposableStack();
   const pages = await readBuiltPages('console', await builtOnce());
@@ -91,7 +91,7 @@ export async function openPage(
   return { ...watched, [Symbol.asyncDispose]: () => context.close() };
 }
 
-/** Records the complaints of a page of a console at this origin from now on. */
+/** Starts to record a page's complaints. `origin` is the console's origin. */
 export function watchPage(page: Page, origin: string): Omit<WatchedPage, keyof AsyncDisposable> {
   page.setDefaultTimeout(SHOWN_MS_MAX);
   const complaints: string[] = [];

@@ -62,7 +62,7 @@ const MONTHS = [
   },
 ];
 
-/** Cycles of the month of the instances below, and of a deleted instance. */
+/** Cycles in the month of the instances below, and of a deleted instance. */
 const USED_BY = [1_210, 840, 512, 390, 120, 41];
 
 const BOUGHT = {
@@ -145,7 +145,7 @@ function usedByInstance(all: readonly FakeInstance[]): Record<string, unknown> {
   };
 }
 
-/** Fills an account with the data of a small company after half a year. */
+/** Fills an account with sample data of a small company after half a year. */
 export function fillSample(account: FakeAccount): void {
   account.keys = [...KEYS];
   account.lines = sampleLines(120);

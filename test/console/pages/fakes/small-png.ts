@@ -6,14 +6,15 @@ const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const COLOURS_MAX = 256;
 
 /**
- * Converts a browser's picture (8 bits of RGB, not interlaced) to 256 colours: a third of its size.
+ * Converts a browser's picture (8-bit RGB, not interlaced) to 256 colours, which reduces the size
+ * to a third.
  */
 export function smallPng(png: Buffer): Buffer {
   const header = chunksOf(png, 'IHDR');
   const width = header.readUInt32BE(0);
   const [depth, kind] = [header[8], header[9]];
   if (depth !== 8 || kind !== 2 || header[12] !== 0)
-    throw new Error('this is no plain RGB picture');
+    throw new Error('the picture is not 8-bit RGB without interlacing');
   const pixels = pixelsOf(inflateSync(chunksOf(png, 'IDAT')), width);
   const palette = new Palette(pixels);
   const rowLength = width + 1;
@@ -35,7 +36,7 @@ export function smallPng(png: Buffer): Buffer {
   ]);
 }
 
-/** The data of all chunks of a type. */
+/** Joined data of all chunks of a type. */
 function chunksOf(png: Buffer, kind: string): Buffer {
   const found: Buffer[] = [];
   for (let at = SIGNATURE.length; at < png.length; at += 12 + png.readUInt32BE(at)) {
@@ -102,7 +103,7 @@ function colourAt(pixels: Buffer, at: number): number {
   return pixels.readUIntBE(at * 3, 3);
 }
 
-/** The most frequent colours of a picture; any other colour is replaced by the nearest of them. */
+/** The most frequent colours of a picture. Other colours map to the nearest palette colour. */
 class Palette {
   readonly colours: readonly number[];
   readonly #indices: Map<number, number>;

@@ -7,7 +7,7 @@ export function wildLife(account: ConstructorParameters<typeof FakeLife>[0]): Fa
 }
 
 /**
- * Makes observation number `count` of a day with calm, demands and stress: all levels of drift and
+ * Sends observation number `count` of a simulated day, which reaches all levels of drift and
  * stress.
  */
 export function observeWildly(life: FakeLife, count: number): void {

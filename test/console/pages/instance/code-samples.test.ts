@@ -18,7 +18,7 @@ const OBSERVATION = {
   },
 };
 
-/** The body that is sent for the observation. */
+/** Expected body. */
 const SENT = JSON.parse(JSON.stringify(OBSERVATION));
 
 const URL_SENT = `https://YOUR-HOST/v1/instances/${INSTANCE_ID}/process`;
@@ -27,7 +27,7 @@ const [curl, typescript, python] = codeSamples(INSTANCE_ID, OBSERVATION).map(({ 
 
 const samples = suite('the code samples for an observation');
 
-samples('send exactly that body with curl in a shell', () => {
+samples('send exactly the same body with curl in a shell', () => {
   // Prints the arguments that the shell passes to curl, instead of sending a request.
   const script = `curl() { printf '%s\\0' "$@"; }\n${curl}`;
   const { stdout } = spawnSync('sh', ['-c', script], { encoding: 'utf8' });
@@ -37,7 +37,7 @@ samples('send exactly that body with curl in a shell', () => {
   assert.equal(JSON.parse(given[given.indexOf('-d') + 1] ?? ''), SENT);
 });
 
-samples('send exactly that body in TypeScript', async () => {
+samples('send exactly the same body in TypeScript', async () => {
   type Sent = { url: string; init: { method: string; headers: object; body: string } };
   let sent: Sent | undefined;
   const response = { json: async () => ({ data: { drift: { level: 'D0' } } }), headers: new Map() };
@@ -51,7 +51,7 @@ samples('send exactly that body in TypeScript', async () => {
   assert.equal(JSON.parse(sent?.init.body ?? ''), SENT);
 });
 
-samples('build exactly that body in Python', () => {
+samples('build exactly the same body in Python', () => {
   const { status } = spawnSync('python3', ['--version']);
   if (status !== 0) return;
   const built = python?.split('with urllib')[0];

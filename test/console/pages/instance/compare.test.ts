@@ -41,7 +41,7 @@ comparison('shows modes as a picture and as a table, and the differences', async
   assertQuiet(opened);
 });
 
-comparison('says so if two instances do not differ', async (pages) => {
+comparison('reports that equal instances do not differ', async (pages) => {
   pages.account.instances = [1, 2].map((count) =>
     fakeInstance(count, { name: 'Ada', strengths: ANALYST }),
   );
@@ -53,7 +53,7 @@ comparison('says so if two instances do not differ', async (pages) => {
   assertQuiet(opened);
 });
 
-comparison('asks for two instances, and names an unknown one', async (pages) => {
+comparison('asks for two instances, and names an unknown instance', async (pages) => {
   pages.account.instances = [fakeInstance(1, { name: 'Ada' })];
   const owner = await pages.desk.owner();
   for (const query of ['', `?a=${ONE}`, `?a=${ONE}&b=${ONE}`]) {
@@ -68,7 +68,7 @@ comparison('asks for two instances, and names an unknown one', async (pages) => 
   assert.equal(complaints, []);
 });
 
-comparison('does not follow an id that is a path to elsewhere', async (pages) => {
+comparison('does not follow an id that contains a path', async (pages) => {
   const path = `/instances/compare?a=${encodeURIComponent('../keys')}&b=${TWO}`;
   await using opened = await pages.open(path, await pages.desk.owner());
   await opened.page.getByText('The instance ../keys could not be loaded.').waitFor();

@@ -14,7 +14,7 @@ function sideOf(strengths: readonly number[], energy = 0.8): Side {
   return { instance, snapshot, contract, drift: undefined };
 }
 
-differences('of modes are the three largest, in points with their direction', () => {
+differences('of modes are the three largest, in signed points', () => {
   const first = sideOf([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]);
   const second = sideOf([0.51, 0.9, 0.5, 0.3, 0.5, 0.625, 0.5]);
   const text =
@@ -23,7 +23,7 @@ differences('of modes are the three largest, in points with their direction', ()
   assert.is(furthestText(first, first), 'No mode differs.');
 });
 
-differences('of facts are empty where both sides are equal', () => {
+differences('of facts are empty if both sides are equal', () => {
   const facts = factsOf(sideOf([0.8], 0.8), sideOf([0.8], 0.79));
   const byName = new Map(facts.map(({ what, difference }) => [what, difference]));
   assert.equal(

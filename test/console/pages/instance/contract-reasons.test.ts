@@ -9,7 +9,7 @@ import { observation, scalarAt } from '#test/support/arbitrary-identity';
 
 const reasons = suite('the reasons behind a contract');
 
-reasons('exist for every action, once', () => {
+reasons('cover every action once', () => {
   const { allowed, forbidden, left } = reasonsOf(reportAt(1));
   const actions = [...allowed, ...forbidden, ...left].map(({ action }) => action);
   assert.equal(actions.toSorted(), ACTIONS.toSorted());
@@ -37,7 +37,7 @@ reasons('are not invented for an action of a later model', () => {
   ]);
 });
 
-/** The rules for an action in a state; the report does not contain the energy band. */
+/** Rules that apply to an action in a state. The report does not contain the energy band. */
 function rulesIn(state: ReturnType<typeof someState>, action: string) {
   const index = ACTIONS.indexOf(action as Action);
   const stress = scalarAt(state, OFFSET.stressLevel);
@@ -49,7 +49,9 @@ function rulesIn(state: ReturnType<typeof someState>, action: string) {
   };
 }
 
-/** Asserts that a reason names the rule that applies; a reason with two rules allows either. */
+/**
+ * Asserts that a reason names the rule that applies. A reason with two rules allows either rule.
+ */
 function assertAllowed({ action, reason }: Reasoned, { isOpen }: ReturnType<typeof rulesIn>): void {
   if (reason.includes(', or open')) return;
   assert.is(reason.startsWith('Always open'), isOpen, `${action}: ${reason}`);
@@ -68,7 +70,7 @@ function assertForbidden(
   assert.ok(holds ?? / or contradicts/.test(reason), `${action}: ${reason}`);
 }
 
-reasons('are the rules of the model that led to it, after any observations', () => {
+reasons('name the model rules that apply, after any observations', () => {
   fc.assert(
     fc.property(fc.array(observation, { minLength: 1, maxLength: 60 }), (observations) => {
       for (const state of statesAfter(someState(), observations)) {
@@ -80,7 +82,7 @@ reasons('are the rules of the model that led to it, after any observations', () 
   );
 });
 
-reasons('name both rules where the energy could be in either band', () => {
+reasons('name both rules if the energy could be in either band', () => {
   const report = reportAt(1);
   const reasonAt = (energy: number) => {
     const snapshot = { ...report.snapshot, energy_level: energy };
@@ -92,7 +94,7 @@ reasons('name both rules where the energy could be in either band', () => {
   assert.match(reasonAt(0.53), /^Contradicts its character/);
 });
 
-reasons('of manner and recovery name the stress state where it decides', () => {
+reasons('name the stress state if it decides manner or recovery', () => {
   const report = reportAt(1);
   const stressed = {
     ...report,

@@ -14,7 +14,7 @@ const ROUTE = 'POST /api/instances';
 
 const sentTo = ({ account }: TestPages) => account.sent.filter(({ route }) => route === ROUTE);
 
-creation('creates one from a persona, whose seven modes it shows', async (pages) => {
+creation('creates an instance from a persona, and shows its seven modes', async (pages) => {
   await using opened = await openCreation(pages);
   const { page } = opened;
   assert.is(await page.getByRole('radio').count(), 13);
@@ -41,7 +41,7 @@ creation('creates one from a persona, whose seven modes it shows', async (pages)
   assertQuiet(opened);
 });
 
-creation('creates a neutral one with the keyboard alone', async (pages) => {
+creation('creates a neutral instance with the keyboard alone', async (pages) => {
   await using opened = await openCreation(pages);
   const { page } = opened;
   const focused = 'document.activeElement.name || document.activeElement.textContent';
@@ -82,7 +82,7 @@ creation('creates one instance for a double click, and for a retry', async (page
   assert.match(keys[0] ?? '', /^[0-9a-f]{32}$/);
   assert.is(new Set(keys).size, 1, keys.join(' '));
   assert.is(pages.account.instances.length, 1);
-  assert.equal(opened.complaints.length, 1, 'the browser itself complains of the 503');
+  assert.equal(opened.complaints.length, 1, 'the browser logs the 503');
 });
 
 creation('uses another idempotency key when the input changes', async (pages) => {
@@ -118,7 +118,7 @@ creation('explains what to do when the plan has no instances left', async (pages
   assertQuiet(opened, ['403 /api/instances']);
 });
 
-creation('creates neutral ones when the personas cannot be loaded', async (pages) => {
+creation('creates neutral instances if the personas cannot be loaded', async (pages) => {
   pages.account.broken.set('GET /api/personas', 500);
   await using opened = await pages.open('/instances/new', await pages.desk.owner());
   const { page } = opened;

@@ -11,7 +11,7 @@ const bodiesOf = (pages: TestPages, route: string) =>
 
 const observing = browserSuite('an observation from the page');
 
-observing('is sent as the form shows, and displayed with its answer', async (pages) => {
+observing('is sent as shown in the form, and displayed with its answer', async (pages) => {
   await using opened = await openLive(pages);
   const { page } = opened;
   const panel = page.getByRole('region', { name: 'Send an observation' });
@@ -40,7 +40,7 @@ observing('is sent as the form shows, and displayed with its answer', async (pag
   assertQuiet(opened);
 });
 
-observing('whose answer was lost counts once when it is sent again', async (pages) => {
+observing('counts once if it is sent again after a lost answer', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   const send = page.getByRole('button', { name: 'Send, for 1 cycle' });
@@ -56,10 +56,10 @@ observing('whose answer was lost counts once when it is sent again', async (page
   assert.is(life.rows.length, 1);
   await send.click();
   await page.getByText('Cycle 2:').waitFor();
-  assert.is(life.rows.length, 2, 'the next one is another');
+  assert.is(life.rows.length, 2, 'the next observation counts separately');
 });
 
-observing('that is early is reported as throttled', async (pages) => {
+observing('is reported as throttled if it is early', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   life.isThrottling = true;
@@ -72,7 +72,7 @@ observing('that is early is reported as throttled', async (pages) => {
   assertQuiet(opened);
 });
 
-observing('whose context is not an object is neither sent nor shown as code', async (pages) => {
+observing('is neither sent nor shown as code if its context is not an object', async (pages) => {
   await using opened = await openLive(pages);
   const { page } = opened;
   await page.getByLabel('Context').fill('[1, 2]');
@@ -83,7 +83,7 @@ observing('whose context is not an object is neither sent nor shown as code', as
   assertQuiet(opened);
 });
 
-observing('that is refused shows the reason at its field', async (pages) => {
+observing('shows the reason of a refusal at its field', async (pages) => {
   await using opened = await openLive(pages);
   const { page } = opened;
   const details = { field: 'timestamp', reason: 'timestamp_in_future' };
@@ -104,7 +104,7 @@ simulating('is shown step by step, without changing the instance', async (pages)
   const panel = page.getByRole('region', { name: 'What if' });
   const add = panel.getByRole('button', { name: 'Add an observation' });
   for (let count = 1; count < 20; count += 1) await add.click();
-  assert.ok(await add.isDisabled(), 'twenty are enough');
+  assert.ok(await add.isDisabled(), 'twenty is the maximum');
   await panel.getByRole('button', { name: 'Remove observation 20' }).click();
   await panel.getByLabel('Mode of observation 2').selectOption('Stress response');
   await panel.getByLabel('Signal of observation 2').fill('1');
@@ -130,7 +130,7 @@ simulating('is shown step by step, without changing the instance', async (pages)
   assertQuiet(opened);
 });
 
-simulating('is compared with the present state while an older state is drawn', async (pages) => {
+simulating('starts from the present state even if an older state is drawn', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   await page.getByRole('button', { name: 'Pause' }).click();
@@ -174,7 +174,7 @@ history(
     const last = box.getByRole('row', { name: /^1 .* Context of cycle 1: / });
     await last.waitFor();
     assert.is(await last.getAttribute('aria-rowindex'), '1000001');
-    assert.ok((await table.getByRole('row').count()) < 50, 'only rows that are seen');
+    assert.ok((await table.getByRole('row').count()) < 50, 'only visible rows');
     assert.ok(asked() - before <= 2, `${asked() - before} requests`);
     await page.evaluate(`${BOX}.scrollTop = ${BOX}.scrollHeight / 2`);
     await box
@@ -186,7 +186,7 @@ history(
   },
 );
 
-history('scrolls by keys, row by row', async (pages) => {
+history('scrolls row by row with the keyboard', async (pages) => {
   const life = new FakeLife(pages.account, 'Ada', ANALYST);
   life.madeUp = 1_000_000;
   await using opened = await openLive(pages, life);
@@ -209,7 +209,7 @@ history('scrolls by keys, row by row', async (pages) => {
   assertQuiet(opened);
 });
 
-history('follows the newest at the top, and stays at the row being read', async (pages) => {
+history('follows new rows at the top, and keeps its position further down', async (pages) => {
   const life = new FakeLife(pages.account, 'Ada', ANALYST);
   for (let count = 0; count < 40; count += 1) life.observe(CALM);
   await using opened = await openLive(pages, life);
@@ -228,7 +228,7 @@ history('follows the newest at the top, and stays at the row being read', async 
   await box.getByRole('row', { name: /^30 / }).waitFor();
   await page.getByRole('button', { name: 'Show 3 newer' }).click();
   await box.getByRole('row', { name: /^44 / }).waitFor();
-  assert.is(asked(), before, 'new ones come by the stream');
+  assert.is(asked(), before, 'the stream delivers new rows');
   assertQuiet(opened);
 });
 
@@ -250,7 +250,7 @@ history('reports a failed load, and loads again', async (pages) => {
 
 const ending = browserSuite('an action that cannot be undone');
 
-ending('is possible only after the name was typed', async (pages) => {
+ending('requires that the name is typed first', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   for (let count = 0; count < 2; count += 1) life.observe(CALM);

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { listAddress, ORDERS, PAGE_SIZES, queryOf, viewOf } from '#pages/instances/list-view';
 
-const view = suite('the address of the list of instances');
+const view = suite('the address of the instance list');
 
 view('shows the newest 20 by default', () => {
   const query = 'sort=created_at&order=desc&limit=20&offset=0';

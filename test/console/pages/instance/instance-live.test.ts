@@ -11,7 +11,7 @@ import {
   WILD,
 } from '#test/console/pages/instance/live-page';
 
-const live = browserSuite('the page of one instance');
+const live = browserSuite('the instance page');
 
 live('shows the state, and each observation as it happens', async (pages) => {
   await using opened = await openLive(pages);
@@ -75,7 +75,7 @@ live('opens a refused stream again, and reports meanwhile that it is not live', 
   assert.equal(life.opened, [undefined, '1']);
 });
 
-live('leads to the sign-in when the session has ended, and back', async (pages) => {
+live('leads to the sign-in when the session has ended, and returns afterwards', async (pages) => {
   const life = new FakeLife(pages.account, 'Ada', ANALYST);
   const owner = await pages.desk.owner();
   await using opened = await pages.open(`/instances/${life.instance.id}`, owner);
@@ -125,7 +125,7 @@ live('reports a deletion that happened while it was disconnected', async (pages)
   await page.getByText('This instance was deleted').waitFor();
 });
 
-live('draws nothing while it is paused, and everything afterwards', async (pages) => {
+live('draws nothing while paused, and catches up afterwards', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   await page.getByRole('button', { name: 'Pause' }).click();
@@ -152,10 +152,13 @@ live('shows the deviation of a drift event by click and by Enter', async (pages)
     await page.locator('.line-chart-canvas').first().boundingBox(),
     await strip.boundingBox(),
   ];
-  assert.ok(chart !== null && below !== null && below.y >= chart.y + chart.height, 'below it');
+  assert.ok(
+    chart !== null && below !== null && below.y >= chart.y + chart.height,
+    'below the chart',
+  );
   assert.ok(chart.width > 800, 'as wide as the page');
   const marks = strip.getByRole('button');
-  assert.ok((await marks.count()) > 1, 'it drifted');
+  assert.ok((await marks.count()) > 1, 'the instance drifted');
   const name = (await marks.first().getAttribute('aria-label')) ?? '';
   const ordinal = /observation (\d+)/.exec(name)?.[1];
   await marks.first().click();
@@ -173,7 +176,7 @@ live('shows the deviation of a drift event by click and by Enter', async (pages)
   assertQuiet(opened);
 });
 
-live('has the numbers of its chart as a table, and hides a line', async (pages) => {
+live('shows the chart’s numbers in a table, and can hide a line', async (pages) => {
   await using opened = await openLive(pages);
   const { page, life } = opened;
   for (let count = 0; count < 3; count += 1) life.observe(CALM);
@@ -182,7 +185,11 @@ live('has the numbers of its chart as a table, and hides a line', async (pages) 
   await lines.getByText('Show the numbers').click();
   const table = lines.getByRole('table', { name: /^Modes, energy and stability/ });
   await table.waitFor();
-  assert.is(await table.getByRole('row').count(), 5, 'a head, the state before, and three');
+  assert.is(
+    await table.getByRole('row').count(),
+    5,
+    'header, initial state, and three observations',
+  );
   await lines.getByRole('checkbox', { name: /^Energy/ }).uncheck();
   life.observe(CALM);
   await untilCycle(page, 4);
@@ -204,7 +211,7 @@ live('shows names and contexts as text, whatever their content', async (pages) =
   assertQuiet(opened);
 });
 
-live('shows another instance at another address', async (pages) => {
+live('shows another instance when the address changes', async (pages) => {
   const other = new FakeLife(pages.account, 'Grace', ANALYST);
   await using opened = await openLive(pages);
   const { page } = opened;

@@ -5,29 +5,29 @@ import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-sui
 import { FakeLife } from '#test/console/pages/fakes/fake-life';
 import { ANALYST, CALM, openLive, untilCycle, WILD } from '#test/console/pages/instance/live-page';
 
-/** Observations a second that the page must keep up with, one by one and in bursts. */
+/** Observations a second that the page must handle, one by one and in bursts. */
 const PER_SECOND = 50;
 /** Duration of each run, in seconds. */
 const SECONDS = 6;
 const TOTAL = PER_SECOND * SECONDS;
 
-/** Size of a burst: drawing each observation would be more than one draw a frame. */
+/** Observations in a burst. Drawing each of them would exceed one draw a frame. */
 const BURST = 5;
 const BURSTS = TOTAL / BURST;
 
 /** Maximum draws a second, at any load. */
 const DRAWS_PER_SECOND = 20;
 
-/** Tolerance of a count of draws, because a count starts and ends within a second. */
+/** Tolerance for the number of draws, because counting starts and ends within a second. */
 const DRAWS_MORE = 10;
 
-/** Minimum share of the possible draws, on a machine with other load. */
+/** Minimum share of the possible draws on a machine with other load. */
 const DRAWN_MIN = 0.6;
 
-/** Duration for which a page without observations is watched, in milliseconds. */
+/** Duration of the measurement without observations, in milliseconds. */
 const IDLE_MS = 3_000;
 
-/** A longer frame has lost one: 60 a second are 16.7 ms each. */
+/** Duration of a frame at 60 a second. A frame longer than `LONG_MS` has skipped another frame. */
 const FRAME_MS = 1_000 / 60;
 const LONG_MS = 1.5 * FRAME_MS;
 
@@ -74,7 +74,7 @@ async function counted(page: Page, act: () => Promise<unknown>): Promise<Pace> {
   return { ...taken, computedMs };
 }
 
-/** Makes `TOTAL` observations in `SECONDS`, `each` at a time. */
+/** Sends `TOTAL` observations in `SECONDS`, in groups of `each`. */
 async function observe(life: FakeLife, each: number): Promise<void> {
   let count = 0;
   for await (const _ of everyInterval((1_000 * each) / PER_SECOND)) {
@@ -96,50 +96,53 @@ function report(name: string, { frames, draws, computedMs }: Pace): void {
   );
 }
 
-const pace = browserSuite('the page of an instance that observes 50 times a second');
+const pace = browserSuite('the page of an instance with 50 observations a second');
 
-pace('shows all of it, at most twenty times a second, and within a frame', async (pages) => {
-  const life = new FakeLife(pages.account, 'Ada', ANALYST);
-  await using opened = await openLive(pages, life);
-  const { page } = opened;
-  await page.evaluate(COUNTED);
-  const idle = await counted(page, () => waitMs(IDLE_MS));
-  const steady = await counted(page, async () => {
-    await observe(life, 1);
-    await untilCycle(page, TOTAL);
-  });
-  const bursts = await counted(page, async () => {
-    await observe(life, BURST);
-    await untilCycle(page, 2 * TOTAL);
-  });
-  report('idle', idle);
-  report(`${TOTAL} observations in ${SECONDS} s`, steady);
-  report(`in bursts of ${BURST}`, bursts);
-  await page.getByText(`${2 * TOTAL + 1} states and ${2 * TOTAL} observations since`).waitFor();
-  await page
-    .getByRole('row', { name: new RegExp(`^${2 * TOTAL} `) })
-    .first()
-    .waitFor();
+pace(
+  'counts all of them, and draws at most twenty times a second, within a frame',
+  async (pages) => {
+    const life = new FakeLife(pages.account, 'Ada', ANALYST);
+    await using opened = await openLive(pages, life);
+    const { page } = opened;
+    await page.evaluate(COUNTED);
+    const idle = await counted(page, () => waitMs(IDLE_MS));
+    const steady = await counted(page, async () => {
+      await observe(life, 1);
+      await untilCycle(page, TOTAL);
+    });
+    const bursts = await counted(page, async () => {
+      await observe(life, BURST);
+      await untilCycle(page, 2 * TOTAL);
+    });
+    report('idle', idle);
+    report(`${TOTAL} observations in ${SECONDS} s`, steady);
+    report(`in bursts of ${BURST}`, bursts);
+    await page.getByText(`${2 * TOTAL + 1} states and ${2 * TOTAL} observations since`).waitFor();
+    await page
+      .getByRole('row', { name: new RegExp(`^${2 * TOTAL} `) })
+      .first()
+      .waitFor();
 
-  assert.is(idle.draws, 0, 'nothing is drawn where nothing happens');
-  for (const [{ frames, draws }, wanted] of [
-    [steady, DRAWS_PER_SECOND * SECONDS],
-    [bursts, BURSTS],
-  ] as const) {
-    const ms = frames.reduce((sum, frame) => sum + frame, 0);
-    const most = Math.min((DRAWS_PER_SECOND * ms) / 1_000 + DRAWS_MORE, frames.length);
-    const least = DRAWN_MIN * Math.min(wanted, frames.length);
-    assert.ok(
-      draws <= most,
-      `${draws} draws in ${frames.length} frames and ${ms.toFixed(0)} ms, ${most.toFixed(0)} wanted at most`,
-    );
-    assert.ok(draws >= least, `${draws} draws in ${frames.length} frames, ${wanted} wanted`);
-  }
-  // Other load on the machine alone makes frames long. The page's CPU time per draw shows whether
-  // the page would lose a frame.
-  const drawMs = steady.computedMs / steady.draws;
-  assert.ok(drawMs < LONG_MS, `a draw takes ${drawMs.toFixed(1)} ms of ${LONG_MS.toFixed(1)} ms`);
-  assertQuiet(opened);
-});
+    assert.is(idle.draws, 0, 'an idle page draws nothing');
+    for (const [{ frames, draws }, wanted] of [
+      [steady, DRAWS_PER_SECOND * SECONDS],
+      [bursts, BURSTS],
+    ] as const) {
+      const ms = frames.reduce((sum, frame) => sum + frame, 0);
+      const most = Math.min((DRAWS_PER_SECOND * ms) / 1_000 + DRAWS_MORE, frames.length);
+      const least = DRAWN_MIN * Math.min(wanted, frames.length);
+      assert.ok(
+        draws <= most,
+        `${draws} draws in ${frames.length} frames and ${ms.toFixed(0)} ms, ${most.toFixed(0)} wanted at most`,
+      );
+      assert.ok(draws >= least, `${draws} draws in ${frames.length} frames, ${wanted} wanted`);
+    }
+    // Other load on the machine alone makes frames long. The page's CPU time per draw shows whether
+    // the page would lose a frame.
+    const drawMs = steady.computedMs / steady.draws;
+    assert.ok(drawMs < LONG_MS, `a draw takes ${drawMs.toFixed(1)} ms of ${LONG_MS.toFixed(1)} ms`);
+    assertQuiet(opened);
+  },
+);
 
 pace.run();

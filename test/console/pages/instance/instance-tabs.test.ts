@@ -6,10 +6,10 @@ import { type TestPages, watchPage } from '#test/console/pages/fakes/pages-fixtu
 import { ANALYST, CALM, untilCycle } from '#test/console/pages/instance/live-page';
 import { launchTabbedChromium } from '#test/support/servers/tabbed-chromium';
 
-/** One more than a browser's maximum number of HTTP/1.1 connections to one address. */
+/** Number of tabs: one more than a browser's HTTP/1.1 connections to one address. */
 const TABS = 7;
 
-/** Opens tabs with the page of one instance, one by one; the last tab is visible. */
+/** Opens tabs with the same instance page, one by one. The last tab is visible. */
 async function openTabs(pages: TestPages, life: FakeLife, count: number) {
   await using opening = new AsyncDisposableStack();
   const { context } = opening.use(await launchTabbedChromium());
@@ -30,7 +30,7 @@ async function openTabs(pages: TestPages, life: FakeLife, count: number) {
 
 const isHidden = async (page: Page) => await page.evaluate('document.hidden');
 
-const tabs = browserSuite('the page of an instance in tabs of one browser');
+const tabs = browserSuite('the instance page in several tabs of one browser');
 
 tabs('is live in the visible tab, however many tabs are open', async (pages) => {
   const life = new FakeLife(pages.account, 'Ada', ANALYST);
@@ -57,7 +57,7 @@ tabs('is live in the visible tab, however many tabs are open', async (pages) => 
   for (const tab of opened.tabs) assertQuiet(tab);
 });
 
-tabs('continues where it was after short visits in which nothing happens', async (pages) => {
+tabs('resumes after its last event when the user visits another tab briefly', async (pages) => {
   const life = new FakeLife(pages.account, 'Ada', ANALYST);
   await using opened = await openTabs(pages, life, 2);
   const [one, other] = opened.tabs;
@@ -76,7 +76,7 @@ tabs('continues where it was after short visits in which nothing happens', async
   await one.page.bringToFront();
   await untilCycle(one.page, 2);
   await one.page.getByText('2 observations since').waitFor();
-  // Two visits, and a third one to the first tab; the tab left meanwhile kept its stream.
+  // Two visits, and a third visit to the first tab. The tab left meanwhile kept its stream.
   assert.equal(life.opened, [undefined, undefined, '0', '0', '0']);
   for (const tab of opened.tabs) assertQuiet(tab);
 });

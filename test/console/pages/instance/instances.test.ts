@@ -3,7 +3,7 @@ import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-sui
 import { fakeInstance, fakeInstances } from '#test/console/pages/fakes/fake-instances';
 import type { TestPages, WatchedPage } from '#test/console/pages/fakes/pages-fixture';
 
-const list = browserSuite('the list of instances');
+const list = browserSuite('the instance list');
 
 async function openList(pages: TestPages, query = ''): Promise<WatchedPage> {
   const opened = await pages.open(`/instances${query}`, await pages.desk.owner());
@@ -18,7 +18,7 @@ const asked = ({ account }: TestPages) =>
     .filter(({ route }) => route === 'GET /api/instances')
     .map(({ body }) => ({ ...(body as Record<string, string>) }));
 
-list('shows the newest first, with id, cycle, energy, description and time', async (pages) => {
+list('shows new instances first, with id, cycle, energy, description and time', async (pages) => {
   const observed = [{ mode: 2, signal: 0.7, confidence: 1 }];
   pages.account.instances = [
     fakeInstance(1, { name: 'Ada', description: 'Writes release notes', observed }),
@@ -52,7 +52,7 @@ list('copies an id', async (pages) => {
   assertQuiet(opened);
 });
 
-list('searches while the user types, once a word, and keeps it in the address', async (pages) => {
+list('searches while the user types, and keeps the search in the address', async (pages) => {
   pages.account.instances = [...fakeInstances(30), fakeInstance(31, { name: 'Grace Hopper' })];
   await using opened = await openList(pages, '?offset=20');
   const { page } = opened;
@@ -72,9 +72,13 @@ list('searches while the user types, once a word, and keeps it in the address', 
   assert.equal(
     asked(pages).map(({ search }) => search),
     [undefined, 'HOPPER'],
-    'not one for each letter',
+    'no request for each letter',
   );
-  assert.is(await page.evaluate('document.activeElement.id'), 'search', 'one can go on typing');
+  assert.is(
+    await page.evaluate('document.activeElement.id'),
+    'search',
+    'the field keeps the focus',
+  );
   await page.reload();
   await page.getByText('1 to 1 of 1 instances').waitFor();
   assert.is(await page.getByLabel('Search').inputValue(), 'HOPPER');
@@ -112,7 +116,7 @@ list('is sorted and paged, and the back button works', async (pages) => {
   assertQuiet(opened);
 });
 
-list('says what to do when the list is empty, or empty after a deletion', async (pages) => {
+list('explains what to do if the list or its page is empty', async (pages) => {
   await using opened = await openList(pages);
   const { page } = opened;
   await page.getByText('There are no instances yet').waitFor();
@@ -124,7 +128,7 @@ list('says what to do when the list is empty, or empty after a deletion', async 
   assertQuiet(opened);
 });
 
-list('shows why it cannot be loaded, and when to try again', async (pages) => {
+list('shows why loading failed, and when to try again', async (pages) => {
   pages.account.broken.set('GET /api/instances', {
     ...{ status: 429, headers: { 'retry-after': '40' } },
     body: { error: 'rate_limited', message: 'too many requests this minute', retry_after: 40 },
@@ -141,7 +145,7 @@ list('shows why it cannot be loaded, and when to try again', async (pages) => {
   assertQuiet(opened, ['429 /api/instances?sort=created_at&order=desc&limit=20&offset=0']);
 });
 
-list('leads to the comparison of two, selected on different pages', async (pages) => {
+list('leads to the comparison of two instances selected on different pages', async (pages) => {
   pages.account.instances = fakeInstances(25);
   await using opened = await openList(pages);
   const { page } = opened;

@@ -18,13 +18,13 @@ function after(events: readonly InstanceEvent[]) {
   return live.view();
 }
 
-/** Positions of drawn states: number of the observation, and cycle. */
+/** Observation number and cycle of each drawn state. */
 const placesOf = ({ points }: ReturnType<typeof after>) =>
   points.map(({ ordinal, report }) => [ordinal, report.snapshot.cycle]);
 
 const events = suite('the events of a stream');
 
-events('are read with the newest id received', () => {
+events('have the newest received id', () => {
   const observation = { cycle: 2 };
   assert.equal(eventOf('cycle', '7', JSON.stringify({ observation, drift: null })), {
     ...{ kind: 'cycle', ordinal: 7, observation, drift: null },
@@ -71,7 +71,7 @@ live('keeps a state after a reconnect until the observations before it arrive', 
   assert.is(view.points.at(-1)?.at, '2026-01-15T12:15:00.000Z');
 });
 
-live('moves such a state into its own generation', () => {
+live('assigns a state after a reconnect and a reset to its own generation', () => {
   const view = after([
     ...[OPENED, stateEvent(1), OPENED, stateEvent(1, 2)],
     ...[cycleEvent(2), { kind: 'reset', generation: 2 } as const],
@@ -84,7 +84,7 @@ live('moves such a state into its own generation', () => {
   assert.is(view.generation, 2);
 });
 
-live('draws a reset where it happened, and a renamed instance once', () => {
+live('adds a state for a reset, but none for a rename', () => {
   const reset = [{ kind: 'reset', generation: 2 } as const, stateEvent(12, 0)];
   const view = after([OPENED, stateEvent(12), stateEvent(12), ...reset]);
   assert.equal(placesOf(view), [

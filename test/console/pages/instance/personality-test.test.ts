@@ -30,7 +30,7 @@ async function answerFrom({ page }: WatchedPage, first: number): Promise<void> {
 const lastTo = ({ account }: TestPages, route: string) =>
   account.sent.findLast((one) => one.route === route)?.body as Record<string, unknown>;
 
-test('is answered by keyboard alone, and leads to an instance like its result', async (pages) => {
+test('works with the keyboard alone, and creates an instance from its result', async (pages) => {
   await using opened = await openTest(pages);
   const { page } = opened;
   assert.is(await page.locator('.question').count(), 35);
@@ -61,7 +61,7 @@ test('is answered by keyboard alone, and leads to an instance like its result', 
   const { mode_strengths: strengths, energy_level: energy } = config as Record<string, object>;
   assert.is(Object.keys(strengths ?? {}).length, 7);
   assert.is(typeof energy, 'number');
-  assert.is(await page.evaluate(KEPT), '[]', 'nothing is kept once an instance is made');
+  assert.is(await page.evaluate(KEPT), '[]', 'the creation deletes the stored answers');
   assertQuiet(opened);
 });
 

@@ -7,12 +7,12 @@ const shape = suite('the radar chart of modes');
 const middle = radarPoint(0, 7, 0);
 const distanceOf = ({ x, y }: { x: number; y: number }) => Math.hypot(x - middle.x, y - middle.y);
 
-shape('has its first axis upwards, and the others clockwise', () => {
+shape('has its first axis pointing up, and the others clockwise', () => {
   const [first, second, , , , , last] = Array.from({ length: 7 }, (_, at) => radarPoint(at, 7, 1));
   assert.equal(first, { x: middle.x, y: middle.y - RADAR_SIZE.radius });
   assert.ok(second !== undefined && last !== undefined);
   assert.ok(second.x > middle.x && last.x < middle.x, `${second.x} ${last.x}`);
-  assert.is(second.y, last.y, 'both sides are alike');
+  assert.is(second.y, last.y, 'both sides are symmetric');
 });
 
 shape('draws each value at its share of the radius, and missing values in the middle', () => {

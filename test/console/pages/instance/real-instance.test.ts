@@ -7,9 +7,7 @@ import { untilCycle } from '#test/console/pages/instance/live-page';
 import { runMain } from '#test/support/process-run';
 import { chromiumSuite, launchChromium } from '#test/support/servers/chromium';
 
-/**
- * Maximum delay until the page shows an observation, in milliseconds, on a machine with other load.
- */
+/** Maximum delay until the page shows an observation, in milliseconds. Allows for other load. */
 const SHOWN_MS_MAX = 5_000;
 
 const real = chromiumSuite('an instance of a running service');
@@ -39,7 +37,7 @@ async function signUp(page: Page): Promise<void> {
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
 }
 
-/** Observes through the API, from the page, and on a copy. */
+/** Sends an observation through the API and one from the page, and simulates one. */
 async function observe(page: Page, post: (body: object) => Promise<unknown>): Promise<void> {
   const began = performance.now();
   await post({ mode_target: 'ORDER', signal_strength: 0.7, context: { turn: 1 } });
@@ -61,7 +59,7 @@ async function confirm(page: Page, open: string, deed: string): Promise<void> {
   await page.getByRole('button', { name: deed, exact: true }).click();
 }
 
-real('is followed, observed, tried out and reset', async () => {
+real('is followed, observed, simulated, reset and deleted on its page', async () => {
   await using closing = new AsyncDisposableStack();
   const run = runMain(['standalone'], { SERVICE_LOCAL_ACCOUNT: 'true' });
   closing.defer(() => void run.child.kill('SIGTERM'));
