@@ -13,7 +13,7 @@ import type { CheckResult } from '#test/chaos/checks/stores';
 import { finalUsagesOf } from '#test/chaos/load/account-usage';
 import type { Call } from '#test/chaos/load/call-log';
 
-/** A program that calls the service through a client library, in its own account. */
+/** A program that calls the service through a client library. Each driver has its own account. */
 export type Driver = {
   readonly name: string;
   readonly command: string;
@@ -30,12 +30,12 @@ export type Driven = {
 };
 
 /**
- * Processes killed, in order. The engine depends on the instance. The check waits until
- * reservations of a killed edge expire.
+ * Processes to kill, in order. The check waits until the reservations of a killed edge have
+ * expired.
  */
 const KILLED = ['edge1', 'engine1', 'edge2', 'engine2'] as const;
 
-/** Time before the first kill while processes are cold, and between kills, in milliseconds. */
+/** Time before the first kill, for warm-up, and time between kills, in milliseconds. */
 const WARM_MS = 8_000;
 const APART_MS = 8_000;
 
@@ -46,9 +46,9 @@ export const DRIVEN_S = 45;
 const FINISH_MS = 120_000;
 
 /**
- * Crash test of clients: drivers call a cluster of three engines and two edges behind a balancer
- * while engines and edges are killed. Then compares the stores with the drivers' logs. Rejects if
- * the cluster cannot be started or a driver fails.
+ * Crash test for client libraries. Drivers call a cluster with three engines, and two edges behind
+ * a balancer, while processes are killed. Then the drivers' logs are compared with the stores.
+ * Rejects if the cluster does not start or a driver fails.
  */
 export async function runCrash(
   folder: string,
@@ -85,7 +85,7 @@ async function kill(cluster: LocalCluster, print: Print): Promise<void> {
   }
 }
 
-/** Starts a driver in a new account; `calls` is its complete output. */
+/** Starts a driver in a new account. `calls` resolves to its complete output. */
 async function start(driver: Driver, cluster: LocalCluster, folder: string) {
   const { name, command, args, env = {} } = driver;
   const { address, adminUrl } = cluster.plan;

@@ -36,7 +36,7 @@ const PYTHON: Driver = {
   args: ['clients/python/tests/support/driver.py', ...LOAD],
 };
 
-/** A broken client: new key for each attempt. */
+/** A broken client that sends a new key with each attempt. */
 const BROKEN: Driver = {
   name: 'broken',
   command: process.execPath,
@@ -47,8 +47,10 @@ const lack = pythonLack();
 const isPythonThere = lack === undefined && !missing;
 const killed = suite('when engines and edges are killed under the TypeScript client');
 const python = isPythonThere
-  ? suite('when they are killed under the Python client')
-  : suiteUnless(lack ?? 'Python has no servers')('when they are killed under the Python client');
+  ? suite('when engines and edges are killed under the Python client')
+  : suiteUnless(lack ?? 'Cassandra or NATS is missing')(
+      'when engines and edges are killed under the Python client',
+    );
 const broken = suite('a client that uses a new key for each attempt');
 
 let folder = '';
@@ -67,7 +69,7 @@ broken.after(async () => {
 
 function driven({ name }: Driver): Driven {
   const found = results.get(name);
-  if (found === undefined) throw new Error(`${name} has not run`);
+  if (found === undefined) throw new Error(`the driver ${name} did not run`);
   return found;
 }
 
@@ -75,13 +77,13 @@ for (const [each, driver] of [
   [killed, TYPESCRIPT],
   [python, PYTHON],
 ] as const) {
-  each('the stores hold exactly what was acknowledged', () => {
+  each('the stores hold exactly the acknowledged calls', () => {
     const { check } = driven(driver);
     assert.equal(check.findings.lines, []);
     assert.ok(check.observations > 500, `only ${check.observations} observations were checked`);
   });
 
-  each('calls were retried, and almost none was given up', () => {
+  each('calls are retried, and almost none fails', () => {
     const { calls } = driven(driver);
     const again = calls.filter(({ tries }) => tries > 1);
     assert.ok(again.length > 10, `only ${again.length} of ${calls.length} calls`);
@@ -94,7 +96,7 @@ for (const [each, driver] of [
 
 broken('is detected', () => {
   const { findings } = driven(BROKEN).check;
-  assert.ok(findings.count > 0, 'nothing was noticed');
+  assert.ok(findings.count > 0, 'the check found no fault');
 });
 
 killed.run();

@@ -54,7 +54,7 @@ function generated({ python, env, npmFolder }: Generators): void {
   };
 
   // Report 21: openapi-typescript wrote a schema that refers to itself, which does not compile.
-  clients('of openapi-typescript compiles, makes the calls, accepts later answers', async () => {
+  clients('by openapi-typescript compiles, makes calls, accepts later answers', async () => {
     const folder = folderOf('typescript');
     symlinkSync(join(npmFolder, 'node_modules'), join(folder, 'node_modules'));
     cpSync(join(CALLS, 'calls.ts.txt'), join(folder, 'calls.mts'));
@@ -71,7 +71,7 @@ function generated({ python, env, npmFolder }: Generators): void {
 
   // Report 21: openapi-python-client left out the lines of the audit trail.
   clients(
-    'of openapi-python-client is complete, makes the calls, and accepts later answers',
+    'by openapi-python-client is complete, makes calls, and accepts later answers',
     async () => {
       const folder = folderOf('client');
       const module = ['-m', 'openapi_python_client', 'generate', '--meta', 'none'];
@@ -85,7 +85,7 @@ function generated({ python, env, npmFolder }: Generators): void {
   );
 
   // Report 21: models of answers refused the unknown fields and values of a later release.
-  clients('of datamodel-code-generator makes the calls, and accepts later answers', async () => {
+  clients('by datamodel-code-generator makes calls, and accepts later answers', async () => {
     const folder = folderOf('models');
     const module = ['-W', 'ignore', '-m', 'datamodel_code_generator', '--output', 'models.py'];
     const kind = ['--input-file-type', 'openapi', '--output-model-type', 'pydantic_v2.BaseModel'];

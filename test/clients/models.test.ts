@@ -9,28 +9,28 @@ const models = modelDocument(api)['$defs'] as Readonly<Record<string, Schema>>;
 
 const document = suite('the models of client libraries');
 
-document('every reference resolves to a model', () => {
+document('contain every referenced model', () => {
   const references = [...JSON.stringify(models).matchAll(/"#\/\$defs\/(\w+)"/g)];
-  assert.ok(references.length > 100, 'there is something to look at');
+  assert.ok(references.length > 100, 'references were found');
   for (const [, name = ''] of references) assert.ok(models[name], name);
   assert.not.match(JSON.stringify(models), /#\/components|__schema/);
 });
 
-document("clients do not repeat the service's validation", () => {
+document("do not repeat the service's validation", () => {
   const rule = /"(minimum|maximum|minLength|maxLength|minItems|maxItems|pattern|format|const)":/;
   assert.not.match(JSON.stringify(models), rule);
   const strength = models['Observation']?.properties?.['signal_strength'];
-  assert.match(strength?.description ?? '', '0 to 1', 'its bounds are words');
+  assert.match(strength?.description ?? '', '0 to 1', 'the description states the bounds');
 });
 
 // Report 21: the schema of any value of JSON had a generated name, and referred to itself.
-document('any value of JSON has a model with a name of its own', () => {
+document('include a named model for any JSON value', () => {
   assert.is(models['JsonValue']?.['tsType'], 'unknown', 'not an object');
   const { before } = models['AuditLine']?.properties ?? {};
   assert.equal(before?.additionalProperties, { $ref: '#/$defs/JsonValue' });
 });
 
-document('what callers send is closed, what the service answers is open', () => {
+document('are closed for requests and open for answers', () => {
   assert.is(models['Observation']?.additionalProperties, false);
   assert.is(models['AuditQuery']?.additionalProperties, false);
   assert.is(models['Contract']?.additionalProperties, true);
@@ -41,7 +41,7 @@ document('what callers send is closed, what the service answers is open', () => 
 
 const later = suite('an API document of a later release');
 
-later('stops the generation if something new has no name', () => {
+later('stops the generation if a new model has no name', () => {
   const { schemas } = api.components;
   const withField = (field: Schema): ApiDocument => {
     const { Drift: drift } = schemas;

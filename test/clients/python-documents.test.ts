@@ -1,8 +1,8 @@
 import { pythonSuite } from '#test/support/servers/python-suite';
 
 /*
- * Runs every code block of the README and every example of the Python client against a real
- * service. Each is a separate program and takes a second of CPU time.
+ * Runs the README's code blocks and the examples of the Python client against a real service. Each
+ * program takes a second of CPU time.
  */
 
 const python = await pythonSuite({

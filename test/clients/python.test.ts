@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert';
 import { runTool } from '#test/support/servers/python';
 import { pythonSuite } from '#test/support/servers/python-suite';
 
-/* Runs the Python client's own tools, and its tests against a server with all kinds of failures. */
+/* Runs the Python client's tools, and its tests against a server with injected failures. */
 
 const APART = ['cases', 'packaging', 'service', 'readme', 'examples'];
 

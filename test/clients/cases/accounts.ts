@@ -7,7 +7,7 @@ type Limits = {
   readonly instances?: number;
 };
 
-/** Creates accounts with API keys. */
+/** Creates accounts with API keys for recordings. */
 export class Accounts {
   readonly #service: ExampleService;
 
@@ -15,7 +15,7 @@ export class Accounts {
     this.#service = service;
   }
 
-  /** Creates an account with these limits (default: unlimited) and an API key of each scope. */
+  /** Creates an account with these limits (default: ample) and an API key for each scope. */
   async open(limits: Limits = {}) {
     const ample = { requestsPerMinute: 1_000, cyclesPerMonth: 100_000 };
     const choice = { plan: 'enterprise', limits: { ...ample, ...limits } } as const;

@@ -2,7 +2,7 @@ import type { ApiDocument } from '#clients/models/model-document';
 import { ANSWER_NAMES } from '#clients/models/model-names';
 import { openApiDocument } from '#edge/document/openapi';
 
-/** Data models of answers by endpoint name; for a list, the model of an item. */
+/** Data models of answers by endpoint name. For a list, the model of an item. */
 export function answerModels(): Map<string, string> {
   const api = openApiDocument([]) as ApiDocument;
   const models = new Map<string, string>();

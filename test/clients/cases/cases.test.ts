@@ -25,12 +25,12 @@ form('match their schema and have unique names', () => {
   for (const [file, { text }] of files) {
     assert.ok(validate(JSON.parse(text)), `${file}: ${ajv.errorsText(validate.errors)}`);
   }
-  assert.ok(cases.length > 150, 'there is something to look at');
+  assert.ok(cases.length > 150, 'cases were found');
   const names = cases.map(({ name }) => name);
   assert.equal(names.length, new Set(names).size);
 });
 
-form('are up to date with the service', async () => {
+form('equal a new recording from the service', async () => {
   const recorded = await recordedCases();
   assert.equal([...recorded.keys()].sort(), [...files.keys()].sort());
   for (const [file, made] of recorded) {
@@ -68,7 +68,7 @@ answers('match the API document if recorded from the service', () => {
   assert.ok(looked > 100, `${looked} answers`);
 });
 
-/** Asserts that an answer is documented; false if it is not JSON. */
+/** Asserts that an answer is documented. Returns false if the answer is not JSON. */
 function isDocumented({ request, answer }: Exchange): boolean {
   if (!isSent(answer) || answer.chunks !== undefined) return false;
   const path = request.path.replace('/v1', '');
@@ -81,7 +81,7 @@ function isDocumented({ request, answer }: Exchange): boolean {
   return true;
 }
 
-answers('fit the client models, also for later services', () => {
+answers('fit the client models, even from later services', () => {
   const models = answerModels();
   for (const { name, call, exchanges } of cases) {
     for (const { answer } of exchanges) {
@@ -93,7 +93,7 @@ answers('fit the client models, also for later services', () => {
   }
 });
 
-answers('fit the error model if refused, also for later services', () => {
+answers('fit the error model if refused, even from later services', () => {
   for (const { name, exchanges } of cases) {
     for (const { answer } of exchanges) {
       const isRefusal = isSent(answer) && answer.status >= 400 && answer.text === undefined;

@@ -17,7 +17,7 @@ const isSent = (answer: WireAnswer | undefined): answer is Sent => typeof answer
 const sentIn = ({ exchanges }: WireCase) => exchanges.map(({ answer }) => answer).filter(isSent);
 const allSent = cases.flatMap(sentIn);
 
-/** Parts of payment notifications, which clients do not send. */
+/** Names of the notification endpoint, which clients do not call. */
 const NOT_SHOWN = {
   endpoint: 'notifyBilling',
   code: 'webhook_verification_failed' satisfies FaultCode,
@@ -27,7 +27,7 @@ const NOT_SHOWN = {
 
 const endpoints = ENDPOINTS.filter(({ name }) => name !== NOT_SHOWN.endpoint);
 
-/** Cases of an endpoint. */
+/** Cases that call an endpoint. */
 const casesOf = (endpoint: string) => cases.filter(({ call }) => METHODS[call.method] === endpoint);
 
 /** Whether a case of the endpoint has a matching answer. */
@@ -127,7 +127,7 @@ covered('cover every header of requests and answers', () => {
 const namesOf = (headers: Readonly<Record<string, string | null>>) =>
   Object.entries(headers).flatMap(([name, value]) => (value === null ? [] : [name]));
 
-/** Rows of interface 8.2, by their first words, each with a matching answer. */
+/** Rows of interface 8.2 by their first words, each with a test for matching answers. */
 const ROWS: Readonly<Record<string, (answer: Sent) => boolean>> = {
   'any with a valid key': ({ status, headers }) =>
     status === 200 && Number(headers['x-ratelimit-limit']) > 0,
@@ -156,7 +156,7 @@ covered('cover every row of limit headers', () => {
   assert.is(listed.length, Object.keys(ROWS).length, 'the rows of the document');
   for (const row of listed) {
     const [, isShown] = Object.entries(ROWS).find(([begin]) => row.startsWith(begin)) ?? [];
-    assert.ok(isShown, `a row that no case is known for: ${row}`);
+    assert.ok(isShown, `no case covers the row: ${row}`);
     assert.ok(allSent.some(isShown), row);
   }
 });

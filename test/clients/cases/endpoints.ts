@@ -28,7 +28,7 @@ export async function aLivedInstance(tape: Tape, cycles: number): Promise<string
   return id;
 }
 
-/** Cases of instances: create, get, update, delete, list. */
+/** Cases that create, get, update, delete and list instances. */
 export async function instanceCases(tape: Tape): Promise<void> {
   const fields = {
     name: 'Ada',
@@ -39,13 +39,13 @@ export async function instanceCases(tape: Tape): Promise<void> {
   const create: Call = { method: 'instances.create', arguments: fields, options };
   const { id } = await tape.record('create: an instance', create);
   await tape.record('create: the same key again is a replay', create);
-  await tape.record('create: the key is a new UUIDv7 where none is given', {
+  await tape.record('create: without a key, the client sends a UUIDv7', {
     method: 'instances.create',
     arguments: { name: 'Bob' },
   });
   const get: Call = { method: 'instances.get', arguments: { id } };
   await tape.record('get: an instance', get);
-  await tape.record('get: with an own request id', {
+  await tape.record("get: with the caller's request id", {
     ...get,
     options: { request_id: 'order-4711' },
   });
@@ -82,7 +82,7 @@ export async function pageCases(tape: Tape): Promise<void> {
     method: 'instances.list',
     arguments: { search: 'car', limit: 10, offset: 0 },
   };
-  await tape.record('list: those that are searched for', found, { expect: { pages: 1 } });
+  await tape.record('list: instances that match a search', found, { expect: { pages: 1 } });
   const instance = await aLivedInstance(tape, 9);
   for (const kind of ['history', 'drift'] as const) {
     const call: Call = { method: `instance.${kind}`, instance, arguments: { limit: 4 } };
@@ -102,7 +102,7 @@ export async function pageCases(tape: Tape): Promise<void> {
   await shortPage(tape, instance);
 }
 
-/** Records a call and its following pages, as `next()` requests them, to the end. */
+/** Records a call and all following pages, as `next()` requests the pages. */
 async function pagesOf(tape: Tape, name: string, call: Call): Promise<void> {
   const exchanges = await exchangesOf(tape, call);
   const [first] = exchanges;
@@ -121,7 +121,7 @@ async function iterated(tape: Tape, call: Call): Promise<void> {
   });
 }
 
-/** Exchanges of following pages to the end of the list. */
+/** Exchanges for all pages of a list. */
 async function exchangesOf(tape: Tape, call: Call) {
   const exchanges = [await tape.exchange(call)];
   for (;;) {
@@ -134,14 +134,14 @@ async function exchangesOf(tape: Tape, call: Call) {
   }
 }
 
-/** Query changes for the next page; undefined after the last page. */
+/** Query changes for the next page. Undefined after the last page. */
 function nextOf({ data, pagination }: Json): Record<string, Json> | undefined {
   const { offset, has_more, next_cursor } = pagination;
   if (next_cursor !== undefined) return next_cursor === null ? undefined : { cursor: next_cursor };
   return has_more === true ? { offset: offset + data.length } : undefined;
 }
 
-/** Pages of a service before 1.1, with offsets and without cursors. */
+/** Records the pages of a service before 1.1, with offsets and without cursors. */
 async function pagesByOffset(tape: Tape, call: Call): Promise<void> {
   const exchanges = [];
   for (const offset of [undefined, 2, 4]) {
@@ -161,7 +161,8 @@ async function pagesByOffset(tape: Tape, call: Call): Promise<void> {
 }
 
 /**
- * A page shortened by its size limit: fewer rows than `limit`, and more to come (interface 4.2).
+ * Records a page shortened by its size limit: fewer rows than `limit`, with a next page (interface
+ * 4.2).
  */
 async function shortPage(tape: Tape, instance: string): Promise<void> {
   const call: Call = { method: 'instance.iterate_history', instance, arguments: { limit: 4 } };
@@ -187,10 +188,10 @@ async function shortPage(tape: Tape, instance: string): Promise<void> {
   });
 }
 
-/** Cases of personas, test, account, audit trail and billing. */
+/** Cases for personas, test, account, audit trail and billing. */
 export async function accountCases(tape: Tape, buyer: string): Promise<void> {
-  await tape.record('personas: all of them', { method: 'personas.list' });
-  await tape.record('personas: one in full', {
+  await tape.record('personas: the whole list', { method: 'personas.list' });
+  await tape.record('personas: one persona in full', {
     method: 'personas.get',
     arguments: { id: 'persona_scholar' },
   });
@@ -198,11 +199,11 @@ export async function accountCases(tape: Tape, buyer: string): Promise<void> {
   const answers = questions.questions.map(({ id, position }: Json) => {
     return { question_id: id, value: 1 + ((position * 7) % 5) };
   });
-  const config = await tape.record('test: an answered one', {
+  const config = await tape.record('test: submitted answers', {
     method: 'tests.submit',
     arguments: { version: '1.0', answers },
   });
-  await tape.record('create: with the configuration that a test suggests', {
+  await tape.record('create: with the initial_config of a test result', {
     method: 'instances.create',
     arguments: { name: 'Tested', initial_config: config.initial_config },
   });
@@ -210,7 +211,7 @@ export async function accountCases(tape: Tape, buyer: string): Promise<void> {
   for (const name of ['Carol', 'Dave', 'Erin']) await anInstance(tape, name);
   const lines: Call = { method: 'audit.list', arguments: { limit: 3 } };
   await tape.record('audit: the newest lines', lines, { expect: { pages: 1 } });
-  await tape.record('audit: those of an action', {
+  await tape.record('audit: the lines of one action', {
     method: 'audit.list',
     arguments: { action: 'instance.create', limit: 2 },
   });
@@ -218,10 +219,10 @@ export async function accountCases(tape: Tape, buyer: string): Promise<void> {
   await iterated(tape, { method: 'audit.iterate', arguments: { action: 'instance', limit: 2 } });
   const urls = { success_url: 'https://app.example/done', cancel_url: 'https://app.example/no' };
   const checkout: Call = { method: 'billing.checkout', arguments: { plan: 'pro', ...urls } };
-  await tape.record('billing: a page to pay on', checkout, { key: buyer });
+  await tape.record('billing: the checkout page', checkout, { key: buyer });
   const portal: Call = {
     method: 'billing.portal',
     arguments: { return_url: 'https://app.example/billing' },
   };
-  await tape.record('billing: a page of the same customer', portal, { key: buyer });
+  await tape.record('billing: the portal page', portal, { key: buyer });
 }

@@ -28,11 +28,14 @@ async function processCases(tape: Tape, instance: string): Promise<void> {
   await tape.record('process: an observation', call);
   await tape.record('process: the same key again is a replay', call);
   await tape.record('process: without options', processing(instance));
-  await tape.record('process: too early is throttled, a value', processing(instance));
+  await tape.record(
+    'process: an early observation is throttled in the result',
+    processing(instance),
+  );
   const strict = processing(instance, ORDER, { strict: true });
-  await tape.record('process: too early with strict is an error', strict);
+  await tape.record('process: an early observation with strict is an error', strict);
   tape.service.wait(5_000);
-  await tape.record('process: strict and in time', strict);
+  await tape.record('process: a timely observation with strict', strict);
 }
 
 async function batchCases(tape: Tape, instance: string): Promise<void> {
@@ -49,8 +52,11 @@ async function batchCases(tape: Tape, instance: string): Promise<void> {
   const together = batch({ observations }, key);
   await tape.record('batch: the last state', together);
   await tape.record('batch: the same key again is a replay', together);
-  await tape.record('batch: too early is throttled', batch({ observations }));
-  await tape.record('batch: too early with strict', batch({ observations }, { strict: true }));
+  await tape.record('batch: an early batch is throttled in the result', batch({ observations }));
+  await tape.record(
+    'batch: an early batch with strict is an error',
+    batch({ observations }, { strict: true }),
+  );
   tape.service.wait(600_000);
   const every = batch({ observations: [ORDER, ORDER], include_intermediate: true });
   await tape.record('batch: every state', every);
@@ -69,7 +75,7 @@ async function keyedItemCases(tape: Tape, instance: string): Promise<void> {
   tape.service.wait(3_600_000);
   const log = [item(1, 'log-1'), item(2, 'log-2')];
   await tape.record('batch: items with keys', batch(...log));
-  await tape.record('batch: items that were applied before are replayed', batch(...log));
+  await tape.record('batch: applied items are replayed', batch(...log));
   const more = batch(...log, item(3, 'log-3'));
   await tape.record('batch: some items are replayed', more);
   const early = batch(item(1, 'log-1'), item(2, 'log-early'));
@@ -78,13 +84,13 @@ async function keyedItemCases(tape: Tape, instance: string): Promise<void> {
   await tape.record('batch: the key of another observation', reused, { expect: {} });
 }
 
-/** Records reads; returns the ETag of the state. */
+/** Records reads, and returns the ETag of the state. */
 async function readCases(tape: Tape, instance: string): Promise<string> {
   const read = (method: 'instance.snapshot' | 'instance.contract', options = {}): Call => {
     return { method, instance, options };
   };
   await tape.record('snapshot: the present state', read('instance.snapshot'));
-  await tape.record('contract: the present one', read('instance.contract'));
+  await tape.record('contract: the present contract', read('instance.contract'));
   const { answer } = await tape.exchange(read('instance.contract'));
   const etag = typeof answer === 'string' ? '' : (answer.headers['etag'] ?? '');
   const unchanged = { if_none_match: etag };
@@ -92,7 +98,7 @@ async function readCases(tape: Tape, instance: string): Promise<string> {
   await tape.record('contract: not modified', read('instance.contract', unchanged));
   const simulated = { observations: [ORDER, { mode_target: 'IDENTITY', signal_strength: 0.2 }] };
   const call: Call = { method: 'instance.simulate', instance, arguments: simulated };
-  await tape.record('simulate: what two observations would do', call);
+  await tape.record('simulate: two observations', call);
   tape.service.wait(5_000);
   await tape.play(processing(instance));
   const lived = await aLivedInstance(tape, 8);

@@ -22,7 +22,7 @@ class Recording {
   private constructor(response: Response) {
     const kept = [...response.headers].filter(([name]) => !OF_CONNECTIONS.has(name)).sort();
     this.headers = Object.fromEntries(kept);
-    if (response.body === null) throw new Error('an answer without a body');
+    if (response.body === null) throw new Error('the stream has no body');
     this.#reader = response.body.getReader();
   }
 
@@ -42,7 +42,7 @@ class Recording {
     while (!this.blocks.slice(from).some((block) => block.includes(text))) {
       const { done, value } = await withinMs(systemClock, EVENT_MS_MAX, this.#reader.read(), () => {
         const last = this.blocks.at(-1) ?? 'no block';
-        return new Error(`${text} did not follow ${last}`);
+        return new Error(`no ${text} arrived after ${last}`);
       });
       if (done) throw new Error(`the stream ended before ${text}`);
       const parts = `${this.#rest}${this.#decoder.decode(value, { stream: true })}`.split('\n\n');
@@ -92,7 +92,7 @@ function streamed(headers: Json, chunks: readonly string[], after: After): WireA
   return { status: 200, headers, chunks: chunks.map(hurried), after };
 }
 
-/** The block with a shorter reconnection delay, so that a run takes seconds. */
+/** Shortens the reconnection delay in a block, so that a run takes seconds. */
 function hurried(block: string): string {
   return block.replace(/^retry: \d+/m, 'retry: 20');
 }
@@ -128,7 +128,7 @@ function shownOnce(event: Json, isOfSeveral: boolean): Json {
   return isOfSeveral && isLong ? { ...event, data: undefined } : event;
 }
 
-/** Complete blocks of an answer; a partial block counts for nothing. */
+/** Complete blocks of an answer, without a final partial block. */
 function textIn(answer: WireAnswer): string {
   const text = typeof answer === 'string' ? '' : (answer.chunks ?? []).join('');
   return text.slice(0, text.lastIndexOf('\n\n') + 2);
@@ -155,7 +155,7 @@ async function reconnectCases(tape: Tape, call: Call, headers: Json, blocks: rea
     const made = caseOf(tape, name, call, answers, true);
     tape.keep({ ...made, origin: 'composed', expect: { ...made.expect, ...more } });
   };
-  const name = 'events: go on behind the last id after';
+  const name = 'events: resume after the last id, after';
   composed(`${name} a cut connection`, [streamed(headers, before, 'cut'), rest]);
   composed(`${name} the end of a stream`, [streamed(headers, before, 'end'), rest]);
   composed(`${name} a refused reconnect`, [
@@ -166,7 +166,7 @@ async function reconnectCases(tape: Tape, call: Call, headers: Json, blocks: rea
   ]);
   const half = (before.at(-1) ?? '').slice(0, 40);
   const broken = streamed(headers, [...before.slice(0, -1), half], 'cut');
-  composed('events: half an event is none', [
+  composed('events: an incomplete event is dropped', [
     broken,
     streamed(headers, [retry, ...blocks.slice(cycle)], 'end'),
   ]);
@@ -176,7 +176,7 @@ async function reconnectCases(tape: Tape, call: Call, headers: Json, blocks: rea
     chunks: [...before, 'retry: 1000\n\n'],
     after: 'end',
   } as const;
-  composed('events: come back after the time that retry says', [slow, rest], {
+  composed('events: reconnect after the delay of retry', [slow, rest], {
     takes_at_least_s: 1,
   });
   const gone = {
@@ -186,7 +186,7 @@ async function reconnectCases(tape: Tape, call: Call, headers: Json, blocks: rea
   };
   const absent = caseOf(
     tape,
-    'events: a reconnect to an instance that is deleted',
+    'events: reconnect to a deleted instance',
     call,
     [streamed(headers, before, 'cut'), gone],
     true,
@@ -219,7 +219,7 @@ async function tooManyCase(tape: Tape, call: Call, headers: Json, state: string)
   open.abort();
   const now = { ...refused, headers: { ...refused.headers, 'retry-after': '0' } };
   const stream = streamed(headers, [state], 'open');
-  const name = 'events: too many streams are waited out';
+  const name = 'events: retry while too many streams are open';
   tape.keep({ ...caseOf(tape, name, call, [now, stream], false), origin: 'composed' });
 }
 
@@ -237,17 +237,17 @@ async function textCases(tape: Tape, call: Call, headers: Json, blocks: readonly
   const deleted = 'event: deleted\ndata: {}\n\n';
   composed('events: a gap', [gap, state], false);
   composed(
-    'events: comments say nothing',
+    'events: comments are ignored',
     [': keep-alive\n\n', state, ': keep-alive\n\n', deleted],
     true,
   );
   composed(
-    'events: an event that came later',
+    'events: an event of a later release',
     ['id: 7\nevent: mood\ndata: {"valence":0.5}\n\n', deleted],
     true,
   );
   const pieces = [...blocks.join('').matchAll(/[\s\S]{1,97}/g)].map(([piece]) => hurried(piece));
-  composed('events: cut anywhere into pieces', pieces, true);
+  composed('events: blocks split at any byte', pieces, true);
   const crlf = blocks.map((block) => block.replaceAll('\n', '\r\n'));
   const answer = streamed(headers, crlf, 'end');
   const plain = caseOf(
@@ -282,7 +282,7 @@ async function resumeCase(tape: Tape): Promise<void> {
   await recording.until('event: state');
   await recording.leave();
   const answer = streamed(recording.headers, recording.blocks, 'open');
-  tape.keep(caseOf(tape, 'events: behind an ordinal', call, [answer], false));
+  tape.keep(caseOf(tape, 'events: after an ordinal', call, [answer], false));
   const state = recording.blocks.find((block) => block.includes('event: state')) ?? '';
   const events: Call = { method: 'instance.events', instance };
   await tooManyCase(tape, events, recording.headers, state);

@@ -62,7 +62,7 @@ function errorOf(answer: Answer, isOfChange: boolean): Json {
   const code: FaultCode = body.error;
   const wait = headers['retry-after'];
   const isOpen = status === 500 || (status === 503 && OPEN_REASONS.includes(reason));
-  // Certainly without effect, but clients need not know this for these errors.
+  // These errors prove that nothing happened, but clients need not know this.
   const isUnsaid = status === 505 || code === 'billing_provider_not_configured';
   return {
     class: ERROR_CLASSES[code] ?? 'ApiError',
@@ -78,7 +78,7 @@ function errorOf(answer: Answer, isOfChange: boolean): Json {
   };
 }
 
-/** Facts of the request and account in every answer. */
+/** Facts about request and account in every answer. */
 function factsOf({ headers }: Answer): Json {
   const number = (name: string) => Number(headers[name]);
   const [limit, remaining] = [number('x-ratelimit-limit'), number('x-ratelimit-remaining')];

@@ -29,7 +29,7 @@ const ODD: Readonly<Partial<Record<FaultReason, OddRequest>>> = {
   invalid_header: { headers: { 'idempotency-key': 'x'.repeat(256) } },
 };
 
-/** Cases of answers to requests that no client sends, attached to a normal request. */
+/** Cases with answers to requests that no client sends, attached to a normal request. */
 export async function oddRequestCases(tape: Tape): Promise<void> {
   const call = processing(await anInstance(tape));
   for (const [reason, odd] of Object.entries(ODD)) {
@@ -63,7 +63,7 @@ const BROKEN: Readonly<Partial<Record<FaultReason, (key: string) => string>>> = 
 const auth = (key: string) =>
   `\r\nHost: localhost\r\nX-Request-Id: req_broken_http\r\nAuthorization: Bearer ${key}\r\n\r\n`;
 
-/** Cases of answers to malformed HTTP, which only a proxy could cause. */
+/** Cases with answers to malformed HTTP, which only a proxy could cause. */
 export async function brokenHttpCases(tape: Tape): Promise<void> {
   const call: Call = { method: 'personas.get', arguments: { id: 'persona_leader' } };
   for (const [reason, bytesOf] of Object.entries(BROKEN)) {
@@ -71,7 +71,7 @@ export async function brokenHttpCases(tape: Tape): Promise<void> {
     const socket = connect({ host: hostname, port: Number(port) });
     await once(socket, 'connect');
     socket.write(bytesOf(tape.key));
-    // Without this end, the server would wait for the rest.
+    // Without this end, the server would wait for more bytes.
     socket.end();
     const answer = answerIn(await buffer(socket));
     const headers = { ...answer.headers, 'x-request-id': 'req_broken_http' };
@@ -94,7 +94,7 @@ const OF_ENGINES: readonly [FaultReason, string, boolean][] = [
 ];
 
 /**
- * Refusals that need a flood of calls or a broken audit trail; written by hand in the service's
+ * Refusals that need a flood of calls or a broken audit trail. Written by hand in the service's
  * envelope.
  */
 const WRITTEN: readonly [FaultReason, string][] = [
@@ -107,7 +107,7 @@ const WRITTEN: readonly [FaultReason, string][] = [
   ['already_exists', 'the account has a subscription'],
 ];
 
-/** Cases of answers while a part of the service fails. */
+/** Cases with answers from a service with a failing part. */
 export async function failingPartCases(tape: Tape): Promise<void> {
   const call = processing(await anInstance(tape));
   const failing = async (name: string, parts: Partial<EdgePorts>) => {

@@ -20,7 +20,7 @@ export function answerIn(bytes: Buffer): {
   };
 }
 
-/** Headers without information about the service, or different in every run. */
+/** Headers that say nothing about the service, or that differ in every run. */
 export const OF_CONNECTIONS: ReadonlySet<string> = new Set([
   'connection',
   'content-length',

@@ -9,7 +9,7 @@ const ONCE = { client: { attempts_max: 1 } };
 
 const personas: Call = { method: 'personas.list' };
 
-/** Cases refused because of the caller or the time. */
+/** Cases refused because of the caller, its limits or the time. */
 export async function callerCases(tape: Tape, accounts: Accounts): Promise<void> {
   const unknown = formatApiKey('000000000000', 'a'.repeat(32));
   await tape.record('401: a key that does not exist', personas, { key: unknown });
@@ -21,12 +21,12 @@ export async function callerCases(tape: Tape, accounts: Accounts): Promise<void>
     scope: 'full',
     networks: ['192.0.2.0/24'],
   });
-  await tape.record('403: a key of other networks', personas, { key: bound.key });
+  await tape.record('403: a key bound to other networks', personas, { key: bound.key });
   await tape.service.admin.setStatus(other.id, 'suspended');
   await tape.record('403: a suspended account', personas, { key: other.full });
   const small = await accounts.open({ instances: 1 });
   await tape.play(create, small.full);
-  await tape.record('403: as many instances as the plan allows', create, { key: small.full });
+  await tape.record('403: an instance beyond the limit of the plan', create, { key: small.full });
   const hurried = await accounts.open({ requestsPerMinute: 1 });
   await tape.play(personas, hurried.full);
   await tape.record('429: too many requests this minute', personas, { key: hurried.full, ...ONCE });
@@ -34,7 +34,7 @@ export async function callerCases(tape: Tape, accounts: Accounts): Promise<void>
   const { id } = await tape.play(create, poor.full);
   await tape.play(processing(id), poor.full);
   tape.service.wait(5_000);
-  await tape.record('429: no cycle left this month, not sent again', processing(id), {
+  await tape.record('429: no cycle left this month, without a retry', processing(id), {
     key: poor.full,
   });
 }
@@ -80,16 +80,16 @@ const at = (second: string, more: object = {}) => {
 
 const WRONG_OBSERVATIONS: Readonly<Record<string, object>> = {
   'a signal above 1': { signal_strength: 1.5 },
-  'a time that is none': { timestamp: 'yesterday' },
+  'an invalid time': { timestamp: 'yesterday' },
   'a time in the future': { timestamp: '2026-01-15T13:00:00.000Z' },
   'a context of more than 8 KiB': { context: { note: 'x'.repeat(8_200) } },
 };
 
 const WRONG_BATCHES: Readonly<Record<string, readonly object[]>> = {
   'a batch whose second observation is out of range': [at('01'), at('03', { confidence: -1 })],
-  'a batch that goes back in time': [at('03'), at('01')],
-  'a batch of which some have a time': [at('01'), ORDER],
-  'a batch of none': [],
+  'a batch in the wrong order': [at('03'), at('01')],
+  'a batch with times on some observations': [at('01'), ORDER],
+  'an empty batch': [],
 };
 
 const WRONG_FIELDS: Readonly<Record<string, { readonly name: string }>> = {
@@ -112,7 +112,7 @@ async function billingCases(tape: Tape): Promise<void> {
   };
   await tape.record('422: a plan that is not sold', checkout('platinum'));
   await tape.record('409: an account with an agreed plan', checkout('pro'));
-  await tape.record('404: nothing was bought', {
+  await tape.record('404: a portal without a purchase', {
     method: 'billing.portal',
     arguments: { return_url: 'https://app.example/billing' },
   });

@@ -33,9 +33,9 @@ export async function repeatableCases(tape: Tape): Promise<void> {
   const hindered: readonly WireAnswer[] = ['close', lost, late, bug];
   for (const [index, call] of calls.entries()) {
     tape.service.wait(20_000);
-    // Each kind meets an unknown outcome of a different cause.
+    // Each kind of call gets an unknown outcome with a different cause.
     const met = hindered[index % 4] ?? 'close';
-    await tape.record(`${call.method}: sent again`, call, { origin: 'composed', before: [met] });
+    await tape.record(`${call.method}: retried`, call, { origin: 'composed', before: [met] });
   }
 }
 

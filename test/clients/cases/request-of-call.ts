@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import { type Call, type Json, METHODS, type WireRequest } from '#test/clients/cases/wire-case';
 
-/** Placeholder for an idempotency key of the client: any UUIDv7, constant within a case. */
+/** Placeholder for a client's idempotency key: any UUIDv7, constant within a case. */
 export const ANY_KEY = '{uuid7}';
 
 /** Call options that become request headers. */

@@ -32,13 +32,13 @@ export class Hindrances {
   readonly #tape: Tape;
   readonly #call: Call;
 
-  /** `call`: a call that costs a cycle. */
+  /** Records refusals of `call`, which must cost a cycle. */
   constructor(tape: Tape, call: Call) {
     this.#tape = tape;
     this.#call = call;
   }
 
-  /** The service's refusal for a reason, with a retry delay of `waitS` seconds. */
+  /** Returns the service's refusal for a reason, with a retry delay of `waitS` seconds. */
   async of(reason: FaultReason | undefined, waitS = 0): Promise<WireAnswer> {
     const error = reason === undefined ? new Error('a bug') : faultFor(reason, reason);
     const ask = () => {
@@ -72,26 +72,26 @@ export async function retryCases(tape: Tape, limited: string): Promise<void> {
     await tape.record(`process: ${name}`, processing(instance), { origin, before, ...more });
   };
   for (const reason of PASSING) {
-    await observe(`again after 503 ${reason}`, [await hindrances.of(reason)]);
+    await observe(`retried after 503 ${reason}`, [await hindrances.of(reason)]);
   }
-  await observe('again after 429 rate_limited', [waiting(rateLimited, 0)]);
+  await observe('retried after 429 rate_limited', [waiting(rateLimited, 0)]);
   const later = { expect: { takes_at_least_s: 1 } };
-  await observe('again after Retry-After', [waiting(rateLimited, 1)], later);
-  await observe('again after 500', [await hindrances.of(undefined)]);
-  await observe('again after 408', [await hindrances.of('request_timeout')]);
-  await observe('again after a connection that ends without an answer', ['close']);
+  await observe('retried after the delay of Retry-After', [waiting(rateLimited, 1)], later);
+  await observe('retried after 500', [await hindrances.of(undefined)]);
+  await observe('retried after 408', [await hindrances.of('request_timeout')]);
+  await observe('retried after a connection closed without an answer', ['close']);
   const impatient = { client: { attempt_timeout_s: 1 } };
-  await observe('again after no answer in time', ['silence'], impatient);
-  await observe('again after the 502 of a proxy', [pageOf(502)]);
-  await observe('again after the 504 of a proxy', [pageOf(504)]);
+  await observe('retried after the attempt timeout', ['silence'], impatient);
+  await observe('retried after a proxy page with 502', [pageOf(502)]);
+  await observe('retried after a proxy page with 504', [pageOf(504)]);
   const cut = {
     status: 200,
     headers: JSON_TYPE,
     chunks: ['{"data":{"snap'],
     after: 'cut',
   } as const;
-  await observe('again after an answer that is cut', [cut]);
-  await observe('three hindrances, the same key each time', [
+  await observe('retried after a truncated answer', [cut]);
+  await observe('retried with the same key after three failures', [
     'close',
     await hindrances.of('outcome_unknown'),
     await hindrances.of('shutting_down'),
@@ -108,7 +108,7 @@ async function replayCase(tape: Tape, instance: string): Promise<void> {
   const options = { idempotency_key: tape.newKey() };
   const call = processing(instance, ORDER, options);
   await tape.play(call);
-  const name = 'process: the answer to a lost one is a replay';
+  const name = 'process: the retry after a lost answer is a replay';
   await tape.record(name, call, { origin: 'provoked', before: ['close'] });
 }
 
@@ -117,42 +117,38 @@ async function giveUpCases(tape: Tape, instance: string, hindrances: Hindrances)
   const call = processing(instance);
   const unsure = await hindrances.of('limiter_unavailable');
   const thrice = { before: [unsure, unsure], instead: unsure, client: { attempts_max: 3 } };
-  await tape.record('process: given up after three attempts', call, {
+  await tape.record('process: an error after three attempts', call, {
     origin: 'composed',
     ...thrice,
   });
   const twice = { before: ['close'], instead: unsure, client: { attempts_max: 2 } } as const;
   const { error } = expectedOf(call, [{ request: requestOfCall(call), answer: unsure }]);
-  await tape.record('process: an unclear attempt stays unclear', call, {
+  await tape.record('process: an unknown outcome stays unknown', call, {
     ...{ origin: 'composed', ...twice },
     expect: { error: { ...error, may_have_happened: true } },
   });
   const slow = await hindrances.of('limiter_unavailable', 2);
   const hurried = { ...call, options: { timeout_s: 1.5 } };
-  await tape.record(
-    'process: a wait that does not fit into the deadline is not waited for',
-    hurried,
-    {
-      ...{ origin: 'composed', instead: slow },
-    },
-  );
+  await tape.record('process: no wait for a delay beyond the deadline', hurried, {
+    ...{ origin: 'composed', instead: slow },
+  });
   const late = { ...call, options: { timeout_s: 0.5 } };
   await tape.record('process: no answer until the deadline', late, {
     ...{ origin: 'composed', instead: 'silence' },
     expect: { error: { class: 'DeadlineError', may_have_happened: true } },
   });
-  await tape.record('process: a connection that ends, once only', call, {
+  await tape.record('process: a closed connection with one attempt', call, {
     ...{ origin: 'composed', instead: 'close', client: { attempts_max: 1 } },
     expect: { error: { class: 'ConnectionError', may_have_happened: true } },
   });
   const malformed = (status: number) => {
     return { error: { class: 'MalformedAnswerError', status, may_have_happened: true } };
   };
-  await tape.record('process: the 502 of a proxy, once only', call, {
+  await tape.record('process: a proxy page with 502 and one attempt', call, {
     ...{ origin: 'composed', instead: pageOf(502), client: { attempts_max: 1 } },
     expect: malformed(502),
   });
-  await tape.record('process: a page with 200 is no answer, and not asked for again', call, {
+  await tape.record('process: a page with 200 is malformed and not retried', call, {
     ...{ origin: 'composed', instead: pageOf(200) },
     expect: malformed(200),
   });

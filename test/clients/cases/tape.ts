@@ -14,7 +14,7 @@ import type {
   WireRequest,
 } from '#test/clients/cases/wire-case';
 
-/** Numbered UUIDv7 of the recording's day. */
+/** UUIDv7 with a number, dated on the recording's day. */
 const keyNumber = (number: number) => `019bc155-2a00-7c3e-9a41-${String(number).padStart(12, '0')}`;
 
 /** Parts of a case besides its call. */
@@ -29,7 +29,7 @@ export type Parts = {
   readonly instead?: WireAnswer;
   /** Additional expectations. */
   readonly expect?: Record<string, Json>;
-  /** Address of another edge. */
+  /** Address of another edge, in place of the tape's edge. */
   readonly edge?: string;
 };
 
@@ -62,7 +62,7 @@ export class Tape {
     return keyNumber(this.#keys);
   }
 
-  /** Makes a call and adds it as a case. Returns the answer's data. */
+  /** Makes a call, adds a case, and returns the answer's data. */
   async record(name: string, call: Call, parts: Parts = {}): Promise<Json> {
     const request = requestOfCall(call);
     const { key = this.key, before = [], client, expect = {}, origin = 'recorded' } = parts;
@@ -83,14 +83,14 @@ export class Tape {
     this.cases.push(made);
   }
 
-  /** Makes a call without recording it. Returns the answer's data. */
+  /** Makes a call outside the recording, and returns the answer's data. */
   async play(call: Call, key = this.key): Promise<Json> {
     const answer = await this.ask(requestOfCall(call), key);
     assert.ok(answer.status < 400, JSON.stringify(answer));
     return answer.body?.data;
   }
 
-  /** Request and answer of a call. */
+  /** Makes a call outside the recording, and returns request and answer. */
   async exchange(call: Call, key = this.key): Promise<Exchange> {
     const request = requestOfCall(call);
     return { request, answer: await this.ask(request, key) };

@@ -5,11 +5,11 @@ import type { Call, Json, WireAnswer } from '#test/clients/cases/wire-case';
 
 type Answer = Exclude<WireAnswer, string>;
 
-/** Cases of answers of a later service to a current client (interface 9.4, decision 269). */
+/** Cases with answers of a later service to a current client (interface 9.4, decision 269). */
 export async function toleranceCases(tape: Tape): Promise<void> {
   const instance = await anInstance(tape);
   const observe = processing(instance);
-  await changed(tape, 'process: fields that came later', observe, (body) => {
+  await changed(tape, 'process: fields of a later release', observe, (body) => {
     const { snapshot, contract, drift } = body.data;
     const later = { mood: { valence: 0.5 } };
     return {
@@ -17,7 +17,7 @@ export async function toleranceCases(tape: Tape): Promise<void> {
     };
   });
   tape.service.wait(5_000);
-  await changed(tape, 'process: values that came later', observe, (body) => {
+  await changed(tape, 'process: values of a later release', observe, (body) => {
     const { snapshot, contract, drift } = body.data;
     const style = { ...contract.decision_style, tempo: 'glacial' };
     const allowed_actions = ['meditate', ...contract.allowed_actions];
@@ -27,13 +27,18 @@ export async function toleranceCases(tape: Tape): Promise<void> {
     return { data: { ...data, drift: { ...drift, level: 'D4' } } };
   });
   const personas: Call = { method: 'personas.list' };
-  await changed(tape, 'personas: one that came later', personas, ({ data, pagination }) => {
-    const [first, ...rest] = data;
-    const later = { ...first, id: 'persona_stoic', temperament: 'even' };
-    return { data: [later, ...rest], pagination: { ...pagination, curated: true } };
-  });
+  await changed(
+    tape,
+    'personas: a persona of a later release',
+    personas,
+    ({ data, pagination }) => {
+      const [first, ...rest] = data;
+      const later = { ...first, id: 'persona_stoic', temperament: 'even' };
+      return { data: [later, ...rest], pagination: { ...pagination, curated: true } };
+    },
+  );
   const account: Call = { method: 'account.get' };
-  await changed(tape, 'account: a plan that came later', account, ({ data }) => {
+  await changed(tape, 'account: a plan of a later release', account, ({ data }) => {
     return { data: { ...data, plan: { ...data.plan, name: 'galactic' } } };
   });
   await laterErrors(tape);
@@ -54,11 +59,11 @@ async function laterErrors(tape: Tape): Promise<void> {
     const instead: Answer = { ...refused, status, body };
     await tape.record(name, call, { origin: 'composed', instead });
   };
-  await later('error: a code that came later', 451, {
+  await later('error: a code of a later release', 451, {
     ...{ error: 'under_embargo', message: 'not in this country' },
     details: { reason: 'sanctions', country: 'XX' },
   });
-  await later('error: a reason and details that came later', 409, {
+  await later('error: a reason and details of a later release', 409, {
     ...{ error: 'conflict', message: 'the instance sleeps', docs: 'https://docs.example' },
     details: { reason: 'asleep', field: 'If-Match', wakes_at: '2026-01-16T06:00:00.000Z' },
   });

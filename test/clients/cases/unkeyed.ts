@@ -3,7 +3,9 @@ import { Hindrances } from '#test/clients/cases/retries';
 import type { Parts, Tape } from '#test/clients/cases/tape';
 import type { Call, WireAnswer } from '#test/clients/cases/wire-case';
 
-/** Cases of calls without a key: retried only if certainly without effect, except DELETE. */
+/**
+ * Cases of calls without a key. Except DELETE, they are retried only if certainly without effect.
+ */
 export async function unkeyedCases(tape: Tape): Promise<void> {
   const id = await anInstance(tape);
   const update: Call = { method: 'instances.update', arguments: { id, name: 'Ada II' } };
@@ -12,28 +14,32 @@ export async function unkeyedCases(tape: Tape): Promise<void> {
   const open = await hindrances.of('outcome_unknown');
   const composed = (parts: Partial<Parts>) => ({ origin: 'composed', ...parts }) as const;
   await tape.record(
-    'update: again after what changed nothing',
+    'update: retried after a failure without effect',
     update,
     composed({ before: [certain] }),
   );
   for (const reason of ['deadline_exceeded', 'outcome_unknown', 'engine_unavailable'] as const) {
     const instead = await hindrances.of(reason);
-    await tape.record(`update: not again after 503 ${reason}`, update, composed({ instead }));
+    await tape.record(`update: not retried after 503 ${reason}`, update, composed({ instead }));
   }
   const bug = await hindrances.of(undefined);
-  await tape.record('update: not again after 500', update, composed({ instead: bug }));
+  await tape.record('update: not retried after 500', update, composed({ instead: bug }));
   const unclear = { expect: { error: { class: 'ConnectionError', may_have_happened: true } } };
   const lost = composed({ instead: 'close', ...unclear });
-  await tape.record('update: not again after a connection that ends', update, lost);
+  await tape.record('update: not retried after a closed connection', update, lost);
   const urls = { success_url: 'https://app.example/done', cancel_url: 'https://app.example/no' };
   const checkout: Call = { method: 'billing.checkout', arguments: { plan: 'pro', ...urls } };
-  await tape.record('billing: not again after a connection that ends', checkout, lost);
+  await tape.record('billing: not retried after a closed connection', checkout, lost);
   const portal: Call = {
     method: 'billing.portal',
     arguments: { return_url: 'https://app.example/billing' },
   };
   const before = [certain];
-  await tape.record('billing: again after what changed nothing', portal, composed({ before }));
+  await tape.record(
+    'billing: retried after a failure without effect',
+    portal,
+    composed({ before }),
+  );
   await deleteCases(tape, certain, open);
 }
 
@@ -43,16 +49,16 @@ async function deleteCases(tape: Tape, certain: WireAnswer, open: WireAnswer): P
   };
   const origin = 'composed';
   for (const [what, hindrance] of Object.entries({
-    'what changed nothing': certain,
-    'an outcome that is open': open,
-    'a connection that ends': 'close',
+    'a failure without effect': certain,
+    'an unknown outcome': open,
+    'a closed connection': 'close',
   } as const)) {
     const before = [hindrance];
-    await tape.record(`delete: again after ${what}`, await removal(), { origin, before });
+    await tape.record(`delete: retried after ${what}`, await removal(), { origin, before });
   }
   for (const [what, hindrance] of Object.entries({
-    'a connection that ended': 'close',
-    'an outcome that is open': open,
+    'a closed connection': 'close',
+    'an unknown outcome': open,
   } as const)) {
     const call = await removal();
     await tape.play(call);
@@ -68,5 +74,8 @@ async function deleteCases(tape: Tape, certain: WireAnswer, open: WireAnswer): P
   const call = await removal();
   await tape.play(call);
   const before = [certain];
-  await tape.record('delete: 404 after what changed nothing is 404', call, { origin, before });
+  await tape.record('delete: 404 after a failure without effect is an error', call, {
+    origin,
+    before,
+  });
 }

@@ -21,7 +21,7 @@ export type WireRequest = {
   /** Path without query. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** Lower-case names; null for a header that must be absent. */
+  /** Headers by lower-case name; null for a header that must be absent. */
   readonly headers: Readonly<Record<string, string | null>>;
   readonly body?: Json;
 };
@@ -42,7 +42,7 @@ export type WireAnswer =
       readonly after?: 'end' | 'cut' | 'open';
     };
 
-/** A request with its answer. */
+/** A request and its answer. */
 export type Exchange = { readonly request: WireRequest; readonly answer: WireAnswer };
 
 /** A wire case. */

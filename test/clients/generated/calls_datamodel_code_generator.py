@@ -11,7 +11,7 @@ HEADERS = {"Authorization": f"Bearer {os.environ['KEY']}", "Content-Type": "appl
 
 
 def call(path: str, body: "CreateInstance | Observation | None" = None) -> dict:
-    # No field that has a default is sent.
+    # Fields that have a default are not sent.
     data = None if body is None else body.model_dump_json(exclude_none=True).encode()
     try:
         with urlopen(Request(os.environ["API"] + path, data, HEADERS), timeout=30) as answer:

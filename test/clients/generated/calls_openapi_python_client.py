@@ -16,7 +16,7 @@ from identity_engine_service_client.models import (
 
 client = AuthenticatedClient(base_url=os.environ["API"], token=os.environ["KEY"])
 
-# No field that has a default is sent.
+# Fields that have a default are not sent.
 created = create_instance.sync(client=client, body=CreateInstance(name="Ada"))
 assert not isinstance(created, Error) and created is not None, created
 observation = Observation(mode_target=ObservationModeTarget.EXPLORATION, signal_strength=0.8)
