@@ -32,7 +32,7 @@ export const QUERY_NAMES: Readonly<Record<string, string>> = {
   getAudit: 'AuditQuery',
 };
 
-/** Operations for the payment provider only (interface 4.6), left out of the clients. */
+/** Operations for the payment provider (interface 4.6), which the clients omit. */
 export const NOT_SHOWN: ReadonlySet<string> = new Set(['notifyBilling']);
 
 /** Names of nested objects, by their path. */

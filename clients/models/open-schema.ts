@@ -100,8 +100,8 @@ export class ModelBook {
   }
 
   /**
-   * An enumeration: closed in requests, open in answers. If both use it, the open one has the
-   * prefix `Open`.
+   * An enumeration: closed in requests, open in answers. If both use the enumeration, the open
+   * variant has the prefix `Open`.
    */
   #enumeration(values: readonly string[], side: Side): Schema {
     const name = ENUMERATION_NAMES[values[0] ?? ''];

@@ -1,6 +1,6 @@
 type Rules = Readonly<Record<string, unknown>>;
 
-/** Rules of a schema beyond its type, as sentences; undefined without rules. */
+/** Rules of a schema beyond its type, as text. Undefined without rules. */
 export function rulesOf(schema: Rules): string | undefined {
   const rules = [
     boundsOf(schema, 'minimum', 'maximum', ''),
@@ -22,7 +22,7 @@ function boundsOf(schema: Rules, least: string, most: string, unit: string): str
   return max === undefined ? undefined : `at most ${max}${unit}`;
 }
 
-/** The bound, unless it is only the bound of safe integers. */
+/** The bound, or undefined for the bound of safe integers, which is no rule. */
 function plausible(bound: unknown): number | undefined {
   const isBound = typeof bound === 'number' && Math.abs(bound) !== Number.MAX_SAFE_INTEGER;
   return isBound ? bound : undefined;

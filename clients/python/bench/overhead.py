@@ -1,9 +1,9 @@
-"""What the client costs beside bare httpx, and what the buffer gains over single calls.
+"""Compares the client with bare httpx, and the buffer with single calls.
 
     IDENTITY_ENGINE_API_KEY=svc_sk_… python bench/overhead.py [--quick]
 
-Against a running service. Both sides of a comparison run in turns in one process, so that what else
-the machine does hits both. Prints the median of the turns; exits with 1 where a target is missed.
+Needs a running service. Both sides of a comparison alternate in one process, so that other load on
+the machine affects both. Prints the median ratio. Exits with 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from identity_engine import AsyncIdentityEngine, AsyncObservationBuffer, uuid7
 
 AT_ONCE = 64
 OVERHEAD_MAX = 1.3
-"""Time of a call through the client, as a multiple of one through bare httpx."""
+"""Maximum time of a call through the client, as a multiple of a call through bare httpx."""
 
 GAIN_MIN = 5.0
-"""Observations a second through the buffer, as a multiple of single calls."""
+"""Minimum rate of observations through the buffer, as a multiple of single calls."""
 
 INSTANCES = 200
-"""So that single calls do not wait for each other at one instance."""
+"""Number of instances: enough that single calls do not wait for each other."""
 
 Turn = Callable[[int], Awaitable[None]]
 
 
 async def main(turns: int, calls: int) -> int:
-    """Measures and prints; the exit code."""
+    """Measures, prints, and returns the exit code."""
     async with AsyncIdentityEngine() as client:
         ids = await make_instances(client)
         overhead = await compare_reads(client, ids, turns, calls)
@@ -46,7 +46,7 @@ async def main(turns: int, calls: int) -> int:
 
 
 async def make_instances(client: AsyncIdentityEngine) -> list[str]:
-    """The ids of new instances."""
+    """Creates instances and returns their ids."""
     made = await asyncio.gather(
         *(client.instances.create(f"bench {number}") for number in range(INSTANCES))
     )
@@ -56,7 +56,7 @@ async def make_instances(client: AsyncIdentityEngine) -> list[str]:
 async def compare_reads(
     client: AsyncIdentityEngine, ids: list[str], turns: int, calls: int
 ) -> float:
-    """Reading snapshots through the client, against httpx that parses the same JSON."""
+    """Compares snapshot reads through the client with httpx that parses the same JSON."""
     key = os.environ["IDENTITY_ENGINE_API_KEY"]
     headers = {"Authorization": f"Bearer {key}"}
     limits = httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE)
@@ -73,7 +73,7 @@ async def compare_reads(
 
 
 async def ratio(name: str, left: Turn, right: Turn, turns: int, calls: int) -> float:
-    """The median of the ratios of times, of turns that follow each other at once."""
+    """Median ratio of the times of two adjacent turns."""
     ratios: list[float] = []
     for turn in range(turns + 1):
         left_s = await timed(left, calls)
@@ -85,7 +85,7 @@ async def ratio(name: str, left: Turn, right: Turn, turns: int, calls: int) -> f
 
 
 async def timed(call: Turn, calls: int) -> float:
-    """Seconds for that many calls, 64 at once."""
+    """Seconds for ``calls`` calls, 64 at once."""
     left = iter(range(calls))
 
     async def work() -> None:
@@ -100,7 +100,7 @@ async def timed(call: Turn, calls: int) -> float:
 async def compare_buffer(
     client: AsyncIdentityEngine, ids: list[str], turns: int, calls: int
 ) -> float:
-    """Observations a second through the buffer, against single calls 64 at once."""
+    """Compares observations through the buffer with single calls, 64 at once."""
     at_ms = 1_768_478_400_000
 
     def observation() -> dict[str, object]:
@@ -127,7 +127,7 @@ async def compare_buffer(
             await buffer.add(ids[number % INSTANCES], timed_one)
         closed = await buffer.close(timeout_s=120)
         buffer_s = time.perf_counter() - began_s
-        assert closed.acknowledged == calls * 10, "all of them count"
+        assert closed.acknowledged == calls * 10, "every observation counts"
         if turn > 0:
             gains.append((calls * 10 / buffer_s) / (calls / single_s))
             rates = f"single {calls / single_s:.0f}/s, buffer {calls * 10 / buffer_s:.0f}/s"

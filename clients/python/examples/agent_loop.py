@@ -2,9 +2,9 @@
 
     IDENTITY_ENGINE_API_KEY=svc_sk_… python examples/agent_loop.py [TURNS]
 
-In each turn a language model proposes what to do next; the guard says whether the contract of the
-agent forbids it, and what was done goes back to the service as an observation. A table stands in
-for the language model here, so that the example needs nothing else.
+In each turn, a language model proposes an action. If the agent's contract forbids the action, the
+agent chooses another action. The agent then reports its action to the service as an observation. A
+fixed table replaces the language model, so that the example needs nothing else.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from identity_engine import IdentityEngine, KnownAction, Observation
 from identity_engine.models import Action, ModeTarget
 
 PROPOSALS: list[KnownAction] = ["explore", "execute", "challenge", "question", "pivot", "comfort"]
-"""What the stand-in proposes, over and over: an eager model that does not know when to rest."""
+"""Proposals of the stand-in, repeated: an eager model that never rests."""
 
 MODE_OF: dict[Action, ModeTarget] = {
     "explore": "EXPLORATION",
@@ -27,16 +27,16 @@ MODE_OF: dict[Action, ModeTarget] = {
     "comfort": "CONNECTION",
     "stabilize": "ORDER",
 }
-"""Which mode an action is observed as."""
+"""Mode that each action exercises."""
 
 
 def propose(turn: int) -> KnownAction:
-    """What a language model would be asked for."""
+    """Stand-in for a call to a language model."""
     return PROPOSALS[turn % len(PROPOSALS)]
 
 
 def main(turns: int) -> None:
-    """Lets the agent act for some turns, one simulated minute apart."""
+    """Runs the agent for some turns, one simulated minute apart."""
     now = datetime.now(timezone.utc) - timedelta(minutes=turns)
     with IdentityEngine() as client:
         analyst = client.personas.get("persona_analytical").data

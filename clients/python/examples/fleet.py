@@ -1,12 +1,11 @@
-"""A fleet of agents whose observations go through one buffer.
+"""A fleet of agents that share an observation buffer.
 
     IDENTITY_ENGINE_API_KEY=svc_sk_… python examples/fleet.py [AGENTS] [OBSERVATIONS]
 
-Every agent is observed several times in a second. The buffer keeps each agent's order, sends
-batches, gives the observations times that are a second apart, and says at the end that all of them
-count. What it could not send is written to a file, and sent again by the next run with the same
-keys; what is too old to be sent stays in the file, to be looked at. Agents of which something is
-left are not deleted.
+Each agent makes several observations within a second. The buffer keeps each agent's order, sends
+batches, sets timestamps a second apart, and finally reports how many observations count. Unsent
+batches are written to a file, and the next run sends these batches with the same keys. Batches that
+are too old to send stay in the file. Agents with unsent batches are not deleted.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ async def main(agents: int, observations: int) -> None:
                 await buffer.add(agent, Observation(mode_target="ORDER", signal_strength=strength))
         closed = await buffer.close(timeout_s=60)
         took_s = time.perf_counter() - began_s
-        # Until now the file is as the run before left it.
+        # Until now, the file has the content of the previous run.
         keep([*too_old, *closed.unacknowledged])
         print(f"{closed.acknowledged} observations of {agents} agents in {took_s:.1f} s")
         print(f"{len(closed.rejected)} rejected, {len(closed.unacknowledged)} batches left")
@@ -61,7 +60,7 @@ async def main(agents: int, observations: int) -> None:
 
 
 def keep(batches: list[UnacknowledgedBatch]) -> None:
-    """Writes down what the next run sends; a crash in between leaves the file before."""
+    """Replaces the file for the next run. A crash leaves the previous file intact."""
     if not batches:
         LEFT.unlink(missing_ok=True)
         return
@@ -71,7 +70,7 @@ def keep(batches: list[UnacknowledgedBatch]) -> None:
 
 
 async def create(client: AsyncIdentityEngine, agents: int) -> list[str]:
-    """The ids of that many new instances."""
+    """Creates instances and returns their ids."""
     made = await asyncio.gather(
         *(client.instances.create(f"agent {number}") for number in range(agents))
     )

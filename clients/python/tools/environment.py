@@ -1,10 +1,9 @@
-"""Makes the environment of this package in ``.venv``, from ``requirements.lock``.
+"""Creates this package's environment in ``.venv`` from ``requirements.lock``.
 
     python3 tools/environment.py            then .venv/bin/pytest and so on
 
-Runs with any Python from 3.10 and nothing installed. The second time it only compares: the
-environment is made again when the lock, the project file, the Python or the path is another one.
-Runs beside itself safely.
+Runs with any Python from 3.10, without installed packages. A second run does nothing unless the
+lock, the project file, the Python or the path has changed. Concurrent runs are safe.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ STAMP = FOLDER / "made-from"
 PYTHON = FOLDER / "bin" / "python"
 
 UV = "uv==0.13.9"
-"""Installs the packages in seconds; pip takes a minute."""
+"""Installer: uv needs seconds, pip a minute."""
 
 INSTALL_S_MAX = 600
 
@@ -44,7 +43,7 @@ def main() -> int:
 
 
 def fingerprint() -> str:
-    """Text of everything that the environment depends on."""
+    """Text that changes with everything that the environment depends on."""
     digest = hashlib.sha256()
     for name in ("requirements.lock", "pyproject.toml", "tools/environment.py"):
         digest.update((PACKAGE / name).read_bytes())

@@ -1,7 +1,7 @@
 """Writes ``src/identity_engine/_generated.py`` from ``clients/models/models.json``.
 
-python tools/generate_models.py            writes it
-python tools/generate_models.py --check    fails when what is committed is another text
+python tools/generate_models.py            writes it python tools/generate_models.py --check
+fails if the committed text is out of date
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 SOURCE = PACKAGE.parent / "models" / "models.json"
 TARGET = PACKAGE / "src" / "identity_engine" / "_generated.py"
 
-HEADER = '"""Data of the API, made of clients/models/models.json: tools/generate_models.py."""'
+HEADER = '"""Data of the API, generated from models.json by tools/generate_models.py."""'
 
 OPTIONS = [
     *("--input-file-type", "openapi"),
@@ -46,7 +46,7 @@ def main() -> int:
     text = generated()
     if sys.argv[1:] == ["--check"]:
         is_same = TARGET.exists() and TARGET.read_text("utf-8") == text
-        print("models are as their source" if is_same else f"{TARGET.name} is out of date")
+        print("models are up to date" if is_same else f"{TARGET.name} is out of date")
         return 0 if is_same else 1
     TARGET.write_text(text, "utf-8")
     return 0

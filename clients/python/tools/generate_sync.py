@@ -1,7 +1,7 @@
-"""Writes ``src/identity_engine/_sync`` from ``_async``: the same text with other words.
+"""Writes ``src/identity_engine/_sync`` from ``_async`` by replacing words.
 
-python tools/generate_sync.py            writes it
-python tools/generate_sync.py --check    fails when what is committed is another text
+python tools/generate_sync.py            writes it python tools/generate_sync.py --check    fails if
+the committed text is out of date
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WORDS = [
 ]
 """Regular expressions and replacements, applied in this order."""
 
-DOCSTRING = '"""The synchronous client, made of ``_async`` by tools/generate_sync.py."""\n'
+DOCSTRING = '"""The synchronous client, generated from ``_async`` by tools/generate_sync.py."""\n'
 
 
 def main() -> int:
@@ -43,7 +43,7 @@ def main() -> int:
     if sys.argv[1:] == ["--check"]:
         there = {path.name: path.read_text("utf-8") for path in TARGET.glob("*.py")}
         differ = sorted(name for name in {*made, *there} if made.get(name) != there.get(name))
-        print(f"out of date: {', '.join(differ)}" if differ else "_sync is as its source")
+        print(f"out of date: {', '.join(differ)}" if differ else "_sync is up to date")
         return 1 if differ else 0
     for path in TARGET.glob("*.py"):
         path.unlink()

@@ -1,4 +1,4 @@
-"""Writes ``requirements.lock``: every tool and dependency with its version and checksums.
+"""Writes ``requirements.lock``: tools and dependencies with versions and checksums.
 
 python tools/lock.py
 """

@@ -1,8 +1,8 @@
-"""Runs the notebook of the examples against a real service, and writes the picture of the README.
+"""Runs the example notebook against a real service, and writes the README's picture.
 
     IDENTITY_ENGINE_API_KEY=svc_sk_… python tools/picture.py
 
-``notebook_picture`` is what the tests use.
+The tests use ``notebook_picture``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RUN_S_MAX = 120
 
 
 def main() -> int:
-    """Writes the picture with few colours, to keep the file small."""
+    """Writes the picture with few colors, to keep the file small."""
     with tempfile.TemporaryDirectory() as folder:
         made = notebook_picture(Path(folder))
         with Image.open(made) as image:

@@ -1,8 +1,8 @@
-"""Writes the reference of the public surface, made of its docstrings, to ``reference/``.
+"""Writes the reference of the public API, from its docstrings, to ``reference/``.
 
     python tools/reference.py
 
-Generated and not committed. Begin at ``reference/index.html``.
+The output is not committed. Start at ``reference/index.html``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TARGET = PACKAGE / "reference"
 
 def main() -> int:
     """Writes one page per public module."""
-    # Inherited fields use a type variable of another module.
+    # Ignore inherited fields, which use a type variable of another module.
     warnings.filterwarnings("ignore", message="Error parsing type annotation")
     pdoc.render.configure(docformat="google", show_source=False)
     pdoc.pdoc("identity_engine", output_directory=TARGET)

@@ -1,13 +1,15 @@
 import { ACTIONS, IdentityEngine, type KnownAction, type ModeTarget } from 'identity-engine';
 
 /*
- * An agent that obeys its contract: before each turn it offers its language model only the actions that are not
- * forbidden, and afterwards it reports what it has done. The language model is a stand-in that asks for actions
- * at random. Needs a service and a key (`make run` in the service's repository prints one):
- * IDENTITY_ENGINE_API_KEY=… node examples/agent-loop.ts [turns, default 10]
+ * An agent that obeys its contract. In each turn, the agent offers its language model only actions
+ * that the contract does not forbid, and reports the chosen action as an observation. A stand-in
+ * for the language model chooses at random. Needs a service and an API key (`make run` in the
+ * service's repository prints a key).
+ *
+ * Usage: IDENTITY_ENGINE_API_KEY=… node examples/agent-loop.ts [turns, default 10]
  */
 
-/** What an action says of the agent: which of its modes it exercises, and how strongly. */
+/** Mode that each action exercises, and the signal strength. */
 const SHOWS: Readonly<Record<KnownAction, readonly [ModeTarget, number]>> = {
   explore: ['EXPLORATION', 0.8],
   question: ['PERCEPTION', 0.6],
@@ -23,7 +25,7 @@ const SHOWS: Readonly<Record<KnownAction, readonly [ModeTarget, number]>> = {
   withdraw: ['STRESS_RESPONSE', 0.6],
 };
 
-/** Stands in for a language model that was given these tools: it picks one of them. */
+/** Stand-in for a language model: picks a tool at random. */
 async function languageModel(tools: readonly KnownAction[]): Promise<KnownAction> {
   return tools[Math.floor(Math.random() * tools.length)] ?? 'defer';
 }
@@ -42,9 +44,9 @@ const startMs = Date.now() - turns * 60_000;
 for (let turn = 1; turn <= turns; turn += 1) {
   const tools = Object.values(ACTIONS).filter((action) => guard.allows(action));
   const action = await languageModel(tools);
-  guard.require(action); // a model may ask for what it was not offered
+  guard.require(action); // a language model may choose an action that it was not offered
   const [mode_target, signal_strength] = SHOWS[action];
-  // This agent lives one minute a turn, so that the example does not take that long.
+  // Timestamps simulate one minute per turn, so that the example takes seconds.
   const timestamp = new Date(startMs + turn * 60_000).toISOString();
   const context = { turn, action };
   const { data } = await instance.process({ mode_target, signal_strength, context, timestamp });

@@ -1,17 +1,18 @@
 import { IdentityEngine, type ModeTarget, ObservationBuffer } from 'identity-engine';
 
 /*
- * A fleet of agents in one process, whose observations go through one buffer. Needs a service and a key of an
- * account with room for as many instances, requests and cycles: 1,000 agents with 20 observations each take about
- * 2,000 requests within seconds and 20,000 cycles, which the account of `make run` has and the plans up to `pro`
- * do not:
- * IDENTITY_ENGINE_API_KEY=… node examples/fleet.ts [agents, default 1000] [observations of each, default 20]
+ * A fleet of agents in one process that share an observation buffer. Needs a service and an API key
+ * with enough quota: 1,000 agents with 20 observations each take about 2,000 requests within
+ * seconds, and 20,000 cycles. The account of `make run` allows this; plans up to `pro` do not.
+ *
+ * Usage: IDENTITY_ENGINE_API_KEY=… node examples/fleet.ts [agents, default 1000] [observations per
+ * agent, default 20]
  */
 
 const agents = Number(process.argv[2] ?? 1_000);
 const observations = Number(process.argv[3] ?? 20);
 
-/** Instances that are created or deleted at the same time. */
+/** Number of instances created or deleted concurrently. */
 const AT_ONCE = 32;
 const MODES: readonly ModeTarget[] = ['PERCEPTION', 'EXPLORATION', 'ORDER', 'CONNECTION'];
 
@@ -46,7 +47,7 @@ await eachOf(agents, async (number) => {
 });
 if (acknowledged !== agents * observations) process.exitCode = 1;
 
-/** Does something for each number below `count`, some of them at the same time. */
+/** Calls `work` for each number below `count`, up to `AT_ONCE` concurrently. */
 async function eachOf(count: number, work: (number: number) => Promise<void>): Promise<void> {
   let next = 0;
   const worker = async () => {

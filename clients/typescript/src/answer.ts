@@ -101,7 +101,7 @@ function failureOf(
   return { kind: 'failure', error, retryAfterMs };
 }
 
-/** Reasons of a 503 after which the outcome is unknown. Source: interface 7.5. */
+/** Reasons for a 503 after which the outcome is unknown. Source: interface 7.5. */
 const OPEN_REASONS: ReadonlySet<unknown> = new Set([
   'deadline_exceeded',
   'outcome_unknown',

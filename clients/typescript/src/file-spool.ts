@@ -1,4 +1,4 @@
-/* Export `identity-engine/file-spool`, separate because it needs `node:fs`. */
+/* Export `identity-engine/file-spool`. Separate file, because this module needs `node:fs`. */
 import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type Spool, type SpoolEntry, SpoolError } from './observation-buffer/spool.ts';
@@ -22,7 +22,8 @@ type Waiting = {
 
 /**
  * Spool in an append-only file (clients/README.md), created if missing. `add` resolves after
- * `fsync`; concurrent calls share one (group commit). Only one process may use the file at a time.
+ * `fsync`; concurrent calls share an `fsync` (group commit). Only one process may use the file at a
+ * time.
  */
 export class FileSpool implements Spool {
   /** Absolute path of the file. */
@@ -148,7 +149,7 @@ export class FileSpool implements Spool {
     const isSame = named !== undefined && named.ino === own.ino && named.dev === own.dev;
     if (isSame && own.size === this.#bytes) return;
     this.#error = new SpoolError(
-      `another process has changed the spool ${this.path}: each needs its own`,
+      `another process has changed the spool ${this.path}: use one file per process`,
     );
     throw this.#error;
   }

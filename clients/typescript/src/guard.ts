@@ -5,7 +5,7 @@ import type { HeldContract } from './held-contract.ts';
 import type { Action, Contract } from './models.ts';
 
 /**
- * Verdict of a contract on an action. `open`: neither allowed nor forbidden, left to the caller
+ * Verdict of a contract on an action. `open`: neither allowed nor forbidden, so the caller decides
  * (interface 2.6).
  */
 export type Verdict = 'allowed' | 'forbidden' | 'open';
@@ -13,8 +13,8 @@ export type Verdict = 'allowed' | 'forbidden' | 'open';
 /** Options of a guard. */
 export type GuardOptions = {
   /**
-   * Maximum age of the contract in milliseconds; an older one makes the guard throw. Default: any
-   * age.
+   * Maximum age of the contract, in milliseconds. With an older contract, the guard throws.
+   * Default: any age.
    */
   readonly maxAgeMs?: number | undefined;
 };

@@ -50,7 +50,7 @@ export class HeldContract {
     this.take({ contract, cycle, beganAtMs, ageFromMs: beganAtMs });
   }
 
-  /** Starts a new generation. Contracts requested before `atMs` may belong to the old one. */
+  /** Starts a new generation. Ignores contracts requested before `atMs`, which may be older. */
   reset(atMs = Number.NEGATIVE_INFINITY): void {
     this.#cycle = undefined;
     this.#resetAtMs = Math.max(this.#resetAtMs, atMs);

@@ -10,7 +10,7 @@ export type Page<T, P> = Result<T[]> & {
   next(): Promise<Page<T, P> | undefined>;
 };
 
-/** Function that requests the next page; undefined without one. */
+/** Function that requests the next page. Undefined after the last page. */
 export type NextPage<T, P> = (page: {
   readonly data: readonly T[];
   readonly pagination: P;
@@ -24,7 +24,7 @@ export function pageOf<T, P>({ facts, body }: Answer, nextPage: NextPage<T, P>):
   return { ...(facts satisfies AnswerFacts), data, isNotModified: false, pagination, next };
 }
 
-/** Rows of a list, page by page. A page is requested only when its first row is. */
+/** Rows of a list. A page is requested only when its first row is needed. */
 export async function* rowsOf<T, P>(first: () => Promise<Page<T, P>>): AsyncGenerator<T, void> {
   for (let page: Page<T, P> | undefined = await first(); page; page = await page.next()) {
     yield* page.data;

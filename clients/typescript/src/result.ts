@@ -36,8 +36,8 @@ export type NotModified = AnswerFacts & {
 export type ProcessResult<T> = Result<T> & {
   /**
    * Set if the observation came less than 1.000 s after the previous one (interface 8.3). Nothing
-   * changed or was charged, `data` is the current state, and a retry makes sense after
-   * `retryAfterMs` milliseconds. Undefined if the observation counted.
+   * changed or was charged, and `data` is the current state. Retry after `retryAfterMs`
+   * milliseconds. Undefined if the observation counted.
    */
   readonly throttled: { readonly retryAfterMs: number } | undefined;
 };

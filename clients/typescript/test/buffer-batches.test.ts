@@ -14,7 +14,7 @@ import {
 
 const batches = suite('a buffer');
 
-batches('sends what comes within its delay as one batch of each instance', async () => {
+batches('sends observations within its delay as one batch per instance', async () => {
   const { buffer, clock, sent } = sceneOf();
   for (const number of [1, 2]) await buffer.add('inst_a', observation(number));
   await buffer.add('inst_b', observation(3));
@@ -25,7 +25,7 @@ batches('sends what comes within its delay as one batch of each instance', async
   assert.equal(sent.map(timesOf), [[0, 1], [0]]);
 });
 
-batches('sends a full batch at once, and one batch of an instance at a time', async () => {
+batches('sends a full batch at once, and one batch per instance at a time', async () => {
   let answer = () => {};
   const held: Reply = async (request) => {
     await new Promise<void>((resolve) => {
@@ -42,7 +42,7 @@ batches('sends a full batch at once, and one batch of an instance at a time', as
   assert.equal(sent.map(numbersOf), [[1, 2], [3, 4], [5]]);
 });
 
-batches('keeps a batch below 256 KiB of body', async () => {
+batches('keeps the body of a batch below 256 KiB', async () => {
   const { buffer, clock, sent } = sceneOf();
   const context = { text: 'é'.repeat(4_000) };
   for (let number = 0; number < 60; number += 1) {
@@ -55,7 +55,7 @@ batches('keeps a batch below 256 KiB of body', async () => {
   }
 });
 
-batches('sends to no more instances at once than it may', async () => {
+batches('limits the number of instances with a batch in flight', async () => {
   let [now, most] = [0, 0];
   const slow: Reply = async (request) => {
     now += 1;
@@ -72,7 +72,7 @@ batches('sends to no more instances at once than it may', async () => {
   assert.equal([most, scene.sent.length], [3, 20]);
 });
 
-batches('sends what was added, whatever becomes of the object', async () => {
+batches('sends an observation as added, even if the caller changes the object', async () => {
   const { buffer, clock, sent } = sceneOf();
   const mine = observation(1);
   await buffer.add('inst_a', mine);
@@ -81,7 +81,7 @@ batches('sends what was added, whatever becomes of the object', async () => {
   assert.is(sent[0]?.observations[0]?.signal_strength, 0.5);
 });
 
-batches('does not lose its way when a hook throws, and says what is durable', async () => {
+batches('continues after a hook throws, and reports durable batches', async () => {
   const acknowledged: AcknowledgedBatch[] = [];
   const { buffer, clock } = sceneOf({
     onAcknowledged: (batch) => {
@@ -96,7 +96,7 @@ batches('does not lose its way when a hook throws, and says what is durable', as
 });
 
 for (const options of [{ batchMax: 101 }, { pendingMax: 0 }, { delayMaxMs: -1 }]) {
-  batches(`cannot be made with ${JSON.stringify(options)}`, () => {
+  batches(`cannot be created with ${JSON.stringify(options)}`, () => {
     assert.throws(
       () => sceneOf(options),
       (error: Error) => error instanceof IdentityEngineError,
@@ -106,7 +106,7 @@ for (const options of [{ batchMax: 101 }, { pendingMax: 0 }, { delayMaxMs: -1 }]
 
 const spacing = suite('timestamps');
 
-spacing('are moved to 1.000 s after the one before, and kept where they are apart', async () => {
+spacing('are moved to 1.000 s after the previous timestamp, or kept if far enough apart', async () => {
   const { buffer, clock, sent } = sceneOf();
   const [own, later] = ['2026-01-15T12:00:00.25+00:00', '2026-01-15T12:00:09.999999999Z'];
   await buffer.add('inst_a', observation(1, own));
@@ -120,7 +120,7 @@ spacing('are moved to 1.000 s after the one before, and kept where they are apar
   assert.equal(timesOf(sent[1] ?? (assert.unreachable() as never)), [10.999]);
 });
 
-spacing('further ahead than 240 s wait until they are not', async () => {
+spacing('more than 240 s ahead of the clock are sent later', async () => {
   const { buffer, clock, sent } = sceneOf();
   for (let number = 0; number < 245; number += 1) await buffer.add('inst_a', observation(number));
   await clock.run(buffer.flush());
@@ -133,7 +133,7 @@ spacing('further ahead than 240 s wait until they are not', async () => {
   assert.ok(clock.now() - START_MS >= 4_000);
 });
 
-spacing('begin again after what a throttled answer asks for, under a new key', async () => {
+spacing('start after the delay of a throttled answer, under a new key', async () => {
   const throttled: Reply = () =>
     done({ observations: [] }, { 'x-throttled': 'true', 'retry-after': '7' });
   const { buffer, clock, sent } = sceneOf({}, throttled, done);
@@ -146,7 +146,7 @@ spacing('begin again after what a throttled answer asks for, under a new key', a
   assert.is.not(sent[1]?.key, sent[0]?.key);
 });
 
-spacing('that the service finds too far ahead are sent again later', async () => {
+spacing('that the service refuses as too far ahead are sent again later', async () => {
   const details = { reason: 'timestamp_in_future', field: 'observations[0].timestamp' };
   const { buffer, clock, sent } = sceneOf({}, refused(422, 'invalid_request', details), done);
   await buffer.add('inst_a', observation(1));

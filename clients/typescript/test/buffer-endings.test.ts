@@ -14,7 +14,7 @@ import { rejection } from './support/clients.ts';
 
 const refusals = suite('a refusal');
 
-refusals('of one observation rejects that one, and sends the others under a new key', async () => {
+refusals('of one observation rejects only this, and sends the others under a new key', async () => {
   const details = { reason: 'out_of_range', field: 'observations[1].signal_strength' };
   const { buffer, clock, sent } = sceneOf({}, refused(422, 'invalid_request', details), done);
   for (const number of [1, 2, 3]) await buffer.add('inst_a', observation(number));
@@ -32,7 +32,7 @@ refusals('of one observation rejects that one, and sends the others under a new 
   );
 });
 
-refusals('of an instance that is not there rejects all of it, and of no other', async () => {
+refusals('of an unknown instance rejects its observations, and no others', async () => {
   const gone: Reply = (request) =>
     request.instanceId === 'inst_a' ? refused(404, 'not_found')(request) : done(request);
   const { buffer, clock } = sceneOf({ batchMax: 2 }, gone);
@@ -44,7 +44,7 @@ refusals('of an instance that is not there rejects all of it, and of no other', 
   assert.instance(rejected[0]?.error, NotFoundError);
 });
 
-refusals('of the key stops everything, and hands everything back', async () => {
+refusals('of the API key stops the buffer, and hands everything back', async () => {
   const { buffer, clock } = sceneOf({ pendingMax: 2 }, refused(401, 'unauthorized'));
   for (const number of [1, 2]) await buffer.add('inst_a', observation(number));
   const waiting = buffer.add('inst_a', observation(3));
@@ -58,7 +58,7 @@ refusals('of the key stops everything, and hands everything back', async () => {
   assert.is(unacknowledged[0]?.mayHaveHappened, false);
 });
 
-refusals('for want of cycles holds back all instances until it is over', async () => {
+refusals('for an exhausted quota pauses all instances', async () => {
   const poor = refused(429, 'quota_exceeded', {}, { 'retry-after': '2000000' });
   const { buffer, clock, sent } = sceneOf({ instancesAtOnce: 1 }, poor, done);
   for (const id of ['inst_a', 'inst_b']) await buffer.add(id, observation(1));
@@ -69,7 +69,7 @@ refusals('for want of cycles holds back all instances until it is over', async (
 
 const bounded = suite('a full buffer');
 
-bounded('makes adds wait in their order, until there is room', async () => {
+bounded('makes adds wait in order until it has space', async () => {
   const { buffer, clock, sent } = sceneOf({ pendingMax: 1 });
   const adds = [1, 2, 3].map((number) => buffer.add('inst_a', observation(number)));
   await clock.run(Promise.all(adds));
@@ -77,7 +77,7 @@ bounded('makes adds wait in their order, until there is room', async () => {
   assert.equal(sent.map(numbersOf), [[1], [2], [3]]);
 });
 
-bounded('does not keep an add that has been cancelled', async () => {
+bounded('drops a cancelled add', async () => {
   const { buffer, clock, sent } = sceneOf({ pendingMax: 1 });
   await buffer.add('inst_a', observation(1));
   const controller = new AbortController();
@@ -90,7 +90,7 @@ bounded('does not keep an add that has been cancelled', async () => {
   assert.equal(sent.map(numbersOf), [[1], [3]]);
 });
 
-bounded('keeps no more rejected observations than it may hold, and counts all', async () => {
+bounded('keeps a bounded number of rejected observations, and counts all', async () => {
   const { buffer, clock } = sceneOf({ pendingMax: 2 }, refused(404, 'not_found'));
   for (const number of [1, 2, 3]) {
     await buffer.add('inst_a', observation(number));
@@ -102,7 +102,7 @@ bounded('keeps no more rejected observations than it may hold, and counts all', 
 
 const closing = suite('a closed buffer');
 
-closing('takes nothing more in, and answers the same again', async () => {
+closing('accepts nothing more, and returns the same result again', async () => {
   const { buffer, clock } = sceneOf();
   await buffer.add('inst_a', observation(1));
   const [first, second] = [buffer.close(), buffer.close()];
@@ -111,7 +111,7 @@ closing('takes nothing more in, and answers the same again', async () => {
   assert.equal([(await first).acknowledged, (await first).unacknowledged], [1, []]);
 });
 
-closing('hands back what hangs as it was sent, and the rest behind it', async () => {
+closing('hands back the batch in flight as it was sent, and then the rest', async () => {
   const silent: Reply = () => new Promise(() => {});
   const { buffer, clock, sent } = sceneOf({ batchMax: 2 }, silent);
   for (const number of [1, 2, 3]) await buffer.add('inst_a', observation(number));
@@ -126,7 +126,7 @@ closing('hands back what hangs as it was sent, and the rest behind it', async ()
   assert.equal(unacknowledged[0]?.observations, sent[0]?.observations);
 });
 
-const restored = suite('what was handed back');
+const restored = suite('a batch that was handed back');
 
 const handedBack = (sentAtMs: number) => ({
   ...{ instanceId: 'inst_a', idempotencyKey: 'of before', mayHaveHappened: true, sentAtMs },
@@ -134,7 +134,7 @@ const handedBack = (sentAtMs: number) => ({
   timestampsFrom: ['caller' as const],
 });
 
-restored('goes first, under its own key and as it was', async () => {
+restored('is sent first, unchanged and under its own key', async () => {
   const { buffer, clock, sent } = sceneOf();
   await buffer.add('inst_a', observation(2));
   buffer.restore([handedBack(START_MS - 60_000)]);
@@ -145,7 +145,7 @@ restored('goes first, under its own key and as it was', async () => {
 });
 
 restored(
-  'and is older than the service keeps keys is not sent, nor what is behind it',
+  'is not sent if its key is too old, and neither are later observations',
   async () => {
     const { buffer, clock, sent } = sceneOf();
     const old = handedBack(START_MS - 24 * 3_600_000);

@@ -9,9 +9,9 @@ import { randomOf } from './support/virtual-clock.ts';
 const AGENTS = 12;
 const TURNS = 250;
 
-const flaky = suite('where a fifth of all connections is cut before or behind the service');
+const flaky = suite('when a fifth of all connections is cut before or after the service');
 
-flaky('everything of a buffer is there once and in order, also through a second one', async () => {
+flaky('a second buffer completes the first, and each observation counts once in order', async () => {
   const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000);
   console.log(`SEED=${seed}`);
   await using service = await startStandalone();
@@ -25,7 +25,7 @@ flaky('everything of a buffer is there once and in order, also through a second 
   for (let agent = 0; agent < AGENTS; agent += 1) {
     ids.push((await direct.instances.create({ name: `agent ${agent}` })).data.id);
   }
-  // Timestamps in the past: none waits for the clock.
+  // Timestamps are in the past, so that no observation waits for the clock.
   const startMs = Date.now() - 3_600_000;
   const options = { batchMax: 20, instancesAtOnce: 8, pendingMax: 500 };
   let buffer = new ObservationBuffer(client, options);

@@ -11,9 +11,9 @@ import {
 } from './support/buffer-scene.ts';
 import { rejection } from './support/clients.ts';
 
-const order = suite('adds side by side');
+const order = suite('concurrent adds');
 
-order('keep the order in which they asked for room', async () => {
+order('keep their order while the buffer is full', async () => {
   const { promise: acknowledged, resolve: onAcknowledged } = Promise.withResolvers<unknown>();
   const options = { pendingMax: 2, delayMaxMs: 20, onAcknowledged };
   const { buffer, clock, sent } = sceneOf(options);
@@ -32,7 +32,7 @@ const slowB: Reply = async (request) => {
   return await done(request);
 };
 
-/** A buffer with a pending observation of another instance while a hook is called. */
+/** A buffer with a pending observation for another instance during a hook call. */
 function hooked(hook: (buffer: ObservationBuffer) => Promise<void>) {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let isFirst = true;
@@ -49,7 +49,7 @@ function hooked(hook: (buffer: ObservationBuffer) => Promise<void>) {
   return { ...scene, run };
 }
 
-hooks('that flushes waits for all that is left', async () => {
+hooks('that flushes waits for all pending observations', async () => {
   const pending: number[] = [];
   const { run } = hooked(async (buffer) => {
     await buffer.flush();
@@ -59,7 +59,7 @@ hooks('that flushes waits for all that is left', async () => {
   assert.equal(pending, [0]);
 });
 
-hooks('that closes has everything sent before', async () => {
+hooks('that closes the buffer lets everything be sent first', async () => {
   const results: unknown[] = [];
   const { run } = hooked(async (buffer) => {
     const { acknowledged, unacknowledged } = await buffer.close({ timeoutMs: 5_000 });
@@ -69,7 +69,7 @@ hooks('that closes has everything sent before', async () => {
   assert.equal(results, [2, []]);
 });
 
-hooks('hears of a rejected observation that is counted already', async () => {
+hooks('is called after the rejected observation was counted', async () => {
   const pending: number[] = [];
   const onRejected = () => pending.push(scene.buffer.pending);
   const scene = sceneOf({ onRejected }, refused(404, 'not_found'));
@@ -78,9 +78,9 @@ hooks('hears of a rejected observation that is counted already', async () => {
   assert.equal(pending, [0, 0]);
 });
 
-const closing = suite('a flush that waits');
+const closing = suite('a waiting flush');
 
-closing('ends with an error when what it waits for is handed back', async () => {
+closing('ends with an error when its observations are handed back', async () => {
   const { buffer, clock } = sceneOf({ delayMaxMs: 0 }, refused(503, 'service_unavailable'));
   await buffer.add('inst_a', observation(1));
   const flushed = rejection(buffer.flush(), BufferClosedError);

@@ -24,7 +24,7 @@ const keyOf = (each: Observation | undefined) =>
   (each as { idempotency_key?: string } | undefined)?.idempotency_key;
 
 // Report 2: observations had no keys of their own, so none was recognised in another batch.
-keys('is a new one, or the one that it was added with', async () => {
+keys('is new unless the caller gives a key', async () => {
   const { buffer, clock, sent } = sceneOf();
   await buffer.add('inst_a', { ...observation(1), idempotency_key: 'line 1 of the log' });
   await buffer.add('inst_a', observation(2));
@@ -44,7 +44,7 @@ for (const key of ['', ' a', 'é', 'x'.repeat(256), 1]) {
 }
 
 // Report 2: of a log of 80 observations that was sent again after a crash, 50 counted twice.
-keys('makes a log that is sent again count once', async () => {
+keys('makes a log count once even if it is sent again', async () => {
   const clock = new VirtualClock(randomOf(1), START_MS);
   const server = new ModelServer(clock, randomOf(2), { rate: 0, skewMs: 0 });
   server.create('inst_a', START_MS - 86_400_000);
@@ -68,7 +68,7 @@ keys('makes a log that is sent again count once', async () => {
   );
 });
 
-keys('that was used for another observation rejects that one only', async () => {
+keys('that was used for another observation rejects only the new observation', async () => {
   const details = { reason: 'idempotency_key_reused', field: 'observations[1].idempotency_key' };
   const { buffer, clock, sent } = sceneOf({}, refused(422, 'invalid_request', details), done);
   for (const number of [1, 2, 3]) await buffer.add('inst_a', observation(number));
@@ -81,7 +81,7 @@ keys('that was used for another observation rejects that one only', async () => 
   assert.is(rejected[0]?.error.reason, 'idempotency_key_reused');
 });
 
-keys('is sent again later where a node of an earlier release does not know it', async () => {
+keys('is sent again later if a node runs an earlier release', async () => {
   const details = { reason: 'unknown_field', field: 'observations[0].idempotency_key' };
   const { buffer, clock, sent } = sceneOf({}, refused(422, 'invalid_request', details), done);
   await buffer.add('inst_a', observation(1));

@@ -21,7 +21,10 @@ const addition = fc.record({
     { weight: 1, arbitrary: fc.nat({ max: 900 }) },
     { weight: 1, arbitrary: fc.nat({ max: 8_000 }) },
   ),
-  /** Above 1 the service refuses it; above 2 without naming it. */
+  /**
+   * Signal strength. The service refuses an observation above 1. Above 2, the refusal does not name
+   * the observation.
+   */
   strength: fc.oneof(
     { weight: 30, arbitrary: fc.constant(0.5) },
     { weight: 1, arbitrary: fc.constantFrom(2, 3) },
@@ -72,7 +75,7 @@ async function check(given: Schedule): Promise<void> {
   const server = new ModelServer(clock, random, {
     ...{ rate: given.faultRate, skewMs: given.skewMs },
   });
-  // The newest observation of an instance, unknown to the buffer: in the past or ahead of now.
+  // Each instance has a newest observation, unknown to the buffer, in the past or in the future.
   for (const id of INSTANCES) server.create(id, clock.now() + random() * 20_000 - 15_000);
   const client = new IdentityEngine({
     ...{ apiKey: 'k', attemptsMax: 1, baseUrl: 'http://model.test/v1', fetch: server.fetch },
@@ -113,7 +116,7 @@ async function check(given: Schedule): Promise<void> {
 
 const INSTANCES = ['inst_0', 'inst_1', 'inst_2', 'inst_3'];
 
-/** Adds the scheduled observations, each once there is room, and closes the buffer. */
+/** Adds the scheduled observations, waiting while the buffer is full, and closes the buffer. */
 async function fill(
   buffer: ObservationBuffer,
   clock: VirtualClock,
@@ -130,7 +133,7 @@ async function fill(
     const observation: Observation = { mode_target: 'ORDER', signal_strength, context: { number } };
     const add = buffer.add(instanceId, { ...observation, ...timestamp }).then(
       () => {
-        assert.ok(buffer.pending <= pendingMax, 'more than there is room for');
+        assert.ok(buffer.pending <= pendingMax, 'more than pendingMax');
         added.push({ instanceId, number });
       },
       (error: unknown) => assert.instance(error, BufferClosedError),
@@ -142,7 +145,7 @@ async function fill(
   return await buffer.close({ timeoutMs: closeTimeoutMs });
 }
 
-/** Action of a hook. A finished flush leaves nothing behind that was added before it. */
+/** Action of a hook: flushes or closes the buffer. */
 function hooked(buffer: ObservationBuffer, { hook, closeTimeoutMs: timeoutMs }: Schedule): void {
   if (hook === 'flush') buffer.flush().catch((error) => assert.instance(error, BufferClosedError));
   if (hook === 'close' && buffer.pending === 0) void buffer.close({ timeoutMs });
@@ -174,7 +177,7 @@ function assertAccounted(
   );
   for (const id of INSTANCES) {
     const accepted = server.acceptedOf(id);
-    assert.equal(accepted, [...new Set(accepted)], 'none twice');
+    assert.equal(accepted, [...new Set(accepted)], 'each once');
     assert.equal(
       accepted,
       accepted.toSorted((a, b) => a - b),

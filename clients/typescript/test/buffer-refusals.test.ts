@@ -26,7 +26,7 @@ const reused = refused(422, 'invalid_request', {
 const unnamed = suite('a refusal that names no observation');
 
 for (const bad of [[0], [5], [9], [2, 7], [3, 4], []]) {
-  unnamed(`of ${bad.length === 0 ? 'none' : bad} of ten rejects no other`, async () => {
+  unnamed(`rejects only the invalid observations: ${bad.length === 0 ? 'none' : bad} of ten`, async () => {
     const { buffer, clock, sent } = sceneOf({}, refusing(...bad));
     for (let number = 0; number < 10; number += 1) {
       await buffer.add('inst_a', observation(number));
@@ -41,14 +41,14 @@ for (const bad of [[0], [5], [9], [2, 7], [3, 4], []]) {
   });
 }
 
-const open = suite('a batch whose outcome is open');
+const open = suite('a batch with an unknown outcome');
 
 for (const [what, refusal] of [
   ['its key was used for another body', reused],
-  ['its instance is not there', refused(404, 'not_found')],
+  ['its instance does not exist', refused(404, 'not_found')],
   ['its instance was deleted', refused(409, 'conflict', { reason: 'deleted' })],
 ] as const) {
-  open(`is handed back when ${what}, with all behind it`, async () => {
+  open(`is handed back when ${what}, with all later observations`, async () => {
     const { buffer, clock, sent } = sceneOf({ batchMax: 1 }, lost, refusal);
     for (const number of [1, 2]) await buffer.add('inst_a', observation(number));
     await clock.run(buffer.flush());
@@ -64,7 +64,7 @@ for (const [what, refusal] of [
   });
 }
 
-open('rejects what no attempt of the same body can have got through', async () => {
+open('rejects an observation that no attempt can have applied', async () => {
   const details = { reason: 'out_of_range', field: 'observations[0].signal_strength' };
   const refusal = refused(422, 'invalid_request', details);
   const { buffer, clock } = sceneOf({}, lost, refusal, done);
@@ -74,7 +74,7 @@ open('rejects what no attempt of the same body can have got through', async () =
   assert.equal([acknowledged, rejectedCount], [1, 1]);
 });
 
-open('has the same body after a store that orders keys in its own way', async () => {
+open('keeps its body even if a store reorders object keys', async () => {
   const first = sceneOf({}, () => new Promise(() => {}));
   const context = { zz: 1, a: { y: [{ d: 1, c: 2 }], x: null } };
   await first.buffer.add('inst_a', { ...observation(1), context });
@@ -96,7 +96,7 @@ function reordered<T>(value: T): T {
   return Object.fromEntries(entries.toSorted(([left], [right]) => order(left, right))) as T;
 }
 
-open('is not counted by a success that says another number', async () => {
+open('is not settled by a success with another number of observations', async () => {
   const foreign = () => done({ observations: [] });
   const { buffer, clock, sent } = sceneOf({}, foreign, done);
   await buffer.add('inst_a', observation(1));
@@ -105,10 +105,10 @@ open('is not counted by a success that says another number', async () => {
   assert.is(sent[1]?.key, sent[0]?.key);
 });
 
-const invalid = suite('what is no observation');
+const invalid = suite('a value that is not an observation');
 
 for (const value of [null, undefined, 'text', 1, [], () => 1]) {
-  invalid(`is not taken in: ${typeof value} ${JSON.stringify(value)}`, async () => {
+  invalid(`is refused by add: ${typeof value} ${JSON.stringify(value)}`, async () => {
     const { buffer, clock } = sceneOf();
     await rejection(buffer.add('inst_a', value as never), IdentityEngineError);
     await buffer.add('inst_a', observation(1));

@@ -12,12 +12,12 @@ import {
   timesOf,
 } from './support/buffer-scene.ts';
 
-const throttled = suite('an observation that is throttled');
+const throttled = suite('a throttled observation');
 
 const HOUR_S = 3_600;
 
 // Report 2: a buffer moved explicit timestamps, so a log that was sent again counted twice.
-throttled('keeps the timestamp of the caller, and is reported', async () => {
+throttled("keeps the caller's timestamp, and is reported", async () => {
   // The service's newest observation is 10 s old, so `Retry-After` ends 1 s after it.
   const asks = HOUR_S - 9;
   const early: Reply = () =>
@@ -45,7 +45,7 @@ throttled('keeps the timestamp of the caller, and is reported', async () => {
   assert.equal([acknowledged, reported, throttledCount], [3, seen, 2]);
 });
 
-throttled('is moved by what the answer asks for where the buffer gave its timestamp', async () => {
+throttled('is moved by the requested delay if the buffer set its timestamp', async () => {
   const early: Reply = () =>
     done({ observations: [] }, { 'x-throttled': 'true', 'retry-after': '7' });
   const { buffer, clock, sent } = sceneOf({ delayMaxMs: 0 }, early, done);
@@ -57,7 +57,7 @@ throttled('is moved by what the answer asks for where the buffer gave its timest
 
 // Report 2: a buffer moved explicit timestamps that are less than a second apart.
 throttled(
-  'begins a batch of its own where its timestamp is too near to the one before',
+  'starts a new batch if its timestamp is too close to the previous timestamp',
   async () => {
     const { buffer, clock, sent } = sceneOf();
     const at = (seconds: number) => new Date(START_MS + seconds * 1_000).toISOString();
@@ -69,9 +69,9 @@ throttled(
   },
 );
 
-const clocks = suite('a calendar that is set back by an hour');
+const clocks = suite('a wall clock that is set back by an hour');
 
-clocks('does not make a batch wait that is to be sent again', async () => {
+clocks('does not delay the retry of a batch', async () => {
   const { buffer, clock, sent } = sceneOf(
     { delayMaxMs: 0 },
     refused(503, 'service_unavailable'),
@@ -85,7 +85,7 @@ clocks('does not make a batch wait that is to be sent again', async () => {
   assert.ok((sent[1]?.steadyMs ?? Number.NaN) <= 5_000, `${sent[1]?.steadyMs}`);
 });
 
-clocks('does not make an account wait whose requests are used up', async () => {
+clocks('does not extend the pause of a rate-limited account', async () => {
   const limited = refused(429, 'rate_limited', {}, { 'retry-after': '1' });
   const { buffer, clock, sent } = sceneOf({ delayMaxMs: 0 }, limited, done);
   await buffer.add('inst_a', observation(1));
@@ -101,7 +101,7 @@ for (const [status, code] of [
   [503, 'service_unavailable'],
   [429, 'rate_limited'],
 ] as const) {
-  zero(`and status ${status} is answered with a backoff`, async () => {
+  zero(`and status ${status} leads to a backoff`, async () => {
     const refusal = refused(status, code, {}, { 'retry-after': '0' });
     const { buffer, clock, sent } = sceneOf({ delayMaxMs: 0 }, refusal);
     await buffer.add('inst_a', observation(1));

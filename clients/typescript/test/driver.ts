@@ -16,9 +16,9 @@ import {
 import { RecordedWire } from './support/recorded-wire.ts';
 
 /*
- * Sends calls to a service for some seconds and writes each with its outcome as a line of JSON. The
- * crash test of the service (`test/clients/crash.test.ts`) compares these lines with the stores and
- * proves that nothing was lost or doubled. Address and key come from the environment.
+ * Sends calls to a service for some seconds, and writes each call with its outcome as a line of
+ * JSON. The service's crash test (`test/clients/crash.test.ts`) compares these lines with the
+ * stores, to prove that nothing was lost or doubled. Address and key come from the environment.
  */
 const { values } = parseArgs({
   options: {
@@ -30,17 +30,14 @@ const { values } = parseArgs({
   },
 });
 
-/**
- * Pause of an agent between two calls, and of the buffer between two observations, in milliseconds.
- */
+/** Pause between two calls of an agent, or two observations of the buffer, in milliseconds. */
 const PAUSE_MS = 60;
 
 /** Maximum wait for pending calls at the end, in milliseconds. */
 const CLOSE_MS = 60_000;
 
 /**
- * Interval between timestamps in milliseconds. The first lies before the run, and before any create
- * or reset.
+ * Interval between timestamps, in milliseconds. The first timestamp is before any create or reset.
  */
 const STEP_MS = 60_000;
 const SINCE_MS = Date.now() - 200 * 24 * 3_600_000;

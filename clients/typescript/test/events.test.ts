@@ -34,7 +34,7 @@ async function namesOf(events: AsyncIterable<InstanceEvent>): Promise<string[]> 
   return names;
 }
 
-const parser = suite('the text of a stream');
+const parser = suite('the text of an event stream');
 
 const BLOCKS = [
   { event: 'cycle', id: '7', retryMs: undefined, data: 'a\nb' },
@@ -46,7 +46,7 @@ for (const [name, end] of [
   ['\\r\\n', '\r\n'],
   ['\\r', '\r'],
 ] as const) {
-  parser(`is cut into the same blocks however it comes, with lines that end in ${name}`, () => {
+  parser(`is parsed into the same blocks in pieces of any size, with line ends ${name}`, () => {
     const lines = [': a comment', 'event:cycle', 'id: 7', 'data: a', 'data: b', '', 'retry: 5', ''];
     const text = [...lines, 'data: of a block that does not end'].join(end);
     for (let size = 1; size < text.length; size += 1) {
@@ -60,7 +60,7 @@ for (const [name, end] of [
   });
 }
 
-parser('of a block without an end is not kept for ever', () => {
+parser('is limited in size while a block is incomplete', () => {
   const blocks = new EventBlocks();
   const piece = 'x'.repeat(1_048_576);
   assert.throws(() => {
@@ -68,9 +68,9 @@ parser('of a block without an end is not kept for ever', () => {
   }, /more than .* characters/);
 });
 
-const follower = suite('a stream of events');
+const follower = suite('an event stream');
 
-follower('hands out typed events, unknown ones too, and ends with deleted', async () => {
+follower('yields typed events and unknown events, and ends after deleted', async () => {
   const pieces = [RETRY, 'event: state\ndata: {"contract":{"allowed_actions":[]}}\n\n', cycle(4)];
   const other = 'event: of_tomorrow\ndata: {"a":1}\n\n';
   await using server = await FakeServer.start(stream([...pieces, other, DELETED, cycle(5)]));
@@ -85,7 +85,7 @@ follower('hands out typed events, unknown ones too, and ends with deleted', asyn
 });
 
 for (const end of ['end', 'cut'] as const) {
-  follower(`goes on behind the last event when its connection comes to this: ${end}`, async () => {
+  follower(`resumes after the last event when its connection breaks: ${end}`, async () => {
     const [first, second] = [
       [RETRY, cycle(1), cycle(2)],
       [cycle(3), DELETED],
@@ -101,14 +101,14 @@ for (const end of ['end', 'cut'] as const) {
   });
 }
 
-follower('takes a block with only an id for where it began', async () => {
+follower('resumes after an id that arrived without an event', async () => {
   const pieces = [`${RETRY}id: 9\n\n`];
   await using server = await FakeServer.start(stream(pieces), stream([DELETED]));
   await namesOf(clientOf(server).instance('inst_1').events());
   assert.is(server.received[1]?.headers['last-event-id'], '9');
 });
 
-follower('comes back after refusals that pass and connections that are cut', async () => {
+follower('reconnects after temporary refusals and cut connections', async () => {
   const busy = refusal(429, 'rate_limited', 'too_many_streams');
   const down = refusal(503, 'service_unavailable', 'shutting_down');
   await using server = await FakeServer.start(stream([RETRY]), busy, cut, down, stream([DELETED]));
@@ -120,7 +120,7 @@ for (const [status, code, type] of [
   [401, 'unauthorized', UnauthorizedError],
   [404, 'not_found', NotFoundError],
 ] as const) {
-  follower(`throws what another connection would not mend: ${code}`, async () => {
+  follower(`throws a permanent refusal: ${code}`, async () => {
     await using server = await FakeServer.start(stream([RETRY, cycle(1)]), refusal(status, code));
     const events = clientOf(server).instance('inst_1').events();
     const seen: string[] = [];
@@ -134,7 +134,7 @@ for (const [status, code, type] of [
   });
 }
 
-follower('ends its connection when its loop is left', async () => {
+follower('closes its connection when its loop ends', async () => {
   let closed = Promise.resolve();
   const held: Reaction = async (response, received) => {
     closed = new Promise((resolve) => response.once('close', resolve));
@@ -148,7 +148,7 @@ follower('ends its connection when its loop is left', async () => {
   await closed;
 });
 
-follower('ends with the reason of its signal, also while nothing comes', async () => {
+follower('ends with the reason of its signal, even without events', async () => {
   await using server = await FakeServer.start(stream([cycle(1)], 'open'));
   const controller = new AbortController();
   const events = clientOf(server).instance('inst_1').events({ signal: controller.signal });
@@ -161,7 +161,7 @@ follower('ends with the reason of its signal, also while nothing comes', async (
 
 // Report 16: a stream beyond the bound of the account stayed silent for ever.
 follower(
-  'throws that too many streams are open, once that has lasted as long as a call',
+  'throws after too many streams were open for the timeout of a call',
   async () => {
     const full = refusal(429, 'rate_limited', 'too_many_streams', { 'retry-after': '0' });
     await using server = await FakeServer.start(full);
@@ -179,7 +179,10 @@ follower(
 
 const shared = suite('watchers of one instance');
 
-/** Open streams of a client, written by hand; `ended` lists those closed by the client. */
+/**
+ * Open streams of a client, to which a test sends events. `ended` lists streams closed by the
+ * client.
+ */
 function channels() {
   const open: ReadableStreamDefaultController<Uint8Array>[] = [];
   const ended: number[] = [];
@@ -205,7 +208,7 @@ const nameOf = ({ value }: IteratorResult<InstanceEvent, void>) => value?.id ?? 
 const iteratorOf = (events: EventStream) => events[Symbol.asyncIterator]();
 
 // Report 16: each watcher of an instance took one of the account's streams.
-shared('share a stream, and one that comes later begins with the newest state', async () => {
+shared('share a stream, in which later watchers start with the newest state', async () => {
   const { instance, open, send, ended } = channels();
   const [first, second] = [instance.events(), instance.events()].map(iteratorOf);
   assert.ok(first && second);
@@ -236,7 +239,7 @@ shared('share a stream, and one that comes later begins with the newest state', 
 });
 
 // Report 16: a slow watcher of a shared stream must not hold back the others.
-shared('that are too far behind go on over a stream of their own, and miss nothing', async () => {
+shared('continue over their own stream if too far behind, and miss nothing', async () => {
   const { instance, open, send, after } = channels();
   const [quick, slow] = [instance.events(), instance.events()].map(iteratorOf);
   assert.ok(quick && slow);
@@ -256,7 +259,7 @@ shared('that are too far behind go on over a stream of their own, and miss nothi
   for (const each of [quick, slow]) await each.return();
 });
 
-shared('have their own stream with an id to begin after, and their own end', async () => {
+shared('end separately, and have their own stream if they resume after an id', async () => {
   const { instance, open, ended } = channels();
   const controller = new AbortController();
   const { signal } = controller;
@@ -280,9 +283,9 @@ shared('all get the error that ends their stream', async () => {
   await rejection(iteratorOf(instance.events()).next(), NotFoundError);
 });
 
-const connection = suite('a connection that is silent');
+const connection = suite('a silent connection');
 
-connection('counts as ended after as long as it may be, and not before', async () => {
+connection('counts as ended after the maximum silence, and not before', async () => {
   await using server = await FakeServer.start(stream([cycle(1)], 'open'));
   const request = { url: server.baseUrl, method: 'GET', headers: {}, body: undefined };
   const opened = await EventConnection.open(fetch, request, 1_000, undefined);
@@ -294,7 +297,7 @@ connection('counts as ended after as long as it may be, and not before', async (
   opened.connection.close();
 });
 
-const ending = suite('a stream that is ended');
+const ending = suite('a stream that the caller ends');
 
 ending('by close does not wait for its next event', async () => {
   await using server = await FakeServer.start(stream([cycle(1)], 'open'));
@@ -316,7 +319,7 @@ ending('by return does not wait for its next event', async () => {
   assert.is((await next).done, true);
 });
 
-ending('by its signal hands out nothing more', async () => {
+ending('by its signal yields nothing more', async () => {
   await using server = await FakeServer.start(stream([cycle(1) + cycle(2) + cycle(3)], 'open'));
   const controller = new AbortController();
   const { signal } = controller;
@@ -331,7 +334,7 @@ ending('by its signal hands out nothing more', async () => {
   assert.equal(names, ['1']);
 });
 
-ending('while it opens does not wait for a fetch that heeds no signal', async () => {
+ending('while it opens does not wait for a fetch that ignores its signal', async () => {
   const fetch = () => new Promise<Response>(() => {});
   const client = clientOf({ baseUrl: 'http://x.test/v1' }, { fetch });
   const controller = new AbortController();

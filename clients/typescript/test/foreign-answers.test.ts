@@ -26,19 +26,19 @@ function answering(body: unknown, status = 200, headers: Record<string, string> 
   return { client, requests };
 }
 
-const foreign = suite('an answer that is not of the service');
+const foreign = suite('an answer that the service did not send');
 
 for (const [what, body, status, headers] of [
-  ['a success without an id of its request', { data: { id: 'x' } }, 200, {}],
+  ['a success without a request id', { data: { id: 'x' } }, 200, {}],
   ['a success without data', { data: null }, 200, OF_SERVICE],
   ['a success whose data is a word', { data: 'ok' }, 200, OF_SERVICE],
   ['204', undefined, 204, OF_SERVICE],
-  ['304 that was not asked for', undefined, 304, OF_SERVICE],
+  ['an unrequested 304', undefined, 304, OF_SERVICE],
   ["a gateway's 404", { error: 'Not Found', message: 'no route' }, 404, {}],
   ["a gateway's 422", { error: 'Unprocessable', message: 'no' }, 422, {}],
   ["a gateway's 503", { error: 'Service Unavailable', message: 'no' }, 503, {}],
 ] as const) {
-  foreign(`is malformed and leaves the outcome of a change open: ${what}`, async () => {
+  foreign(`is malformed and leaves the outcome of a change unknown: ${what}`, async () => {
     const { client } = answering(body, status, headers);
     const changes = [
       client.instance('i').process(OBSERVATION),
@@ -54,7 +54,7 @@ for (const [what, body, status, headers] of [
   });
 }
 
-foreign('is not one with a code of a later release', async () => {
+foreign('does not include a refusal with a code of a later release', async () => {
   const { client } = answering({ error: 'too_tired', message: 'later' }, 409, OF_SERVICE);
   const error = await rejection(client.instance('i').process(OBSERVATION), ApiError);
   assert.equal([error.code, error.mayHaveHappened], ['too_tired', false]);
@@ -96,9 +96,9 @@ for (const id of ['', '.', '..']) {
   });
 }
 
-const hook = suite('a hook for attempts');
+const hook = suite('the attempt hook');
 
-hook('sees nothing of a foreign body, and may fail later', async () => {
+hook('receives no part of a foreign body, and may reject later', async () => {
   const seen: unknown[] = [];
   const onAttempt = async ({ error }: AttemptEvent) => {
     seen.push(error);

@@ -41,7 +41,7 @@ guarded('has no verdict without a contract', () => {
   assert.equal([guard.contract, guard.ageMs], [undefined, undefined]);
 });
 
-guarded('knows allowed, forbidden and open', () => {
+guarded('returns allowed, forbidden and open', () => {
   const guard = clientOf({ baseUrl: 'http://127.0.0.1:1/v1' }).instance('inst_1').guard();
   guard.update(contractOf('clarify', 'explore'));
   const verdicts = (['clarify', 'explore', 'comfort'] as const).map((action) =>
@@ -58,7 +58,7 @@ guarded('knows allowed, forbidden and open', () => {
 
 for (const word of ['exlpore', 'Explore', '', 'toString', undefined]) {
   // Report 17: a guard allowed whatever its contract does not name, misspelt actions too.
-  guarded(`has no verdict on what is no action: ${JSON.stringify(word)}`, () => {
+  guarded(`refuses an unknown action: ${JSON.stringify(word)}`, () => {
     const guard = clientOf({ baseUrl: 'http://127.0.0.1:1/v1' }).instance('inst_1').guard();
     const action = word as KnownAction;
     for (const contract of [undefined, contractOf('clarify', 'explore')]) {
@@ -74,7 +74,7 @@ for (const word of ['exlpore', 'Explore', '', 'toString', undefined]) {
   });
 }
 
-guarded('has a verdict on each action of the interface, and on a later one of its contract', () => {
+guarded('accepts each known action, and a later action that its contract lists', () => {
   const guard = clientOf({ baseUrl: 'http://127.0.0.1:1/v1' }).instance('inst_1').guard();
   guard.update(contractOf('clarify', 'dream'));
   const [{ enum: known = [] } = {}] = models.$defs.Action.anyOf;
@@ -84,7 +84,7 @@ guarded('has a verdict on each action of the interface, and on a later one of it
 });
 
 // Report 17: a guard with an age that is no number took contracts of any age.
-guarded('cannot be made with an age that is no number', () => {
+guarded('cannot be created with a maximum age that is not a number', () => {
   const instance = clientOf({ baseUrl: 'http://127.0.0.1:1/v1' }).instance('inst_1');
   for (const maxAgeMs of [Number.NaN, -1, 'x' as unknown as number]) {
     assert.throws(
@@ -94,7 +94,7 @@ guarded('cannot be made with an age that is no number', () => {
   }
 });
 
-guarded('does not go by a contract that is older than it may be', async () => {
+guarded('refuses a contract older than its maximum age', async () => {
   const instance = clientOf({ baseUrl: 'http://127.0.0.1:1/v1' }).instance('inst_1');
   const [patient, strict] = [instance.guard(), instance.guard({ maxAgeMs: 20 })];
   patient.update(contractOf('clarify', 'explore'));
@@ -115,7 +115,7 @@ for (const [what, body, call] of [
   ['contract', contractOf('defer', 'pivot'), 'contract'],
   ['refresh', contractOf('defer', 'pivot'), 'refresh'],
 ] as const) {
-  guarded(`hears of the contract of ${what}`, async () => {
+  guarded(`takes the contract from ${what}`, async () => {
     await using server = await FakeServer.start(data(body));
     const instance = clientOf(server).instance('inst_1');
     const guard = instance.guard();
@@ -131,7 +131,7 @@ for (const [what, body, call] of [
   });
 }
 
-guarded('hears of the contracts of events, and of no simulation', async () => {
+guarded('takes contracts from events, but not from simulations', async () => {
   const text =
     'event: state\ndata: {"contract":{"allowed_actions":[],"forbidden_actions":["pivot"]}}';
   const events: Reaction = (response) => {
@@ -147,7 +147,7 @@ guarded('hears of the contracts of events, and of no simulation', async () => {
   assert.is(guard.verdict('pivot'), 'forbidden');
 });
 
-guarded('does not take an answer whose request began before that of the one it has', async () => {
+guarded('ignores the late answer to an earlier request', async () => {
   const { promise: overtaken, resolve: overtake } = Promise.withResolvers<void>();
   await using server = await FakeServer.start(
     later(data({ contract: contractOf('old', 'old') }), overtaken),
@@ -169,7 +169,7 @@ const stateOf = (cycle: number, action: string) => ({
 });
 const REPLAYED = { 'idempotent-replayed': 'true' };
 
-guarded('does not take the repeated answer of an earlier call', async () => {
+guarded('ignores the replayed answer of an earlier call', async () => {
   await using server = await FakeServer.start(
     data(contractOf('new', 'none')),
     data(stateOf(1, 'old'), REPLAYED),
@@ -181,7 +181,7 @@ guarded('does not take the repeated answer of an earlier call', async () => {
   assert.equal(guard.contract?.allowed_actions, ['new']);
 });
 
-guarded('takes the newer cycle of answers that overlap, whichever comes last', async () => {
+guarded('keeps the newer cycle of overlapping answers, in any order', async () => {
   const { promise: overtaken, resolve: overtake } = Promise.withResolvers<void>();
   await using server = await FakeServer.start(
     later(data(stateOf(8, 'eighth')), overtaken),
@@ -198,7 +198,7 @@ guarded('takes the newer cycle of answers that overlap, whichever comes last', a
   assert.equal(guard.contract?.allowed_actions, ['eighth']);
 });
 
-guarded('takes what a call brought that was repeated after a contract was read', async () => {
+guarded('takes the answer to a retry that began after the last contract was read', async () => {
   const { promise: read, resolve: isRead } = Promise.withResolvers<void>();
   await using server = await FakeServer.start(
     later(refusal(503, 'service_unavailable'), read),
@@ -223,7 +223,7 @@ const states =
     response.write(all.map((each) => `event: state\ndata: ${JSON.stringify(each)}\n\n`).join(''));
   };
 
-guarded('does not take a state that is read late', async () => {
+guarded('ignores a state that is read late', async () => {
   await using server = await FakeServer.start(
     states(stateOf(0, 'old'), stateOf(0, 'old')),
     data(stateOf(1, 'new')),
@@ -239,7 +239,7 @@ guarded('does not take a state that is read late', async () => {
   assert.equal(guard.contract?.allowed_actions, ['new']);
 });
 
-guarded('counts cycles from the beginning after a reset', async () => {
+guarded('accepts lower cycles after its own reset', async () => {
   const { promise: overtaken, resolve: overtake } = Promise.withResolvers<void>();
   await using server = await FakeServer.start(
     data(stateOf(57, 'before')),
@@ -259,7 +259,7 @@ guarded('counts cycles from the beginning after a reset', async () => {
   assert.equal(guard.contract?.allowed_actions, ['after']);
 });
 
-guarded('takes a lower cycle that was asked for later: another client has reset', async () => {
+guarded('takes a lower cycle from a later request, because another client may have reset', async () => {
   await using server = await FakeServer.start(data(stateOf(57, 'old')), data(stateOf(1, 'new')));
   const instance = clientOf(server).instance('inst_1');
   const guard = instance.guard();
@@ -267,7 +267,7 @@ guarded('takes a lower cycle that was asked for later: another client has reset'
   assert.equal(guard.contract?.allowed_actions, ['new']);
 });
 
-guarded('throws what the service says when it is refreshed', async () => {
+guarded('throws the error of a failed refresh', async () => {
   const instance = clientOf({ baseUrl: 'http://127.0.0.1:9/v1' }, { attemptsMax: 1 }).instance('i');
   await rejection(instance.guard().refresh(), Error);
 });

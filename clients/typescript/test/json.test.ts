@@ -5,7 +5,7 @@ import { fromJson, toJson } from '../src/json.ts';
 import { sceneOf } from './support/buffer-scene.ts';
 import { rejection } from './support/clients.ts';
 
-/** A client that records sent bodies and answers each with this text. */
+/** A client that records sent bodies. Every answer is this text. */
 function writingDown(answer: string, integers?: 'exact' | 'number') {
   const sent: unknown[] = [];
   const fetch = async (_: string, { body }: RequestInit) => {
@@ -32,8 +32,8 @@ const UNSENDABLE: readonly (readonly [string, unknown, RegExp])[] = [
   ['an integer that may be rounded', 2 ** 53, /is 9007199254740992.* bigint/],
   ['a cycle', cyclic, /is cyclic/],
   ['an endless nesting', deep(20_000 / 10), /nested too deeply/],
-  ['half of a surrogate pair', 'a\ud800', /lone surrogate/],
-  ['half of a pair in a name', { '\udc00': 1 }, /lone surrogate/],
+  ['a lone surrogate', 'a\ud800', /lone surrogate/],
+  ['a lone surrogate in a name', { '\udc00': 1 }, /lone surrogate/],
   ['a function', () => 1, /is a function/],
   ['a symbol', Symbol('x'), /is a symbol/],
   ['a map', new Map(), /is a Map/],
@@ -66,7 +66,7 @@ for (const [what, value, message] of UNSENDABLE) {
 }
 
 // Report 19: half of a surrogate pair in an id threw an URIError, and in a query was sent as another text.
-refused('is one in an id or a query too', async () => {
+refused('is an error even in an id or a query', async () => {
   const { client, sent } = writingDown('{"data":{}}');
   await rejection(client.instances.get('inst_\ud800'), IdentityEngineError);
   await rejection(client.instances.list({ search: 'a\udc00' }), IdentityEngineError);
@@ -75,7 +75,7 @@ refused('is one in an id or a query too', async () => {
 
 const written = suite('a body');
 
-written('is written as JSON.stringify writes it', () => {
+written('equals the output of JSON.stringify', () => {
   const values = [
     ...[null, true, false, '', 'é"\\\u2028😀', -0, 1e-7, 1e21, 1.5, 2 ** 53 - 1],
     ...[{}, [], { b: 1, a: { __proto__: null, c: [1, [2]] }, left: undefined, '': 0 }],
@@ -87,7 +87,7 @@ written('is written as JSON.stringify writes it', () => {
 const BIG = '{"n":[9007199254740993,-9007199254740992],"f":1e21,"d":0.1234567890123456789}';
 
 // Report 7: integers above 2^53 in a context were changed without a word.
-written('keeps integers of every size, there and back', async () => {
+written('keeps integers of any size in both directions', async () => {
   const { client, sent } = writingDown(`{"data":[{"context":${BIG}}],"pagination":{}}`);
   const context = { n: [9_007_199_254_740_993n, -9_007_199_254_740_992n] };
   await client.instance('i').process({ ...observationOf(1), context });
@@ -97,7 +97,7 @@ written('keeps integers of every size, there and back', async () => {
 });
 
 // Report 7: a buffer could not hold integers above 2^53.
-written('of a buffer keeps integers of every size', async () => {
+written('from a buffer keeps integers of any size', async () => {
   const { buffer, clock, sent } = sceneOf();
   await buffer.add('inst_a', observationOf(9_007_199_254_740_993n));
   await clock.run(buffer.flush());
@@ -105,19 +105,19 @@ written('of a buffer keeps integers of every size', async () => {
 });
 
 // Report 4: rows that were stored with half of a surrogate pair must stay readable.
-written('with half of a surrogate pair from before is read', async () => {
+written('with a stored lone surrogate is readable', async () => {
   const { client } = writingDown('{"data":[{"context":{"a":"\\ud800"}}],"pagination":{}}');
   const [row] = (await client.instance('i').history()).data;
   assert.equal(row?.context, { a: '\ud800' });
 });
 
-written('has integers rounded where the client is asked for that', async () => {
+written('is read with rounded integers if the client option says so', async () => {
   const { client } = writingDown(`{"data":[{"context":${BIG}}],"pagination":{}}`, 'number');
   const [row] = (await client.instance('i').history()).data;
   assert.equal(row?.context, JSON.parse(BIG));
 });
 
-written('is read alike, whatever texts with digits and quotes are in it', () => {
+written('is read correctly despite texts with digits and quotes', () => {
   const texts = ['"12345678901234567"', '"a\\\\\\"1234567890123456789"', ' [ 12345678901234.5 ] '];
   for (const text of [...texts, '{"12345678901234567":"12345678901234567"}']) {
     assert.equal(fromJson(text), JSON.parse(text));

@@ -18,8 +18,8 @@ import { newCaller } from '../../../test/support/calls/caller.ts';
 import { startStandalone } from '../../../test/support/servers/service.ts';
 
 /*
- * Tests the package as installed by a user: built, packed, installed into an empty project. Runs
- * every program of README and examples there against a real service. Installs the package's tools
+ * Tests the package as users install it: built, packed, installed into an empty project. Runs the
+ * README's programs and the examples there against a real service. Installs the package's tools
  * once, from its lockfile.
  */
 
@@ -56,17 +56,17 @@ packed.after(async () => {
   await service[Symbol.asyncDispose]();
 });
 
-packed('has its models from the document that they are made from', () => {
+packed('has models that match their source document', () => {
   run(process.execPath, ['models/write-models.ts', '--check'], HERE);
 });
 
-packed('is well-formed for every tool that reads it', () => {
+packed('passes publint and attw', () => {
   run(join(TOOLS, 'publint'), ['--strict', join(folder, 'node_modules/identity-engine')], HERE);
   const [tarball = ''] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
   run(join(TOOLS, 'attw'), [join(folder, tarball), '--profile', 'esm-only'], HERE);
 });
 
-packed('has the code, its types, two documents and nothing else', () => {
+packed('contains only code, types and two documents', () => {
   const files = readdirSync(join(folder, 'node_modules/identity-engine')).sort();
   assert.equal(files, ['CHANGELOG.md', 'README.md', 'dist', 'package.json']);
   assert.equal(readdirSync(join(folder, 'node_modules')).sort(), [
@@ -81,10 +81,10 @@ packed('documents every export without a warning', () => {
 
 const programs = programsOfReadme();
 
-packed('shows programs in its README', () => assert.ok(programs.length >= 10));
+packed('has programs in its README', () => assert.ok(programs.length >= 10));
 
 for (const resolution of ['nodenext', 'bundler'] as const) {
-  packed(`has types that a strict user of ${resolution} compiles with`, () => {
+  packed(`has types that compile in strict mode with ${resolution}`, () => {
     const user = userFolder(`types-${resolution}`);
     writeFileSync(join(user, 'user.ts'), USER);
     for (const [index, program] of programs.entries()) {
@@ -122,7 +122,7 @@ for (const [name, sizes, said] of [
 }
 
 // Report 3: what a buffer held when its process was killed was lost.
-packed('goes on from the spool of a process that was killed', () => {
+packed('continues from the spool of a killed process', () => {
   const user = userFolder('killed');
   writeFileSync(join(user, 'killed.mjs'), KILLED);
   writeFileSync(join(user, 'next.mjs'), NEXT);
@@ -134,7 +134,7 @@ packed('goes on from the spool of a process that was killed', () => {
   assert.is(runProgram(user, 'next.mjs', killed.stdout.trim()).trim(), '0 200 0');
 });
 
-packed('is imported as a module, and its version is that of the file', () => {
+packed('is imported as a module, with the version of package.json', () => {
   const user = userFolder('import');
   const text = "import { VERSION } from 'identity-engine'; console.log(VERSION);";
   writeFileSync(join(user, 'try.mjs'), text);
@@ -143,8 +143,8 @@ packed('is imported as a module, and its version is that of the file', () => {
 });
 
 /**
- * Program that adds 200 observations and is killed: the service has some, the process knows of
- * none.
+ * Program that adds 200 observations and is killed. The service has stored some of them, but the
+ * process has received no answer.
  */
 const KILLED = `
 import { IdentityEngine, ObservationBuffer } from 'identity-engine';
@@ -182,7 +182,7 @@ const client = new IdentityEngine({ apiKey: 'k' });
 const instance = client.instance('inst_0000000000000000');
 export const contract: Promise<Result<Contract>> = instance.contract();
 export const tomorrow: StressState = 'BEYOND';
-/** What may be undefined is passed on as it is. */
+/** Options may be undefined. */
 export function like(apiKey?: string, signal?: AbortSignal, ifMatch?: string) {
   const options = { signal, timeoutMs: undefined, idempotencyKey: undefined };
   new IdentityEngine({ apiKey, fetch: undefined }).instance('i').events({ signal, after: undefined });
@@ -197,9 +197,9 @@ export async function all() {
   maybe.data.cycle;
   const states = await instance.processBatch([], { includeIntermediate: true });
   const last = states.data.states.at(-1)?.contract.allowed_actions.includes('explore');
-  // @ts-expect-error: a mode that does not exist is not sent
+  // @ts-expect-error: unknown mode
   await instance.process({ mode_target: 'MOOD', signal_strength: 1 });
-  // @ts-expect-error: a misspelt action is no action
+  // @ts-expect-error: misspelt action
   instance.guard().allows('exlpore');
   return { cycle, last };
 }

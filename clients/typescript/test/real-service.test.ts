@@ -48,7 +48,7 @@ real('an instance is created, described, renamed, listed and deleted', async () 
   await rejection(client.instances.get(id), NotFoundError);
 });
 
-real('a create with the same key is answered with the same instance', async () => {
+real('a create with the same key returns the same instance', async () => {
   const idempotencyKey = 'the same';
   const first = await client.instances.create({ name: 'Ada' }, { idempotencyKey });
   const second = await client.instances.create({ name: 'Ada' }, { idempotencyKey });
@@ -56,7 +56,7 @@ real('a create with the same key is answered with the same instance', async () =
   assert.equal([first.isReplayed, second.isReplayed], [false, true]);
 });
 
-real('an observation counts, one too early is throttled as a value or as an error', async () => {
+real('an early observation is throttled, as a value or as an error', async () => {
   const instance = await newInstance();
   const observation = { mode_target: 'ORDER', signal_strength: 0.7 } as const;
   const first = await instance.process(observation);
@@ -67,7 +67,7 @@ real('an observation counts, one too early is throttled as a value or as an erro
   assert.equal([strict.retryAfterS, strict.mayHaveHappened], [1, false]);
 });
 
-real('batches, histories and drift are read to their end', async () => {
+real('batches, histories and drift events can be read completely', async () => {
   const instance = await newInstance();
   const startMs = Date.now() - 3_600_000;
   const observations = Array.from({ length: 25 }, (_, index) => ({
@@ -93,7 +93,7 @@ real('batches, histories and drift are read to their end', async () => {
   );
 });
 
-real('a batch that breaks a rule names the place', async () => {
+real('an invalid batch is refused with the field', async () => {
   const instance = await newInstance();
   const bad = { mode_target: 'ORDER', signal_strength: 2 } as const;
   const error = await rejection(instance.processBatch([bad]), InvalidRequestError);
@@ -103,7 +103,7 @@ real('a batch that breaks a rule names the place', async () => {
   );
 });
 
-real('a guard obeys what the answers say, also after a reset', async () => {
+real('a guard follows the contracts of answers, even after a reset', async () => {
   const instance = await newInstance();
   const guard = instance.guard({ maxAgeMs: 60_000 });
   const { data } = await instance.process({ mode_target: 'ORDER', signal_strength: 0.9 });
@@ -132,7 +132,7 @@ real('events show cycles, and end when the instance is deleted', async () => {
   assert.equal([cycle?.id, cycle?.data.observation.mode_target], ['1', 'ORDER']);
 });
 
-real('personas, the test, the account and the audit trail answer', async () => {
+real('personas, the test, the account and the audit trail are readable', async () => {
   const personas = await client.personas.list();
   assert.is(personas.data.length, 12);
   const persona = await client.personas.get(personas.data[0]?.id ?? '');
@@ -156,7 +156,7 @@ real('a simulation changes nothing', async () => {
   assert.is((await instance.snapshot()).data.cycle, 0);
 });
 
-real('a buffer brings everything of a fleet, each instance in order', async () => {
+real('a buffer delivers the observations of a fleet, in order per instance', async () => {
   const instances = await Promise.all(Array.from({ length: 20 }, () => newInstance()));
   const buffer = new ObservationBuffer(client, { delayMaxMs: 5 });
   for (let turn = 0; turn < 150; turn += 1) {
@@ -185,7 +185,7 @@ real('a buffer brings everything of a fleet, each instance in order', async () =
 });
 
 // Report 5: of 250 instances that were deleted one by one while they were iterated, 100 were left.
-real('an iteration has each row once, whatever is deleted, made or renamed meanwhile', async () => {
+real('an iteration yields each row once, despite concurrent changes', async () => {
   const made = await Promise.all(
     Array.from({ length: 45 }, (_, number) =>
       client.instances.create({ name: `moving ${number}` }),
@@ -230,7 +230,7 @@ real('a log that is sent again after a crash counts once', async () => {
 });
 
 // Report 2: a buffer wrote the fields of an observation in another order than a call.
-real('a buffer takes over an observation that a call has sent, in whatever order', async () => {
+real("a buffer repeats a call's observation even with fields in another order", async () => {
   const instance = await newInstance();
   const timestamp = new Date(Date.now() - 60_000).toISOString();
   const context = { b: 1, a: [{ d: 2, c: 3 }] };
@@ -243,7 +243,7 @@ real('a buffer takes over an observation that a call has sent, in whatever order
 });
 
 // Report 2: a buffer moved explicit timestamps that the service throttled.
-real('a buffer reports what is too early by its own timestamp', async () => {
+real('a buffer reports an observation with an early timestamp', async () => {
   const instance = await newInstance();
   const at = (ms: number) => new Date(ms).toISOString();
   const nowMs = Date.now();
@@ -260,7 +260,7 @@ real('a buffer reports what is too early by its own timestamp', async () => {
   );
 });
 
-real('keys that are not good are refused as such', async () => {
+real('invalid API keys are refused', async () => {
   const baseUrl = service.api;
   const none = new IdentityEngine({ apiKey: 'svc_sk_none', baseUrl });
   await rejection(none.account.get(), UnauthorizedError);

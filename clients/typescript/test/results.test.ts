@@ -19,7 +19,7 @@ const OBSERVATION = { mode_target: 'ORDER', signal_strength: 0.5 } as const;
 
 const results = suite('a result');
 
-results('has what the headers say', async () => {
+results('contains the facts from the headers', async () => {
   const headers = { etag: '"snap_1"', 'idempotent-replayed': 'true' };
   await using server = await FakeServer.start(data({ contract: {} }, headers));
   const result = await clientOf(server).instance('inst_1').process(OBSERVATION);
@@ -33,14 +33,14 @@ results('has what the headers say', async () => {
   });
 });
 
-results('says that it was throttled, and when to come back', async () => {
+results('reports throttling, and the time to wait', async () => {
   const headers = { 'x-throttled': 'true', 'retry-after': '1' };
   await using server = await FakeServer.start(data({ contract: {} }, headers));
   const result = await clientOf(server).instance('inst_1').process(OBSERVATION);
   assert.equal(result.throttled, { retryAfterMs: 1_000 });
 });
 
-results('says that nothing was modified', async () => {
+results('reports that nothing was modified', async () => {
   await using server = await FakeServer.start((response) => {
     response.writeHead(304, { etag: '"snap_1"', 'x-request-id': 'req_1' }).end();
   });
@@ -49,7 +49,7 @@ results('says that nothing was modified', async () => {
   assert.is(server.received[0]?.headers['if-none-match'], '"snap_1"');
 });
 
-results('keeps fields and values that this version does not know', async () => {
+results('keeps unknown fields and values', async () => {
   const instance = { id: 'inst_1', stress_state: 'BEYOND', mood: { of: 'tomorrow' } };
   await using server = await FakeServer.start(data(instance));
   assert.equal((await clientOf(server).instances.get('inst_1')).data, instance);
@@ -70,21 +70,21 @@ requests('has key, version, id and preference', async () => {
   );
 });
 
-requests('is not sent to where a redirect points', async () => {
+requests('does not follow a redirect', async () => {
   await using target = await FakeServer.start(data({}));
   await using server = await FakeServer.start(answer(307, {}, { location: target.baseUrl }));
   await rejection(clientOf(server).account.get(), IdentityEngineError);
   assert.is(target.received.length, 0);
 });
 
-requests('ends when its signal does, with the reason of that', async () => {
+requests('ends with the reason of its signal', async () => {
   await using server = await FakeServer.start(silence);
   const signal = AbortSignal.timeout(30);
   const error = await rejection(clientOf(server).account.get({ signal }), DOMException);
   assert.is(error.name, 'TimeoutError');
 });
 
-requests('is not sent when its signal has ended', async () => {
+requests('is not sent if its signal is already aborted', async () => {
   await using server = await FakeServer.start(data({}));
   const signal = AbortSignal.abort(new Error('enough'));
   await rejection(clientOf(server).account.get({ signal }), Error);
@@ -111,14 +111,14 @@ requests('shares one listener with all calls of its signal', async () => {
   assert.is(getEventListeners(signal, 'abort').length, 0);
 });
 
-requests('leaves nothing behind on a signal that serves many', async () => {
+requests('leaves no listener on a shared signal', async () => {
   await using server = await FakeServer.start(data({ contract: {} }));
   const { signal } = new AbortController();
   for (let count = 0; count < 3; count += 1) await clientOf(server).account.get({ signal });
   assert.is(getEventListeners(signal, 'abort').length, 0);
 });
 
-requests('carries the active context of a trace', async () => {
+requests('carries the active trace context', async () => {
   const { context, propagation } = await import('@opentelemetry/api');
   propagation.setGlobalPropagator({
     inject: (_, carrier, setter) => setter.set(carrier, 'traceparent', '00-trace-span-01'),
@@ -134,7 +134,7 @@ requests('carries the active context of a trace', async () => {
 });
 
 // Report 20: the context of a trace did not go along from a bundle.
-requests('carries the active context of a trace from a bundle', async () => {
+requests('carries the active trace context from a bundle', async () => {
   const sent: unknown[] = [];
   Object.assign(globalThis, { sentFromBundle: sent });
   const [{ text } = assert.unreachable() as never] = buildSync({
@@ -161,7 +161,7 @@ const BUNDLED = `
   propagation.disable();
 `;
 
-requests('does not fail with a propagator that fails', async () => {
+requests('succeeds even if the propagator fails', async () => {
   const { context, propagation } = await import('@opentelemetry/api');
   propagation.setGlobalPropagator({
     inject: () => assert.unreachable('of the propagator'),
@@ -207,7 +207,7 @@ pages('is iterated one page at a time', async () => {
 });
 
 // Report 5: rows that were deleted or created during an iteration hid or repeated others.
-pages('is iterated by the cursors of its pages, whatever comes or goes meanwhile', async () => {
+pages('is iterated by the cursors of its pages, despite concurrent changes', async () => {
   const page = (rows: number[], next_cursor: string | null) =>
     answer(200, {
       data: rows.map((id) => ({ id })),
@@ -224,14 +224,14 @@ pages('is iterated by the cursors of its pages, whatever comes or goes meanwhile
   );
 });
 
-pages('with an empty page that says that more come is an error, and no endless loop', async () => {
+pages('is an error, not an endless loop, if an empty page announces more', async () => {
   const page = answer(200, { data: [], pagination: { total: 3, has_more: true } });
   await using server = await FakeServer.start(page);
   const first = await clientOf(server).instances.list();
   await rejection(first.next(), IdentityEngineError);
 });
 
-pages('of rows that move while it is read has each once', async () => {
+pages('yields each row once, even if rows move', async () => {
   const rows = [
     ...[
       { cycle: 2, generation: 2 },
@@ -251,9 +251,9 @@ pages('of rows that move while it is read has each once', async () => {
   assert.equal(seen, [2, 1, 9]);
 });
 
-const keys = suite('keys of calls');
+const keys = suite('generated keys');
 
-keys('are UUIDs of version 7 that grow, also when the clock steps back', () => {
+keys('are rising version 7 UUIDs, even if the clock steps back', () => {
   const made: string[] = [];
   for (let count = 0; count < 10_000; count += 1) made.push(uuid7(1_760_000_000_000 - count));
   const last = made.at(-1) ?? '';
@@ -262,7 +262,7 @@ keys('are UUIDs of version 7 that grow, also when the clock steps back', () => {
   assert.is(new Set(made).size, made.length);
 });
 
-keys('have the time of their making', () => {
+keys('contain their creation time', () => {
   const time = Number.parseInt(uuid7().replaceAll('-', '').slice(0, 12), 16);
   assert.ok(Math.abs(Date.now() - time) < 1_000);
 });
@@ -271,16 +271,16 @@ const options = suite('a client');
 
 const UNUSABLE: readonly (readonly [string, ClientOptions, RegExp])[] = [
   ['no key', {}, /IDENTITY_ENGINE_API_KEY/],
-  ['a key no header can carry', { apiKey: 'a\nb' }, /invalid in a header/],
+  ['a key that no header can carry', { apiKey: 'a\nb' }, /invalid in a header/],
   ['a base address without /v1', { apiKey: 'k', baseUrl: 'https://a.test' }, /must end in \/v1/],
-  ['a base address that is none', { apiKey: 'k', baseUrl: 'a.test' }, /base URL is invalid/],
+  ['an invalid base address', { apiKey: 'k', baseUrl: 'a.test' }, /base URL is invalid/],
   ['a base address with a query', { apiKey: 'k', baseUrl: 'https://a.test/v1?a' }, /without/],
   ['no attempt', { apiKey: 'k', attemptsMax: 0 }, /attemptsMax/],
   ['no time', { apiKey: 'k', timeoutMs: 0 }, /timeoutMs/],
 ];
 
 for (const [what, given, message] of UNUSABLE) {
-  options(`cannot be made with ${what}`, () => {
+  options(`cannot be created with ${what}`, () => {
     assert.throws(
       () => new IdentityEngine(given),
       (error: Error) => error instanceof IdentityEngineError && message.test(error.message),
@@ -288,7 +288,7 @@ for (const [what, given, message] of UNUSABLE) {
   });
 }
 
-options('is as new as its package', () => assert.is(VERSION, packageJson.version));
+options('has the version of its package', () => assert.is(VERSION, packageJson.version));
 
 options('takes key and address from the environment', async () => {
   await using server = await FakeServer.start(data({}));

@@ -31,7 +31,7 @@ import {
 const OBSERVATION = { mode_target: 'ORDER', signal_strength: 0.5 } as const;
 const DONE = data({ contract: {} });
 
-const repeated = suite('an attempt that may come to something else');
+const repeated = suite('an attempt with a temporary failure');
 
 const PASSING: readonly (readonly [string, Reaction])[] = [
   ['a connection that is cut', cut],
@@ -47,7 +47,7 @@ const PASSING: readonly (readonly [string, Reaction])[] = [
 ];
 
 for (const [what, failure] of PASSING) {
-  repeated(`is made again after ${what}, with the same key and body`, async () => {
+  repeated(`is retried after ${what}, with the same key and body`, async () => {
     await using server = await FakeServer.start(failure, DONE);
     const result = await clientOf(server).instance('inst_1').process(OBSERVATION);
     assert.is(result.attempts, 2);
@@ -58,20 +58,20 @@ for (const [what, failure] of PASSING) {
   });
 }
 
-repeated('is made again when it takes longer than it may', async () => {
+repeated('is retried after its timeout', async () => {
   await using server = await FakeServer.start(silence, DONE);
   const client = clientOf(server, { attemptTimeoutMs: 50 });
   assert.is((await client.account.get()).attempts, 2);
 });
 
-repeated('is made as often as allowed, and not once more', async () => {
+repeated('is retried up to the maximum number of attempts', async () => {
   await using server = await FakeServer.start(refusal(500, 'internal'));
   const client = clientOf(server, { attemptsMax: 3 });
   await rejection(client.account.get(), InternalServerError);
   assert.is(server.received.length, 3);
 });
 
-const final = suite('an attempt that would come to the same again');
+const final = suite('a call with a permanent failure');
 
 const FINAL: readonly (readonly [string, Reaction])[] = [
   ['400', refusal(400, 'invalid_request', 'malformed_json')],
@@ -87,7 +87,7 @@ const FINAL: readonly (readonly [string, Reaction])[] = [
 ];
 
 for (const [what, failure] of FINAL) {
-  final(`is the only one: ${what}`, async () => {
+  final(`is not retried: ${what}`, async () => {
     await using server = await FakeServer.start(failure, DONE);
     const client = clientOf(server);
     await rejection(client.instance('inst_1').process(OBSERVATION), Error);
@@ -107,7 +107,7 @@ const UNCLEAR: readonly (readonly [string, Reaction])[] = [
 ];
 
 for (const [what, failure] of UNCLEAR) {
-  careful(`is not made again after ${what}, and says that it may have happened`, async () => {
+  careful(`is not retried after ${what}, and reports an unknown outcome`, async () => {
     await using server = await FakeServer.start(failure, DONE);
     const update = clientOf(server).instances.update('inst_1', { name: 'Ada' });
     const error = (await rejection(update, Error)) as ConnectionError;
@@ -115,7 +115,7 @@ for (const [what, failure] of UNCLEAR) {
     assert.is(server.received.length, 1);
   });
 
-  careful(`that deletes is made again after ${what}, and done where nothing is left`, async () => {
+  careful(`that deletes is retried after ${what}, and succeeds if nothing is left`, async () => {
     await using server = await FakeServer.start(failure, refusal(404, 'not_found'));
     const result = await clientOf(server).instances.delete('inst_1');
     assert.equal(result.data, { id: 'inst_1', deleted: true });
@@ -128,21 +128,21 @@ for (const [what, failure] of [
   ['503 overloaded', refusal(503, 'service_unavailable', 'overloaded')],
   ['503 shutting_down', refusal(503, 'service_unavailable', 'shutting_down')],
 ] as const) {
-  careful(`is made again after ${what}`, async () => {
+  careful(`is retried after ${what}`, async () => {
     await using server = await FakeServer.start(failure, data({ id: 'inst_1' }));
     const result = await clientOf(server).instances.update('inst_1', { name: 'Ada' });
     assert.is(result.attempts, 2);
   });
 }
 
-careful('is not made again after 408, though nothing happened', async () => {
+careful('is not retried after 408, although nothing happened', async () => {
   await using server = await FakeServer.start(refusal(408, 'invalid_request', 'request_timeout'));
   const update = clientOf(server).instances.update('inst_1', { name: 'Ada' });
   assert.is((await rejection(update, InvalidRequestError)).mayHaveHappened, false);
   assert.is(server.received.length, 1);
 });
 
-careful('is made again where no connection came to be', async () => {
+careful('is retried if no connection was established', async () => {
   let calls = 0;
   const closed = await closedAddress();
   await using server = await FakeServer.start(data({ id: 'inst_1' }));
@@ -154,15 +154,15 @@ careful('is made again where no connection came to be', async () => {
   assert.is((await client.instances.update('inst_1', { name: 'Ada' })).attempts, 2);
 });
 
-careful('that deletes does not take a first 404 for done', async () => {
+careful('that deletes fails if the first answer is 404', async () => {
   await using server = await FakeServer.start(refusal(404, 'not_found'));
   const error = await rejection(clientOf(server).instances.delete('inst_1'), Error);
   assert.is(error.constructor.name, 'NotFoundError');
 });
 
-const waiting = suite('the wait before another attempt');
+const waiting = suite('the delay before a retry');
 
-waiting('has full jitter that doubles up to 5 s, on top of what the answer asks for', () => {
+waiting('has full jitter that doubles up to 5 s, in addition to Retry-After', () => {
   const longest = (attempts: number) => waitMs(attempts, undefined, () => 1);
   assert.equal([1, 2, 3, 6, 7, 60].map(longest), [100, 200, 400, 3_200, 5_000, 5_000]);
   assert.is(
@@ -175,7 +175,7 @@ waiting('has full jitter that doubles up to 5 s, on top of what the answer asks 
   );
 });
 
-waiting('is shortened to half of what is left, so that attempts go on until the deadline', () => {
+waiting('is at most half of the remaining time, so that attempts continue until the deadline', () => {
   const fitted = (leftMs: number, waitedMs: number, retryAfterMs?: number) =>
     fittedMs(waitedMs, retryAfterMs, { leftMs: () => leftMs });
   assert.is(fitted(30_000, 5_000), 5_000);
@@ -185,7 +185,7 @@ waiting('is shortened to half of what is left, so that attempts go on until the 
   assert.is(fitted(99, 1), undefined);
 });
 
-waiting('that is longer than the deadline is not begun', async () => {
+waiting('is skipped if it would exceed the deadline', async () => {
   const reaction = refusal(429, 'rate_limited', undefined, { 'retry-after': '60' });
   await using server = await FakeServer.start(reaction);
   const startedMs = performance.now();
@@ -207,7 +207,7 @@ waiting('ends with the reason of the signal', async () => {
 
 const deadline = suite('the deadline of a call');
 
-deadline('ends an attempt, and carries what came before', async () => {
+deadline('ends an attempt, with the previous error as cause', async () => {
   await using server = await FakeServer.start(
     refusal(503, 'service_unavailable', 'overloaded'),
     silence,
@@ -241,7 +241,7 @@ function refusedClient(options: ClientOptions = {}) {
 }
 
 // Report 18: a call ended after ten attempts, long before its deadline.
-deadline('is what ends the attempts of a call', async () => {
+deadline('ends the attempts of a call', async () => {
   const { client, sent } = refusedClient({ timeoutMs: 200 });
   const error = await withJitter(0, () => rejection(client.account.get(), DeadlineError));
   assert.ok(sent.length > 10, `${sent.length} attempts`);
@@ -252,14 +252,14 @@ deadline('is what ends the attempts of a call', async () => {
 
 for (const share of [0, 0.5, 0.999]) {
   // Report 18: the class of the error of a call without an outcome was a matter of its jitter.
-  deadline(`throws one class, whatever the jitter: ${share}`, async () => {
+  deadline(`throws the same class with any jitter: ${share}`, async () => {
     const { client } = refusedClient({ timeoutMs: 150 });
     await withJitter(share, () => rejection(client.account.get(), DeadlineError));
   });
 }
 
 // Report 18: only a client had attemptsMax, and errors did not say how many attempts were made.
-deadline('is not waited for where a call may make fewer attempts', async () => {
+deadline('is not reached if the call has a maximum number of attempts', async () => {
   const { client, sent } = refusedClient();
   const call = withJitter(0, () =>
     rejection(client.account.get({ attemptsMax: 3 }), ServiceUnavailableError),
@@ -271,7 +271,7 @@ deadline('is not waited for where a call may make fewer attempts', async () => {
 });
 
 // Report 18: errors did not say how many attempts were made.
-deadline('leaves the number of attempts on every error', async () => {
+final('reports the number of attempts on every error', async () => {
   await using server = await FakeServer.start(cut, proxyPage(502), refusal(404, 'not_found'));
   const client = clientOf(server);
   assert.is((await rejection(client.account.get(), NotFoundError)).attempts, 3);
@@ -282,13 +282,13 @@ deadline('leaves the number of attempts on every error', async () => {
   assert.is((await rejection(call, MalformedAnswerError)).attempts, 2);
 });
 
-deadline('of a call that changes nothing leaves nothing open', async () => {
+deadline('of a read leaves no unknown outcome', async () => {
   await using server = await FakeServer.start(silence);
   const call = clientOf(server).account.get({ timeoutMs: 50 });
   assert.is((await rejection(call, DeadlineError)).mayHaveHappened, false);
 });
 
-deadline('counts an attempt that took too long apart', async () => {
+repeated('reports its timeout if no retry follows', async () => {
   await using server = await FakeServer.start(silence);
   const client = clientOf(server, { attemptTimeoutMs: 30, attemptsMax: 2 });
   const error = await rejection(client.instance('inst_1').process(OBSERVATION), ConnectionError);
@@ -296,15 +296,15 @@ deadline('counts an attempt that took too long apart', async () => {
   assert.is(error.mayHaveHappened, true);
 });
 
-const unclear = suite('an outcome that an earlier attempt left open');
+const unclear = suite('an outcome that an earlier attempt left unknown');
 
-unclear('stays open in the error of the last one', async () => {
+unclear('stays unknown in the last error', async () => {
   await using server = await FakeServer.start(cut, refusal(429, 'quota_exceeded'));
   const call = clientOf(server).instance('inst_1').process(OBSERVATION);
   assert.is((await rejection(call, QuotaExceededError)).mayHaveHappened, true);
 });
 
-unclear('stays open where the last one found no connection', async () => {
+unclear('stays unknown if the last attempt could not connect', async () => {
   await using server = await FakeServer.start(cut);
   const closed = await closedAddress();
   let calls = 0;
@@ -317,13 +317,13 @@ unclear('stays open where the last one found no connection', async () => {
   assert.is(error.mayHaveHappened, true);
 });
 
-unclear('is none where the connection never came to be', async () => {
+unclear('is known if no attempt could connect', async () => {
   const client = clientOf({ baseUrl: await closedAddress() }, { attemptsMax: 2 });
   const error = await rejection(client.instance('inst_1').process(OBSERVATION), ConnectionError);
   assert.is(error.mayHaveHappened, false);
 });
 
-unclear('is the end for a page that no service sends', async () => {
+unclear('stays unknown after a proxy page', async () => {
   await using server = await FakeServer.start(proxyPage(502));
   const client = clientOf(server, { attemptsMax: 1 });
   const error = await rejection(
@@ -334,9 +334,9 @@ unclear('is the end for a page that no service sends', async () => {
   assert.match(error.excerpt, 'Bad Gateway');
 });
 
-const hook = suite('the hook of attempts');
+const hook = suite('the attempt hook');
 
-hook('hears of each, and never of the key', async () => {
+hook('receives each attempt, but never the key', async () => {
   const events: AttemptEvent[] = [];
   const failure = refusal(503, 'service_unavailable', 'overloaded');
   await using server = await FakeServer.start(failure, DONE);
@@ -355,7 +355,7 @@ hook('hears of each, and never of the key', async () => {
   assert.not.match(JSON.stringify(events), KEY);
 });
 
-hook('that throws does no harm', async () => {
+hook('has no effect if it throws', async () => {
   await using server = await FakeServer.start(DONE);
   const onAttempt = () => {
     throw new Error('the log is full');

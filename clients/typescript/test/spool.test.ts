@@ -61,10 +61,10 @@ class MemorySpool implements Spool {
 const silent: Reply = () => new Promise(() => {});
 const lost: Reply = () => Promise.reject(new TypeError('fetch failed'));
 
-const crashed = suite('a buffer that goes on from the spool of another');
+const crashed = suite('a buffer that continues from the spool of another buffer');
 
 // Report 3: what a buffer held when its process was killed was lost.
-crashed('sends what that one had not, and again what is open, as it was', async () => {
+crashed('sends unsent observations, and repeats unknown outcomes unchanged', async () => {
   const spool = new MemorySpool();
   const first = sceneOf({ spool, batchMax: 2 }, done, silent);
   for (const number of [1, 2, 3, 4, 5]) await first.buffer.add('inst_a', observation(number));
@@ -81,7 +81,7 @@ crashed('sends what that one had not, and again what is open, as it was', async 
   assert.is((await second.clock.run(second.buffer.close())).acknowledged, 4);
 });
 
-crashed('has nothing to send where all is done', async () => {
+crashed('sends nothing if all entries are done', async () => {
   const spool = new MemorySpool();
   const { buffer, clock } = sceneOf({ spool });
   await buffer.add('inst_a', observation(1));
@@ -89,7 +89,7 @@ crashed('has nothing to send where all is done', async () => {
   assert.is(spool.entries.size, 0);
 });
 
-crashed('keeps what close hands back, for the next one', async () => {
+crashed('keeps the batches that close returns, for the next buffer', async () => {
   const spool = new MemorySpool();
   const { buffer, clock } = sceneOf({ spool }, lost);
   await buffer.add('inst_a', observation(1));
@@ -104,7 +104,7 @@ crashed('keeps what close hands back, for the next one', async () => {
   assert.is((await other.clock.run(other.buffer.close())).acknowledged, 1);
 });
 
-crashed('does not send what is older than the service keeps keys, and hands it back', async () => {
+crashed('hands back observations whose keys the service may have forgotten', async () => {
   const entry = {
     ...{ instanceId: 'inst_a', timestampFrom: 'caller' as const },
     addedAtMs: START_MS - 24 * 3_600_000,
@@ -121,7 +121,7 @@ crashed('does not send what is older than the service keeps keys, and hands it b
 const spooled = suite('a buffer with a spool');
 
 spooled(
-  'gives timestamps before it adds, and has a moved one durable before it is sent',
+  'sets timestamps before it adds, and stores moved timestamps before it sends',
   async () => {
     const spool = new MemorySpool();
     const timesIn = () =>
@@ -145,7 +145,7 @@ spooled(
   },
 );
 
-spooled('does not take in what could not be added, and goes on', async () => {
+spooled('rejects an observation that the spool cannot add, and continues', async () => {
   const spool = new MemorySpool();
   const { buffer, clock, sent } = sceneOf({ spool, pendingMax: 1 });
   spool.failure = new Error('ENOSPC');
@@ -157,7 +157,7 @@ spooled('does not take in what could not be added, and goes on', async () => {
   assert.equal(sent.map(numbersOf), [[2]]);
 });
 
-spooled('throws what its spool cannot be read for, and closes', async () => {
+spooled('throws the error of an unreadable spool, and closes', async () => {
   const spool = new MemorySpool();
   spool.load = () => Promise.reject(new Error('EACCES'));
   const { buffer, clock } = sceneOf({ spool });
@@ -166,7 +166,7 @@ spooled('throws what its spool cannot be read for, and closes', async () => {
   assert.is((await clock.run(buffer.close())).acknowledged, 0);
 });
 
-spooled('keeps the order of adds side by side', async () => {
+spooled('keeps the order of concurrent adds', async () => {
   const { buffer, clock, sent } = sceneOf({ spool: new MemorySpool() });
   const numbers = Array.from({ length: 50 }, (_, number) => number);
   await Promise.all(numbers.map((number) => buffer.add('inst_a', observation(number))));
@@ -188,7 +188,7 @@ const entryOf = (number: number, key = `key ${number}`): SpoolEntry => ({
 const keysOf = (entries: readonly SpoolEntry[]) =>
   entries.map(({ observation: each }) => each.idempotency_key);
 
-files('has in a new process what was added and is not done, as it was', async () => {
+files('returns unfinished entries unchanged in a new process', async () => {
   const path = join(folder, 'spool');
   const spool = new FileSpool(path);
   assert.equal(await spool.load(), []);
@@ -205,7 +205,7 @@ files('has in a new process what was added and is not done, as it was', async ()
   await Promise.all([spool.close(), other.close()]);
 });
 
-files('is as both libraries write it', async () => {
+files('has the format of both libraries', async () => {
   const path = join(folder, 'spool');
   const spool = new FileSpool(path);
   await spool.load();
@@ -227,7 +227,7 @@ files('is as both libraries write it', async () => {
 
 for (const torn of ['{"v":1,"inst', '{"v":1}\n', '\u0000\n', '\n']) {
   // Report 3: a spool must go on behind a line that a crash has cut.
-  files(`leaves out a last line that was cut: ${JSON.stringify(torn)}`, async () => {
+  files(`ignores a torn last line: ${JSON.stringify(torn)}`, async () => {
     const path = join(folder, 'spool');
     const spool = new FileSpool(path);
     await spool.load();
@@ -244,7 +244,7 @@ for (const torn of ['{"v":1,"inst', '{"v":1}\n', '\u0000\n', '\n']) {
   });
 }
 
-files('is not opened with a damaged line before its end, and stays as it is', async () => {
+files('refuses a damaged line before its end, and stays unchanged', async () => {
   const path = join(folder, 'spool');
   writeFileSync(path, 'damaged\n{"v":1,"instance":"inst_a","done":[]}\n');
   const before = readFileSync(path);
@@ -253,7 +253,7 @@ files('is not opened with a damaged line before its end, and stays as it is', as
   assert.equal(readFileSync(path), before);
 });
 
-files('cannot be opened twice, nor used without being opened', async () => {
+files('cannot be opened twice, or used before it is opened', async () => {
   const spool = new FileSpool(join(folder, 'spool'));
   await rejection(spool.add([entryOf(1)]), SpoolError);
   await spool.load();
@@ -265,11 +265,11 @@ files('cannot be opened twice, nor used without being opened', async () => {
 
 for (const [what, change] of [
   ['removed', (path: string) => rmSync(path)],
-  ['written again by another process', (path: string) => writeFileSync(path, '')],
+  ['truncated by another process', (path: string) => writeFileSync(path, '')],
   ['written to by another process', (path: string) => appendFileSync(path, '{}\n')],
 ] as const) {
   // Report 3: what is written to a file that is no longer there would be lost.
-  files(`takes nothing more once its file was ${what}`, async () => {
+  files(`accepts nothing more after its file was ${what}`, async () => {
     const path = join(folder, 'spool');
     const spool = new FileSpool(path);
     await spool.load();
@@ -283,7 +283,7 @@ for (const [what, change] of [
   });
 }
 
-files('is written again when most of it is done, in its order', async () => {
+files('is rewritten in order when most entries are done', async () => {
   const path = join(folder, 'spool');
   const spool = new FileSpool(path);
   await spool.load();
@@ -307,7 +307,7 @@ files('is written again when most of it is done, in its order', async () => {
 });
 
 // Report 3: a buffer had no file to go on from.
-files('brings everything of a killed buffer to the service once', async () => {
+files('delivers each observation of a killed buffer once', async () => {
   const path = join(folder, 'spool');
   const first = sceneOf({}, silent);
   const buffer = new ObservationBuffer(first.client, { spool: new FileSpool(path), delayMaxMs: 0 });

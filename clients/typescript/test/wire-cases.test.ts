@@ -15,7 +15,7 @@ import { type Expected, type WireCase, wireCases } from './support/wire-case.ts'
 type Seen = Readonly<Record<string, ReturnType<typeof JSON.parse>>>;
 
 const cases = wireCases();
-const wire = suite('the wire case');
+const wire = suite('the client passes the wire case');
 
 for (const each of cases) {
   wire(`${each.file}: ${each.name}`, async () => {
@@ -33,7 +33,7 @@ for (const each of cases) {
   });
 }
 
-wire('is there', () => assert.ok(cases.length > 50));
+wire('files, which have more than 50 cases', () => assert.ok(cases.length > 50));
 
 async function play(client: IdentityEngine, { call, expect, exchanges }: WireCase): Promise<void> {
   const bodyOf = (index: number): Seen => {
@@ -86,7 +86,7 @@ async function itemsOf(first: Seen, pages: number): Promise<unknown[]> {
     items.push(...page.data);
     page = await page.next();
   }
-  assert.is(page, undefined, 'no page behind the last one');
+  assert.is(page, undefined, 'no page after the last page');
   return items;
 }
 

@@ -1,8 +1,8 @@
 """Client of the Identity Engine: stateful personalities for software agents.
 
-``AsyncIdentityEngine`` is for programs with an event loop, ``IdentityEngine`` has the same surface
-without one. What calls take and answer is in ``identity_engine.models``, what they raise in
-``identity_engine.errors``.
+``AsyncIdentityEngine`` is for programs with an event loop; ``IdentityEngine`` has the same methods
+for other programs. ``identity_engine.models`` has the data types, ``identity_engine.errors`` the
+exceptions.
 """
 
 from identity_engine import actions, errors, models

@@ -1,3 +1,3 @@
-"""The version of this package, which is that of the service it was released with."""
+"""Version of this package, equal to the version of its service."""
 
 __version__ = "1.1.0"

@@ -1,4 +1,4 @@
-"""The actions that this version knows: constants, and a closed type for type checkers."""
+"""Actions known to this version: constants, and a closed type for type checkers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KnownAction = Literal[
     "defer",
     "withdraw",
 ]
-"""An action of interface 2.6. ``models.Action`` also has those of later releases of the service."""
+"""An action of interface 2.6. ``models.Action`` also admits actions of later service releases."""
 
 EXPLORE: Final = "explore"
 QUESTION: Final = "question"
@@ -37,9 +37,9 @@ ACTIONS: Final[tuple[KnownAction, ...]] = (
     *(EXPLORE, QUESTION, ELABORATE, SUGGEST, EXECUTE, PIVOT),
     *(CHALLENGE, COMFORT, CLARIFY, STABILIZE, DEFER, WITHDRAW),
 )
-"""Every action that this version knows."""
+"""All actions known to this version."""
 
 
 def is_known_action(word: object) -> TypeGuard[KnownAction]:
-    """Whether a word, such as the answer of a language model, is exactly the name of an action."""
+    """Whether a value, such as a language model's answer, is the exact name of a known action."""
     return isinstance(word, str) and word in ACTIONS

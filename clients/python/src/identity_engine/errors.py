@@ -1,8 +1,8 @@
-"""Every error that a client raises.
+"""Errors of the clients.
 
-``IdentityEngineError`` is the root. ``ApiError`` is an answer of the service that says no, with one
-class for each code; the others say that there was no answer that can be used. Being throttled is no
-error but a value of the result, unless the call asked for ``strict``.
+``IdentityEngineError`` is the base class. ``ApiError`` is a refusal by the service, with a subclass
+for each code. The other errors mean that no usable answer arrived. Throttling is a value in the
+result, unless the call used ``strict``.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from identity_engine.results import Limits
 
 
 class IdentityEngineError(Exception):
-    """The root of all errors of this package."""
+    """Base class of all errors of this package."""
 
     may_have_happened: bool = False
-    """Whether the call may have changed something in spite of the error. False for reads."""
+    """Whether the call may have changed something despite the error. False for reads."""
 
     attempts: int = 0
-    """How often the request was sent, or tried to be; 0 where no call was made."""
+    """Number of attempts to send the request; 0 without a call."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Exceptions are made again from their arguments, which these do not all keep.
+        # pickle recreates exceptions from ``args``, which lack some fields of these classes.
         return _made_again, (type(self), self.args, self.__dict__)
 
 
 def _made_again(
     kind: type[IdentityEngineError], args: tuple[Any, ...], fields: dict[str, Any]
 ) -> IdentityEngineError:
-    """The error as it was pickled."""
+    """Recreates a pickled error."""
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(fields)
@@ -40,13 +40,13 @@ def _made_again(
 
 
 class ConfigurationError(IdentityEngineError, ValueError):
-    """A client or a call cannot be made like this: no key, a base address that does not end in
-    ``/v1``, an id, a header or a value that cannot be sent. Nothing was sent.
+    """An option or value is unusable: a missing key, an invalid base address, or an id, header or
+    value that cannot be sent. Nothing was sent.
     """
 
 
 class ApiError(IdentityEngineError):
-    """A refusal by the service. Codes that this version does not know are of this class itself."""
+    """A refusal by the service. Unknown codes use this class itself."""
 
     def __init__(
         self,
@@ -61,32 +61,28 @@ class ApiError(IdentityEngineError):
     ) -> None:
         super().__init__(message)
         self.code = code
-        """The stable code, such as ``not_found``."""
+        """Stable code, such as ``not_found``."""
         self.message = message
-        """Text for people; it may change."""
+        """Text for people, which may change."""
         self.status = status
         """The HTTP status."""
         self.request_id = request_id
-        """The id under which the service logged the request."""
+        """Request id in the service's log."""
         self.limits = limits
-        """What is left of the minute and the month."""
+        """Remaining limits of the account."""
         self.details = details
-        """All of ``details``, fields that this version does not know included; None without any."""
+        """All fields of ``details``, including unknown fields; None without details."""
         self.retry_after_s = retry_after_s
-        """How long to wait before the same call can succeed, in seconds; None where that is
-        not known.
-        """
+        """Seconds until a retry can succeed; None if unknown."""
 
     @property
     def field(self) -> str | None:
-        """The JSON path, parameter or header that is wrong, such as
-        ``observations[3].timestamp``.
-        """
+        """Invalid JSON path, parameter or header, such as ``observations[3].timestamp``."""
         return self._detail("field")
 
     @property
     def reason(self) -> str | None:
-        """The stable token of why, such as ``out_of_range``."""
+        """Stable reason, such as ``out_of_range``."""
         return self._detail("reason")
 
     def _detail(self, name: str) -> str | None:
@@ -101,47 +97,43 @@ class ApiError(IdentityEngineError):
 
 
 class UnauthorizedError(ApiError):
-    """401 ``unauthorized``: the API key is missing or not valid."""
+    """401 ``unauthorized``: the API key is missing or invalid."""
 
 
 class ForbiddenError(ApiError):
-    """403 ``forbidden``: the key is valid and may not do this; ``reason`` says why."""
+    """403 ``forbidden``: the key is valid, but does not allow the call; see ``reason``."""
 
 
 class NotFoundError(ApiError):
-    """404 ``not_found``: no such instance, persona or endpoint, or one of another account."""
+    """404 ``not_found``: the object does not exist or belongs to another account."""
 
 
 class InvalidRequestError(ApiError):
-    """400 to 431 ``invalid_request``: ``field`` says what is wrong, ``reason`` why."""
+    """400 to 431 ``invalid_request``: the request is invalid; see ``field`` and ``reason``."""
 
 
 class ConflictError(ApiError):
-    """409 ``conflict``: the state does not allow it, such as ``version_mismatch``."""
+    """409 ``conflict``: the state does not allow the call, such as ``version_mismatch``."""
 
 
 class ThrottledError(ApiError):
-    """429 ``throttled``: an observation too early, only with ``strict``. Nothing was changed."""
+    """429 ``throttled``: the observation was too early; only with ``strict``. Nothing changed."""
 
 
 class RateLimitedError(ApiError):
-    """429 ``rate_limited``: the requests of this minute are used up, or too many streams are
-    open.
-    """
+    """429 ``rate_limited``: no requests left this minute, or too many open streams."""
 
 
 class QuotaExceededError(ApiError):
-    """429 ``quota_exceeded``: the cycles of this month are used up, or a batch needs more."""
+    """429 ``quota_exceeded``: this month's cycles are used up, or too few for a batch."""
 
 
 class ServiceUnavailableError(ApiError):
-    """503 ``service_unavailable``: ``may_have_happened`` says whether it is certain that nothing
-    did.
-    """
+    """503 ``service_unavailable``: ``may_have_happened`` is false if certainly nothing changed."""
 
 
 class InternalServerError(ApiError):
-    """500 ``internal``: an error of the service. ``request_id`` helps its operators."""
+    """500 ``internal``: an error in the service. Report ``request_id`` to its operators."""
 
 
 class BillingProviderNotConfiguredError(ApiError):
@@ -149,7 +141,7 @@ class BillingProviderNotConfiguredError(ApiError):
 
 
 class InvalidPlanError(ApiError):
-    """422 ``invalid_plan``: no such plan can be bought."""
+    """422 ``invalid_plan``: the plan cannot be bought."""
 
 
 class WebhookVerificationFailedError(ApiError):
@@ -157,21 +149,21 @@ class WebhookVerificationFailedError(ApiError):
 
 
 class ConnectionError(IdentityEngineError, builtins.ConnectionError):
-    """No answer: no connection, one that broke, or an attempt that took too long."""
+    """No answer: the connection failed or broke, or the attempt timed out."""
 
 
 class DeadlineError(IdentityEngineError, TimeoutError):
-    """The deadline of the whole call, ``timeout_s``, has passed, in an attempt or between two."""
+    """The call's deadline, ``timeout_s``, has passed."""
 
     def __init__(self, message: str, last_error: IdentityEngineError | None = None) -> None:
         super().__init__(message)
         self.__cause__ = last_error
         self.last_error = last_error
-        """What the last attempt that ended by itself ended with; None if none did."""
+        """Error of the last attempt that ended before the deadline; None if none did."""
 
 
 class MalformedAnswerError(IdentityEngineError):
-    """An answer that is not of the service, such as the HTML page of a proxy."""
+    """An answer that the service did not send, such as a proxy's HTML page."""
 
     def __init__(
         self,
@@ -183,15 +175,15 @@ class MalformedAnswerError(IdentityEngineError):
     ) -> None:
         super().__init__(message)
         self.status = status
-        """The HTTP status of the answer."""
+        """HTTP status of the answer."""
         self.request_id = request_id
-        """The id of the request, where the answer had one."""
+        """Request id of the answer, if any."""
         self.retry_after_s = retry_after_s
-        """The answer's ``Retry-After`` in seconds."""
+        """``Retry-After`` of the answer, in seconds."""
 
 
 class ActionForbiddenError(IdentityEngineError):
-    """``guard.require`` of an action that the contract forbids."""
+    """The contract forbids the action; raised by ``guard.require``."""
 
     def __init__(self, action: str) -> None:
         super().__init__(f"the contract forbids {action}")
@@ -200,43 +192,41 @@ class ActionForbiddenError(IdentityEngineError):
 
 
 class UnknownActionError(IdentityEngineError, ValueError):
-    """A guard was asked about a word that is no action, such as a misspelt one."""
+    """A guard was asked about an unknown action, such as a misspelt name."""
 
     def __init__(self, action: object) -> None:
         super().__init__(f"unknown action {action!r}; actions are {', '.join(ACTIONS)}")
         self.action = action
-        """The word that the guard was asked about."""
+        """The unknown action."""
 
 
 class NoContractError(IdentityEngineError):
-    """A guard was asked before any contract was seen; ``refresh`` gets one."""
+    """The guard has no contract yet; call ``refresh``."""
 
 
 class StaleContractError(IdentityEngineError):
-    """The contract that a guard holds is older than its ``max_age_s``; ``refresh`` gets a new
-    one.
-    """
+    """The guard's contract is older than ``max_age_s``; call ``refresh``."""
 
     def __init__(self, age_s: float, max_age_s: float) -> None:
         super().__init__(
             f"the contract is {age_s:.1f} s old, more than {max_age_s:g} s; call refresh"
         )
         self.age_s = age_s
-        """Seconds since the request that brought the contract."""
+        """Age of the contract, in seconds."""
         self.max_age_s = max_age_s
-        """The age that the guard allows, in seconds."""
+        """Maximum age of the guard, in seconds."""
 
 
 class ClientClosedError(IdentityEngineError):
-    """A call of a client that is closed, or whose ``http_client`` is. Nothing was sent."""
+    """The client or its ``http_client`` is closed. Nothing was sent."""
 
 
 class SpoolError(IdentityEngineError):
-    """A spool cannot be opened, read or written. ``add`` has not taken its observation then."""
+    """A spool cannot be opened, read or written. ``add`` has not accepted its observation."""
 
 
 class BufferClosedError(IdentityEngineError):
-    """An observation was added to a buffer that is closed."""
+    """The buffer is closed."""
 
 
 ERROR_CLASSES: Mapping[str, type[ApiError]] = {
@@ -254,4 +244,4 @@ ERROR_CLASSES: Mapping[str, type[ApiError]] = {
     "invalid_plan": InvalidPlanError,
     "webhook_verification_failed": WebhookVerificationFailedError,
 }
-"""The class of each code. A code that is not here is an ``ApiError``."""
+"""Error class of each code. Other codes use ``ApiError``."""

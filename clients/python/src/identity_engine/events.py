@@ -1,4 +1,4 @@
-"""The events of an instance, as its stream brings them."""
+"""Events of an instance's stream."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class StateEvent:
     """The state. Sent first, and after the newest cycle, rename or reset."""
 
     data: StateEventData
-    """Snapshot, contract and drift, as an observation is answered."""
+    """Snapshot, contract and drift, as in the answer to an observation."""
     type: Literal["state"] = "state"
 
 
@@ -28,18 +28,18 @@ class CycleEvent:
     """A processed observation, once it is durable."""
 
     id: int
-    """Ordinal of the observation in the whole life of the instance, from 1."""
+    """Ordinal of the observation since the instance was created, from 1."""
     data: CycleEventData
-    """The observation, and the drift event that it brought."""
+    """The observation and its drift event."""
     type: Literal["cycle"] = "cycle"
 
 
 @dataclass(frozen=True, slots=True)
 class ResetEvent:
-    """The instance was reset. After a reconnect this may come once more."""
+    """The instance was reset. May be repeated after a reconnect."""
 
     data: ResetEventData
-    """The generation that begins."""
+    """The new generation."""
     type: Literal["reset"] = "reset"
 
 
@@ -48,7 +48,7 @@ class GapEvent:
     """Requested cycles that are no longer stored."""
 
     data: GapEventData
-    """The first and the last ordinal that is missing."""
+    """First and last missing ordinal."""
     type: Literal["gap"] = "gap"
 
 
@@ -57,22 +57,22 @@ class DeletedEvent:
     """The instance was deleted. The stream ends."""
 
     data: DeletedEventData
-    """Nothing so far."""
+    """Empty."""
     type: Literal["deleted"] = "deleted"
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownEvent:
-    """An event of a kind that this version does not know."""
+    """An event of an unknown type."""
 
     name: str
-    """The name of the event on the wire."""
+    """Name of the event in the stream."""
     data: Any
-    """Its data as JSON, or as text where it is none."""
+    """Parsed JSON data, or the text if it is not JSON."""
     id: str | None
-    """Its id, as it came."""
+    """Id of the event, as received."""
     type: Literal["unknown"] = "unknown"
 
 
 Event = StateEvent | CycleEvent | ResetEvent | GapEvent | DeletedEvent | UnknownEvent
-"""An event; ``type`` says which."""
+"""Any event; ``type`` distinguishes the classes."""

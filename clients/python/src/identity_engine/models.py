@@ -1,7 +1,7 @@
-"""The data of the API: what calls take and answer, with the names of the API.
+"""Data of the API, with the API's names.
 
-Every model keeps fields that this version does not know; enumerations that the service answers take
-values that this version does not know. Times are aware datetimes in UTC.
+Models keep unknown fields, and enumerations in answers accept unknown values. Times are aware
+datetimes in UTC.
 """
 
 from identity_engine._generated import *  # noqa: F403

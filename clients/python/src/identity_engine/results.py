@@ -1,4 +1,4 @@
-"""What calls answer beside their data: limits, version, request id, throttling, pages."""
+"""Results of calls: data with limits, version, request id, throttling and pagination."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class RequestLimit:
-    """The requests of the present minute, a fixed window of 60 s."""
+    """Request limit of the present minute, a fixed window of 60 s."""
 
     limit: int | None
-    """Requests a minute that the plan allows; 0 where the caller is not known."""
+    """Requests per minute of the plan; 0 for an unknown caller."""
     remaining: int | None
-    """Requests that are left of them after this one."""
+    """Requests left after this request."""
     reset_at: datetime | None
-    """When the window ends, in UTC."""
+    """End of the window, in UTC."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the account may still do. A figure is None where the answer did not say it."""
+    """Remaining limits of the account. Values missing in the answer are None."""
 
     requests: RequestLimit
-    """Requests of the minute."""
+    """Request limit of the minute."""
     monthly_remaining: int | None
-    """Cycles that are left of the calendar month in UTC."""
+    """Cycles left in the calendar month (UTC)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Throttled:
-    """The observation came less than 1.000 s after the previous one: nothing changed, nothing is
+    """The observation came less than 1.000 s after the previous observation. Nothing was changed or
     billed.
     """
 
     retry_after_s: float
-    """How long to wait until an observation is taken, in seconds."""
+    """Seconds until an observation is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,67 +49,67 @@ class Result(Generic[T_co]):
     """A successful answer."""
 
     data: T_co
-    """The answer itself; its fields have the names of the API."""
+    """Data of the answer, with the API's field names."""
     status: int
-    """The HTTP status: 200, 201 of a create."""
+    """HTTP status: 200, or 201 for a create."""
     request_id: str | None
-    """The id under which the service logged the request."""
+    """Request id in the service's log."""
     limits: Limits
-    """What is left of the minute and the month."""
+    """Remaining limits of the account."""
     etag: str | None
-    """The version of the instance, for ``if_match`` and ``if_none_match``."""
+    """Version of the instance, for ``if_match`` and ``if_none_match``."""
     is_replayed: bool
     """Whether this is the stored answer to an earlier call with the same idempotency key."""
     attempts: int
-    """How often the request was sent, at least 1."""
+    """Number of requests sent, at least 1."""
     is_not_modified: Literal[False] = field(default=False, kw_only=True)
-    """False: there is data. ``NotModified`` is the other case of a conditional read."""
+    """Always False. ``NotModified`` is the other result of a conditional read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observed(Result[T_co]):
-    """The answer to observations."""
+    """Answer to an observation or a batch."""
 
     throttled: Throttled | None = None
-    """None: the observations counted. Otherwise nothing changed and ``data`` is the state
-    before.
+    """None if the observations counted. Otherwise nothing changed, and ``data`` is the current
+    state.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class NotModified:
-    """The answer to a conditional read whose ``if_none_match`` is still the present version."""
+    """Answer to a conditional read whose ``if_none_match`` is the current version."""
 
     status: int
-    """304."""
+    """HTTP status 304."""
     request_id: str | None
-    """The id under which the service logged the request."""
+    """Request id in the service's log."""
     limits: Limits
-    """What is left of the minute and the month."""
+    """Remaining limits of the account."""
     etag: str | None
-    """The present version."""
+    """Current version."""
     attempts: int
-    """How often the request was sent, at least 1."""
+    """Number of requests sent, at least 1."""
     data: None = None
-    """Nothing: what the caller has is current."""
+    """No data, because the caller's version is current."""
     is_replayed: Literal[False] = False
-    """False: reads are never replayed."""
+    """Always False: reads are never replayed."""
     is_not_modified: Literal[True] = True
-    """True: there is no data."""
+    """Always True."""
 
 
 class PageInfo(BaseModel):
-    """Where a page lies in its list. What a kind of list does not have is None."""
+    """Position of a page in its list. Fields that a list does not have are None."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
     limit: int | None = None
-    """How many entries the page has at most."""
+    """Maximum number of entries on the page."""
     offset: int | None = None
-    """How many entries are before it."""
+    """Number of entries before the page."""
     total: int | None = None
-    """How many entries the list has."""
+    """Number of entries in the list."""
     has_more: bool | None = None
-    """Whether there are entries behind it."""
+    """Whether another page follows."""
     next_cursor: str | None = None
-    """Where the next page begins, for ``cursor``; None at the end."""
+    """Start of the next page, for ``cursor``; None at the end."""

@@ -2,7 +2,7 @@ const works = new WeakMap<AbortSignal, Set<() => void>>();
 
 /**
  * Calls `work` when a signal is aborted. Returns a function that removes the registration. All
- * registrations of a signal share one listener: many listeners on one signal make Node 20 warn
+ * registrations for a signal share a listener, because Node 20 warns about many listeners
  * (MaxListenersExceededWarning). The last removal removes the listener.
  */
 export function onAbort(signal: AbortSignal, work: () => void): () => void {

@@ -19,7 +19,7 @@ export type Attempt =
       readonly cause: unknown;
     };
 
-/** Signature of `fetch`, as a replacement must implement it. */
+/** Signature that a replacement for `fetch` must implement. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /**

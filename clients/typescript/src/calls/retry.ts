@@ -56,8 +56,8 @@ function isPassing(error: Failure['error']): boolean {
 }
 
 /**
- * Whether an attempt certainly changed nothing: no connection, 429 `rate_limited`, or a 503 that
- * guarantees it.
+ * Whether an attempt certainly changed nothing: no connection, 429 `rate_limited`, or a 503 with
+ * such a reason.
  */
 function isCertain(error: Failure['error']): boolean {
   if (error.mayHaveHappened) return false;

@@ -8,7 +8,7 @@ type TracingApi = {
 
 /**
  * Global symbol under which every copy of `@opentelemetry/api` 1.x stores its registrations.
- * Reading it needs no import, so the trace context also propagates from a bundle.
+ * Reading the symbol needs no import, so the trace context also propagates from a bundle.
  */
 const REGISTERED = Symbol.for('opentelemetry.js.api.1');
 

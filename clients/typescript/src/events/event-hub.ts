@@ -6,7 +6,10 @@ export const UNREAD_MAX = 1_000;
 /** One watcher of a hub, with its unread events and its end state. */
 export type Watch = {
   readonly unread: Arrived[];
-  /** Whether the watcher was too slow; it continues on its own after the last of `unread`. */
+  /**
+   * Whether the watcher was too slow. The watcher then continues over its own stream after
+   * `unread`.
+   */
   isCut: boolean;
   wake: (() => void) | undefined;
 };
@@ -40,7 +43,7 @@ export class EventHub {
     return watch;
   }
 
-  /** Removes a watcher. The last one closes the connection. */
+  /** Removes a watcher. Without watchers, the hub closes the connection. */
   leave(watch: Watch): void {
     this.#watches.delete(watch);
     wake(watch);

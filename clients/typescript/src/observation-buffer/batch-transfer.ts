@@ -3,7 +3,7 @@ import type { Moment } from './buffer-clock.ts';
 import type { UnacknowledgedBatch } from './buffer-types.ts';
 import { timeOf } from './spacing.ts';
 
-/** Plain data of a batch, for handing back to the caller. */
+/** Converts a batch to plain data for the caller. */
 export function handedBack(instanceId: string, batch: Batch): UnacknowledgedBatch {
   const { idempotencyKey, items, observations, mayHaveHappened, sentAtMs = null } = batch;
   const timestampsFrom = items.map(({ timestampFrom }) => timestampFrom);
@@ -12,7 +12,8 @@ export function handedBack(instanceId: string, batch: Batch): UnacknowledgedBatc
 }
 
 /**
- * Restores a batch from plain data, with the same keys and the same body, independent of key order.
+ * Restores a batch from plain data with the same keys and the same body, even if a store has
+ * reordered object keys.
  */
 export function takenBack(
   { idempotencyKey, observations, mayHaveHappened, sentAtMs, timestampsFrom }: UnacknowledgedBatch,

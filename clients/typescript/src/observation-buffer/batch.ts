@@ -97,8 +97,8 @@ export type Cut = {
 /**
  * Cuts the next batch from the waiting observations, in order. An observation without a timestamp
  * gets the time of its adding, moved to at least 1.000 s after the previous one. A caller's
- * timestamp stays unchanged; if too close, it starts the next batch. Returns undefined if even the
- * first exceeds the ceiling.
+ * timestamp stays unchanged; an observation with a too close timestamp starts the next batch.
+ * Returns undefined if even the first timestamp exceeds the ceiling.
  */
 export function cutBatch(
   waiting: readonly Item[],

@@ -12,7 +12,7 @@ import { type Spool, type SpoolEntry, SpoolError } from './spool.ts';
 export type Recovered = {
   /** Items to send in order, with the keys and timestamps of possible earlier attempts. */
   readonly items: readonly (readonly [instanceId: string, item: Item])[];
-  /** Batches that must not be sent, because the service may have forgotten their keys. */
+  /** Batches not to be sent, because the service may have forgotten their keys. */
   readonly old: readonly UnacknowledgedBatch[];
 };
 
@@ -70,7 +70,10 @@ export class BufferSpool {
     if (entries.length > 0) await this.#spool.add(entries).catch(fail);
   }
 
-  /** Marks items as done. If that fails, they are sent again later and replayed by the service. */
+  /**
+   * Marks items as done. After a failure, a later process sends the items again, and the service
+   * replays their answers.
+   */
   done(instanceId: string, items: readonly Item[]): void {
     if (items.length === 0) return;
     const keys = items.map(({ observation }) => observation.idempotency_key);

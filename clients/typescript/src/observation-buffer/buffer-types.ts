@@ -32,14 +32,14 @@ export type BufferOptions = {
 };
 
 /**
- * An observation with a caller's timestamp less than 1.000 s after the newest one of the instance.
- * Nothing changed. The buffer does not move such a timestamp.
+ * An observation with a caller's timestamp less than 1.000 s after the instance's newest
+ * observation. Nothing changed. The buffer does not move such a timestamp.
  */
 export type ThrottledObservation = {
   readonly instanceId: string;
   /** The added observation, with its key. */
   readonly observation: BatchObservation;
-  /** Minimum delay of the timestamp to be accepted, in milliseconds; rounded up to seconds. */
+  /** Delay after which the timestamp would be accepted, in milliseconds, rounded up to seconds. */
   readonly retryAfterMs: number;
 };
 

@@ -40,7 +40,9 @@ export class InstanceQueue {
   /** Earliest next attempt, by the monotonic clock. */
   #notBeforeMs = Number.NEGATIVE_INFINITY;
   #failures = 0;
-  /** Bisection state: leading observations of which one is refused, and the current batch size. */
+  /**
+   * Bisection state: leading observations that include the refused observation, and the batch size.
+   */
   #suspects = NO_SUSPECTS;
   #count = 0;
 
@@ -103,7 +105,10 @@ export class InstanceQueue {
     return Math.max(backoffMs, collectMs, sendableAtMs(first, this.#floorMs) - now.unixMs);
   }
 
-  /** Batch to send now: the one with unknown outcome, or a new one. Undefined if nothing is due. */
+  /**
+   * Batch to send now: the batch with an unknown outcome, or a new batch. Undefined if nothing is
+   * due.
+   */
   take(now: Moment, policy: QueuePolicy): Batch | undefined {
     const dueMs = this.dueInMs(now, policy);
     if (dueMs === undefined || dueMs > 0) return undefined;
@@ -182,8 +187,8 @@ export class InstanceQueue {
   }
 
   /**
-   * Finishes replayed observations and throttled ones with a caller's timestamp. Puts the others
-   * back; the buffer sets their timestamps again.
+   * Finishes replayed observations, and throttled observations with a caller's timestamp. Puts the
+   * others back with new timestamps.
    */
   #throttle(
     { items, observations }: Batch,

@@ -28,7 +28,7 @@ type Bounds = Record<'batchMax' | 'delayMaxMs' | 'pendingMax' | 'instancesAtOnce
 
 /**
  * Collects observations of many instances and sends them in batches, each once, and in order per
- * instance. Observations without a timestamp get one that the service does not throttle. A caller's
+ * instance. The buffer sets missing timestamps so that the service does not throttle. A caller's
  * timestamp stays unchanged, and throttling is reported. Every observation has an idempotency key.
  * A call with unknown outcome is retried with the same keys until the outcome is known. Use one
  * buffer per instance at a time: two buffers would throttle each other.

@@ -72,8 +72,8 @@ export function outcomeOfError(error: unknown, count: number, isOpen: boolean): 
     return again(Math.min(retryAfterMs ?? 0, ACCOUNT_WAIT_MS_MAX), mayHaveHappened, true);
   }
   if (status === 408 || status >= 500) return again(retryAfterMs, mayHaveHappened, false);
-  // `too far ahead` is temporary, because clocks differ. `unknown_field` means that a node runs a
-  // release before 1.1, during an upgrade.
+  // `timestamp_in_future` is temporary, because clocks differ. `unknown_field` for a key means that
+  // a node runs a release before 1.1, during an upgrade.
   const isOfBefore = refusal.reason === 'unknown_field' && KEY_FIELD.test(refusal.field ?? '');
   if (isOfBefore) return again(FUTURE_MS, mayHaveHappened, false);
   if (refusal.reason === 'timestamp_in_future') return again(FUTURE_MS, mayHaveHappened, false);

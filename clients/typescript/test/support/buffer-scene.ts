@@ -25,7 +25,7 @@ export type Reply = (sent: Sent) => Response | Promise<Response>;
 /** Start of a scene, in Unix milliseconds. */
 export const START_MS = Date.UTC(2026, 0, 15, 12);
 
-/** A buffer in virtual time. The nth batch gets the nth reply; the last reply repeats. */
+/** A buffer in virtual time. Batch n gets reply n; the last reply repeats. */
 export function sceneOf(options: BufferOptions = {}, ...replies: Reply[]) {
   const clock = new VirtualClock(randomOf(1), START_MS);
   const sent: Sent[] = [];

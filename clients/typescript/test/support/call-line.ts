@@ -15,7 +15,7 @@ export type SentObservation = {
 /** The requested call. */
 export type Requested = { readonly kind: string } & Readonly<Record<string, unknown>>;
 
-/** Outcome of a call; `test/chaos/load/call-log` of the service defines the kinds. */
+/** Outcome of a call. The service's `test/chaos/load/call-log` defines the kinds. */
 export type Outcome = { readonly kind: string } & Readonly<Record<string, unknown>>;
 
 type Line = {

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { FakeServer, type Reaction, type Received } from './fake-server.ts';
 import type { Exchange, WireCase } from './wire-case.ts';
 
-/** Plays the server's side of a case and reports wrong requests. */
+/** Plays the server's part in a case, and reports wrong requests. */
 export class CaseServer implements AsyncDisposable {
   readonly #server: FakeServer;
   readonly #case: WireCase;
@@ -16,7 +16,7 @@ export class CaseServer implements AsyncDisposable {
     this.#faults = faults;
   }
 
-  /** Listens on a free port for the requests of a case. */
+  /** Starts a server on a free port for a case. */
   static async start(played: WireCase): Promise<CaseServer> {
     const faults: unknown[] = [];
     const keys = new Set<string>();

@@ -21,5 +21,5 @@ export async function rejection<T>(
     if (error instanceof expected) return error;
     throw error;
   }
-  return assert.unreachable(`nothing was thrown, not even ${expected.name}`) as never;
+  return assert.unreachable(`nothing was thrown instead of ${expected.name}`) as never;
 }

@@ -14,7 +14,7 @@ export type Received = {
 /** Server's reaction to one request. */
 export type Reaction = (response: ServerResponse, request: Received) => void | Promise<void>;
 
-/** Server on a real socket. The nth request gets the nth reaction; the last reaction repeats. */
+/** Server on a real socket. Request n gets reaction n; the last reaction repeats. */
 export class FakeServer implements AsyncDisposable {
   readonly received: Received[] = [];
   readonly baseUrl: string;

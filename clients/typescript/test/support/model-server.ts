@@ -78,25 +78,25 @@ export class ModelServer {
 
   async #serve(url: string, init: RequestInit): Promise<Response> {
     const epoch = this.#epoch;
-    const [fate] = this.#random() < this.#faults.rate ? this.#pick(FATES) : ['well'];
-    if (fate === 'refused') throw lost('ECONNREFUSED');
+    const [fault] = this.#random() < this.#faults.rate ? this.#pick(FAULTS) : ['well'];
+    if (fault === 'refused') throw lost('ECONNREFUSED');
     await this.#clock.sleep(this.#random() * 50);
-    if (fate === 'lost_before') throw lost('ECONNRESET');
-    if (fate === 'late') {
+    if (fault === 'lost_before') throw lost('ECONNRESET');
+    if (fault === 'late') {
       void this.#clock.sleep(this.#random() * 5_000).then(() => this.#apply(url, init));
       throw lost('ECONNRESET');
     }
-    if (fate === 'overloaded' || fate === 'outcome_unknown') {
-      return refusal(503, 'service_unavailable', fate);
+    if (fault === 'overloaded' || fault === 'outcome_unknown') {
+      return refusal(503, 'service_unavailable', fault);
     }
-    if (fate === 'rate_limited') return refusal(429, 'rate_limited', undefined, '1');
-    if (fate === 'quota') return refusal(429, 'quota_exceeded', undefined, '900');
-    if (fate === 'foreign_refusal') return foreign(404);
+    if (fault === 'rate_limited') return refusal(429, 'rate_limited', undefined, '1');
+    if (fault === 'quota') return refusal(429, 'quota_exceeded', undefined, '900');
+    if (fault === 'foreign_refusal') return foreign(404);
     if (epoch !== this.#epoch) throw lost('ECONNRESET');
     const answer = this.#apply(url, init);
     await this.#clock.sleep(this.#random() * 50);
-    if (fate === 'lost_after' || epoch !== this.#epoch) throw lost('ECONNRESET');
-    return INSTEAD.get(fate ?? '')?.() ?? answer;
+    if (fault === 'lost_after' || epoch !== this.#epoch) throw lost('ECONNRESET');
+    return INSTEAD.get(fault ?? '')?.() ?? answer;
   }
 
   #pick<T>(values: readonly T[]): [T | undefined] {
@@ -170,12 +170,12 @@ export class ModelServer {
   }
 }
 
-const FATES = [
+const FAULTS = [
   ...['refused', 'lost_before', 'lost_after', 'late', 'overloaded', 'rate_limited', 'quota'],
   ...['outcome_unknown', 'open_after', 'internal', 'page', 'foreign_refusal', 'foreign_success'],
 ];
 
-/** Error answers of service or proxy that replace the true answer after a call took effect. */
+/** Errors from service or proxy that replace the true answer after a call took effect. */
 const INSTEAD: ReadonlyMap<string, () => Response> = new Map([
   ['internal', () => refusal(500, 'internal')],
   ['open_after', () => refusal(503, 'service_unavailable', 'deadline_exceeded')],
@@ -190,7 +190,7 @@ function lost(code: string): TypeError {
   return new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) });
 }
 
-/** Refusal of a gateway, similar to one of the service. */
+/** Refusal of a gateway, similar to the service's refusals. */
 function foreign(status: number): Response {
   return new Response(JSON.stringify({ error: 'Not Found', message: 'no route' }), { status });
 }

@@ -28,7 +28,7 @@ export class RecordedWire {
     this.#hardship = hardship;
   }
 
-  /** Removes and returns the traffic of a call, by request id or by a marker that it sent. */
+  /** Removes and returns the traffic of a call, by request id or by a marker in its body. */
   take(name: string): Traffic | undefined {
     const traffic = this.#traffic.get(name);
     this.#traffic.delete(name);

@@ -57,7 +57,7 @@ export class VirtualClock implements BufferClock {
         work();
         idle = 0;
       } else if (++idle > 100) {
-        throw new Error('nothing is left that anything waits for');
+        throw new Error('a promise is pending, but no timer is left');
       }
     }
   }

@@ -44,7 +44,7 @@ export type Exchange = {
       };
 };
 
-/** Expected outcome of a call; unnamed fields are not checked. */
+/** Expected outcome of a call. Missing fields are not checked. */
 export type Expected = {
   readonly data_of?: number;
   readonly data?: unknown;

@@ -1,1 +1,1 @@
-"""The asynchronous client, written by hand; ``_sync`` is generated from it."""
+"""The asynchronous client, written by hand. ``_sync`` is generated from this package."""

@@ -1,1 +1,1 @@
-"""The buffer of observations: one implementation, on an event loop, for both clients."""
+"""The observation buffer: one implementation, on an event loop, for both clients."""

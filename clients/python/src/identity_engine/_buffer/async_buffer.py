@@ -27,44 +27,45 @@ from identity_engine.results import Observed
 
 
 def now_ms() -> int:
-    """Milliseconds since 1970."""
+    """Current time in Unix milliseconds."""
     return time.time_ns() // 1_000_000
 
 
 SPOOL_OF_PARENT = (
     "the spool belongs to the parent process: create a buffer with another spool in this process"
 )
-"""Text of the error in a forked process."""
+"""Error text for a forked process."""
 
 
 class AsyncObservationBuffer:
-    """Sends observations of many instances in batches, each instance's in the order of ``add``.
+    """Sends observations of many instances in batches, in the order of ``add`` for each instance.
 
-    A timestamp of the caller is never changed: an observation that the service throttles with it is
-    reported. An observation without one gets the time of ``add``, or 1.000 s after the one before.
-    What is more than 240 s ahead of now waits.
+    The buffer never changes a caller's timestamp, and reports an observation whose timestamp the
+    service throttles. An observation without a timestamp gets the time of ``add``, at least 1.000 s
+    after the previous observation. Observations more than 240 s ahead of the clock wait.
 
-    Every observation has an ``idempotency_key``, its own or a new one, with which it counts once,
-    in whichever batch it is sent. With a spool, ``add`` returns when the observation is on the
-    disk, and the next process continues. Without one, what waits is lost with the process.
-    In a forked process, the buffer begins empty, and one with a spool raises an error; the parent
-    sends what it took. Needs asyncio, and belongs to one event loop.
+    Every observation has an ``idempotency_key``, the caller's or a new key, and therefore counts
+    once. With a spool, ``add`` returns when the observation is on disk, and the next process
+    continues. Without a spool, a killed process loses its pending observations.
+
+    In a forked process, the buffer is empty, or raises an error if it has a spool; the parent sends
+    its own observations. Needs asyncio, and belongs to one event loop.
 
     Args:
         client: Sends the batches.
-        batch_max: Observations of one batch, 1 to 100.
-        delay_max_s: How long an observation waits for others of its instance, in seconds.
-        pending_max: How many observations wait at most; ``add`` waits for room.
-        instances_at_once: Of how many instances batches are under way at most.
-        on_rejected: Called for each observation that the service refused.
-        on_acknowledged: Called for each batch that was applied.
-        on_throttled: Called for each observation whose own timestamp the service throttled.
-        spool: A file, or a store of one's own, for what is not settled yet. One buffer uses it at a
-            time; ``close`` closes it.
+        batch_max: Maximum observations per batch, 1 to 100.
+        delay_max_s: Maximum time to wait for more observations of an instance, in seconds.
+        pending_max: Maximum pending observations; if full, ``add`` waits.
+        instances_at_once: Maximum instances with a batch in flight.
+        on_rejected: Called for each refused observation.
+        on_acknowledged: Called for each applied batch.
+        on_throttled: Called for each observation with a throttled caller's timestamp.
+        spool: File or store for unfinished observations. One buffer uses a spool at a time;
+            ``close`` closes the spool.
 
     Raises:
-        ConfigurationError: A bound is out of its range.
-        SpoolError: The spool cannot be opened or read, or another process has it.
+        ConfigurationError: A bound is out of range.
+        SpoolError: The spool cannot be opened or read, or another process uses it.
     """
 
     def __init__(
@@ -110,29 +111,29 @@ class AsyncObservationBuffer:
             self._present()
 
     async def add(self, instance_id: str, observation: Observation | Mapping[str, Any]) -> None:
-        """Takes an observation; waits while ``pending_max`` others wait.
+        """Adds an observation; waits while the buffer is full.
 
         Raises:
-            ValueError: It is no JSON, or its timestamp no time with an offset.
-            UnauthorizedError, ForbiddenError: The buffer has stopped; ``close`` hands everything
-            back.
+            ValueError: JSON cannot represent the observation, or the timestamp has no offset.
+            UnauthorizedError, ForbiddenError: The buffer has stopped; ``close`` returns everything.
             SpoolError: The spool cannot be written.
             BufferClosedError: The buffer is closed.
         """
         await self._present().add(instance_id, observation)
 
     async def flush(self) -> None:
-        """Waits until everything that was added is acknowledged or rejected.
+        """Waits until all added observations are acknowledged or rejected.
 
-        Raises what has stopped the buffer.
+        Raises the error that stopped the buffer.
         """
         await self._present().flush()
 
     def restore(self, batches: Sequence[UnacknowledgedBatch]) -> list[UnacknowledgedBatch]:
-        """Sends what another buffer handed back, with its keys, before all that is added later.
+        """Sends batches that another buffer returned, with their keys, before later observations.
 
-        Call it before ``add``. Gives back what may have been applied and was sent more than 23 h
-        ago, whose keys the service may have forgotten; that is not sent.
+        Call ``restore`` before ``add``. Returns the batches that are not sent: they may have been
+        applied, and the service may have forgotten their keys, because they were sent more than 23
+        h ago.
 
         Raises:
             BufferClosedError: The buffer is closed.
@@ -140,23 +141,26 @@ class AsyncObservationBuffer:
         return self._present().restore(batches)
 
     async def close(self, *, timeout_s: float = 30.0) -> BufferClosed:
-        """Sends what waits, for at most ``timeout_s`` seconds, and says what became of
-        everything. It says the same however often it is called, also after one that was cancelled.
+        """Sends pending observations for up to ``timeout_s`` seconds, and returns all outcomes.
+
+        Repeated calls return the same result, even after a cancelled call.
         """
         return await self._present().close(timeout_s)
 
     @property
     def pending(self) -> int:
-        """How many observations are neither acknowledged nor rejected."""
+        """Number of observations neither acknowledged nor rejected."""
         return self._of_process().ledger.pending
 
     @property
     def error(self) -> BaseException | None:
-        """What has stopped the buffer, such as ``UnauthorizedError``; None while it sends."""
+        """Error that stopped the buffer, such as ``UnauthorizedError``; None while running."""
         return self._of_process().error
 
     def _of_process(self) -> BufferCore:
-        """The core of this process: a forked child has none of the tasks of its parent."""
+        """Core of this process. A forked child needs a new core, because it has no tasks of the
+        parent.
+        """
         if self._process != process() and not self._held.is_closed:
             if self._has_spool:
                 raise ConfigurationError(SPOOL_OF_PARENT)

@@ -1,4 +1,4 @@
-"""Observations that are sent as one unit, and what is handed back of them."""
+"""Batches, and their form when a buffer returns them."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from identity_engine._core.uuid7 import uuid7
 
 
 class UnacknowledgedBatch(BaseModel):
-    """Observations of one instance that a buffer hands back: as they were or would have been sent.
+    """A batch that a buffer returns, as sent or as it would have been sent.
 
-    ``ObservationBuffer.restore`` sends them again, also in another process:
-    ``model_dump_json`` and ``model_validate_json`` keep all of it.
+    ``ObservationBuffer.restore`` sends the batch again, even in another process.
+    ``model_dump_json`` and ``model_validate_json`` preserve all fields.
     """
 
     model_config = ConfigDict(frozen=True)
 
     instance_id: str
-    """Whose observations they are."""
+    """Id of the instance."""
     idempotency_key: str
-    """The key that they were sent with, and must be sent with again."""
+    """Idempotency key of every attempt."""
     observations: tuple[dict[str, Any], ...]
-    """The observations, each with its timestamp and its idempotency key."""
+    """Observations with timestamps and idempotency keys."""
     may_have_happened: bool
-    """Whether they may have been applied; with the same key they are never applied twice."""
+    """Whether the batch may have been applied. A retry with the same key counts once."""
     first_sent_at: AwareDatetime | None
-    """When they were first sent; None: never. The service knows their key for 24 h from then on."""
+    """Time of the first attempt, None if never sent. The service keeps the key for 24 h."""
     own_timestamps: tuple[bool, ...] | None = None
-    """Which timestamps are the caller's own, and never changed; None: all of them."""
+    """Which timestamps come from the caller and never change; None for all."""
 
 
 @dataclass(slots=True)
 class Batch:
-    """Observations of one instance under one key. Times are milliseconds since 1970."""
+    """Observations of one instance under one key. Times are Unix milliseconds."""
 
     items: list[Item]
     observations: list[dict[str, Any]]
@@ -48,10 +48,10 @@ class Batch:
     is_under_way: bool = False
     first_sent_ms: int | None = None
     failures: int = 0
-    """Attempts in a row whose outcome was no answer about the observations."""
+    """Number of consecutive attempts without an answer about the observations."""
 
     def handed_back(self, instance_id: str) -> UnacknowledgedBatch:
-        """The batch as the caller of the buffer gets it."""
+        """Converts the batch to the form that callers receive."""
         sent = self.first_sent_ms
         return UnacknowledgedBatch(
             instance_id=instance_id,
@@ -66,12 +66,12 @@ class Batch:
 
 
 def batch_of(items: list[Item]) -> Batch:
-    """A batch of items that may stand in one: in order, at least 1.000 s apart."""
+    """Makes a batch of items, which must be in order and at least 1.000 s apart."""
     return Batch(items, [item.body for item in items], items[0].at_ms, items[-1].at_ms)
 
 
 def restored(given: UnacknowledgedBatch) -> Batch:
-    """A batch that was handed back, with its keys and its observations as they were."""
+    """Converts a returned batch back, with unchanged keys and observations."""
     own = given.own_timestamps
     items = [
         item_as_sent(each, is_own_time=own is None or own[n], added_ms=0)

@@ -1,4 +1,4 @@
-"""The buffer on an event loop: lanes of instances, and what sends them."""
+"""The buffer on an event loop: sends the lanes of instances."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from identity_engine.models import BatchProcessed, Observation
 from identity_engine.results import Observed
 
 Send = Callable[[str, Sequence[dict[str, Any]], str], Awaitable[Observed[BatchProcessed]]]
-"""Sends observations of an instance under a key."""
+"""Function that sends observations of an instance under a key."""
 
 KEY_MS_MAX = 23 * 3_600_000
-"""How long after the first sending a key is used again: the service keeps its answer for 24 h."""
+"""Maximum age of a key for a retry, in milliseconds: the service keeps keys for 24 h."""
 
 WAIT_S_MAX = 60.0
-"""The longest pause before a batch is tried again: the plan of an account may change meanwhile."""
+"""Maximum pause before a retry, in seconds: the plan may be upgraded meanwhile."""
 
 KNOWN_INSTANCES = 100_000
-"""Instances whose newest timestamp is remembered when nothing of them waits."""
+"""Maximum number of idle instances whose newest timestamp is remembered."""
 
 
 class BufferCore:
-    """Takes observations, sends them in batches, keeps the order of each instance."""
+    """Accepts observations and sends batches, in order for each instance."""
 
     def __init__(self, send: Send, options: BufferOptions, now_ms: Callable[[], int]) -> None:
         self._send = send
@@ -65,7 +65,7 @@ class BufferCore:
         self.error: BaseException | None = None
 
     async def add(self, instance_id: str, observation: Observation | Mapping[str, Any]) -> None:
-        """Takes an observation, once there is room for it."""
+        """Adds an observation; waits while the buffer is full."""
         self._assert_open()
         item = item_of(observation, self._now_ms())
         await self.ledger.room.take()
@@ -88,7 +88,7 @@ class BufferCore:
         await asyncio.shield(self._spool.put(_spooled(lane, item), written))
 
     def start(self) -> None:
-        """Continues with what a spool holds of an earlier process."""
+        """Queues the spool's observations of an earlier process."""
         if self._spool is None or self._is_started:
             return
         self._is_started = True
@@ -118,7 +118,7 @@ class BufferCore:
         self._wake(lane)
 
     async def flush(self) -> None:
-        """Fulfils when everything that was added before is settled."""
+        """Returns when all earlier observations are finished."""
         if self._spool is not None:
             await self._spool.idle()
         marks = [(lane, lane.added) for lane in self._lanes.values()]
@@ -134,7 +134,7 @@ class BufferCore:
             self._flushes -= 1
 
     def restore(self, batches: Sequence[UnacknowledgedBatch]) -> list[UnacknowledgedBatch]:
-        """Takes batches that were handed back, to be sent first. Gives those that are too old."""
+        """Queues returned batches, to be sent first. Returns batches that are too old."""
         self._assert_open()
         too_old: list[UnacknowledgedBatch] = []
         for given in batches:
@@ -151,9 +151,9 @@ class BufferCore:
         return too_old
 
     async def close(self, timeout_s: float) -> BufferClosed:
-        """Sends what it can in time, and hands back the rest.
+        """Sends observations until the timeout, and returns the rest.
 
-        There is one outcome, however often this is called or interrupted.
+        Repeated and interrupted calls have the same result.
         """
         self.is_closed = True
         self.ledger.room.end()
@@ -168,7 +168,7 @@ class BufferCore:
     async def _close(self) -> BufferClosed:
         ends = [asyncio.create_task(self.flush()), asyncio.create_task(self._hand_back.wait())]
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        # Whatever keeps it from sending all: what is left is handed back.
+        # Return the remaining observations, even after an error.
         if self._spool is not None:
             await self._spool.idle()
         tasks = [*ends, *self._tasks.values()]
@@ -208,7 +208,7 @@ class BufferCore:
         return lane
 
     def _wake(self, lane: Lane) -> None:
-        """Sees to it that the lane is worked on, at once if it has a whole batch."""
+        """Starts work on a lane, at once if the lane has a full batch."""
         if lane.instance_id not in self._tasks:
             self._more[lane.instance_id] = asyncio.Event()
             self._tasks[lane.instance_id] = asyncio.create_task(self._work(lane))
@@ -216,7 +216,7 @@ class BufferCore:
             self._more[lane.instance_id].set()
 
     async def _work(self, lane: Lane) -> None:
-        """Sends the waiting observations of one instance until none is left."""
+        """Sends the pending observations of one instance until none is left."""
         try:
             while lane.has_work and self.error is None and self._process == process():
                 await self._gather(lane)
@@ -237,7 +237,7 @@ class BufferCore:
                 self._remember(lane)
 
     async def _gather(self, lane: Lane) -> None:
-        """Waits until the lane has a whole batch, has waited long enough, or is asked for all."""
+        """Waits until the lane has a full batch, the delay has passed, or a flush is requested."""
         more = self._more[lane.instance_id]
         if lane.is_full or self._flushes > 0 or self._options.delay_max_s == 0:
             return
@@ -248,7 +248,7 @@ class BufferCore:
             return
 
     async def _send_next(self, lane: Lane) -> float:
-        """Sends the next batch once; seconds to wait until the lane goes on."""
+        """Sends the next batch once. Returns the seconds until the lane continues."""
         async with self._slots:
             if self.error is not None:
                 return 0.0
@@ -286,7 +286,7 @@ class BufferCore:
     async def _throttled(
         self, lane: Lane, batch: Batch, result: Observed[BatchProcessed], retry_after_s: float
     ) -> float:
-        """The items that were not applied before came too early; none of them was applied."""
+        """Handles throttling: no item was applied, except replayed items."""
         results = result.data.results
         if results is not None and len(results) != len(batch.items):
             return await self._refused(lane, batch, _other_count(batch, result))
@@ -297,12 +297,13 @@ class BufferCore:
         known = [item for item, s in zip(batch.items, statuses, strict=True) if s == "replayed"]
         if not fresh:
             return await self._refused(lane, batch, _other_count(batch, result))
-        # The service counts Retry-After from the first timestamp, in whole seconds.
+        # `Retry-After` counts from the first timestamp, in whole seconds.
         wait_ms = max(round(retry_after_s * 1_000), INTERVAL_MS)
         lost, moved = lane.throttled(batch, fresh, wait_ms)
         self._done(lane, [*known, *lost])
         if moved and self._spool is not None:
-            # A new time must be durable before it is sent: a later process must send the same.
+            # A new timestamp must be durable before it is sent, because a later process must send
+            # the same.
             await self._spool.put_all([_spooled(lane, item) for item in moved])
         if known:
             bodies = [item.body for item in known]
@@ -313,7 +314,7 @@ class BufferCore:
         return 0.0
 
     def _done(self, lane: Lane, items: Sequence[Item]) -> None:
-        """Notes in the spool that observations need not be sent again."""
+        """Marks observations as done in the spool."""
         keys = [item.key for item in items if item.key is not None]
         if self._spool is not None and keys:
             self._spool.done(SpooledDone(lane.instance_id, tuple(keys)))
@@ -325,7 +326,7 @@ class BufferCore:
             case Verdict.AGAIN:
                 return self._pause(batch, error, judged)
             case Verdict.SPACE_AGAIN if batch.may_have_happened:
-                # An attempt that is still on its way could count later: only its own key is safe.
+                # An attempt in flight could still count, so only its own key is safe.
                 return max(self._pause(batch, error, judged), 1.0)
             case Verdict.SPACE_AGAIN:
                 pause_s = self._pause(batch, error, judged)
@@ -363,7 +364,7 @@ class BufferCore:
         return min(max(wait_s, judged.retry_after_s or 0.0), WAIT_S_MAX)
 
     async def _stop(self, error: BaseException) -> None:
-        """Nothing is sent any more, and all who wait hear why."""
+        """Stops the buffer; all waiting calls raise the error."""
         if self.error is None:
             self.error = error
             self.ledger.room.end()
@@ -401,7 +402,7 @@ def _spooled(lane: Lane, item: Item) -> SpooledObservation:
 
 
 def _other_count(batch: Batch, result: Observed[BatchProcessed]) -> MalformedAnswerError:
-    """The error for an answer about other observations than those that were sent."""
+    """Error for an answer with another number of observations than the batch."""
     error = MalformedAnswerError(
         f"the answer counts {result.data.processed_count} of {len(batch.items)} observations",
         status=result.status,

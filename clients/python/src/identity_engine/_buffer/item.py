@@ -1,4 +1,4 @@
-"""One observation that waits in a buffer."""
+"""An observation in a buffer."""
 
 from __future__ import annotations
 
@@ -15,52 +15,51 @@ from identity_engine._core.uuid7 import uuid7
 from identity_engine.models import Observation
 
 AHEAD_MS_MAX = 24 * 3_600_000
-"""How far ahead of now a timestamp may be: what is further ahead would hold up its instance."""
+"""Maximum time of a timestamp ahead of the clock. A later timestamp would block its instance."""
 
 ADDED_BYTES = 70
-"""What a timestamp and the names of timestamp and key add to an observation in a body."""
+"""Bytes that the timestamp and the two field names add to an observation."""
 
 KEY_CHARACTERS_MAX = 255
-"""Characters of an idempotency key (interface 8.4)."""
+"""Maximum length of an idempotency key (interface 8.4)."""
 
 _TIME: TypeAdapter[datetime] = TypeAdapter(AwareDatetime)
 
 
 @dataclass(slots=True)
 class Item:
-    """An observation as JSON, without its time and key. Times are milliseconds since 1970."""
+    """An observation as JSON, without timestamp and key. Times are Unix milliseconds."""
 
     fields: Mapping[str, Any]
     key: str | None
-    """Its idempotency key; None: of a batch that an earlier version handed back."""
+    """Idempotency key; None in a batch that an earlier version returned."""
     at_ms: int
-    """The time with which it is sent."""
+    """Timestamp to send."""
     text: str
-    """``at_ms`` as it is sent: the caller's own text, if the timestamp is the caller's."""
+    """Text of ``at_ms`` to send; the caller's text for a caller's timestamp."""
     is_own_time: bool
-    """Whether the timestamp is the caller's, which is never changed."""
+    """Whether the timestamp comes from the caller and never changes."""
     size: int
-    """Bytes in a body, at most."""
+    """Upper bound of the size in a body, in bytes."""
     added_ms: int
 
     @property
     def body(self) -> dict[str, Any]:
-        """The observation as it is sent."""
+        """Returns the observation to send."""
         fields = {**self.fields, "timestamp": self.text}
         if self.key is not None:
             fields["idempotency_key"] = self.key
         return fields
 
     def move(self, at_ms: int) -> None:
-        """Gives the observation another time, which must not be the caller's own."""
-        assert not self.is_own_time, "a timestamp of the caller is never changed"
+        """Changes the timestamp, which must not be the caller's."""
+        assert not self.is_own_time, "a caller's timestamp never changes"
         self.at_ms = at_ms
         self.text = time_text(at_ms)
 
 
 def item_of(observation: Observation | Mapping[str, Any], now_ms: int) -> Item:
-    """An observation as it waits. Raises ``ValueError`` for what is no JSON or has no usable time
-    or key.
+    """Makes an item of an observation. Raises ``ValueError`` for invalid JSON, timestamps or keys.
     """
     text = json_of(observation)
     fields = json.loads(text)
@@ -81,7 +80,7 @@ def item_of(observation: Observation | Mapping[str, Any], now_ms: int) -> Item:
 
 
 def item_as_sent(body: Mapping[str, Any], *, is_own_time: bool, added_ms: int) -> Item:
-    """An observation that was sent, or would have been, with its time and key as they were."""
+    """Makes an item of an observation in sent form, with unchanged timestamp and key."""
     text_of_body = json_of(body)
     fields = json.loads(text_of_body)
     text = fields.pop("timestamp")
@@ -91,7 +90,7 @@ def item_as_sent(body: Mapping[str, Any], *, is_own_time: bool, added_ms: int) -
 
 
 def time_ms(text: object) -> int:
-    """Milliseconds since 1970 of a time as RFC 3339 writes it, cut as the service cuts them."""
+    """Parses an RFC 3339 time into Unix milliseconds, truncated as the service does."""
     try:
         time = _TIME.validate_python(text, strict=not isinstance(text, str))
         since = time.astimezone(timezone.utc) - datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -101,7 +100,7 @@ def time_ms(text: object) -> int:
 
 
 def time_text(milliseconds: int) -> str:
-    """A time as RFC 3339 writes it, in UTC with milliseconds."""
+    """Formats Unix milliseconds as RFC 3339, in UTC with milliseconds."""
     seconds, rest = divmod(milliseconds, 1_000)
     moment = datetime.fromtimestamp(seconds, timezone.utc)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest:03d}Z"

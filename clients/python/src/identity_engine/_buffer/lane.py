@@ -1,7 +1,6 @@
-"""The observations of one instance in their order: when they are due, and how they are spaced.
+"""Queue of one instance: order, due times and spacing of observations.
 
-Functions of times that are given: milliseconds since 1970, of the clock that timestamps are made
-of.
+Pure functions of time. Times are Unix milliseconds of the wall clock.
 """
 
 from __future__ import annotations
@@ -13,60 +12,59 @@ from identity_engine._buffer.batch import Batch, batch_of
 from identity_engine._buffer.item import Item
 
 INTERVAL_MS = 1_000
-"""The least distance of two observations that both count (interface 8.3)."""
+"""Minimum time between two observations of an instance (interface 8.3)."""
 
 AHEAD_MS_MAX = 240_000
-"""How far ahead of now a timestamp is sent: the service refuses more than 300 s (interface 2.7),
+"""Maximum time of a sent timestamp ahead of the clock: the service accepts 300 s (interface 2.7),
 and its clock may be a minute behind.
 """
 
 BODY_BYTES_MAX = 256 * 1_024 - 256
-"""What all observations of a batch may take: the bound of a body without its frame (interface
-8.4).
-"""
+"""Maximum size of a batch's observations: the bound of a body without its frame (interface 8.4)."""
 
 
 @dataclass(slots=True)
 class Lane:
-    """What waits of one instance."""
+    """Pending observations of one instance."""
 
     instance_id: str
     batch_max: int
     newest_ms: int | None = None
-    """The latest timestamp so far, behind which the buffer gives new ones; None: not known."""
+    """Newest timestamp, after which the buffer places new timestamps; None if unknown."""
     items: deque[Item] = field(default_factory=deque)
     ready: deque[Batch] = field(default_factory=deque)
-    """Batches that are sent before the items; the first one may be under way."""
+    """Batches to send before the items; the first batch may be in flight."""
     added: int = 0
     settled: int = 0
     writing: int = 0
-    """Observations that are being written to the spool."""
+    """Number of observations being written to the spool."""
     is_blocked: bool = False
-    """Whether its first batch is too old to be sent again."""
+    """Whether the first batch is too old to be sent again."""
 
     @property
     def has_work(self) -> bool:
-        """Whether anything waits that can be sent."""
+        """Whether the lane has anything to send."""
         return not self.is_blocked and (len(self.ready) > 0 or len(self.items) > 0)
 
     @property
     def is_full(self) -> bool:
-        """Whether waiting for more items would bring no larger batch."""
+        """Whether the next batch is full."""
         return len(self.ready) > 0 or len(self.items) >= self.batch_max
 
     def wait_ms(self, now_ms: int) -> int:
-        """How long the next batch must wait because its first timestamp is too far ahead."""
+        """Time until the first timestamp is near enough to send, in milliseconds."""
         first = self.ready[0].first_ms if self.ready else self.items[0].at_ms
         return max(0, first - AHEAD_MS_MAX - now_ms)
 
     def next_batch(self, now_ms: int) -> Batch:
-        """The batch to send: the same one until it is settled. ``wait_ms`` must be 0."""
+        """Returns the batch to send, unchanged until its outcome is known. ``wait_ms`` must be 0.
+        """
         if not self.ready:
             self.ready.append(self._take(now_ms))
         return self.ready[0]
 
     def place(self, item: Item) -> None:
-        """Gives an item that is added its time, unless that is the caller's own."""
+        """Sets the timestamp of an added item, unless the caller set it."""
         if not item.is_own_time and self.newest_ms is not None:
             at_ms = max(item.at_ms, self.newest_ms + INTERVAL_MS)
             if at_ms != item.at_ms:
@@ -74,23 +72,23 @@ class Lane:
         self.newest_ms = max(item.at_ms, self.newest_ms or item.at_ms)
 
     def acknowledge(self, batch: Batch) -> None:
-        """The batch counts."""
-        assert self.ready[0] is batch, "the batch under way is the first"
+        """Removes the applied batch."""
+        assert self.ready[0] is batch, "the batch in flight is the first"
         self.ready.popleft()
         self.settled += len(batch.items)
 
     def put_back(self, batch: Batch) -> None:
-        """The batch surely did not count: its items are sent in new batches."""
+        """Returns the items of a batch without effect to the lane, to be sent in new batches."""
         self._put_back(batch, batch.items)
 
     def throttled(
         self, batch: Batch, fresh: list[Item], wait_ms: int
     ) -> tuple[list[Item], list[Item]]:
-        """The service throttled the ``fresh`` items of a batch: the newest observation is up to
-        ``wait_ms`` behind the first of them. The other items count.
+        """Handles throttling of the ``fresh`` items of a batch; the other items count.
 
-        Gives the items that can never count with their own timestamps, and those that have new
-        times. All but the former are sent again, in the same order.
+        The first fresh item may be sent with a timestamp ``wait_ms`` later. Returns the items whose
+        caller's timestamps can never count, and the items with new timestamps. All items except the
+        former are sent again, in the same order.
         """
         at_least_ms = fresh[0].at_ms + wait_ms
         lost = [
@@ -99,7 +97,7 @@ class Lane:
             if item.is_own_time and (item is fresh[0] or item.at_ms <= at_least_ms - INTERVAL_MS)
         ]
         left = [item for item in fresh if item not in lost]
-        # Batches behind it keep their times: attempts of them may be on their way.
+        # Later batches keep their timestamps, because attempts may be in flight.
         is_last = len(self.ready) == 1
         moved: list[Item] = []
         for item in [*left, *self.items] if is_last else left:
@@ -113,24 +111,24 @@ class Lane:
         return lost, moved
 
     def reject(self, batch: Batch, index: int) -> None:
-        """One item of a batch is rejected; the others surely did not count, and are sent again."""
+        """Removes a rejected item; the other items had no effect and are sent again."""
         self._put_back(batch, [item for n, item in enumerate(batch.items) if n != index])
         self.settled += 1
 
     def reject_batch(self, batch: Batch) -> None:
-        """No item of the batch counts, and none is sent again."""
+        """Removes a batch whose items are all rejected."""
         self._put_back(batch, [])
         self.settled += len(batch.items)
 
     def halve(self, batch: Batch) -> None:
-        """The batch surely did not count, and is sent as two."""
+        """Splits a batch without effect into two batches."""
         self.ready.popleft()
         middle = len(batch.items) // 2
         for items in (batch.items[middle:], batch.items[:middle]):
             self.ready.appendleft(batch_of(items))
 
     def all_that_waits(self) -> list[Batch]:
-        """Everything that is not settled, as batches in their order; nothing waits afterwards."""
+        """Removes and returns everything pending, as batches in order."""
         batches = list(self.ready)
         self.ready.clear()
         while self.items:
@@ -138,17 +136,17 @@ class Lane:
         return batches
 
     def _put_back(self, batch: Batch, items: list[Item]) -> None:
-        assert self.ready[0] is batch, "the batch under way is the first"
+        assert self.ready[0] is batch, "the batch in flight is the first"
         self.ready.popleft()
         if items and self.ready:
-            # Restored batches behind it keep their keys: what comes before them is a batch too.
+            # Later restored batches keep their keys, so the items before them must be batches too.
             for group in reversed(_groups(items)):
                 self.ready.appendleft(batch_of(group))
         else:
             self.items.extendleft(reversed(items))
 
     def _take(self, now_ms: int | None) -> Batch:
-        """The items that make the next batch, of those that may be sent now if a time is given."""
+        """Removes the items of the next batch. With ``now_ms``, only items that may be sent now."""
         taken: list[Item] = []
         size = 0
         while self.items and len(taken) < self.batch_max:
@@ -163,7 +161,7 @@ class Lane:
 
 
 def _groups(items: list[Item]) -> list[list[Item]]:
-    """Items in groups that may each be a batch."""
+    """Splits items into groups that each fit into a batch."""
     groups: list[list[Item]] = []
     for item in items:
         if groups and item.at_ms >= groups[-1][-1].at_ms + INTERVAL_MS:

@@ -1,4 +1,4 @@
-"""What is pending in a buffer, and what became of the rest."""
+"""Counts of pending observations, and outcomes of finished observations."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ from identity_engine._buffer.room import Room
 from identity_engine.errors import IdentityEngineError
 
 REJECTED_KEPT = 10_000
-"""Rejected observations that are kept for the one who closes the buffer."""
+"""Maximum number of rejected observations kept for the result of ``close``."""
 
 
 class Ledger:
-    """Counts observations and reports what became of them. ``room`` bounds those that are
-    pending.
-    """
+    """Counts observations and reports outcomes. ``room`` bounds pending observations."""
 
     def __init__(self, options: BufferOptions) -> None:
         self._options = options
@@ -34,26 +32,26 @@ class Ledger:
         self.acknowledged = 0
         self.pending = 0
         self.settled = asyncio.Condition()
-        """Notified whenever something is settled, or never will be."""
+        """Notified when an observation is finished, or the buffer stops."""
 
     def took(self, count: int, *, has_room: bool) -> None:
-        """Observations are pending from now on. Restored ones have taken no room."""
+        """Counts new pending observations. Restored observations take no room."""
         self.pending += count
         if not has_room:
             self._without_room += count
 
     async def acknowledge(self, news: Acknowledged) -> None:
-        """A batch counts."""
+        """Reports an applied batch."""
         self.acknowledged += len(news.observations)
         await self._release(len(news.observations))
-        # A hook finds everything settled that it hears of.
+        # Hooks run after the counts are updated.
         self._options.report(news)
 
     async def reject(
         self, instance_id: str, observations: Sequence[dict[str, Any]], error: IdentityEngineError
     ) -> None:
-        """Observations are refused."""
-        # The frames of a traceback hold the body of a whole batch.
+        """Reports rejected observations."""
+        # Drop the traceback, whose frames hold the body of a whole batch.
         error.__cause__ = error.__context__ = None
         plain = error.with_traceback(None)
         news = [Rejected(instance_id, each, plain) for each in observations]
@@ -63,7 +61,7 @@ class Ledger:
             self._options.report(each)
 
     async def throttle(self, instance_id: str, observations: Sequence[dict[str, Any]]) -> None:
-        """Observations are throttled for good."""
+        """Reports permanently throttled observations."""
         news = [ThrottledObservation(instance_id, each) for each in observations]
         self.throttled.extend(news)
         await self._release(len(news))
@@ -71,13 +69,13 @@ class Ledger:
             self._options.report(each)
 
     async def notify(self) -> None:
-        """All who wait look again."""
+        """Wakes all waiting calls."""
         async with self.settled:
             self.settled.notify_all()
 
     async def _release(self, count: int) -> None:
         self.pending -= count
-        # What took no room gives none back: as many others give theirs back later.
+        # Restored observations took no room, so an equal number of releases is skipped.
         kept = min(self._without_room, count)
         self._without_room -= kept
         self.room.give_back(count - kept)

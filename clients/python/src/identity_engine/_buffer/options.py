@@ -1,4 +1,4 @@
-"""How a buffer is set up, and what it hands back."""
+"""Options of a buffer, and its results."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ logger = logging.getLogger("identity_engine")
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """An observation that the service refused; it was not applied."""
+    """An observation that the service refused and did not apply."""
 
     instance_id: str
-    """Whose observation it is."""
+    """Id of the instance."""
     observation: dict[str, Any]
-    """The observation as it was sent."""
+    """The sent observation."""
     error: IdentityEngineError
-    """Why."""
+    """Reason of the refusal."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThrottledObservation:
-    """An observation that the service throttled: its own timestamp is less than 1.000 s behind the
-    newest one of the instance, or before it. It was not applied and is not sent again.
+    """An observation whose caller's timestamp the service throttled: less than 1.000 s after the
+    instance's newest observation. Not applied, and not sent again.
     """
 
     instance_id: str
-    """Whose observation it is."""
+    """Id of the instance."""
     observation: dict[str, Any]
-    """The observation as it was sent."""
+    """The sent observation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class Acknowledged:
     """Observations that were applied, as one batch."""
 
     instance_id: str
-    """Whose observations they are."""
+    """Id of the instance."""
     observations: Sequence[dict[str, Any]]
-    """The observations as they were sent, with their timestamps."""
+    """The sent observations, with timestamps."""
     result: Observed[BatchProcessed]
-    """The answer: state, contract and drift after the last one."""
+    """State, contract and drift after the last observation."""
     replayed: int = 0
-    """How many of the observations were applied before under the same key, not by this batch."""
+    """Number of observations that an earlier call applied under the same key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,13 @@ class BufferClosed:
     """Outcome of all observations that were added or restored."""
 
     acknowledged: int
-    """How many observations were applied."""
+    """Number of applied observations."""
     rejected: Sequence[Rejected]
-    """Observations that were refused; the last 10,000 of them."""
+    """Refused observations; the last 10,000."""
     throttled: Sequence[ThrottledObservation]
-    """Observations that were throttled with their own timestamps; the last 10,000 of them."""
+    """Observations with throttled caller's timestamps; the last 10,000."""
     unacknowledged: Sequence[UnacknowledgedBatch]
-    """Exactly what was neither applied for sure nor refused, in the order of each instance."""
+    """All other observations, in order per instance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class BufferOptions:
             raise ConfigurationError("pending_max and instances_at_once must be at least 1")
 
     def report(self, news: Rejected | Acknowledged | ThrottledObservation) -> None:
-        """Calls the hook for it. What a hook raises is logged."""
+        """Calls the hook for an outcome. Exceptions of the hook are logged."""
         try:
             if isinstance(news, Rejected):
                 if self.on_rejected is not None:

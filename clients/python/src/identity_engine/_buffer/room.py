@@ -1,4 +1,4 @@
-"""The bound of what waits in a buffer, and who waits for it."""
+"""The bound of pending observations, and a fair queue of waiting adds."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections import deque
 
 
 class Room:
-    """Places for observations, given in the order in which they were asked for.
+    """Places for observations, assigned in order of request.
 
-    The semaphores of asyncio let a new taker overtake one that was just woken, in some of the
-    versions of Python that this package supports.
+    Not an asyncio semaphore: in some supported Python versions, a new task can overtake a task that
+    was just woken.
     """
 
     def __init__(self, places: int) -> None:
@@ -19,7 +19,7 @@ class Room:
         self._is_ended = False
 
     async def take(self) -> None:
-        """Takes a place once there is one, or comes back without one after ``end``."""
+        """Waits for a place and takes it. After ``end``, returns without a place."""
         if self._is_ended:
             return
         if self._free > 0 and not self._waiting:
@@ -38,19 +38,19 @@ class Room:
             self._wake()
 
     def give_back(self, places: int) -> None:
-        """Gives places back."""
+        """Releases places."""
         self._free += places
         self._wake()
 
     def end(self) -> None:
-        """All who wait go on, now and later: nothing is taken any more."""
+        """Ends all present and future waits."""
         self._is_ended = True
         for each in self._waiting:
             if not each.done():
                 each.set_result(None)
 
     def _wake(self) -> None:
-        # One that was woken stays in the row until it runs, so that no later one passes it.
+        # A woken task stays in the queue until it runs, so that no later task overtakes it.
         for each in self._waiting:
             if self._free == 0:
                 return

@@ -1,6 +1,6 @@
-"""Spools: where a buffer keeps its observations, so that the next process continues with them.
+"""Spools: durable stores of a buffer's observations, from which the next process continues.
 
-The file format is that of all client libraries: clients/README.md, "Spool files".
+All client libraries share the file format: clients/README.md, "Spool files".
 """
 
 from __future__ import annotations
@@ -20,24 +20,26 @@ if sys.platform != "win32":
     import fcntl
 
 REWRITTEN_BYTES_MIN = 1 << 20
-"""A file of fewer bytes is not written anew."""
+"""Minimum size at which a file is rewritten, in bytes."""
 
 REWRITTEN_PART = 4
-"""The file is written anew when it has more than this many times the bytes of what waits."""
+"""Ratio of file size to pending bytes above which the file is rewritten."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpooledObservation:
-    """An observation that a buffer has taken. One with the same instance and key replaces it."""
+    """An observation that a buffer has accepted. A later entry with the same instance and key
+    replaces it.
+    """
 
     instance_id: str
-    """Whose observation it is."""
+    """Id of the instance."""
     observation: dict[str, Any]
-    """The observation as it is sent, with ``idempotency_key`` and ``timestamp``."""
+    """The observation to send, with ``idempotency_key`` and ``timestamp``."""
     is_timestamp_own: bool
-    """Whether the timestamp is the caller's, and never changed."""
+    """Whether the timestamp comes from the caller and never changes."""
     added_at_ms: int
-    """When it was added, in milliseconds since 1970."""
+    """Time of ``add``, in Unix milliseconds."""
 
     @property
     def key(self) -> str:
@@ -47,36 +49,36 @@ class SpooledObservation:
 
 @dataclass(frozen=True, slots=True)
 class SpooledDone:
-    """Observations that need not be sent again: applied, rejected or reported as throttled."""
+    """Finished observations: applied, rejected or reported as throttled."""
 
     instance_id: str
-    """Whose observations they are."""
+    """Id of the instance."""
     keys: tuple[str, ...]
-    """Their idempotency keys."""
+    """Idempotency keys of the observations."""
 
 
 class SpoolStore(Protocol):
-    """A store of the caller for the observations of one buffer, such as a table of a database.
+    """A caller's store for the observations of one buffer, such as a database table.
 
-    One process uses it at a time. A buffer calls it from one thread at a time, never from the event
-    loop. An error that it raises is raised by ``add`` as ``SpoolError``.
+    One process uses the store at a time. The buffer calls the store from one thread at a time,
+    never from the event loop. ``add`` raises errors of the store as ``SpoolError``.
     """
 
     def load(self) -> Iterable[SpooledObservation]:
-        """What was saved and is not done, in the order in which it was saved first."""
+        """Returns saved observations that are not done, in the order of their first save."""
 
     def save(self, entries: Sequence[SpooledObservation | SpooledDone]) -> None:
-        """Saves entries in their order; all observations among them are durable on return."""
+        """Saves entries in order. On return, all observations are durable."""
 
     def close(self) -> None:
-        """Releases the store. Nothing is called after it."""
+        """Releases the store. The last call of a buffer."""
 
 
 class FileSpool(ForkAware):
-    """An append-only file of observations; each is on the disk before ``add`` returns.
+    """An append-only file of observations. Each observation is on disk before ``add`` returns.
 
     Raises:
-        SpoolError: Another process has the file, or a line cannot be read.
+        SpoolError: Another process uses the file, or a line cannot be read.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -96,12 +98,12 @@ class FileSpool(ForkAware):
         on_fork(self)
 
     def load(self) -> Iterable[SpooledObservation]:
-        """The waiting observations, in the order of the file."""
+        """Returns the pending observations, in file order."""
         loaded, self._loaded = self._loaded, []
         return loaded
 
     def save(self, entries: Sequence[SpooledObservation | SpooledDone]) -> None:
-        """Appends a line for each entry. Raises ``OSError``, and has written nothing then."""
+        """Appends a line for each entry. After an ``OSError``, nothing was written."""
         before = self._size
         lines = [_line(each) for each in entries]
         try:
@@ -120,13 +122,13 @@ class FileSpool(ForkAware):
             self._rewrite()
 
     def close(self) -> None:
-        """Closes the file, which releases it for another process."""
+        """Closes the file, so that another process can use it."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
 
     begin_again = close
-    """In a forked process: the file stays the parent's."""
+    """In a forked process, the file remains with the parent."""
 
     @property
     def _is_large(self) -> bool:
@@ -138,8 +140,9 @@ class FileSpool(ForkAware):
             fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             self._fd = fd
             if not _lock(fd):
-                raise SpoolError(f"another process uses the spool {self._path}: each needs its own")
-            # The process that had the file may have put a new one in its place meanwhile.
+                text = f"another process uses the spool {self._path}: use one file per process"
+                raise SpoolError(text)
+            # The previous process may have replaced the file meanwhile.
             if _is_same(fd, self._path):
                 if is_new:
                     self._sync_folder()
@@ -147,7 +150,7 @@ class FileSpool(ForkAware):
             self.close()
 
     def _read(self) -> list[SpooledObservation]:
-        """The observations that wait. Cuts off the rest of a write that a crash has torn."""
+        """Reads the pending observations. Removes a torn last line."""
         with open(self._path, "rb") as file:
             content = file.read()
         lines = content.split(b"\n")
@@ -182,7 +185,7 @@ class FileSpool(ForkAware):
                 self._places.pop((entry.instance_id, key), None)
 
     def _rewrite(self) -> None:
-        """Replaces this file by a file with only the waiting observations."""
+        """Replaces the file by a file with only the pending observations."""
         path = f"{self._path}.new"
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
         try:
@@ -243,9 +246,9 @@ def _write(fd: int, data: bytes) -> None:
 
 
 def _lock(fd: int) -> bool:
-    """Whether this process has the file for itself now."""
+    """Locks the file. Returns whether this process holds the lock."""
     if sys.platform == "win32":
-        return True  # one process at a time is the caller's to see to
+        return True  # without locks, the caller must use one process at a time
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""Writes to a spool beside the event loop, several entries with one write: group commit."""
+"""Writes to a spool outside the event loop, several entries per write (group commit)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Waiting:
 
 
 class SpoolWriter:
-    """Saves entries in the order in which they come."""
+    """Saves entries in order."""
 
     def __init__(self, store: SpoolStore) -> None:
         self._store = store
@@ -31,33 +31,34 @@ class SpoolWriter:
         self._task: asyncio.Task[None] | None = None
 
     def load(self) -> Iterable[SpooledObservation]:
-        """What an earlier process has left."""
+        """Returns the entries of an earlier process."""
         return self._store.load()
 
     def put(
         self, entry: SpooledObservation, written: Callable[[bool], None]
     ) -> asyncio.Future[None]:
-        """Fulfils when the entry is durable, after ``written`` was called with whether it is."""
+        """Saves an entry; completes when it is durable. First calls ``written`` with the success.
+        """
         return self._add([entry], written)
 
     def put_all(self, entries: Sequence[SpooledObservation]) -> asyncio.Future[None]:
-        """Fulfils when all entries are durable."""
+        """Saves entries; completes when all are durable."""
         return self._add(entries, None)
 
     def done(self, entry: SpooledDone) -> None:
-        """Saves it soon. Where that fails, the next process sends the observations again, and the
-        service replays them.
+        """Saves an entry soon. After a failure, the next process sends the observations again, and
+        the service replays the answers.
         """
         outcome = self._add([entry], None)
         outcome.add_done_callback(lambda ended: None if ended.cancelled() else ended.exception())
 
     async def idle(self) -> None:
-        """Fulfils when everything so far is saved, or could not be."""
+        """Returns when all earlier writes have succeeded or failed."""
         while self._task is not None:
             await asyncio.wait([self._task])
 
     async def end(self) -> None:
-        """Saves what waits and closes the store."""
+        """Saves pending entries and closes the store."""
         await self.idle()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._store.close)
         self._thread.shutdown(wait=False)

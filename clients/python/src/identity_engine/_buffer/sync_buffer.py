@@ -30,42 +30,41 @@ from identity_engine.results import Observed
 T = TypeVar("T")
 
 WAKE_S_MAX = 1.0
-"""How long what was woken by closing has to end, in seconds; it takes no more than a moment."""
+"""Timeout for woken tasks to end at closing, in seconds. Normally they end at once."""
 
 
 class ObservationBuffer:
-    """Sends observations of many instances in batches, each instance's in the order of ``add``.
+    """Sends observations of many instances in batches, in the order of ``add`` for each instance.
 
-    Runs on a thread of its own, with further threads for batches that are under way; safe to use
-    from several threads. Hooks are called on its thread, and cannot call the buffer. Close it: what
-    waits is lost with the process. In a forked process, the buffer begins empty; the parent sends
-    what it took.
+    Runs on its own thread, with further threads for batches in flight. Thread-safe. Hooks run on
+    the buffer's thread and must not call the buffer. Close the buffer before the process ends.
 
-    A timestamp of the caller is never changed: an observation that the service throttles with it is
-    reported. An observation without one gets the time of ``add``, or 1.000 s after the one before.
-    What is more than 240 s ahead of now waits.
+    The buffer never changes a caller's timestamp, and reports an observation whose timestamp the
+    service throttles. An observation without a timestamp gets the time of ``add``, at least 1.000 s
+    after the previous observation. Observations more than 240 s ahead of the clock wait.
 
-    Every observation has an ``idempotency_key``, its own or a new one, with which it counts once,
-    in whichever batch it is sent. With a spool, ``add`` returns when the observation is on the
-    disk, and the next process continues. Without one, what waits is lost with the process.
-    In a forked process, the buffer begins empty, and one with a spool raises an error; the parent
-    sends what it took.
+    Every observation has an ``idempotency_key``, the caller's or a new key, and therefore counts
+    once. With a spool, ``add`` returns when the observation is on disk, and the next process
+    continues. Without a spool, a killed process loses its pending observations.
+
+    In a forked process, the buffer is empty, or raises an error if it has a spool; the parent sends
+    its own observations.
 
     Args:
         client: Sends the batches.
-        batch_max: Observations of one batch, 1 to 100.
-        delay_max_s: How long an observation waits for others of its instance, in seconds.
-        pending_max: How many observations wait at most; ``add`` waits for room.
-        instances_at_once: Of how many instances batches are under way at most, a thread each.
-        on_rejected: Called for each observation that the service refused.
-        on_acknowledged: Called for each batch that was applied.
-        on_throttled: Called for each observation whose own timestamp the service throttled.
-        spool: A file, or a store of one's own, for what is not settled yet. One buffer uses it at a
-            time; ``close`` closes it.
+        batch_max: Maximum observations per batch, 1 to 100.
+        delay_max_s: Maximum time to wait for more observations of an instance, in seconds.
+        pending_max: Maximum pending observations; if full, ``add`` waits.
+        instances_at_once: Maximum instances with a batch in flight, each on a thread.
+        on_rejected: Called for each refused observation.
+        on_acknowledged: Called for each applied batch.
+        on_throttled: Called for each observation with a throttled caller's timestamp.
+        spool: File or store for unfinished observations. One buffer uses a spool at a time;
+            ``close`` closes the spool.
 
     Raises:
-        ConfigurationError: A bound is out of its range.
-        SpoolError: The spool cannot be opened or read, or another process has it.
+        ConfigurationError: A bound is out of range.
+        SpoolError: The spool cannot be opened or read, or another process uses it.
     """
 
     def __init__(
@@ -104,30 +103,30 @@ class ObservationBuffer:
         self._thread = start()
 
     def add(self, instance_id: str, observation: Observation | Mapping[str, Any]) -> None:
-        """Takes an observation; waits while ``pending_max`` others wait.
+        """Adds an observation; waits while the buffer is full.
 
         Raises:
-            ValueError: It is no JSON, or its timestamp no time with an offset.
-            UnauthorizedError, ForbiddenError: The buffer has stopped; ``close`` hands everything
-            back.
+            ValueError: JSON cannot represent the observation, or the timestamp has no offset.
+            UnauthorizedError, ForbiddenError: The buffer has stopped; ``close`` returns everything.
             BufferClosedError: The buffer is closed.
         """
         thread = self._present()
         thread.run(thread.core.add(instance_id, observation))
 
     def flush(self) -> None:
-        """Waits until everything that was added is acknowledged or rejected.
+        """Waits until all added observations are acknowledged or rejected.
 
-        Raises what has stopped the buffer.
+        Raises the error that stopped the buffer.
         """
         thread = self._present()
         thread.run(thread.core.flush())
 
     def restore(self, batches: Sequence[UnacknowledgedBatch]) -> list[UnacknowledgedBatch]:
-        """Sends what another buffer handed back, with its keys, before all that is added later.
+        """Sends batches that another buffer returned, with their keys, before later observations.
 
-        Call it before ``add``. Gives back what may have been applied and was sent more than 23 h
-        ago, whose keys the service may have forgotten; that is not sent.
+        Call ``restore`` before ``add``. Returns the batches that are not sent: they may have been
+        applied, and the service may have forgotten their keys, because they were sent more than 23
+        h ago.
 
         Raises:
             BufferClosedError: The buffer is closed.
@@ -141,9 +140,9 @@ class ObservationBuffer:
         return thread.run(restore())
 
     def close(self, *, timeout_s: float = 30.0) -> BufferClosed:
-        """Sends what waits, for at most ``timeout_s`` seconds, and says what became of everything.
+        """Sends pending observations for up to ``timeout_s`` seconds, and returns all outcomes.
 
-        It says the same however often it is called, also after one that was interrupted.
+        Repeated calls return the same result, even after an interrupted call.
         """
         thread = self._present()
         with self._close_lock:
@@ -154,16 +153,18 @@ class ObservationBuffer:
 
     @property
     def pending(self) -> int:
-        """How many observations are neither acknowledged nor rejected."""
+        """Number of observations neither acknowledged nor rejected."""
         return self._present().core.ledger.pending
 
     @property
     def error(self) -> BaseException | None:
-        """What has stopped the buffer, such as ``UnauthorizedError``; None while it sends."""
+        """Error that stopped the buffer, such as ``UnauthorizedError``; None while running."""
         return self._present().core.error
 
     def _present(self) -> BufferThread:
-        """The thread of this process: a forked child has none of the threads of its parent."""
+        """Thread of this process. A forked child needs a new thread, because it has no threads of
+        the parent.
+        """
         thread = self._thread
         if thread.process == process() or self._closed is not None:
             return thread
@@ -177,7 +178,7 @@ class ObservationBuffer:
 
 
 class BufferThread:
-    """The event loop of a buffer on a thread of its own, in one process."""
+    """Event loop of a buffer on its own thread, in one process."""
 
     def __init__(
         self, client: IdentityEngine, options: BufferOptions, clock_ms: Callable[[], int]
@@ -214,7 +215,7 @@ class BufferThread:
         self.core = self.run(make())
 
     def end(self) -> None:
-        """Ends the threads. May be interrupted, and called again."""
+        """Ends the threads. After an interruption, call again."""
         with self._gate:
             if not self._is_stopped:
                 self._is_stopped = True
@@ -224,12 +225,12 @@ class BufferThread:
         self._senders.shutdown(wait=False, cancel_futures=True)
 
     def run(self, task: Coroutine[Any, Any, T]) -> T:
-        """The outcome of a coroutine on the thread of the buffer."""
+        """Runs a coroutine on the buffer's thread and returns its result."""
         if threading.current_thread() is self._thread:
             task.close()
             raise RuntimeError("a hook must not call its buffer: the call would deadlock")
         with self._gate:
-            # Nothing is given to a loop that has stopped, or stops: it would never end.
+            # A loop that has stopped would never run the task.
             if self._is_stopped:
                 task.close()
                 raise BufferClosedError("the buffer is closed")
@@ -241,13 +242,13 @@ class BufferThread:
 
 
 async def _stop_loop() -> None:
-    """Stops the loop once everything else on it has ended: it was woken, or is cancelled."""
+    """Stops the loop after all other tasks have ended; cancels tasks that do not end."""
     others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     if others:
         _, left = await asyncio.wait(others, timeout=WAKE_S_MAX)
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-    # A task that ended just now passes its outcome on in the next turn of the loop.
+    # A task that has just ended delivers its result in the next turn of the loop.
     await asyncio.sleep(0)
     asyncio.get_running_loop().stop()

@@ -1,4 +1,4 @@
-"""What follows for a batch from how sending it ended. A function of the outcome alone."""
+"""Decides how a batch continues after an error. Pure functions of the outcome."""
 
 from __future__ import annotations
 
@@ -27,35 +27,40 @@ _OF_THE_BODY = frozenset(
         *("invalid_text", "invalid_timestamp", "timestamps_mixed"),
     }
 )
-"""Reasons of refusals that follow from the body alone (interface 7.1): the same body was refused in
-every attempt, so none of them was applied.
+"""Refusal reasons that depend on the body alone (interface 7.1). Earlier attempts had the same
+body, so none was applied.
 """
 
 
 class Verdict(Enum):
-    """What is done with a batch that was not acknowledged."""
+    """Next step for a batch that was not acknowledged."""
 
     AGAIN = "again"
-    """It is sent again with the same key: it may count already, or surely will later."""
+    """Retry with the same key: the batch may count already, or the failure is temporary."""
     SPACE_AGAIN = "space again"
-    """It surely does not count and comes too early, or too far ahead: new times, a new key."""
+    """Send with new timestamps and a new key: the batch had no effect and was too early or too far
+    ahead.
+    """
     REJECT_ITEM = "reject item"
-    """One observation is wrong, and nothing was applied: the others are sent with a new key."""
+    """Reject one invalid observation, and send the others with a new key: nothing was applied."""
     REJECT_BATCH = "reject batch"
-    """None of it can ever be sent."""
+    """Reject the batch, which can never be sent."""
     REJECT_INSTANCE = "reject instance"
-    """Nothing of this instance can ever be sent."""
+    """Reject everything of this instance, which can never be sent."""
     HALVE = "halve"
-    """It was refused without saying for which one, or is too large: it goes as two, new keys."""
+    """Send as two batches with new keys: the refusal named no observation, or the batch is too
+    large.
+    """
     HAND_BACK = "hand back"
-    """Sending it again cannot show whether it counts: nothing more of the instance is sent."""
+    """Hand the batch back and send nothing more of the instance: a retry cannot reveal the outcome.
+    """
     STOP = "stop"
-    """Nothing of any instance can be sent with this key."""
+    """Stop the buffer: the API key allows no call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A verdict, and which item it is about."""
+    """A verdict, and the index of its item, if any."""
 
     verdict: Verdict
     index: int | None = None
@@ -63,10 +68,10 @@ class Judged:
 
 
 def judge(error: IdentityEngineError, size: int, is_unclear: bool) -> Judged:
-    """The verdict about a batch of ``size`` observations whose sending ended with an error.
+    """Returns the verdict on a batch of ``size`` observations after an error.
 
-    ``is_unclear``: an attempt, this one or an earlier one, may have been applied. Such a batch is
-    rejected or split only for what is in its body, which the attempts before had too.
+    ``is_unclear``: this or an earlier attempt may have been applied. Such a batch is rejected or
+    split only for reasons in its body, which all attempts share.
     """
     if isinstance(error, (ConnectionError, DeadlineError)):
         return Judged(Verdict.AGAIN)
@@ -81,7 +86,7 @@ def judge(error: IdentityEngineError, size: int, is_unclear: bool) -> Judged:
     if error.reason == "timestamp_in_future":
         return Judged(Verdict.SPACE_AGAIN)
     if error.reason == "unknown_field" and (error.field or "").endswith(".idempotency_key"):
-        # A service of 1.0 has no keys of observations.
+        # Service 1.0 does not support keys of observations.
         return Judged(Verdict.STOP)
     if error.reason == "idempotency_key_reused":
         found = _ITEM.match(error.field or "")

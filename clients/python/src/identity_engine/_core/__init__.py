@@ -1,1 +1,1 @@
-"""What both clients share: rules without input or output."""
+"""Rules that both clients share, mostly without input or output."""

@@ -1,4 +1,4 @@
-"""Answers of the service: what they say beside their data, and refusals as errors."""
+"""Answers of the service: facts from headers, and refusals as errors."""
 
 from __future__ import annotations
 
@@ -17,50 +17,50 @@ from identity_engine.errors import (
 from identity_engine.results import Limits, RequestLimit
 
 _LEAVE_IT_OPEN = frozenset({"deadline_exceeded", "outcome_unknown", "engine_unavailable"})
-"""Reasons of a 503 after which the call may have happened (interface 7.5)."""
+"""Reasons for a 503 after which the call may have happened (interface 7.5)."""
 
 
 DIGITS_MAX = 15
-"""Digits of the largest number that a header of the service has."""
+"""Maximum number of digits in a header of the service."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An HTTP answer whose body is read."""
+    """An HTTP answer with its body."""
 
     status: int
     headers: Mapping[str, str]
     content: bytes
     attempts: int = 1
     began_s: float = 0.0
-    """When the call began, by the monotonic clock, in seconds."""
+    """Start of the call, in seconds of the monotonic clock."""
     is_read: bool = False
-    """Whether the call changes nothing at the service, whatever comes of it."""
+    """Whether the call is read-only."""
 
     is_stream: bool = False
-    """Whether it answers the opening of a stream of events."""
+    """Whether the call opens an event stream."""
     is_conditional: bool = False
-    """Whether the call asked for data only if it has changed."""
+    """Whether the call is a conditional read."""
 
     @property
     def request_id(self) -> str | None:
-        """The id under which the service logged the request."""
+        """Request id in the service's log."""
         return self.headers.get("x-request-id")
 
     @property
     def limits(self) -> Limits:
-        """What is left of the minute and the month."""
+        """Remaining limits of the account."""
         return limits_of(self.headers)
 
     @property
     def is_success(self) -> bool:
-        """Whether it is of the service, with data, or none because nothing has changed."""
+        """Whether the service sent the answer, with data or as "not modified"."""
         is_good = 200 <= self.status < 300 or self.status == 304
         return is_good and self.request_id is not None
 
 
 def limits_of(headers: Mapping[str, str]) -> Limits:
-    """The limits that the headers name (interface 8.2)."""
+    """Reads the limits from headers (interface 8.2)."""
     reset = _whole(headers.get("x-ratelimit-reset"))
     return Limits(
         requests=RequestLimit(
@@ -73,16 +73,16 @@ def limits_of(headers: Mapping[str, str]) -> Limits:
 
 
 def retry_after_of(headers: Mapping[str, str]) -> float | None:
-    """``Retry-After`` in seconds. The service and its proxies send seconds, never a date."""
+    """Reads ``Retry-After`` in seconds. The service and its proxies never send a date."""
     value = _whole(headers.get("retry-after"))
     return None if value is None else float(value)
 
 
 def refusal_of(answer: Answer) -> IdentityEngineError:
-    """The error that a refusal, or an answer of no known form, is raised as.
+    """Returns the error for a refusal or an unknown answer.
 
-    All answers of the service have an X-Request-Id. Of a stream the envelope is enough: that asks
-    for nothing whose outcome could be open.
+    All answers of the service have an X-Request-Id. For a stream, the envelope suffices, because
+    opening a stream changes nothing.
     """
     if answer.request_id is None and not answer.is_stream:
         return malformed(answer, "the header X-Request-Id is missing")
@@ -108,7 +108,7 @@ def refusal_of(answer: Answer) -> IdentityEngineError:
 
 
 def malformed(answer: Answer, why: str) -> MalformedAnswerError:
-    """The error for an answer that cannot be used: it says nothing of what became of the call."""
+    """Returns the error for an unusable answer, after which the outcome is unknown."""
     error = MalformedAnswerError(
         f"answer {answer.status} is not a valid answer of the service: {why}",
         status=answer.status,
@@ -121,7 +121,7 @@ def malformed(answer: Answer, why: str) -> MalformedAnswerError:
 
 
 def leaves_open(status: int, reason: str | None) -> bool:
-    """Whether a call with this answer may have changed something (interface 7.5)."""
+    """Whether the call may have changed something despite this answer (interface 7.5)."""
     if status == 503:
         return reason is None or reason in _LEAVE_IT_OPEN
     return status >= 500
@@ -143,7 +143,7 @@ def _time(seconds: int) -> datetime | None:
 
 
 def _whole(text: str | None) -> int | None:
-    """A whole number of a header; None for other text. Proxies write such headers too."""
+    """Parses an integer in a header; None for other text, which proxies may write."""
     if text is None or len(text) > DIGITS_MAX or not text.isascii() or not text.isdigit():
         return None
     return int(text)

@@ -1,4 +1,4 @@
-"""What the asynchronous client needs of its event loop; ``sync_io`` has the same for threads."""
+"""Waiting and sending on an event loop; ``sync_io`` has the same functions for threads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _place: RunVar[Place] = RunVar("identity_engine_place")
 
 
 def present_place() -> Place:
-    """The event loop that runs, in the process that runs it."""
+    """Returns the place of the running event loop in this process."""
     place = _place.get(None)
     if place is None or place.process != process():
         if place is not None:
@@ -32,7 +32,7 @@ def present_place() -> Place:
 
 
 async def take_slot(slots: Slots, seconds: float) -> None:
-    """Takes one of the slots. Raises ``PoolTimeout`` of httpx when none is free for so long."""
+    """Takes a slot. Raises httpx's ``PoolTimeout`` if no slot is free within ``seconds``."""
     if slots.value > 0:
         slots.acquire_nowait()
         return
@@ -43,20 +43,20 @@ async def take_slot(slots: Slots, seconds: float) -> None:
 
 
 def limit_s(seconds: float) -> AbstractContextManager[object]:
-    """Ends what is inside with ``TimeoutError`` after so long."""
+    """Ends the block with ``TimeoutError`` after ``seconds``."""
     return anyio.fail_after(seconds)
 
 
 def new_http(limits: httpx.Limits, verify: ssl.SSLContext) -> httpx.AsyncClient:
-    """A client with its own connections."""
+    """Creates an httpx client with its own connections."""
     return httpx.AsyncClient(limits=limits, verify=verify)
 
 
 def bounded(http: httpx.AsyncClient) -> httpx.AsyncClient:
-    """A client of the caller as it is: ``limit_s`` ends its waits by cancelling them."""
+    """Returns the caller's client unchanged, because ``limit_s`` cancels its waits."""
     return http
 
 
 def blocks_of(response: httpx.Response) -> AsyncGenerator[ServerSentEvent, None]:
-    """The blocks of an event stream. Raises ``SSEError`` for an answer that is none."""
+    """Yields the blocks of an event stream. Raises ``SSEError`` for another answer."""
     return EventSource(response).aiter_sse()

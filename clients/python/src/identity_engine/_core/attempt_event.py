@@ -1,4 +1,4 @@
-"""What the logging hook of a client receives."""
+"""Event for the attempt hook of a client."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class AttemptEvent:
-    """One attempt of a call has ended. Neither the key nor a body is in it."""
+    """A finished attempt of a call, without key and bodies."""
 
     method: str
-    """The HTTP method."""
+    """HTTP method."""
     path: str
-    """The path below the base address, without the query."""
+    """Path below the base address, without the query."""
     attempt: int
-    """1 for the first attempt of the call."""
+    """Number of the attempt within its call, from 1."""
     status: int | None
-    """The HTTP status; None where there was no answer."""
+    """HTTP status; None without an answer."""
     duration_s: float
-    """How long the attempt took, in seconds."""
+    """Duration of the attempt, in seconds."""
     request_id: str | None
-    """The id under which the service logged the request, where it answered."""
+    """Request id in the service's log; None without an answer."""
     retry_in_s: float | None
-    """In how many seconds the next attempt begins; None: this was the last one."""
+    """Seconds until the next attempt; None for the last attempt."""
     error: Exception | None
-    """What the attempt ended with; None for a success."""
+    """Error of the attempt; None for a success."""

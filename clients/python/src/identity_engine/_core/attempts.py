@@ -1,4 +1,4 @@
-"""The attempts of one call: the time limit of each, and the next step after its end."""
+"""Attempts of one call: the time limit of each attempt, and the next step."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from identity_engine.errors import ConnectionError, DeadlineError, IdentityEngin
 
 @dataclass(slots=True)
 class Attempts:
-    """State of one call between its attempts. Times are seconds of the monotonic clock."""
+    """State of a call between attempts. Times are seconds of the monotonic clock."""
 
     call: Call
     bounds: Bounds
     began_s: float
     count: int = 0
     is_unclear: bool = False
-    """Whether an attempt so far may have changed something."""
+    """Whether an earlier attempt may have changed something."""
     is_late: bool = False
-    """Whether another attempt would have followed, and its time was over."""
+    """Whether the deadline prevented another attempt."""
     last_error: IdentityEngineError | None = field(default=None)
 
     def begin(self, now_s: float) -> float:
-        """Begins an attempt and gives the seconds that it may take.
+        """Begins an attempt and returns its time limit in seconds.
 
-        Raises ``DeadlineError`` when the time of the call is used up.
+        Raises ``DeadlineError`` after the deadline.
         """
         left_s = self._until_s - now_s
         if left_s <= 0:
@@ -37,7 +37,7 @@ class Attempts:
         return min(self.bounds.attempt_timeout_s, left_s)
 
     def cut(self, now_s: float, is_sent: bool) -> IdentityEngineError:
-        """The error of an attempt that took too long, of ``is_sent`` bytes or none."""
+        """Returns the error of an attempt that timed out. ``is_sent``: bytes may have been sent."""
         error: IdentityEngineError
         if now_s >= self._until_s:
             error = DeadlineError(self._late(), self.last_error)
@@ -47,9 +47,7 @@ class Attempts:
         return error
 
     def failed(self, error: IdentityEngineError, now_s: float) -> float | None:
-        """Notes how an attempt failed; gives the seconds until the next one, None if there is
-        none.
-        """
+        """Records a failed attempt. Returns the seconds until the next attempt, or None."""
         self._noted(error)
         max_ = self.bounds.attempts_max
         is_last = max_ is not None and self.count >= max_
@@ -58,10 +56,10 @@ class Attempts:
         self.last_error = error
         at_least_s = retry_after_of(error)
         if at_least_s >= self.bounds.timeout_s:
-            # The answer says that no attempt of this call can succeed.
+            # The answer shows that no attempt of this call can succeed.
             return None
         left_s = self._until_s - now_s
-        # A wait that would end too late is shortened, so that attempts go on until the deadline.
+        # Shorten a wait that would end too late, so that attempts continue until the deadline.
         wait_s = min(wait_before(self.count, error, random.random), max(at_least_s, left_s / 2))
         if wait_s >= left_s or left_s < WAIT_S_MIN:
             self.is_late = True
@@ -69,7 +67,7 @@ class Attempts:
         return wait_s
 
     def _noted(self, error: IdentityEngineError) -> IdentityEngineError:
-        """The error with what all attempts so far say of it. A read never leaves anything open."""
+        """Adds the facts of all attempts to an error. A read never has an unknown outcome."""
         if self.call.is_read:
             error.may_have_happened = False
         self.is_unclear = self.is_unclear or error.may_have_happened
@@ -77,7 +75,9 @@ class Attempts:
         return error
 
     def finished(self, error: IdentityEngineError) -> IdentityEngineError:
-        """The error that the caller gets: after an unclear attempt no later one makes it clear."""
+        """Returns the error for the caller. After an attempt with unknown outcome, the outcome
+        stays unknown.
+        """
         if self.is_late:
             error = DeadlineError(self._late(), self.last_error)
             error.attempts = self.count

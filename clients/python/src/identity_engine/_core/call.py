@@ -1,4 +1,4 @@
-"""One call of the API, before it is sent."""
+"""An API call before it is sent."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from identity_engine.errors import ConfigurationError
 
 
 class Repeatable(Enum):
-    """When a call may be sent again after an attempt that failed."""
+    """Retry policy of a call after a failed attempt."""
 
     ALWAYS = "always"
-    """It changes nothing, or its idempotency key makes it count once."""
+    """Always: the call is read-only, or has an idempotency key."""
     UNCHANGED = "unchanged"
-    """Only when the failed attempt certainly changed nothing."""
+    """Only if the failed attempt certainly changed nothing."""
     DELETE = "delete"
-    """Always; that the instance is not there after an unclear attempt is what was wanted."""
+    """Always. "Not found" after an attempt with unknown outcome means success."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request as every attempt sends it, byte for byte."""
+    """A request, sent unchanged in every attempt."""
 
     method: str
     path: str
-    """Below the base address, such as ``/instances/inst_…``."""
+    """Path below the base address, such as ``/instances/inst_…``."""
     repeatable: Repeatable
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Call:
 
     @property
     def is_read(self) -> bool:
-        """Whether it changes nothing at the service, whatever comes of it."""
+        """Whether the call is read-only."""
         return (
             self.method == "GET" or self.path.endswith("/simulate") or self.path == "/test/submit"
         )
@@ -53,7 +53,7 @@ def get(
     request_id: str | None = None,
     if_none_match: str | None = None,
 ) -> Call:
-    """A read. Query parameters that are None are left out."""
+    """Makes a read. Query parameters with value None are omitted."""
     headers = _headers({"X-Request-Id": request_id, "If-None-Match": if_none_match})
     return Call("GET", path, Repeatable.ALWAYS, query=_query(query or {}), headers=headers)
 
@@ -71,9 +71,7 @@ def send(
     strict: bool = False,
     in_order: bool = False,
 ) -> Call:
-    """A call with a body, keyed with a new UUIDv7 unless another key is given; ``in_order`` as
-    ``json_of`` takes it.
-    """
+    """Makes a call with a body. The default key is a new UUIDv7. ``in_order``: see ``json_of``."""
     key = (idempotency_key or uuid7()) if is_keyed else None
     headers = _headers(
         {
@@ -89,9 +87,9 @@ def send(
 
 
 def path_of(*segments: object) -> str:
-    """A path of these segments, each escaped, so that none can be taken for two.
+    """Joins escaped segments to a path.
 
-    Raises ``ConfigurationError`` for a segment that would be taken for none, such as ``..``.
+    Raises ``ConfigurationError`` for a segment that would change the path, such as ``..``.
     """
     return "".join(f"/{_segment(each)}" for each in segments)
 
@@ -103,18 +101,18 @@ def _segment(text: object) -> str:
 
 
 LEVELS_MAX = 64
-"""Levels of a body that is sent; the service refuses more than 24 (interface 8.4)."""
+"""Maximum nesting of a sent body; the service refuses more than 24 (interface 8.4)."""
 
 LEVELS_NAMED = 8
-"""Levels of the path that an error names."""
+"""Maximum number of levels in the path of an error."""
 
 
 def json_of(value: object, *, in_order: bool = False) -> bytes:
-    """JSON in UTF-8. Fields of models that were never set are left out. With ``in_order`` all
-    objects have their fields by name: the service knows the body of a key by its bytes.
+    """Converts a value to JSON in UTF-8, without unset fields of models.
 
-    Raises ``ConfigurationError`` with the path of a value that JSON cannot carry: NaN, an infinite
-    number, a lone surrogate, a cycle, an object of no known type.
+    ``in_order`` sorts the fields of all objects, because the service compares bodies under one key
+    byte by byte. Raises ``ConfigurationError`` with the path of a value that JSON cannot represent:
+    NaN, infinity, a lone surrogate, a cycle, an object of unknown type.
     """
     try:
         return to_json(plain(value, in_order=in_order))
@@ -125,13 +123,13 @@ def json_of(value: object, *, in_order: bool = False) -> bytes:
 
 
 class _UnsendableError(Exception):
-    """A value that JSON cannot carry; ``path`` grows while the error passes its containers."""
+    """A value that JSON cannot represent. Each container adds its key to ``path``."""
 
     path = ""
 
 
 def plain(value: object, level: int = 0, *, in_order: bool = False) -> object:
-    """The value with every model in it as a dict of the fields that were set."""
+    """Converts every model in a value to a dict of its set fields."""
     if isinstance(value, str):
         if not is_text(value):
             raise _UnsendableError("it has a lone surrogate")
@@ -153,7 +151,7 @@ def _name(field: tuple[object, object]) -> str:
 
 
 def _item(container: object, key: object, item: object, level: int, in_order: bool) -> object:
-    """One value of a container. Adds its key to the path of an error."""
+    """Converts a value in a container. Adds its key to the path of an error."""
     if level >= LEVELS_MAX:
         raise _UnsendableError(f"it is cyclic or has more than {LEVELS_MAX} levels")
     if isinstance(key, str) and not is_text(key):
@@ -168,7 +166,7 @@ def _item(container: object, key: object, item: object, level: int, in_order: bo
 
 
 def is_text(text: str) -> bool:
-    """Whether UTF-8 can carry a text: it has no half of a surrogate pair."""
+    """Whether UTF-8 can encode a text: it has no lone surrogate."""
     if text.isascii():
         return True
     try:

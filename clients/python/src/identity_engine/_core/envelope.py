@@ -1,4 +1,4 @@
-"""The JSON frame of answers, and what becomes of it."""
+"""Conversion of JSON answers to results and pages."""
 
 from __future__ import annotations
 
@@ -33,21 +33,19 @@ class Many(BaseModel, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Listed(Generic[T]):
-    """A page before it knows how to get the next one."""
+    """A page without the function that requests the next page."""
 
     result: Result[list[T]]
     pagination: PageInfo
 
 
 def result_of(answer: Answer, frame: type[One[T]]) -> Result[T]:
-    """The result that an answer carries. Raises ``MalformedAnswerError`` for one of another
-    form.
-    """
+    """Reads the result of an answer. Raises ``MalformedAnswerError`` for another form."""
     return _result(answer, _read(answer, frame).data)
 
 
 def observed_of(answer: Answer, frame: type[One[T]]) -> Observed[T]:
-    """The result of observations, with whether they counted."""
+    """Reads the result of observations, which may be throttled."""
     is_throttled = answer.headers.get("x-throttled") == "true"
     throttled = Throttled(retry_after_of(answer.headers) or 0.0) if is_throttled else None
     return Observed(
@@ -63,7 +61,7 @@ def observed_of(answer: Answer, frame: type[One[T]]) -> Observed[T]:
 
 
 def conditional_of(answer: Answer, frame: type[One[T]]) -> Result[T] | NotModified:
-    """The result of a read that may be answered with "not modified", if it asked for that."""
+    """Reads the result of a conditional read, which may be "not modified"."""
     if answer.status != 304 or not answer.is_conditional:
         return result_of(answer, frame)
     return NotModified(
@@ -76,13 +74,13 @@ def conditional_of(answer: Answer, frame: type[One[T]]) -> Result[T] | NotModifi
 
 
 def listed_of(answer: Answer, frame: type[Many[T]]) -> Listed[T]:
-    """The page that an answer carries."""
+    """Reads the page of an answer."""
     body = _read(answer, frame)
     return Listed(_result(answer, body.data), body.pagination)
 
 
 def refused_as(error: ApiError, data: T) -> Result[T]:
-    """The result of a call whose refusal says that what it wanted is so."""
+    """Makes a success of a refusal, such as "not found" for a delete."""
     return Result(
         data=data,
         status=error.status,
@@ -107,8 +105,8 @@ def _result(answer: Answer, data: T) -> Result[T]:
 
 
 def is_old(result: Result[T]) -> bool:
-    """Whether it says how things were at an earlier call. A replay to a repetition answers the
-    first attempt of the same call.
+    """Whether the result is the replayed answer of an earlier call. A replay for a retry answers
+    the same call.
     """
     return result.is_replayed and result.attempts == 1
 

@@ -1,4 +1,4 @@
-"""Blocks of an event stream as typed events."""
+"""Conversion of event stream blocks to typed events."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from identity_engine.models import (
 
 
 def event_of(block: ServerSentEvent) -> Event | None:
-    """The event of a block; None for one that only says something of the stream.
+    """Returns the event of a block; None for a block without an event.
 
-    Raises ``MalformedAnswerError`` for data that its kind of event does not have.
+    Raises ``MalformedAnswerError`` if the data does not fit the event type.
     """
     if block.data == "":
         return None

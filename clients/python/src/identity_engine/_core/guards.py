@@ -1,4 +1,4 @@
-"""Guards of one handle, and which contract is the newest."""
+"""Guards of one handle, and the choice of the newest contract."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from identity_engine.models import Contract
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A contract, and what is known of how new it is. Times are seconds of the monotonic clock."""
+    """A contract and facts about its age. Times are seconds of the monotonic clock."""
 
     contract: Contract
     began_s: float
-    """When the request that brought it began; for an event, when that was read."""
+    """Start of the request; for an event, the time of reading."""
     arrived_s: float
-    """When it was read."""
+    """Time of reading."""
     cycle: int | None
-    """The cycle that it followed; None: not known."""
+    """Cycle of the contract; None if unknown."""
     is_bound: bool = False
-    """Whether it may have followed a later cycle too."""
+    """Whether ``cycle`` is only a lower bound."""
     is_event: bool = False
-    """Whether it came unasked: what a stream brings may have waited in the connection."""
+    """Whether the contract came in an event, which may have waited in the connection."""
 
 
 def newest(held: Seen | None, new: Seen) -> Seen:
-    """The one to hold.
+    """Returns the newer of two contracts.
 
-    An answer whose request began after the held one had arrived is newer with any cycle: the
-    instance was reset meanwhile. Of two that overlap the later cycle is newer, whichever came
-    first; where that is not known, or both are of one, the later request is.
+    A request that began after the held contract arrived is newer with any cycle, because the
+    instance may have been reset. Of two overlapping requests, the later cycle is newer. If the
+    cycles are equal or unknown, the later request is newer.
     """
     if held is None:
         return new
@@ -53,34 +53,34 @@ def _is_later(new: Seen, held: Seen) -> bool:
 
 
 class HoldsContract(Protocol):
-    """What takes contracts as they come."""
+    """An object that receives contracts."""
 
     def _take(self, seen: Seen) -> None:
-        """Takes a contract, if it is newer."""
+        """Stores a contract if it is newer."""
 
     def _begin_again(self, began_s: float) -> None:
-        """The instance was reset: cycles begin again, and earlier requests may be from before."""
+        """Handles a reset: cycles restart, and answers to earlier requests may be older."""
 
 
 class Guards:
-    """The guards that a handle updates; one that nothing else holds is forgotten."""
+    """Guards that a handle updates. Holds only weak references."""
 
     def __init__(self) -> None:
         self._guards: weakref.WeakSet[HoldsContract] = weakref.WeakSet()
         self._lock = Lock()
 
     def add(self, guard: HoldsContract) -> None:
-        """Keeps a guard up to date from now on."""
+        """Adds a guard, which then receives all contracts."""
         with self._lock:
             self._guards.add(guard)
 
     def update(self, seen: Seen) -> None:
-        """Gives all guards a contract."""
+        """Passes a contract to all guards."""
         for guard in self._all():
             guard._take(seen)
 
     def begin_again(self, began_s: float = -math.inf) -> None:
-        """All guards hear that the instance was reset, by a request that began then."""
+        """Reports a reset to all guards. ``began_s``: start of the reset request."""
         for guard in self._all():
             guard._begin_again(began_s)
 

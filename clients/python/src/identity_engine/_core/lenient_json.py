@@ -1,4 +1,4 @@
-"""Reads models from JSON, also with lone surrogates that were stored before 1.1."""
+"""Reads models from JSON, including lone surrogates stored before 1.1."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def read_json(model: type[M], content: bytes | str) -> M:
-    """The model that a text holds. Raises ``ValidationError``.
+    """Parses a model. Raises ``ValidationError``.
 
-    pydantic's own parser refuses half of a surrogate pair; the parser of Python keeps it.
+    pydantic's own parser refuses lone surrogates; Python's parser keeps them.
     """
     try:
         return model.model_validate_json(content)

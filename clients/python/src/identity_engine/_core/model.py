@@ -1,4 +1,4 @@
-"""The base of all models of data."""
+"""Base class of all data models. Separate, because the generated module imports this class."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Model(BaseModel):
-    """Data of the API. Fields that this version does not know are kept, as attributes and in
-    dumps.
-    """
+    """Data of the API. Keeps unknown fields, as attributes and in dumps."""
 
     model_config = ConfigDict(extra="allow", protected_namespaces=())

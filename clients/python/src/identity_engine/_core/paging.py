@@ -1,4 +1,4 @@
-"""Where the next page of a list begins."""
+"""Start of the next page. Separate, because the pages of both clients use this function."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from identity_engine.results import PageInfo
 def query_of_next(
     query: Mapping[str, Any], pagination: PageInfo, count: int
 ) -> dict[str, Any] | None:
-    """The query of the page behind one of ``count`` entries; None at the end of the list.
+    """Returns the query for the page after a page with ``count`` entries; None at the end.
 
-    With a cursor, entries that come, go or are renamed meanwhile neither hide nor repeat others;
-    such a page may be empty. Services before 1.1 have offsets only. A page of history or drift may
-    be shorter than its limit with more behind it (interface 4.2).
+    With a cursor, concurrent changes neither hide nor repeat entries, and a page may be empty.
+    Services before 1.1 support only offsets. A page of history or drift may be shorter than its
+    limit and still have a next page (interface 4.2).
     """
     if pagination.next_cursor is not None:
         rest = {name: value for name, value in query.items() if name != "offset"}

@@ -1,6 +1,4 @@
-"""Fork safety: how objects notice that they were made in another process, and locks that a child
-process finds free.
-"""
+"""Fork safety: objects that detect a fork, and locks that are free in a child process."""
 
 from __future__ import annotations
 
@@ -10,19 +8,19 @@ import weakref
 from types import TracebackType
 
 _forks = 0
-"""Forks between the first process of the program and this one, where Python made them."""
+"""Number of Python forks between the program's first process and this process."""
 
 inherited: list[object] = []
-"""Connections and streams of the parent process, kept so that nothing closes them. Closing would
-end the parent's connection: the socket is the same one.
+"""Connections and streams of the parent process, kept referenced so that they are not closed.
+Closing the shared socket would end the parent's connection.
 """
 
 
 def process() -> tuple[int, int]:
     """Identity of the present process.
 
-    The process id alone covers servers that fork without Python's fork hooks (uWSGI). The number
-    of forks covers a process id that the system has used again.
+    The process id covers servers that fork without Python's fork hooks (uWSGI). The number of forks
+    covers a reused process id.
     """
     return os.getpid(), _forks
 
@@ -35,19 +33,19 @@ class Place:
     def __init__(self, *, is_loop_inherited: bool = False) -> None:
         self.process = process()
         self.is_loop_inherited = is_loop_inherited
-        """Whether the event loop was made before the fork, and still has tasks of the parent."""
+        """Whether the event loop was created before the fork and has tasks of the parent."""
 
 
 class ForkAware:
-    """An object that a forked process makes fit for itself."""
+    """An object that a forked child resets."""
 
     def begin_again(self) -> None:
-        """Called in the child, before any other code runs there."""
+        """Resets the object. Called in the child before any other code."""
         raise NotImplementedError
 
 
 class Lock(ForkAware):
-    """A lock that is free in a forked process, whichever thread of the parent held it."""
+    """A lock that is free in a forked process, even if a thread of the parent held it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -65,7 +63,7 @@ class Lock(ForkAware):
         self._lock.release()
 
     def begin_again(self) -> None:
-        """Makes the lock free."""
+        """Replaces the lock by a free lock."""
         self._lock = threading.Lock()
 
 
@@ -73,7 +71,7 @@ _aware: weakref.WeakSet[ForkAware] = weakref.WeakSet()
 
 
 def on_fork(item: ForkAware) -> None:
-    """Has ``begin_again`` called in every child, for as long as something holds the object."""
+    """Registers an object for ``begin_again`` in every child. Holds only a weak reference."""
     _aware.add(item)
 
 

@@ -1,4 +1,4 @@
-"""When a call is sent again, and after how long: functions of evidence, without a clock."""
+"""Retry policy as pure functions: which failures are retried, and after which delay."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from identity_engine.errors import (
 )
 
 WAIT_S_MIN = 0.1
-"""The bound of the first wait, in seconds; each further one is twice as large."""
+"""Bound of the first delay, in seconds. Each further bound doubles."""
 
 WAIT_S_MAX = 5.0
-"""The largest bound, in seconds."""
+"""Maximum bound of a delay, in seconds."""
 
 _TRANSIENT = frozenset({408, 500, 502, 503, 504})
 
 
 def may_repeat(repeatable: Repeatable, error: IdentityEngineError) -> bool:
-    """Whether a call whose attempt ended with ``error`` may be sent again.
+    """Whether a call may be retried after ``error``.
 
-    Never again goes what the service refused for good, ``quota_exceeded`` and ``throttled``.
+    Permanent refusals, ``quota_exceeded`` and ``throttled`` are never retried.
     """
     if not _is_transient(error):
         return False
@@ -33,9 +33,9 @@ def may_repeat(repeatable: Repeatable, error: IdentityEngineError) -> bool:
 
 
 def wait_before(attempt: int, error: IdentityEngineError, random: Callable[[], float]) -> float:
-    """Seconds before attempt ``attempt + 1``: full jitter, and never less than ``Retry-After``.
+    """Delay after attempt ``attempt``, in seconds: full jitter, at least ``Retry-After``.
 
-    ``random`` gives a number from 0 up to 1.
+    ``random`` returns a number in [0, 1).
     """
     bound = min(WAIT_S_MAX, WAIT_S_MIN * 2.0 ** min(attempt - 1, 16))
     return max(random() * bound, retry_after_of(error))
@@ -53,7 +53,7 @@ def _is_transient(error: IdentityEngineError) -> bool:
 
 
 def retry_after_of(error: IdentityEngineError) -> float:
-    """Seconds that an answer asked to wait; 0 where it did not."""
+    """Delay that the answer requested, in seconds; 0 without a request."""
     if isinstance(error, (ApiError, MalformedAnswerError)):
         return error.retry_after_s or 0.0
     return 0.0

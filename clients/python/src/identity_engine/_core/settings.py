@@ -1,4 +1,4 @@
-"""How a client is set up: what its arguments and the environment come to."""
+"""Settings of a client from arguments and environment."""
 
 from __future__ import annotations
 
@@ -13,33 +13,31 @@ from identity_engine._core.attempt_event import AttemptEvent
 from identity_engine.errors import ConfigurationError
 
 BASE_URL_DEFAULT = "http://127.0.0.1:8000/v1"
-"""Where ``make run`` of the service listens."""
+"""Address of the service started by ``make run``."""
 
 TIMEOUT_S_DEFAULT = 30.0
-"""Of a whole call: three attempts that take their longest."""
+"""Default deadline of a call, in seconds: three attempts of maximum duration."""
 
 ATTEMPT_TIMEOUT_S_DEFAULT = 10.0
-"""Of one attempt: twice the longest call of the service."""
+"""Default timeout of an attempt, in seconds: twice the service's longest call."""
 
 CALLS_AT_ONCE = 100
-"""Calls of one client under way at once, a connection each. Further ones wait within their
-deadline, and wait here, because each one that waits in the pool of httpx slows down all others.
+"""Maximum number of concurrent calls of a client, each on a connection. Further calls wait within
+their deadline, and not in httpx's pool, where each waiting call slows down all others.
 """
 
 KEEP_ALIVE_S = 60.0
-"""How long a connection is kept for the next call: less than the 72 s of the service (interface
-8.4).
-"""
+"""Time to keep an idle connection, in seconds: less than the service's 72 s (interface 8.4)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How long a call may take, and how often it may be sent."""
+    """Deadline, attempt timeout and maximum attempts of a call."""
 
     timeout_s: float
     attempt_timeout_s: float
     attempts_max: int | None
-    """None: as often as the deadline allows."""
+    """Maximum number of requests; None for no limit before the deadline."""
 
     def __post_init__(self) -> None:
         for name in ("timeout_s", "attempt_timeout_s"):
@@ -53,7 +51,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of a client, before the options of a call apply."""
+    """Settings of a client, without the options of a call."""
 
     api_key: str
     base_url: str
@@ -61,7 +59,7 @@ class Settings:
     on_attempt: Callable[[AttemptEvent], None] | None
 
     def bounds_of(self, timeout_s: float | None, attempts_max: int | None) -> Bounds:
-        """The bounds of one call. Raises ``ConfigurationError`` for a bound out of its range."""
+        """Bounds of one call. Raises ``ConfigurationError`` for a bound out of range."""
         if timeout_s is None and attempts_max is None:
             return self.bounds
         given = self.bounds
@@ -84,9 +82,9 @@ def settings_of(
     attempts_max: int | None,
     on_attempt: Callable[[AttemptEvent], None] | None,
 ) -> Settings:
-    """Settings of these arguments; what is None is taken from the environment.
+    """Makes settings from arguments; replaces None by the environment or defaults.
 
-    Raises ``ConfigurationError`` for what no call could succeed with.
+    Raises ``ConfigurationError`` for settings with which no call could succeed.
     """
     key = api_key if api_key is not None else os.environ.get("IDENTITY_ENGINE_API_KEY", "")
     if key == "":

@@ -1,8 +1,7 @@
-"""Spreads calls over several pools of connections.
+"""Spreads calls over several connection pools.
 
-The pool of httpx looks at every pair of its connections whenever one is taken or given back, so
-that a pool of 100 costs more than the calls that it carries. Ten pools of ten cost a hundredth of
-that.
+httpx's pool compares every pair of its connections at each acquire and release, so a pool of 100
+costs more than its calls. Ten pools of ten cost a hundredth.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from identity_engine._core.process import Lock
 C = TypeVar("C")
 
 CALLS_OF_A_POOL = 10
-"""Calls that go over one pool before another one is made."""
+"""Number of calls in a pool before another pool is created."""
 
 
 class Spread(Generic[C]):
-    """Pools that are made when they are needed. Safe to use from several threads."""
+    """Pools, created on demand. Thread-safe."""
 
     def __init__(self, make: Callable[[], C], pools_max: int) -> None:
         self._make = make
@@ -29,7 +28,7 @@ class Spread(Generic[C]):
         self.pools: list[C] = [make()]
 
     def take(self) -> tuple[int, C]:
-        """The pool with the fewest calls, by its number, until it is given back."""
+        """Returns the number and the pool with the fewest calls, until ``give_back``."""
         with self._lock:
             number = min(range(len(self._busy)), key=self._busy.__getitem__)
             if self._busy[number] >= CALLS_OF_A_POOL and len(self.pools) < self._pools_max:
@@ -40,6 +39,6 @@ class Spread(Generic[C]):
             return number, self.pools[number]
 
     def give_back(self, number: int) -> None:
-        """One call over this pool has ended."""
+        """Ends a call over a pool."""
         with self._lock:
             self._busy[number] -= 1

@@ -1,8 +1,7 @@
 """A deadline over all reads and writes of a synchronous request.
 
-httpx bounds each wait for the network by itself: a server that sends a byte now and then holds a
-thread for as long as it likes. The streams made here take the time that is left as the bound of
-each wait.
+httpx bounds each network wait separately, so a server that sends a byte from time to time could
+block a thread forever. These streams bound each wait by the remaining time.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ import httpcore
 import httpx
 
 deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
-"""When the present request must have ended, in seconds of the monotonic clock; None: no bound."""
+"""Deadline of the present request, in seconds of the monotonic clock; None for no bound."""
 
 
 def bound_by_deadline(client: httpx.Client) -> httpx.Client:
-    """The client, with every wait of its connections bounded by ``deadline`` too.
+    """Bounds every wait of a client's connections by ``deadline`` too.
 
-    httpx has no parameter for the network backend of its pools, so this reaches into both; a
-    version without these fields keeps the bound of each single wait.
+    httpx has no parameter for the network backend of its pools, so this function sets private
+    fields of httpx and httpcore. A version without these fields keeps only the bound of each wait.
     """
     for transport in (client._transport, *client._mounts.values()):
         pool = getattr(transport, "_pool", None)

@@ -1,4 +1,4 @@
-"""What the synchronous client needs of its thread; ``async_io`` has the same for event loops."""
+"""Waiting and sending on a thread; ``async_io`` has the same functions for event loops."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _place = Place()
 
 
 def present_place() -> Place:
-    """The process that runs."""
+    """Returns the place of the running process."""
     global _place
     place = _place
     if place.process == process():
@@ -36,14 +36,14 @@ def present_place() -> Place:
 
 
 def take_slot(slots: Slots, seconds: float) -> None:
-    """Takes one of the slots. Raises ``PoolTimeout`` of httpx when none is free for so long."""
+    """Takes a slot. Raises httpx's ``PoolTimeout`` if no slot is free within ``seconds``."""
     if not slots.acquire(timeout=seconds):
         raise httpx.PoolTimeout("too many concurrent calls")
 
 
 @contextmanager
 def limit_s(seconds: float) -> Iterator[None]:
-    """Ends every wait for the network inside with a time-out of httpx after so long."""
+    """Ends network waits in the block with an httpx timeout after ``seconds``."""
     token = deadline.set(time.monotonic() + seconds)
     try:
         yield
@@ -52,15 +52,15 @@ def limit_s(seconds: float) -> Iterator[None]:
 
 
 def new_http(limits: httpx.Limits, verify: ssl.SSLContext) -> httpx.Client:
-    """A client with its own connections, whose waits ``limit_s`` bounds together."""
+    """Creates an httpx client with its own connections. ``limit_s`` bounds the sum of its waits."""
     return bound_by_deadline(httpx.Client(limits=limits, verify=verify))
 
 
 def bounded(http: httpx.Client) -> httpx.Client:
-    """A client of the caller, whose waits ``limit_s`` bounds together from now on."""
+    """Changes the caller's client so that ``limit_s`` bounds the sum of its waits."""
     return bound_by_deadline(http)
 
 
 def blocks_of(response: httpx.Response) -> Generator[ServerSentEvent, None, None]:
-    """The blocks of an event stream. Raises ``SSEError`` for an answer that is none."""
+    """Yields the blocks of an event stream. Raises ``SSEError`` for another answer."""
     yield from EventSource(response).iter_sse()

@@ -1,4 +1,6 @@
-"""OpenTelemetry context: sent along when its API package is there, nothing otherwise."""
+"""OpenTelemetry trace context, if the API package is installed. Separate, because both clients use
+this module.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +21,6 @@ _inject = _found()
 
 
 def add_trace_context(headers: dict[str, str]) -> None:
-    """Adds ``traceparent`` of the active span, as the propagators of the process write it."""
+    """Adds the active span's ``traceparent`` through the process's propagators."""
     if _inject is not None:
         _inject(headers)

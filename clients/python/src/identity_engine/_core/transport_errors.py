@@ -1,4 +1,4 @@
-"""Errors of httpx as errors of this package."""
+"""Conversion of httpx errors to errors of this package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def is_sent(error: Exception) -> bool:
 
 
 def own_error_of(error: Exception) -> IdentityEngineError:
-    """The error of this package for what httpx, its transport or the network raised."""
+    """Converts an error of httpx, its transport or the network."""
     if isinstance(error, IdentityEngineError):
         return error
     is_of_the_request = isinstance(error, (ValueError, TypeError, httpx.InvalidURL))
@@ -27,7 +27,7 @@ def own_error_of(error: Exception) -> IdentityEngineError:
 
 
 def connection_error_of(error: Exception) -> ConnectionError:
-    """The error for a connection that could not be made or that broke."""
+    """Returns the error for a failed or broken connection."""
     found = ConnectionError(f"no answer: {_text(error)}")
     found.may_have_happened = is_sent(error)
     found.__cause__ = error

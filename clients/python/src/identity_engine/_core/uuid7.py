@@ -1,4 +1,4 @@
-"""Idempotency keys: UUIDs of version 7 (RFC 9562), in rising order within a process."""
+"""Idempotency keys: version 7 UUIDs (RFC 9562), rising within a process."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import threading
 import time
 
 STEP_BITS = 56
-"""How far apart two keys of one moment are at most. A step of one could be the step of another
-process too that was forked from this one.
+"""Maximum random step between two keys of one moment, in bits. A constant step could repeat in a
+forked process.
 """
 
 _lock = threading.Lock()
@@ -17,15 +17,15 @@ _last = 0
 
 
 def uuid7() -> str:
-    """A new UUIDv7, larger than every one before it in this process, also when the clock steps
+    """Returns a new UUIDv7, greater than all earlier keys of this process, even if the clock steps
     back.
 
-    The service looks up no key that is a UUIDv7 of the last ten seconds (interface 7.2).
+    For a UUIDv7 of the last ten seconds, the service needs no look-up (interface 7.2).
     """
     global _last
     fresh = (time.time_ns() // 1_000_000) << 74 | int.from_bytes(os.urandom(10), "big") >> 6
     with _lock:
-        # The top bit of the random part is free when fresh, so that steps do not overflow it soon.
+        # Clear the top bit of the random part, so that steps do not overflow it soon.
         fresh &= ~(1 << 73)
         _last = fresh if fresh > _last else _last + 1 + secrets.randbits(STEP_BITS)
         value = _last
@@ -36,7 +36,7 @@ def uuid7() -> str:
 
 
 def _begin_in_child() -> None:
-    """A forked process has keys of its own, and no lock that a thread of its parent holds."""
+    """Gives a forked process its own keys and a free lock."""
     global _last, _lock
     _lock = threading.Lock()
     _last = 0
