@@ -10,7 +10,7 @@ from both_clients import Kind
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--outcomes=FILE``: a line of JSON for every test, for the runner of the whole project."""
+    """Adds ``--outcomes=FILE``: a line of JSON for every test, for the project's test runner."""
     parser.addoption("--outcomes", help="write the outcome of every test to this file")
 
 
@@ -21,7 +21,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Outcomes:
-    """Writes what came of every test."""
+    """Writes the outcome of every test."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -37,15 +37,15 @@ class Outcomes:
 
 @pytest.fixture(params=["sync", "async"])
 def kind(request: pytest.FixtureRequest) -> Kind:
-    """Each test that takes it runs with both clients."""
+    """Client kind. Each test with this fixture runs with both clients."""
     kind: Kind = request.param
     return kind
 
 
 @pytest.fixture
 def service() -> str:
-    """The address of a real service; the key is in the environment too. Skipped by name without."""
+    """Address of a real service, whose key is in the environment. Skips without a service."""
     address = os.environ.get("IDENTITY_ENGINE_BASE_URL", "")
     if address == "" or os.environ.get("IDENTITY_ENGINE_API_KEY", "") == "":
-        pytest.skip("no IDENTITY_ENGINE_BASE_URL with IDENTITY_ENGINE_API_KEY: no real service")
+        pytest.skip("no real service: set IDENTITY_ENGINE_BASE_URL and IDENTITY_ENGINE_API_KEY")
     return address

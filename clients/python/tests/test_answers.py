@@ -1,4 +1,4 @@
-"""Which answers are the service's, and what is known after one that is not."""
+"""Recognition of the service's answers, and outcomes after foreign answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FOREIGN: list[Any] = [
 
 
 @pytest.mark.parametrize("foreign", FOREIGN)
-def test_an_answer_of_another_leaves_a_call_open(kind: Kind, foreign: Reply) -> None:
+def test_foreign_answer_leaves_the_outcome_of_a_change_unknown(kind: Kind, foreign: Reply) -> None:
     with serving(script(foreign)) as server, client_of(kind, server.base_url) as client:
         error = raised(lambda: client.instance(INSTANCE).process(OBSERVATION))
     assert isinstance(error, errors.MalformedAnswerError)
@@ -36,14 +36,14 @@ def test_an_answer_of_another_leaves_a_call_open(kind: Kind, foreign: Reply) -> 
 
 
 @pytest.mark.parametrize("foreign", [*FOREIGN, Reply(200, OF_THE_SERVICE, b"{}")])
-def test_an_answer_of_another_leaves_nothing_open_of_a_read(kind: Kind, foreign: Reply) -> None:
+def test_foreign_answer_to_a_read_leaves_no_unknown_outcome(kind: Kind, foreign: Reply) -> None:
     with serving(script(foreign)) as server, client_of(kind, server.base_url) as client:
         error = raised(lambda: client.instance(INSTANCE).contract())
     assert isinstance(error, errors.MalformedAnswerError)
     assert (error.may_have_happened, error.attempts) == (False, 1)
 
 
-def test_a_foreign_503_may_have_happened_whatever_it_says(kind: Kind) -> None:
+def test_foreign_503_leaves_the_outcome_unknown_despite_its_reason(kind: Kind) -> None:
     body = b'{"error":"service_unavailable","message":"","details":{"reason":"overloaded"}}'
     with serving(script(Reply(503, {}, body))) as server:
         with client_of(kind, server.base_url) as client:
@@ -53,7 +53,7 @@ def test_a_foreign_503_may_have_happened_whatever_it_says(kind: Kind) -> None:
     assert len(server.requests) == 1
 
 
-def test_neither_hook_nor_log_gets_a_part_of_a_body(
+def test_hook_and_log_receive_no_part_of_a_body(
     kind: Kind, caplog: pytest.LogCaptureFixture
 ) -> None:
     seen: list[AttemptEvent] = []

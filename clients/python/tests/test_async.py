@@ -1,4 +1,4 @@
-"""What only an event loop has: cancellation, and many calls at once."""
+"""Cancellation and concurrent calls on an event loop."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 
 @pytest.mark.parametrize("fault", ["silence", "dribble"])
-def test_cancelling_ends_a_call_at_once_and_sends_nothing_again(fault: Fault) -> None:
+def test_cancelling_ends_a_call_at_once_without_a_retry(fault: Fault) -> None:
     async def main() -> None:
         async with AsyncIdentityEngine(api_key=KEY, base_url=server.base_url) as client:
             task = asyncio.create_task(client.account.get())
@@ -67,7 +67,7 @@ def test_cancelling_ends_the_wait_between_attempts() -> None:
         assert len(server.requests) == 1
 
 
-def test_a_client_goes_on_after_cancelled_calls() -> None:
+def test_client_works_after_cancelled_calls() -> None:
     is_silent = True
 
     def answer(request: Request) -> Reply | Fault:
@@ -90,7 +90,7 @@ def test_a_client_goes_on_after_cancelled_calls() -> None:
         run(main)
 
 
-def test_more_calls_than_connections_wait_their_turn() -> None:
+def test_calls_beyond_the_number_of_connections_wait() -> None:
     async def main() -> None:
         async with AsyncIdentityEngine(api_key=KEY, base_url=server.base_url) as client:
             calls: list[Awaitable[Any]] = [client.account.get() for _ in range(300)]
@@ -102,7 +102,7 @@ def test_more_calls_than_connections_wait_their_turn() -> None:
         assert server.connections <= 100
 
 
-def test_it_runs_on_trio_too() -> None:
+def test_client_runs_on_trio() -> None:
     trio = pytest.importorskip("trio")
 
     async def main() -> None:

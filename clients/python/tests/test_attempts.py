@@ -1,4 +1,4 @@
-"""What is sent again, how often, and what the caller hears of it."""
+"""Retries, their number, and the errors and events for the caller."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TRANSIENT: list[Any] = [
 
 
 @pytest.mark.parametrize("fault", TRANSIENT)
-def test_a_keyed_call_is_sent_again_byte_for_byte(kind: Kind, fault: Reply | Fault) -> None:
+def test_keyed_call_is_retried_byte_for_byte(kind: Kind, fault: Reply | Fault) -> None:
     answers = script(fault, fault, data(CREATED, 201))
     with serving(answers) as server, client_of(kind, server.base_url) as client:
         result = client.instances.create("Ada")
@@ -53,7 +53,7 @@ def test_a_keyed_call_is_sent_again_byte_for_byte(kind: Kind, fault: Reply | Fau
 
 
 @pytest.mark.parametrize("fault", TRANSIENT)
-def test_a_read_is_sent_again_and_leaves_nothing_open(kind: Kind, fault: Reply | Fault) -> None:
+def test_read_is_retried_and_leaves_no_unknown_outcome(kind: Kind, fault: Reply | Fault) -> None:
     with serving(script(fault)) as server:
         with client_of(kind, server.base_url, attempts_max=3) as client:
             error = raised(lambda: client.account.get())
@@ -77,7 +77,7 @@ FOR_GOOD: list[Any] = [
 
 
 @pytest.mark.parametrize("answer", FOR_GOOD, ids=lambda answer: f"{answer.status} {answer.body!r}")
-def test_what_is_refused_for_good_is_sent_once(kind: Kind, answer: Reply) -> None:
+def test_permanent_refusal_is_not_retried(kind: Kind, answer: Reply) -> None:
     with serving(script(answer)) as server, client_of(kind, server.base_url) as client:
         error = raised(lambda: client.instances.create("Ada"))
     assert isinstance(error, errors.ApiError)
@@ -102,15 +102,13 @@ OPEN: list[Any] = [
 
 
 @pytest.mark.parametrize("fault", SURELY_NOTHING)
-def test_a_rename_is_sent_again_when_surely_nothing_happened(kind: Kind, fault: Reply) -> None:
+def test_rename_is_retried_if_certainly_nothing_changed(kind: Kind, fault: Reply) -> None:
     with serving(script(fault, RENAMED)) as server, client_of(kind, server.base_url) as client:
         assert client.instances.update(INSTANCE["id"], name="Ada").attempts == 2
 
 
 @pytest.mark.parametrize("fault", OPEN)
-def test_a_rename_with_an_open_outcome_is_left_to_the_caller(
-    kind: Kind, fault: Reply | Fault
-) -> None:
+def test_rename_with_unknown_outcome_is_not_retried(kind: Kind, fault: Reply | Fault) -> None:
     with serving(script(fault, RENAMED)) as server, client_of(kind, server.base_url) as client:
         error = raised(lambda: client.instances.update(INSTANCE["id"], name="Ada"))
     assert isinstance(error, errors.IdentityEngineError)
@@ -118,7 +116,7 @@ def test_a_rename_with_an_open_outcome_is_left_to_the_caller(
     assert len(server.requests) == 1
 
 
-def test_a_connection_that_is_refused_is_tried_again_by_every_call(kind: Kind) -> None:
+def test_refused_connection_is_retried_for_every_call(kind: Kind) -> None:
     with serving(script(RENAMED)) as server:
         address = server.base_url
     with client_of(kind, address, attempts_max=2) as client:
@@ -128,7 +126,7 @@ def test_a_connection_that_is_refused_is_tried_again_by_every_call(kind: Kind) -
 
 
 @pytest.mark.parametrize("fault", OPEN)
-def test_not_found_after_an_unclear_delete_counts_as_deleted(
+def test_not_found_after_a_delete_with_unknown_outcome_counts_as_deleted(
     kind: Kind, fault: Reply | Fault
 ) -> None:
     answers = script(fault, refusal(404, "not_found"))
@@ -137,14 +135,14 @@ def test_not_found_after_an_unclear_delete_counts_as_deleted(
     assert (result.status, result.attempts, result.data.deleted) == (404, 2, True)
 
 
-def test_not_found_after_a_delete_that_surely_did_nothing_is_an_error(kind: Kind) -> None:
+def test_not_found_after_a_delete_without_effect_is_an_error(kind: Kind) -> None:
     answers = script(unavailable("overloaded"), refusal(404, "not_found"))
     with serving(answers) as server, client_of(kind, server.base_url) as client:
         error = raised(lambda: client.instances.delete(INSTANCE["id"]))
     assert isinstance(error, errors.NotFoundError)
 
 
-def test_a_later_refusal_does_not_hide_that_the_call_may_have_happened(kind: Kind) -> None:
+def test_later_refusal_keeps_the_unknown_outcome(kind: Kind) -> None:
     answers = script("close", refusal(401, "unauthorized"))
     with serving(answers) as server, client_of(kind, server.base_url) as client:
         error = raised(lambda: client.instances.create("Ada"))
@@ -153,7 +151,7 @@ def test_a_later_refusal_does_not_hide_that_the_call_may_have_happened(kind: Kin
 
 
 @pytest.mark.parametrize("fault", ["silence", "dribble"])
-def test_an_attempt_ends_in_time_and_another_follows(kind: Kind, fault: Fault) -> None:
+def test_attempt_times_out_and_is_retried(kind: Kind, fault: Fault) -> None:
     answers = script(fault, data(CREATED, 201))
     options: dict[str, Any] = {"attempt_timeout_s": 0.3}
     began_s = time.monotonic()
@@ -162,7 +160,7 @@ def test_an_attempt_ends_in_time_and_another_follows(kind: Kind, fault: Fault) -
         assert time.monotonic() - began_s < 2
 
 
-def test_a_body_that_never_ends_is_cut_at_the_attempt(kind: Kind) -> None:
+def test_endless_body_ends_at_the_attempt_timeout(kind: Kind) -> None:
     endless = Reply(200, {}, chunks=tuple([b" "] * 1_000), then="open", pause_s=0.05)
     options: dict[str, Any] = {"attempt_timeout_s": 0.3, "attempts_max": 1}
     with serving(script(endless)) as server, client_of(kind, server.base_url, **options) as client:
@@ -173,7 +171,7 @@ def test_a_body_that_never_ends_is_cut_at_the_attempt(kind: Kind) -> None:
     assert error.may_have_happened
 
 
-def test_the_deadline_of_the_call_ends_it_with_what_came_before(kind: Kind) -> None:
+def test_deadline_error_has_the_earlier_error(kind: Kind) -> None:
     answers = script(refusal(500, "internal"), "silence")
     with serving(answers) as server, client_of(kind, server.base_url) as client:
         began_s = time.monotonic()
@@ -185,7 +183,7 @@ def test_the_deadline_of_the_call_ends_it_with_what_came_before(kind: Kind) -> N
     assert error.may_have_happened
 
 
-def test_a_wait_that_does_not_fit_into_the_deadline_is_not_begun(kind: Kind) -> None:
+def test_wait_beyond_the_deadline_is_skipped(kind: Kind) -> None:
     answer = refusal(429, "rate_limited", retry_after=30)
     with serving(script(answer)) as server, client_of(kind, server.base_url) as client:
         began_s = time.monotonic()
@@ -197,7 +195,7 @@ def test_a_wait_that_does_not_fit_into_the_deadline_is_not_begun(kind: Kind) -> 
 
 # Report 18: jitter decided which class the error of a call without an outcome had.
 @pytest.mark.parametrize("chance", [0.0, 0.5, 0.999])
-def test_the_end_of_the_time_is_one_class_whatever_the_jitter(
+def test_deadline_raises_the_same_class_with_any_jitter(
     chance: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("identity_engine._core.attempts.random.random", lambda: chance)
@@ -223,7 +221,7 @@ def test_the_end_of_the_time_is_one_class_whatever_the_jitter(
     assert 29.8 <= now_s <= 30.1
 
 
-def test_retry_after_that_the_time_of_a_call_has_room_for_ends_as_a_deadline(kind: Kind) -> None:
+def test_retry_after_within_the_deadline_ends_as_a_deadline_error(kind: Kind) -> None:
     answers = script("close", refusal(429, "rate_limited", retry_after=1))
     with serving(answers) as server, client_of(kind, server.base_url) as client:
         error = raised(lambda: client.account.get(timeout_s=1.001))
@@ -232,7 +230,7 @@ def test_retry_after_that_the_time_of_a_call_has_room_for_ends_as_a_deadline(kin
 
 
 # Report 18: only a client had attempts_max.
-def test_a_call_may_be_given_fewer_attempts(kind: Kind) -> None:
+def test_call_can_have_its_own_maximum_of_attempts(kind: Kind) -> None:
     with serving(script(unavailable("overloaded"))) as server:
         with client_of(kind, server.base_url) as client:
             calls = [
@@ -255,7 +253,7 @@ def test_a_call_may_be_given_fewer_attempts(kind: Kind) -> None:
         assert len(server.requests) == 8
 
 
-def test_retry_after_is_never_undercut(kind: Kind) -> None:
+def test_wait_is_never_shorter_than_retry_after(kind: Kind) -> None:
     answers = script(refusal(429, "rate_limited", retry_after=1), data(CREATED, 201))
     with serving(answers) as server, client_of(kind, server.base_url) as client:
         client.instances.create("Ada")
@@ -263,14 +261,14 @@ def test_retry_after_is_never_undercut(kind: Kind) -> None:
     assert second.at_s - first.at_s >= 1
 
 
-def test_connections_are_used_again(kind: Kind) -> None:
+def test_connections_are_reused(kind: Kind) -> None:
     with serving(script(RENAMED)) as server, client_of(kind, server.base_url) as client:
         for _ in range(5):
             client.instances.update(INSTANCE["id"], name="Ada")
     assert server.connections == 1
 
 
-def test_every_attempt_is_reported_and_the_key_is_not(kind: Kind) -> None:
+def test_every_attempt_is_reported_without_the_key(kind: Kind) -> None:
     seen: list[AttemptEvent] = []
     answers = script("close", unavailable("overloaded"), data(CREATED, 201))
     with serving(answers) as server:
@@ -286,7 +284,7 @@ def test_every_attempt_is_reported_and_the_key_is_not(kind: Kind) -> None:
     assert "a secret" not in repr(seen)
 
 
-def test_a_hook_that_raises_harms_no_call(kind: Kind, caplog: pytest.LogCaptureFixture) -> None:
+def test_raising_hook_does_not_affect_calls(kind: Kind, caplog: pytest.LogCaptureFixture) -> None:
     def hook(_: AttemptEvent) -> None:
         raise RuntimeError("of the hook")
 
@@ -304,7 +302,7 @@ MALFORMED: list[Any] = [
 
 
 @pytest.mark.parametrize("body", MALFORMED)
-def test_a_success_that_cannot_be_read_may_have_happened(kind: Kind, body: bytes) -> None:
+def test_unreadable_success_leaves_the_outcome_unknown(kind: Kind, body: bytes) -> None:
     answers = script(Reply(201, {"X-Request-Id": "req_of_it"}, body))
     with serving(answers) as server, client_of(kind, server.base_url) as client:
         error = raised(lambda: client.instances.create("Ada"))
@@ -312,7 +310,7 @@ def test_a_success_that_cannot_be_read_may_have_happened(kind: Kind, body: bytes
     assert (error.status, error.request_id, error.may_have_happened) == (201, "req_of_it", True)
 
 
-def test_a_redirect_is_not_followed_with_the_key(kind: Kind) -> None:
+def test_redirect_is_not_followed(kind: Kind) -> None:
     answers = script(Reply(302, {"Location": "/v1/elsewhere"}, b""))
     with serving(answers) as server, client_of(kind, server.base_url) as client:
         error = raised(lambda: client.account.get())

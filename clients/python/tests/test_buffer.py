@@ -1,4 +1,4 @@
-"""The buffer of both clients: what the property test does not draw."""
+"""The buffer of both clients, in cases that the property test does not generate."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OTHER = "inst_fedcba9876543210"
 
 @contextmanager
 def buffer_of(client: Any, **options: Any) -> Iterator[Any]:
-    """A buffer of the same kind as the client."""
+    """Yields a buffer of the client's kind."""
     inner: Any = client._target
     if client._loop is None:
         yield ObservationBuffer(inner, **options)
@@ -48,7 +48,7 @@ def buffer_of(client: Any, **options: Any) -> Iterator[Any]:
 
 
 class AsyncBuffer(Driven):
-    """A buffer on an event loop whose coroutines are driven to their ends."""
+    """Wraps a buffer on an event loop, and awaits its coroutines."""
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._target, name)
@@ -66,7 +66,7 @@ def processed(request: Request) -> Reply:
     return data({**state(), "processed_count": len(request.json["observations"])})
 
 
-def test_observations_go_in_batches_with_times_a_second_apart(kind: Kind) -> None:
+def test_observations_are_sent_in_batches_a_second_apart(kind: Kind) -> None:
     with serving(processed) as server, client_of(kind, server.base_url) as client:
         with buffer_of(client, batch_max=40) as buffer:
             for _ in range(100):
@@ -86,7 +86,7 @@ def test_observations_go_in_batches_with_times_a_second_apart(kind: Kind) -> Non
 
 
 # Report 2: a buffer moved timestamps of the caller that were less than a second apart.
-def test_own_timestamps_are_never_changed(kind: Kind) -> None:
+def test_caller_timestamps_are_never_changed(kind: Kind) -> None:
     day = datetime(2020, 2, 29, 23, 59, 58, 999_999, tzinfo=timezone(timedelta(hours=2)))
     with serving(processed) as server, client_of(kind, server.base_url) as client:
         with buffer_of(client) as buffer:
@@ -105,7 +105,7 @@ def test_own_timestamps_are_never_changed(kind: Kind) -> None:
     ]
 
 
-def test_a_body_never_exceeds_what_the_service_takes(kind: Kind) -> None:
+def test_body_never_exceeds_the_maximum_of_the_service(kind: Kind) -> None:
     with serving(processed) as server, client_of(kind, server.base_url) as client:
         with buffer_of(client) as buffer:
             for _ in range(100):
@@ -115,7 +115,7 @@ def test_a_body_never_exceeds_what_the_service_takes(kind: Kind) -> None:
     assert max(len(request.body) for request in server.requests) <= 256 * 1_024
 
 
-def test_a_key_that_is_not_valid_stops_it_and_everything_comes_back(kind: Kind) -> None:
+def test_invalid_api_key_stops_the_buffer_and_returns_everything(kind: Kind) -> None:
     with serving(script(refusal(401, "unauthorized"))) as server:
         with client_of(kind, server.base_url) as client, buffer_of(client) as buffer:
             for number in range(3):
@@ -130,7 +130,7 @@ def test_a_key_that_is_not_valid_stops_it_and_everything_comes_back(kind: Kind) 
     assert len(server.requests) == 1
 
 
-def test_an_instance_that_is_not_there_rejects_its_own_only(kind: Kind) -> None:
+def test_unknown_instance_rejects_only_its_observations(kind: Kind) -> None:
     rejected: list[Rejected] = []
 
     def answer(request: Request) -> Reply:
@@ -148,7 +148,7 @@ def test_an_instance_that_is_not_there_rejects_its_own_only(kind: Kind) -> None:
     assert [each.instance_id for each in rejected] == [OTHER] * 5
 
 
-def test_what_is_too_large_for_one_body_goes_in_two(kind: Kind) -> None:
+def test_batch_refused_as_too_large_is_split(kind: Kind) -> None:
     def answer(request: Request) -> Reply:
         too_large = len(request.json["observations"]) > 3
         large = refusal(413, "invalid_request", reason="body_too_large")
@@ -169,7 +169,7 @@ def test_what_is_too_large_for_one_body_goes_in_two(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("fault", ["silence", "close"])
-def test_what_may_have_happened_comes_back_with_its_key(kind: Kind, fault: Fault) -> None:
+def test_batch_with_unknown_outcome_is_returned_with_its_key(kind: Kind, fault: Fault) -> None:
     with serving(script(fault)) as server, client_of(kind, server.base_url) as client:
         with buffer_of(client) as buffer:
             buffer.add(ONE, OBSERVATION)
@@ -187,10 +187,10 @@ def test_what_may_have_happened_comes_back_with_its_key(kind: Kind, fault: Fault
             buffer.add(ONE, OBSERVATION)
             assert buffer.close().acknowledged == 2
         assert server.requests[0].headers["idempotency-key"] == key
-        assert server.requests[0].body == body, "the same to the byte"
+        assert server.requests[0].body == body, "the same bytes"
 
 
-def test_what_the_service_may_have_forgotten_is_not_sent(kind: Kind) -> None:
+def test_batch_with_an_old_key_is_not_sent(kind: Kind) -> None:
     old = UnacknowledgedBatch(
         instance_id=ONE,
         idempotency_key="k",
@@ -205,7 +205,7 @@ def test_what_the_service_may_have_forgotten_is_not_sent(kind: Kind) -> None:
             assert buffer.close().acknowledged == 1
 
 
-def test_add_waits_for_room(kind: Kind) -> None:
+def test_add_waits_while_the_buffer_is_full(kind: Kind) -> None:
     go_on = threading.Event()
 
     def answer(request: Request) -> Reply:
@@ -223,7 +223,7 @@ def test_add_waits_for_room(kind: Kind) -> None:
             assert buffer.close().acknowledged == 4
 
 
-def test_it_says_what_it_cannot_take(kind: Kind) -> None:
+def test_add_raises_for_an_invalid_timestamp(kind: Kind) -> None:
     with client_of(kind, "http://127.0.0.1:9/v1") as client, buffer_of(client) as buffer:
         for wrong in ({"timestamp": "yesterday"}, {"timestamp": "2026-01-01T00:00:00"}):
             with pytest.raises(ValueError, match="is not an RFC 3339 time"):
@@ -235,7 +235,7 @@ def test_it_says_what_it_cannot_take(kind: Kind) -> None:
 @pytest.mark.parametrize(
     "options", [{"batch_max": 0}, {"batch_max": 101}, {"delay_max_s": -1}, {"pending_max": 0}]
 )
-def test_bounds_have_ranges(kind: Kind, options: dict[str, Any]) -> None:
+def test_bounds_out_of_range_are_refused(kind: Kind, options: dict[str, Any]) -> None:
     with client_of(kind, "http://127.0.0.1:9/v1") as client:
 
         def make() -> None:
@@ -245,7 +245,7 @@ def test_bounds_have_ranges(kind: Kind, options: dict[str, Any]) -> None:
         assert isinstance(raised(make), ConfigurationError)
 
 
-def test_a_hook_that_raises_harms_nothing(kind: Kind, caplog: pytest.LogCaptureFixture) -> None:
+def test_raising_hook_does_not_stop_a_buffer(kind: Kind, caplog: pytest.LogCaptureFixture) -> None:
     def hook(_: object) -> None:
         raise RuntimeError("of the hook")
 
@@ -256,8 +256,8 @@ def test_a_hook_that_raises_harms_nothing(kind: Kind, caplog: pytest.LogCaptureF
     assert "a hook of an observation buffer" in caplog.text
 
 
-def test_many_threads_may_add(service: str) -> None:
-    """And the real service has everything, in the order of each thread."""
+def test_many_threads_can_add(service: str) -> None:
+    """The real service receives everything, in the order of each thread."""
     key = os.environ["IDENTITY_ENGINE_API_KEY"]
     with client_of("sync", service, api_key=key) as client:
         ids = [client.instances.create(f"thread {n}").data.id for n in range(8)]
@@ -280,7 +280,7 @@ def test_many_threads_may_add(service: str) -> None:
             client.instances.delete(name)
 
 
-def test_an_event_loop_of_the_caller_is_needed_only_by_the_async_one() -> None:
+def test_only_the_asynchronous_buffer_needs_an_event_loop() -> None:
     async def main() -> None:
         with serving(processed) as server, client_of("sync", server.base_url) as client:
             with buffer_of(client) as buffer:

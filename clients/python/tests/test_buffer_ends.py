@@ -1,4 +1,4 @@
-"""How a buffer ends, who waits for it then, and in which order."""
+"""Closing a buffer while calls wait, and the order of waiting calls."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from test_buffer import OBSERVATION, ONE, OTHER, buffer_of, processed
 from wire_server import Reply, Request, data, refusal, script, serving
 
 SOON_S = 5.0
-"""What a thread that was woken has to end, in seconds."""
+"""Timeout for a woken thread to end, in seconds."""
 
 
 @contextmanager
 def silent_sync_buffer(**options: Any) -> Iterator[ObservationBuffer]:
-    """A buffer whose service never answers."""
+    """Yields a buffer whose service never answers."""
     with serving(script("silence")) as server:
         with client_of("sync", server.base_url) as client:
             with buffer_of(client, **options) as buffer:
@@ -37,18 +37,18 @@ def silent_sync_buffer(**options: Any) -> Iterator[ObservationBuffer]:
 
 @contextmanager
 def calling(call: Any) -> Iterator[list[Exception]]:
-    """Calls on another thread, which must end soon after the block; what it raised."""
+    """Runs a call on another thread, which must end soon after the block. Yields its exceptions."""
     errors: list[Exception] = []
     thread = threading.Thread(target=lambda: errors.append(raised(call)), daemon=True)
     thread.start()
     time.sleep(0.2)
-    assert thread.is_alive(), "it waits"
+    assert thread.is_alive(), "the call waits"
     yield errors
     thread.join(SOON_S)
-    assert not thread.is_alive(), "it still waits"
+    assert not thread.is_alive(), "the call has not ended"
 
 
-def test_an_add_that_waits_for_room_hears_that_the_buffer_is_closed() -> None:
+def test_waiting_add_raises_when_the_buffer_closes() -> None:
     with silent_sync_buffer(pending_max=1, delay_max_s=0) as buffer:
         buffer.add(ONE, OBSERVATION)
         with calling(lambda: buffer.add(ONE, OBSERVATION)) as errors:
@@ -57,7 +57,7 @@ def test_an_add_that_waits_for_room_hears_that_the_buffer_is_closed() -> None:
         assert sum(len(each.observations) for each in closed.unacknowledged) == 1
 
 
-def test_a_flush_that_waits_hears_that_the_rest_was_handed_back() -> None:
+def test_waiting_flush_raises_when_the_rest_is_returned() -> None:
     with silent_sync_buffer() as buffer:
         buffer.add(ONE, OBSERVATION)
         with calling(buffer.flush) as errors:
@@ -65,8 +65,8 @@ def test_a_flush_that_waits_hears_that_the_rest_was_handed_back() -> None:
         assert [type(each) for each in errors] == [BufferClosedError]
 
 
-def test_calls_beside_close_end() -> None:
-    """Whatever moment they come at."""
+def test_calls_concurrent_with_close_end() -> None:
+    """At any moment during ``close``."""
     for _ in range(20):
         with serving(processed) as server, client_of("sync", server.base_url) as client:
             with buffer_of(client, delay_max_s=0) as buffer:
@@ -85,12 +85,12 @@ def test_calls_beside_close_end() -> None:
                 assert went >= 0
 
 
-def test_a_call_that_ends_in_the_turn_that_stops_the_loop_hears_its_outcome() -> None:
+def test_call_that_ends_while_the_loop_stops_returns_its_result() -> None:
     with serving(processed) as server, client_of("sync", server.base_url) as client:
         for _ in range(10):
             buffer = ObservationBuffer(client)
             buffer._thread.run(buffer._thread.core.close(1))
-            # What is asked while the loop is busy is done in one turn of it.
+            # All requests made while the loop is busy run in one turn of the loop.
             busy = threading.Event()
             buffer._thread._loop.call_soon_threadsafe(busy.wait)
             call = threading.Thread(
@@ -108,10 +108,10 @@ def test_a_call_that_ends_in_the_turn_that_stops_the_loop_hears_its_outcome() ->
 
 
 class Interrupted(BaseException):
-    """As KeyboardInterrupt is."""
+    """Stands for KeyboardInterrupt."""
 
 
-def test_close_says_the_same_after_one_that_was_interrupted(
+def test_close_returns_the_same_result_after_an_interruption(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import concurrent.futures
@@ -133,7 +133,7 @@ def test_close_says_the_same_after_one_that_was_interrupted(
         assert buffer.close() is closed
 
 
-def test_a_second_close_of_the_async_buffer_says_the_same() -> None:
+def test_second_close_of_the_async_buffer_returns_the_same_result() -> None:
     async def main() -> None:
         with serving(script("silence")) as server:
             async with AsyncIdentityEngine(api_key="k", base_url=server.base_url) as client:
@@ -150,7 +150,7 @@ def test_a_second_close_of_the_async_buffer_says_the_same() -> None:
     asyncio.run(main())
 
 
-def test_a_hook_cannot_make_its_own_thread_wait(caplog: pytest.LogCaptureFixture) -> None:
+def test_hook_cannot_block_its_own_thread(caplog: pytest.LogCaptureFixture) -> None:
     found: list[Exception] = []
     with serving(processed) as server, client_of("sync", server.base_url) as client:
         with buffer_of(
@@ -162,7 +162,7 @@ def test_a_hook_cannot_make_its_own_thread_wait(caplog: pytest.LogCaptureFixture
     assert isinstance(found[0], RuntimeError)
 
 
-def test_a_hook_finds_settled_what_it_hears_of(kind: Kind) -> None:
+def test_hook_runs_after_the_counts_are_updated(kind: Kind) -> None:
     pending: list[int] = []
     buffer: Any
     answers = script(refusal(422, "invalid_request", reason="too_deep"), data({}))
@@ -173,8 +173,8 @@ def test_a_hook_finds_settled_what_it_hears_of(kind: Kind) -> None:
     assert pending == [0]
 
 
-def test_adds_that_wait_for_room_go_in_the_order_in_which_they_came() -> None:
-    """Also when one comes in the moment in which another is woken."""
+def test_waiting_adds_continue_in_order() -> None:
+    """Even if an add arrives while another add is woken."""
     seen: list[int] = []
 
     async def main() -> None:
@@ -210,7 +210,7 @@ def test_adds_that_wait_for_room_go_in_the_order_in_which_they_came() -> None:
     assert seen == [*range(60)]
 
 
-def test_a_buffer_of_a_client_ends_its_threads() -> None:
+def test_closed_buffer_ends_its_threads() -> None:
     with IdentityEngine(api_key="k", base_url="http://127.0.0.1:9/v1") as client:
         before = threading.active_count()
         for _ in range(3):

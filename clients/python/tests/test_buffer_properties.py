@@ -1,8 +1,8 @@
-"""Whatever goes wrong, every observation counts once, in order, or comes back.
+"""With any faults, every observation counts once, in order, or is returned.
 
-Draws schedules of adds and a fault for each request, and plays them in virtual time through the
-whole client against a model of the service. A failure prints what repeats it;
-``BUFFER_EXAMPLES=5000`` tries more.
+Generates schedules of adds and a fault for each request, and runs the whole client in virtual time
+against a model of the service. A failure prints how to reproduce it. ``BUFFER_EXAMPLES=5000`` runs
+more examples.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ INSTANCES = ["inst_a", "inst_b", "inst_c"]
 
 @dataclass(frozen=True)
 class Add:
-    """An observation that is added after a pause."""
+    """An observation to add after a pause."""
 
     instance: str
     pause_s: float
     own_offset_s: float | None
-    """Its own timestamp, from the moment on at which it is added."""
+    """Caller's timestamp relative to the time of adding, in seconds."""
     wrong_strength: int | None
-    """A strength with which it is refused: with its index, or without."""
+    """Strength that the service refuses, with or without an index."""
 
     @property
     def is_wrong(self) -> bool:
@@ -50,7 +50,7 @@ class Add:
 
 @dataclass(frozen=True)
 class Plan:
-    """A schedule, what goes wrong, and how the buffer is set up."""
+    """A schedule, the faults, and the buffer options."""
 
     adds: Sequence[Add]
     faults: Sequence[Fault]
@@ -58,9 +58,9 @@ class Plan:
     pending_max: int
     close_s: float
     ahead_s: float
-    """How far the newest observation of the first instance is ahead before anything is added."""
+    """Lead of the first instance's newest observation before any add, in seconds."""
     skew_s: float
-    """How far the service's clock is behind."""
+    """Lag of the service's clock, in seconds."""
 
 
 ADDS = st.builds(
@@ -83,7 +83,7 @@ PLANS = st.builds(
 
 
 class Play:
-    """Plays a plan, and what the buffers said."""
+    """Runs a plan and collects the reports of the buffers."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -164,7 +164,7 @@ def numbers(observations: Sequence[dict[str, Any]]) -> list[int]:
     suppress_health_check=list(HealthCheck),
 )
 @given(PLANS)
-def test_every_observation_counts_once_or_comes_back(plan: Plan) -> None:
+def test_every_observation_counts_once_or_is_returned(plan: Plan) -> None:
     run_virtually(lambda: _play(plan))
 
 
@@ -174,7 +174,7 @@ async def _play(plan: Plan) -> None:
     rejected = {number for each in play.rejected for number in numbers([each.observation])}
     assert rejected <= {n for n, add in enumerate(plan.adds) if add.is_wrong}
     own = {n for n, add in enumerate(plan.adds) if add.own_offset_s is not None}
-    assert set(play.throttled) <= own, "a time of the buffer is moved, not reported"
+    assert set(play.throttled) <= own, "a buffer's timestamp is moved, not reported"
     rejected |= set(play.throttled)
     back: dict[str, list[int]] = {name: [] for name in INSTANCES}
     unclear: set[int] = set()
@@ -188,8 +188,8 @@ async def _play(plan: Plan) -> None:
         assert len(set(applied)) == len(applied), "twice"
         settled = [n for n in kept if n not in back[name]]
         assert [n for n in applied if n not in back[name]] == settled, "lost, or out of order"
-        assert set(applied) & set(back[name]) <= unclear, "applied, and said to be not"
-        assert back[name] == [n for n in kept if n in back[name]], "handed back out of order"
+        assert set(applied) & set(back[name]) <= unclear, "reported as unapplied although applied"
+        assert back[name] == [n for n in kept if n in back[name]], "returned out of order"
     await play.second(closed)
     await asyncio.sleep(10)
     rejected = {number for each in play.rejected for number in numbers([each.observation])}
@@ -208,7 +208,7 @@ async def _play(plan: Plan) -> None:
     assert plan.skew_s > 0 or play.service.too_far_ahead == 0
 
 
-def test_a_long_row_is_sent_no_further_ahead_than_the_service_takes() -> None:
+def test_long_queue_is_sent_within_the_maximum_lead() -> None:
     async def main() -> None:
         adds = [Add(INSTANCES[0], 0.0, None, None)] * 500
         play = Play(Plan(adds, (), 100, 10_000, 100_000.0, -10.0, 0.0))
@@ -219,7 +219,7 @@ def test_a_long_row_is_sent_no_further_ahead_than_the_service_takes() -> None:
     run_virtually(main)
 
 
-def test_a_newest_observation_that_the_buffer_does_not_know_throttles_once() -> None:
+def test_unknown_newest_observation_throttles_once() -> None:
     async def main() -> None:
         adds = [Add(INSTANCES[0], 0.0, None, None)] * 50
         play = Play(Plan(adds, (), 10, 10_000, 100_000.0, 5.0, 0.0))
@@ -229,8 +229,8 @@ def test_a_newest_observation_that_the_buffer_does_not_know_throttles_once() -> 
     run_virtually(main)
 
 
-def test_a_whole_day_without_an_answer_is_waited_out() -> None:
-    """Six hours of faults, far below the age at which a key is forgotten."""
+def test_buffer_survives_a_long_outage() -> None:
+    """Six hours of faults, far less than the lifetime of a key."""
 
     async def main() -> None:
         adds = [Add(INSTANCES[n % 3], 0.0, None, None) for n in range(30)]

@@ -1,4 +1,4 @@
-"""What a buffer makes of refusals, and of answers that are not the service's."""
+"""Reactions of a buffer to refusals and to foreign answers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from wire_server import LIMITS, Fault, Reply, Request, data, refusal, script, se
 
 
 def deep_is_wrong(request: Request) -> Reply:
-    """As the service refuses what nests too deep: without saying where."""
+    """Refuses deep nesting as the service does, without an index."""
     is_wrong = any("deep" in each["context"] for each in request.json["observations"])
     return refusal(422, "invalid_request", reason="too_deep") if is_wrong else processed(request)
 
 
-def test_one_that_is_refused_without_its_index_takes_no_other_with_it(kind: Kind) -> None:
+def test_refusal_without_an_index_rejects_only_the_invalid_observations(kind: Kind) -> None:
     rejected: list[Rejected] = []
     with serving(deep_is_wrong) as server, client_of(kind, server.base_url) as client:
         with buffer_of(client, on_rejected=rejected.append) as buffer:
@@ -48,7 +48,7 @@ FOREIGN: list[Any] = [
 
 
 @pytest.mark.parametrize("foreign", FOREIGN)
-def test_an_answer_that_is_not_of_the_service_settles_nothing(kind: Kind, foreign: Reply) -> None:
+def test_foreign_answer_settles_nothing(kind: Kind, foreign: Reply) -> None:
     answers: list[Any] = [foreign]
 
     def answer(request: Request) -> Reply | Fault:
@@ -63,7 +63,7 @@ def test_an_answer_that_is_not_of_the_service_settles_nothing(kind: Kind, foreig
     assert len(server.requests) == 2
 
 
-def test_an_answer_about_another_number_of_observations_settles_nothing(kind: Kind) -> None:
+def test_answer_with_another_count_settles_nothing(kind: Kind) -> None:
     answers: list[int] = [1]
 
     def answer(request: Request) -> Reply:
@@ -92,8 +92,8 @@ REFUSED_AFTER_ALL = [
 
 
 @pytest.mark.parametrize("last", REFUSED_AFTER_ALL, ids=lambda last: str(last.status))
-def test_what_may_count_is_handed_back_and_not_rejected(kind: Kind, last: Reply) -> None:
-    """Other instances go on."""
+def test_observation_that_may_count_is_returned_and_not_rejected(kind: Kind, last: Reply) -> None:
+    """Other instances continue."""
     refusals: list[Reply | Fault] = ["close", last, last]
 
     def answer(request: Request) -> Reply | Fault:
@@ -114,7 +114,7 @@ def test_what_may_count_is_handed_back_and_not_rejected(kind: Kind, last: Reply)
     assert keys == [batch.idempotency_key] * 2
 
 
-def test_a_key_that_was_used_for_another_body_is_handed_back(kind: Kind) -> None:
+def test_batch_with_a_reused_key_is_returned(kind: Kind) -> None:
     given = UnacknowledgedBatch(
         instance_id=ONE,
         idempotency_key="k",
@@ -130,7 +130,7 @@ def test_a_key_that_was_used_for_another_body_is_handed_back(kind: Kind) -> None
     assert (closed.rejected, len(closed.unacknowledged)) == ((), 1)
 
 
-def test_a_store_that_keeps_fields_in_another_order_changes_no_body(kind: Kind) -> None:
+def test_reordered_fields_of_a_stored_batch_do_not_change_its_body(kind: Kind) -> None:
     fields = {"signal_strength": 0.5, "mode_target": "ORDER", "context": {"b": [{"z": 1, "a": 2}]}}
     with serving(script("close")) as server, client_of(kind, server.base_url) as client:
         with buffer_of(client) as buffer:
@@ -145,8 +145,8 @@ def test_a_store_that_keeps_fields_in_another_order_changes_no_body(kind: Kind) 
     assert again.requests[0].body == server.requests[0].body
 
 
-def test_a_throttled_answer_without_a_time_does_not_spin(kind: Kind) -> None:
-    """The first timestamp moves by a second each time."""
+def test_throttled_answer_without_retry_after_does_not_loop(kind: Kind) -> None:
+    """The first timestamp moves by a second with each attempt."""
 
     def answer(request: Request) -> Reply:
         if len(server.requests) < 4:
@@ -162,7 +162,7 @@ def test_a_throttled_answer_without_a_time_does_not_spin(kind: Kind) -> None:
     assert [time - times[0] for time in times] == [0, 1_000, 2_000, 3_000]
 
 
-def test_a_rejection_holds_no_body_but_its_own(kind: Kind) -> None:
+def test_rejection_keeps_only_its_own_observation_in_memory(kind: Kind) -> None:
     answers = script(refusal(422, "invalid_request", reason="too_deep"))
     with serving(answers) as server, client_of(kind, server.base_url) as client:
         with buffer_of(client) as buffer:
@@ -192,7 +192,7 @@ def test_a_rejection_holds_no_body_but_its_own(kind: Kind) -> None:
         *("half a character", "no JSON"),
     ],
 )
-def test_what_can_never_be_sent_is_not_taken(kind: Kind, wrong: Any) -> None:
+def test_add_refuses_an_observation_that_can_never_be_sent(kind: Kind, wrong: Any) -> None:
     with serving(processed) as server, client_of(kind, server.base_url) as client:
         with buffer_of(client) as buffer:
             buffer.add(ONE, OBSERVATION)
@@ -201,8 +201,8 @@ def test_what_can_never_be_sent_is_not_taken(kind: Kind, wrong: Any) -> None:
             assert buffer.close(timeout_s=5).acknowledged == 2
 
 
-def test_one_that_is_too_far_ahead_keeps_its_key_while_it_may_count(kind: Kind) -> None:
-    """With a new key an attempt that is still on its way would count as well."""
+def test_observation_too_far_ahead_keeps_its_key_while_it_may_count(kind: Kind) -> None:
+    """With a new key, an attempt in flight would count too."""
     ahead = refusal(
         422,
         "invalid_request",

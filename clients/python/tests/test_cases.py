@@ -45,7 +45,7 @@ POSITIONAL = {
 
 
 class Replay:
-    """Answers the exchanges of a case in their order and notes what differs from them."""
+    """Answers the exchanges of a case in order, and records differences."""
 
     def __init__(self, case: Mapping[str, Any]) -> None:
         self._exchanges = case["exchanges"]
@@ -75,7 +75,7 @@ class Replay:
         if "body" not in wanted:
             self._same("body", b"", request.body)
         elif request.body == b"":
-            self.problems.append("there is no body")
+            self.problems.append("the body is missing")
         else:
             self._same("body", wanted["body"], request.json)
 
@@ -83,9 +83,9 @@ class Replay:
         if wanted != "{uuid7}":
             self._same(name, wanted, seen)
         elif seen is None or UUID7.match(seen) is None:
-            self.problems.append(f"{name} is no UUIDv7: {seen}")
+            self.problems.append(f"{name} is not a UUIDv7: {seen}")
         else:
-            self._same(f"{name} of a repetition", self._names.setdefault(name, seen), seen)
+            self._same(f"{name} of a retry", self._names.setdefault(name, seen), seen)
 
     def _same(self, what: str, wanted: object, seen: object) -> None:
         if wanted != seen:
@@ -121,7 +121,7 @@ def test_case(case: dict[str, Any], kind: Kind) -> None:
 
 
 def _outcome(client: Any, case: Mapping[str, Any]) -> Any:
-    """What the call comes to: a result, an error, or what an iterator gives."""
+    """Makes the call. Returns the result, the error, or the items of an iterator."""
     call = case["call"]
     group, name = call["method"].split(".")
     target = client.instance(call["instance"]) if group == "instance" else getattr(client, group)
@@ -141,7 +141,7 @@ def _spelled(name: str) -> str:
 
 
 def _followed(stream: Any, expect: Mapping[str, Any]) -> dict[str, Any]:
-    """The events that are expected, and how the iteration ends behind them."""
+    """Reads the expected events, and the end of the iteration."""
     events: list[Any] = []
     error: Exception | None = None
     iterator = iter(stream)
@@ -159,7 +159,7 @@ def _followed(stream: Any, expect: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_pages(result: Any, expect: Mapping[str, Any]) -> Any:
-    """The result, or as many pages as there are, with nothing behind the last of several."""
+    """Returns the result, or all expected pages. Asserts that no page follows."""
     if "pages" not in expect:
         return result
     pages = [result]
@@ -208,7 +208,7 @@ def _check(case: Mapping[str, Any], outcome: Any) -> None:
 
 
 def _same_data(found: Any, wanted: Any) -> None:
-    """The models say the same as the JSON that they came from, and nothing of it is lost."""
+    """Asserts that models equal their JSON, without loss."""
     if isinstance(found, list):
         assert len(found) == len(wanted)
         for item, json_item in zip(found, wanted, strict=True):
@@ -224,7 +224,7 @@ def _same_data(found: Any, wanted: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """JSON with times and numbers in one spelling."""
+    """Normalizes times and numbers in JSON."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -271,5 +271,5 @@ def _check_events(expect: Mapping[str, Any], outcome: dict[str, Any]) -> None:
         assert outcome["last_event_id"] == expect["last_event_id"]
 
 
-def test_there_are_cases() -> None:
-    assert len(CASES) >= 40, "clients/cases are not there"
+def test_cases_exist() -> None:
+    assert len(CASES) >= 40, "clients/cases has too few cases"

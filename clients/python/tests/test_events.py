@@ -49,7 +49,7 @@ def types_of(events: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("then", ["end", "cut"])
-def test_it_resumes_behind_the_last_event(kind: Kind, then: Any) -> None:
+def test_stream_resumes_after_the_last_event(kind: Kind, then: Any) -> None:
     answers = script(stream(RETRY, cycle(1), cycle(2), then=then), stream(RETRY, cycle(3), DELETED))
     with serving(answers) as server, client_of(kind, server.base_url) as client:
         events = client.instance(INSTANCE).events(after=0)
@@ -59,7 +59,7 @@ def test_it_resumes_behind_the_last_event(kind: Kind, then: Any) -> None:
     assert server.requests[0].headers["accept"] == "text/event-stream"
 
 
-def test_it_waits_out_what_passes(kind: Kind) -> None:
+def test_stream_reconnects_after_temporary_failures(kind: Kind) -> None:
     faults: list[Reply | Fault] = [
         "close",
         "garbage",
@@ -85,7 +85,7 @@ def test_it_waits_out_what_passes(kind: Kind) -> None:
         (stream("event: state\ndata: {}\n\n"), errors.MalformedAnswerError),
     ],
 )
-def test_it_ends_with_what_would_come_again(
+def test_stream_raises_permanent_failures(
     kind: Kind, answer: Reply, error: type[Exception]
 ) -> None:
     answers = script(stream(RETRY, cycle(1)), answer)
@@ -96,7 +96,7 @@ def test_it_ends_with_what_would_come_again(
     assert len(server.requests) == 2
 
 
-def test_silence_is_a_dead_connection(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_connection_counts_as_dead(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (async_events, sync_events):
         monkeypatch.setattr(module, "SILENCE_S_MAX", 0.2)
     answers = script(stream(RETRY, cycle(1), then="open"), stream(RETRY, cycle(2), DELETED))
@@ -105,7 +105,7 @@ def test_silence_is_a_dead_connection(kind: Kind, monkeypatch: pytest.MonkeyPatc
         assert types_of(events) == ["cycle 1", "cycle 2", "deleted"]
 
 
-def test_comments_keep_it_alive(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_comments_keep_the_connection_alive(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (async_events, sync_events):
         monkeypatch.setattr(module, "SILENCE_S_MAX", 0.5)
     pieces = (": keep-alive\n\n",) * 8
@@ -116,14 +116,14 @@ def test_comments_keep_it_alive(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(server.requests) == 1
 
 
-def test_a_block_with_only_an_id_says_where_to_resume(kind: Kind) -> None:
+def test_stream_resumes_after_a_block_with_only_an_id(kind: Kind) -> None:
     answers = script(stream(RETRY, "id: 7\n\n"), stream(DELETED))
     with serving(answers) as server, client_of(kind, server.base_url) as client:
         assert types_of(client.instance(INSTANCE).events()) == ["deleted"]
     assert [request.headers.get("last-event-id") for request in server.requests] == [None, "7"]
 
 
-def test_events_of_a_later_release_come_as_they_are(kind: Kind) -> None:
+def test_unknown_events_are_delivered_unchanged(kind: Kind) -> None:
     later = 'event: mood\ndata: {"level":\ndata:  3}\n\n'
     with serving(script(stream(later, DELETED))) as server:
         with client_of(kind, server.base_url) as client:
@@ -131,7 +131,7 @@ def test_events_of_a_later_release_come_as_they_are(kind: Kind) -> None:
     assert (event.type, event.name, event.data) == ("unknown", "mood", {"level": 3})
 
 
-def test_blocks_may_be_cut_anywhere(kind: Kind) -> None:
+def test_blocks_can_be_split_anywhere(kind: Kind) -> None:
     text = (cycle(1) + cycle(2) + DELETED).encode()
     pieces = tuple(text[index : index + 1] for index in range(len(text)))
     with serving(script(Reply(200, STREAM, chunks=pieces))) as server:
@@ -141,7 +141,7 @@ def test_blocks_may_be_cut_anywhere(kind: Kind) -> None:
     assert events[0].data.observation.context == {"text": "a\u2028b"}
 
 
-def test_closing_it_ends_the_connection(kind: Kind) -> None:
+def test_closing_the_stream_ends_the_connection(kind: Kind) -> None:
     ended = threading.Event()
 
     def answer(_: Request) -> Reply:
@@ -156,7 +156,7 @@ def test_closing_it_ends_the_connection(kind: Kind) -> None:
     assert ended.is_set()
 
 
-def test_a_wait_that_is_cancelled_loses_no_event() -> None:
+def test_cancelled_wait_loses_no_event() -> None:
     """The stream goes on behind the last one."""
     answers = script(stream(RETRY, cycle(1), then="open"), stream(RETRY, cycle(2), DELETED))
 
@@ -173,7 +173,7 @@ def test_a_wait_that_is_cancelled_loses_no_event() -> None:
     assert [request.headers.get("last-event-id") for request in server.requests] == ["0", "1"]
 
 
-def test_a_stream_that_ended_with_an_error_stays_ended(kind: Kind) -> None:
+def test_failed_stream_stays_ended(kind: Kind) -> None:
     answers = script(refusal(401, "unauthorized"))
     with serving(answers) as server, client_of(kind, server.base_url) as client:
         events = client.instance(INSTANCE).events()
@@ -186,7 +186,7 @@ TOO_MANY = refusal(429, "rate_limited", retry_after=0, reason="too_many_streams"
 
 
 # Report 16: a stream beyond the bound of the key stayed silent forever.
-def test_a_stream_that_finds_no_place_raises(kind: Kind) -> None:
+def test_stream_beyond_the_limit_raises(kind: Kind) -> None:
     with serving(script(TOO_MANY)) as server:
         with client_of(kind, server.base_url, timeout_s=0.3) as client:
             error = raised(lambda: next(iter(client.instance(INSTANCE).events())))
@@ -199,7 +199,7 @@ STATE = f"event: state\ndata: {json.dumps(state())}\n\n"
 
 
 # Report 16: each watcher of an instance took one of the streams of the key.
-def test_watchers_of_one_instance_share_a_stream(kind: Kind) -> None:
+def test_watchers_of_an_instance_share_a_stream(kind: Kind) -> None:
     blocks = (RETRY, "id: 4\n\n", STATE, cycle(5), cycle(6), DELETED)
     with serving(script(stream(*blocks))) as server, client_of(kind, server.base_url) as client:
         first, second, third = (iter(client.instance(INSTANCE).events()) for _ in range(3))
@@ -211,7 +211,7 @@ def test_watchers_of_one_instance_share_a_stream(kind: Kind) -> None:
     assert len(server.requests) == 1
 
 
-def test_a_stream_with_a_position_has_its_own_connection(kind: Kind) -> None:
+def test_stream_with_after_has_its_own_connection(kind: Kind) -> None:
     answers = script(stream(STATE, DELETED), stream(cycle(3), DELETED))
     with serving(answers) as server, client_of(kind, server.base_url) as client:
         live, behind = client.instance(INSTANCE).events(), client.instance(INSTANCE).events(after=2)
@@ -221,7 +221,7 @@ def test_a_stream_with_a_position_has_its_own_connection(kind: Kind) -> None:
 
 
 # Report 16: a slow watcher of a shared stream must neither hold back others nor miss an event.
-def test_a_watcher_that_is_too_slow_goes_on_by_itself(
+def test_slow_watcher_continues_over_its_own_connection(
     kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (async_hub, sync_hub):
@@ -238,7 +238,7 @@ def test_a_watcher_that_is_too_slow_goes_on_by_itself(
 
 
 # Report 16: watchers that wait side by side must all receive the next event.
-def test_watchers_wait_side_by_side() -> None:
+def test_concurrent_watchers_all_receive_the_next_event() -> None:
     answer = Reply(200, STREAM, chunks=(STATE.encode(), DELETED.encode()), pause_s=0.2)
 
     async def watch(client: AsyncIdentityEngine) -> list[str]:
@@ -267,7 +267,7 @@ def test_watchers_wait_side_by_side() -> None:
 
 
 # Report 16: a watcher that leaves must not end the stream of the others.
-def test_a_watcher_that_closes_or_is_cancelled_leaves_the_others_their_stream() -> None:
+def test_closed_or_cancelled_watcher_does_not_end_the_stream_of_others() -> None:
     answers = script(stream(RETRY, "id: 4\n\n", STATE, then="open"), stream(cycle(5), DELETED))
 
     async def main(base_url: str) -> None:

@@ -1,4 +1,4 @@
-"""The examples run against a real service."""
+"""Runs the examples against a real service."""
 
 from __future__ import annotations
 
@@ -27,22 +27,20 @@ def run(name: str, *args: str, folder: Path) -> str:
     return ran.stdout
 
 
-def test_the_agent_obeys_its_contract(service: str, tmp_path: Path) -> None:
+def test_agent_example_obeys_its_contract(service: str, tmp_path: Path) -> None:
     said = run("agent_loop.py", "40", folder=tmp_path)
     replaced = re.search(r"40 turns, (\d+) proposals replaced", said)
     assert replaced is not None, said
     assert int(replaced.group(1)) > 0, "the contract forbade nothing"
 
 
-def test_all_observations_of_a_fleet_count(service: str, tmp_path: Path) -> None:
+def test_fleet_example_counts_every_observation(service: str, tmp_path: Path) -> None:
     said = run("fleet.py", "1000", "5", folder=tmp_path)
     assert "5000 observations of 1000 agents" in said
     assert "0 rejected, 0 batches left" in said
 
 
-def test_a_fleet_keeps_what_is_too_old_and_what_it_cannot_send(
-    service: str, tmp_path: Path
-) -> None:
+def test_fleet_example_keeps_old_and_unsent_batches(service: str, tmp_path: Path) -> None:
     old = UnacknowledgedBatch(
         instance_id="inst_0123456789abcdef",
         idempotency_key="k",
@@ -56,7 +54,7 @@ def test_a_fleet_keeps_what_is_too_old_and_what_it_cannot_send(
     assert [each["idempotency_key"] for each in json.loads(left.read_text())] == ["k"]
 
 
-def test_the_notebook_draws_a_day(service: str, tmp_path: Path) -> None:
+def test_notebook_draws_a_day(service: str, tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from picture import PICTURE, notebook_picture

@@ -1,4 +1,4 @@
-"""Clients, streams, buffers and keys that were made before a fork of the process."""
+"""Clients, streams, buffers and keys created before a fork."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ pytestmark = [
 ]
 
 CHILD_S_MAX = 40.0
-"""How long a child process may take, in seconds; a hanging one fails its test."""
+"""Timeout of a child process, in seconds. A hanging child fails its test."""
 
 
 @contextmanager
 def forked(work: Callable[[], Any]) -> Iterator[Callable[[], Any]]:
-    """Runs ``work`` in a child process beside the block; the value gives what it returned."""
+    """Runs ``work`` in a child process. Yields a function that returns its result."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -71,12 +71,12 @@ def forked(work: Callable[[], Any]) -> Iterator[Callable[[], Any]]:
 
 
 def named(request: Request) -> Reply:
-    """An answer that names the instance of its request."""
+    """Answers with the instance id of the request."""
     return data({**UPDATED, "id": request.path.rsplit("/", 1)[1]})
 
 
 # Report 1: children of a fork shared pooled sockets and received answers to other requests.
-def test_every_process_receives_the_answers_to_its_own_calls(kind: Kind) -> None:
+def test_each_process_receives_the_answers_to_its_own_calls(kind: Kind) -> None:
     with serving(named) as server, client_of(kind, server.base_url) as client:
         client.instances.update("inst_of_the_parent", name="Ada")
 
@@ -90,7 +90,7 @@ def test_every_process_receives_the_answers_to_its_own_calls(kind: Kind) -> None
         assert server.connections == 3
 
 
-def test_closing_a_client_in_a_child_leaves_the_parent_its_connection(kind: Kind) -> None:
+def test_closing_a_client_in_a_child_keeps_the_connection_of_the_parent(kind: Kind) -> None:
     with serving(named) as server, client_of(kind, server.base_url) as client:
         client.instances.update(ONE, name="Ada")
 
@@ -104,7 +104,7 @@ def test_closing_a_client_in_a_child_leaves_the_parent_its_connection(kind: Kind
 
 
 # Report 1: a child waited for a place among calls that only its parent had under way.
-def test_calls_of_the_parent_take_no_place_in_the_child() -> None:
+def test_calls_of_the_parent_use_no_slot_in_the_child() -> None:
     silent: list[Request] = []
 
     def answer(request: Request) -> Reply | Fault:
@@ -158,7 +158,7 @@ def test_an_httpx_client_of_the_caller_is_refused_in_a_child() -> None:
 
 
 # Report 1: a child and its parent took turns in reading one stream of events.
-def test_a_child_follows_a_stream_over_its_own_connection(kind: Kind) -> None:
+def test_child_follows_a_stream_over_its_own_connection(kind: Kind) -> None:
     def answer(request: Request) -> Reply:
         if "last-event-id" in request.headers and request.headers["last-event-id"] != "0":
             return stream(RETRY, cycle(2), cycle(3), DELETED)
@@ -179,7 +179,7 @@ def test_a_child_follows_a_stream_over_its_own_connection(kind: Kind) -> None:
 
 
 # Report 1: flush, add and close of a buffer hung forever in a child.
-def test_a_buffer_begins_empty_in_a_child_and_the_parent_sends_its_own() -> None:
+def test_buffer_is_empty_in_a_child_and_the_parent_sends_its_observations() -> None:
     go_on = threading.Event()
     seen: list[int] = []
 
@@ -207,7 +207,7 @@ def test_a_buffer_begins_empty_in_a_child_and_the_parent_sends_its_own() -> None
     assert sorted(seen) == [1, 2]
 
 
-def test_a_buffer_that_was_closed_stays_closed_in_a_child(kind: Kind) -> None:
+def test_closed_buffer_stays_closed_in_a_child(kind: Kind) -> None:
     with serving(processed) as server, client_of(kind, server.base_url) as client:
         with buffer_of(client) as buffer:
             buffer.close()
@@ -239,7 +239,7 @@ def test_a_guard_works_in_a_child_of_a_process_that_updates_it(kind: Kind) -> No
                 assert outcome() == ["explore"]
 
 
-def test_parent_and_children_make_different_keys() -> None:
+def test_parent_and_children_create_different_keys() -> None:
     uuid7()
     with forked(lambda: [uuid7() for _ in range(1_000)]) as first:
         with forked(lambda: [uuid7() for _ in range(1_000)]) as second:
@@ -267,7 +267,7 @@ def test_an_asynchronous_buffer_begins_empty_in_a_new_event_loop_of_a_child() ->
 
 
 # Report 1: tasks of a parent's buffer went on in a child that ran the parent's event loop.
-def test_a_buffer_refuses_an_event_loop_that_was_made_before_the_fork() -> None:
+def test_buffer_refuses_an_event_loop_created_before_the_fork() -> None:
     with serving(processed) as server, client_of("async", server.base_url) as client:
         with buffer_of(client) as buffer:
             buffer.add(ONE, OBSERVATION)

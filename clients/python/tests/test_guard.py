@@ -75,7 +75,7 @@ def state(*forbidden: str) -> dict[str, Any]:
 
 
 def answer(request: Request) -> Reply:
-    """Each kind of answer forbids another action."""
+    """Forbids a different action in each kind of answer."""
     match request.path.rsplit("/", 1)[1]:
         case "contract":
             return data(contract("explore"))
@@ -93,7 +93,7 @@ def answer(request: Request) -> Reply:
 OBSERVATION = {"mode_target": "ORDER", "signal_strength": 0.5}
 
 
-def test_every_answer_through_its_handle_updates_it(kind: Kind) -> None:
+def test_every_answer_through_the_handle_updates_the_guard(kind: Kind) -> None:
     with serving(answer) as server, client_of(kind, server.base_url) as client:
         instance = client.instance(INSTANCE)
         guard = instance.guard()
@@ -114,7 +114,7 @@ def test_every_answer_through_its_handle_updates_it(kind: Kind) -> None:
     assert [each for (each,) in forbidden] == wanted
 
 
-def test_it_says_what_the_contract_says(kind: Kind) -> None:
+def test_guard_returns_the_verdicts_of_the_contract(kind: Kind) -> None:
     with serving(answer) as server, client_of(kind, server.base_url) as client:
         guard = client.instance(INSTANCE).guard()
         assert isinstance(raised(lambda: guard.allows("explore")), errors.NoContractError)
@@ -131,7 +131,7 @@ def test_it_says_what_the_contract_says(kind: Kind) -> None:
         assert not isinstance(error, errors.ApiError)
 
 
-def test_an_answer_to_an_earlier_request_is_ignored(kind: Kind) -> None:
+def test_answer_to_an_earlier_request_is_ignored(kind: Kind) -> None:
     with client_of(kind, "http://127.0.0.1:9/v1") as client:
         guard = client.instance(INSTANCE).guard()
         guard.update(Contract.model_validate(contract("explore")), began_s=20.0)
@@ -141,7 +141,7 @@ def test_an_answer_to_an_earlier_request_is_ignored(kind: Kind) -> None:
         assert guard.contract.forbidden_actions == ["pivot"]
 
 
-def test_the_later_cycle_is_newer_whatever_came_first(kind: Kind) -> None:
+def test_later_cycle_is_newer_in_any_order(kind: Kind) -> None:
     with client_of(kind, "http://127.0.0.1:9/v1") as client:
         guard = client.instance(INSTANCE).guard()
         guard.update(Contract.model_validate(contract("explore")), began_s=20.0, cycle=7)
@@ -151,8 +151,8 @@ def test_the_later_cycle_is_newer_whatever_came_first(kind: Kind) -> None:
         assert guard.contract.forbidden_actions == ["comfort"]
 
 
-def test_a_contract_without_a_cycle_is_of_the_held_one_or_a_later(kind: Kind) -> None:
-    """So an event of the same cycle, which may have waited, is older."""
+def test_contract_without_a_cycle_has_at_least_the_held_cycle(kind: Kind) -> None:
+    """Therefore an event of the same cycle, which may have been delayed, is older."""
     blocks = (block("state", of_cycle(5, "question")), block("state", of_cycle(6, "comfort")))
 
     def answer(request: Request) -> Reply:
@@ -172,7 +172,7 @@ def test_a_contract_without_a_cycle_is_of_the_held_one_or_a_later(kind: Kind) ->
         assert guard.contract.forbidden_actions == ["comfort"]
 
 
-def test_a_reset_ends_what_was_asked_for_before(kind: Kind) -> None:
+def test_reset_invalidates_earlier_requests(kind: Kind) -> None:
     done = {"id": INSTANCE, "reset_to": "initial", "cycle": 0}
     done |= {"energy_level": 0.8, "stress_state": "LOW"}
     with serving(script(data(of_cycle(5, "pivot")), data(done))) as server:
@@ -189,8 +189,8 @@ def test_a_reset_ends_what_was_asked_for_before(kind: Kind) -> None:
             assert guard.contract.forbidden_actions == ["explore"]
 
 
-def test_a_replay_of_an_earlier_call_updates_nothing(kind: Kind) -> None:
-    """One that answers a repetition does: it is the answer to the first attempt."""
+def test_replay_of_an_earlier_call_updates_nothing(kind: Kind) -> None:
+    """A replay for a retry does: it is the answer to the first attempt."""
     old = data(state("pivot"), Idempotent_Replayed="true")
     answers = script(data(contract("explore")), old, "close", old)
     with serving(answers) as server, client_of(kind, server.base_url) as client:
@@ -211,7 +211,7 @@ def block(event: str, value: object) -> bytes:
     return f"event: {event}\ndata: {json.dumps(value)}\n\n".encode()
 
 
-def test_an_event_that_waited_brings_no_old_contract_back(kind: Kind) -> None:
+def test_delayed_event_does_not_restore_an_old_contract(kind: Kind) -> None:
     queued = (block("state", of_cycle(3, "question")), block("reset", {"generation": 2}))
     blocks = (*queued, block("state", of_cycle(0, "comfort")))
 
@@ -232,7 +232,7 @@ def test_an_event_that_waited_brings_no_old_contract_back(kind: Kind) -> None:
         assert guard.contract.forbidden_actions == ["comfort"]
 
 
-def test_cycles_begin_again_where_another_has_reset_the_instance(kind: Kind) -> None:
+def test_cycles_restart_after_a_reset_by_another_client(kind: Kind) -> None:
     answers = script(data(of_cycle(5, "explore")), data(of_cycle(1, "comfort")))
     with serving(answers) as server, client_of(kind, server.base_url) as client:
         instance = client.instance(INSTANCE)
@@ -242,7 +242,7 @@ def test_cycles_begin_again_where_another_has_reset_the_instance(kind: Kind) -> 
         assert guard.contract.forbidden_actions == ["comfort"]
 
 
-def test_a_contract_that_is_too_old_answers_nothing(kind: Kind) -> None:
+def test_contract_beyond_its_maximum_age_raises(kind: Kind) -> None:
     with serving(answer) as server, client_of(kind, server.base_url) as client:
         guard = client.instance(INSTANCE).guard(max_age_s=60)
         guard.update(Contract.model_validate(contract()), began_s=-1_000_000.0)
@@ -255,7 +255,7 @@ def test_a_contract_that_is_too_old_answers_nothing(kind: Kind) -> None:
         assert guard.age_s < 60
 
 
-def test_a_guard_that_nothing_holds_is_forgotten(kind: Kind) -> None:
+def test_unreferenced_guard_is_released(kind: Kind) -> None:
     with client_of(kind, "http://127.0.0.1:9/v1") as client:
         handle = client.instance(INSTANCE)
         guards = handle._target._guards
@@ -267,7 +267,7 @@ def test_a_guard_that_nothing_holds_is_forgotten(kind: Kind) -> None:
 
 # Report 17: a guard allowed actions that do not exist.
 @pytest.mark.parametrize("word", ["exlpore", "Explore", "", " explore", None, 3])
-def test_it_has_no_verdict_on_what_is_no_action(kind: Kind, word: Any) -> None:
+def test_guard_refuses_an_unknown_action(kind: Kind, word: Any) -> None:
     with serving(answer) as server, client_of(kind, server.base_url) as client:
         guard = client.instance(INSTANCE).guard()
         for call in (guard.verdict, guard.allows, guard.require):
@@ -279,14 +279,14 @@ def test_it_has_no_verdict_on_what_is_no_action(kind: Kind, word: Any) -> None:
             assert error.action == word
 
 
-def test_it_takes_an_action_of_a_later_release_that_its_contract_names(kind: Kind) -> None:
+def test_guard_accepts_a_later_action_that_its_contract_lists(kind: Kind) -> None:
     with client_of(kind, "http://127.0.0.1:9/v1") as client:
         guard = client.instance(INSTANCE).guard()
         guard.update(Contract.model_validate(contract("meditate")))
         assert guard.verdict("meditate") == "forbidden"
 
 
-def test_actions_are_those_of_the_models() -> None:
+def test_known_actions_equal_the_actions_of_the_models() -> None:
     known = get_args(get_args(Action.__value__)[0])
     assert (known, get_args(KnownAction)) == (ACTIONS, ACTIONS)
     constants = [name for name in dir(actions) if name.isupper() and name != "ACTIONS"]
@@ -297,7 +297,7 @@ def test_actions_are_those_of_the_models() -> None:
 
 # Report 17: a guard with an age that is no number took contracts of any age.
 @pytest.mark.parametrize("age", [math.nan, -1])
-def test_an_age_that_is_no_number_is_refused(kind: Kind, age: float) -> None:
+def test_invalid_maximum_age_is_refused(kind: Kind, age: float) -> None:
     with client_of(kind, "http://127.0.0.1:9/v1") as client:
         error = raised(lambda: client.instance(INSTANCE).guard(max_age_s=age))
     assert isinstance(error, errors.ConfigurationError)

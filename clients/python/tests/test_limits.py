@@ -1,4 +1,4 @@
-"""Deadlines with few connections, a fork, and other bounds that a machine can reach."""
+"""Deadlines with few connections, forks, and other bounds."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from wire_server import data, script, serving
 OBSERVATION = {"mode_target": "ORDER", "signal_strength": 0.5}
 
 
-def test_waiting_for_a_turn_counts() -> None:
-    """A call that got its turn after half of its time has the other half."""
+def test_waiting_for_a_slot_counts_towards_the_deadline() -> None:
+    """A call that gets its slot after half of its time has only the other half."""
     with serving(script("silence")) as server:
         with IdentityEngine(api_key=KEY, base_url=server.base_url, attempts_max=1) as client:
             slots = client._caller.connections._present().slots
@@ -33,7 +33,7 @@ def test_waiting_for_a_turn_counts() -> None:
     assert isinstance(error, errors.DeadlineError)
 
 
-def test_waiting_for_a_turn_counts_on_an_event_loop() -> None:
+def test_waiting_for_a_slot_counts_on_an_event_loop() -> None:
     async def main() -> float:
         with serving(script("silence")) as server:
             async with AsyncIdentityEngine(
@@ -51,7 +51,7 @@ def test_waiting_for_a_turn_counts_on_an_event_loop() -> None:
     assert 0.9 < asyncio.run(main()) < 1.5
 
 
-def test_a_client_of_httpx_is_bound_by_the_deadline_too() -> None:
+def test_deadline_bounds_an_httpx_client_of_the_caller() -> None:
     with serving(script("dribble")) as server, httpx.Client(timeout=30) as http:
         for _ in range(2):
             with IdentityEngine(api_key=KEY, base_url=server.base_url, http_client=http) as client:
@@ -66,8 +66,8 @@ def keys_of(pipe: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_forked_processes_have_keys_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also when the clock steps back, so that keys are counted on from the last one."""
+def test_forked_processes_create_different_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if the clock steps back, so that keys continue from the last key."""
     uuid7()
     monkeypatch.setattr(time, "time_ns", lambda: 1_000_000_000_000)
     context = multiprocessing.get_context("fork")
@@ -84,7 +84,7 @@ def test_forked_processes_have_keys_of_their_own(monkeypatch: pytest.MonkeyPatch
 
 
 # Report 18: calls ended after ten attempts, long before their deadline.
-def test_attempts_go_on_until_the_deadline(kind: Kind) -> None:
+def test_attempts_continue_until_the_deadline(kind: Kind) -> None:
     with client_of(kind, "http://127.0.0.1:9/v1") as client:
         began_s = time.monotonic()
         error = raised(lambda: client.account.get(timeout_s=1.5))
@@ -103,7 +103,7 @@ def test_an_id_cannot_leave_its_path(kind: Kind, id: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["schlüssel", "a\r\nX-Other: 1"])
-def test_a_header_that_cannot_be_sent_is_refused_before(kind: Kind, key: str) -> None:
+def test_invalid_header_is_refused_before_sending(kind: Kind, key: str) -> None:
     with serving(script(data({}))) as server, client_of(kind, server.base_url) as client:
         agent = client.instance("inst_0123456789abcdef")
         error = raised(lambda: agent.process(OBSERVATION, idempotency_key=key))

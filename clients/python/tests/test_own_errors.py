@@ -1,4 +1,4 @@
-"""Whatever goes wrong, the error is one of this package."""
+"""Every failure raises an error of this package."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wire_server import LIMITS, Reply, data, script, serving
 ADDRESS = "https://service.example/v1"
 
 _ENDED_LOOPS = pytest.mark.filterwarnings("ignore::ResourceWarning")
-"""Connections of an event loop that ended without ``aclose`` warn when they are collected."""
+"""Connections of an ended event loop warn when collected without ``aclose``."""
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ _ENDED_LOOPS = pytest.mark.filterwarnings("ignore::ResourceWarning")
 )
 @pytest.mark.parametrize("client", [IdentityEngine, AsyncIdentityEngine])
 # Report 19: an environment that httpx cannot use raised errors of httpx, ssl or the system.
-def test_an_environment_that_cannot_be_used_is_named(
+def test_error_names_an_unusable_environment(
     client: Callable[..., Any], variable: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("NO_PROXY", "no_proxy"):
@@ -50,13 +50,13 @@ def test_an_environment_that_cannot_be_used_is_named(
 
 @pytest.mark.parametrize("address", ["http://[::1/v1", "http://a:99999/v1", "http://a b/v1"])
 # Report 19: an address that is no address raised ValueError of Python.
-def test_an_address_that_cannot_be_read_is_refused(address: str) -> None:
+def test_unreadable_address_is_refused(address: str) -> None:
     with pytest.raises(errors.ConfigurationError, match="base URL"):
         IdentityEngine(api_key=KEY, base_url=address)
 
 
 # Report 19: calls after close raised RuntimeError of httpx.
-def test_a_call_after_close_says_that_the_client_is_closed(kind: Kind) -> None:
+def test_call_after_close_reports_the_closed_client(kind: Kind) -> None:
     with serving(script(ACCOUNT)) as server, client_of(kind, server.base_url) as client:
         client.account.get()
         client.close() if kind == "sync" else client.aclose()
@@ -72,7 +72,7 @@ def test_a_call_after_close_says_that_the_client_is_closed(kind: Kind) -> None:
 
 
 # Report 19: a call over an httpx client that is closed raised RuntimeError.
-def test_an_httpx_client_that_is_closed_is_named() -> None:
+def test_closed_httpx_client_is_reported() -> None:
     http = httpx.Client()
     with serving(script(ACCOUNT)) as server:
         with IdentityEngine(api_key=KEY, base_url=server.base_url, http_client=http) as client:
@@ -84,7 +84,7 @@ def test_an_httpx_client_that_is_closed_is_named() -> None:
 
 @_ENDED_LOOPS
 # Report 19: one asynchronous client in two event loops raised RuntimeError.
-def test_one_asynchronous_client_works_in_several_event_loops() -> None:
+def test_asynchronous_client_works_in_several_event_loops() -> None:
     with serving(script(ACCOUNT)) as server:
         client = AsyncIdentityEngine(api_key=KEY, base_url=server.base_url)
         for _ in range(3):
@@ -124,7 +124,7 @@ class Failing(httpx.BaseTransport):
 
 @pytest.mark.parametrize("error", [OSError("no route"), RuntimeError("pool"), KeyError("x")])
 # Report 19: errors of a transport that are not those of httpx passed through.
-def test_whatever_a_transport_raises_is_a_connection_error(error: Exception) -> None:
+def test_any_error_of_a_transport_is_a_connection_error(error: Exception) -> None:
     with httpx.Client(transport=Failing(error)) as http:
         with IdentityEngine(api_key=KEY, base_url=ADDRESS, http_client=http) as client:
             with pytest.raises(errors.ConnectionError) as found:
@@ -151,7 +151,7 @@ UNSENDABLE: list[Any] = [
 @pytest.mark.parametrize(("context", "text"), UNSENDABLE)
 # Report 19: values that JSON cannot carry raised errors of pydantic, or were sent as NaN.
 # Report 4: a lone surrogate raised UnicodeEncodeError or an error of pydantic.
-def test_a_value_that_cannot_be_sent_is_named(kind: Kind, context: Any, text: str) -> None:
+def test_error_names_a_value_that_cannot_be_sent(kind: Kind, context: Any, text: str) -> None:
     observation = {"mode_target": "ORDER", "signal_strength": 0.5, "context": context}
     with serving(script(ACCOUNT)) as server, client_of(kind, server.base_url) as client:
         instance = client.instance(ONE)
@@ -171,7 +171,7 @@ def test_a_value_that_cannot_be_sent_is_named(kind: Kind, context: Any, text: st
 
 
 # Report 4: a lone surrogate outside of a body raised UnicodeEncodeError.
-def test_a_lone_surrogate_is_refused_wherever_a_text_goes(kind: Kind) -> None:
+def test_lone_surrogate_is_refused_in_every_text(kind: Kind) -> None:
     with serving(script(ACCOUNT)) as server, client_of(kind, server.base_url) as client:
         for call in (
             lambda: client.instances.create("\ud800"),
@@ -198,7 +198,7 @@ def test_a_lone_surrogate_is_refused_wherever_a_text_goes(kind: Kind) -> None:
     ],
 )
 # Report 19: odd numbers of headers and deep bodies of proxies raised errors of Python.
-def test_an_answer_with_odd_numbers_or_levels_is_read(
+def test_answer_with_odd_numbers_or_deep_nesting_is_readable(
     kind: Kind, headers: dict[str, str], body: bytes | None
 ) -> None:
     if body is None:

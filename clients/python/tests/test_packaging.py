@@ -1,6 +1,4 @@
-"""The package as users install it: wheel and sdist, in an empty environment, under type
-checkers.
-"""
+"""The package as users install it: wheel and sdist, an empty environment, type checkers."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ def run(*command: object, folder: Path = PACKAGE) -> str:
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Wheel and sdist."""
+    """Builds wheel and sdist, and returns their folder."""
     folder = tmp_path_factory.mktemp("dist")
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder)
     return folder
@@ -43,7 +41,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment with the wheel and what it asks for, and nothing else."""
+    """Python of an environment with only the wheel and its dependencies."""
     folder = tmp_path_factory.mktemp("empty") / "venv"
     uv = [sys.executable, "-m", "uv", "--quiet"]
     run(*uv, "venv", "--python", sys.executable, folder)
@@ -54,7 +52,7 @@ def python(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def locked_versions(folder: Path) -> Path:
-    """The lock without its checksums, as a constraint."""
+    """Writes the lock without checksums, as constraints."""
     lines = (PACKAGE / "requirements.lock").read_text("utf-8").splitlines()
     kept = [line.rstrip(" \\") for line in lines if "==" in line]
     path = folder.parent / "constraints.txt"
@@ -62,12 +60,12 @@ def locked_versions(folder: Path) -> Path:
     return path
 
 
-def test_twine_has_nothing_against_it(dist: Path) -> None:
+def test_twine_accepts_the_distributions(dist: Path) -> None:
     said = run(sys.executable, "-m", "twine", "check", "--strict", *dist.iterdir())
     assert said.count("PASSED") == 2
 
 
-def test_the_wheel_has_the_package_and_its_types_alone(dist: Path) -> None:
+def test_wheel_contains_only_the_package_and_its_types(dist: Path) -> None:
     (wheel,) = dist.glob("*.whl")
     assert wheel.name == f"identity_engine-{__version__}-py3-none-any.whl"
     names = zipfile.ZipFile(wheel).namelist()
@@ -75,7 +73,7 @@ def test_the_wheel_has_the_package_and_its_types_alone(dist: Path) -> None:
     assert {name.split("/")[0].split("-")[0] for name in names} == {"identity_engine"}
 
 
-def test_the_sdist_makes_the_same_wheel(dist: Path, tmp_path: Path) -> None:
+def test_sdist_builds_the_same_wheel(dist: Path, tmp_path: Path) -> None:
     (archive,) = dist.glob("*.tar.gz")
     with tarfile.open(archive) as source:
         source.extractall(tmp_path, filter="data")
@@ -86,7 +84,7 @@ def test_the_sdist_makes_the_same_wheel(dist: Path, tmp_path: Path) -> None:
     assert zipfile.ZipFile(again).namelist() == zipfile.ZipFile(wheel).namelist()
 
 
-def test_it_works_in_an_empty_environment(python: Path, tmp_path: Path) -> None:
+def test_package_works_in_an_empty_environment(python: Path, tmp_path: Path) -> None:
     said = run(
         python,
         *("-W", "error", "-c", "import identity_engine as i; print(i.__version__, i.__file__)"),
@@ -100,20 +98,20 @@ def test_it_works_in_an_empty_environment(python: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def user_folder(tmp_path: Path) -> Path:
-    """A folder with code of a user and the blocks of the README."""
+    """A folder with user code and the README's code blocks."""
     (tmp_path / "user_code.py").write_bytes((PACKAGE / "tests" / "user_code.py").read_bytes())
     for number, block in enumerate(BLOCKS):
         (tmp_path / f"readme_{number}.py").write_text(block, "utf-8")
     return tmp_path
 
 
-def test_mypy_takes_a_users_code(python: Path, user_folder: Path) -> None:
+def test_mypy_accepts_user_code(python: Path, user_folder: Path) -> None:
     options = ["--strict", "--warn-unused-ignores", "--python-executable", python]
     files = sorted(path.name for path in user_folder.glob("*.py"))
     run(sys.executable, "-m", "mypy", *options, *files, folder=user_folder)
 
 
-def test_pyright_takes_a_users_code(python: Path, user_folder: Path) -> None:
+def test_pyright_accepts_user_code(python: Path, user_folder: Path) -> None:
     if not PYRIGHT.exists():
         pytest.skip("no node_modules/pyright: run make once")
     config = '{"typeCheckingMode": "strict", "reportUnnecessaryTypeIgnoreComment": "error",'
@@ -122,9 +120,7 @@ def test_pyright_takes_a_users_code(python: Path, user_folder: Path) -> None:
     run(NODE, PYRIGHT, "--pythonpath", python, folder=user_folder)
 
 
-def test_the_reference_is_made_of_the_docstrings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reference_contains_the_docstrings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import reference
 
     monkeypatch.setattr(reference, "TARGET", tmp_path)

@@ -1,4 +1,4 @@
-"""Iterators over lists that change meanwhile."""
+"""Iterators over lists with concurrent changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def record(cycle: int) -> dict[str, Any]:
 
 
 def row(id: str) -> dict[str, Any]:
-    """An instance of a list."""
+    """An instance in a list."""
     return {
         "id": id,
         "name": id,
@@ -41,7 +41,7 @@ def page(offset: int, *cycles: int, has_more: bool) -> Reply:
     return Reply(200, LIMITS, json.dumps(body).encode())
 
 
-def test_an_entry_that_was_moved_back_comes_once(kind: Kind) -> None:
+def test_moved_entry_is_yielded_once(kind: Kind) -> None:
     pages = (
         page(0, 4, 3, has_more=True),
         page(2, 4, 3, has_more=True),
@@ -71,7 +71,7 @@ def test_iteration_follows_the_cursors_of_the_pages(kind: Kind) -> None:
     ]
 
 
-def test_a_list_takes_a_cursor(kind: Kind) -> None:
+def test_lists_accept_a_cursor(kind: Kind) -> None:
     empty = Reply(200, LIMITS, b'{"data":[],"pagination":{"next_cursor":null,"has_more":true}}')
     with serving(script(empty)) as server, client_of(kind, server.base_url) as client:
         agent = client.instance("inst_0123456789abcdef")
@@ -93,7 +93,7 @@ RECORD = {
 
 
 # Report 4: a history or stream with a lone surrogate that was stored earlier could not be read.
-def test_lone_surrogates_that_were_stored_stay_readable(kind: Kind) -> None:
+def test_stored_lone_surrogates_are_readable(kind: Kind) -> None:
     contexts = [{"a": "x\ud800"}, {"b": [{"c": "\udfff", "\ud800": 1}]}, {"\ud800": 1}]
     rows = [{**RECORD, "cycle": 3 - n, "context": each} for n, each in enumerate(contexts)]
     body = {"data": rows, "pagination": {"has_more": False, "next_cursor": None}}
@@ -114,7 +114,7 @@ def test_lone_surrogates_that_were_stored_stay_readable(kind: Kind) -> None:
 
 
 # Report 4: an instance whose name had a lone surrogate could not be read.
-def test_a_stored_name_with_a_lone_surrogate_is_read(kind: Kind) -> None:
+def test_stored_name_with_a_lone_surrogate_is_readable(kind: Kind) -> None:
     with serving(script(data({**UPDATED, "name": "x\ud800"}))) as server:
         with client_of(kind, server.base_url) as client:
             assert client.instances.update("a", description="").data.name == "x\ud800"

@@ -1,6 +1,4 @@
-"""Every block of Python in the README runs as it stands, in an empty folder, against a real
-service.
-"""
+"""Runs every Python block of the README unchanged, in an empty folder, against a real service."""
 
 from __future__ import annotations
 
@@ -18,12 +16,12 @@ TITLES = re.findall(r"^## (.*)$", README, re.MULTILINE)
 RUN_S_MAX = 40
 
 
-def test_there_are_blocks() -> None:
+def test_readme_has_code_blocks() -> None:
     assert len(BLOCKS) >= 11
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=range(1, len(BLOCKS) + 1))
-def test_a_block_runs(block: str, service: str, tmp_path: Path) -> None:
+def test_code_block_runs(block: str, service: str, tmp_path: Path) -> None:
     script = tmp_path / "block.py"
     script.write_text(block, "utf-8")
     command = [sys.executable, "-X", "dev", "-W", "error", str(script)]
@@ -34,13 +32,13 @@ def test_a_block_runs(block: str, service: str, tmp_path: Path) -> None:
     assert "Traceback" not in ran.stderr
 
 
-def test_every_link_leads_to_a_file() -> None:
+def test_every_link_points_to_a_file() -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]+)\)", README)
     assert len(links) >= 4
     assert [link for link in links if not (PACKAGE / link).exists()] == []
 
 
-def test_every_error_is_named() -> None:
+def test_every_error_is_listed() -> None:
     from identity_engine import errors
 
     own = {"IdentityEngineError", "ApiError", "ConfigurationError"}

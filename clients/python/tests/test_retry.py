@@ -1,4 +1,4 @@
-"""When a call is sent again, and after how long, without a clock."""
+"""Retry policy without a clock."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ def test_waits_have_full_jitter_below_a_doubled_bound(attempt: int, chance: floa
 
 
 @given(st.integers(1, 100), CHANCE, st.integers(0, 3_600))
-def test_no_wait_is_shorter_than_asked_for(attempt: int, chance: float, asked_s: int) -> None:
+def test_no_wait_is_shorter_than_retry_after(attempt: int, chance: float, asked_s: int) -> None:
     error = MalformedAnswerError("", status=503, retry_after_s=float(asked_s))
     assert asked_s <= wait_before(attempt, error, lambda: chance) <= max(asked_s, WAIT_S_MAX)

@@ -1,4 +1,4 @@
-"""Every call against a real service."""
+"""All calls against a real service."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def observation(seconds: float, strength: float = 0.6) -> Observation:
     return Observation(mode_target="ORDER", signal_strength=strength, timestamp=at)
 
 
-def test_the_life_of_an_instance(client: Any) -> None:
+def test_instance_is_created_changed_and_deleted(client: Any) -> None:
     created = client.instances.create("Ada", initial_config={"mode_strengths": {"order": 0.5}})
     assert (created.status, created.attempts, created.is_replayed) == (201, 1, False)
     name = created.data.id
@@ -58,7 +58,7 @@ def test_the_life_of_an_instance(client: Any) -> None:
     assert isinstance(raised(lambda: client.instances.get(name)), errors.NotFoundError)
 
 
-def test_a_key_counts_a_call_once(instance: Any) -> None:
+def test_idempotency_key_counts_a_call_once(instance: Any) -> None:
     key = "a key of the caller"
     first = instance.process(observation(0), idempotency_key=key)
     again = instance.process(observation(0), idempotency_key=key)
@@ -70,7 +70,7 @@ def test_a_key_counts_a_call_once(instance: Any) -> None:
 
 
 # Report 2: a buffer wrote the fields of an observation in another order than a call.
-def test_a_buffer_takes_over_an_observation_of_a_call(client: Any, instance: Any) -> None:
+def test_buffer_repeats_an_observation_of_a_call(client: Any, instance: Any) -> None:
     fields = {"signal_strength": 0.5, "timestamp": START.isoformat(), "mode_target": "ORDER"}
     seen = {**fields, "context": {"b": 1, "a": [{"d": 2, "c": 3}]}}
     instance.process(seen, idempotency_key="k")
@@ -81,7 +81,7 @@ def test_a_buffer_takes_over_an_observation_of_a_call(client: Any, instance: Any
     assert instance.snapshot().data.cycle == 1
 
 
-def test_too_early_is_a_value_unless_it_is_asked_to_be_an_error(instance: Any) -> None:
+def test_early_observation_is_a_value_or_with_strict_an_error(instance: Any) -> None:
     assert instance.process(observation(0)).throttled is None
     early = instance.process(observation(0.4))
     assert early.throttled.retry_after_s == 1
@@ -90,7 +90,7 @@ def test_too_early_is_a_value_unless_it_is_asked_to_be_an_error(instance: Any) -
     assert isinstance(error, errors.ThrottledError)
 
 
-def test_a_batch_is_one_unit_and_says_which_item_is_wrong(instance: Any) -> None:
+def test_batch_is_atomic_and_names_the_invalid_item(instance: Any) -> None:
     whole = instance.process_batch([observation(n) for n in range(100)])
     assert whole.data.processed_count == 100
     states = instance.process_batch([observation(200), observation(201)], include_intermediate=True)
@@ -103,7 +103,7 @@ def test_a_batch_is_one_unit_and_says_which_item_is_wrong(instance: Any) -> None
     assert instance.process_batch([observation(0)]).throttled is not None
 
 
-def test_what_an_instance_remembers(instance: Any) -> None:
+def test_history_and_drift_of_an_instance_are_readable(instance: Any) -> None:
     instance.process_batch([observation(n) for n in range(60)])
     assert [record.cycle for record in instance.iterate_history(limit=7)] == [*range(60, 0, -1)]
     page = instance.history(limit=50)
@@ -132,7 +132,7 @@ def test_events_follow_an_instance(client: Any, instance: Any) -> None:
     assert events.last_event_id == "3"
 
 
-def test_what_is_not_an_instance(client: Any) -> None:
+def test_personas_test_account_and_audit_are_readable(client: Any) -> None:
     personas = client.personas.list()
     assert len(personas.data) == 12
     assert not personas.has_next
@@ -151,7 +151,7 @@ def test_what_is_not_an_instance(client: Any) -> None:
     assert isinstance(error, errors.BillingProviderNotConfiguredError)
 
 
-def test_a_key_that_is_not_valid(kind: Kind, service: str) -> None:
+def test_invalid_key_is_refused(kind: Kind, service: str) -> None:
     with client_of(kind, service, api_key="svc_sk_wrong") as client:
         error = raised(lambda: client.account.get())
     assert isinstance(error, errors.UnauthorizedError)

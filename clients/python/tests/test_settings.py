@@ -1,4 +1,4 @@
-"""How a client is set up."""
+"""Settings of a client."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("IDENTITY_ENGINE_BASE_URL", raising=False)
 
 
-def test_without_a_key_there_is_no_client() -> None:
+def test_client_without_a_key_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="IDENTITY_ENGINE_API_KEY"):
         IdentityEngine()
 
@@ -38,25 +38,25 @@ def test_an_address_that_does_not_end_in_v1_is_refused(address: str) -> None:
         IdentityEngine(api_key=KEY, base_url=address)
 
 
-def test_deadlines_and_attempts_have_least_values() -> None:
+def test_deadlines_and_attempts_have_minimum_values() -> None:
     with pytest.raises(ConfigurationError, match="timeout_s"):
         IdentityEngine(api_key=KEY, timeout_s=0)
     with pytest.raises(ConfigurationError, match="attempts_max"):
         IdentityEngine(api_key=KEY, attempts_max=0)
 
 
-def test_a_key_with_a_line_end_never_becomes_a_header() -> None:
+def test_key_with_a_line_end_is_refused() -> None:
     with pytest.raises(ConfigurationError):
         IdentityEngine(api_key="svc_sk_x\r\nX-Other: 1")
 
 
-def test_no_text_of_a_client_shows_its_key() -> None:
+def test_repr_of_a_client_hides_its_key() -> None:
     with IdentityEngine(api_key=KEY) as client:
         assert KEY not in repr(client)
         assert KEY not in repr(client._caller.settings)
 
 
-def test_a_client_of_httpx_can_be_given_and_stays_open() -> None:
+def test_given_httpx_client_is_used_and_stays_open() -> None:
     with serving(script(data([]))) as server, httpx.Client(headers={"X-Own": "1"}) as http:
         with IdentityEngine(api_key=KEY, base_url=server.base_url, http_client=http) as client:
             with pytest.raises(Exception, match="is not a valid answer"):
@@ -65,7 +65,7 @@ def test_a_client_of_httpx_can_be_given_and_stays_open() -> None:
     assert server.requests[0].headers["x-own"] == "1"
 
 
-def test_ids_cannot_reach_another_path(kind: Kind) -> None:
+def test_ids_cannot_change_the_path(kind: Kind) -> None:
     with serving(script(data({}))) as server, client_of(kind, server.base_url) as client:
         with pytest.raises(Exception, match="is not a valid answer"):
             client.instances.get("../account?x=1#y")

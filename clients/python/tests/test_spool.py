@@ -1,4 +1,4 @@
-"""Keys of observations, throttling, and buffers that a later process continues."""
+"""Observation keys, throttling, and buffers continued by a later process."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ DAY_MS = 1_768_478_400_000
 
 
 class KeyedService:
-    """Batches as the service takes them: keys of observations, and the interval of 1.000 s."""
+    """Model of the batch route with observation keys and the interval of 1.000 s."""
 
     def __init__(self) -> None:
         self.applied: dict[str, list[dict[str, Any]]] = {}
         self.known: dict[tuple[str, str], dict[str, Any]] = {}
         self.newest_ms: dict[str, int] = {}
         self.lost_after = 0
-        """Answers that are lost after the batch was applied."""
+        """Number of answers to lose after applying the batch."""
         self.silent_after: int | None = None
-        """Observations after which no answer comes any more."""
+        """Number of observations after which the service no longer answers."""
         self._lock = threading.Lock()
 
     def __call__(self, request: Request) -> Reply | Fault:
@@ -97,7 +97,7 @@ class KeyedService:
 
 
 def logged(number: int, **fields: Any) -> dict[str, Any]:
-    """Observation of a log of the caller."""
+    """Observation in a caller's log."""
     return {
         **OBSERVATION,
         "context": {"n": number},
@@ -108,7 +108,7 @@ def logged(number: int, **fields: Any) -> dict[str, Any]:
 
 
 # Report 2: a log that was sent again after a crash counted twice.
-def test_a_log_that_is_sent_again_counts_once(kind: Kind) -> None:
+def test_repeated_log_counts_once(kind: Kind) -> None:
     service = KeyedService()
     with serving(service) as server, client_of(kind, server.base_url) as client:
         with buffer_of(client, batch_max=30) as buffer:
@@ -125,7 +125,7 @@ def test_a_log_that_is_sent_again_counts_once(kind: Kind) -> None:
 
 
 # Report 2: a throttled observation got another timestamp than the caller's, without a word.
-def test_what_is_throttled_with_its_own_timestamp_is_reported(kind: Kind) -> None:
+def test_throttled_observation_with_a_caller_timestamp_is_reported(kind: Kind) -> None:
     service = KeyedService()
     service.newest_ms[ONE] = DAY_MS + 10_200
     heard: list[ThrottledObservation] = []
@@ -144,7 +144,7 @@ def test_what_is_throttled_with_its_own_timestamp_is_reported(kind: Kind) -> Non
     assert len(server.requests) <= 3
 
 
-def test_what_has_no_timestamp_of_its_own_is_moved(kind: Kind) -> None:
+def test_observation_without_a_caller_timestamp_is_moved(kind: Kind) -> None:
     service = KeyedService()
     service.newest_ms[ONE] = round(time.time() * 1_000) + 5_000
     with serving(service) as server, client_of(kind, server.base_url) as client:
@@ -157,7 +157,7 @@ def test_what_has_no_timestamp_of_its_own_is_moved(kind: Kind) -> None:
 
 
 # Report 2: observations that buffers sent had no keys of their own.
-def test_every_observation_has_a_key_that_stays(kind: Kind) -> None:
+def test_every_observation_keeps_its_key(kind: Kind) -> None:
     service = KeyedService()
     service.lost_after = 2
     with serving(service) as server:
@@ -173,7 +173,7 @@ def test_every_observation_has_a_key_that_stays(kind: Kind) -> None:
 
 
 # Report 2: one key that was used for another observation took its whole batch with it.
-def test_a_key_of_another_observation_rejects_that_one_alone(kind: Kind) -> None:
+def test_reused_key_rejects_only_its_observation(kind: Kind) -> None:
     service = KeyedService()
     with serving(service) as server, client_of(kind, server.base_url) as client:
         with buffer_of(client) as buffer:
@@ -182,12 +182,12 @@ def test_a_key_of_another_observation_rejects_that_one_alone(kind: Kind) -> None
                     ONE, logged(number, idempotency_key="same" if number in (1, 3) else None)
                 )
             closed = buffer.close()
-    # The service looks at the keys of a batch among themselves too.
+    # The service also compares keys within a batch.
     assert closed.acknowledged + len(closed.rejected) == 5
     assert service.numbers() in ([0, 1, 2, 3, 4], [0, 1, 2, 4])
 
 
-def test_a_service_without_keys_stops_the_buffer_and_loses_nothing(kind: Kind) -> None:
+def test_service_without_observation_keys_stops_the_buffer_without_loss(kind: Kind) -> None:
     unknown = refusal(
         422, "invalid_request", reason="unknown_field", field="observations[0].idempotency_key"
     )
@@ -199,7 +199,7 @@ def test_a_service_without_keys_stops_the_buffer_and_loses_nothing(kind: Kind) -
 
 
 @pytest.mark.parametrize("key", ["", "é", "x" * 256, 3])
-def test_a_key_that_is_none_is_not_taken(kind: Kind, key: Any) -> None:
+def test_invalid_key_is_refused(kind: Kind, key: Any) -> None:
     with serving(KeyedService()) as server, client_of(kind, server.base_url) as client:
         with buffer_of(client) as buffer:
             error = raised(lambda: buffer.add(ONE, logged(0, idempotency_key=key)))
@@ -249,7 +249,7 @@ def test_a_later_process_continues_after_kill_9(kind: Kind, tmp_path: Path) -> N
 
 
 # Report 3: an observation was lost that add had taken, before it was sent.
-def test_an_observation_is_in_the_file_when_add_returns(kind: Kind, tmp_path: Path) -> None:
+def test_observation_is_in_the_file_when_add_returns(kind: Kind, tmp_path: Path) -> None:
     path = tmp_path / "spool"
     with serving(script("silence")) as server, client_of(kind, server.base_url) as client:
         with buffer_of(client, spool=path) as buffer:
@@ -264,7 +264,7 @@ def test_an_observation_is_in_the_file_when_add_returns(kind: Kind, tmp_path: Pa
     time_ms(lines[1]["observation"]["timestamp"])
 
 
-def test_what_is_settled_is_noted_in_the_file(kind: Kind, tmp_path: Path) -> None:
+def test_finished_observations_are_marked_in_the_file(kind: Kind, tmp_path: Path) -> None:
     path, service = tmp_path / "spool", KeyedService()
     service.newest_ms[ONE] = DAY_MS
 
@@ -281,7 +281,7 @@ def test_what_is_settled_is_noted_in_the_file(kind: Kind, tmp_path: Path) -> Non
     assert list(FileSpool(path).load()) == []
 
 
-def test_a_new_time_is_in_the_file_before_it_is_sent(kind: Kind, tmp_path: Path) -> None:
+def test_moved_timestamp_is_in_the_file_before_it_is_sent(kind: Kind, tmp_path: Path) -> None:
     path, service = tmp_path / "spool", KeyedService()
     service.newest_ms[ONE] = round(time.time() * 1_000) + 3_000
     seen: list[bool] = []
@@ -328,7 +328,7 @@ def test_a_torn_last_line_is_removed(torn: bytes, tmp_path: Path) -> None:
     third.close()
 
 
-def test_another_line_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_error_names_an_unreadable_line(tmp_path: Path) -> None:
     path = tmp_path / "spool"
     first = FileSpool(path)
     first.save([spooled(1), spooled(2)])
@@ -341,7 +341,7 @@ def test_another_line_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     assert path.read_bytes() == damaged
 
 
-def test_one_process_has_the_file_at_a_time(kind: Kind, tmp_path: Path) -> None:
+def test_only_one_process_can_use_the_file(kind: Kind, tmp_path: Path) -> None:
     path = tmp_path / "spool"
     with serving(KeyedService()) as server, client_of(kind, server.base_url) as client:
         with buffer_of(client, spool=path) as buffer:
@@ -358,7 +358,7 @@ def test_one_process_has_the_file_at_a_time(kind: Kind, tmp_path: Path) -> None:
         FileSpool(path).close()
 
 
-def test_a_child_does_not_keep_the_file_of_a_parent_that_has_ended(tmp_path: Path) -> None:
+def test_child_releases_the_file_of_an_ended_parent(tmp_path: Path) -> None:
     spool = FileSpool(tmp_path / "spool")
     ready, done = tmp_path / "ready", tmp_path / "done"
 
@@ -379,7 +379,7 @@ def test_a_child_does_not_keep_the_file_of_a_parent_that_has_ended(tmp_path: Pat
         assert outcome() is True
 
 
-def test_the_file_is_written_anew_when_most_of_it_is_done(
+def test_file_is_rewritten_when_most_of_it_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spool_module, "REWRITTEN_BYTES_MIN", 10_000)
@@ -399,7 +399,7 @@ def test_the_file_is_written_anew_when_most_of_it_is_done(
     again.close()
 
 
-def test_what_the_service_may_have_forgotten_is_handed_back(kind: Kind, tmp_path: Path) -> None:
+def test_observation_with_an_old_key_is_returned(kind: Kind, tmp_path: Path) -> None:
     path, service = tmp_path / "spool", KeyedService()
     now_ms = round(time.time() * 1_000)
     first = FileSpool(path)
@@ -414,7 +414,7 @@ def test_what_the_service_may_have_forgotten_is_handed_back(kind: Kind, tmp_path
 
 
 class Table:
-    """A store of the caller."""
+    """A caller's store."""
 
     def __init__(self) -> None:
         self.rows: dict[tuple[str, str], SpooledObservation] = {}
@@ -439,7 +439,7 @@ class Table:
 
 
 # Report 3: a buffer could not use a store of the caller.
-def test_a_store_of_the_caller_holds_what_waits(kind: Kind) -> None:
+def test_store_of_the_caller_holds_pending_observations(kind: Kind) -> None:
     table, service = Table(), KeyedService()
     with serving(script(refusal(401, "unauthorized"))) as server:
         with client_of(kind, server.base_url) as client:
@@ -456,7 +456,7 @@ def test_a_store_of_the_caller_holds_what_waits(kind: Kind) -> None:
     assert service.numbers() == [1]
 
 
-def test_what_a_store_cannot_save_is_not_taken(kind: Kind) -> None:
+def test_add_raises_if_the_store_cannot_save(kind: Kind) -> None:
     table, service = Table(), KeyedService()
     with serving(service) as server, client_of(kind, server.base_url) as client:
         with buffer_of(client, spool=table, pending_max=1) as buffer:
@@ -469,7 +469,7 @@ def test_what_a_store_cannot_save_is_not_taken(kind: Kind) -> None:
     assert service.numbers() == [2]
 
 
-def test_a_file_that_cannot_be_opened_is_named(kind: Kind, tmp_path: Path) -> None:
+def test_error_names_a_file_that_cannot_be_opened(kind: Kind, tmp_path: Path) -> None:
     with client_of(kind, "http://127.0.0.1:9/v1") as client:
 
         def make() -> None:
@@ -482,7 +482,7 @@ def test_a_file_that_cannot_be_opened_is_named(kind: Kind, tmp_path: Path) -> No
 
 
 # Report 2: two calls of a real service could not share keys.
-def test_keys_are_those_of_the_single_call(service: str) -> None:
+def test_observation_keys_equal_the_keys_of_single_calls(service: str) -> None:
     key = os.environ["IDENTITY_ENGINE_API_KEY"]
     with client_of("sync", service, api_key=key) as client:
         id = client.instances.create("keys").data.id

@@ -1,4 +1,4 @@
-"""OpenTelemetry context goes along with requests."""
+"""OpenTelemetry trace context in requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from identity_engine._core import tracing
 from wire_server import refusal, script, serving
 
 
-def test_requests_of_a_span_carry_its_trace(kind: Kind) -> None:
+def test_requests_carry_the_trace_of_the_active_span(kind: Kind) -> None:
     tracer = TracerProvider().get_tracer("test")
     with serving(script(refusal(404, "not_found"))) as server:
         with client_of(kind, server.base_url) as client:

@@ -11,7 +11,7 @@ import pytest
 from identity_engine import uuid7
 
 
-def test_a_key_is_a_uuid_of_version_7_with_the_present_time() -> None:
+def test_key_is_a_version_7_uuid_with_the_present_time() -> None:
     before_ms = time.time_ns() // 1_000_000
     value = uuid.UUID(uuid7())
     assert (value.version, value.variant) == (7, uuid.RFC_4122)

@@ -106,19 +106,22 @@ for (const options of [{ batchMax: 101 }, { pendingMax: 0 }, { delayMaxMs: -1 }]
 
 const spacing = suite('timestamps');
 
-spacing('are moved to 1.000 s after the previous timestamp, or kept if far enough apart', async () => {
-  const { buffer, clock, sent } = sceneOf();
-  const [own, later] = ['2026-01-15T12:00:00.25+00:00', '2026-01-15T12:00:09.999999999Z'];
-  await buffer.add('inst_a', observation(1, own));
-  await buffer.add('inst_a', observation(2));
-  await buffer.add('inst_a', observation(3, later));
-  await clock.run(buffer.flush());
-  const times = sent[0]?.observations.map(({ timestamp }) => timestamp);
-  assert.equal(times, [own, '2026-01-15T12:00:01.250Z', later]);
-  await buffer.add('inst_a', observation(4));
-  await clock.run(buffer.flush());
-  assert.equal(timesOf(sent[1] ?? (assert.unreachable() as never)), [10.999]);
-});
+spacing(
+  'are moved to 1.000 s after the previous timestamp, or kept if far enough apart',
+  async () => {
+    const { buffer, clock, sent } = sceneOf();
+    const [own, later] = ['2026-01-15T12:00:00.25+00:00', '2026-01-15T12:00:09.999999999Z'];
+    await buffer.add('inst_a', observation(1, own));
+    await buffer.add('inst_a', observation(2));
+    await buffer.add('inst_a', observation(3, later));
+    await clock.run(buffer.flush());
+    const times = sent[0]?.observations.map(({ timestamp }) => timestamp);
+    assert.equal(times, [own, '2026-01-15T12:00:01.250Z', later]);
+    await buffer.add('inst_a', observation(4));
+    await clock.run(buffer.flush());
+    assert.equal(timesOf(sent[1] ?? (assert.unreachable() as never)), [10.999]);
+  },
+);
 
 spacing('more than 240 s ahead of the clock are sent later', async () => {
   const { buffer, clock, sent } = sceneOf();

@@ -144,20 +144,17 @@ restored('is sent first, unchanged and under its own key', async () => {
   assert.equal(sent[0]?.observations, handedBack(0).observations);
 });
 
-restored(
-  'is not sent if its key is too old, and neither are later observations',
-  async () => {
-    const { buffer, clock, sent } = sceneOf();
-    const old = handedBack(START_MS - 24 * 3_600_000);
-    buffer.restore([old]);
-    await buffer.add('inst_a', observation(2));
-    await buffer.add('inst_b', observation(3));
-    await clock.run(buffer.flush());
-    assert.equal(sent.map(numbersOf), [[3]]);
-    const { unacknowledged } = await clock.run(buffer.close());
-    assert.equal(unacknowledged[0], old);
-    assert.equal(unacknowledged.map(numbersOf), [[1], [2]]);
-  },
-);
+restored('is not sent if its key is too old, and neither are later observations', async () => {
+  const { buffer, clock, sent } = sceneOf();
+  const old = handedBack(START_MS - 24 * 3_600_000);
+  buffer.restore([old]);
+  await buffer.add('inst_a', observation(2));
+  await buffer.add('inst_b', observation(3));
+  await clock.run(buffer.flush());
+  assert.equal(sent.map(numbersOf), [[3]]);
+  const { unacknowledged } = await clock.run(buffer.close());
+  assert.equal(unacknowledged[0], old);
+  assert.equal(unacknowledged.map(numbersOf), [[1], [2]]);
+});
 
 for (const each of [refusals, bounded, closing, restored]) each.run();

@@ -26,19 +26,22 @@ const reused = refused(422, 'invalid_request', {
 const unnamed = suite('a refusal that names no observation');
 
 for (const bad of [[0], [5], [9], [2, 7], [3, 4], []]) {
-  unnamed(`rejects only the invalid observations: ${bad.length === 0 ? 'none' : bad} of ten`, async () => {
-    const { buffer, clock, sent } = sceneOf({}, refusing(...bad));
-    for (let number = 0; number < 10; number += 1) {
-      await buffer.add('inst_a', observation(number));
-    }
-    await clock.run(buffer.flush());
-    const { acknowledged, rejected } = await clock.run(buffer.close());
-    assert.is(acknowledged, 10 - bad.length);
-    assert.equal(numbersOf({ observations: rejected.map((each) => each.observation) }), bad);
-    const keys = sent.map(({ key }) => key);
-    assert.is(new Set(keys).size, keys.length, 'a new key each time');
-    assert.ok(sent.length <= 1 + 6 * bad.length, `${sent.length} requests`);
-  });
+  unnamed(
+    `rejects only the invalid observations: ${bad.length === 0 ? 'none' : bad} of ten`,
+    async () => {
+      const { buffer, clock, sent } = sceneOf({}, refusing(...bad));
+      for (let number = 0; number < 10; number += 1) {
+        await buffer.add('inst_a', observation(number));
+      }
+      await clock.run(buffer.flush());
+      const { acknowledged, rejected } = await clock.run(buffer.close());
+      assert.is(acknowledged, 10 - bad.length);
+      assert.equal(numbersOf({ observations: rejected.map((each) => each.observation) }), bad);
+      const keys = sent.map(({ key }) => key);
+      assert.is(new Set(keys).size, keys.length, 'a new key each time');
+      assert.ok(sent.length <= 1 + 6 * bad.length, `${sent.length} requests`);
+    },
+  );
 }
 
 const open = suite('a batch with an unknown outcome');

@@ -259,13 +259,16 @@ guarded('accepts lower cycles after its own reset', async () => {
   assert.equal(guard.contract?.allowed_actions, ['after']);
 });
 
-guarded('takes a lower cycle from a later request, because another client may have reset', async () => {
-  await using server = await FakeServer.start(data(stateOf(57, 'old')), data(stateOf(1, 'new')));
-  const instance = clientOf(server).instance('inst_1');
-  const guard = instance.guard();
-  for (let count = 0; count < 2; count += 1) await instance.process(OBSERVATION);
-  assert.equal(guard.contract?.allowed_actions, ['new']);
-});
+guarded(
+  'takes a lower cycle from a later request, because another client may have reset',
+  async () => {
+    await using server = await FakeServer.start(data(stateOf(57, 'old')), data(stateOf(1, 'new')));
+    const instance = clientOf(server).instance('inst_1');
+    const guard = instance.guard();
+    for (let count = 0; count < 2; count += 1) await instance.process(OBSERVATION);
+    assert.equal(guard.contract?.allowed_actions, ['new']);
+  },
+);
 
 guarded('throws the error of a failed refresh', async () => {
   const instance = clientOf({ baseUrl: 'http://127.0.0.1:9/v1' }, { attemptsMax: 1 }).instance('i');

@@ -175,15 +175,18 @@ waiting('has full jitter that doubles up to 5 s, in addition to Retry-After', ()
   );
 });
 
-waiting('is at most half of the remaining time, so that attempts continue until the deadline', () => {
-  const fitted = (leftMs: number, waitedMs: number, retryAfterMs?: number) =>
-    fittedMs(waitedMs, retryAfterMs, { leftMs: () => leftMs });
-  assert.is(fitted(30_000, 5_000), 5_000);
-  assert.is(fitted(4_000, 5_000), 2_000);
-  assert.is(fitted(4_000, 8_000, 3_000), 3_000);
-  assert.is(fitted(4_000, 8_000, 4_000), undefined);
-  assert.is(fitted(99, 1), undefined);
-});
+waiting(
+  'is at most half of the remaining time, so that attempts continue until the deadline',
+  () => {
+    const fitted = (leftMs: number, waitedMs: number, retryAfterMs?: number) =>
+      fittedMs(waitedMs, retryAfterMs, { leftMs: () => leftMs });
+    assert.is(fitted(30_000, 5_000), 5_000);
+    assert.is(fitted(4_000, 5_000), 2_000);
+    assert.is(fitted(4_000, 8_000, 3_000), 3_000);
+    assert.is(fitted(4_000, 8_000, 4_000), undefined);
+    assert.is(fitted(99, 1), undefined);
+  },
+);
 
 waiting('is skipped if it would exceed the deadline', async () => {
   const reaction = refusal(429, 'rate_limited', undefined, { 'retry-after': '60' });

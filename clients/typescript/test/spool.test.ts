@@ -120,30 +120,26 @@ crashed('hands back observations whose keys the service may have forgotten', asy
 
 const spooled = suite('a buffer with a spool');
 
-spooled(
-  'sets timestamps before it adds, and stores moved timestamps before it sends',
-  async () => {
-    const spool = new MemorySpool();
-    const timesIn = () =>
-      [...spool.entries.values()].map(({ observation: each }) => each.timestamp);
-    let durable: unknown[] = [];
-    const early: Reply = () =>
-      done({ observations: [] }, { 'x-throttled': 'true', 'retry-after': '7' });
-    const moved: Reply = (sent) => {
-      durable = timesIn();
-      return done(sent);
-    };
-    const { buffer, clock, sent } = sceneOf({ spool }, early, moved);
-    for (const number of [1, 2]) await buffer.add('inst_a', observation(number));
-    assert.equal(timesIn(), ['2026-01-15T12:00:00.000Z', '2026-01-15T12:00:01.000Z']);
-    await clock.run(buffer.flush());
-    assert.equal(durable, ['2026-01-15T12:00:07.000Z', '2026-01-15T12:00:08.000Z']);
-    assert.equal(
-      sent[1]?.observations.map(({ timestamp }) => timestamp),
-      durable,
-    );
-  },
-);
+spooled('sets timestamps before it adds, and stores moved timestamps before it sends', async () => {
+  const spool = new MemorySpool();
+  const timesIn = () => [...spool.entries.values()].map(({ observation: each }) => each.timestamp);
+  let durable: unknown[] = [];
+  const early: Reply = () =>
+    done({ observations: [] }, { 'x-throttled': 'true', 'retry-after': '7' });
+  const moved: Reply = (sent) => {
+    durable = timesIn();
+    return done(sent);
+  };
+  const { buffer, clock, sent } = sceneOf({ spool }, early, moved);
+  for (const number of [1, 2]) await buffer.add('inst_a', observation(number));
+  assert.equal(timesIn(), ['2026-01-15T12:00:00.000Z', '2026-01-15T12:00:01.000Z']);
+  await clock.run(buffer.flush());
+  assert.equal(durable, ['2026-01-15T12:00:07.000Z', '2026-01-15T12:00:08.000Z']);
+  assert.equal(
+    sent[1]?.observations.map(({ timestamp }) => timestamp),
+    durable,
+  );
+});
 
 spooled('rejects an observation that the spool cannot add, and continues', async () => {
   const spool = new MemorySpool();

@@ -1,6 +1,4 @@
-"""The same test for both clients: calls of the asynchronous one run on an event loop of their
-own.
-"""
+"""Runs the same test with both clients. Asynchronous calls run on their own event loop."""
 
 from __future__ import annotations
 
@@ -15,13 +13,11 @@ from identity_engine import AsyncIdentityEngine, IdentityEngine
 Kind = Literal["sync", "async"]
 
 KEY = "svc_sk_" + "0" * 50
-"""A key of the form of keys; servers of tests do not look at it."""
+"""A well-formed API key, which test servers ignore."""
 
 
 class Driven:
-    """A client, or a part of one, whose calls are driven to their ends: awaited where they must
-    be.
-    """
+    """Wraps a client or a part of a client, and awaits asynchronous calls."""
 
     def __init__(self, target: Any, loop: asyncio.AbstractEventLoop | None) -> None:
         self._target = target
@@ -60,7 +56,7 @@ class Driven:
 
 @contextmanager
 def client_of(kind: Kind, base_url: str, **options: Any) -> Iterator[Any]:
-    """A client of this kind, closed at the end."""
+    """Yields a client of this kind, and closes it at the end."""
     given = {"api_key": KEY, "base_url": base_url, **options}
     if kind == "sync":
         with IdentityEngine(**given) as client:
@@ -93,9 +89,9 @@ class _Runner:
 
 
 def raised(call: Callable[[], object]) -> Exception:
-    """What a call raises."""
+    """Returns the exception that a call raises."""
     try:
         result = call()
     except Exception as error:
         return error
-    raise AssertionError(f"it raised nothing but gave {result}")
+    raise AssertionError(f"the call raised nothing and returned {result}")

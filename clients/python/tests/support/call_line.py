@@ -1,4 +1,4 @@
-"""Calls as ``test/chaos/load/call-log`` of the service has them, a line of JSON each."""
+"""Call log: a line of JSON per call, as in the service's ``test/chaos/load/call-log``."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from identity_engine import ApiError, IdentityEngineError, Throttled
 from recorded_wire import Traffic
 
 Outcome = dict[str, Any]
-"""How a call ended."""
+"""Outcome of a call."""
 
 
 class SentObservation(TypedDict):
-    """An observation as the log of calls has it."""
+    """An observation in the call log."""
 
     mark: str
     mode: int
@@ -29,7 +29,7 @@ class SentObservation(TypedDict):
 def write_line(
     id: int, requested: dict[str, Any], instance: str, traffic: Traffic | None, outcome: Outcome
 ) -> None:
-    """Writes a call that has ended to standard output."""
+    """Writes a finished call to standard output."""
     end_ms = time.perf_counter() * 1_000
     start_ms = end_ms if traffic is None else traffic.start_ms
     call = {
@@ -50,7 +50,7 @@ def write_line(
 def outcome_of_result(
     etag: str | None, throttled: Throttled | None, traffic: Traffic | None
 ) -> Outcome:
-    """What a result means for the log."""
+    """Outcome of a result in the log."""
     if throttled is not None:
         return {"kind": "throttled", "etag": etag or ""}
     digest = hashlib.sha256(b"" if traffic is None else traffic.content).digest()
@@ -59,7 +59,7 @@ def outcome_of_result(
 
 
 def outcome_of_error(error: IdentityEngineError) -> Outcome:
-    """What an error of the client means for the log."""
+    """Outcome of a client error in the log."""
     if error.may_have_happened:
         return {"kind": "unknown", "why": repr(error)}
     if isinstance(error, ApiError):

@@ -1,7 +1,7 @@
-"""Puts calls on a service for some seconds and writes each with its outcome as a line of JSON.
+"""Sends calls to a service for some seconds, and writes each call with its outcome as JSON.
 
-For the check that proves from the stores that nothing was lost or doubled (``test/clients/crash``
-of the service). Address and key are the environment's.
+The service's crash test (``test/clients/crash``) compares these lines with the stores, to prove
+that nothing was lost or doubled. Address and key come from the environment.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ PAUSE_S = 0.06
 """Pause of an agent between two calls, in seconds."""
 
 CLOSE_S = 60.0
-"""How long the end waits for what is open, in seconds."""
+"""Maximum wait for pending calls at the end, in seconds."""
 
 STEP_MS = 60_000
-"""Observations are a minute apart."""
+"""Interval between timestamps, in milliseconds."""
 
 SINCE_MS = int(time.time() * 1_000) - 200 * 24 * 3_600_000
-"""Of the first one: before any create or reset."""
+"""First timestamp: before any create or reset."""
 
 RESET_MODES: tuple[ResetMode, ...] = ("initial", "default")
 
@@ -54,7 +54,7 @@ MODES = (
 
 
 class Subject:
-    """What one instance was sent so far: the time of its next observation follows from that."""
+    """Observations sent to one instance, which determine the next timestamp."""
 
     def __init__(self, id: str) -> None:
         self.id = id
@@ -72,7 +72,7 @@ class Subject:
 
 
 class Driver:
-    """The calls of one run."""
+    """Makes the calls of one run."""
 
     def __init__(self, client: AsyncIdentityEngine, wire: RecordedWire, seconds: float) -> None:
         self._client = client
@@ -81,7 +81,7 @@ class Driver:
         self._calls = 0
 
     async def agent(self) -> None:
-        """Does one thing at a time with an instance of its own, until the end."""
+        """Calls its own instance sequentially until the end."""
         subject = Subject(await self._create())
         while time.monotonic() < self._end_s:
             await asyncio.sleep(random.random() * 2 * PAUSE_S)
@@ -89,7 +89,7 @@ class Driver:
                 subject = Subject(await self._create())
 
     async def buffered(self, count: int) -> None:
-        """Observations of several instances through one buffer."""
+        """Sends observations of several instances through one buffer."""
         subjects = [Subject(await self._create()) for _ in range(count)]
         buffer = AsyncObservationBuffer(
             self._client,
@@ -114,7 +114,7 @@ class Driver:
             self._batch_ended(batch.instance_id, batch.observations, outcome_of)
 
     async def _step(self, subject: Subject) -> bool:
-        """One call of an agent. False: its instance is deleted."""
+        """Makes one call. Returns False after deleting the instance."""
         id = subject.id
         instance = self._client.instance(id)
         chance = random.random()
@@ -165,7 +165,7 @@ class Driver:
         await self._called(requested, subject.id, make)
 
     async def _create(self) -> str:
-        """The id of a new instance; tries until there is one."""
+        """Creates an instance, with retries until success. Returns its id."""
         strengths = [hundredth() for _ in MODES]
         energy = hundredth()
         config = {
@@ -174,7 +174,7 @@ class Driver:
         }
 
         async def make(request_id: str) -> Result[CreatedInstance]:
-            # The call has its number by now.
+            # The call number is assigned before this function runs.
             name = f"n{self._calls}"
             return await self._client.instances.create(
                 name, initial_config=config, request_id=request_id
@@ -201,7 +201,7 @@ class Driver:
         instance: str | None,
         make: Callable[[str], Awaitable[R]],
     ) -> R | None:
-        """Makes a call and writes it down. None after an error."""
+        """Makes a call and logs it. Returns None after an error."""
         self._calls += 1
         id = self._calls
         request_id = f"call-of-driver-{id}"
@@ -232,24 +232,24 @@ class Driver:
 
 
 def left_open(_: object) -> Outcome:
-    """Of a batch that was handed back and may have been applied."""
+    """Outcome of a returned batch that may have been applied."""
     return {"kind": "unknown", "why": "handed back"}
 
 
 def never_sent(_: object) -> Outcome:
-    """Of a batch that was handed back and was not applied."""
+    """Outcome of a returned batch that was not applied."""
     return {"kind": "refused", "status": 0, "reason": "handed_back"}
 
 
 def hundredth() -> float:
-    """A number from 0 to 1 that every notation writes alike."""
+    """Random number from 0 to 1 with the same text in every number format."""
     return random.randrange(101) / 100
 
 
 def process_of(
     observations: Sequence[SentObservation], *, is_batch: bool, is_every: bool = False
 ) -> dict[str, Any]:
-    """What a call of observations asks for."""
+    """Request entry for observations in the log."""
     return {
         "kind": "process",
         "observations": observations,
@@ -259,7 +259,7 @@ def process_of(
 
 
 def body_of(sent: SentObservation) -> dict[str, Any]:
-    """The observation as the client takes it."""
+    """Converts a logged observation to the client's form."""
     time_ = datetime.fromtimestamp(sent["timestampMs"] / 1_000, timezone.utc)
     return {
         "mode_target": MODES[sent["mode"]],
@@ -271,7 +271,7 @@ def body_of(sent: SentObservation) -> dict[str, Any]:
 
 
 def sent_of(body: Mapping[str, Any]) -> SentObservation:
-    """The same as it was sent."""
+    """Converts an observation in the client's form to a logged observation."""
     time_ = datetime.fromisoformat(body["timestamp"].replace("Z", "+00:00"))
     return {
         "mark": body["context"]["mark"],

@@ -1,4 +1,4 @@
-"""A model of the service for batches: its rules, and every way in which a call can go wrong."""
+"""A model of the service's batch route, with all kinds of failures."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ Fault = Literal[
 FUTURE_MS_MAX = 300_000
 INTERVAL_MS = 1_000
 WRONG_WITHOUT_INDEX = 8
-"""The strength of an observation that is refused as a part of the body that nests too deep is."""
+"""Strength of an observation that is refused without an index, like too deep nesting."""
 OF_THE_SERVICE = {"X-Request-Id": "req_0123456789abcdef"}
 
 
 class ModelService(httpx.AsyncBaseTransport):
-    """Answers batches as the service does; ``applied`` is what counts of each instance."""
+    """Answers batches as the service does. ``applied``: applied observations by instance."""
 
     def __init__(self, faults: Iterator[Fault], now_ms: Callable[[], int]) -> None:
         self._faults = faults
@@ -65,7 +65,7 @@ class ModelService(httpx.AsyncBaseTransport):
         fault: Fault = next(self._faults, "fine")
         instance = request.url.path.split("/")[3]
         self._open[instance] = self._open.get(instance, 0) + 1
-        assert self._open[instance] == 1, "two batches of an instance are under way"
+        assert self._open[instance] == 1, "two batches of an instance are in flight"
         self.most_at_once = max(self.most_at_once, sum(self._open.values()))
         try:
             return await self._faulty(fault, instance, request)
@@ -107,7 +107,7 @@ class ModelService(httpx.AsyncBaseTransport):
             return wrong
         if key in self._answers:
             body, stored = self._answers[key]
-            assert body == request.content, "a key with another body"
+            assert body == request.content, "a key was reused with another body"
             return stored
         if instance in self.missing:
             return refusal(404, "not_found")
@@ -157,13 +157,15 @@ class ModelService(httpx.AsyncBaseTransport):
             if at > self._now_ms() + FUTURE_MS_MAX:
                 self.too_far_ahead += 1
                 return refusal(422, "invalid_request", f"{field}.timestamp", "timestamp_in_future")
-            assert previous is None or at >= previous + INTERVAL_MS, "too near in a batch"
+            assert previous is None or at >= previous + INTERVAL_MS, (
+                "timestamps in a batch are too close"
+            )
             previous = at
         return None
 
 
 def _certain(fault: Fault) -> httpx.Response | None:
-    """The answer of a fault after which surely nothing has happened."""
+    """Answer of a fault that certainly has no effect."""
     match fault:
         case "overloaded":
             return refusal(503, "service_unavailable", None, "overloaded", retry_after=1)
@@ -175,7 +177,7 @@ def _certain(fault: Fault) -> httpx.Response | None:
 
 
 async def _lost(fault: Fault) -> httpx.Response:
-    """How a call ends whose outcome the caller cannot know."""
+    """Ends a call with an unknown outcome."""
     kind = fault.split(" ")[0]
     if kind == "lost":
         raise httpx.ReadError("reset")

@@ -1,4 +1,4 @@
-"""Keeps what goes over the wire for each call of a driver, and loses some of the answers."""
+"""Records the traffic of a driver's calls, and loses some answers."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ _MARK = re.compile(rb'"mark":\s*"([^"]+)"')
 
 @dataclass(slots=True)
 class Traffic:
-    """What went over the wire for one call, over all its attempts."""
+    """Traffic of one call, over all attempts."""
 
     start_ms: float
-    """When the first attempt began, in monotonic milliseconds."""
+    """Start of the first attempt, in monotonic milliseconds."""
     attempts: int = 0
     key: str | None = None
     """Idempotency key of the newest attempt."""
     content: bytes = b""
-    """Body of the newest answer that was passed on."""
+    """Body of the newest forwarded answer."""
 
 
 class RecordedWire(httpx.AsyncBaseTransport):
-    """Stands between a client and the network.
+    """Transport between a client and the network.
 
-    ``lost_share`` of the answers to changes are lost after the service has given them; with
-    ``has_new_keys`` each attempt gets another idempotency key, as of a client that is broken.
+    Loses the share ``lost_share`` of the answers to changes. With ``has_new_keys``, each attempt
+    gets a new idempotency key, as from a broken client.
     """
 
     def __init__(self, *, lost_share: float, has_new_keys: bool) -> None:
@@ -40,7 +40,7 @@ class RecordedWire(httpx.AsyncBaseTransport):
         self._traffic: dict[str, Traffic] = {}
 
     def take(self, name: str) -> Traffic | None:
-        """The traffic of the call of this name, once: its request id, or a mark that it sent."""
+        """Removes and returns the traffic of a call, by request id or by a marker in its body."""
         return self._traffic.pop(name, None)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:

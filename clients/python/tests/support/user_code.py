@@ -1,4 +1,4 @@
-"""Code of a user, for type checkers: what is right passes, and what is wrong is marked as such."""
+"""User code for type checkers: correct lines, and wrong lines with a marker."""
 
 from __future__ import annotations
 

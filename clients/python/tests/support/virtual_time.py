@@ -1,4 +1,4 @@
-"""An event loop whose time passes only while nothing can run: hours take milliseconds."""
+"""An event loop with virtual time, which advances only while nothing can run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class _Jumping(selectors.SelectSelector):
-    """Waits for nothing, and says for how long it would have waited."""
+    """Returns at once, and records the time that it would have waited."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -19,7 +19,7 @@ class _Jumping(selectors.SelectSelector):
 
     def select(self, timeout: float | None = None) -> list[Any]:
         if timeout is None:
-            raise RuntimeError("nothing is left to happen, and a task still waits")
+            raise RuntimeError("a task is pending, but no event is left")
         ready = super().select(0)
         if not ready:
             self.passed_s += max(timeout, 0.0)
@@ -27,7 +27,7 @@ class _Jumping(selectors.SelectSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Its clock begins at 0."""
+    """Event loop with virtual time. The clock starts at 0."""
 
     def __init__(self) -> None:
         self._jumping = _Jumping()
@@ -48,7 +48,7 @@ def run_virtually(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 async def _end_all() -> None:
-    """Cancels what is left, such as requests that are on their way."""
+    """Cancels remaining tasks, such as requests in flight."""
     left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     for task in left:
         task.cancel()

@@ -1,6 +1,4 @@
-"""A server on a real socket that answers each request as a test says, also in ways no server
-should.
-"""
+"""A server on a real socket with scripted answers, including protocol violations."""
 
 from __future__ import annotations
 
@@ -17,12 +15,12 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 WAIT_S_MAX = 20.0
-"""No connection of a test lives longer without a byte, in seconds."""
+"""Maximum silence of a test connection, in seconds."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request as it came over the wire."""
+    """A received request."""
 
     method: str
     target: str
@@ -46,7 +44,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer, whole or in pieces. After pieces the answer ends, is cut off, or stays open."""
+    """An answer, whole or in pieces. ``then`` says what follows the pieces: the end, a cut
+    connection, or an open stream.
+    """
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Reply:
     chunks: tuple[bytes, ...] | None = None
     then: Literal["end", "cut", "open"] = "end"
     pause_s: float = 0.0
-    """Between pieces, in seconds."""
+    """Pause between pieces, in seconds."""
 
 
 Fault = Literal["close", "reset", "silence", "garbage", "dribble"]
@@ -62,13 +62,13 @@ Answering = Callable[[Request], Reply | Fault]
 
 
 def data(value: object, status: int = 200, **headers: str) -> Reply:
-    """An answer with data, with headers as the service sends them."""
+    """A successful answer with data and the service's headers."""
     given = {name.replace("_", "-"): text for name, text in headers.items()}
     return Reply(status, {**LIMITS, **given}, json.dumps({"data": value}).encode())
 
 
 def refusal(status: int, code: str, retry_after: int | None = None, **details: str) -> Reply:
-    """A refusal in the envelope of the service."""
+    """A refusal in the service's envelope."""
     body: dict[str, object] = {"error": code, "message": f"this is {code}"}
     if details:
         body["details"] = details
@@ -86,7 +86,7 @@ LIMITS = {
 
 
 class WireServer:
-    """Listens on loopback until it is closed; ``requests`` are those that came, in order."""
+    """Listens on loopback until closed. ``requests``: received requests, in order."""
 
     def __init__(self, answer: Answering) -> None:
         self._answer = answer
@@ -147,7 +147,7 @@ class WireServer:
             self._sockets.discard(connection)
 
     def _send(self, connection: socket.socket, answer: Reply | Fault) -> bool:
-        """Sends an answer; whether the connection goes on."""
+        """Sends an answer. Returns whether the connection stays open."""
         match answer:
             case "close":
                 return False
@@ -210,7 +210,7 @@ def _read(reader: Any, number: int) -> Request | None:
 
 @contextmanager
 def serving(answer: Answering) -> Iterator[WireServer]:
-    """A server for the time of a block."""
+    """Runs a server for the duration of a block."""
     server = WireServer(answer)
     try:
         yield server
@@ -219,7 +219,7 @@ def serving(answer: Answering) -> Iterator[WireServer]:
 
 
 def script(*answers: Reply | Fault) -> Answering:
-    """Answers in this order, the last one for ever."""
+    """Answers in this order; the last answer repeats."""
     left = list(answers)
     lock = threading.Lock()
 

@@ -59,8 +59,7 @@ class Item:
 
 
 def item_of(observation: Observation | Mapping[str, Any], now_ms: int) -> Item:
-    """Makes an item of an observation. Raises ``ValueError`` for invalid JSON, timestamps or keys.
-    """
+    """Makes an item. Raises ``ValueError`` for invalid JSON, timestamps or keys."""
     text = json_of(observation)
     fields = json.loads(text)
     if not isinstance(fields, dict):

@@ -57,8 +57,7 @@ class Lane:
         return max(0, first - AHEAD_MS_MAX - now_ms)
 
     def next_batch(self, now_ms: int) -> Batch:
-        """Returns the batch to send, unchanged until its outcome is known. ``wait_ms`` must be 0.
-        """
+        """Returns the batch to send, fixed until its outcome is known. ``wait_ms`` must be 0."""
         if not self.ready:
             self.ready.append(self._take(now_ms))
         return self.ready[0]

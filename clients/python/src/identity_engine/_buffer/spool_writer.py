@@ -37,8 +37,7 @@ class SpoolWriter:
     def put(
         self, entry: SpooledObservation, written: Callable[[bool], None]
     ) -> asyncio.Future[None]:
-        """Saves an entry; completes when it is durable. First calls ``written`` with the success.
-        """
+        """Saves an entry; completes when durable. First calls ``written`` with the success."""
         return self._add([entry], written)
 
     def put_all(self, entries: Sequence[SpooledObservation]) -> asyncio.Future[None]:

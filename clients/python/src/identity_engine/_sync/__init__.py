@@ -1,1 +1,1 @@
-"""The synchronous client, made of ``_async`` by tools/generate_sync.py."""
+"""The synchronous client, generated from ``_async`` by tools/generate_sync.py."""

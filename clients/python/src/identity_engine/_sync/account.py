@@ -12,7 +12,7 @@ _ACCOUNT = One[Account]
 
 
 class OwnAccount:
-    """The account of the key."""
+    """Account of the API key."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -24,7 +24,7 @@ class OwnAccount:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[Account]:
-        """Plan, usage of minute and month, and the key; after this request.
+        """Returns the plan, the usage in minute and month including this request, and the key.
 
         Args:
             request_id: The caller's own id of the request.

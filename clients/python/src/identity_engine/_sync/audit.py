@@ -14,7 +14,7 @@ _LINES = Many[AuditLine]
 
 
 class Audit:
-    """Audit trail of keys, plan, members and instances of the account."""
+    """Audit trail of the account: changes to keys, plan, members and instances."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -34,12 +34,12 @@ class Audit:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Page[AuditLine]:
-        """One page of lines, newest first. An empty page may still have a next page.
+        """Returns a page of lines, newest first. An empty page may still have a next page.
 
         Args:
-            limit: 1 to 100 lines; 20 if left out.
+            limit: 1 to 100 lines; default 20.
             cursor: The ``next_cursor`` of the previous page.
-            action: Action, or its first words: ``key`` matches every ``key.…``.
+            action: Action or its prefix: ``key`` matches every ``key.…``.
             actor: Id of the acting key, user or token.
             target: Id of the object acted on.
             outcome: ``begun``, ``done``, ``repeated``, or the code of a refusal.
@@ -78,9 +78,9 @@ class Audit:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Generator[AuditLine, None, None]:
-        """All lines from ``cursor`` on, one page of ``limit`` in memory at a time.
+        """Iterates over all lines from ``cursor`` on, with one page of ``limit`` lines in memory.
 
-        Arguments are those of ``list``; ``timeout_s`` and ``attempts_max`` hold for each page.
+        Takes the arguments of ``list``; ``timeout_s`` and ``attempts_max`` apply to each page.
         """
         query = _query(limit, cursor, action, actor, target, outcome, from_, until)
         return items_of(

@@ -30,13 +30,13 @@ class Billing:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[BillingPage]:
-        """Page for buying a plan. The plan applies once the payment provider confirms the payment.
+        """Returns a page for buying a plan, which applies once the provider confirms the payment.
 
         Args:
             plan: ``indie`` or ``pro``.
-            success_url: Target of the page after payment: https, up to 2,048 characters; http on
-                a loopback address alone.
-            cancel_url: Target of the page without payment.
+            success_url: Target after payment: https, up to 2,048 characters; http only for loopback
+                addresses.
+            cancel_url: Target if the person does not pay.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call including retries, in seconds.
             attempts_max: Maximum number of requests; retries until the deadline by default.
@@ -58,17 +58,17 @@ class Billing:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[BillingPage]:
-        """Page for changing or cancelling a purchase.
+        """Returns a page for changing or cancelling a purchase.
 
         Args:
-            return_url: Return target of the page: https, up to 2,048 characters; http on a loopback
-                address alone.
+            return_url: Target of the page's return link: https, up to 2,048 characters; http only
+                for loopback addresses.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call including retries, in seconds.
             attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
-            NotFoundError: The account never bought anything.
+            NotFoundError: The account has never bought a plan.
             BillingProviderNotConfiguredError: The service has no payment provider.
         """
         body = {"return_url": return_url}

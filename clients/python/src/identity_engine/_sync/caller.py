@@ -1,4 +1,4 @@
-"""Sends calls: attempts, deadlines, repetition."""
+"""Sends calls, with retries and deadlines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ logger = logging.getLogger("identity_engine")
 
 
 class Caller:
-    """Sends calls over the connections of a client."""
+    """Sends the calls of one client."""
 
     def __init__(self, settings: Settings, http_client: httpx.Client | None) -> None:
         self.settings = settings
@@ -30,10 +30,10 @@ class Caller:
     def send(
         self, call: Call, timeout_s: float | None = None, attempts_max: int | None = None
     ) -> Answer:
-        """The answer to a call, after as many attempts as it takes and may take.
+        """Sends a call, with retries, and returns the answer.
 
-        Raises ``DeadlineError`` when the time of the call is used up, and the error of the last
-        attempt when another one cannot help or is not allowed.
+        Raises ``DeadlineError`` after the deadline, and the error of the last attempt if a retry
+        cannot help or is not allowed.
         """
         bounds = self.settings.bounds_of(timeout_s, attempts_max)
         attempts = Attempts(call, bounds, time.monotonic())

@@ -1,4 +1,4 @@
-"""The client."""
+"""The client class with its resources."""
 
 from __future__ import annotations
 
@@ -26,27 +26,25 @@ from identity_engine._sync.personas import Personas
 
 
 class IdentityEngine:
-    """A client of the Identity Engine with connections of its own. Make one and keep it.
+    """Client for the Identity Engine. Create one client and keep it, to reuse its connections.
 
-    Calls repeat what may be repeated, within their deadline, and raise one class of error for each
-    code: see ``identity_engine.errors``.
+    Calls are retried until their deadline if a retry is safe. Each error code has its own class in
+    ``identity_engine.errors``.
 
     Args:
-        api_key: The key; ``IDENTITY_ENGINE_API_KEY`` if left out.
-        base_url: The address, ending in ``/v1``; ``IDENTITY_ENGINE_BASE_URL`` if left out, and
-            without that the address of ``make run``, ``http://127.0.0.1:8000/v1``.
+        api_key: API key; default ``IDENTITY_ENGINE_API_KEY``.
+        base_url: Service address, ending in ``/v1``; default ``IDENTITY_ENGINE_BASE_URL``, then
+            ``http://127.0.0.1:8000/v1``, the address of ``make run``.
         timeout_s: Deadline of one call including retries, in seconds.
         attempt_timeout_s: Maximum time of one attempt until its body is read, in seconds.
         attempts_max: Maximum number of requests per call, from 1; retries until the deadline by
             default.
-        http_client: An httpx client to send with, for proxies or certificates of one's own. It is
-            not closed with this client. If left out, one is made. Up to 100 calls are under way at
-            once.
-        on_attempt: Called after every attempt, without key and bodies. Its exceptions are
-            logged.
+        http_client: httpx client for sending, with your proxies or certificates. Closing this
+            client does not close ``http_client``. Up to 100 calls run concurrently.
+        on_attempt: Called after every attempt, without key and bodies. Exceptions are logged.
 
     Raises:
-        ConfigurationError: There is no key, or the address does not end in ``/v1``.
+        ConfigurationError: The key is missing, or the address does not end in ``/v1``.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Connections of a client: httpx pools with a limit of concurrent calls."""
+"""Connections of a client: httpx pools with a maximum number of concurrent calls."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Pools:
 class Connections:
     """Sends requests, one attempt each.
 
-    Each process and each event loop has its own pools: on a shared socket, one could receive the
-    answer of another.
+    Each process and each event loop has its own pools. On a shared socket, a process could receive
+    the answer to another process's request.
     """
 
     def __init__(self, settings: Settings, http_client: httpx.Client | None) -> None:
@@ -71,7 +71,7 @@ class Connections:
         self._unused = None if self._verify is None else self._new()
 
     def exchange(self, call: Call, may_take_s: float) -> httpx.Response:
-        """The answer to a request, with its body read, within that many seconds.
+        """Sends a request and returns the answer with its body, within ``may_take_s`` seconds.
 
         Raises errors of httpx, ``TimeoutError`` or ``ClientClosedError``.
         """
@@ -96,7 +96,9 @@ class Connections:
         return http.send(self._request(http, call, timeout, headers), stream=True)
 
     def close(self) -> None:
-        """Closes the connections of this place, except those of the caller's httpx client."""
+        """Closes the connections of this process and event loop, but no ``http_client`` of the
+        caller.
+        """
         self._is_closed = True
         pools = self._pools.pop(present_place(), None)
         if self._given is None and pools is not None:

@@ -19,15 +19,15 @@ from identity_engine.events import DeletedEvent, Event, ResetEvent, StateEvent
 
 
 class EventStream:
-    """Events of one instance. Nothing is asked of the service before the first is asked for.
+    """Events of one instance. The stream connects when the first event is requested.
 
-    Iterating raises ``UnauthorizedError``, ``ForbiddenError`` or ``NotFoundError`` when the stream
-    cannot go on, ``InvalidRequestError`` for an ``after`` that has not happened yet,
-    ``RateLimitedError`` when too many streams have been open for ``timeout_s`` of the client, and
-    ends after ``DeletedEvent``. Everything else is waited out; cancelling a wait for an event loses
-    none. What comes faster than it is taken waits in the connection.
+    The iteration ends after ``DeletedEvent``. It raises ``UnauthorizedError``, ``ForbiddenError``
+    or ``NotFoundError`` for permanent failures, ``InvalidRequestError`` for an ``after`` in the
+    future, and ``RateLimitedError`` if too many streams are open for the client's ``timeout_s``.
+    After all other failures, the stream reconnects. Cancelling a wait loses no event. A slow
+    consumer applies back-pressure to the connection.
 
-    Streams without ``after`` of one instance share a connection of their client. Each of them
+    Streams of one instance without ``after`` share a connection of the client. Each such stream
     begins with the newest state.
     """
 

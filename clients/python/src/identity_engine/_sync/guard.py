@@ -21,12 +21,11 @@ from identity_engine.models import Contract
 from identity_engine.results import Result
 
 Verdict = Literal["allowed", "forbidden", "open"]
-"""``open``: the contract lists the action neither as allowed nor as forbidden; the caller decides.
-"""
+"""``open``: the contract neither allows nor forbids the action, so the caller decides."""
 
 
 class ContractGuard:
-    """Holds the newest contract received by its handle. Thread-safe."""
+    """Holds the newest contract that its handle has received. Thread-safe."""
 
     def __init__(
         self,
@@ -99,18 +98,18 @@ class ContractGuard:
     def update(
         self, contract: Contract, *, began_s: float | None = None, cycle: int | None = None
     ) -> None:
-        """Takes a contract, unless the held one is newer: of a later cycle, or of a later request.
+        """Stores a contract, unless the stored contract has a later cycle or request.
 
         Args:
             contract: The contract.
-            began_s: When its request began, by ``time.monotonic()``; now if left out.
-            cycle: The cycle of the snapshot that it came with, where there was one.
+            began_s: Start of its request, by ``time.monotonic()``; default now.
+            cycle: Cycle of the accompanying snapshot, if any.
         """
         now_s = self._monotonic_s()
         self._take(Seen(contract, now_s if began_s is None else began_s, now_s, cycle))
 
     def refresh(self) -> Contract:
-        """Requests the current contract and holds it. Raises the errors of ``contract``."""
+        """Requests and stores the current contract. Raises the errors of ``contract``."""
         self._fetch()
         return self._current()
 

@@ -1,4 +1,4 @@
-"""A stream of events, shared by all watchers of an instance."""
+"""An event stream, shared by all watchers of an instance."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Watch:
         self.last_event_id = last_event_id
         """Id of the last event taken by the watcher, for resuming."""
         self.is_cut = False
-        """Whether the watcher was too slow; it continues over its own connection."""
+        """Whether the watcher was too slow. The watcher then continues over its own connection."""
 
     def take(self) -> Arrived:
-        """The next unread event."""
+        """Removes and returns the next unread event."""
         arrived = self.unread.popleft()
         self.last_event_id = arrived.last_event_id
         return arrived
@@ -59,7 +59,7 @@ class Hub:
             return watch
 
     def next(self, watch: Watch) -> Arrived | None:
-        """Returns the watcher's next event; None if it was cut off or the stream ended."""
+        """Returns the watcher's next event. None if the watcher was cut off or the stream ended."""
         while True:
             if watch.unread:
                 return watch.take()
@@ -74,7 +74,7 @@ class Hub:
                     self._read()
 
     def leave(self, watch: Watch) -> None:
-        """Removes a watcher. The last one closes the connection."""
+        """Removes a watcher. Without watchers, the hub closes the connection."""
         with self._lock:
             self._watches.discard(watch)
             is_last = len(self._watches) == 0

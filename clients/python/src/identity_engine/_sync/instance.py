@@ -45,17 +45,17 @@ class InstanceHandle(InstanceReads):
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Observed[Processed]:
-        """Processes one observation: one cycle, counted once despite retries.
+        """Processes an observation: one cycle, counted once despite retries.
 
-        An observation less than 1.000 s after the previous one changes nothing and costs nothing:
-        ``throttled`` of the result then says how long to wait, and ``data`` is the state before.
+        An observation less than 1.000 s after the previous observation changes and costs nothing.
+        ``throttled`` in the result then has the time to wait, and ``data`` is the unchanged state.
 
         Args:
             observation: ``mode_target`` and ``signal_strength`` (0 to 1), optionally ``confidence``
-                (0 to 1, 1 if left out), ``context`` (up to 8 KiB of JSON, 16 levels) and
-                ``timestamp`` (at most 300 s ahead of the service).
+                (0 to 1, default 1), ``context`` (up to 8 KiB of JSON, 16 levels) and ``timestamp``
+                (at most 300 s ahead of the service).
             strict: Raise ``ThrottledError`` for an early observation instead of returning it.
-            idempotency_key: 1 to 255 printable ASCII characters; a new UUIDv7 if left out.
+            idempotency_key: 1 to 255 printable ASCII characters; default a new UUIDv7.
             request_id: The caller's own id of the request: 8 to 64 of ``A-Z a-z 0-9 . _ -``.
             timeout_s: Deadline of this call including retries, in seconds.
             attempts_max: Maximum number of requests; retries until the deadline by default.
@@ -131,20 +131,21 @@ class InstanceHandle(InstanceReads):
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Observed[BatchProcessed] | Observed[BatchStates]:
-        """Processes several observations as one unit: all of them or none, one cycle each.
+        """Processes several observations atomically, with one cycle each.
 
         Args:
-            observations: 1 to 100, 256 KiB of JSON together. Either all have a ``timestamp``, in
-                order and at least 1.000 s apart, or none has.
-            include_intermediate: Whether ``data`` has the state after each one instead of the last.
+            observations: 1 to 100 observations, up to 256 KiB of JSON. Either all have a
+                ``timestamp``, in order and at least 1.000 s apart, or none has.
+            include_intermediate: Whether ``data`` has the state after each observation, instead of
+                only the last state.
             strict: Raise ``ThrottledError`` for an early observation instead of returning it.
-            idempotency_key: 1 to 255 printable ASCII characters; a new UUIDv7 if left out.
+            idempotency_key: 1 to 255 printable ASCII characters; default a new UUIDv7.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call including retries, in seconds.
             attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
-            InvalidRequestError: ``field`` says which one breaks a rule, such as
+            InvalidRequestError: ``field`` names the invalid value, such as
                 ``observations[3].timestamp``. Nothing was applied.
             NotFoundError: The account has no instance with this id.
             QuotaExceededError: The monthly quota has fewer cycles left than the batch needs.
@@ -181,18 +182,18 @@ class InstanceHandle(InstanceReads):
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[States]:
-        """What observations would do: the state after each of 1 to 20. Nothing changes, nothing is
+        """Simulates 1 to 20 observations and returns the state after each. Nothing is changed or
         billed.
 
         Args:
-            observations: Without ``timestamp`` they follow each other at 1.000 s; with it the rules
-                of a batch hold.
+            observations: Without ``timestamp``, 1.000 s apart; with ``timestamp``, by the rules for
+                batches.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call including retries, in seconds.
             attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
-            InvalidRequestError: A field breaks a rule, or the first one comes too early
+            InvalidRequestError: A field breaks a rule, or the first observation is too early
                 (``timestamp_order``).
             NotFoundError: The account has no instance with this id.
         """
@@ -218,15 +219,15 @@ class InstanceHandle(InstanceReads):
         """Resets the instance to cycle 0 of a new generation.
 
         Args:
-            mode: ``initial``: as it was created; ``default``: the last stable state.
+            mode: ``initial``: the state at creation; ``default``: the last stable state.
             if_match: An ``etag``: the reset applies only if this is the current version.
-            idempotency_key: 1 to 255 printable ASCII characters; a new UUIDv7 if left out.
+            idempotency_key: 1 to 255 printable ASCII characters; default a new UUIDv7.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call including retries, in seconds.
             attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
-            ConflictError: The current version is another one (``version_mismatch``).
+            ConflictError: The current version differs (``version_mismatch``).
             NotFoundError: The account has no instance with this id.
         """
         call = send(

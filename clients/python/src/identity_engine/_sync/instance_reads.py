@@ -67,11 +67,10 @@ class InstanceReads:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[CurrentSnapshot] | NotModified:
-        """State after the last cycle; processes nothing.
+        """Returns the state after the last cycle, without processing anything.
 
         Args:
-            if_none_match: An ``etag``; if it is the current version, the answer is
-                ``NotModified``.
+            if_none_match: An ``etag``; if it is the current version, the answer is ``NotModified``.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call including retries, in seconds.
             attempts_max: Maximum number of requests; retries until the deadline by default.
@@ -114,11 +113,10 @@ class InstanceReads:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[Contract] | NotModified:
-        """Recommended and forbidden behavior of the agent now; processes nothing.
+        """Returns the agent's recommended and forbidden behavior now, without processing anything.
 
         Args:
-            if_none_match: An ``etag``; if it is the current version, the answer is
-                ``NotModified``.
+            if_none_match: An ``etag``; if it is the current version, the answer is ``NotModified``.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call including retries, in seconds.
             attempts_max: Maximum number of requests; retries until the deadline by default.
@@ -148,13 +146,14 @@ class InstanceReads:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Page[HistoryRecord]:
-        """One page of processed observations, newest first. It may be shorter than ``limit``.
+        """Returns a page of processed observations, newest first. A page may be shorter than
+        ``limit``.
 
         Args:
-            limit: 1 to 1,000 entries; 100 if left out.
-            offset: Number of newest entries to skip; 0 if left out.
+            limit: 1 to 1,000 entries; default 100.
+            offset: Number of newest entries to skip; default 0.
             cursor: The ``next_cursor`` of the previous page, instead of ``offset``.
-            generation: ``current`` (if left out) or ``all``: those before resets too.
+            generation: ``current`` (default), or ``all`` to include entries before resets.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call including retries, in seconds.
             attempts_max: Maximum number of requests; retries until the deadline by default.
@@ -185,11 +184,10 @@ class InstanceReads:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Generator[HistoryRecord, None, None]:
-        """All processed observations from ``offset`` or ``cursor`` on, one page of ``limit`` in
-        memory at a time.
+        """Iterates over processed observations, newest first, with one page of ``limit`` in memory.
 
-        Each comes once, also when cycles that are processed meanwhile move all others back.
-        Arguments are those of ``history``; ``timeout_s`` and ``attempts_max`` hold for each page.
+        Yields each observation once, even if new observations arrive meanwhile. Takes the arguments
+        of ``history``; ``timeout_s`` and ``attempts_max`` apply to each page.
         """
         query = {"limit": limit, "offset": offset, "cursor": cursor, "generation": generation}
         path = path_of("instances", self.id, "history")
@@ -215,14 +213,15 @@ class InstanceReads:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Page[DriftEvent]:
-        """Drift events, newest first. Without ``limit`` and ``offset`` up to 1,000 and no further
-        page.
+        """Returns a page of drift events, newest first.
+
+        Without ``limit`` and ``offset``, returns up to 1,000 events without a next page.
 
         Args:
             limit: 1 to 1,000 entries.
             offset: Number of newest entries to skip.
             cursor: The ``next_cursor`` of the previous page, instead of ``offset``.
-            generation: ``current`` (if left out) or ``all``: those before resets too.
+            generation: ``current`` (default), or ``all`` to include entries before resets.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call including retries, in seconds.
             attempts_max: Maximum number of requests; retries until the deadline by default.
@@ -253,10 +252,9 @@ class InstanceReads:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Generator[DriftEvent, None, None]:
-        """All drift events from ``offset`` or ``cursor`` on, one page of ``limit`` in memory at a
-        time.
+        """Iterates over drift events, newest first, with one page of ``limit`` in memory.
 
-        Arguments are those of ``drift``; ``timeout_s`` and ``attempts_max`` hold for each page.
+        Takes the arguments of ``drift``; ``timeout_s`` and ``attempts_max`` apply to each page.
         """
         query = {"limit": limit, "offset": offset, "cursor": cursor, "generation": generation}
         path = path_of("instances", self.id, "drift")
@@ -272,22 +270,22 @@ class InstanceReads:
         )
 
     def events(self, *, after: int | None = None) -> EventStream:
-        """Follows the instance: every cycle in order, none left out and none twice.
+        """Follows the instance: every cycle once, in order.
 
-        The stream reconnects by itself. It is an iterator, and a context manager that closes it.
-        Streams without ``after`` of one instance share one connection of the client.
+        The stream reconnects automatically. It is an iterator, and a context manager that closes
+        the connection. Streams of one instance without ``after`` share a connection of the client.
 
         Args:
-            after: Ordinal of the last cycle that the caller has; 0 is the beginning. What happens
-                from now on if left out.
+            after: Ordinal of the last cycle that the caller has; 0 for all cycles. Default: new
+                events only.
         """
         return EventStream(self._caller, self._hubs, self.id, after, self._guards)
 
     def guard(self, *, max_age_s: float | None = None) -> ContractGuard:
-        """A guard that holds the newest contract of what this handle receives.
+        """Returns a guard with the newest contract that this handle receives.
 
         Args:
-            max_age_s: How old its contract may be, in seconds; any age if left out.
+            max_age_s: Maximum age of the contract, in seconds; default any age.
         """
         guard = ContractGuard(self.contract, max_age_s, time.monotonic)
         self._guards.add(guard)
@@ -295,5 +293,5 @@ class InstanceReads:
 
 
 def _place_of(entry: HistoryRecord | DriftEvent) -> tuple[int, int]:
-    """Position of an entry in the life of its instance; grows with time."""
+    """Position of an entry in the instance's history. Later entries have a greater position."""
     return entry.generation or 0, entry.cycle

@@ -50,17 +50,18 @@ class Instances:
 
         Args:
             name: 1 to 100 code points.
-            description: Up to 2,000 code points; empty if left out.
-            initial_config: ``mode_strengths`` (0 to 1 each, 0 if left out) and ``energy_level``
-                (0 to 1, 0.8 if left out), such as the ``initial_config`` of a test result.
-            idempotency_key: 1 to 255 printable ASCII characters; a new UUIDv7 if left out.
+            description: Up to 2,000 code points; default empty.
+            initial_config: ``mode_strengths`` (0 to 1 each, default 0) and ``energy_level`` (0 to
+                1, default 0.8), such as the ``initial_config`` of a test result.
+            idempotency_key: 1 to 255 printable ASCII characters; default a new UUIDv7.
             request_id: The caller's own id of the request: 8 to 64 of ``A-Z a-z 0-9 . _ -``.
             timeout_s: Deadline of this call including retries, in seconds.
             attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
             InvalidRequestError: A field breaks a rule.
-            ForbiddenError: A read key, or the plan allows no further instance (``instance_limit``).
+            ForbiddenError: The key is read-only, or the plan allows no further instance
+                (``instance_limit``).
         """
         fields = {"name": name, "description": description, "initial_config": initial_config}
         call = send(
@@ -132,22 +133,22 @@ class Instances:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[UpdatedInstance]:
-        """Renames an instance, describes it, or both. Its state stays.
+        """Changes name, description or both. The state stays unchanged.
 
-        It is sent again only after attempts that certainly changed nothing: what another caller
-        wrote meanwhile must not be overwritten by a repetition.
+        Retried only if the failed attempt certainly changed nothing, so that a retry does not
+        overwrite a later change by another caller.
 
         Args:
             id: ``inst_`` and 16 hexadecimal digits.
-            name: 1 to 100 code points; unchanged if left out.
-            description: Up to 2,000 code points; unchanged if left out.
+            name: 1 to 100 code points; default unchanged.
+            description: Up to 2,000 code points; default unchanged.
             if_match: An ``etag``: the change applies only if this is the current version.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call including retries, in seconds.
             attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
-            ConflictError: The current version is another one (``version_mismatch``).
+            ConflictError: The current version differs (``version_mismatch``).
             NotFoundError: The account has no instance with this id.
         """
         fields = {"name": name, "description": description}
@@ -170,10 +171,9 @@ class Instances:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[DeletedInstance]:
-        """Deletes an instance with all that belongs to it.
+        """Deletes an instance with all its data.
 
-        "Not found" after an attempt whose outcome is not known counts as deleted; the result then
-        has the status 404.
+        "Not found" after an attempt with unknown outcome counts as deleted; ``status`` is then 404.
 
         Args:
             id: ``inst_`` and 16 hexadecimal digits.
@@ -183,7 +183,7 @@ class Instances:
             attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
-            ConflictError: The current version is another one (``version_mismatch``).
+            ConflictError: The current version differs (``version_mismatch``).
             NotFoundError: The account has no instance with this id.
         """
         call = send(
@@ -215,15 +215,15 @@ class Instances:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Page[ListedInstance]:
-        """One page of the account's instances.
+        """Returns a page of the account's instances.
 
         Args:
-            limit: 1 to 100 entries; 20 if left out.
-            offset: Number of entries to skip; 0 if left out.
+            limit: 1 to 100 entries; default 20.
+            offset: Number of entries to skip; default 0.
             cursor: The ``next_cursor`` of the previous page, instead of ``offset``.
-            sort: ``created_at`` (if left out) or ``name``.
-            order: ``asc`` or ``desc`` (if left out).
-            search: 1 to 64 code points: instances whose name contains it, or whose id it is.
+            sort: ``created_at`` (default) or ``name``.
+            order: ``asc`` or ``desc`` (default).
+            search: Part of the name, or a whole id; 1 to 64 code points.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call including retries, in seconds.
             attempts_max: Maximum number of requests; retries until the deadline by default.
@@ -259,12 +259,11 @@ class Instances:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Generator[ListedInstance, None, None]:
-        """All instances from ``offset`` or ``cursor`` on, one page of ``limit`` in memory at a
-        time.
+        """Iterates over instances, with one page of ``limit`` in memory.
 
-        Each that exists throughout comes exactly once, whatever is created, deleted or renamed
-        meanwhile. Arguments are those of ``list``; ``timeout_s`` and ``attempts_max`` hold for each
-        page.
+        Yields each instance that exists throughout exactly once, despite concurrent creates,
+        deletes and renames. Takes the arguments of ``list``; ``timeout_s`` and ``attempts_max``
+        apply to each page.
         """
         query = {
             "limit": limit,

@@ -1,4 +1,4 @@
-"""Pages of lists, and iterators over all of their entries."""
+"""Pages of lists, and iterators over all entries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Page(Result[list[T]]):
-    """One page of a list: ``data`` are its entries."""
+    """A page of a list. ``data`` has its entries."""
 
     pagination: PageInfo
     """Position of the page in the list."""
@@ -78,10 +78,10 @@ def items_of(
     attempts_max: int | None,
     place_of: Callable[[T], tuple[int, ...]] | None = None,
 ) -> Generator[T, None, None]:
-    """The entries of a page and of all behind it; no more than one page is held.
+    """Yields the entries of a page and of all later pages, with one page in memory.
 
-    ``place_of``: falls from entry to entry; one where it does not has come before, and was moved
-    back by newer ones.
+    ``place_of``: position of an entry, which falls from entry to entry. An entry with a higher
+    position is a repetition, which newer entries have moved to a later page.
     """
     last: tuple[int, ...] | None = None
     page: Page[T] | None = fetch_page(

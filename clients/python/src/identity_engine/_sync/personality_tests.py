@@ -28,7 +28,7 @@ class Tests:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[Questionnaire]:
-        """The 35 statements and their scale of 1 to 5.
+        """Returns the 35 statements and their scale of 1 to 5.
 
         Args:
             request_id: The caller's own id of the request.
@@ -50,14 +50,15 @@ class Tests:
         """Scores answers: strengths, nearest personas, and an ``initial_config`` for a create.
 
         Args:
-            answers: ``question_id`` and ``value`` (1 to 5) each, a question at most once.
-            version: ``1.0``, which is what the service takes it for if left out.
+            answers: ``question_id`` and ``value`` (1 to 5) for each answer; each question at most
+                once.
+            version: Version of the test; default ``1.0``.
             request_id: The caller's own id of the request.
             timeout_s: Deadline of this call including retries, in seconds.
             attempts_max: Maximum number of requests; retries until the deadline by default.
 
         Raises:
-            InvalidRequestError: An answer breaks a rule, or there are too few of a mode.
+            InvalidRequestError: An answer breaks a rule, or a mode has too few answers.
         """
         body: dict[str, object] = {"answers": list(answers)}
         if version is not None:

@@ -26,7 +26,7 @@ class Personas:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Page[Persona]:
-        """All personas, always as one page.
+        """Returns all personas as one page.
 
         Args:
             request_id: The caller's own id of the request.
@@ -51,7 +51,7 @@ class Personas:
         timeout_s: float | None = None,
         attempts_max: int | None = None,
     ) -> Result[PersonaDetail]:
-        """One persona in full.
+        """Returns a persona in full.
 
         Args:
             id: Such as ``persona_analytical``.
