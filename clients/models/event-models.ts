@@ -12,7 +12,7 @@ function data(
   return { description, type: 'object', properties: fields, required, additionalProperties: true };
 }
 
-/** Schema of the `data` of every stream event, by event name (interface 6). */
+/** Schema for the `data` field, by stream event name (interface 6). */
 export const EVENT_DATA: Readonly<
   Record<string, { readonly name: string; readonly schema: Schema }>
 > = {

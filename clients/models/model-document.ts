@@ -99,7 +99,7 @@ function schemaOf(media: Media | undefined): Schema | undefined {
   return media?.content?.['application/json']?.schema;
 }
 
-/** Names of all components reachable from parts of the document. */
+/** Names of all components reachable from `pieces`. */
 function namesReachedFrom(pieces: readonly unknown[], api: ApiDocument): ReadonlySet<string> {
   const reached = new Set<string>();
   const follow = (piece: unknown): void => {

@@ -25,7 +25,7 @@ export type Driver = {
 /** Result of one driver. */
 export type Driven = {
   readonly calls: readonly Call[];
-  /** Findings of the check, and the charges of the account. */
+  /** Findings of the check, and the account's charges. */
   readonly check: CheckResult;
 };
 

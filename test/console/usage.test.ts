@@ -62,7 +62,7 @@ usage('shows the minute, and the month by day and by key, with a forecast', asyn
   assert.equal(data['keys'], [{ id: ids[1], name: NAME, cycles: 8 }]);
   const days = data['days'] as { date: string; cycles: number }[];
   assert.equal(days[3], { date: '2026-02-04', cycles: 8 });
-  // Noon of the sixth day, with 8 cycles since the start of the fourth.
+  // It is noon on the sixth day, with 8 cycles since the fourth day began.
   assert.equal(data['forecast'], { cycles: 80 });
 });
 

@@ -22,10 +22,10 @@ from identity_engine import AsyncIdentityEngine, AsyncObservationBuffer, uuid7
 
 AT_ONCE = 64
 OVERHEAD_MAX = 1.3
-"""Maximum time of a call through the client, as a multiple of a call through bare httpx."""
+"""Maximum call time through the client, as a multiple of bare httpx."""
 
 GAIN_MIN = 5.0
-"""Minimum rate of observations through the buffer, as a multiple of single calls."""
+"""Minimum observation rate through the buffer, as a multiple of single calls."""
 
 INSTANCES = 200
 """Number of instances: enough that single calls do not wait for each other."""
@@ -73,7 +73,7 @@ async def compare_reads(
 
 
 async def ratio(name: str, left: Turn, right: Turn, turns: int, calls: int) -> float:
-    """Median ratio of the times of two adjacent turns."""
+    """Median ratio between the times of two adjacent turns."""
     ratios: list[float] = []
     for turn in range(turns + 1):
         left_s = await timed(left, calls)

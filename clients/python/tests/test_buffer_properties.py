@@ -230,7 +230,7 @@ def test_unknown_newest_observation_throttles_once() -> None:
 
 
 def test_buffer_survives_a_long_outage() -> None:
-    """Six hours of faults, far less than the lifetime of a key."""
+    """Six hours with faults, far less than a key's lifetime."""
 
     async def main() -> None:
         adds = [Add(INSTANCES[n % 3], 0.0, None, None) for n in range(30)]

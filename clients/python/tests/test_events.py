@@ -157,7 +157,7 @@ def test_closing_the_stream_ends_the_connection(kind: Kind) -> None:
 
 
 def test_cancelled_wait_loses_no_event() -> None:
-    """The stream goes on behind the last one."""
+    """The stream resumes after the last event."""
     answers = script(stream(RETRY, cycle(1), then="open"), stream(RETRY, cycle(2), DELETED))
 
     async def main(base_url: str) -> list[str]:

@@ -127,4 +127,4 @@ def test_reference_contains_the_docstrings(tmp_path: Path, monkeypatch: pytest.M
     assert reference.main() == 0
     page = (tmp_path / "identity_engine.html").read_text("utf-8")
     assert "AsyncObservationBuffer" in page
-    assert "Deadline of this call including retries, in seconds." in page
+    assert "Deadline including retries, in seconds." in page

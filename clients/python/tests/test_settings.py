@@ -1,4 +1,4 @@
-"""Settings of a client."""
+"""Client settings."""
 
 from __future__ import annotations
 

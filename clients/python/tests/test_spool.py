@@ -40,7 +40,7 @@ DAY_MS = 1_768_478_400_000
 
 
 class KeyedService:
-    """Model of the batch route with observation keys and the interval of 1.000 s."""
+    """Models the batch route, with observation keys and the 1.000 s interval."""
 
     def __init__(self) -> None:
         self.applied: dict[str, list[dict[str, Any]]] = {}

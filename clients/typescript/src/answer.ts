@@ -12,9 +12,9 @@ export type Answer = {
   readonly headers: Headers;
   /** Parsed body; undefined for a status without a body. */
   readonly body: Envelope | undefined;
-  /** Start of the successful attempt, in milliseconds of the monotonic clock. */
+  /** Start of the successful attempt, in monotonic milliseconds. */
   readonly beganAtMs: number;
-  /** Start of the first attempt, in milliseconds of the monotonic clock. */
+  /** Start of the first attempt, in monotonic milliseconds. */
   readonly callBeganAtMs: number;
 };
 
@@ -40,7 +40,7 @@ export type Reading = {
   /** Ordinal of the attempt, from 1. */
   readonly attempts: number;
   readonly attemptTimeoutMs: number;
-  /** Start of this attempt and of the first attempt, in milliseconds of the monotonic clock. */
+  /** Starts of this attempt and the first attempt, in monotonic milliseconds. */
   readonly beganAtMs: number;
   readonly callBeganAtMs: number;
   /** Expected status without a body: 304 for a conditional GET, 204 for a DELETE. */

@@ -1,6 +1,6 @@
 /**
- * Maximum number of processed levels: above the service's limit (interface 8.4). The bound also
- * stops at cyclic values.
+ * Maximum processed levels: above the service's limit (interface 8.4). The bound also stops at
+ * cyclic values.
  */
 const LEVELS_MAX = 32;
 

@@ -3,7 +3,7 @@ import type { AttemptEvent } from './calls/attempt-event.ts';
 import { IdentityEngineError } from './errors.ts';
 import type { Integers } from './json.ts';
 
-/** Options of a client. */
+/** Client options. */
 export type ClientOptions = {
   /** API key `svc_sk_…`; default `IDENTITY_ENGINE_API_KEY` of the environment. */
   readonly apiKey?: string | undefined;
@@ -16,8 +16,8 @@ export type ClientOptions = {
   /** Maximum time of one attempt until its body is read, in milliseconds, > 0; default 10,000. */
   readonly attemptTimeoutMs?: number | undefined;
   /**
-   * Maximum number of requests per call; an integer ≥ 1, where 1 disables retries. Default:
-   * unlimited until the deadline.
+   * Maximum requests per call; an integer ≥ 1, where 1 disables retries. Default: unlimited until
+   * the deadline.
    */
   readonly attemptsMax?: number | undefined;
   /** Replacement for the platform's `fetch`, for a proxy or a test. */

@@ -2,7 +2,7 @@ import type { Limits } from './calls/limits.ts';
 import type { ErrorCode, ErrorDetails, ErrorReason } from './models.ts';
 
 /**
- * Base class of all errors of this package. Cancellation throws the signal's own reason instead.
+ * Base class for all errors in this package. Cancellation throws the signal's own reason instead.
  */
 export class IdentityEngineError extends Error {
   /** Number of requests sent; 0 if none. */
@@ -15,7 +15,7 @@ export class IdentityEngineError extends Error {
   }
 }
 
-/** Cause of an error, and the number of requests sent. */
+/** An error's cause, and the number of requests sent. */
 export type ErrorFacts = ErrorOptions & { readonly attempts?: number };
 
 /** Contents of a refusal. */
@@ -53,7 +53,7 @@ export class ApiError extends IdentityEngineError {
   readonly details: ErrorDetails | undefined;
   /** Whole seconds until a retry makes sense; undefined if not given. */
   readonly retryAfterS: number | undefined;
-  /** Remaining limits of the account. */
+  /** Remaining account limits. */
   readonly limits: Limits | undefined;
   /**
    * Whether this or an earlier attempt of the call may have taken effect. Repeating the call with

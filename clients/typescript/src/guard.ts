@@ -10,7 +10,7 @@ import type { Action, Contract } from './models.ts';
  */
 export type Verdict = 'allowed' | 'forbidden' | 'open';
 
-/** Options of a guard. */
+/** Guard options. */
 export type GuardOptions = {
   /**
    * Maximum age of the contract, in milliseconds. With an older contract, the guard throws.
@@ -43,7 +43,7 @@ export class NoContractError extends IdentityEngineError {
 
 /** The newest contract is older than `maxAgeMs`. */
 export class StaleContractError extends IdentityEngineError {
-  /** Age of the contract, in milliseconds. */
+  /** Contract age, in milliseconds. */
   readonly ageMs: number;
 
   constructor(ageMs: number, maxAgeMs: number) {
@@ -81,8 +81,8 @@ export class ContractGuard {
   }
 
   /**
-   * Age of the contract in milliseconds, from the start of its request or the arrival of its event;
-   * undefined before the first.
+   * Contract age in milliseconds, from the request's start or the event's arrival; undefined before
+   * the first.
    */
   get ageMs(): number | undefined {
     return this.#held.ageMs;

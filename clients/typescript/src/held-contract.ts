@@ -1,7 +1,7 @@
 import type { Answer } from './answer.ts';
 import type { Contract } from './models.ts';
 
-/** A received contract; times in milliseconds of the monotonic clock. */
+/** A received contract; times in monotonic milliseconds. */
 export type Seen = {
   readonly contract: Contract;
   /** Cycle of the accompanying snapshot; undefined without one. */
@@ -25,8 +25,8 @@ export class HeldContract {
   }
 
   /**
-   * Age in milliseconds, from the start of the request or the arrival of the event; undefined
-   * before the first.
+   * Age in milliseconds, from the request's start or the event's arrival; undefined before the
+   * first.
    */
   get ageMs(): number | undefined {
     return this.#held === undefined ? undefined : performance.now() - this.#held.ageFromMs;
@@ -42,7 +42,9 @@ export class HeldContract {
     this.#cycle = seen.cycle ?? this.#cycle;
   }
 
-  /** Stores the contract of an answer. Skips replays of earlier calls, which may be of any age. */
+  /**
+   * Stores the contract of an answer. Skips replays of earlier calls, which may be arbitrarily old.
+   */
   takeFrom({ facts, ...times }: Answer, contract: Contract, cycle?: number): void {
     if (facts.isReplayed && facts.attempts === 1) return;
     // Any attempt before the answered one may have been processed.

@@ -2,7 +2,7 @@ import { IdentityEngineError } from './errors.ts';
 import { LONE_SURROGATE } from './lone-surrogate.ts';
 
 /**
- * Path of an instance or of a resource below it. Throws an `IdentityEngineError` for an id that
+ * Path to an instance or to a resource below it. Throws an `IdentityEngineError` for an id that
  * would change the path.
  */
 export function instancePath(id: string, below = ''): string {

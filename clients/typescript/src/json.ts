@@ -78,7 +78,7 @@ const LONG_DIGITS = /\d{16}/;
 const INTEGER = /^-?\d+$/;
 const STRING_OR_NUMBER = /"[^"\\]*(?:\\[\s\S][^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-/** Random prefix of strings that stand for integers during parsing. */
+/** Random prefix for strings that replace integers during parsing. */
 const MARK = `${crypto.randomUUID()}:`;
 
 function textOf(value: unknown, path: string, level: number): string {

@@ -6,7 +6,7 @@ export type AnswerFacts = {
   readonly status: number;
   /** `X-Request-Id`, for support and logs. Undefined if a proxy removed it. */
   readonly requestId: string | undefined;
-  /** Remaining limits of the account. Undefined if a proxy removed the headers. */
+  /** Remaining account limits. Undefined if a proxy removed the headers. */
   readonly limits: Limits | undefined;
   /**
    * Version of the instance after the call, for `ifMatch` and `ifNoneMatch`; undefined without a
@@ -15,7 +15,7 @@ export type AnswerFacts = {
   readonly etag: string | undefined;
   /** Whether the service replayed the answer of an earlier call with the same idempotency key. */
   readonly isReplayed: boolean;
-  /** Number of requests of the call; 1 without a retry. */
+  /** Number of requests sent; 1 without a retry. */
   readonly attempts: number;
 };
 

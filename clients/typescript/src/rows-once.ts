@@ -1,10 +1,7 @@
 /** Fields that order the rows of an instance. */
 type Row = { readonly cycle: number; readonly generation?: number };
 
-/**
- * Drops repeated rows of a newest-first list, which appear when new rows shift old ones to a later
- * page.
- */
+/** Drops repeated rows from a newest-first list. New rows can shift old rows to a later page. */
 export async function* eachRowOnce<T extends Row>(rows: AsyncIterable<T>): AsyncGenerator<T, void> {
   let last: T | undefined;
   for await (const row of rows) {

@@ -1,2 +1,2 @@
-/** Version of this package, equal to the version of its service. */
+/** Package version, equal to the service's version. */
 export const VERSION = '1.1.0';

@@ -82,7 +82,7 @@ async function check(given: Schedule): Promise<void> {
   });
   const rejected = new Set<number>();
   const onRejected = (each: RejectedObservation) => void rejected.add(numberOf(each));
-  // Throttled observations must be missing, like rejected ones.
+  // Throttled observations must be missing, like rejected observations.
   const onThrottled = (each: ThrottledObservation) => void rejected.add(numberOf(each));
   const onAcknowledged = () => hooked(first, given);
   const first = new ObservationBuffer(
@@ -152,8 +152,8 @@ function hooked(buffer: ObservationBuffer, { hook, closeTimeoutMs: timeoutMs }: 
 }
 
 /**
- * Checks after the first close: every observation has exactly one outcome, and acknowledged ones
- * are stored.
+ * Checks after the first close that every observation has exactly one outcome, and that
+ * acknowledged observations are stored.
  */
 function assertAccounted(
   server: ModelServer,

@@ -30,7 +30,7 @@ const { values } = parseArgs({
   },
 });
 
-/** Pause between two calls of an agent, or two observations of the buffer, in milliseconds. */
+/** Pause between two agent calls or buffered observations, in milliseconds. */
 const PAUSE_MS = 60;
 
 /** Maximum wait for pending calls at the end, in milliseconds. */

@@ -26,7 +26,7 @@ import { startStandalone } from '../../../test/support/servers/service.ts';
 const HERE = new URL('..', import.meta.url).pathname;
 const TOOLS = join(HERE, 'node_modules/.bin');
 
-/** Timeout of a program, build or installation, in milliseconds. */
+/** Timeout per program, build or installation, in milliseconds. */
 const RUN_MS_MAX = 120_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'identity-engine-'));

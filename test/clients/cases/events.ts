@@ -207,7 +207,7 @@ const SHUTTING_DOWN = {
   details: { reason: 'shutting_down', request_id: 'req_of_a_stream' },
 };
 
-/** Case of a stream opened above the limit of streams per key: the client retries. */
+/** Records a stream opened above the limit per key: the client retries. */
 async function tooManyCase(tape: Tape, call: Call, headers: Json, state: string): Promise<void> {
   const open = new AbortController();
   const url = `${tape.url}${requestOfCall(call).path}`;

@@ -58,7 +58,7 @@ export type WireCase = {
   readonly expect: Readonly<Record<string, Json>>;
 };
 
-/** Name of an endpoint in the API document. */
+/** Endpoint name in the API document. */
 type EndpointName = (typeof ENDPOINTS)[number]['name'];
 
 /** Client methods and their endpoints. */

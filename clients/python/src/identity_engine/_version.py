@@ -1,3 +1,3 @@
-"""Version of this package, equal to the version of its service."""
+"""Package version, equal to the service's version."""
 
 __version__ = "1.1.0"

@@ -16,7 +16,7 @@ from identity_engine.results import Limits
 
 
 class IdentityEngineError(Exception):
-    """Base class of all errors of this package."""
+    """Base class for all errors in this package."""
 
     may_have_happened: bool = False
     """Whether the call may have changed something despite the error. False for reads."""
@@ -69,7 +69,7 @@ class ApiError(IdentityEngineError):
         self.request_id = request_id
         """Request id in the service's log."""
         self.limits = limits
-        """Remaining limits of the account."""
+        """Remaining account limits."""
         self.details = details
         """All fields of ``details``, including unknown fields; None without details."""
         self.retry_after_s = retry_after_s
@@ -212,7 +212,7 @@ class StaleContractError(IdentityEngineError):
             f"the contract is {age_s:.1f} s old, more than {max_age_s:g} s; call refresh"
         )
         self.age_s = age_s
-        """Age of the contract, in seconds."""
+        """Contract age, in seconds."""
         self.max_age_s = max_age_s
         """Maximum age of the guard, in seconds."""
 

@@ -66,11 +66,11 @@ class UnknownEvent:
     """An event of an unknown type."""
 
     name: str
-    """Name of the event in the stream."""
+    """Event name in the stream."""
     data: Any
     """Parsed JSON data, or the text if it is not JSON."""
     id: str | None
-    """Id of the event, as received."""
+    """Event id, as received."""
     type: Literal["unknown"] = "unknown"
 
 

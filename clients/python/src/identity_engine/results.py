@@ -14,19 +14,19 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class RequestLimit:
-    """Request limit of the present minute, a fixed window of 60 s."""
+    """Request limit in the present minute, a fixed 60 s window."""
 
     limit: int | None
     """Requests per minute of the plan; 0 for an unknown caller."""
     remaining: int | None
     """Requests left after this request."""
     reset_at: datetime | None
-    """End of the window, in UTC."""
+    """Window end, in UTC."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Remaining limits of the account. Values missing in the answer are None."""
+    """Remaining account limits. Values missing in the answer are None."""
 
     requests: RequestLimit
     """Request limit of the minute."""
@@ -55,9 +55,9 @@ class Result(Generic[T_co]):
     request_id: str | None
     """Request id in the service's log."""
     limits: Limits
-    """Remaining limits of the account."""
+    """Remaining account limits."""
     etag: str | None
-    """Version of the instance, for ``if_match`` and ``if_none_match``."""
+    """Instance version, for ``if_match`` and ``if_none_match``."""
     is_replayed: bool
     """Whether this is the stored answer to an earlier call with the same idempotency key."""
     attempts: int
@@ -85,7 +85,7 @@ class NotModified:
     request_id: str | None
     """Request id in the service's log."""
     limits: Limits
-    """Remaining limits of the account."""
+    """Remaining account limits."""
     etag: str | None
     """Current version."""
     attempts: int
@@ -99,12 +99,12 @@ class NotModified:
 
 
 class PageInfo(BaseModel):
-    """Position of a page in its list. Fields that a list does not have are None."""
+    """Page position in its list. Fields that a list does not have are None."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
     limit: int | None = None
-    """Maximum number of entries on the page."""
+    """Maximum entries on the page."""
     offset: int | None = None
     """Number of entries before the page."""
     total: int | None = None

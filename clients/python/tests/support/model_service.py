@@ -1,4 +1,4 @@
-"""A model of the service's batch route, with all kinds of failures."""
+"""Models the service's batch route, with injected failures."""
 
 from __future__ import annotations
 

@@ -14,6 +14,6 @@ export type AttemptEvent = {
   readonly requestId: string | undefined;
   /** Delay before the next attempt, in milliseconds; undefined if this attempt is the last. */
   readonly retryInMs: number | undefined;
-  /** Error of the attempt; undefined for a success. */
+  /** Attempt error; undefined for a success. */
   readonly error: IdentityEngineError | undefined;
 };

@@ -1,4 +1,4 @@
-/** Options of every call. */
+/** Options for every call. */
 export type CallOptions = {
   /**
    * Cancels the call, which then rejects with the signal's reason. A sent request may have taken
@@ -7,19 +7,19 @@ export type CallOptions = {
   readonly signal?: AbortSignal | undefined;
   /** Deadline of the call including retries, in milliseconds, > 0. Default: the client's option. */
   readonly timeoutMs?: number | undefined;
-  /** Maximum number of requests of this call; an integer ≥ 1. Default: the client's option. */
+  /** Maximum requests of this call; an integer ≥ 1. Default: the client's option. */
   readonly attemptsMax?: number | undefined;
   /** `X-Request-Id` of every attempt: 8 to 64 characters of `A-Z a-z 0-9 . _ -`. */
   readonly requestId?: string | undefined;
 };
 
-/** Options of POSTs with an idempotency key, which is valid for 24 hours (interface 7.2). */
+/** Options for POSTs with an idempotency key, which is valid for 24 hours (interface 7.2). */
 export type KeyedOptions = CallOptions & {
   /** 1 to 255 printable ASCII characters; default a new UUIDv7. Retries send the same key. */
   readonly idempotencyKey?: string | undefined;
 };
 
-/** Options of an observation or a batch. */
+/** Options for an observation or a batch. */
 export type ProcessOptions = KeyedOptions & {
   /**
    * Whether an early observation throws a `ThrottledError` instead of returning a `throttled`
@@ -28,13 +28,13 @@ export type ProcessOptions = KeyedOptions & {
   readonly strict?: boolean | undefined;
 };
 
-/** Options of a conditional GET, which may return "not modified". */
+/** Options for a conditional GET, which may return "not modified". */
 export type ConditionalOptions = CallOptions & {
   /** The `etag` of the caller's version. */
   readonly ifNoneMatch: string;
 };
 
-/** Options of a conditional change, which applies to one version of an instance (interface 7.3). */
+/** Options for a conditional change, which applies to one instance version (interface 7.3). */
 export type GuardedOptions = CallOptions & {
   /**
    * The expected `etag`; any other version throws a `ConflictError`. Default: the last write wins.
@@ -42,5 +42,5 @@ export type GuardedOptions = CallOptions & {
   readonly ifMatch?: string | undefined;
 };
 
-/** Options of a reset, with idempotency key and condition. */
+/** Reset options, with idempotency key and condition. */
 export type ResetOptions = KeyedOptions & GuardedOptions;

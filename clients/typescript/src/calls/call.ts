@@ -18,7 +18,7 @@ export type Call = {
   readonly query?: Query | undefined;
   /** Request body, sent as JSON. */
   readonly body?: unknown;
-  /** Headers in addition to the standard ones. */
+  /** Headers in addition to the standard headers. */
   readonly headers?: Readonly<Record<string, string | undefined>>;
   readonly repeatable: Repeatable;
   /** Whether the call may change state in the service. */

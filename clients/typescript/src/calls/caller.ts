@@ -121,7 +121,7 @@ export class Caller {
   }
 }
 
-/** Number of an attempt, from 1, and the start of the first attempt by the monotonic clock. */
+/** Attempt number, from 1, and start of the first attempt by the monotonic clock. */
 type Ordinal = {
   readonly attempts: number;
   readonly attemptsMax: number;

@@ -1,11 +1,11 @@
-/** Remaining limits of the account after an answer (interface 8.2). */
+/** Remaining account limits after an answer (interface 8.2). */
 export type Limits = {
   readonly requests: {
     /** Requests per minute of the plan; 0 without a known caller. */
     readonly limit: number;
     /** Requests left in the current window after this one. */
     readonly remaining: number;
-    /** End of the window, in whole seconds. */
+    /** Window end, in whole seconds. */
     readonly resetAt: Date;
   };
   /** Cycles left in the calendar month (UTC). */

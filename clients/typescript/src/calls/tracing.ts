@@ -1,4 +1,4 @@
-/** Used part of the global object of `@opentelemetry/api`. */
+/** Part of the `@opentelemetry/api` global object that this client uses. */
 type TracingApi = {
   readonly context?: { active(): unknown };
   readonly propagation?: {

@@ -16,7 +16,7 @@ export class EventConnection {
   readonly #unlink: () => void;
   readonly #decoder = new TextDecoder();
   readonly #blocks = new EventBlocks();
-  /** Start of the request, in milliseconds of the monotonic clock. */
+  /** Request start, in monotonic milliseconds. */
   readonly beganAtMs: number;
 
   private constructor(

@@ -15,7 +15,7 @@ export type Arrival = { readonly beganAtMs: number; readonly ageFromMs: number }
 /** Default delay before a reconnect, in milliseconds. */
 const RETRY_MS = 1_000;
 
-/** Options of a follower. */
+/** Follower options. */
 export type FollowerOptions = Pick<CallOptions, 'requestId'> & {
   readonly after: string | undefined;
 };

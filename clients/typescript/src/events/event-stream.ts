@@ -20,7 +20,7 @@ export type EventsOptions = Pick<CallOptions, 'signal' | 'requestId'> & {
 export type Followed = {
   /** Path below `/v1`. */
   readonly path: string;
-  /** `arrival`: start of the request and arrival, in milliseconds of the monotonic clock. */
+  /** `arrival`: start of the request and arrival, in monotonic milliseconds. */
   readonly onEvent: (event: InstanceEvent, arrival: Arrival) => void;
 };
 
@@ -67,7 +67,7 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
     this.#leave();
   }
 
-  /** Id of the last delivered event, for `after` of a later stream. */
+  /** Id of the last delivered event, for the `after` option. */
   get lastEventId(): string | undefined {
     return this.#lastEventId;
   }

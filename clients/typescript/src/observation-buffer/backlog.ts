@@ -12,7 +12,7 @@ export class BufferClosedError extends IdentityEngineError {
 type Waiter = { readonly resolve: () => void; readonly reject: (error: unknown) => void };
 type Flush = Waiter & { readonly upTo: number; left: number };
 
-/** Counts held observations, and queues callers that wait for room or for a flush. */
+/** Counts pending observations, and queues callers that wait for space or for a flush. */
 export class Backlog {
   readonly #max: number;
   readonly #adds: Waiter[] = [];
@@ -111,7 +111,10 @@ export class Backlog {
     }
   }
 
-  /** Rejects all callers waiting for room, and with `error` those waiting for a flush. */
+  /**
+   * Rejects all callers waiting for space, and with `isFlushOver` also the callers waiting for a
+   * flush.
+   */
   end(reason: unknown, isFlushOver: boolean): void {
     for (const { reject } of this.#adds.splice(0)) reject(reason);
     if (!isFlushOver) return;

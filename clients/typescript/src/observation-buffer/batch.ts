@@ -48,7 +48,7 @@ export const BATCH_ITEMS_MAX = 100;
 /** Maximum body of a batch, in bytes. Source: interface 8.4. */
 const BODY_BYTES_MAX = 262_144;
 
-/** Size of a body's frame, and of a timestamp and comma per observation, in bytes. */
+/** Size of a body's frame, or of a timestamp and comma per observation, in bytes. */
 const FRAME_BYTES = 64;
 
 /** An observation with its idempotency key. */

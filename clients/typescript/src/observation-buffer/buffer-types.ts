@@ -4,13 +4,11 @@ import type { ProcessResult } from '../result.ts';
 import type { TimestampFrom } from './batch.ts';
 import type { Spool } from './spool.ts';
 
-/** Options of a buffer. */
+/** Buffer options. */
 export type BufferOptions = {
   /** Maximum observations per batch, 1 to 100; default 100. */
   readonly batchMax?: number | undefined;
-  /**
-   * Maximum wait of an observation for others of its instance, in milliseconds, ≥ 0; default 50.
-   */
+  /** Maximum wait for more observations of an instance, in milliseconds, ≥ 0; default 50. */
   readonly delayMaxMs?: number | undefined;
   /**
    * Maximum observations in the buffer, ≥ 1; default 10,000. `add` waits while the buffer is full.

@@ -8,7 +8,7 @@ const LOOK_MS_MAX = 60_000;
 /** Dependencies of a dispatcher. */
 export type DispatcherPorts = {
   readonly clock: BufferClock;
-  /** Maximum number of queues with a batch in flight. */
+  /** Maximum queues with a batch in flight. */
   readonly queuesAtOnce: number;
   policy(): QueuePolicy;
   /** Sends a batch and settles it with its queue. Never rejects. */
@@ -23,7 +23,7 @@ export class Dispatcher {
   readonly #timers = new Map<InstanceQueue, () => void>();
   readonly #due = new Set<InstanceQueue>();
   readonly #sending = new Map<InstanceQueue, Promise<void>>();
-  /** End of the pause, by the monotonic clock. */
+  /** Pause end, by the monotonic clock. */
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
   #endPause: (() => void) | undefined;
   #isStopped = false;

@@ -27,7 +27,7 @@ type Hook = 'onRejected' | 'onThrottled' | 'onAcknowledged';
 type Bounds = Record<'batchMax' | 'delayMaxMs' | 'pendingMax' | 'instancesAtOnce', number>;
 
 /**
- * Collects observations of many instances and sends them in batches, each once, and in order per
+ * Collects observations for many instances and sends batches, each observation once, in order per
  * instance. The buffer sets missing timestamps so that the service does not throttle. A caller's
  * timestamp stays unchanged, and throttling is reported. Every observation has an idempotency key.
  * A call with unknown outcome is retried with the same keys until the outcome is known. Use one
@@ -103,11 +103,11 @@ export class ObservationBuffer {
   }
 
   /**
-   * Adds an observation after earlier ones of its instance. Resolves when there is room, and with a
-   * spool when the observation is durable. The default `timestamp` is the time of this call. The
-   * default `idempotency_key` is a new UUIDv7; adding the same key again within 24 hours counts
-   * once. Throws `SpoolError`, `BufferClosedError`, the `error` of a stopped buffer, the reason of
-   * `signal`, or an `IdentityEngineError` for values that JSON cannot represent.
+   * Adds an observation after its instance's earlier observations. Resolves when the buffer has
+   * space, and with a spool when the observation is durable. The default `timestamp` is the time of
+   * this call. The default `idempotency_key` is a new UUIDv7; adding the same key again within 24
+   * hours counts once. Throws `SpoolError`, `BufferClosedError`, the `error` of a stopped buffer,
+   * the reason of `signal`, or an `IdentityEngineError` for values that JSON cannot represent.
    */
   async add(
     instanceId: string,
@@ -233,7 +233,7 @@ export class ObservationBuffer {
     this.#report(instanceId, batch, settled, outcome);
   }
 
-  /** Counts finished items, keeps failed ones for `close`, and calls the hooks. */
+  /** Counts finished items, keeps failed items for `close`, and calls the hooks. */
   #report(instanceId: string, batch: Batch, settled: Settled, outcome: Outcome): void {
     const { acknowledged, rejected, throttled } = settled;
     const refused = 'error' in outcome ? outcome.error : undefined;

@@ -35,7 +35,7 @@ export type Outcome =
       readonly isOfAccount: boolean;
     };
 
-/** Interprets a result of a batch of `count` observations. */
+/** Interprets a result for `count` observations. */
 export function outcomeOfResult(result: ProcessResult<BatchProcessed>, count: number): Outcome {
   const replayed = replayedIn(result.data);
   if (result.throttled === undefined) {
@@ -46,15 +46,14 @@ export function outcomeOfResult(result: ProcessResult<BatchProcessed>, count: nu
   return { kind: 'throttled', retryAfterMs: result.throttled.retryAfterMs, replayed, result };
 }
 
-/** Indexes of replayed items of a batch. */
+/** Indexes of replayed items in a batch. */
 function replayedIn({ results = [] }: BatchProcessed): Set<number> {
   const replayed = results.filter(({ status }) => status === 'replayed');
   return new Set(replayed.map(({ index }) => index));
 }
 
 /**
- * Interprets an error of a batch of `count` observations. `isOpen`: an earlier attempt may have
- * taken effect.
+ * Interprets an error for `count` observations. `isOpen`: an earlier attempt may have taken effect.
  */
 export function outcomeOfError(error: unknown, count: number, isOpen: boolean): Outcome {
   // The cause of a deadline error shows whether the whole account is affected.

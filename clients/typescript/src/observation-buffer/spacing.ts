@@ -2,8 +2,8 @@
 export const INTERVAL_MS = 1_000;
 
 /**
- * Maximum time of a sent timestamp ahead of this machine's clock, in milliseconds. The service
- * accepts 300 s (interface 2.7); the rest allows for clock differences.
+ * Maximum lead of a sent timestamp over this machine's clock, in milliseconds. The service accepts
+ * 300 s (interface 2.7); the rest allows for clock differences.
  */
 export const AHEAD_MS_MAX = 240_000;
 

@@ -26,7 +26,7 @@ export function nameOf(instanceId: string, key: string): string {
 }
 
 /**
- * Unfinished entries of a file in order, and the length of all complete lines in bytes. Throws a
+ * Unfinished entries in file order, and the total length of complete lines in bytes. Throws a
  * `SpoolError` with the number of an unreadable line, except for a torn last line.
  */
 export function readLines(bytes: Uint8Array): { left: Map<string, SpoolEntry>; whole: number } {

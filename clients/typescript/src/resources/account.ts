@@ -12,7 +12,7 @@ export class AccountResource {
     this.#caller = caller;
   }
 
-  /** Plan, usage of minute and month, and the key of this call. */
+  /** Plan, usage in minute and month, and the calling key. */
   async get(options: CallOptions = {}): Promise<Result<Account>> {
     return resultOf(
       await this.#caller.call({

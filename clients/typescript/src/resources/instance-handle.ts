@@ -38,7 +38,7 @@ import type { NotModified, ProcessResult, Result } from '../result.ts';
 import { eachRowOnce } from '../rows-once.ts';
 import { uuid7 } from '../uuid7.ts';
 
-/** Options of a batch; `includeIntermediate` returns the state after every observation. */
+/** Batch options; `includeIntermediate` returns the state after every observation. */
 export type BatchOptions = ProcessOptions & { readonly includeIntermediate?: boolean | undefined };
 
 /**
@@ -158,7 +158,8 @@ export class InstanceHandle {
   }
 
   /**
-   * All observations, newest first, each once even while new ones arrive. Keeps one page in memory.
+   * All observations, newest first, each once even if new observations arrive. Keeps one page in
+   * memory.
    */
   iterateHistory(
     query: HistoryQuery = {},
@@ -181,7 +182,7 @@ export class InstanceHandle {
   }
 
   /**
-   * All drift events, newest first, each once even while new ones arrive. Keeps one page in memory.
+   * All drift events, newest first, each once even if new events arrive. Keeps one page in memory.
    */
   iterateDrift(query: DriftQuery = {}, options: CallOptions = {}): AsyncIterable<DriftEvent> {
     const whole = { limit: PAGE_ROWS, ...query };

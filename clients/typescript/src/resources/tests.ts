@@ -4,7 +4,7 @@ import type { Questionnaire, Submission, TestAnswer, TestResult } from '../model
 import { resultOf } from '../read-result.ts';
 import type { Result } from '../result.ts';
 
-/** Options of a submission, with the version of the answered test. */
+/** Submission options, with the version of the answered test. */
 export type SubmitOptions = CallOptions & { readonly version?: string };
 
 /** The personality test (interface 4.3). */

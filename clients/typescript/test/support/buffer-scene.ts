@@ -22,7 +22,7 @@ export type Sent = {
 /** The service's answer to a batch. */
 export type Reply = (sent: Sent) => Response | Promise<Response>;
 
-/** Start of a scene, in Unix milliseconds. */
+/** Scene start, in Unix milliseconds. */
 export const START_MS = Date.UTC(2026, 0, 15, 12);
 
 /** A buffer in virtual time. Batch n gets reply n; the last reply repeats. */
@@ -45,7 +45,7 @@ export function sceneOf(options: BufferOptions = {}, ...replies: Reply[]) {
   return { clock, sent, client, buffer: new ObservationBuffer(client, options, clock) };
 }
 
-/** Header of every answer of the service. */
+/** Header that every answer of the service has. */
 const OF_SERVICE = { 'x-request-id': 'req_of_the_scene' };
 
 /** Answer for a durable batch. */

@@ -15,7 +15,7 @@ export type SentObservation = {
 /** The requested call. */
 export type Requested = { readonly kind: string } & Readonly<Record<string, unknown>>;
 
-/** Outcome of a call. The service's `test/chaos/load/call-log` defines the kinds. */
+/** Call outcome. The service's `test/chaos/load/call-log` defines the kinds. */
 export type Outcome = { readonly kind: string } & Readonly<Record<string, unknown>>;
 
 type Line = {
@@ -34,7 +34,7 @@ export function writeLine({ id, requested, instance, traffic, outcome }: Line): 
   process.stdout.write(`${JSON.stringify(call)}\n`);
 }
 
-/** Outcome of a result in the log. */
+/** Log outcome for a result. */
 export function outcomeOfResult(
   result: { readonly etag: string | undefined; readonly throttled?: unknown },
   traffic: Traffic | undefined,
@@ -45,7 +45,7 @@ export function outcomeOfResult(
   return { kind: 'acknowledged', etag, bodyHash: hash.digest('base64url').slice(0, 22) };
 }
 
-/** Outcome of an error in the log. Throws errors that are not the client's. */
+/** Log outcome for an error. Throws errors that are not the client's. */
 export function outcomeOfError(error: unknown): Outcome {
   if (!(error instanceof IdentityEngineError)) throw error;
   const { mayHaveHappened } = error as { mayHaveHappened?: boolean };

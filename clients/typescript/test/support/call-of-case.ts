@@ -4,7 +4,7 @@ import type { WireCall } from './wire-case.ts';
 type Arguments = Readonly<Record<string, ReturnType<typeof JSON.parse>>>;
 
 /**
- * Makes the call of a case. Returns a promise of the result or page, or an iterable of items or
+ * Makes the call of a case. Returns a promise for the result or page, or an iterable over items or
  * events.
  */
 export function makeCall(client: IdentityEngine, call: WireCall): unknown {

@@ -46,7 +46,7 @@ import { FailureLog } from '#telemetry/log-limits';
 /** Path prefix of the API routes. */
 const PREFIX = '/api';
 
-/** Maximum number of open connections. Further connections are closed. */
+/** Maximum open connections. Further connections are closed. */
 const CONNECTIONS_MAX = 2_000;
 
 /** The console's web application, built but not listening. */

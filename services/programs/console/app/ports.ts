@@ -9,7 +9,7 @@ import type { MemberStore, SessionStore, UserStore } from '#storage/ports/people
 import type { Logger } from '#telemetry/logger';
 import type { Metrics } from '#telemetry/metrics';
 
-/** Ports behind the instance routes. The limiter also answers for billing. */
+/** Ports for the instance routes. The limiter also serves billing. */
 type InstancePorts = Pick<EdgePorts, 'engine' | 'limiter' | 'accountNews'>;
 
 /** Ports of the console. */
@@ -28,7 +28,7 @@ export type ConsolePorts = InstancePorts & {
   readonly metrics: Metrics;
 };
 
-/** Configuration of the console. */
+/** Console configuration. */
 export type ConsoleConfig = {
   /**
    * Public origin, for example `https://console.example.com`. If undefined, the console serves its
@@ -44,8 +44,8 @@ export type ConsoleConfig = {
    */
   readonly secrets: Reloadable<readonly string[]> | undefined;
   /**
-   * Cluster secrets, the same as on every edge. The ids of calls with an idempotency key, and of
-   * objects that these calls create, derive from a cluster secret (decision 134).
+   * Cluster secrets, the same as on every edge. A secret derives the ids for calls with an
+   * idempotency key, and for objects that these calls create (decision 134).
    */
   readonly clusterSecrets: Reloadable<readonly string[]>;
   /** Account of a local run, used by `GET /api/setup`. Undefined outside a local run. */

@@ -83,9 +83,7 @@ export function safetyHeaders(isSecure: boolean): Readonly<Record<string, string
   return isSecure ? { ...ALWAYS, 'strict-transport-security': TRANSPORT_SECURITY } : ALWAYS;
 }
 
-/**
- * Maximum number of concurrent requests. Further requests are refused. The console has few users.
- */
+/** Maximum concurrent requests. Further requests are refused. The console has few users. */
 const ACTIVE_REQUESTS_MAX = 256;
 
 /** Limits concurrent requests to the stores. Each request holds a slot while it runs. */

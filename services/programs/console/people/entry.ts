@@ -26,7 +26,7 @@ export type Entrant = {
   readonly email: string;
   readonly name: string;
   readonly password: string;
-  /** Code of the second factor, for a person who was a user of the account before. */
+  /** Second factor code, for a former user of the account. */
   readonly code?: string | undefined;
 };
 
@@ -148,7 +148,7 @@ export function newLinkValue(accountId: string, randomness: Randomness): NewValu
   return { token, digest: digestOf(token) };
 }
 
-/** Address of a link. The token is in the fragment, which browsers never send to a server. */
+/** Link address. The token is in the fragment, which browsers never send to a server. */
 export function linkText(origin: string, kind: EntryLink['kind'], token: string): string {
   return `${origin}/#/${kind === 'setup' ? 'set-up' : 'invitation'}/${token}`;
 }

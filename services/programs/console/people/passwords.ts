@@ -2,12 +2,10 @@ import * as crypto from 'node:crypto';
 import { passwordProblem } from '#accounts/people';
 import { faultFor } from '#errors/fault';
 
-/**
- * Maximum number of concurrent hashes. Each takes 19 MiB and a pool thread. Source: decision 246.
- */
+/** Maximum concurrent hashes. Each takes 19 MiB and a pool thread. Source: decision 246. */
 const AT_ONCE_MAX = 2;
 
-/** Maximum number of waiting hashes, about a second of work. */
+/** Maximum waiting hashes, about a second of work. */
 const WAITING_MAX = 64;
 
 const TEXTS = {

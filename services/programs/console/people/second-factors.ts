@@ -7,7 +7,7 @@ import type { Clock } from '#stdlib/clock';
 import { derivedFrom, type Reloadable } from '#stdlib/files';
 import type { Randomness } from '#stdlib/randomness';
 
-/** Result of an enrolment. The secret is shown once. */
+/** Enrolment result. The secret is shown once. */
 type Enrolment = { readonly user: User; readonly secret: string; readonly uri: string };
 
 /** A user with new recovery codes, which are shown once. */
@@ -113,7 +113,7 @@ function assertState(isSo: boolean, text: string): void {
   if (!isSo) throw faultFor('second_factor_state', text);
 }
 
-/** Length of a secret in hexadecimal digits: 160 bits, as RFC 4226, 4 recommends. */
+/** Secret length in hexadecimal digits: 160 bits, as RFC 4226, 4 recommends. */
 const SECRET_DIGITS = 40;
 
 /**

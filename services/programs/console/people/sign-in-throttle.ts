@@ -15,8 +15,8 @@ type Try = {
   readonly email: string;
   readonly address: string;
   /**
-   * Digest of the device cookie of a browser that has signed in as this user. Undefined without
-   * such a cookie.
+   * Digest of the device cookie, if this browser has signed in as this user before. Otherwise
+   * undefined.
    */
   readonly deviceDigest: string | undefined;
 };
@@ -88,7 +88,7 @@ export class SignInThrottle {
   }
 }
 
-/** Number of free failures, and bounds of the exponential back-off after them. */
+/** Number of free failures, and bounds for the exponential back-off afterwards. */
 type FailureLimits = {
   /** Failures before the first wait. */
   readonly free: number;
@@ -102,7 +102,7 @@ const FIRST_WAIT_MS = 1_000;
 /** Time after the last failure until failures are forgotten, in milliseconds. */
 const REMEMBERED_MS = 60 * 60_000;
 
-/** Maximum number of remembered sources. The oldest is evicted first. */
+/** Maximum remembered sources. The oldest is evicted first. */
 const SOURCES_MAX = 10_000;
 
 type Failures = { readonly count: number; readonly lastMs: number };
@@ -152,9 +152,7 @@ class FailureTable {
   }
 }
 
-/**
- * Maximum number of concurrent writes to audit trails. The log counts failures beyond this number.
- */
+/** Maximum concurrent writes to audit trails. The log counts failures beyond this number. */
 const WRITING_MAX = 32;
 
 type TrailPorts = {

@@ -298,7 +298,7 @@ export function deviceDigestOf(user: User | undefined, { shown }: Visit): string
   return user?.deviceDigests.includes(digest) ? digest : undefined;
 }
 
-/** Maximum number of attempts at an optimistic update. One person makes few concurrent changes. */
+/** Maximum attempts at an optimistic update. One person makes few concurrent changes. */
 const TRIES_MAX = 4;
 
 /**

@@ -35,8 +35,8 @@ const STREAM_MS_MAX = 50_000;
 const STREAM_RETRY_MS = 100;
 
 /**
- * Maximum number of concurrent streams: half of the connections. The other half is for sign-ins and
- * short requests.
+ * Maximum concurrent streams: half of the connections. The other half is for sign-ins and short
+ * requests.
  */
 const STREAMS_MAX = 1_000;
 

@@ -168,7 +168,7 @@ async function audited<Made>(
   );
 }
 
-/** Maximum number of concurrent reads of users. */
+/** Maximum concurrent user reads. */
 const READS_IN_FLIGHT_MAX = 16;
 
 type MakerPorts = Pick<ConsolePorts, 'users' | 'members' | 'clock'>;

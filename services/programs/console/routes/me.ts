@@ -107,7 +107,7 @@ async function viewOfMe(parts: OwnParts, { stored, session, membership }: Caller
   };
 }
 
-/** Name of an account. Null if the account no longer exists. */
+/** Account name. Null if the account no longer exists. */
 async function nameOf({ accounts }: OwnParts, accountId: string): Promise<string | null> {
   return (await accounts.find(accountId))?.account.name ?? null;
 }

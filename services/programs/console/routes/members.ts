@@ -17,7 +17,7 @@ import { isoTime } from '#stdlib/clock';
 import { forEachConcurrently } from '#stdlib/for-each-concurrently';
 import type { Leaving } from '#storage/ports/people';
 
-/** Maximum number of concurrent reads of users. */
+/** Maximum concurrent user reads. */
 const READS_IN_FLIGHT_MAX = 16;
 
 type MemberParts = Pick<ConsolePorts, 'users' | 'members' | 'clock' | 'randomness' | 'keys'> & {
@@ -27,7 +27,7 @@ type MemberParts = Pick<ConsolePorts, 'users' | 'members' | 'clock' | 'randomnes
   readonly origin: () => string;
 };
 
-/** Maximum number of invitation ids and key ids in an audit line. */
+/** Maximum invitation ids and key ids in an audit line. */
 const IDS_MAX = 50;
 
 const NEEDS = { permission: 'members' } as const;

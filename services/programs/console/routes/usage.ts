@@ -66,18 +66,13 @@ function viewOfForecast({ cycles, usedUpAtMs }: NonNullable<ReturnType<typeof fo
   return { cycles, ...(usedUpAtMs !== undefined && { used_up_at: isoTime(usedUpAtMs) }) };
 }
 
-/**
- * Maximum number of concurrent look-ups of usage by instance, per console. Source: decision 263.
- */
+/** Maximum concurrent look-ups for usage by instance, per console. Source: decision 263. */
 const LOOK_UPS_MAX = 4;
 
-/**
- * Maximum number of members who wait for one look-up of their account. A small part of all
- * requests.
- */
+/** Maximum members who wait for one look-up of their account. A small part of all requests. */
 const WAITING_MAX = 16;
 
-/** Maximum number of accounts whose usage report is cached (a few KiB each). */
+/** Maximum accounts whose usage report is cached (a few KiB each). */
 const KEPT_MAX = 256;
 
 /**

@@ -16,12 +16,10 @@ import { putNewest } from '#stdlib/hash-map';
 /** Number of instances in the report. Source: decision 263. */
 const SHOWN_MAX = 20;
 
-/** Maximum number of instances inspected per account, newest first. Source: decision 263. */
+/** Maximum instances inspected per account, newest first. Source: decision 263. */
 const LISTED_MAX = 10_000;
 
-/**
- * Maximum number of concurrent engine calls per account. Comparable to the load of a few callers.
- */
+/** Maximum concurrent engine calls per account. Comparable to the load of a few callers. */
 const CALLS_IN_FLIGHT_MAX = 8;
 
 /**
@@ -43,7 +41,7 @@ const LISTING_SHARE = 0.5;
 export type InstancesUsed = {
   /** At most 20 instances, by descending cycles. Ties are ordered by id. */
   readonly instances: readonly ListedCycles[];
-  /** Number of instances of the account, and number of inspected instances. */
+  /** Instances in the account, and inspected instances. */
   readonly instancesTotal: number;
   readonly instancesListed: number;
   /** Whether no unlisted instance has more cycles than a listed instance. */
@@ -152,13 +150,11 @@ async function cyclesOfOne(
   }
 }
 
-/**
- * Maximum number of reads in one binary search. A history of 2^53 observations needs fewer reads.
- */
+/** Maximum reads in one binary search. A history of 2^53 observations needs fewer reads. */
 const READS_MAX = 60;
 
 /**
- * Maximum number of searches in an instance that is reset or trimmed concurrently. A search takes
+ * Maximum searches in an instance that is reset or trimmed concurrently. A search takes
  * milliseconds.
  */
 const TRIES_MAX = 3;
@@ -210,7 +206,7 @@ type MostUsed = { readonly rows: readonly ListedCycles[]; readonly isComplete: b
 type Search = {
   /** Number of instances to find. */
   readonly count: number;
-  /** Maximum number of concurrent calls. */
+  /** Maximum concurrent calls. */
   readonly atOnce: number;
   /** Number of instances inspected regardless of their total cycles, which can be slightly old. */
   readonly surely: number;
@@ -268,10 +264,10 @@ function mostFirst(a: ListedCycles, b: ListedCycles): number {
 /** Length of a rate limit window, in milliseconds. */
 const WINDOW_MS = 60_000;
 
-/** Maximum number of sources counted by one console, about 2 MB. The oldest is evicted first. */
+/** Maximum sources counted by one console, about 2 MB. The oldest is evicted first. */
 const SOURCES_MAX = 10_000;
 
-/** Maximum number of requests per minute, by kind. Far more than a person at a page needs. */
+/** Maximum requests per minute, by kind. Far more than a person at a page needs. */
 const LIMITS = {
   /** Per network, without a session: sign-ins and links. */
   open: 120,

@@ -1,13 +1,13 @@
 import { faultFor } from '#errors/fault';
 import type { Clock } from '#stdlib/clock';
 
-/** Bounds of the cache. */
+/** Cache bounds. */
 type Keeping = {
-  /** Maximum number of results computed concurrently. */
+  /** Maximum results computed concurrently. */
   readonly atOnce: number;
-  /** Maximum number of callers waiting for one result. */
+  /** Maximum callers waiting for one result. */
   readonly waitingMax: number;
-  /** Maximum number of cached results. Must exceed `atOnce`. */
+  /** Maximum cached results. Must exceed `atOnce`. */
   readonly keptMax: number;
   /** Time a result stays cached, in milliseconds. */
   readonly keptMs: number;

@@ -62,7 +62,7 @@ const MONTHS = [
   },
 ];
 
-/** Cycles in the month of the instances below, and of a deleted instance. */
+/** Monthly cycles of the instances below and of a deleted instance. */
 const USED_BY = [1_210, 840, 512, 390, 120, 41];
 
 const BOUGHT = {

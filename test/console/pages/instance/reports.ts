@@ -6,7 +6,7 @@ import type { HistoryRow, InstanceEvent } from '#pages/instance/events';
 import type { DriftEvent, Report } from '#pages/instances/answers';
 import { advanced } from '#test/support/arbitrary-identity';
 
-/** Id of the instance in these tests. */
+/** Instance id in these tests. */
 export const INSTANCE_ID = 'inst_0123456789abcdef';
 
 /** The service's answer for a state. */

@@ -37,9 +37,9 @@ class AsyncBilling:
             success_url: Target after payment: https, up to 2,048 characters; http only for loopback
                 addresses.
             cancel_url: Target if the person does not pay.
-            request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
 
         Raises:
             InvalidPlanError: The plan cannot be bought.
@@ -63,9 +63,9 @@ class AsyncBilling:
         Args:
             return_url: Target of the page's return link: https, up to 2,048 characters; http only
                 for loopback addresses.
-            request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
 
         Raises:
             NotFoundError: The account has never bought a plan.

@@ -98,8 +98,8 @@ class AsyncConnections:
         return await http.send(self._request(http, call, timeout, headers), stream=True)
 
     async def aclose(self) -> None:
-        """Closes the connections of this process and event loop, but no ``http_client`` of the
-        caller.
+        """Closes the connections of this process and event loop, but not a caller's
+        ``http_client``.
         """
         self._is_closed = True
         pools = self._pools.pop(present_place(), None)

@@ -51,9 +51,9 @@ class AsyncContractGuard:
 
     @property
     def age_s(self) -> float | None:
-        """Age of the contract in seconds; None without a contract.
+        """Contract age in seconds; None without a contract.
 
-        The age counts from the start of the request or from the arrival of the event.
+        The age counts from the request's start or the event's arrival.
         """
         held = self._held
         return None if held is None else self._monotonic_s() - held.began_s

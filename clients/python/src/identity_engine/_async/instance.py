@@ -56,9 +56,9 @@ class AsyncInstanceHandle(AsyncInstanceReads):
                 (at most 300 s ahead of the service).
             strict: Raise ``ThrottledError`` for an early observation instead of returning it.
             idempotency_key: 1 to 255 printable ASCII characters; default a new UUIDv7.
-            request_id: The caller's own id of the request: 8 to 64 of ``A-Z a-z 0-9 . _ -``.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            request_id: Caller's request id: 8 to 64 of ``A-Z a-z 0-9 . _ -``.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
 
         Raises:
             InvalidRequestError: A field breaks a rule.
@@ -140,9 +140,9 @@ class AsyncInstanceHandle(AsyncInstanceReads):
                 only the last state.
             strict: Raise ``ThrottledError`` for an early observation instead of returning it.
             idempotency_key: 1 to 255 printable ASCII characters; default a new UUIDv7.
-            request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
 
         Raises:
             InvalidRequestError: ``field`` names the invalid value, such as
@@ -188,9 +188,9 @@ class AsyncInstanceHandle(AsyncInstanceReads):
         Args:
             observations: Without ``timestamp``, 1.000 s apart; with ``timestamp``, by the rules for
                 batches.
-            request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
 
         Raises:
             InvalidRequestError: A field breaks a rule, or the first observation is too early
@@ -222,9 +222,9 @@ class AsyncInstanceHandle(AsyncInstanceReads):
             mode: ``initial``: the state at creation; ``default``: the last stable state.
             if_match: An ``etag``: the reset applies only if this is the current version.
             idempotency_key: 1 to 255 printable ASCII characters; default a new UUIDv7.
-            request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
 
         Raises:
             ConflictError: The current version differs (``version_mismatch``).

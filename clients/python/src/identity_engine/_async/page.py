@@ -20,7 +20,7 @@ class AsyncPage(Result[list[T]]):
     """A page of a list. ``data`` has its entries."""
 
     pagination: PageInfo
-    """Position of the page in the list."""
+    """Page position in the list."""
     _fetch_next: Callable[[], Awaitable[AsyncPage[T]]] | None = field(repr=False, compare=False)
 
     @property
@@ -78,7 +78,7 @@ async def items_of(
     attempts_max: int | None,
     place_of: Callable[[T], tuple[int, ...]] | None = None,
 ) -> AsyncGenerator[T, None]:
-    """Yields the entries of a page and of all later pages, with one page in memory.
+    """Yields all entries from a page on, with one page in memory.
 
     ``place_of``: position of an entry, which falls from entry to entry. An entry with a higher
     position is a repetition, which newer entries have moved to a later page.

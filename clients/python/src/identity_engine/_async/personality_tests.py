@@ -31,9 +31,9 @@ class AsyncTests:
         """Returns the 35 statements and their scale of 1 to 5.
 
         Args:
-            request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
         """
         call = get("/test/questions", request_id=request_id)
         return result_of(await self._caller.send(call, timeout_s, attempts_max), _QUESTIONS)
@@ -52,10 +52,10 @@ class AsyncTests:
         Args:
             answers: ``question_id`` and ``value`` (1 to 5) for each answer; each question at most
                 once.
-            version: Version of the test; default ``1.0``.
-            request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            version: Test version; default ``1.0``.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
 
         Raises:
             InvalidRequestError: An answer breaks a rule, or a mode has too few answers.

@@ -38,7 +38,7 @@ SPOOL_OF_PARENT = (
 
 
 class AsyncObservationBuffer:
-    """Sends observations of many instances in batches, in the order of ``add`` for each instance.
+    """Sends observations for many instances in batches, and keeps each instance's order.
 
     The buffer never changes a caller's timestamp, and reports an observation whose timestamp the
     service throttles. An observation without a timestamp gets the time of ``add``, at least 1.000 s

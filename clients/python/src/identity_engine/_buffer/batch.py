@@ -22,7 +22,7 @@ class UnacknowledgedBatch(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     instance_id: str
-    """Id of the instance."""
+    """Instance id."""
     idempotency_key: str
     """Idempotency key of every attempt."""
     observations: tuple[dict[str, Any], ...]

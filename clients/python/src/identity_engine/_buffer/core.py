@@ -37,7 +37,7 @@ WAIT_S_MAX = 60.0
 """Maximum pause before a retry, in seconds: the plan may be upgraded meanwhile."""
 
 KNOWN_INSTANCES = 100_000
-"""Maximum number of idle instances whose newest timestamp is remembered."""
+"""Maximum idle instances whose newest timestamp is remembered."""
 
 
 class BufferCore:

@@ -15,7 +15,9 @@ from identity_engine._core.uuid7 import uuid7
 from identity_engine.models import Observation
 
 AHEAD_MS_MAX = 24 * 3_600_000
-"""Maximum time of a timestamp ahead of the clock. A later timestamp would block its instance."""
+"""Maximum lead of a timestamp over the clock, in milliseconds. A later timestamp would block its
+instance.
+"""
 
 ADDED_BYTES = 70
 """Bytes that the timestamp and the two field names add to an observation."""

@@ -15,8 +15,8 @@ INTERVAL_MS = 1_000
 """Minimum time between two observations of an instance (interface 8.3)."""
 
 AHEAD_MS_MAX = 240_000
-"""Maximum time of a sent timestamp ahead of the clock: the service accepts 300 s (interface 2.7),
-and its clock may be a minute behind.
+"""Maximum lead of a sent timestamp over the clock, in milliseconds: the service accepts 300 s
+(interface 2.7), and its clock may be a minute behind.
 """
 
 BODY_BYTES_MAX = 256 * 1_024 - 256
@@ -83,7 +83,7 @@ class Lane:
     def throttled(
         self, batch: Batch, fresh: list[Item], wait_ms: int
     ) -> tuple[list[Item], list[Item]]:
-        """Handles throttling of the ``fresh`` items of a batch; the other items count.
+        """Handles a throttled batch: its ``fresh`` items had no effect, the other items count.
 
         The first fresh item may be sent with a timestamp ``wait_ms`` later. Returns the items whose
         caller's timestamps can never count, and the items with new timestamps. All items except the

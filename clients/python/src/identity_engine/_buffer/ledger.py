@@ -1,4 +1,4 @@
-"""Counts of pending observations, and outcomes of finished observations."""
+"""Counts pending observations, and keeps outcomes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from identity_engine._buffer.room import Room
 from identity_engine.errors import IdentityEngineError
 
 REJECTED_KEPT = 10_000
-"""Maximum number of rejected observations kept for the result of ``close``."""
+"""Maximum rejected observations kept for ``close``."""
 
 
 class Ledger:

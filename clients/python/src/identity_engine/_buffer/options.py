@@ -1,4 +1,4 @@
-"""Options of a buffer, and its results."""
+"""Buffer options, and its results."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Rejected:
     """An observation that the service refused and did not apply."""
 
     instance_id: str
-    """Id of the instance."""
+    """Instance id."""
     observation: dict[str, Any]
     """The sent observation."""
     error: IdentityEngineError
-    """Reason of the refusal."""
+    """Refusal reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ThrottledObservation:
     """
 
     instance_id: str
-    """Id of the instance."""
+    """Instance id."""
     observation: dict[str, Any]
     """The sent observation."""
 
@@ -45,7 +45,7 @@ class Acknowledged:
     """Observations that were applied, as one batch."""
 
     instance_id: str
-    """Id of the instance."""
+    """Instance id."""
     observations: Sequence[dict[str, Any]]
     """The sent observations, with timestamps."""
     result: Observed[BatchProcessed]
@@ -70,7 +70,7 @@ class BufferClosed:
 
 @dataclass(frozen=True, slots=True)
 class BufferOptions:
-    """Bounds of a buffer."""
+    """Buffer bounds."""
 
     batch_max: int
     delay_max_s: float

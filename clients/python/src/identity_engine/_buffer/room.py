@@ -1,4 +1,4 @@
-"""The bound of pending observations, and a fair queue of waiting adds."""
+"""Bound on pending observations, with a fair queue for waiting adds."""
 
 from __future__ import annotations
 

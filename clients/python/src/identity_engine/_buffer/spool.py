@@ -33,7 +33,7 @@ class SpooledObservation:
     """
 
     instance_id: str
-    """Id of the instance."""
+    """Instance id."""
     observation: dict[str, Any]
     """The observation to send, with ``idempotency_key`` and ``timestamp``."""
     is_timestamp_own: bool
@@ -52,7 +52,7 @@ class SpooledDone:
     """Finished observations: applied, rejected or reported as throttled."""
 
     instance_id: str
-    """Id of the instance."""
+    """Instance id."""
     keys: tuple[str, ...]
     """Idempotency keys of the observations."""
 

@@ -34,7 +34,7 @@ WAKE_S_MAX = 1.0
 
 
 class ObservationBuffer:
-    """Sends observations of many instances in batches, in the order of ``add`` for each instance.
+    """Sends observations for many instances in batches, and keeps each instance's order.
 
     Runs on its own thread, with further threads for batches in flight. Thread-safe. Hooks run on
     the buffer's thread and must not call the buffer. Close the buffer before the process ends.

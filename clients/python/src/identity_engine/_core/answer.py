@@ -21,7 +21,7 @@ _LEAVE_IT_OPEN = frozenset({"deadline_exceeded", "outcome_unknown", "engine_unav
 
 
 DIGITS_MAX = 15
-"""Maximum number of digits in a header of the service."""
+"""Maximum digits in a header number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Answer:
     content: bytes
     attempts: int = 1
     began_s: float = 0.0
-    """Start of the call, in seconds of the monotonic clock."""
+    """Call start, in monotonic seconds."""
     is_read: bool = False
     """Whether the call is read-only."""
 
@@ -49,7 +49,7 @@ class Answer:
 
     @property
     def limits(self) -> Limits:
-        """Remaining limits of the account."""
+        """Remaining account limits."""
         return limits_of(self.headers)
 
     @property

@@ -18,10 +18,10 @@ class AttemptEvent:
     status: int | None
     """HTTP status; None without an answer."""
     duration_s: float
-    """Duration of the attempt, in seconds."""
+    """Attempt duration, in seconds."""
     request_id: str | None
     """Request id in the service's log; None without an answer."""
     retry_in_s: float | None
     """Seconds until the next attempt; None for the last attempt."""
     error: Exception | None
-    """Error of the attempt; None for a success."""
+    """Attempt error; None for a success."""

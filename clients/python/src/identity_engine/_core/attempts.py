@@ -13,7 +13,7 @@ from identity_engine.errors import ConnectionError, DeadlineError, IdentityEngin
 
 @dataclass(slots=True)
 class Attempts:
-    """State of a call between attempts. Times are seconds of the monotonic clock."""
+    """State of a call between attempts. Times are monotonic seconds."""
 
     call: Call
     bounds: Bounds

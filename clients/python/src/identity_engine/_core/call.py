@@ -104,7 +104,7 @@ LEVELS_MAX = 64
 """Maximum nesting of a sent body; the service refuses more than 24 (interface 8.4)."""
 
 LEVELS_NAMED = 8
-"""Maximum number of levels in the path of an error."""
+"""Maximum levels in an error's path."""
 
 
 def json_of(value: object, *, in_order: bool = False) -> bytes:

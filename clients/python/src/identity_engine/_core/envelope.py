@@ -1,4 +1,4 @@
-"""Conversion of JSON answers to results and pages."""
+"""Converts JSON answers to results and pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversion of event stream blocks to typed events."""
+"""Converts event stream blocks to typed events."""
 
 from __future__ import annotations
 

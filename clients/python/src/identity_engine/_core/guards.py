@@ -1,4 +1,4 @@
-"""Guards of one handle, and the choice of the newest contract."""
+"""A handle's guards, and the comparison of contracts by age."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from identity_engine.models import Contract
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A contract and facts about its age. Times are seconds of the monotonic clock."""
+    """A contract and facts about its age. Times are monotonic seconds."""
 
     contract: Contract
     began_s: float
-    """Start of the request; for an event, the time of reading."""
+    """Request start; for an event, the time of reading."""
     arrived_s: float
     """Time of reading."""
     cycle: int | None

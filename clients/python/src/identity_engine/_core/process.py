@@ -26,7 +26,7 @@ def process() -> tuple[int, int]:
 
 
 class Place:
-    """Owner of connections: one process, or one event loop of one process."""
+    """Owner of connections: a process, or an event loop in a process."""
 
     __slots__ = ("__weakref__", "is_loop_inherited", "process")
 

@@ -22,8 +22,8 @@ ATTEMPT_TIMEOUT_S_DEFAULT = 10.0
 """Default timeout of an attempt, in seconds: twice the service's longest call."""
 
 CALLS_AT_ONCE = 100
-"""Maximum number of concurrent calls of a client, each on a connection. Further calls wait within
-their deadline, and not in httpx's pool, where each waiting call slows down all others.
+"""Maximum concurrent calls of a client, each on a connection. Further calls wait within their
+deadline, and not in httpx's pool, where each waiting call slows down all others.
 """
 
 KEEP_ALIVE_S = 60.0
@@ -37,7 +37,7 @@ class Bounds:
     timeout_s: float
     attempt_timeout_s: float
     attempts_max: int | None
-    """Maximum number of requests; None for no limit before the deadline."""
+    """Maximum requests; None for no limit before the deadline."""
 
     def __post_init__(self) -> None:
         for name in ("timeout_s", "attempt_timeout_s"):
@@ -51,7 +51,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of a client, without the options of a call."""
+    """Client settings, without call options."""
 
     api_key: str
     base_url: str

@@ -16,7 +16,7 @@ import httpcore
 import httpx
 
 deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
-"""Deadline of the present request, in seconds of the monotonic clock; None for no bound."""
+"""Deadline of the present request, in monotonic seconds; None for no bound."""
 
 
 def bound_by_deadline(client: httpx.Client) -> httpx.Client:

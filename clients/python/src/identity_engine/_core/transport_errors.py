@@ -1,4 +1,4 @@
-"""Conversion of httpx errors to errors of this package."""
+"""Converts httpx errors to this package's errors."""
 
 from __future__ import annotations
 

@@ -27,9 +27,9 @@ class OwnAccount:
         """Returns the plan, the usage in minute and month including this request, and the key.
 
         Args:
-            request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
         """
         call = get("/account", request_id=request_id)
         return result_of(self._caller.send(call, timeout_s, attempts_max), _ACCOUNT)

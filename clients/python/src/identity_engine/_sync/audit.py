@@ -38,16 +38,16 @@ class Audit:
 
         Args:
             limit: 1 to 100 lines; default 20.
-            cursor: The ``next_cursor`` of the previous page.
+            cursor: ``next_cursor`` from the previous page.
             action: Action or its prefix: ``key`` matches every ``key.…``.
             actor: Id of the acting key, user or token.
             target: Id of the object acted on.
             outcome: ``begun``, ``done``, ``repeated``, or the code of a refusal.
             from_: No lines before this time, RFC 3339 or an aware datetime.
             until: Only lines before this time.
-            request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
 
         Raises:
             ForbiddenError: The key is a read key.

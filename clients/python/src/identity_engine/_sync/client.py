@@ -37,8 +37,7 @@ class IdentityEngine:
             ``http://127.0.0.1:8000/v1``, the address of ``make run``.
         timeout_s: Deadline of one call including retries, in seconds.
         attempt_timeout_s: Maximum time of one attempt until its body is read, in seconds.
-        attempts_max: Maximum number of requests per call, from 1; retries until the deadline by
-            default.
+        attempts_max: Maximum requests per call, from 1; retries until the deadline by default.
         http_client: httpx client for sending, with your proxies or certificates. Closing this
             client does not close ``http_client``. Up to 100 calls run concurrently.
         on_attempt: Called after every attempt, without key and bodies. Exceptions are logged.

@@ -27,8 +27,8 @@ class EventStream:
     After all other failures, the stream reconnects. Cancelling a wait loses no event. A slow
     consumer applies back-pressure to the connection.
 
-    Streams of one instance without ``after`` share a connection of the client. Each such stream
-    begins with the newest state.
+    Streams without ``after`` share one connection per client and instance. Each such stream begins
+    with the newest state.
     """
 
     def __init__(

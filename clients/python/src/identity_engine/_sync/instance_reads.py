@@ -71,9 +71,9 @@ class InstanceReads:
 
         Args:
             if_none_match: An ``etag``; if it is the current version, the answer is ``NotModified``.
-            request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
 
         Raises:
             NotFoundError: The account has no instance with this id.
@@ -117,9 +117,9 @@ class InstanceReads:
 
         Args:
             if_none_match: An ``etag``; if it is the current version, the answer is ``NotModified``.
-            request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
 
         Raises:
             NotFoundError: The account has no instance with this id.
@@ -152,11 +152,11 @@ class InstanceReads:
         Args:
             limit: 1 to 1,000 entries; default 100.
             offset: Number of newest entries to skip; default 0.
-            cursor: The ``next_cursor`` of the previous page, instead of ``offset``.
+            cursor: ``next_cursor`` from the previous page, instead of ``offset``.
             generation: ``current`` (default), or ``all`` to include entries before resets.
-            request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
 
         Raises:
             NotFoundError: The account has no instance with this id.
@@ -220,11 +220,11 @@ class InstanceReads:
         Args:
             limit: 1 to 1,000 entries.
             offset: Number of newest entries to skip.
-            cursor: The ``next_cursor`` of the previous page, instead of ``offset``.
+            cursor: ``next_cursor`` from the previous page, instead of ``offset``.
             generation: ``current`` (default), or ``all`` to include entries before resets.
-            request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
 
         Raises:
             NotFoundError: The account has no instance with this id.
@@ -273,7 +273,7 @@ class InstanceReads:
         """Follows the instance: every cycle once, in order.
 
         The stream reconnects automatically. It is an iterator, and a context manager that closes
-        the connection. Streams of one instance without ``after`` share a connection of the client.
+        the connection. Streams without ``after`` share one connection per client and instance.
 
         Args:
             after: Ordinal of the last cycle that the caller has; 0 for all cycles. Default: new
@@ -293,5 +293,5 @@ class InstanceReads:
 
 
 def _place_of(entry: HistoryRecord | DriftEvent) -> tuple[int, int]:
-    """Position of an entry in the instance's history. Later entries have a greater position."""
+    """Entry position in the instance's history. Later entries have a greater position."""
     return entry.generation or 0, entry.cycle

@@ -54,9 +54,9 @@ class Instances:
             initial_config: ``mode_strengths`` (0 to 1 each, default 0) and ``energy_level`` (0 to
                 1, default 0.8), such as the ``initial_config`` of a test result.
             idempotency_key: 1 to 255 printable ASCII characters; default a new UUIDv7.
-            request_id: The caller's own id of the request: 8 to 64 of ``A-Z a-z 0-9 . _ -``.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            request_id: Caller's request id: 8 to 64 of ``A-Z a-z 0-9 . _ -``.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
 
         Raises:
             InvalidRequestError: A field breaks a rule.
@@ -110,11 +110,10 @@ class Instances:
 
         Args:
             id: ``inst_`` and 16 hexadecimal digits.
-            if_none_match: An ``etag``; if it is the current version, the answer is
-                ``NotModified``.
-            request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            if_none_match: An ``etag``; if it is the current version, the answer is ``NotModified``.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
 
         Raises:
             NotFoundError: The account has no instance with this id.
@@ -143,9 +142,9 @@ class Instances:
             name: 1 to 100 code points; default unchanged.
             description: Up to 2,000 code points; default unchanged.
             if_match: An ``etag``: the change applies only if this is the current version.
-            request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
 
         Raises:
             ConflictError: The current version differs (``version_mismatch``).
@@ -178,9 +177,9 @@ class Instances:
         Args:
             id: ``inst_`` and 16 hexadecimal digits.
             if_match: An ``etag``: the deletion applies only if this is the current version.
-            request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
 
         Raises:
             ConflictError: The current version differs (``version_mismatch``).
@@ -220,13 +219,13 @@ class Instances:
         Args:
             limit: 1 to 100 entries; default 20.
             offset: Number of entries to skip; default 0.
-            cursor: The ``next_cursor`` of the previous page, instead of ``offset``.
+            cursor: ``next_cursor`` from the previous page, instead of ``offset``.
             sort: ``created_at`` (default) or ``name``.
             order: ``asc`` or ``desc`` (default).
             search: Part of the name, or a whole id; 1 to 64 code points.
-            request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
         """
         query = {
             "limit": limit,

@@ -29,9 +29,9 @@ class Personas:
         """Returns all personas as one page.
 
         Args:
-            request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
         """
         return fetch_page(
             self._caller,
@@ -55,9 +55,9 @@ class Personas:
 
         Args:
             id: Such as ``persona_analytical``.
-            request_id: The caller's own id of the request.
-            timeout_s: Deadline of this call including retries, in seconds.
-            attempts_max: Maximum number of requests; retries until the deadline by default.
+            request_id: Caller's request id.
+            timeout_s: Deadline including retries, in seconds.
+            attempts_max: Maximum requests; retries until the deadline by default.
 
         Raises:
             NotFoundError: No persona has this id.

@@ -266,7 +266,7 @@ type UsedRow = {
   readonly cycles: number;
 };
 
-/** Table of cycles and shares of `cycles`. */
+/** Table with cycles, and shares of `cycles`. */
 function UsageTable({
   of,
   caption,

@@ -44,7 +44,7 @@ export function alertsOf(report: ClusterReport): readonly Alert[] {
   return alerts.sort((one, other) => LEVELS.indexOf(one.level) - LEVELS.indexOf(other.level));
 }
 
-/** Number of shards of a service that no node serves now. */
+/** Number of shards that no node serves now. */
 export function unservedCountOf({ unserved }: Pick<ServiceReport, 'unserved'>): number {
   return Object.values(unserved).reduce((sum, count) => sum + count, 0);
 }
@@ -65,7 +65,7 @@ export function durationText(seconds: number): string {
   return `${Math.round(seconds / 3_600)} h`;
 }
 
-/** Name of a node, or the start of its incarnation. */
+/** Node name, or the start of its incarnation. */
 export function nodeName({ node, incarnation }: Pick<NodeReport, 'node' | 'incarnation'>): string {
   return node ?? `${incarnation.slice(0, 8)}…`;
 }
@@ -146,8 +146,8 @@ function longestOf({ unserved_shards }: ServiceReport, state: UnservedState): nu
 }
 
 /**
- * Duration of a condition. If the condition existed when the watch began, it may have lasted
- * longer.
+ * Text with the duration of a condition. A condition that existed when the watch began may have
+ * lasted longer.
  */
 function sinceText(service: ServiceReport, state: UnservedState, watchedS: number): string {
   const longest = longestOf(service, state);

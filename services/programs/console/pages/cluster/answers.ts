@@ -29,15 +29,15 @@ export type ServiceReport = {
   readonly cluster: string;
   readonly shard_count: number;
   readonly table_age_s: number;
-  /** Error of the last read of the shard table. Null after a successful read. */
+  /** Error from the last shard table read. Null after a successful read. */
   readonly table_fault: string | null;
   readonly nodes: readonly NodeReport[];
   /** Owner of each shard, as an index into `nodes`. */
   readonly owners: readonly (number | null)[];
-  /** Number of unserved shards by reason, and the first of these shards. */
+  /** Unserved shards: counts by reason, and the first shards. */
   readonly unserved: Readonly<Record<UnservedState, number>>;
   readonly unserved_shards: readonly UnservedShard[];
-  /** Number of shards that move or will move, and the first of these moves. */
+  /** Shards that move or will move: the count, and the first moves. */
   readonly move_count: number;
   readonly moves: readonly Move[];
   readonly strangers: readonly string[];

@@ -74,10 +74,7 @@ type Feed =
   | {
       readonly kind: 'open';
       readonly report: ClusterReport;
-      /**
-       * Error of the last request and the time of the first failure. Undefined if the last request
-       * succeeded.
-       */
+      /** Last request's error, and first failure time. Undefined if the last request succeeded. */
       readonly failing: { readonly refusal: Refused; readonly sinceMs: number } | undefined;
     };
 

@@ -16,13 +16,13 @@ export function rateText(rate: number | null): string {
   return rate === null ? 'not known yet' : `${numberText(Math.round(rate * 10) / 10)} /s`;
 }
 
-/** Formats the number of unstored records and the age of the oldest. */
+/** Formats the number of unstored records and the oldest record's age. */
 export function unstoredText({ unstored_records: records, oldest_unstored_s: oldest }: LoadReport) {
   if (records === 0) return 'none';
   return `${counted(records, 'record')}${oldest === null ? '' : `, oldest ${durationText(oldest)}`}`;
 }
 
-/** Table of the load of each part of one process. */
+/** Load table for the parts of one process. */
 export function LoadTable({
   loads,
 }: {

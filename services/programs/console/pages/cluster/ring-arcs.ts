@@ -17,7 +17,7 @@ export function arcsOf(owners: readonly (number | null)[]): readonly Arc[] {
   return arcs;
 }
 
-/** Center of the ring in a picture of 200 by 200. */
+/** Ring center in a 200 by 200 picture. */
 const MIDDLE = 100;
 
 /** Gap between arcs in units of the picture. No gap if shards are too narrow. */

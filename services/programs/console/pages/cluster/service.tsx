@@ -5,10 +5,7 @@ import { counted, numberText } from '#pages/parts/format';
 import { NodeTable } from '#view/cluster/nodes';
 import { RingMark, ShardRing, ShardTable } from '#view/cluster/shards';
 
-/**
- * Maximum number of listed moves: the moves that a node starts at once. The shard table lists all
- * moves.
- */
+/** Maximum listed moves: the moves that a node starts at once. The shard table lists all moves. */
 const MOVES_SHOWN_MAX = 8;
 
 /** One service: its ring and moves, its nodes, and a table of all shards. */

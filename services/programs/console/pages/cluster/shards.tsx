@@ -8,11 +8,11 @@ import { unstoredText } from '#view/cluster/load';
 /** Number of styles, each a color with a pattern. Further nodes reuse the styles. */
 const STYLES = 8;
 
-/** Radii of the ring, and of the marks outside the ring. */
+/** Radii of the ring, and of its outer marks. */
 const RING = { inner: 66, outer: 88 };
 const MARKS = { inner: 91, outer: 97 };
 
-/** Ring of a service's shards, in the colors and patterns of their owners. */
+/** Ring of a service's shards, in their owners' colors and patterns. */
 export function ShardRing({
   name,
   service: { owners, nodes, shard_count, unserved_shards, moves },
@@ -71,7 +71,7 @@ export function RingMark({ kind }: { readonly kind: 'unserved' | 'move' }) {
   );
 }
 
-/** Pattern of each style, drawn in a tile of 6 by 6. The first style has none. */
+/** Pattern of each style, drawn in a 6 by 6 tile. The first style has none. */
 const HATCHES = [
   '',
   'M0 6 6 0M-1 1 1-1M5 7 7 5',
@@ -127,7 +127,7 @@ function Rows({ name, service }: { readonly name: string; readonly service: Serv
       ({ shard, state, since_s }) => [shard, `${state} for ${durationText(since_s)}`] as const,
     ),
   ]);
-  // A shard with a note gets a row of its own.
+  // A shard with a note gets its own row.
   const rows = arcsOf(owners).flatMap((arc) => split(arc, notes));
   return (
     <table class="rows is-tight">

@@ -17,7 +17,7 @@ type Fact = {
   readonly difference: string;
 };
 
-/** Status of an action in a contract. */
+/** Action status in a contract. */
 type Standing = 'allowed' | 'forbidden' | 'open';
 
 /** Actions in two contracts, grouped by difference. */

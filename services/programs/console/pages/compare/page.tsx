@@ -145,7 +145,7 @@ function FactComparison({
   );
 }
 
-/** Table of actions that differ, and lists of actions that are equal. */
+/** Table with differing actions, and lists with equal actions. */
 function ActionComparison({
   names,
   first,

@@ -2,7 +2,7 @@ import type { HistoryRow } from '#pages/instance/events';
 import type { Report } from '#pages/instances/answers';
 import { exchange, idIn, post, send } from '#pages/shell/api';
 
-/** Body of an observation. Omitted fields get the defaults of the API. */
+/** Observation body. Omitted fields get the defaults of the API. */
 export type Observation = {
   readonly mode_target: string;
   readonly signal_strength: number;
@@ -11,7 +11,7 @@ export type Observation = {
   readonly timestamp?: string;
 };
 
-/** Result of an observation. A throttled observation changes nothing. */
+/** Observation result. A throttled observation changes nothing. */
 export type Processed = {
   readonly report: Report;
   readonly isThrottled: boolean;
@@ -31,7 +31,7 @@ type HistoryQuery = {
   readonly generation: 'current' | 'all';
 };
 
-/** Calls of the instance page, with the requests and answers of `/v1`. They throw `Refused`. */
+/** Calls for the instance page, with the requests and answers of `/v1`. They throw `Refused`. */
 export const instanceCalls = {
   /** Idempotent: a retry with the same key counts once. */
   async process(id: string, observation: Observation, idempotencyKey: string): Promise<Processed> {

@@ -14,7 +14,7 @@ type ReasonedActions = {
   readonly left: readonly Reasoned[];
 };
 
-/** Maximum number of modes named in a reason. */
+/** Maximum modes named in a reason. */
 const NAMED_MODES_MAX = 2;
 
 /** Highest and lowest possible energy band. The band depends on past energy (hysteresis). */

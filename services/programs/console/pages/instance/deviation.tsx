@@ -107,7 +107,7 @@ const signed = (value: number): string => `${value > 0 ? '+' : ''}${value.toFixe
 /** Drift event on the x axis of a chart. */
 export type DriftMark = { readonly x: number; readonly level: string };
 
-/** Maximum number of marks shown: the newest. More would overlap. */
+/** Maximum marks shown: the newest. More would overlap. */
 const MARKS_MAX = 100;
 
 /** Width of a mark with its level, in pixels. Closer marks have no level. */

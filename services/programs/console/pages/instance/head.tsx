@@ -97,7 +97,7 @@ const STATUS_TEXTS = {
   ended: ['is-off', 'ended'],
 } as const;
 
-/** Status of the stream, and a button that pauses updates. */
+/** Stream status, and a button that pauses updates. */
 function Connection({ live }: { readonly live: LiveModel }) {
   const isPaused = live.isPaused.value;
   const [style, text] = isPaused ? ['is-quiet', 'paused'] : STATUS_TEXTS[live.status.value];

@@ -6,10 +6,10 @@ import type { HistoryRow } from '#pages/instance/events';
  */
 const SCROLL_PX_MAX = 10_000_000;
 
-/** Maximum number of cached rows: a few pages in both directions. */
+/** Maximum cached rows: a few pages in both directions. */
 const KEPT_ROWS_MAX = 4_000;
 
-/** Geometry of a scrolled list with rows of equal height. */
+/** Geometry of a scrolled list with equally high rows. */
 export type ScrolledList = {
   readonly rows: number;
   readonly rowPx: number;
@@ -39,7 +39,7 @@ export function scrollTopOf(list: ScrolledList, first: number): number {
   return (first / last) * (scrollHeightOf(list) - list.viewPx);
 }
 
-/** Index of the first visible row at the end of the list. */
+/** Index of the first visible row when scrolled to the end. */
 export function lastFirstRow({ rows, shown }: ScrolledList): number {
   return Math.max(0, rows - shown);
 }

@@ -14,7 +14,7 @@ import { Dialog } from '#view/parts/dialog';
 import { Empty, RefusalNotice, Skeleton } from '#view/parts/notice';
 import { TimeText } from '#view/parts/text';
 
-/** History of the present generation, newest first, for any number of observations. */
+/** History of the present generation, newest first, with any length. */
 export function HistoryPart({ id, view }: { readonly id: string; readonly view: InstanceView }) {
   const history = useHistory(id, view);
   const [open, setOpen] = useState<HistoryRow | undefined>();
@@ -97,7 +97,7 @@ function HistoryTable({ history, onContext }: HistoryTableProps) {
   };
   return (
     <>
-      {/* Focusable, so that the keyboard can scroll it. */}
+      {/* Focusable, so that the keyboard can scroll the rows. */}
       <section
         ref={box}
         class="history"
@@ -232,7 +232,7 @@ function Row({
   );
 }
 
-/** Maximum number of rows in the table. */
+/** Maximum rows in the table. */
 const ROWS_MAX = 50;
 
 type PointsTableProps = {

@@ -2,7 +2,7 @@ import type { FollowedState, HistoryRow, InstanceEvent } from '#pages/instance/e
 import type { DriftEvent, Report } from '#pages/instances/answers';
 
 /**
- * Maximum number of observations and of states that a page keeps. A chart cannot show more; the
+ * Maximum observations, and maximum states, that a page keeps. A chart cannot show more; the
  * history table can.
  */
 export const KEPT_MAX = 2_000;
@@ -14,7 +14,7 @@ type LiveCycle = {
   readonly drift: DriftEvent | null;
 };
 
-/** A state, and the number of the observation that produced it. */
+/** A state, and the number of its observation. */
 type LivePoint = {
   readonly ordinal: number;
   /** Time of the observation. Undefined for the state at the start of the page. */
@@ -31,7 +31,7 @@ export type InstanceView = {
   /** Oldest first, at most `KEPT_MAX` each. */
   readonly points: readonly LivePoint[];
   readonly cycles: readonly LiveCycle[];
-  /** Observations and states since the page was opened, including dropped ones. */
+  /** Observations and states since the page was opened, including dropped items. */
   readonly cycleCount: number;
   readonly stateCount: number;
   /** Observations that the service had already deleted, so the page missed them. */

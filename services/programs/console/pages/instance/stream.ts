@@ -16,7 +16,7 @@ const AGAIN_MS_MAX = 15_000;
  */
 const HIDDEN_MS_MAX = 5_000;
 
-/** Status of a stream. `ended` is final. */
+/** Stream status. `ended` is final. */
 export type StreamStatus = 'connecting' | 'live' | 'reconnecting' | 'ended';
 
 /** Callbacks for events and status changes. */

@@ -11,13 +11,13 @@ const LOAD_ROWS = 200;
 /** Pause in scrolling before rows are requested, in milliseconds. Too short to notice. */
 const REST_MS = 80;
 
-/** Maximum number of requests for the same row, which retention may have deleted. */
+/** Maximum requests for the same row, which retention may have deleted. */
 const TRIES_MAX = 3;
 
 /** Number of visible rows. */
 const SHOWN_ROWS = 12;
 
-/** Measured heights of a row and of the viewport. */
+/** Measured heights of row and viewport. */
 type Sizes = Pick<ScrolledList, 'rowPx' | 'viewPx'>;
 
 /** State of a scrolled history. Row 0 is the newest. */
@@ -42,7 +42,7 @@ export type History = {
   readonly retry: () => void;
 };
 
-/** Newest cycle and number of stored rows at the time of an answer. */
+/** Newest cycle and number of stored rows, according to an answer. */
 type Extent = { readonly newest: number; readonly total: number };
 
 /**
@@ -71,8 +71,8 @@ export function useHistory(id: string, view: InstanceView): History {
     const query = { offset, limit: LOAD_ROWS, generation: 'current' } as const;
     const { data, pagination } = await instanceCalls.history(id, query);
     rows.add(data);
-    // There may be newer observations than this page has received, and retention may have deleted
-    // old ones.
+    // Newer observations may exist than this page has received, and retention may have deleted old
+    // observations.
     const newestThen = data[0] === undefined ? newest : data[0].cycle + offset;
     setExtent({ newest: newestThen, total: pagination.total });
   });

@@ -8,7 +8,7 @@ import { DeviationPart } from '#view/instance/deviation';
 import { MODE_CHOICES, type ObservationTexts, observationOf } from '#view/instance/observation';
 import { RefusalNotice } from '#view/parts/notice';
 
-/** Maximum number of observations in a simulation. */
+/** Maximum observations in a simulation. */
 const OBSERVATIONS_MAX = 20;
 
 /** State before a simulation, and state after each observation. */

@@ -9,7 +9,7 @@ export const MODES = [
   ['stress_response', 'Stress response'],
 ] as const;
 
-/** Key of a mode. */
+/** Mode key. */
 type ModeKey = (typeof MODES)[number][0];
 
 /** A value from 0 to 1 for each mode. */
@@ -187,7 +187,7 @@ export type TestResult = {
   };
 };
 
-/** Values of all modes in the order of `MODES`. */
+/** Mode values in `MODES` order. */
 export function valuesOf(strengths: Strengths): number[] {
   return MODES.map(([key]) => strengths[key]);
 }

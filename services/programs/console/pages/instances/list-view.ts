@@ -20,7 +20,7 @@ export type ListView = {
   readonly offset: number;
 };
 
-/** Maximum length of a search, in characters. The console refuses longer searches. */
+/** Maximum search length, in characters. The console refuses longer searches. */
 export const SEARCH_MAX = 64;
 
 const [[FIRST_ORDER]] = ORDERS;
@@ -41,7 +41,7 @@ export function viewOf(query: string): ListView {
   };
 }
 
-/** Address of a view, without default values. */
+/** View address, without default values. */
 export function listAddress(view: ListView): string {
   const params = queryOf(view);
   if (view.order === FIRST_ORDER) for (const name of ['sort', 'order']) params.delete(name);

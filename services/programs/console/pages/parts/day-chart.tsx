@@ -1,7 +1,7 @@
 import { counted, numberText } from '#pages/parts/format';
 import type { UsageMonth } from '#pages/shell/answers';
 
-/** Height of the chart in its own units. The width is one unit per day. */
+/** Chart height in its own units. The width is one unit per day. */
 const HEIGHT = 100;
 
 /** Share of a day's width that the bar fills. */

@@ -43,7 +43,7 @@ type InputProps = FieldProps & {
   readonly maxLength?: number;
   readonly placeholder?: string;
   readonly hasFocus?: boolean;
-  /** Number of lines of a multi-line field. Undefined for a single line. */
+  /** Lines in a multi-line field. Undefined for a single line. */
   readonly lines?: number;
 };
 

@@ -91,7 +91,7 @@ export function browserName(client: string): string {
   return system === undefined ? browser : `${browser} on ${system}`;
 }
 
-/** Maximum length of an unknown agent, in UTF-16 units, to fit a table. */
+/** Maximum length for an unknown agent, in UTF-16 units, to fit a table. */
 const CLIENT_LENGTH_MAX = 40;
 
 /** The first match counts: Edge and Opera also contain Chrome, and Chrome contains Safari. */

@@ -44,7 +44,7 @@ function Step({ text, to }: { readonly text: string; readonly to: string | undef
   );
 }
 
-/** Address of a comparison. */
+/** Comparison address. */
 const compareAddress = (first: string, second: string): string =>
   `/instances/compare?${new URLSearchParams({ a: first, b: second })}`;
 

@@ -1,9 +1,7 @@
-/**
- * Size of the picture and radius of the wheel, in its own units. The margins hold the axis names.
- */
+/** Picture size and wheel radius, in picture units. The margins hold the axis names. */
 export const RADAR_SIZE = { width: 330, height: 230, radius: 90 } as const;
 
-/** Center of the wheel. */
+/** Wheel center. */
 const CENTRE = { x: 165, y: 119 } as const;
 
 /** A point of the picture. */

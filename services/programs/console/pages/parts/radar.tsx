@@ -8,7 +8,7 @@ import {
   radarPoint,
 } from '#pages/parts/radar-shape';
 
-/** Kind of a series. Each has its own color and dash pattern. */
+/** Series kind. Each has its own color and dash pattern. */
 type RadarKind = 'now' | 'set-point' | 'stable' | 'persona' | 'first' | 'second';
 
 /** One shape: a value from 0 to 1 for each axis, in order. */
@@ -18,21 +18,21 @@ type RadarSeries = {
   readonly kind: RadarKind;
 };
 
-/** Radii of the grid rings, as shares of the radius. */
+/** Radii of the grid rings, relative to the wheel. */
 const RINGS = [0.25, 0.5, 0.75, 1] as const;
 
-/** Distance of axis names from the center, as a share of the radius. */
+/** Distance of axis names from the center, relative to the radius. */
 const NAME_DISTANCE = 1.12;
 
-/** Line height of axis names, in units of the picture. */
+/** Line height for axis names, in picture units. */
 const LINE_HEIGHT = 15;
 
-/** Key of a series. Two series may have the same name. */
+/** Series key. Two series may have the same name. */
 const keyOf = ({ kind, name }: RadarSeries): string => `${kind} ${name}`;
 
 /**
- * Radar chart of several series, with a legend and an expandable table of the values. `label` is
- * the text alternative.
+ * Radar chart for several series, with a legend and an expandable value table. `label` is the text
+ * alternative.
  */
 export function Radar({
   axes,

@@ -1,6 +1,6 @@
 import { percentText } from '#pages/parts/format';
 
-/** Radius in units of the picture. */
+/** Radius in picture units. */
 const RADIUS = 42;
 
 const LENGTH = 2 * Math.PI * RADIUS;
@@ -15,7 +15,7 @@ export function Ring({
   label,
 }: {
   readonly share: number;
-  /** Forecast of the share, drawn behind the present share. */
+  /** Forecast of the share, drawn below the present share. */
   readonly expected?: number;
   readonly label: string;
 }) {

@@ -12,7 +12,7 @@ export type Permission =
 /** Roles of members. */
 export const ROLES = ['owner', 'developer', 'billing', 'viewer'] as const;
 
-/** Role of a member. */
+/** Member role. */
 export type Role = (typeof ROLES)[number];
 
 /** `GET /api/me`: the signed-in user, the selected account, and the user's permissions there. */
@@ -192,7 +192,7 @@ export type InstanceUsage = {
     readonly name: string;
     readonly cycles: number;
   }[];
-  /** Cycles of the rest of the month. */
+  /** Cycles of all other instances. */
   readonly other_cycles: number;
   readonly instances_total: number;
   /** Number of inspected instances. */

@@ -19,7 +19,7 @@ import type {
   UsageMonth,
 } from '#pages/shell/answers';
 
-/** Timeout of a request, in milliseconds. Hashing a password takes the server up to a second. */
+/** Request timeout, in milliseconds. Hashing a password takes the server up to a second. */
 const ANSWER_MS_MAX = 15_000;
 
 /** Refusal reasons that lead back to the sign-in page. */

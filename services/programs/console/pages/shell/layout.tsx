@@ -75,7 +75,7 @@ function entries(): (readonly [path: string, text: string])[] {
   ];
 }
 
-/** Name of the account, or a selection if the user has several. */
+/** Account name, or a selection if the user has several accounts. */
 function AccountSwitch({ me }: { readonly me: Me }) {
   const { loaded } = useLoaded(api.accounts);
   const { run, isBusy, refusal } = useAction(async (id: string) => {

@@ -75,8 +75,8 @@ type PageProps = {
 };
 
 /**
- * Frame of a page. Sets the document title and focuses the heading, so that screen readers announce
- * the page.
+ * Page frame. Sets the document title and focuses the heading, so that screen readers announce the
+ * page.
  */
 export function Page({ title, lead, actions, children }: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
