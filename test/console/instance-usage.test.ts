@@ -9,7 +9,7 @@ import { ManualClock } from '#test/support/manual-clock';
 
 const MONTH_END = Date.UTC(2026, 1, 1);
 
-/** Usage in the form of a limiter's answer. */
+/** Usage as in a limiter answer. */
 const used = (cyclesUsed: number): MeterUsage => ({
   limits: { requestsPerMinute: 10, cyclesPerMonth: 10_000 },
   ...{ requestsInWindow: 0, windowResetAtS: undefined, windowWatermark: 0, cyclesUsed },

@@ -12,9 +12,9 @@ export type Answer = {
   readonly headers: Headers;
   /** Parsed body; undefined for a status without a body. */
   readonly body: Envelope | undefined;
-  /** Start of the successful attempt, in monotonic milliseconds. */
+  /** Successful attempt's start, in monotonic milliseconds. */
   readonly beganAtMs: number;
-  /** Start of the first attempt, in monotonic milliseconds. */
+  /** First attempt's start, in monotonic milliseconds. */
   readonly callBeganAtMs: number;
 };
 
@@ -35,9 +35,9 @@ type FailureError = ReturnType<typeof apiError> | ConnectionError | MalformedAns
 export type Reading = {
   /** Whether the call may change state. */
   readonly isChange: boolean;
-  /** Whether an earlier attempt of the call may have taken effect. */
+  /** Whether an earlier attempt may have taken effect. */
   readonly wasUnclear: boolean;
-  /** Ordinal of the attempt, from 1. */
+  /** Attempt number, from 1. */
   readonly attempts: number;
   readonly attemptTimeoutMs: number;
   /** Starts of this attempt and the first attempt, in monotonic milliseconds. */

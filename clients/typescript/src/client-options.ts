@@ -33,7 +33,7 @@ export type ClientOptions = {
   readonly onAttempt?: ((event: AttemptEvent) => void) | undefined;
 };
 
-/** Validated options of a client. */
+/** Validated client options. */
 export type Settings = {
   readonly apiKey: string;
   readonly baseUrl: string;
@@ -51,7 +51,7 @@ const DEFAULT_BASE_URL = 'http://127.0.0.1:8000/v1';
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_ATTEMPT_TIMEOUT_MS = 10_000;
 
-/** Maximum delay of a timer, in milliseconds. */
+/** Maximum timer delay, in milliseconds. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /**

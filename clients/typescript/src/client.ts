@@ -20,11 +20,11 @@ export class IdentityEngine {
   readonly personas: Personas;
   /** The personality test. */
   readonly tests: Tests;
-  /** Account of the API key. */
+  /** API key's account. */
   readonly account: AccountResource;
-  /** Audit trail of the account. */
+  /** The account's audit trail. */
   readonly audit: Audit;
-  /** Pages of the payment provider. */
+  /** Payment provider pages. */
   readonly billing: Billing;
   readonly #caller: Caller;
 
@@ -39,7 +39,7 @@ export class IdentityEngine {
     this.billing = new Billing(this.#caller);
   }
 
-  /** Returns a handle of one instance, without a request. */
+  /** Returns an instance handle, without a request. */
   instance(id: string): InstanceHandle {
     return new InstanceHandle(this.#caller, id);
   }

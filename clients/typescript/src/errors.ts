@@ -5,7 +5,7 @@ import type { ErrorCode, ErrorDetails, ErrorReason } from './models.ts';
  * Base class for all errors in this package. Cancellation throws the signal's own reason instead.
  */
 export class IdentityEngineError extends Error {
-  /** Number of requests sent; 0 if none. */
+  /** Requests sent; 0 if none. */
   readonly attempts: number;
 
   constructor(message: string, { attempts = 0, ...options }: ErrorFacts = {}) {
@@ -56,8 +56,8 @@ export class ApiError extends IdentityEngineError {
   /** Remaining account limits. */
   readonly limits: Limits | undefined;
   /**
-   * Whether this or an earlier attempt of the call may have taken effect. Repeating the call with
-   * the same idempotency key returns the true outcome.
+   * Whether this or an earlier attempt may have taken effect. Repeating the call with the same
+   * idempotency key returns the true outcome.
    */
   readonly mayHaveHappened: boolean;
 
@@ -136,7 +136,7 @@ export function apiError(refusal: Refusal): ApiError {
 
 /** No answer: the connection was refused, reset or cut, or the attempt timed out. */
 export class ConnectionError extends IdentityEngineError {
-  /** Whether this or an earlier attempt of the call may have taken effect. */
+  /** Whether this or an earlier attempt may have taken effect. */
   readonly mayHaveHappened: boolean;
 
   constructor(message: string, mayHaveHappened: boolean, facts?: ErrorFacts) {
@@ -150,7 +150,7 @@ export class ConnectionError extends IdentityEngineError {
  * last attempt that failed by itself, if any.
  */
 export class DeadlineError extends IdentityEngineError {
-  /** Whether any attempt of the call may have taken effect. */
+  /** Whether any attempt may have taken effect. */
   readonly mayHaveHappened: boolean;
 
   constructor(timeoutMs: number, mayHaveHappened: boolean, facts: ErrorFacts = {}) {
@@ -169,7 +169,7 @@ export class MalformedAnswerError extends IdentityEngineError {
   readonly requestId: string | undefined;
   /** The first 200 characters of the body. */
   readonly excerpt: string;
-  /** Whether this or an earlier attempt of the call may have taken effect. */
+  /** Whether this or an earlier attempt may have taken effect. */
   readonly mayHaveHappened: boolean;
 
   constructor(

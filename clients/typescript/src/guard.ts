@@ -5,7 +5,7 @@ import type { HeldContract } from './held-contract.ts';
 import type { Action, Contract } from './models.ts';
 
 /**
- * Verdict of a contract on an action. `open`: neither allowed nor forbidden, so the caller decides
+ * Contract's verdict on an action. `open`: neither allowed nor forbidden, so the caller decides
  * (interface 2.6).
  */
 export type Verdict = 'allowed' | 'forbidden' | 'open';
@@ -89,7 +89,7 @@ export class ContractGuard {
   }
 
   /**
-   * Verdict of the contract on an action. An action unknown to this release needs an entry in the
+   * Contract's verdict on an action. An action unknown to this release needs an entry in the
    * contract. Throws `UnknownActionError`, `NoContractError` or `StaleContractError`.
    */
   verdict(action: KnownAction): Verdict {
@@ -99,7 +99,7 @@ export class ContractGuard {
     return contract.allowed_actions.includes(action) ? 'allowed' : 'open';
   }
 
-  /** Whether the contract does not forbid an action. Throws the errors of `verdict`. */
+  /** Whether the contract does not forbid an action. Throws `verdict` errors. */
   allows(action: KnownAction): boolean {
     return this.verdict(action) !== 'forbidden';
   }
@@ -115,7 +115,7 @@ export class ContractGuard {
     this.#held.take({ contract, cycle: undefined, beganAtMs: nowMs, ageFromMs: nowMs });
   }
 
-  /** Requests the current contract. Throws the errors of `instance.contract`. */
+  /** Requests the current contract. Throws `instance.contract` errors. */
   async refresh(options: CallOptions = {}): Promise<void> {
     await this.#load(options);
   }

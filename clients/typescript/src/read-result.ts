@@ -2,7 +2,7 @@ import type { Answer } from './answer.ts';
 import { retryAfterMsOf } from './calls/limits.ts';
 import type { NotModified, ProcessResult, Result } from './result.ts';
 
-/** Data of an answer with the facts from its headers. */
+/** Answer data with the facts from its headers. */
 export function resultOf<T>({ facts, body }: Answer): Result<T> {
   return { ...facts, data: body?.data as T, isNotModified: false };
 }
@@ -20,5 +20,5 @@ export function processResultOf<T>(answer: Answer): ProcessResult<T> {
   return { ...resultOf<T>(answer), throttled: isThrottled ? { retryAfterMs } : undefined };
 }
 
-/** Minimum time between two observations of an instance, in milliseconds. Source: interface 8.3. */
+/** Minimum time between an instance's observations, in milliseconds. Source: interface 8.3. */
 const CYCLE_INTERVAL_MS_MIN = 1_000;

@@ -2,7 +2,7 @@ import type { Limits } from './calls/limits.ts';
 
 /** Facts of every answer besides its data. */
 export type AnswerFacts = {
-  /** HTTP status of the answer. */
+  /** HTTP status. */
   readonly status: number;
   /** `X-Request-Id`, for support and logs. Undefined if a proxy removed it. */
   readonly requestId: string | undefined;
@@ -15,7 +15,7 @@ export type AnswerFacts = {
   readonly etag: string | undefined;
   /** Whether the service replayed the answer of an earlier call with the same idempotency key. */
   readonly isReplayed: boolean;
-  /** Number of requests sent; 1 without a retry. */
+  /** Requests sent; 1 without a retry. */
   readonly attempts: number;
 };
 

@@ -1,4 +1,4 @@
-/** Fields that order the rows of an instance. */
+/** Fields that order an instance's rows. */
 type Row = { readonly cycle: number; readonly generation?: number };
 
 /** Drops repeated rows from a newest-first list. New rows can shift old rows to a later page. */

@@ -181,7 +181,7 @@ async function observe(subject: Subject, count: number): Promise<void> {
   });
 }
 
-/** Sends observations of several instances through one buffer. */
+/** Sends observations for several instances through one buffer. */
 async function buffered(count: number): Promise<void> {
   const subjects = await Promise.all(
     Array.from({ length: count }, async () => new Subject(await create())),

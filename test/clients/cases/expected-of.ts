@@ -3,7 +3,7 @@ import type { Call, Exchange, Json, WireAnswer } from '#test/clients/cases/wire-
 
 type Answer = Exclude<WireAnswer, string>;
 
-/** Error class of each code. */
+/** Error class for each code. */
 export const ERROR_CLASSES = {
   unauthorized: 'UnauthorizedError',
   forbidden: 'ForbiddenError',

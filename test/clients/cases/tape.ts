@@ -131,7 +131,7 @@ export class Tape {
   }
 }
 
-/** Timeout of a recorded answer, in milliseconds. */
+/** Timeout for a recorded answer, in milliseconds. */
 const ANSWER_MS_MAX = 60_000;
 
 async function answerOf(response: Response): Promise<Exclude<WireAnswer, string>> {

@@ -17,7 +17,7 @@ serving.after(async () => await pages[Symbol.asyncDispose]());
 const get = (path: string, headers: Record<string, string> = {}) =>
   fetch(`${pages.origin}${path}`, { headers });
 
-/** Status and headers of an answer; the body is discarded. */
+/** An answer's status and headers; the body is discarded. */
 async function headOf(path: string, sent: Record<string, string>) {
   const { status, headers, body } = await get(path, sent);
   await body?.cancel();

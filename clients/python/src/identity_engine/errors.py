@@ -175,7 +175,7 @@ class MalformedAnswerError(IdentityEngineError):
     ) -> None:
         super().__init__(message)
         self.status = status
-        """HTTP status of the answer."""
+        """HTTP status."""
         self.request_id = request_id
         """Request id of the answer, if any."""
         self.retry_after_s = retry_after_s
@@ -244,4 +244,4 @@ ERROR_CLASSES: Mapping[str, type[ApiError]] = {
     "invalid_plan": InvalidPlanError,
     "webhook_verification_failed": WebhookVerificationFailedError,
 }
-"""Error class of each code. Other codes use ``ApiError``."""
+"""Error class for each code. Other codes use ``ApiError``."""

@@ -17,7 +17,7 @@ class RequestLimit:
     """Request limit in the present minute, a fixed 60 s window."""
 
     limit: int | None
-    """Requests per minute of the plan; 0 for an unknown caller."""
+    """Requests per minute in the plan; 0 for an unknown caller."""
     remaining: int | None
     """Requests left after this request."""
     reset_at: datetime | None
@@ -49,7 +49,7 @@ class Result(Generic[T_co]):
     """A successful answer."""
 
     data: T_co
-    """Data of the answer, with the API's field names."""
+    """Answer data, with the API's field names."""
     status: int
     """HTTP status: 200, or 201 for a create."""
     request_id: str | None
@@ -61,7 +61,7 @@ class Result(Generic[T_co]):
     is_replayed: bool
     """Whether this is the stored answer to an earlier call with the same idempotency key."""
     attempts: int
-    """Number of requests sent, at least 1."""
+    """Requests sent, at least 1."""
     is_not_modified: Literal[False] = field(default=False, kw_only=True)
     """Always False. ``NotModified`` is the other result of a conditional read."""
 
@@ -89,7 +89,7 @@ class NotModified:
     etag: str | None
     """Current version."""
     attempts: int
-    """Number of requests sent, at least 1."""
+    """Requests sent, at least 1."""
     data: None = None
     """No data, because the caller's version is current."""
     is_replayed: Literal[False] = False

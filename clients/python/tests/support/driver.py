@@ -89,7 +89,7 @@ class Driver:
                 subject = Subject(await self._create())
 
     async def buffered(self, count: int) -> None:
-        """Sends observations of several instances through one buffer."""
+        """Sends observations for several instances through one buffer."""
         subjects = [Subject(await self._create()) for _ in range(count)]
         buffer = AsyncObservationBuffer(
             self._client,

@@ -18,12 +18,12 @@ class Traffic:
     """Traffic of one call, over all attempts."""
 
     start_ms: float
-    """Start of the first attempt, in monotonic milliseconds."""
+    """First attempt's start, in monotonic milliseconds."""
     attempts: int = 0
     key: str | None = None
-    """Idempotency key of the newest attempt."""
+    """Newest attempt's idempotency key."""
     content: bytes = b""
-    """Body of the newest forwarded answer."""
+    """Newest forwarded answer body."""
 
 
 class RecordedWire(httpx.AsyncBaseTransport):

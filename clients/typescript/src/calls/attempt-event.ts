@@ -5,7 +5,7 @@ export type AttemptEvent = {
   readonly method: string;
   /** Path below `/v1`, without the query. */
   readonly path: string;
-  /** Ordinal of the attempt within its call, from 1. */
+  /** Attempt number within its call, from 1. */
   readonly attempt: number;
   /** HTTP status; undefined without an answer. */
   readonly status: number | undefined;

@@ -24,7 +24,7 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /**
  * Sends one request and reads the whole body, within `ms` milliseconds. Does not follow redirects,
- * because they would send the key elsewhere. Rejects only with the reason of the caller's signal.
+ * because they would send the key elsewhere. Rejects only with the caller's abort reason.
  */
 export async function attempt(
   fetch: Fetch,

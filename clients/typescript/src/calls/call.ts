@@ -3,7 +3,7 @@ import { LONE_SURROGATE } from '../lone-surrogate.ts';
 import type { CallOptions } from './call-options.ts';
 
 /**
- * Retry policy of a call after a failed attempt:
+ * Retry policy after a failed attempt:
  * - `always`: the call is read-only, or its idempotency key makes retries safe;
  * - `if_nothing_happened`: only if the attempt certainly changed nothing;
  * - `until_deleted`: like `always`; a 404 after an attempt with unknown outcome means success.

@@ -12,7 +12,7 @@ import { reportAttempt } from './report-attempt.ts';
 import { fittedMs, mayRepeat, waitMs } from './retry.ts';
 import { injectContext } from './tracing.ts';
 
-/** Sends the calls of one client, with retries and a deadline. */
+/** Sends a client's calls, with retries and a deadline. */
 export class Caller {
   readonly settings: Settings;
   /** Shared event streams, by path. */
@@ -26,8 +26,8 @@ export class Caller {
    * Sends a call and retries it until its deadline. Throws `DeadlineError` after the deadline.
    * Throws the error of the last attempt (`ApiError`, `ConnectionError`, `MalformedAnswerError`) if
    * a retry cannot help, after `attemptsMax` attempts, or if the answer requests a delay beyond the
-   * deadline. Throws the reason of the caller's signal when aborted, and an `IdentityEngineError`
-   * for values that headers or bodies cannot carry.
+   * deadline. Throws the caller's abort reason, and an `IdentityEngineError` for values that
+   * headers or bodies cannot carry.
    */
   async call(call: Call): Promise<Answer> {
     const { timeoutMs = this.settings.timeoutMs, signal } = call.options;

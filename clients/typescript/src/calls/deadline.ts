@@ -20,7 +20,7 @@ export class Deadline {
     return Math.max(0, this.#endsAtMs - performance.now());
   }
 
-  /** Throws the reason of the caller's signal if aborted. */
+  /** Throws the caller's abort reason, if aborted. */
   throwIfCancelled(): void {
     this.#callerSignal?.throwIfAborted();
   }
@@ -50,7 +50,7 @@ export class Deadline {
     }
   }
 
-  /** Waits `ms` milliseconds; rejects with the reason of the caller's signal if aborted. */
+  /** Waits `ms` milliseconds; rejects with the caller's abort reason, if aborted. */
   async pause(ms: number): Promise<void> {
     this.throwIfCancelled();
     const signal = this.#callerSignal;

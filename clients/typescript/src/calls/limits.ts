@@ -1,7 +1,7 @@
 /** Remaining account limits after an answer (interface 8.2). */
 export type Limits = {
   readonly requests: {
-    /** Requests per minute of the plan; 0 without a known caller. */
+    /** Requests per minute in the plan; 0 without a known caller. */
     readonly limit: number;
     /** Requests left in the current window after this one. */
     readonly remaining: number;

@@ -36,7 +36,7 @@ export class EventConnection {
 
   /**
    * Opens a stream within `openMs` milliseconds. Returns the failed attempt if the answer is not a
-   * stream. Rejects only with the reason of `signal`.
+   * stream. Rejects only with the abort reason.
    */
   static async open(
     fetch: Fetch,

@@ -1,6 +1,6 @@
 import type { Arrived, EventFollower } from './event-follower.ts';
 
-/** Maximum unread events of a watcher. A state has about 4,000 characters. */
+/** Maximum unread events per watcher. A state has about 4,000 characters. */
 export const UNREAD_MAX = 1_000;
 
 /** One watcher of a hub, with its unread events and its end state. */
@@ -15,9 +15,9 @@ export type Watch = {
 };
 
 /**
- * Distributes the events of one follower to several watchers. Reads when any watcher has no unread
- * event. A watcher that falls `UNREAD_MAX` events behind is cut off, so that it neither blocks the
- * others nor uses unbounded memory.
+ * Distributes a follower's events to several watchers. Reads when any watcher has no unread event.
+ * A watcher that falls `UNREAD_MAX` events behind is cut off, so that it neither blocks the others
+ * nor uses unbounded memory.
  */
 export class EventHub {
   readonly #follower: EventFollower;

@@ -12,7 +12,7 @@ import type { InstanceEvent } from './instance-event.ts';
 
 /** Start position and cancellation of a stream. */
 export type EventsOptions = Pick<CallOptions, 'signal' | 'requestId'> & {
-  /** Id of the last event received; 0 for all events. Default: new events only. */
+  /** Last event id received; 0 for all events. Default: new events only. */
   readonly after?: number | string | undefined;
 };
 
@@ -31,7 +31,7 @@ export type SharedHubs = Map<string, EventHub>;
  * Events of one instance, for `for await`. Reconnects after the last event, so that every cycle
  * arrives once and in order. Ends after `deleted`. Throws permanent errors: an `ApiError` such as
  * `UnauthorizedError`, `ForbiddenError` or `NotFoundError`, a `RateLimitedError` if the account has
- * too many streams for longer than `timeoutMs`, or the reason of the signal.
+ * too many streams for longer than `timeoutMs`, or the abort reason.
  *
  * Streams without `after` or `requestId` share one connection per client and instance; all others
  * have their own. Reading is on demand: a consumer that does not read applies back-pressure, and
@@ -67,7 +67,7 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
     this.#leave();
   }
 
-  /** Id of the last delivered event, for the `after` option. */
+  /** Last delivered event id, for the `after` option. */
   get lastEventId(): string | undefined {
     return this.#lastEventId;
   }
@@ -90,7 +90,7 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
     }
   }
 
-  /** Yields the events of one hub. Returns whether the hub cut this stream off. */
+  /** Yields a hub's events. Returns whether the hub cut this stream off. */
   async *#watch(): AsyncGenerator<InstanceEvent, boolean> {
     const hub = this.#hub();
     const watch = hub.watch();

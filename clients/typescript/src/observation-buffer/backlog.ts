@@ -29,7 +29,7 @@ export class Backlog {
     return this.#held;
   }
 
-  /** Ordinal of the newest observation. */
+  /** Newest observation's ordinal. */
   get newest(): number {
     return this.#ordinal;
   }

@@ -11,18 +11,18 @@ export type Item = {
   readonly ordinal: number;
   /** Copy of the added observation with its key; the buffer may still have to set the timestamp. */
   readonly observation: KeyedObservation;
-  /** Origin of the timestamp. The buffer never changes a caller's timestamp. */
+  /** Timestamp origin. The buffer never changes a caller's timestamp. */
   readonly timestampFrom: TimestampFrom;
   /**
    * Whether the observation may have been sent with its timestamp, which then stays until the
    * outcome is known.
    */
   readonly isFixed: boolean;
-  /** Time of adding, in Unix milliseconds. */
+  /** Time when added, in Unix milliseconds. */
   readonly addedAtMs: number;
-  /** Time of adding, by the monotonic clock. */
+  /** Time when added, by the monotonic clock. */
   readonly addedAtSteadyMs: number;
-  /** Upper bound of the size in a body, in bytes. */
+  /** Maximum size in a body, in bytes. */
   readonly bytes: number;
 };
 
@@ -54,7 +54,7 @@ const FRAME_BYTES = 64;
 /** An observation with its idempotency key. */
 type KeyedObservation = BatchObservation & { readonly idempotency_key: string };
 
-/** Origin of a timestamp. */
+/** Timestamp origin. */
 export type TimestampFrom = 'caller' | 'buffer';
 
 /**

@@ -34,5 +34,5 @@ export function momentOf(clock: BufferClock): Moment {
   return { unixMs: clock.now(), steadyMs: clock.steady() };
 }
 
-/** Maximum delay of a timer, in milliseconds. */
+/** Maximum timer delay, in milliseconds. */
 const TIMER_MS_MAX = 2 ** 31 - 1;

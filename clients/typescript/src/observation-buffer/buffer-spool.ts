@@ -19,7 +19,7 @@ export type Recovered = {
 /** Spool access of one buffer. Throws `SpoolError` for errors of the spool. */
 export class BufferSpool {
   readonly #spool: Spool;
-  /** Earliest next timestamps of recently used instances. */
+  /** Earliest next timestamps for recently used instances. */
   readonly #next: RecentFloors;
   /** Settles when all earlier additions are durable or failed. */
   #added: Promise<unknown> = Promise.resolve();

@@ -54,10 +54,7 @@ export type AcknowledgedBatch = {
   readonly instanceId: string;
   /** Sent observations, with timestamps and keys. */
   readonly observations: readonly BatchObservation[];
-  /**
-   * Number of replayed observations, which the service already had under their keys. They count
-   * once.
-   */
+  /** Replayed observations, which the service already had under their keys. They count once. */
   readonly replayed: number;
   /** State after the batch, with the contract. */
   readonly result: ProcessResult<BatchProcessed>;
@@ -77,23 +74,23 @@ export type UnacknowledgedBatch = {
    * for 24 hours.
    */
   readonly sentAtMs: number | null;
-  /** Origin of each timestamp: `restore` never moves a caller's timestamp. Default: the caller. */
+  /** Timestamp origins: `restore` never moves a caller's timestamp. Default: the caller. */
   readonly timestampsFrom?: readonly TimestampFrom[] | undefined;
 };
 
 /** Outcome of all added observations. */
 export type CloseResult = {
-  /** Number of durable observations. */
+  /** Durable observations. */
   readonly acknowledged: number;
-  /** Number of durable observations that the service already had. */
+  /** Durable observations that the service already had. */
   readonly replayed: number;
   /** Throttled observations: the newest `pendingMax`. */
   readonly throttled: readonly ThrottledObservation[];
-  /** Total number of throttled observations. */
+  /** Total throttled observations. */
   readonly throttledCount: number;
   /** Rejected observations: the newest `pendingMax`. */
   readonly rejected: readonly RejectedObservation[];
-  /** Total number of rejected observations. */
+  /** Total rejected observations. */
   readonly rejectedCount: number;
   /** All other observations, in order per instance. */
   readonly unacknowledged: readonly UnacknowledgedBatch[];

@@ -168,7 +168,7 @@ export class InstanceQueue {
     }
   }
 
-  /** First batch of the waiting entries. */
+  /** First batch from the waiting entries. */
   #next(itemsMax: number, ceilingMs: number): Batch | undefined {
     const [first] = this.#waiting;
     if (first === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Earliest next timestamps of recently used instances. A forgotten instance is sent without a known
- * floor.
+ * Earliest next timestamps for recently used instances. A forgotten instance is sent without a
+ * known floor.
  */
 export class RecentFloors {
   readonly #max: number;

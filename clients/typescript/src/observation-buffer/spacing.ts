@@ -1,4 +1,4 @@
-/** Minimum time between two observations of an instance, in milliseconds. Source: interface 8.3. */
+/** Minimum time between an instance's observations, in milliseconds. Source: interface 8.3. */
 export const INTERVAL_MS = 1_000;
 
 /**

@@ -7,9 +7,9 @@ export type SpoolEntry = {
   readonly instanceId: string;
   /** The sent observation, with `timestamp` and `idempotency_key`. */
   readonly observation: BatchObservation & { readonly idempotency_key: string };
-  /** Origin of the timestamp. */
+  /** Timestamp origin. */
   readonly timestampFrom: TimestampFrom;
-  /** Time of adding, in Unix milliseconds. */
+  /** Time when added, in Unix milliseconds. */
   readonly addedAtMs: number;
 };
 

@@ -4,7 +4,7 @@ import type { Account } from '../models.ts';
 import { resultOf } from '../read-result.ts';
 import type { Result } from '../result.ts';
 
-/** Account of the API key (interface 4.5). */
+/** API key's account (interface 4.5). */
 export class AccountResource {
   readonly #caller: Caller;
 

@@ -32,5 +32,5 @@ export class Audit {
   }
 }
 
-/** Page size of an iterator: the service's maximum. Source: interface 4.5. */
+/** Iterator page size: the service's maximum. Source: interface 4.5. */
 const PAGE_ROWS = 100;

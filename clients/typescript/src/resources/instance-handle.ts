@@ -251,7 +251,7 @@ export class InstanceHandle {
   }
 }
 
-/** Page size of an iterator: the service's maximum. Source: interface 8.4. */
+/** Iterator page size: the service's maximum. Source: interface 8.4. */
 const PAGE_ROWS = 1_000;
 
 function keyOf({ idempotencyKey }: KeyedOptions): Record<'idempotency-key', string> {

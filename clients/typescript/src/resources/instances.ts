@@ -22,7 +22,7 @@ import { conditionalResultOf, resultOf } from '../read-result.ts';
 import type { NotModified, Result } from '../result.ts';
 import { uuid7 } from '../uuid7.ts';
 
-/** The instances of the account (interface 4.1). */
+/** The account's instances (interface 4.1). */
 export class Instances {
   readonly #caller: Caller;
 
@@ -118,5 +118,5 @@ export class Instances {
   }
 }
 
-/** Page size of an iterator: the service's maximum. Source: interface 8.4. */
+/** Iterator page size: the service's maximum. Source: interface 8.4. */
 const PAGE_ROWS = 100;

@@ -2,12 +2,12 @@ import type { ClientOptions } from '../../src/identity-engine.ts';
 
 /** Recorded traffic of one call, over all attempts. */
 export type Traffic = {
-  /** Start of the first attempt, in monotonic milliseconds. */
+  /** First attempt's start, in monotonic milliseconds. */
   readonly startMs: number;
   attempts: number;
-  /** Idempotency key of the newest attempt. */
+  /** Newest attempt's idempotency key. */
   key: string | undefined;
-  /** Body of the newest forwarded answer. */
+  /** Newest forwarded answer body. */
   text: string;
 };
 

@@ -36,8 +36,8 @@ const DEVICE_S_MAX = 180 * 24 * 60 * 60;
 const ATTRIBUTES = 'Path=/; HttpOnly; SameSite=Strict';
 
 /**
- * Reads and writes the cookies of the console. Over TLS, the names start with `__Host-`: browsers
- * then accept them only from this host and only over TLS.
+ * Reads and writes the console's cookies. Over TLS, the names start with `__Host-`: browsers then
+ * accept them only from this host and only over TLS.
  */
 export function cookiesOf(isSecure: boolean) {
   const [prefix, attributes] = isSecure ? ['__Host-', `${ATTRIBUTES}; Secure`] : ['', ATTRIBUTES];
@@ -61,7 +61,7 @@ export function cookiesOf(isSecure: boolean) {
   };
 }
 
-/** Reads and writes the cookies of one console. */
+/** Reads and writes a console's cookies. */
 export type Cookies = ReturnType<typeof cookiesOf>;
 
 /** Answer of a route: status, `data` of the JSON envelope, and cookies to set. */
@@ -95,7 +95,7 @@ export function saved(name: string, type: string, content: Readable): Answer {
   return { status: 200, file: { name, type, content } };
 }
 
-/** Parts of a request that show its origin. */
+/** Request parts that show its origin. */
 type Request = { readonly method: string; readonly headers: IncomingHttpHeaders };
 
 /** Host name or address with optional port. Other parts of a URL are not allowed. */

@@ -1,7 +1,7 @@
 import { type AuditEntry, detailsOf } from '#audit/entry';
 import type { AuditTrail } from '#audit/trail';
 
-/** Actor of an audited action. Sessions appear with their public id. */
+/** Actor in an audited action. Sessions appear with their public id. */
 type AuditActor =
   | { readonly kind: 'user'; readonly id: string; readonly session?: string }
   | { readonly kind: 'anonymous' };
@@ -48,7 +48,7 @@ export type AuditLine = {
 /** Fields that the outcome line may add: target and new values. */
 type Shown = Pick<AuditLine, 'target' | 'after'>;
 
-/** Writes actions in the console to the audit trails of accounts. Source: decision 249. */
+/** Writes console actions to the accounts' audit trails. Source: decision 249. */
 export class ConsoleAudit {
   readonly #trail: Pick<AuditTrail, 'append' | 'around'>;
 

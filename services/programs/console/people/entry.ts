@@ -18,7 +18,7 @@ import type { Clock } from '#stdlib/clock';
 import type { Randomness } from '#stdlib/randomness';
 import type { MemberStore, StoredUser } from '#storage/ports/people';
 
-/** Length of a user id, in hexadecimal digits. */
+/** User id length, in hexadecimal digits. */
 const USER_ID_DIGITS = 16;
 
 /** Form of a person who enters by a link. */
@@ -137,12 +137,12 @@ async function movedOn(
   }
 }
 
-/** Token of a link, shown once, and its stored digest. */
+/** Link token, shown once, and its stored digest. */
 type NewValue = { readonly token: string; readonly digest: string };
 
 const TOKEN = /^(?<accountId>[0-9A-Za-z]{12})\.[0-9A-Za-z]{43}$/;
 
-/** Creates the token of a link: account id and 256 random bits. Source: decision 245. */
+/** Creates a link token: account id and 256 random bits. Source: decision 245. */
 export function newLinkValue(accountId: string, randomness: Randomness): NewValue {
   const token = `${accountId}.${randomness.base62(VALUE_LENGTH)}`;
   return { token, digest: digestOf(token) };
@@ -153,7 +153,7 @@ export function linkText(origin: string, kind: EntryLink['kind'], token: string)
   return `${origin}/#/${kind === 'setup' ? 'set-up' : 'invitation'}/${token}`;
 }
 
-/** Finds the link of a token. Throws 404 with the same text for every reason. */
+/** Finds a token's link. Throws 404 with the same text for every reason. */
 export async function linkOf(
   { members, clock }: { readonly members: MemberStore; readonly clock: Clock },
   token: string,
@@ -180,7 +180,7 @@ function usableIn(
 /** Length of an invitation's public id, a prefix of its digest. The digest is not secret. */
 const INVITATION_ID_LENGTH = 16;
 
-/** Public id of an invitation. Gives no access. */
+/** Invitation's public id. Gives no access. */
 export function invitationIdOf({ digest }: EntryLink): string {
   return `inv_${digest.slice(0, INVITATION_ID_LENGTH)}`;
 }

@@ -13,7 +13,7 @@ import { RequestRates } from '#console/usage/instance-usage';
 import { faultFor, toFault } from '#errors/fault';
 import { SESSIONS_MAX, type StoredUser } from '#storage/ports/people';
 
-/** Length of a random value: 43 characters of base62 are 256 bits. Source: decision 245. */
+/** Random value length: 43 characters of base62 are 256 bits. Source: decision 245. */
 export const VALUE_LENGTH = 43;
 
 const COOKIE = /^(?<userId>usr_[0-9a-f]{16})\.[0-9A-Za-z]{43}$/;
@@ -44,7 +44,7 @@ type Beginning = {
 
 type SessionPorts = Pick<ConsolePorts, 'users' | 'sessions' | 'members' | 'clock' | 'randomness'>;
 
-/** Public id of a session, for lists and audit lines. */
+/** Session's public id, for lists and audit lines. */
 export function sessionIdOf({ digest }: Session): string {
   return `ses_${digest.slice(0, SESSION_ID_LENGTH)}`;
 }
@@ -55,7 +55,7 @@ export function sessionIdOf({ digest }: Session): string {
  */
 export class LiveSessions {
   readonly #ports: SessionPorts;
-  /** Rate limits of requests with and without a session. */
+  /** Request rate limits, with and without a session. */
   readonly rates: RequestRates;
 
   constructor(ports: SessionPorts) {
@@ -64,8 +64,8 @@ export class LiveSessions {
   }
 
   /**
-   * Finds the session of a cookie. Undefined if there is no valid session. Updates the last-seen
-   * time if `isUse`.
+   * Finds a cookie's session. Undefined if there is no valid session. Updates the last-seen time if
+   * `isUse`.
    */
   async find(cookie: string | undefined, isUse = true): Promise<LiveSession | undefined> {
     const { userId } = COOKIE.exec(cookie ?? '')?.groups ?? {};
@@ -123,7 +123,7 @@ export class LiveSessions {
     return value;
   }
 
-  /** Valid sessions of a user, newest first. */
+  /** A user's valid sessions, newest first. */
   async listOf({ user }: StoredUser): Promise<Session[]> {
     const { sessions, clock } = this.#ports;
     const all = await sessions.listOf(user.id);

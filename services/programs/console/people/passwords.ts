@@ -156,7 +156,8 @@ class TurnQueue {
   }
 
   /**
-   * Returns the result of the task after its turn. Rejects with `overloaded` if the queue is full.
+   * Runs the task in its turn and returns the result. Rejects with `overloaded` if the queue is
+   * full.
    */
   async run<Value>(task: () => Promise<Value>): Promise<Value> {
     if (this.#running >= this.#atOnce) {

@@ -168,7 +168,7 @@ function newRecoveryCodes(randomness: Randomness): string[] {
   return Array.from({ length: CODES }, () => randomness.hex(DIGITS).replace(/(.{5})(?=.)/g, '$1-'));
 }
 
-/** Digest of a recovery code. Spaces, hyphens and case do not matter. */
+/** Recovery code digest. Spaces, hyphens and case do not matter. */
 function recoveryDigest(userId: string, code: string): string {
   return digestOf(`${userId} ${code.toLowerCase().replace(/[\s-]/g, '')}`);
 }

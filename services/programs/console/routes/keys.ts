@@ -31,8 +31,8 @@ const READS = { permission: 'keys.read' } as const;
 const WRITES = { permission: 'keys.write' } as const;
 
 /**
- * Routes for the API keys of the caller's account. Only the answer that creates a key contains the
- * key itself.
+ * Routes for API keys in the caller's account. Only the answer that creates a key contains the key
+ * itself.
  */
 export function keyRoutes(parts: KeyParts): ConsoleRoute[] {
   const { live, keys } = parts;

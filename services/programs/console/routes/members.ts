@@ -33,7 +33,7 @@ const IDS_MAX = 50;
 const NEEDS = { permission: 'members' } as const;
 
 /**
- * Routes for the members and open invitations of the caller's account. Other accounts are not
+ * Routes for members and open invitations in the caller's account. Other accounts are not
  * reachable.
  */
 export function memberRoutes(parts: MemberParts): ConsoleRoute[] {
@@ -127,7 +127,7 @@ function membershipRoutes(parts: MemberParts): ConsoleRoute[] {
   ];
 }
 
-/** Consequences of removing a member or changing a role. */
+/** Consequences when a member leaves or changes role. */
 type Left = {
   readonly cancelled_invitations: readonly { readonly id: string }[];
   /** Keys that an owner must review. Each key works until it is revoked. */

@@ -10,7 +10,7 @@ type Format = 'csv' | 'json';
 
 type MonthUsage = Awaited<ReturnType<AccountAdmin['months']>>[number];
 
-/** Usage of one key on one UTC day. `key_id` is `other` for cycles without a known key. */
+/** One key's usage on a UTC day. `key_id` is `other` for cycles without a known key. */
 type UsageRow = {
   readonly date: string;
   readonly key_id: string;
@@ -49,7 +49,7 @@ export function usageFile(
   return fileOf(name, format, rows, usageCsv(rows));
 }
 
-/** Usage of one instance in a month. `instance_id` is `other` for the rest of the month. */
+/** One instance's usage in a month. `instance_id` is `other` for the rest of the month. */
 type InstanceRow = {
   readonly month: string;
   readonly instance_id: string;

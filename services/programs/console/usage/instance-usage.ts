@@ -29,8 +29,7 @@ const CALLS_IN_FLIGHT_MAX = 8;
 const SURELY_LOOKED_AT = 100;
 
 /**
- * Time limit of a search, in milliseconds. Shorter than the 15 s that a connection waits for an
- * answer.
+ * Search time limit, in milliseconds. Shorter than the 15 s that a connection waits for an answer.
  */
 const TIMEOUT_MS = 10_000;
 
@@ -52,7 +51,7 @@ export type InstancesUsed = {
 export type InstanceUsage = InstancesUsed & {
   /** Start of the UTC month. The limiter determines the month. */
   readonly monthBeginsAtMs: number;
-  /** Time of the search. */
+  /** Time when the search ran. */
   readonly asOfMs: number;
   /** Cycles of the whole month, as counted by the limiter. */
   readonly cycles: number;
@@ -67,8 +66,8 @@ export type InstanceUsagePorts = Pick<ConsolePorts, 'engine' | 'clock' | 'usage'
  * Finds the instances with the most cycles in the account's present month. The engines' records are
  * the source: cycles of the present generation, by observation time. The account is not charged.
  *
- * Rejects with the errors of engines and limiter. A search that takes too long stops with
- * `isComplete` false. Source: decision 263.
+ * Rejects with engine and limiter errors. A search that takes too long stops with `isComplete`
+ * false. Source: decision 263.
  */
 export async function instanceUsage(
   ports: InstanceUsagePorts,
@@ -88,8 +87,8 @@ export async function instanceUsage(
 
 /**
  * Finds the instances with the most cycles at or after `sinceMs` (Unix milliseconds) within
- * `timeoutMs`. After the timeout, the search returns the instances found so far. Rejects with the
- * errors of engines.
+ * `timeoutMs`. After the timeout, the search returns the instances found so far. Rejects with
+ * engine errors.
  */
 export async function instancesUsed(
   ports: Pick<ConsolePorts, 'engine' | 'clock'>,
@@ -132,7 +131,7 @@ async function listedInstances(reads: EngineReads) {
 }
 
 /**
- * Cycles of one instance since `sinceMs`. Undefined if no time is left; 0 if the instance was
+ * One instance's cycles since `sinceMs`. Undefined if no time is left; 0 if the instance was
  * deleted meanwhile.
  */
 async function cyclesOfOne(
@@ -165,7 +164,7 @@ type ReadAt = (offset: number) => Promise<HistoryEntry | undefined>;
 /**
  * Counts the readable observations of the present generation at or after `sinceMs` (Unix
  * milliseconds). Times rise within a generation (interface 8.3), so a binary search finds the first
- * such observation. Rejects with the errors of `readAt`.
+ * such observation. Rejects with `readAt` errors.
  */
 export async function cyclesSince(sinceMs: number, readAt: ReadAt): Promise<number> {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
@@ -284,7 +283,7 @@ type Kind = keyof typeof LIMITS;
 /** Requests of one source in the window that began at `beganMs` (monotonic). */
 type Counted = { readonly beganMs: number; readonly count: number };
 
-/** Properties of a route that select its limits. */
+/** Route properties that select its limits. */
 type RouteRate = {
   readonly method: string;
   /** Whether the route calls the payment provider or exports much data. */

@@ -1,4 +1,4 @@
-"""``client.account``: the account of the key."""
+"""``client.account``: the key's account."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ACCOUNT = One[Account]
 
 
 class AsyncOwnAccount:
-    """Account of the API key."""
+    """API key's account."""
 
     def __init__(self, caller: AsyncCaller) -> None:
         self._caller = caller

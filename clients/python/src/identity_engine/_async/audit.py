@@ -14,7 +14,7 @@ _LINES = Many[AuditLine]
 
 
 class AsyncAudit:
-    """Audit trail of the account: changes to keys, plan, members and instances."""
+    """The account's audit trail: changes to keys, plan, members and instances."""
 
     def __init__(self, caller: AsyncCaller) -> None:
         self._caller = caller

@@ -78,7 +78,7 @@ class AsyncIdentityEngine:
         self.audit = AsyncAudit(self._caller)
         """The audit trail."""
         self.billing = AsyncBilling(self._caller)
-        """Pages of the payment provider."""
+        """Payment provider pages."""
 
     @property
     def base_url(self) -> str:
@@ -86,7 +86,7 @@ class AsyncIdentityEngine:
         return self._caller.settings.base_url
 
     def instance(self, id: str) -> AsyncInstanceHandle:
-        """Returns a handle of one instance, without a request."""
+        """Returns an instance handle, without a request."""
         return AsyncInstanceHandle(self._caller, self._hubs, id)
 
     async def aclose(self) -> None:

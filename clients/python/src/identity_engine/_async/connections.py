@@ -93,7 +93,7 @@ class AsyncConnections:
     async def open(
         self, call: Call, timeout: httpx.Timeout, headers: dict[str, str]
     ) -> httpx.Response:
-        """Returns an answer before its body is read. Raises the errors of ``exchange``."""
+        """Returns an answer before its body is read. Raises ``exchange`` errors."""
         http = self._present().spread.pools[0]
         return await http.send(self._request(http, call, timeout, headers), stream=True)
 

@@ -95,7 +95,7 @@ class AsyncFollower:
         return now_s - self._too_many_since_s >= self._caller.settings.bounds.timeout_s
 
     async def _connection(self) -> AsyncGenerator[Event, None]:
-        """Yields the events of one connection until the service closes it."""
+        """Yields a connection's events until the service closes it."""
         response = await self._open()
         try:
             blocks = blocks_of(response)

@@ -59,7 +59,7 @@ class AsyncContractGuard:
         return None if held is None else self._monotonic_s() - held.began_s
 
     def verdict(self, action: KnownAction) -> Verdict:
-        """Returns the verdict of the contract on an action.
+        """Returns the contract's verdict on an action.
 
         Raises:
             UnknownActionError: Neither this version nor the contract knows the action.
@@ -109,7 +109,7 @@ class AsyncContractGuard:
         self._take(Seen(contract, now_s if began_s is None else began_s, now_s, cycle))
 
     async def refresh(self) -> Contract:
-        """Requests and stores the current contract. Raises the errors of ``contract``."""
+        """Requests and stores the current contract. Raises ``contract`` errors."""
         await self._fetch()
         return self._current()
 

@@ -30,7 +30,7 @@ _LISTED = Many[ListedInstance]
 
 
 class AsyncInstances:
-    """The instances of the account."""
+    """The account's instances."""
 
     def __init__(self, caller: AsyncCaller) -> None:
         self._caller = caller

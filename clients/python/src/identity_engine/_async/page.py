@@ -43,7 +43,7 @@ async def fetch_page(
     timeout_s: float | None,
     attempts_max: int | None,
 ) -> AsyncPage[T]:
-    """Requests one page of a list."""
+    """Requests a list page."""
     call = get(path, query, request_id=request_id)
     listed = listed_of(await caller.send(call, timeout_s, attempts_max), frame)
     following = query_of_next(query, listed.pagination, len(listed.result.data))

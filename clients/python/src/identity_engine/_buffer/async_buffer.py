@@ -54,7 +54,7 @@ class AsyncObservationBuffer:
     Args:
         client: Sends the batches.
         batch_max: Maximum observations per batch, 1 to 100.
-        delay_max_s: Maximum time to wait for more observations of an instance, in seconds.
+        delay_max_s: Maximum wait for more observations per instance, in seconds.
         pending_max: Maximum pending observations; if full, ``add`` waits.
         instances_at_once: Maximum instances with a batch in flight.
         on_rejected: Called for each refused observation.
@@ -149,7 +149,7 @@ class AsyncObservationBuffer:
 
     @property
     def pending(self) -> int:
-        """Number of observations neither acknowledged nor rejected."""
+        """Observations neither acknowledged nor rejected."""
         return self._of_process().ledger.pending
 
     @property

@@ -37,7 +37,7 @@ class UnacknowledgedBatch(BaseModel):
 
 @dataclass(slots=True)
 class Batch:
-    """Observations of one instance under one key. Times are Unix milliseconds."""
+    """One instance's observations under one key. Times are Unix milliseconds."""
 
     items: list[Item]
     observations: list[dict[str, Any]]

@@ -216,7 +216,7 @@ class BufferCore:
             self._more[lane.instance_id].set()
 
     async def _work(self, lane: Lane) -> None:
-        """Sends the pending observations of one instance until none is left."""
+        """Sends one instance's pending observations until none is left."""
         try:
             while lane.has_work and self.error is None and self._process == process():
                 await self._gather(lane)

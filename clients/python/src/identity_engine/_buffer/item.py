@@ -42,7 +42,7 @@ class Item:
     is_own_time: bool
     """Whether the timestamp comes from the caller and never changes."""
     size: int
-    """Upper bound of the size in a body, in bytes."""
+    """Maximum size in a body, in bytes."""
     added_ms: int
 
     @property

@@ -25,7 +25,7 @@ BODY_BYTES_MAX = 256 * 1_024 - 256
 
 @dataclass(slots=True)
 class Lane:
-    """Pending observations of one instance."""
+    """One instance's pending observations."""
 
     instance_id: str
     batch_max: int
@@ -145,7 +145,7 @@ class Lane:
             self.items.extendleft(reversed(items))
 
     def _take(self, now_ms: int | None) -> Batch:
-        """Removes the items of the next batch. With ``now_ms``, only items that may be sent now."""
+        """Removes the next batch's items. With ``now_ms``, only items that may be sent now."""
         taken: list[Item] = []
         size = 0
         while self.items and len(taken) < self.batch_max:

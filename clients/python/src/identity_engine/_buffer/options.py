@@ -56,10 +56,10 @@ class Acknowledged:
 
 @dataclass(frozen=True, slots=True)
 class BufferClosed:
-    """Outcome of all observations that were added or restored."""
+    """Outcomes of all observations that were added or restored."""
 
     acknowledged: int
-    """Number of applied observations."""
+    """Applied observations."""
     rejected: Sequence[Rejected]
     """Refused observations; the last 10,000."""
     throttled: Sequence[ThrottledObservation]

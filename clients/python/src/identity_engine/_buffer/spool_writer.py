@@ -31,7 +31,7 @@ class SpoolWriter:
         self._task: asyncio.Task[None] | None = None
 
     def load(self) -> Iterable[SpooledObservation]:
-        """Returns the entries of an earlier process."""
+        """Returns an earlier process's entries."""
         return self._store.load()
 
     def put(

@@ -58,5 +58,5 @@ def bounded(http: httpx.AsyncClient) -> httpx.AsyncClient:
 
 
 def blocks_of(response: httpx.Response) -> AsyncGenerator[ServerSentEvent, None]:
-    """Yields the blocks of an event stream. Raises ``SSEError`` for another answer."""
+    """Yields event stream blocks. Raises ``SSEError`` for another answer."""
     return EventSource(response).aiter_sse()

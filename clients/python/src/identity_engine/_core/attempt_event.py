@@ -14,7 +14,7 @@ class AttemptEvent:
     path: str
     """Path below the base address, without the query."""
     attempt: int
-    """Number of the attempt within its call, from 1."""
+    """Attempt number within its call, from 1."""
     status: int | None
     """HTTP status; None without an answer."""
     duration_s: float

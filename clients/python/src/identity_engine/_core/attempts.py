@@ -37,7 +37,7 @@ class Attempts:
         return min(self.bounds.attempt_timeout_s, left_s)
 
     def cut(self, now_s: float, is_sent: bool) -> IdentityEngineError:
-        """Returns the error of an attempt that timed out. ``is_sent``: bytes may have been sent."""
+        """Returns the error for a timed-out attempt. ``is_sent``: bytes may have been sent."""
         error: IdentityEngineError
         if now_s >= self._until_s:
             error = DeadlineError(self._late(), self.last_error)

@@ -16,7 +16,7 @@ from identity_engine.errors import ConfigurationError
 
 
 class Repeatable(Enum):
-    """Retry policy of a call after a failed attempt."""
+    """Retry policy after a failed attempt."""
 
     ALWAYS = "always"
     """Always: the call is read-only, or has an idempotency key."""

@@ -1,4 +1,4 @@
-"""Settings of a client from arguments and environment."""
+"""Client settings from arguments and environment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ATTEMPT_TIMEOUT_S_DEFAULT = 10.0
 """Default timeout of an attempt, in seconds: twice the service's longest call."""
 
 CALLS_AT_ONCE = 100
-"""Maximum concurrent calls of a client, each on a connection. Further calls wait within their
+"""Maximum concurrent calls per client, each on a connection. Further calls wait within their
 deadline, and not in httpx's pool, where each waiting call slows down all others.
 """
 

@@ -1,4 +1,4 @@
-"""``client.billing``: pages of the payment provider."""
+"""``client.billing``: payment provider pages."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ logger = logging.getLogger("identity_engine")
 
 
 class Caller:
-    """Sends the calls of one client."""
+    """Sends a client's calls."""
 
     def __init__(self, settings: Settings, http_client: httpx.Client | None) -> None:
         self.settings = settings

@@ -78,7 +78,7 @@ class IdentityEngine:
         self.audit = Audit(self._caller)
         """The audit trail."""
         self.billing = Billing(self._caller)
-        """Pages of the payment provider."""
+        """Payment provider pages."""
 
     @property
     def base_url(self) -> str:
@@ -86,7 +86,7 @@ class IdentityEngine:
         return self._caller.settings.base_url
 
     def instance(self, id: str) -> InstanceHandle:
-        """Returns a handle of one instance, without a request."""
+        """Returns an instance handle, without a request."""
         return InstanceHandle(self._caller, self._hubs, id)
 
     def close(self) -> None:

@@ -91,7 +91,7 @@ class Connections:
             pools.slots.release()
 
     def open(self, call: Call, timeout: httpx.Timeout, headers: dict[str, str]) -> httpx.Response:
-        """Returns an answer before its body is read. Raises the errors of ``exchange``."""
+        """Returns an answer before its body is read. Raises ``exchange`` errors."""
         http = self._present().spread.pools[0]
         return http.send(self._request(http, call, timeout, headers), stream=True)
 

@@ -95,7 +95,7 @@ class Follower:
         return now_s - self._too_many_since_s >= self._caller.settings.bounds.timeout_s
 
     def _connection(self) -> Generator[Event, None, None]:
-        """Yields the events of one connection until the service closes it."""
+        """Yields a connection's events until the service closes it."""
         response = self._open()
         try:
             blocks = blocks_of(response)

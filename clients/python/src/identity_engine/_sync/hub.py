@@ -13,7 +13,7 @@ from identity_engine.errors import IdentityEngineError
 from identity_engine.events import StateEvent
 
 UNREAD_MAX = 1_000
-"""Maximum unread events of a watcher. A state has about 4,000 characters."""
+"""Maximum unread events per watcher. A state has about 4,000 characters."""
 
 
 class Watch:
@@ -22,7 +22,7 @@ class Watch:
     def __init__(self, unread: list[Arrived], last_event_id: str | None) -> None:
         self.unread = deque(unread)
         self.last_event_id = last_event_id
-        """Id of the last event taken by the watcher, for resuming."""
+        """Last event id taken by the watcher, for resuming."""
         self.is_cut = False
         """Whether the watcher was too slow. The watcher then continues over its own connection."""
 
@@ -34,7 +34,7 @@ class Watch:
 
 
 class Hub:
-    """Distributes the events of one follower to several watchers.
+    """Distributes a follower's events to several watchers.
 
     A watcher without unread events reads the next event for all. A watcher that falls
     ``UNREAD_MAX`` events behind is cut off, so that it neither blocks the others nor uses unbounded

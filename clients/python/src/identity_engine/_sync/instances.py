@@ -30,7 +30,7 @@ _LISTED = Many[ListedInstance]
 
 
 class Instances:
-    """The instances of the account."""
+    """The account's instances."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller

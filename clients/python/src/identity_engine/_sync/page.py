@@ -43,7 +43,7 @@ def fetch_page(
     timeout_s: float | None,
     attempts_max: int | None,
 ) -> Page[T]:
-    """Requests one page of a list."""
+    """Requests a list page."""
     call = get(path, query, request_id=request_id)
     listed = listed_of(caller.send(call, timeout_s, attempts_max), frame)
     following = query_of_next(query, listed.pagination, len(listed.result.data))

@@ -13,7 +13,7 @@ const PAGE_LINES = '50';
 
 type Trail = { readonly lines: readonly AuditLine[]; readonly cursor: string | null };
 
-/** Audit trail of the account, newest first. The address's query holds the filters. */
+/** The account's audit trail, newest first. The address's query holds the filters. */
 export function AuditPage({ query }: { readonly query: string }) {
   return (
     <Page
@@ -36,7 +36,7 @@ export function AuditPage({ query }: { readonly query: string }) {
   );
 }
 
-/** Loaded lines that match a query, and a button that loads the next page. */
+/** Loaded lines for a query, and a button that loads the next page. */
 function Lines({ query }: { readonly query: string }) {
   const [trail, setTrail] = useState<Trail | undefined>();
   const more = useAction(async () => {
@@ -99,7 +99,7 @@ function More({
 
 const COLUMNS = 6;
 
-/** Table of audit lines. Each line expands to its details. */
+/** Audit line table. Each line expands to its details. */
 function AuditTable({ lines }: { readonly lines: readonly AuditLine[] }) {
   return (
     <table class="rows">

@@ -24,7 +24,7 @@ const GRACES = [
   ['604800', 'In 7 days'],
 ] as const;
 
-/** Dialog of one action. */
+/** Dialog for one action. */
 export function KeyDialog({ deed, ...props }: DeedProps & { readonly deed: KeyDeed }) {
   switch (deed) {
     case 'rename':

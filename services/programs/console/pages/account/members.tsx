@@ -18,7 +18,7 @@ import { Page } from '#view/shell/router';
 
 type Open = MemberDeed | Done;
 
-/** Members and open invitations of the account. */
+/** The account's members and open invitations. */
 export function MembersPage() {
   const people = useLoaded(api.people);
   const [open, setOpen] = useState<Open | undefined>();
@@ -245,7 +245,7 @@ type Done =
   | { readonly kind: 'link'; readonly link: string; readonly email: string }
   | { readonly kind: 'left'; readonly email: string; readonly left: Left };
 
-/** Dialog of one action. */
+/** Dialog for one action. */
 function MemberDialog({ deed, ...props }: DeedProps & { readonly deed: MemberDeed }) {
   switch (deed.kind) {
     case 'invite':

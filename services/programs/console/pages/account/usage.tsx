@@ -258,7 +258,7 @@ function Meter({ id, children }: { readonly id: string; readonly children: Compo
   );
 }
 
-/** Usage of one key or instance. `note` replaces the id in the row. */
+/** Usage by one key or instance. `note` replaces the id in the row. */
 type UsedRow = {
   readonly id: string;
   readonly name: ComponentChildren;

@@ -24,7 +24,7 @@ export type ClusterReport =
 /** Report of a cluster, not of a single process. */
 export type OfCluster = Extract<ClusterReport, { kind: 'cluster' }>;
 
-/** The nodes and shards of one service. */
+/** A service's nodes and shards. */
 export type ServiceReport = {
   readonly cluster: string;
   readonly shard_count: number;

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import type { ClusterReport } from '#pages/cluster/answers';
 import { Refused } from '#pages/shell/api';
 
-/** Timeout of a report request, in milliseconds. The first report listens for over a second. */
+/** Timeout for a report request, in milliseconds. The first report listens for over a second. */
 const REPORT_MS_MAX = 8_000;
 
 /** Valid tokens. Other text cannot be a token or an HTTP header. */

@@ -14,7 +14,7 @@ type LineChartProps = {
   readonly onMark: (x: number) => void;
   /** Unit of the x axis, for example "Observation". */
   readonly unit: string;
-  /** Text alternative of the chart. */
+  /** Chart's text alternative. */
   readonly label: string;
 };
 

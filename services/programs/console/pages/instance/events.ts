@@ -1,7 +1,7 @@
 import type { DriftEvent, Report, Strengths } from '#pages/instances/answers';
 
 /**
- * Row of `GET /api/instances/:id/history`. `generation` is present only if all generations are
+ * `GET /api/instances/:id/history` row. `generation` is present only if all generations are
  * requested.
  */
 export type HistoryRow = {

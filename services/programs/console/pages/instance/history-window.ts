@@ -15,7 +15,7 @@ export type ScrolledList = {
   readonly rowPx: number;
   /** Height of the viewport including the table head, in pixels. */
   readonly viewPx: number;
-  /** Number of visible rows. */
+  /** Visible rows. */
   readonly shown: number;
 };
 

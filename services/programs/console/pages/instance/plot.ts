@@ -1,9 +1,9 @@
 import uPlot from 'uplot';
 import { type ChartPoint, columnsOf, LINES, stressBandOf, xRangeOf } from '#pages/instance/lines';
 
-/** Space left of the plot, in pixels. Drift marks below use the same offset. */
+/** Space to the left, outside the plot, in pixels. Drift marks below use the same offset. */
 export const PLOT_LEFT_PX = 52;
-/** Space right of the plot, in pixels. */
+/** Space to the right, outside the plot, in pixels. */
 export const PLOT_RIGHT_PX = 14;
 
 const HEIGHT_PX = 280;
@@ -13,7 +13,7 @@ export type Plot = Disposable & {
   readonly show: (points: readonly ChartPoint[]) => void;
   readonly setShown: (line: number, isShown: boolean) => void;
   readonly resize: (widthPx: number) => void;
-  /** Redraws in the present colors of the stylesheet. */
+  /** Redraws in the stylesheet's present colors. */
   readonly recolour: () => void;
 };
 

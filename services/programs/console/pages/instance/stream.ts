@@ -39,7 +39,7 @@ export class InstanceStream implements Disposable {
   #source: EventSource | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #hiding: ReturnType<typeof setTimeout> | undefined;
-  /** Id of the last event, sent as `after` when a new stream is opened. */
+  /** Last event id, sent as `after` when a new stream is opened. */
   #lastId = '';
   #refusals = 0;
 

@@ -14,7 +14,7 @@ const REST_MS = 80;
 /** Maximum requests for the same row, which retention may have deleted. */
 const TRIES_MAX = 3;
 
-/** Number of visible rows. */
+/** Visible rows. */
 const SHOWN_ROWS = 12;
 
 /** Measured heights of row and viewport. */

@@ -15,7 +15,7 @@ type ModeKey = (typeof MODES)[number][0];
 /** A value from 0 to 1 for each mode. */
 export type Strengths = Readonly<Record<ModeKey, number>>;
 
-/** Row of `GET /api/instances`. */
+/** `GET /api/instances` row. */
 export type ListedInstance = {
   readonly id: string;
   readonly name: string;
@@ -124,7 +124,7 @@ export type Report = {
   readonly drift: { readonly level: DriftLevel; readonly deviation: Deviation };
 };
 
-/** Row of `GET /api/instances/:id/drift`, one for each cycle with a level other than `D0`. */
+/** `GET /api/instances/:id/drift` row, one for each cycle with a level other than `D0`. */
 export type DriftEvent = {
   readonly cycle: number;
   readonly drift_level: DriftLevel;
@@ -134,7 +134,7 @@ export type DriftEvent = {
   readonly timestamp: string;
 };
 
-/** Row of `GET /api/personas`. */
+/** `GET /api/personas` row. */
 export type Persona = {
   readonly id: string;
   readonly name: string;

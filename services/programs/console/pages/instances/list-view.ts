@@ -1,4 +1,4 @@
-/** Sort orders of the list, with display texts. */
+/** List sort orders, with display texts. */
 export const ORDERS = [
   ['created_at desc', 'Newest first'],
   ['created_at asc', 'Oldest first'],
@@ -12,7 +12,7 @@ type Order = (typeof ORDERS)[number][0];
 /** Choices for the number of rows per page. */
 export const PAGE_SIZES = [20, 50, 100] as const;
 
-/** Search, order and page of the list, stored in the address. */
+/** List search, order and page, stored in the address. */
 export type ListView = {
   readonly search: string;
   readonly order: Order;

@@ -133,7 +133,7 @@ const PAUSE_MS = 250;
 const changed = (change: Partial<ListView>): string =>
   listAddress({ ...viewOf(here.value.query), ...change, offset: 0 });
 
-/** Search and order of the list. Changes update the address. */
+/** List search and order. Changes update the address. */
 function InstanceFilters({ view: { search, order } }: { readonly view: ListView }) {
   const input = useRef<HTMLInputElement>(null);
   const pause = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);

@@ -102,7 +102,7 @@ type ShownOnceProps = {
   /** Kind of value for the label, for example "API key". */
   readonly label: string;
   readonly value: string;
-  /** Text of the button that closes the dialog. */
+  /** Label of the closing button. */
   readonly done: string;
   readonly onClose: () => void;
   readonly children: ComponentChildren;

@@ -1,4 +1,4 @@
-/** Time format of pages: viewer's zone, to the minute. */
+/** Page time format: viewer's zone, to the minute. */
 const TO_THE_MINUTE = new Intl.DateTimeFormat('en-GB', {
   ...{ day: 'numeric', month: 'short', year: 'numeric' },
   ...{ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' },

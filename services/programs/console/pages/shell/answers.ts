@@ -9,7 +9,7 @@ export type Permission =
   | 'members'
   | 'audit.read';
 
-/** Roles of members. */
+/** Member roles. */
 export const ROLES = ['owner', 'developer', 'billing', 'viewer'] as const;
 
 /** Member role. */
@@ -31,13 +31,13 @@ export type Me = {
   readonly session: { readonly id: string; readonly expires_at: string };
 };
 
-/** Row of `GET /api/accounts`. */
+/** `GET /api/accounts` row. */
 export type OwnAccount = { readonly id: string; readonly name: string | null; readonly role: Role };
 
 /** Next step of a sign-in. */
 export type SignInState = { readonly state: 'signed_in' | 'second_factor' };
 
-/** Row of `GET /api/sessions`. */
+/** `GET /api/sessions` row. */
 export type SessionView = {
   readonly id: string;
   readonly is_current: boolean;
@@ -48,7 +48,7 @@ export type SessionView = {
   readonly authenticated_by: string;
 };
 
-/** Secret of a pending second factor, shown once. */
+/** Pending second factor's secret, shown once. */
 export type Enrolment = { readonly secret: string; readonly uri: string };
 
 /** New recovery codes, shown once. */
@@ -73,7 +73,7 @@ export type Invitation = {
   readonly created_by?: string;
 };
 
-/** Consequences of removing a member or changing a role. */
+/** Consequences when a member leaves or changes role. */
 export type Left = {
   readonly cancelled_invitations: readonly Invitation[];
   readonly keys: readonly KeyView[];
@@ -86,7 +86,7 @@ export type People = {
 };
 
 /**
- * Row of `GET /api/keys`. Unknown scopes, statuses and hints of later releases are shown unchanged.
+ * `GET /api/keys` row. Unknown scopes, statuses and hints of later releases are shown unchanged.
  */
 export type KeyView = {
   readonly id: string;
@@ -163,7 +163,7 @@ export type Usage = {
   };
 };
 
-/** Row of `GET /api/usage/months`, present month first. Its days end today. */
+/** `GET /api/usage/months` row, present month first. Its days end today. */
 export type UsageMonth = {
   /** `2026-01`. */
   readonly month: string;
@@ -182,7 +182,7 @@ export type UsageMonth = {
 export type InstanceUsage = {
   /** `2026-01`. */
   readonly month: string;
-  /** Time of the search. */
+  /** Time when the search ran. */
   readonly as_of: string;
   /** Cycles of the whole month. */
   readonly cycles: number;

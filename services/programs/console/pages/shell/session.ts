@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import type { Me, Permission, SignInState } from '#pages/shell/answers';
 import { api, onSessionOver, Refused } from '#pages/shell/api';
 
-/** Session state of the browser. */
+/** Browser session state. */
 type Session =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'unreachable'; readonly refusal: Refused }
@@ -54,7 +54,7 @@ export async function signOut(): Promise<void> {
   session.value = { kind: 'signed_out', hasEnded: false };
 }
 
-/** Returns to the first step of a sign-in. */
+/** Returns to the first sign-in step. */
 export function startOver(): void {
   session.value = { kind: 'signed_out', hasEnded: false };
 }

@@ -181,7 +181,7 @@ export function SignInPage({ hasEnded }: { readonly hasEnded: boolean }) {
   );
 }
 
-/** Second step of a sign-in: an authenticator code or a recovery code. */
+/** Second sign-in step: an authenticator code or a recovery code. */
 export function SecondFactorPage() {
   const [isRecovery, setRecovery] = useState(false);
   const { run, isBusy, refusal } = useAction(async (code: string) => {
@@ -222,7 +222,7 @@ export function SecondFactorPage() {
   );
 }
 
-/** Storage key of the account whose entry link was used in this browser. */
+/** Storage key for the account whose entry link was used in this browser. */
 const KEY = 'sign-in-account';
 
 /** Remembered account id for the sign-in form, or undefined. */
@@ -235,7 +235,7 @@ function rememberedAccount(): string | undefined {
   }
 }
 
-/** Remembers the account of an entry link. The account id is the part before the dot. */
+/** Remembers an entry link's account. The account id is the part before the dot. */
 function rememberAccountOf(token: string): void {
   try {
     localStorage.setItem(KEY, token.split('.')[0] ?? '');

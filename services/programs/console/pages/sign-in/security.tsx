@@ -58,7 +58,7 @@ function PasswordPart() {
   );
 }
 
-/** Sessions of the user. Each can be ended. */
+/** The user's sessions. Each can be ended. */
 function SessionList() {
   const sessions = useLoaded(api.sessions);
   const one = useAction(async (id: string) => {

@@ -5,7 +5,7 @@ import { Radar } from '#view/parts/radar';
 
 const AXES = MODES.map(([, name]) => name);
 
-/** Texts about the consistency of the answers. */
+/** Texts about answer consistency. */
 const VERDICTS: Readonly<Record<TestResult['quality']['verdict'], string>> = {
   ok: 'The answers are consistent.',
   caution:

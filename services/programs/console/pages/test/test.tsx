@@ -235,7 +235,7 @@ function TestQuestion({
 /** Answers by question id. */
 type TestAnswers = Readonly<Record<string, number>>;
 
-/** Storage key of a user's answers in an account. */
+/** Storage key for a user's answers in an account. */
 const testKey = (accountId: string, userId: string): string =>
   `personality-test:${accountId}:${userId}`;
 
