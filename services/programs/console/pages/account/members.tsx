@@ -327,7 +327,7 @@ function LeftDialog({
         <>
           <p>
             These keys keep working, and <strong>{email}</strong> may have copies. Rotate or revoke
-            the keys on the page of API keys.
+            the keys on the API keys page.
           </p>
           <ul>
             {keys.map(({ id, name, created_by: maker }) => (
