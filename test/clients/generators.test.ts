@@ -53,7 +53,7 @@ function generated({ python, env, npmFolder }: Generators): void {
     return folder;
   };
 
-  // Report 21: openapi-typescript wrote a schema that refers to itself, which does not compile.
+  // Report 21: openapi-typescript generated a self-referencing type, which does not compile.
   clients('by openapi-typescript compiles, makes calls, accepts later answers', async () => {
     const folder = folderOf('typescript');
     symlinkSync(join(npmFolder, 'node_modules'), join(folder, 'node_modules'));
@@ -69,7 +69,7 @@ function generated({ python, env, npmFolder }: Generators): void {
     await run(folder, process.execPath, ['calls.mjs'], await callsOf());
   });
 
-  // Report 21: openapi-python-client left out the lines of the audit trail.
+  // Report 21: openapi-python-client omitted the audit lines.
   clients(
     'by openapi-python-client is complete, makes calls, and accepts later answers',
     async () => {
@@ -84,7 +84,7 @@ function generated({ python, env, npmFolder }: Generators): void {
     },
   );
 
-  // Report 21: models of answers refused the unknown fields and values of a later release.
+  // Report 21: answer models refused unknown fields and values from a later release.
   clients('by datamodel-code-generator makes calls, and accepts later answers', async () => {
     const folder = folderOf('models');
     const module = ['-W', 'ignore', '-m', 'datamodel_code_generator', '--output', 'models.py'];

@@ -23,7 +23,7 @@ document("do not repeat the service's validation", () => {
   assert.match(strength?.description ?? '', '0 to 1', 'the description states the bounds');
 });
 
-// Report 21: the schema of any value of JSON had a generated name, and referred to itself.
+// Report 21: the schema for any JSON value had a generated name, and referred to itself.
 document('include a named model for any JSON value', () => {
   assert.is(models['JsonValue']?.['tsType'], 'unknown', 'not an object');
   const { before } = models['AuditLine']?.properties ?? {};

@@ -301,7 +301,7 @@ others('gets one member if several people use a link at once', async () => {
   assert.is(users.filter((user) => user !== undefined).length, 1);
 });
 
-// Report 12: console routes other than those of instances had no limit.
+// Report 12: console routes outside the instance API had no rate limit.
 answers('is 429 after too many requests a minute from one user or network', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
@@ -332,7 +332,7 @@ origins('uses its listening address in links', () => {
   assert.is(loopbackOrigins('localhost', 8002)[0], 'http://localhost:8002');
 });
 
-// Report 24: a request with a wrong host was refused without the host and the variable.
+// Report 24: the refusal of a wrong host named neither the host nor the variable.
 origins('names the refused host, its own address and the variable to change', async () => {
   await using desk = await openConsole();
   const reply = await desk.browser().send('GET', '/me', undefined, { host: 'wrong.example' });

@@ -55,7 +55,7 @@ plan('shows the account’s plan and the plans for sale', async () => {
   });
 });
 
-// Report 12: console routes other than those of instances had no limit: 150 checkouts a second.
+// Report 12: console routes outside the instance API had no rate limit: 150 checkouts a second.
 plan('calls the provider at most ten times a minute for one account', async () => {
   const { desk, clock } = await openShop();
   await using _closing = desk;

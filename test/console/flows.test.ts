@@ -125,7 +125,7 @@ flows('invites, changes and removes members', async () => {
   assert.is((await desk.browser().signIn('bob@example.com', PASSWORD)).reason, 'no_account');
 });
 
-// Report 10: a removed owner returned with an old invitation, and nobody saw which keys worked.
+// Report 10: a removed owner returned with an old invitation, and remaining keys were not listed.
 flows('revokes everything that would let a removed or demoted owner return', async () => {
   await using desk = await openConsole();
   const ada = await desk.owner();
@@ -218,7 +218,7 @@ flows('lets a signed-in user join several accounts', async () => {
   assert.is(none.status, 404);
 });
 
-// Report 11: an owner who invited an address learned if it was in use, and could guess passwords.
+// Report 11: an owner who invited an email learned whether it was in use, and could guess passwords.
 flows('reveals nothing about users of other accounts to the holder of an invitation', async () => {
   await using desk = await openConsole();
   await desk.owner('ada@example.com');

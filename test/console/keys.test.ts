@@ -87,7 +87,7 @@ keys('are changed by roles that allow it, in their own account only', async () =
   assert.not.match(JSON.stringify(data), new RegExp(ACCOUNT_ID));
 });
 
-// Report 9: a developer could create a key that reads the audit trail and buys plans, though the role may not.
+// Report 9: a developer could create a key for audit trail and billing, which the role does not allow.
 keys('never have more rights than the role of the member who grants them', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();

@@ -101,7 +101,7 @@ factor('ends earlier sessions that have not entered a code', async () => {
   await owner.expect(200, 'GET', '/me');
 });
 
-// Report 11: sessions that the second factor had ended revived when it was disabled.
+// Report 11: sessions ended by a second factor became valid again when it was disabled.
 factor('leaves ended sessions ended when it is disabled, even unfinished sign-ins', async () => {
   await using desk = await openConsole();
   const owner = await desk.owner();

@@ -193,7 +193,7 @@ def test_wait_beyond_the_deadline_is_skipped(kind: Kind) -> None:
     assert error.retry_after_s == 30
 
 
-# Report 18: jitter decided which class the error of a call without an outcome had.
+# Report 18: the error class after a deadline depended on jitter.
 @pytest.mark.parametrize("chance", [0.0, 0.5, 0.999])
 def test_deadline_raises_the_same_class_with_any_jitter(
     chance: float, monkeypatch: pytest.MonkeyPatch
@@ -229,7 +229,7 @@ def test_retry_after_within_the_deadline_ends_as_a_deadline_error(kind: Kind) ->
     assert isinstance(error.last_error, errors.RateLimitedError)
 
 
-# Report 18: only a client had attempts_max.
+# Report 18: calls had no attempts_max.
 def test_call_can_have_its_own_maximum_of_attempts(kind: Kind) -> None:
     with serving(script(unavailable("overloaded"))) as server:
         with client_of(kind, server.base_url) as client:

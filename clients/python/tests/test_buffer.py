@@ -85,7 +85,7 @@ def test_observations_are_sent_in_batches_a_second_apart(kind: Kind) -> None:
     assert len({request.headers["idempotency-key"] for request in server.requests}) == len(sizes)
 
 
-# Report 2: a buffer moved timestamps of the caller that were less than a second apart.
+# Report 2: a buffer moved a caller's timestamps that were less than a second apart.
 def test_caller_timestamps_are_never_changed(kind: Kind) -> None:
     day = datetime(2020, 2, 29, 23, 59, 58, 999_999, tzinfo=timezone(timedelta(hours=2)))
     with serving(processed) as server, client_of(kind, server.base_url) as client:

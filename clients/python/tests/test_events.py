@@ -185,7 +185,7 @@ def test_failed_stream_stays_ended(kind: Kind) -> None:
 TOO_MANY = refusal(429, "rate_limited", retry_after=0, reason="too_many_streams")
 
 
-# Report 16: a stream beyond the bound of the key stayed silent forever.
+# Report 16: a stream beyond the key's limit stayed silent forever.
 def test_stream_beyond_the_limit_raises(kind: Kind) -> None:
     with serving(script(TOO_MANY)) as server:
         with client_of(kind, server.base_url, timeout_s=0.3) as client:
@@ -198,7 +198,7 @@ def test_stream_beyond_the_limit_raises(kind: Kind) -> None:
 STATE = f"event: state\ndata: {json.dumps(state())}\n\n"
 
 
-# Report 16: each watcher of an instance took one of the streams of the key.
+# Report 16: each watcher used a separate stream of the key.
 def test_watchers_of_an_instance_share_a_stream(kind: Kind) -> None:
     blocks = (RETRY, "id: 4\n\n", STATE, cycle(5), cycle(6), DELETED)
     with serving(script(stream(*blocks))) as server, client_of(kind, server.base_url) as client:
@@ -220,7 +220,7 @@ def test_stream_with_after_has_its_own_connection(kind: Kind) -> None:
     assert len(server.requests) == 2
 
 
-# Report 16: a slow watcher of a shared stream must neither hold back others nor miss an event.
+# Report 16: a slow watcher on a shared stream must neither delay others nor miss an event.
 def test_slow_watcher_continues_over_its_own_connection(
     kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,7 +237,7 @@ def test_slow_watcher_continues_over_its_own_connection(
     assert [request.headers.get("last-event-id") for request in server.requests] == [None, "3"]
 
 
-# Report 16: watchers that wait side by side must all receive the next event.
+# Report 16: concurrently waiting watchers must all receive the next event.
 def test_concurrent_watchers_all_receive_the_next_event() -> None:
     answer = Reply(200, STREAM, chunks=(STATE.encode(), DELETED.encode()), pause_s=0.2)
 
@@ -266,7 +266,7 @@ def test_concurrent_watchers_all_receive_the_next_event() -> None:
         assert len(server.requests) == 2
 
 
-# Report 16: a watcher that leaves must not end the stream of the others.
+# Report 16: a watcher that leaves must not end the shared stream.
 def test_closed_or_cancelled_watcher_does_not_end_the_stream_of_others() -> None:
     answers = script(stream(RETRY, "id: 4\n\n", STATE, then="open"), stream(cycle(5), DELETED))
 

@@ -75,7 +75,7 @@ def named(request: Request) -> Reply:
     return data({**UPDATED, "id": request.path.rsplit("/", 1)[1]})
 
 
-# Report 1: children of a fork shared pooled sockets and received answers to other requests.
+# Report 1: forked children shared pooled sockets and received answers to other requests.
 def test_each_process_receives_the_answers_to_its_own_calls(kind: Kind) -> None:
     with serving(named) as server, client_of(kind, server.base_url) as client:
         client.instances.update("inst_of_the_parent", name="Ada")
@@ -103,7 +103,7 @@ def test_closing_a_client_in_a_child_keeps_the_connection_of_the_parent(kind: Ki
         assert server.connections == 1
 
 
-# Report 1: a child waited for a place among calls that only its parent had under way.
+# Report 1: a child waited for slots that only its parent's calls held.
 def test_calls_of_the_parent_use_no_slot_in_the_child() -> None:
     silent: list[Request] = []
 
@@ -144,7 +144,7 @@ def test_an_asynchronous_client_works_in_a_new_event_loop_of_a_child() -> None:
         assert server.connections == 2
 
 
-# Report 1: a child sent over connections of the caller's own httpx client, which its parent used.
+# Report 1: a child sent over a caller's httpx client, whose connections the parent used.
 def test_an_httpx_client_of_the_caller_is_refused_in_a_child() -> None:
     with serving(named) as server, httpx.Client() as http:
         with client_of("sync", server.base_url, http_client=http) as client:
@@ -157,7 +157,7 @@ def test_an_httpx_client_of_the_caller_is_refused_in_a_child() -> None:
         assert server.connections == 1
 
 
-# Report 1: a child and its parent took turns in reading one stream of events.
+# Report 1: a child and its parent read alternately from one event stream.
 def test_child_follows_a_stream_over_its_own_connection(kind: Kind) -> None:
     def answer(request: Request) -> Reply:
         if "last-event-id" in request.headers and request.headers["last-event-id"] != "0":
@@ -178,7 +178,7 @@ def test_child_follows_a_stream_over_its_own_connection(kind: Kind) -> None:
         assert server.connections == 2
 
 
-# Report 1: flush, add and close of a buffer hung forever in a child.
+# Report 1: a buffer's flush, add and close hung forever in a child.
 def test_buffer_is_empty_in_a_child_and_the_parent_sends_its_observations() -> None:
     go_on = threading.Event()
     seen: list[int] = []
@@ -215,7 +215,7 @@ def test_closed_buffer_stays_closed_in_a_child(kind: Kind) -> None:
                 assert outcome().startswith("BufferClosedError")
 
 
-# Report 1: a thread of the parent that held a lock at the fork left it held in the child forever.
+# Report 1: a lock held by a parent's thread at the fork stayed held in the child forever.
 def test_locks_are_free_in_a_child() -> None:
     lock = Lock()
 
@@ -247,7 +247,7 @@ def test_parent_and_children_create_different_keys() -> None:
             assert len({*mine, *first(), *second()}) == 3_000
 
 
-# Report 1: an asynchronous buffer waited in a child for tasks that only its parent has.
+# Report 1: an asynchronous buffer in a child waited for tasks of its parent.
 def test_an_asynchronous_buffer_begins_empty_in_a_new_event_loop_of_a_child() -> None:
     async def use(buffer: AsyncObservationBuffer) -> list[int]:
         pending = buffer.pending
@@ -266,7 +266,7 @@ def test_an_asynchronous_buffer_begins_empty_in_a_new_event_loop_of_a_child() ->
         asyncio.run(main())
 
 
-# Report 1: tasks of a parent's buffer went on in a child that ran the parent's event loop.
+# Report 1: a parent's buffer tasks continued in a child that ran the parent's event loop.
 def test_buffer_refuses_an_event_loop_created_before_the_fork() -> None:
     with serving(processed) as server, client_of("async", server.base_url) as client:
         with buffer_of(client) as buffer:

@@ -295,7 +295,7 @@ def test_known_actions_equal_the_actions_of_the_models() -> None:
     assert not any(is_known_action(word) for word in ("Explore", "", None, 3))
 
 
-# Report 17: a guard with an age that is no number took contracts of any age.
+# Report 17: a guard with NaN as maximum age accepted contracts of any age.
 @pytest.mark.parametrize("age", [math.nan, -1])
 def test_invalid_maximum_age_is_refused(kind: Kind, age: float) -> None:
     with client_of(kind, "http://127.0.0.1:9/v1") as client:

@@ -49,13 +49,13 @@ def test_error_names_an_unusable_environment(
 
 
 @pytest.mark.parametrize("address", ["http://[::1/v1", "http://a:99999/v1", "http://a b/v1"])
-# Report 19: an address that is no address raised ValueError of Python.
+# Report 19: an invalid address raised Python's ValueError.
 def test_unreadable_address_is_refused(address: str) -> None:
     with pytest.raises(errors.ConfigurationError, match="base URL"):
         IdentityEngine(api_key=KEY, base_url=address)
 
 
-# Report 19: calls after close raised RuntimeError of httpx.
+# Report 19: calls after close raised httpx's RuntimeError.
 def test_call_after_close_reports_the_closed_client(kind: Kind) -> None:
     with serving(script(ACCOUNT)) as server, client_of(kind, server.base_url) as client:
         client.account.get()
@@ -71,7 +71,7 @@ def test_call_after_close_reports_the_closed_client(kind: Kind) -> None:
             assert not error.may_have_happened
 
 
-# Report 19: a call over an httpx client that is closed raised RuntimeError.
+# Report 19: a call over a closed httpx client raised RuntimeError.
 def test_closed_httpx_client_is_reported() -> None:
     http = httpx.Client()
     with serving(script(ACCOUNT)) as server:
@@ -96,7 +96,7 @@ def test_asynchronous_client_works_in_several_event_loops() -> None:
 
 
 @_ENDED_LOOPS
-# Report 19: an httpx client of the caller in two event loops raised errors of other packages.
+# Report 19: a caller's httpx client in two event loops raised errors of other packages.
 def test_an_httpx_client_of_the_caller_belongs_to_one_event_loop() -> None:
     with serving(script(ACCOUNT)) as server:
         http = httpx.AsyncClient()
@@ -123,7 +123,7 @@ class Failing(httpx.BaseTransport):
 
 
 @pytest.mark.parametrize("error", [OSError("no route"), RuntimeError("pool"), KeyError("x")])
-# Report 19: errors of a transport that are not those of httpx passed through.
+# Report 19: transport errors from outside httpx passed through.
 def test_any_error_of_a_transport_is_a_connection_error(error: Exception) -> None:
     with httpx.Client(transport=Failing(error)) as http:
         with IdentityEngine(api_key=KEY, base_url=ADDRESS, http_client=http) as client:
@@ -149,8 +149,8 @@ UNSENDABLE: list[Any] = [
 
 
 @pytest.mark.parametrize(("context", "text"), UNSENDABLE)
-# Report 19: values that JSON cannot carry raised errors of pydantic, or were sent as NaN.
-# Report 4: a lone surrogate raised UnicodeEncodeError or an error of pydantic.
+# Report 19: values that JSON cannot represent raised pydantic errors, or were sent as NaN.
+# Report 4: a lone surrogate raised UnicodeEncodeError or a pydantic error.
 def test_error_names_a_value_that_cannot_be_sent(kind: Kind, context: Any, text: str) -> None:
     observation = {"mode_target": "ORDER", "signal_strength": 0.5, "context": context}
     with serving(script(ACCOUNT)) as server, client_of(kind, server.base_url) as client:
@@ -197,7 +197,7 @@ def test_lone_surrogate_is_refused_in_every_text(kind: Kind) -> None:
         ({}, b"[" * 100_000),
     ],
 )
-# Report 19: odd numbers of headers and deep bodies of proxies raised errors of Python.
+# Report 19: odd header numbers and deep bodies from proxies raised Python errors.
 def test_answer_with_odd_numbers_or_deep_nesting_is_readable(
     kind: Kind, headers: dict[str, str], body: bytes | None
 ) -> None:

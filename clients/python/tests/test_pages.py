@@ -53,7 +53,7 @@ def test_moved_entry_is_yielded_once(kind: Kind) -> None:
     assert [each.query.get("offset") for each in server.requests] == [None, "2", "4"]
 
 
-# Report 5: an iterator skipped or repeated rows that moved while it went on.
+# Report 5: an iterator skipped or repeated rows that moved during the iteration.
 def test_iteration_follows_the_cursors_of_the_pages(kind: Kind) -> None:
     def page(ids: list[str], cursor: str | None) -> Reply:
         pagination = {"limit": 2, "offset": 3, "total": 9, "has_more": cursor is not None}
@@ -92,7 +92,7 @@ RECORD = {
 }
 
 
-# Report 4: a history or stream with a lone surrogate that was stored earlier could not be read.
+# Report 4: a history or stream with a stored lone surrogate could not be read.
 def test_stored_lone_surrogates_are_readable(kind: Kind) -> None:
     contexts = [{"a": "x\ud800"}, {"b": [{"c": "\udfff", "\ud800": 1}]}, {"\ud800": 1}]
     rows = [{**RECORD, "cycle": 3 - n, "context": each} for n, each in enumerate(contexts)]

@@ -69,7 +69,7 @@ def test_idempotency_key_counts_a_call_once(instance: Any) -> None:
     assert other.reason == "idempotency_key_reused"
 
 
-# Report 2: a buffer wrote the fields of an observation in another order than a call.
+# Report 2: a buffer wrote observation fields in another order than a call.
 def test_buffer_repeats_an_observation_of_a_call(client: Any, instance: Any) -> None:
     fields = {"signal_strength": 0.5, "timestamp": START.isoformat(), "mode_target": "ORDER"}
     seen = {**fields, "context": {"b": 1, "a": [{"d": 2, "c": 3}]}}

@@ -124,7 +124,7 @@ def test_repeated_log_counts_once(kind: Kind) -> None:
     assert service.numbers() == [*range(80)]
 
 
-# Report 2: a throttled observation got another timestamp than the caller's, without a word.
+# Report 2: a buffer silently changed a throttled observation's timestamp.
 def test_throttled_observation_with_a_caller_timestamp_is_reported(kind: Kind) -> None:
     service = KeyedService()
     service.newest_ms[ONE] = DAY_MS + 10_200
@@ -156,7 +156,7 @@ def test_observation_without_a_caller_timestamp_is_moved(kind: Kind) -> None:
     assert service.numbers() == [*range(20)]
 
 
-# Report 2: observations that buffers sent had no keys of their own.
+# Report 2: buffered observations had no keys.
 def test_every_observation_keeps_its_key(kind: Kind) -> None:
     service = KeyedService()
     service.lost_after = 2
@@ -172,7 +172,7 @@ def test_every_observation_keeps_its_key(kind: Kind) -> None:
     assert service.numbers() == [*range(10)]
 
 
-# Report 2: one key that was used for another observation took its whole batch with it.
+# Report 2: one reused key rejected the whole batch.
 def test_reused_key_rejects_only_its_observation(kind: Kind) -> None:
     service = KeyedService()
     with serving(service) as server, client_of(kind, server.base_url) as client:
@@ -221,7 +221,7 @@ buffer.flush()
 """
 
 
-# Report 3: what waited in a buffer was lost with a process that was killed.
+# Report 3: a killed process lost its buffered observations.
 def test_a_later_process_continues_after_kill_9(kind: Kind, tmp_path: Path) -> None:
     service, path = KeyedService(), tmp_path / "spool"
     service.silent_after = 20
@@ -248,7 +248,7 @@ def test_a_later_process_continues_after_kill_9(kind: Kind, tmp_path: Path) -> N
     assert list(FileSpool(path).load()) == []
 
 
-# Report 3: an observation was lost that add had taken, before it was sent.
+# Report 3: an added observation was lost before it was sent.
 def test_observation_is_in_the_file_when_add_returns(kind: Kind, tmp_path: Path) -> None:
     path = tmp_path / "spool"
     with serving(script("silence")) as server, client_of(kind, server.base_url) as client:
@@ -310,7 +310,7 @@ def spooled(number: int, added_at_ms: int | None = None) -> SpooledObservation:
     return SpooledObservation(ONE, logged(number), True, at_ms)
 
 
-# Report 3: a write that a crash had torn must not keep the next process from its start.
+# Report 3: a write torn by a crash must not prevent the next process from starting.
 @pytest.mark.parametrize("torn", [b'{"v":1,"inst', b"\0\0\0\0", b"\0\0\n", b"{}\n", b'{"v":1}'])
 def test_a_torn_last_line_is_removed(torn: bytes, tmp_path: Path) -> None:
     path = tmp_path / "spool"
@@ -438,7 +438,7 @@ class Table:
         self.is_closed = True
 
 
-# Report 3: a buffer could not use a store of the caller.
+# Report 3: a buffer could not use a caller's store.
 def test_store_of_the_caller_holds_pending_observations(kind: Kind) -> None:
     table, service = Table(), KeyedService()
     with serving(script(refusal(401, "unauthorized"))) as server:
@@ -481,7 +481,7 @@ def test_error_names_a_file_that_cannot_be_opened(kind: Kind, tmp_path: Path) ->
     assert "nowhere" in str(error)
 
 
-# Report 2: two calls of a real service could not share keys.
+# Report 2: two calls to a real service could not share keys.
 def test_observation_keys_equal_the_keys_of_single_calls(service: str) -> None:
     key = os.environ["IDENTITY_ENGINE_API_KEY"]
     with client_of("sync", service, api_key=key) as client:

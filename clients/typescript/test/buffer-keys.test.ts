@@ -23,7 +23,7 @@ const keys = suite('the key of an observation');
 const keyOf = (each: Observation | undefined) =>
   (each as { idempotency_key?: string } | undefined)?.idempotency_key;
 
-// Report 2: observations had no keys of their own, so none was recognised in another batch.
+// Report 2: observations had no keys, so another batch could not recognize them.
 keys('is new unless the caller gives a key', async () => {
   const { buffer, clock, sent } = sceneOf();
   await buffer.add('inst_a', { ...observation(1), idempotency_key: 'line 1 of the log' });
@@ -43,7 +43,7 @@ for (const key of ['', ' a', 'é', 'x'.repeat(256), 1]) {
   });
 }
 
-// Report 2: of a log of 80 observations that was sent again after a crash, 50 counted twice.
+// Report 2: after a crash, 50 of 80 repeated log observations counted twice.
 keys('makes a log count once even if it is sent again', async () => {
   const clock = new VirtualClock(randomOf(1), START_MS);
   const server = new ModelServer(clock, randomOf(2), { rate: 0, skewMs: 0 });

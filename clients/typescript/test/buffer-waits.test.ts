@@ -16,7 +16,7 @@ const throttled = suite('a throttled observation');
 
 const HOUR_S = 3_600;
 
-// Report 2: a buffer moved explicit timestamps, so a log that was sent again counted twice.
+// Report 2: a buffer moved explicit timestamps, so a repeated log counted twice.
 throttled("keeps the caller's timestamp, and is reported", async () => {
   // The service's newest observation is 10 s old, so `Retry-After` ends 1 s after it.
   const asks = HOUR_S - 9;

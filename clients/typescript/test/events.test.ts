@@ -159,7 +159,7 @@ follower('ends with the reason of its signal, even without events', async () => 
   assert.is((await rejection(next, Error)).message, 'enough');
 });
 
-// Report 16: a stream beyond the bound of the account stayed silent for ever.
+// Report 16: a stream beyond the account's limit stayed silent forever.
 follower('throws after too many streams were open for the timeout of a call', async () => {
   const full = refusal(429, 'rate_limited', 'too_many_streams', { 'retry-after': '0' });
   await using server = await FakeServer.start(full);
@@ -204,7 +204,7 @@ const state = (cycle: number) =>
 const nameOf = ({ value }: IteratorResult<InstanceEvent, void>) => value?.id ?? value?.type;
 const iteratorOf = (events: EventStream) => events[Symbol.asyncIterator]();
 
-// Report 16: each watcher of an instance took one of the account's streams.
+// Report 16: each watcher used a separate stream of the account.
 shared('share a stream, in which later watchers start with the newest state', async () => {
   const { instance, open, send, ended } = channels();
   const [first, second] = [instance.events(), instance.events()].map(iteratorOf);
@@ -235,7 +235,7 @@ shared('share a stream, in which later watchers start with the newest state', as
   assert.is((await next).done, true);
 });
 
-// Report 16: a slow watcher of a shared stream must not hold back the others.
+// Report 16: a slow watcher on a shared stream must not delay the others.
 shared('continue over their own stream if too far behind, and miss nothing', async () => {
   const { instance, open, send, after } = channels();
   const [quick, slow] = [instance.events(), instance.events()].map(iteratorOf);

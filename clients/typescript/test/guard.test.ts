@@ -57,7 +57,7 @@ guarded('returns allowed, forbidden and open', () => {
 });
 
 for (const word of ['exlpore', 'Explore', '', 'toString', undefined]) {
-  // Report 17: a guard allowed whatever its contract does not name, misspelt actions too.
+  // Report 17: a guard allowed all actions outside its contract, even misspelt names.
   guarded(`refuses an unknown action: ${JSON.stringify(word)}`, () => {
     const guard = clientOf({ baseUrl: 'http://127.0.0.1:1/v1' }).instance('inst_1').guard();
     const action = word as KnownAction;
@@ -83,7 +83,7 @@ guarded('accepts each known action, and a later action that its contract lists',
   assert.is(guard.verdict('dream' as KnownAction), 'forbidden');
 });
 
-// Report 17: a guard with an age that is no number took contracts of any age.
+// Report 17: a guard with NaN as maximum age accepted contracts of any age.
 guarded('cannot be created with a maximum age that is not a number', () => {
   const instance = clientOf({ baseUrl: 'http://127.0.0.1:1/v1' }).instance('inst_1');
   for (const maxAgeMs of [Number.NaN, -1, 'x' as unknown as number]) {

@@ -44,8 +44,8 @@ const UNSENDABLE: readonly (readonly [string, unknown, RegExp])[] = [
 ];
 
 for (const [what, value, message] of UNSENDABLE) {
-  // Report 4: half of a surrogate pair in a context was sent.
-  // Report 19: NaN was sent as null, and cyclic values threw errors that are not the client's own.
+  // Report 4: a lone surrogate in a context was sent.
+  // Report 19: NaN was sent as null, and cyclic values threw errors of other packages.
   refused(`is an error of the client before anything is sent: ${what}`, async () => {
     const { client, sent } = writingDown('{"data":{}}');
     const { buffer } = sceneOf();
@@ -65,7 +65,7 @@ for (const [what, value, message] of UNSENDABLE) {
   });
 }
 
-// Report 19: half of a surrogate pair in an id threw an URIError, and in a query was sent as another text.
+// Report 19: a lone surrogate in an id threw a URIError, and in a query was sent as another text.
 refused('is an error even in an id or a query', async () => {
   const { client, sent } = writingDown('{"data":{}}');
   await rejection(client.instances.get('inst_\ud800'), IdentityEngineError);
@@ -86,7 +86,7 @@ written('equals the output of JSON.stringify', () => {
 
 const BIG = '{"n":[9007199254740993,-9007199254740992],"f":1e21,"d":0.1234567890123456789}';
 
-// Report 7: integers above 2^53 in a context were changed without a word.
+// Report 7: integers above 2^53 in a context were silently changed.
 written('keeps integers of any size in both directions', async () => {
   const { client, sent } = writingDown(`{"data":[{"context":${BIG}}],"pagination":{}}`);
   const context = { n: [9_007_199_254_740_993n, -9_007_199_254_740_992n] };
@@ -104,7 +104,7 @@ written('from a buffer keeps integers of any size', async () => {
   assert.match(sent[0]?.text ?? '', '"it":9007199254740993');
 });
 
-// Report 4: rows that were stored with half of a surrogate pair must stay readable.
+// Report 4: rows stored with a lone surrogate must stay readable.
 written('with a stored lone surrogate is readable', async () => {
   const { client } = writingDown('{"data":[{"context":{"a":"\\ud800"}}],"pagination":{}}');
   const [row] = (await client.instance('i').history()).data;

@@ -121,7 +121,7 @@ for (const [name, sizes, said] of [
   });
 }
 
-// Report 3: what a buffer held when its process was killed was lost.
+// Report 3: a killed process lost its buffered observations.
 packed('continues from the spool of a killed process', () => {
   const user = userFolder('killed');
   writeFileSync(join(user, 'killed.mjs'), KILLED);

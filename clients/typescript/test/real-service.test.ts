@@ -184,7 +184,7 @@ real('a buffer delivers the observations of a fleet, in order per instance', asy
   }
 });
 
-// Report 5: of 250 instances that were deleted one by one while they were iterated, 100 were left.
+// Report 5: deleting 250 instances during an iteration left 100 instances.
 real('an iteration yields each row once, despite concurrent changes', async () => {
   const made = await Promise.all(
     Array.from({ length: 45 }, (_, number) =>
@@ -203,7 +203,7 @@ real('an iteration yields each row once, despite concurrent changes', async () =
   assert.equal(seen.toSorted(), made.map(({ data }) => data.id).toSorted());
 });
 
-// Report 2: of a log of 80 observations that was sent again after a crash, 50 counted twice.
+// Report 2: after a crash, 50 of 80 repeated log observations counted twice.
 real('a log that is sent again after a crash counts once', async () => {
   const instance = await newInstance();
   const startMs = Date.now() - 3_600_000;
@@ -229,7 +229,7 @@ real('a log that is sent again after a crash counts once', async () => {
   assert.equal([single.isReplayed, (await instance.snapshot()).data.cycle], [true, 80]);
 });
 
-// Report 2: a buffer wrote the fields of an observation in another order than a call.
+// Report 2: a buffer wrote observation fields in another order than a call.
 real("a buffer repeats a call's observation even with fields in another order", async () => {
   const instance = await newInstance();
   const timestamp = new Date(Date.now() - 60_000).toISOString();

@@ -91,7 +91,7 @@ requests('is not sent if its signal is already aborted', async () => {
   assert.is(server.received.length, 0);
 });
 
-// Report 20: each call of a shared signal had a listener of its own, which Node 20 warns of.
+// Report 20: each call added a listener to a shared signal, about which Node 20 warns.
 requests('shares one listener with all calls of its signal', async () => {
   const controller = new AbortController();
   const { signal } = controller;
@@ -133,7 +133,7 @@ requests('carries the active trace context', async () => {
   assert.equal(sent, ['00-trace-span-01', undefined]);
 });
 
-// Report 20: the context of a trace did not go along from a bundle.
+// Report 20: a bundled client did not propagate the trace context.
 requests('carries the active trace context from a bundle', async () => {
   const sent: unknown[] = [];
   Object.assign(globalThis, { sentFromBundle: sent });
@@ -173,7 +173,7 @@ requests('succeeds even if the propagator fails', async () => {
   propagation.disable();
 });
 
-// Report 20: the message of a refusal had neither status nor request id.
+// Report 20: a refusal's message lacked status and request id.
 requests('that is refused throws a message with status, code and request id', async () => {
   const body = { error: 'invalid_request', message: 'must be at most 1' };
   const details = { field: 'signal_strength', reason: 'out_of_range' };
@@ -206,7 +206,7 @@ pages('is iterated one page at a time', async () => {
   assert.is(server.received[1]?.path, '/v1/instances?limit=2&offset=2');
 });
 
-// Report 5: rows that were deleted or created during an iteration hid or repeated others.
+// Report 5: creates and deletes during an iteration hid or repeated rows.
 pages('is iterated by the cursors of its pages, despite concurrent changes', async () => {
   const page = (rows: number[], next_cursor: string | null) =>
     answer(200, {

@@ -254,14 +254,14 @@ deadline('ends the attempts of a call', async () => {
 });
 
 for (const share of [0, 0.5, 0.999]) {
-  // Report 18: the class of the error of a call without an outcome was a matter of its jitter.
+  // Report 18: the error class after a deadline depended on jitter.
   deadline(`throws the same class with any jitter: ${share}`, async () => {
     const { client } = refusedClient({ timeoutMs: 150 });
     await withJitter(share, () => rejection(client.account.get(), DeadlineError));
   });
 }
 
-// Report 18: only a client had attemptsMax, and errors did not say how many attempts were made.
+// Report 18: calls had no attemptsMax, and errors lacked the number of attempts.
 deadline('is not reached if the call has a maximum number of attempts', async () => {
   const { client, sent } = refusedClient();
   const call = withJitter(0, () =>
@@ -273,7 +273,7 @@ deadline('is not reached if the call has a maximum number of attempts', async ()
   assert.equal([none.attempts, sent.length], [0, 3]);
 });
 
-// Report 18: errors did not say how many attempts were made.
+// Report 18: errors lacked the number of attempts.
 final('reports the number of attempts on every error', async () => {
   await using server = await FakeServer.start(cut, proxyPage(502), refusal(404, 'not_found'));
   const client = clientOf(server);

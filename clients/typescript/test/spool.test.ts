@@ -63,7 +63,7 @@ const lost: Reply = () => Promise.reject(new TypeError('fetch failed'));
 
 const crashed = suite('a buffer that continues from the spool of another buffer');
 
-// Report 3: what a buffer held when its process was killed was lost.
+// Report 3: a killed process lost its buffered observations.
 crashed('sends unsent observations, and repeats unknown outcomes unchanged', async () => {
   const spool = new MemorySpool();
   const first = sceneOf({ spool, batchMax: 2 }, done, silent);
@@ -222,7 +222,7 @@ files('has the format of both libraries', async () => {
 });
 
 for (const torn of ['{"v":1,"inst', '{"v":1}\n', '\u0000\n', '\n']) {
-  // Report 3: a spool must go on behind a line that a crash has cut.
+  // Report 3: a spool must continue after a line torn by a crash.
   files(`ignores a torn last line: ${JSON.stringify(torn)}`, async () => {
     const path = join(folder, 'spool');
     const spool = new FileSpool(path);
@@ -264,7 +264,7 @@ for (const [what, change] of [
   ['truncated by another process', (path: string) => writeFileSync(path, '')],
   ['written to by another process', (path: string) => appendFileSync(path, '{}\n')],
 ] as const) {
-  // Report 3: what is written to a file that is no longer there would be lost.
+  // Report 3: writes to a removed file would be lost.
   files(`accepts nothing more after its file was ${what}`, async () => {
     const path = join(folder, 'spool');
     const spool = new FileSpool(path);
@@ -302,7 +302,7 @@ files('is rewritten in order when most entries are done', async () => {
   await other.close();
 });
 
-// Report 3: a buffer had no file to go on from.
+// Report 3: a buffer had no file from which to continue.
 files('delivers each observation of a killed buffer once', async () => {
   const path = join(folder, 'spool');
   const first = sceneOf({}, silent);

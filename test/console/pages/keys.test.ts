@@ -183,7 +183,7 @@ keys('offers only scopes and actions whose rights the person has', async (pages)
   assertQuiet(opened);
 });
 
-// Report 9: an owner could not decide about the rights of a key that exists.
+// Report 9: an owner could not change the rights of an existing key.
 keys('changes the scope of a key', async (pages) => {
   fillSample(pages.account);
   await using opened = await openKeys(pages);
@@ -200,7 +200,7 @@ keys('changes the scope of a key', async (pages) => {
   assertQuiet(opened);
 });
 
-// Report 10: nobody saw who had made a key, or that its maker had left.
+// Report 10: the page did not show a key's creator, or that the creator had left.
 keys('shows who created a key, and that the creator has left', async (pages) => {
   fillSample(pages.account);
   const created_by = { kind: 'user', id: 'usr_1', name: 'Grace' };

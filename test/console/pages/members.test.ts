@@ -27,7 +27,7 @@ members('invites by a link that is shown once, and revokes an invitation', async
   assertQuiet(opened, ['409 /api/members/invitations']);
 });
 
-// Report 11: one arrow key on the closed list of roles of a member granted the next role without a question.
+// Report 11: an arrow key on a closed role list granted the next role without confirmation.
 members('changes roles and removes members, except the last owner', async (pages) => {
   const owner = await pages.desk.owner();
   await pages.desk.member(owner, 'grace@example.com', 'developer');
@@ -66,7 +66,7 @@ for (const [deed, button, done] of [
   ['is removed', 'Remove grace@example.com', 'Remove'],
   ['loses rights', 'Change role of grace@example.com', 'Change the role'],
 ] as const) {
-  // Report 10: an owner who left or was demoted came back by an invitation, and nobody saw the keys.
+  // Report 10: a removed or demoted owner returned with an invitation, and keys were not listed.
   members(`lists the keys and invitations of an owner who ${deed}`, async (pages) => {
     const ada = await pages.desk.owner();
     const grace = await pages.desk.member(ada, 'grace@example.com', 'owner');

@@ -165,7 +165,7 @@ signingIn(
   },
 );
 
-// Report 11: an email leads to a user of the account that made it, so a sign-in names the account.
+// Report 11: an email belongs to a user per account, so a sign-in names the account.
 signingIn(
   'a browser that used a link remembers its account for the next sign-in',
   async (pages) => {
@@ -187,7 +187,7 @@ signingIn(
   },
 );
 
-// Report 11: no password can be tried by an invitation, so who has a user joins after a sign-in.
+// Report 11: invitations must not allow guessing passwords, so existing users join after a sign-in.
 signingIn('a signed-in user joins another account by its invitation', async (pages) => {
   const bob = await pages.desk.owner('bob@example.com', 'accountOfBob');
   const ada = await pages.desk.owner();
