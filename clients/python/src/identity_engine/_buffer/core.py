@@ -394,7 +394,7 @@ class BufferCore:
         if self._is_over:
             raise BufferClosedError("the buffer is closed: close has returned the rest")
         if all(lane.is_blocked for lane, _ in marks):
-            raise DeadlineError("an outcome is unknown for good: close returns the observation")
+            raise DeadlineError("an outcome stays unknown: close returns the observation")
 
 
 def _spooled(lane: Lane, item: Item) -> SpooledObservation:
