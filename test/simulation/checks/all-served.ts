@@ -8,22 +8,24 @@ import type { World } from '#test/simulation/world';
 /** Maximum time after the last fault until every shard is served, in milliseconds. */
 export const SERVED_WITHIN_MS = 45_000;
 
-/** A call to a shard's owner. Resolves to whether it answered. */
+/** Calls the owner of an id's shard. Resolves to true if the owner answered. */
 type Question = (edge: SimulatedEdge, id: string) => Promise<boolean>;
 
-/** Calls every shard of both services repeatedly; resolves to the time until all answered. */
+/** Calls every shard of both services until all have answered. Resolves to the time in ms. */
 export async function allServed(world: World, cluster: SimulatedCluster): Promise<number> {
   const { shardCount, limiters } = cluster.scenario;
   const startedMs = world.nowMs;
   const random = world.random.fork();
-  const questions = limiters === 0 ? { isRead } : { isRead, isChecked };
-  const served = Object.entries(questions).flatMap(([name, question]) =>
+  const questions = limiters === 0 ? { engine: isRead } : { engine: isRead, limiter: isChecked };
+  const served = Object.entries(questions).flatMap(([service, question]) =>
     Array.from({ length: shardCount }, async (_, shard) => {
       const id = idIn(shard, shardCount);
       while (!(await isAnswered(cluster, question, id))) {
         if (world.nowMs - startedMs > SERVED_WITHIN_MS) {
           const afterMs = world.nowMs - startedMs;
-          throw new Violation(`shard ${shard} is not ${name} ${afterMs} ms after all faults`);
+          throw new Violation(
+            `no ${service} serves shard ${shard} ${afterMs} ms after the last fault`,
+          );
         }
         await world.sleep(random.between(20, 60));
       }
@@ -39,7 +41,7 @@ async function isAnswered(
   id: string,
 ): Promise<boolean> {
   const [edge] = edges;
-  if (edge === undefined) throw new Violation('there is no edge after everything healed');
+  if (edge === undefined) throw new Violation('no edge runs after the last fault');
   try {
     return await question(edge, id);
   } catch (error) {
@@ -60,14 +62,14 @@ const isRead: Question = async (edge, instanceId) => {
   return true;
 };
 
-/** Calls the limiter of an unknown account, whose refusal proves that its shard is served. */
+/** Calls the limiter for an unknown account: even a refusal proves that the shard is served. */
 const isChecked: Question = async (edge, accountId) => {
   const call = { kind: 'admit', accountId, keyDigest: '', callId: 0, callTag: 0 } as const;
   await edge.limiter.ask({ ...call, scope: 'read', cycles: 0 });
   return true;
 };
 
-/** An id within a shard. */
+/** An instance id that belongs to the shard. */
 function idIn(shard: number, shardCount: number): string {
   for (let number = 0; ; number += 1) {
     const id = `inst_${number.toString(16).padStart(16, '0')}`;

@@ -5,16 +5,16 @@ import type { SimulatedCluster } from '#test/simulation/simulated/cluster';
 import { Violation } from '#test/simulation/stored/version-index';
 import type { World } from '#test/simulation/world';
 
-/** Maximum time until a change of an account is effective everywhere. Source: architecture 4. */
+/** Maximum time in ms until all processes apply an account change. Source: architecture 4. */
 const CHANGE_MS = 1_000;
 
-/** Gives every account an unlimited plan, so that final reads are not refused. */
+/** Gives every account an unlimited plan, so that no limiter refuses the final reads. */
 export async function enlarge(world: World, cluster: SimulatedCluster): Promise<void> {
   const { scenario, ledger } = cluster;
   if (ledger === undefined) return;
   ledger.isLimited = false;
   const [limiter] = cluster.limiters;
-  if (limiter === undefined) throw new Violation('there is no limiter after everything healed');
+  if (limiter === undefined) throw new Violation('no limiter runs after the last fault');
   const admin = await limiter.admin();
   for (const place of scenario.accounts.keys()) {
     await admin.setPlan(accountIdOf(place), { plan: 'enterprise', limits: AMPLE });
@@ -22,7 +22,7 @@ export async function enlarge(world: World, cluster: SimulatedCluster): Promise<
   await world.sleep(CHANGE_MS);
 }
 
-/** Compares every account's stored meter with its grants and commits. */
+/** Compares every stored meter with the account's admitted requests and committed cycles. */
 export function checkAllCharges({ scenario, ledger, customers, seals }: SimulatedCluster): void {
   if (ledger === undefined) return;
   const isSealed = seals.some(({ victim, by }) => victim.startsWith('l') && victim !== by);
@@ -36,7 +36,7 @@ export function checkAllCharges({ scenario, ledger, customers, seals }: Simulate
   }
 }
 
-/** Whether limiters only stopped cleanly, with a working store. */
+/** Whether every limiter stopped cleanly and the store had no faults. */
 function isOrderly({ disturbances, engines, store, replicas }: Scenario): boolean {
   const rates = [store, replicas].flatMap((faults) => Object.values(faults));
   if (rates.some((rate) => rate > 0)) return false;

@@ -44,7 +44,7 @@ const GRANTS: Grants = {
   unsettled: 4,
 };
 
-/** An account whose charges are all explained. */
+/** An account without a violation. */
 const HONEST: Charged = {
   accountId: 'account00000',
   limits: { requestsPerMinute: 10, cyclesPerMonth: 90, instances: 1_000 },
@@ -53,7 +53,7 @@ const HONEST: Charged = {
   isUndisturbed: false,
 };
 
-/** Finding for a changed copy of the honest account. */
+/** Violation found in a changed copy of the valid account. */
 function finding(change: Partial<Charged>): string {
   try {
     checkCharges({ ...HONEST, ...change });
@@ -67,9 +67,9 @@ function finding(change: Partial<Charged>): string {
 const withGrants = (change: Partial<Grants>) => finding({ grants: { ...GRANTS, ...change } });
 const withHead = (change: Partial<MeterHead>) => finding({ head: { ...HEAD, ...change } });
 
-const charges = suite('the check of charges');
+const charges = suite('the charge check');
 
-charges('finds nothing if every cycle is explained', () => {
+charges('accepts an account whose charges are all explained', () => {
   assert.is(finding({}), 'nothing');
   const committed = new Map([[MONTH_S, 30]]);
   const exact = { ...GRANTS, committed, unsettled: 0 };
@@ -79,29 +79,30 @@ charges('finds nothing if every cycle is explained', () => {
   assert.is(finding({ grants: unused, head: undefined }), 'nothing');
 });
 
-charges('finds a window and a month above the plan', () => {
-  assert.match(withGrants({ windows: new Map([[1_000, 11]]) }), '11 of 10 requests');
+charges('finds more requests or cycles than the plan allows', () => {
+  const tooMany = '11 requests admitted in one window; the plan allows 10';
+  assert.match(withGrants({ windows: new Map([[1_000, 11]]) }), tooMany);
   const halves = new Map([
     [1_000, 6],
     [1_005, 5],
   ]);
-  assert.match(withGrants({ windows: halves }), '11 of 10 requests');
-  assert.match(withGrants({ committed: new Map([[MONTH_S - 1, 91]]) }), '91 of 90 cycles');
+  assert.match(withGrants({ windows: halves }), tooMany);
+  assert.match(withGrants({ committed: new Map([[MONTH_S - 1, 91]]) }), '91 cycles committed');
 });
 
 charges('finds committed cycles without a charge', () => {
-  assert.match(withGrants({ committed: new Map([[MONTH_S, 31]]) }), '31 cycles committed and only');
-  assert.match(finding({ head: undefined }), 'nothing recorded');
+  assert.match(withGrants({ committed: new Map([[MONTH_S, 31]]) }), '31 cycles committed, but');
+  assert.match(finding({ head: undefined }), 'no meter is stored');
 });
 
 charges('finds unexplained charges', () => {
-  assert.match(withGrants({ committed: new Map([[MONTH_S, 19]]) }), 'for 19 committed cycles');
+  assert.match(withGrants({ committed: new Map([[MONTH_S, 19]]) }), 'but only 19 committed');
   assert.is(withGrants({ committed: new Map([[MONTH_S, 19]]), committedInEither: 1 }), 'nothing');
-  assert.match(withGrants({ unsettled: 3 }), 'with 3 cycles unsettled');
+  assert.match(withGrants({ unsettled: 3 }), 'but only 3 unsettled');
 });
 
-charges('finds losses without a crash, both acknowledged and pending', () => {
-  assert.match(finding({ isUndisturbed: true }), '6 lost, 3 expired, 1 reserved) without a crash');
+charges('finds cycles lost without a crash, whether recorded or not', () => {
+  assert.match(finding({ isUndisturbed: true }), '6 lost, 3 expired, 1 reserved), but');
   assert.match(withHead({ cyclesLost: 5, cyclesUsed: 28 }), 'nothing');
   const head = { ...HEAD, cyclesLost: 0, cyclesUsed: 23 };
   assert.match(finding({ head, isUndisturbed: true }), '6 lost');

@@ -6,9 +6,9 @@ import { markOf, vitalsText } from '#test/simulation/checks/history';
 import { ACCOUNT, INSTANCE, lived, reanswer } from '#test/simulation/checks/honest-scene';
 import { chunksOf } from '#test/storage/contracts/rows';
 
-/* A valid history, and a hundred ways to corrupt it: proves that the checks detect violations. */
+/* Corrupts a valid history in every test to prove that the checks detect the violation. */
 
-const checks = suite('the checks of a simulated history');
+const checks = suite('the simulation checks');
 
 checks('accept a valid history', () => {
   assert.is(lived().store().violation(), 'nothing');
@@ -18,19 +18,19 @@ checks('accept a valid history', () => {
   assert.is(gone.store().violation(), 'nothing');
 });
 
-checks('find two calls with one version', () => {
+checks('find two calls that wrote the same version', () => {
   const scene = lived();
   const [a, b] = [scene.process(), scene.process()];
   b.endedMs = a.endedMs;
   Object.assign(b, { invokedMs: a.invokedMs });
   reanswer(b, { etag: a.outcome.kind === 'answered' ? a.outcome.seen.etag : '' });
-  assert.match(scene.store().violation(), /share version/);
+  assert.match(scene.store().violation(), /both wrote version/);
 });
 
 checks('find a non-monotonic read', () => {
   const scene = lived();
   reanswer(scene.read(), { etag: etagOf(INSTANCE, 2), vitals: undefined });
-  assert.match(scene.store().violation(), /was answered with version 2 after/);
+  assert.match(scene.store().violation(), /read version 2 after/);
 });
 
 checks('find a write ordered before a version that its caller had seen', () => {
@@ -43,22 +43,22 @@ checks('find a write ordered before a version that its caller had seen', () => {
   assert.match(scene.store().violation(), /after call/);
 });
 
-checks('find two contents of one version', () => {
+checks('find a version with two contents', () => {
   const scene = lived();
   reanswer(scene.read(), { vitals: vitalsText(1, 0.5, 'LOW') });
-  assert.match(scene.store().violation(), /version \d+ was ".*" for call/);
+  assert.match(scene.store().violation(), /version \d+ has two contents/);
 });
 
-checks('find a violated condition', () => {
+checks('find a write that violates its If-Match condition', () => {
   const scene = lived();
   Object.assign(scene.rename(), { ifMatch: etagOf(INSTANCE, 3) });
-  assert.match(scene.store().violation(), /was bound to 3/);
+  assert.match(scene.store().violation(), /required version 3/);
 });
 
 checks('find a lost acknowledged observation', () => {
   const scene = lived();
   scene.rows.pop();
-  assert.match(scene.store().violation(), /is lost|come to its state/);
+  assert.match(scene.store().violation(), /is lost|does not give/);
 });
 
 checks('find a missing row that the head counts', () => {
@@ -76,22 +76,22 @@ checks('find a duplicate observation', () => {
   const scene = lived();
   const [first] = scene.rows;
   if (first !== undefined) scene.rows.push({ ...first, ordinal: scene.rows.length + 1 });
-  assert.match(scene.store().violation(), /there twice/);
+  assert.match(scene.store().violation(), /stored twice/);
 });
 
-checks('find a stored refused observation', () => {
+checks('find a stored observation whose call was refused', () => {
   const scene = lived();
   const call = scene.process();
   call.outcome = { kind: 'refused', code: 'service_unavailable', reason: undefined };
-  assert.match(scene.store().violation(), /refused, and it is there|acknowledged and/);
+  assert.match(scene.store().violation(), /refused, but it is stored|acknowledged writes and/);
 });
 
-checks('find a stored throttled observation', () => {
+checks('find a stored observation whose call was throttled', () => {
   const scene = lived();
   const call = scene.process();
   scene.begin({ kind: 'rename' }, 0);
   reanswer(call, { isThrottled: true });
-  assert.match(scene.store().violation(), /refused, and it is there/);
+  assert.match(scene.store().violation(), /refused, but it is stored/);
 });
 
 checks('find a state that differs from its replayed history', () => {
@@ -100,20 +100,20 @@ checks('find a state that differs from its replayed history', () => {
   const model = stored?.model.slice() ?? new Float64Array(0);
   model[0] = (model[0] ?? 0) + 2 ** -40;
   if (stored !== undefined) scene.tables.putHead(INSTANCE, { ...stored, model });
-  assert.match(scene.violation(), /does not come to its state/);
+  assert.match(scene.violation(), /replaying the history does not give/);
 });
 
-checks('find an answered state missing in the history', () => {
+checks('find an answered state that the history does not reach', () => {
   const scene = lived();
   reanswer(scene.process(), { vitals: vitalsText(9, 0.1, 'LOW') });
-  assert.match(scene.store().violation(), /does not come to its state/);
+  assert.match(scene.store().violation(), /replaying the history does not give/);
 });
 
 checks('find a version without a call, and an answered version that is not stored', () => {
   const more = lived().store();
   const stored = more.tables.head(INSTANCE);
   if (stored !== undefined) more.tables.putHead(INSTANCE, { ...stored, version: 99 });
-  assert.match(more.violation(), /version 99 after/);
+  assert.match(more.violation(), /version 99 is stored after/);
   const less = lived();
   less.store();
   less.read();
@@ -121,59 +121,56 @@ checks('find a version without a call, and an answered version that is not store
   assert.match(less.violation(), /after \d+ acknowledged/);
 });
 
-checks('find a refused name', () => {
+checks('find a stored name whose call was refused', () => {
   const scene = lived();
   const call = scene.rename();
   call.outcome = { kind: 'refused', code: 'conflict', reason: 'version_mismatch' };
   scene.begin({ kind: 'reset', mode: 'initial' }, 0);
-  assert.match(scene.store().violation(), /the name .* was refused/);
+  assert.match(scene.store().violation(), /no successful call set the name/);
 });
 
 checks('find a history with missing or duplicate entries, or a wrong count', () => {
   const lacking = lived();
   reanswer(lacking.readHistory(), { marks: [markOf(2, 0)], total: 1 });
-  assert.match(lacking.store().violation(), /lacks call/);
+  assert.match(lacking.store().violation(), /lacks an observation/);
   const twice = lived();
   reanswer(twice.readHistory(), { marks: [markOf(2, 0), markOf(2, 0)], total: 2 });
-  assert.match(twice.store().violation(), /something twice/);
+  assert.match(twice.store().violation(), /an observation twice/);
   const wrong = lived();
   reanswer(wrong.readHistory(), { total: 99 });
-  assert.match(wrong.store().violation(), /of 99/);
+  assert.match(wrong.store().violation(), /total is 99/);
 });
 
-checks(
-  'accept a trimmed history, and find trimmed observations that are still shown or stored',
-  () => {
-    const honest = lived();
-    honest.trim(2);
-    honest.readHistory();
-    assert.is(honest.store().violation(), 'nothing');
-    const shown = lived();
-    const { outcome } = shown.readHistory();
-    shown.trim(2);
-    Object.assign(shown.readHistory(), { outcome });
-    assert.match(shown.store().violation(), /holds \d+\.0, which call \d+ trimmed/);
-    const unknown = lived();
-    unknown.trim(2).outcome = { kind: 'unknown' };
-    Object.assign(unknown.readHistory(), { outcome });
-    assert.is(unknown.store().violation(), 'nothing');
-    const more = lived();
-    more.trim(2);
-    more.rows.splice(2, 1);
-    assert.match(more.store().violation(), /rows are stored|is lost|come to its state/);
-  },
-);
+checks('accept a trimmed history, but no trimmed observation in an answer or a store', () => {
+  const honest = lived();
+  honest.trim(2);
+  honest.readHistory();
+  assert.is(honest.store().violation(), 'nothing');
+  const shown = lived();
+  const { outcome } = shown.readHistory();
+  shown.trim(2);
+  Object.assign(shown.readHistory(), { outcome });
+  assert.match(shown.store().violation(), /contains \d+\.0, which call \d+ had trimmed/);
+  const unknown = lived();
+  unknown.trim(2).outcome = { kind: 'unknown' };
+  Object.assign(unknown.readHistory(), { outcome });
+  assert.is(unknown.store().violation(), 'nothing');
+  const more = lived();
+  more.trim(2);
+  more.rows.splice(2, 1);
+  assert.match(more.store().violation(), /rows are stored|is lost|does not give/);
+});
 
 checks('find any trace of an instance after its delete', () => {
   const answered = lived();
   answered.remove();
   answered.read();
-  assert.match(answered.store().violation(), /answered after the delete/);
+  assert.match(answered.store().violation(), /succeeded after the acknowledged delete/);
   const rows = lived();
   rows.remove();
   const history = chunksOf(OBSERVATIONS, rows.rows);
   rows.store().tables.putRows(INSTANCE, 1, { history, drift: [], answers: [] });
-  assert.match(rows.violation(), /rows are left/);
+  assert.match(rows.violation(), /rows remain/);
   const back = lived();
   const head = back.store().tables.head(INSTANCE);
   const { id } = back.remove();
@@ -181,19 +178,19 @@ checks('find any trace of an instance after its delete', () => {
   assert.match(back.violation(), new RegExp(`call ${id} deleted it`));
 });
 
-checks('find a deletion without a call', () => {
+checks('find a deleted instance that no call deleted', () => {
   const scene = lived();
   const remove = scene.remove();
   remove.outcome = { kind: 'refused', code: 'conflict', reason: undefined };
   scene.begin({ kind: 'rename' }, 0);
-  assert.match(scene.store().violation(), /no call has done that/);
+  assert.match(scene.store().violation(), /no call deleted it/);
 });
 
 checks('find an existing instance reported as not found', () => {
   const scene = lived();
   const call = scene.refuse({ kind: 'read' });
   call.outcome = { kind: 'refused', code: 'not_found', reason: undefined };
-  assert.match(scene.store().violation(), /did not find it/);
+  assert.match(scene.store().violation(), /got not_found/);
 });
 
 checks('find listings with missing or deleted instances, or wrong counts', () => {
@@ -203,7 +200,7 @@ checks('find listings with missing or deleted instances, or wrong counts', () =>
   const shown = lived();
   shown.remove();
   reanswer(shown.list(), { listed: new Map([[INSTANCE, 'n1']]), total: 1 });
-  assert.match(shown.store().violation(), /after its delete/);
+  assert.match(shown.store().violation(), /had deleted/);
   const wrong = lived();
   reanswer(wrong.list(), { total: 2 });
   assert.match(wrong.store().violation(), /total is 2/);
@@ -221,11 +218,11 @@ checks('find stored listings that differ from the instances', () => {
   assert.match(misnamed.violation(), /listed as "n999"/);
 });
 
-checks('find an unknown instance without a possible create', () => {
+checks('find a stored instance that no call can have created', () => {
   const scene = lived().store();
   const head = scene.tables.head(INSTANCE);
   if (head !== undefined) scene.tables.putHead('inst_00000000000000bb', { ...head, name: 'n77' });
-  assert.match(scene.violation(), /no call has made "n77"/);
+  assert.match(scene.violation(), /created "n77"/);
 });
 
 checks.run();

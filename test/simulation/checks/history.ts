@@ -1,7 +1,7 @@
 import { Fault } from '#errors/fault';
 import type { EngineAnswer, ObservationInput } from '#grpc/engine-messages';
 
-/** Requested operation, as far as the checks need. */
+/** Requested operation, reduced to the fields that the checks need. */
 export type Requested =
   | {
       readonly kind: 'create';
@@ -15,39 +15,40 @@ export type Requested =
   | { readonly kind: 'read' }
   | { readonly kind: 'readHistory' }
   | { readonly kind: 'list' }
-  /** Operator's trim of observations up to these marks. */
+  /** An operator trims the observations with these marks. */
   | { readonly kind: 'trim'; readonly marks: readonly string[] };
 
-/** Content of an answer, as far as the checks need. */
+/** Content of an answer, reduced to the fields that the checks need. */
 export type Seen = {
-  /** ETag, which names the answered version. */
+  /** ETag of the answered version. */
   readonly etag: string;
   /** Whether the call was throttled and changed nothing. */
   readonly isThrottled: boolean;
   /** Cycle, energy and stress state after the call. */
   readonly vitals: string | undefined;
-  /** Marks of a history's observations, newest first; `total`: its count. */
+  /** Observation marks in a history answer, newest first. */
   readonly marks: readonly string[] | undefined;
-  /** Ids and names of a listing. */
+  /** Names in a listing, by instance id. */
   readonly listed: ReadonlyMap<string, string> | undefined;
+  /** `pagination.total` of a history or a listing. */
   readonly total: number | undefined;
 };
 
-/** Outcome of a call over all its attempts. */
+/** Outcome of a call after all attempts. */
 export type Outcome =
   | { readonly kind: 'answered'; readonly seen: Seen }
-  /** Applied, but the answer can no longer be replayed. */
+  /** The call was applied, but its answer can no longer be replayed. */
   | { readonly kind: 'superseded' }
-  /** Definite failure: not applied, and never will be. */
+  /** Definite failure: the call is not applied and never will be. */
   | { readonly kind: 'refused'; readonly code: string; readonly reason: string | undefined }
   | { readonly kind: 'unknown' };
 
-/** One call of one caller. Times are true times of the world, in milliseconds. */
+/** One call. Times are true simulated times, in milliseconds. */
 export type Call = {
   readonly id: number;
   readonly requested: Requested;
   readonly account: string;
-  /** Empty for a list, and for a create until its instance is known. */
+  /** Empty for a list call, and for a create until the answer names the instance. */
   instance: string;
   /** ETag of `If-Match`, if any. */
   readonly ifMatch: string | undefined;
@@ -56,22 +57,22 @@ export type Call = {
   outcome: Outcome;
 };
 
-/** Mark in an observation's context that identifies its history row. */
+/** Mark in an observation's context. Identifies the history row. */
 export function markOf(callId: number, index: number): string {
   return `${callId}.${index}`;
 }
 
-/** Name that a call gives its instance. */
+/** Name that a create or rename call gives to its instance. */
 export function nameOf(callId: number): string {
   return `n${callId}`;
 }
 
-/** Calls and answers in order of their start. */
+/** All calls with their outcomes, ordered by start time. */
 export class History {
   readonly calls: Call[] = [];
   #lastId = 0;
 
-  /** Adds a call. The outcome is unknown until its end. */
+  /** Adds a call. Its outcome is unknown until the caller sets it. */
   begin(fields: Pick<Call, 'requested' | 'account' | 'instance' | 'ifMatch' | 'invokedMs'>): Call {
     this.#lastId += 1;
     const call: Call = {
@@ -84,13 +85,13 @@ export class History {
     return call;
   }
 
-  /** Id of the next call, for marks and names needed in advance. */
+  /** Id of the next call, for marks and names inside its request. */
   get nextId(): number {
     return this.#lastId + 1;
   }
 }
 
-/** Outcome of an answer. */
+/** Converts an answer to an outcome. */
 export function outcomeOfAnswer(answer: EngineAnswer): Outcome {
   const { data, pagination } = JSON.parse(
     typeof answer.body === 'string' ? answer.body : Buffer.from(answer.body).toString(),
@@ -113,7 +114,7 @@ export function outcomeOfAnswer(answer: EngineAnswer): Outcome {
   return { kind: 'answered', seen };
 }
 
-/** Outcome of an error. */
+/** Converts an error to an outcome. Throws errors other than `Fault` again. */
 export function outcomeOfError(error: unknown): Outcome {
   if (!(error instanceof Fault)) throw error;
   if (error.reason === 'outcome_unknown') return { kind: 'superseded' };
@@ -121,7 +122,7 @@ export function outcomeOfError(error: unknown): Outcome {
   return { kind: 'refused', code: error.code, reason: error.reason };
 }
 
-/** Text of cycle, energy and stress state, equal for all kinds of answers. */
+/** Cycle, energy and stress state as a text, the same for all kinds of answers. */
 export function vitalsText(cycle: number, energy: number, stress: string): string {
   return `${cycle} ${energy} ${stress}`;
 }

@@ -39,7 +39,7 @@ const NOTHING: Seen = {
   total: undefined,
 };
 
-/** A correct instance: applies every call at once, answers it, and stores everything at the end. */
+/** A correct instance: applies and answers every call at once; `store` writes the final tables. */
 export class HonestScene {
   readonly history = new History();
   readonly tables = new ActorTables();
@@ -132,7 +132,7 @@ export class HonestScene {
     return this.#answer(call, { ...NOTHING, listed, total: listed.size });
   }
 
-  /** Refuses a request without effect. */
+  /** Adds a refused call, which changes nothing. */
   refuse(requested: Requested): Call {
     const call = this.#begin(requested);
     this.#answer(call, NOTHING);
@@ -140,13 +140,13 @@ export class HonestScene {
     return call;
   }
 
-  /** Begins a call without ending it. */
+  /** Adds a call without an end. */
   begin(requested: Requested, invokedMs: number): Call {
     const fields = { requested, account: ACCOUNT, instance: INSTANCE, ifMatch: undefined };
     return this.history.begin({ ...fields, invokedMs });
   }
 
-  /** Writes the final stores. */
+  /** Writes the final tables. */
   store(): this {
     if (this.head.deletedAtMs === undefined) this.head = this.#headNow();
     const { version, deletedAtMs, name } = this.head;
@@ -167,7 +167,7 @@ export class HonestScene {
     checkListings(this.history, this.tables);
   }
 
-  /** Returns the violation that the checks find. */
+  /** Message of the violation that the checks find; `nothing` without a violation. */
   violation(): string {
     try {
       this.check();
@@ -233,7 +233,7 @@ export class HonestScene {
   }
 }
 
-/** An instance with a history. */
+/** A correct instance with calls of several kinds. */
 export function lived(): HonestScene {
   const scene = new HonestScene();
   scene.process();
@@ -247,8 +247,8 @@ export function lived(): HonestScene {
   return scene;
 }
 
-/** Changes an answer. */
+/** Changes fields of a call's answer. */
 export function reanswer(call: Call, seen: Partial<Seen>): void {
-  if (call.outcome.kind !== 'answered') throw new Error('it was not answered');
+  if (call.outcome.kind !== 'answered') throw new Error(`call ${call.id} was not answered`);
   call.outcome = { kind: 'answered', seen: { ...call.outcome.seen, ...seen } };
 }

@@ -3,52 +3,52 @@ import type { AdmitCall, LimiterAnswer, LimiterClient, MeteredCall } from '#grpc
 import type { JournalRecord } from '#storage/ports/journal';
 import { Violation } from '#test/simulation/stored/version-index';
 
-/** Granted and committed cycles of an account, by month and window. */
+/** Admitted requests and committed cycles of an account. */
 export type Grants = {
-  /** Admitted requests, by the Unix second of their window's end. */
+  /** Admitted requests, by the end of their rate-limit window in Unix seconds. */
   readonly windows: Map<number, number>;
-  /** Committed cycles, by the Unix second of their month's end. */
+  /** Committed cycles, by the end of their month in Unix seconds. */
   readonly committed: Map<number, number>;
-  /** Committed cycles of calls attempted in two months, which either may charge. */
+  /** Committed cycles of calls attempted in two months: either month may charge for them. */
   readonly committedInEither: number;
-  /** Cycles of calls without an observed settlement: they may stay reserved and expire. */
+  /** Cycles of calls without an observed settlement. Their reservations may expire. */
   readonly unsettled: number;
 };
 
-/** One call over all its attempts. */
+/** One call with all its attempts. */
 type Metered = {
   readonly accountId: string;
   cycles: number;
-  /** Possible admissions, and completed settlements. */
+  /** Number of admissions that a limiter may have granted, and of completed settlements. */
   admissions: number;
   settlements: number;
-  /** Whether an admission may arrive after its settlement, because no caller waited. */
+  /** Whether an admission timed out, and may therefore take effect after its settlement. */
   isUnsure: boolean;
-  /** Months of its grants. */
+  /** Ends of the months that granted the call, in Unix seconds. */
   readonly months: Set<number>;
 };
 
-/** Cycles committed by one version of an instance, and the journal slots with a copy. */
+/** Cycles that one instance version commits, and the journal slots that hold its record. */
 type Committed = { readonly callId: number; readonly cycles: number; readonly places: Set<string> };
 
 /**
- * Cycles and requests as seen by callers, edges and engines, for comparison with meters. Fails at
- * once if cycles are committed for a call without an admission.
+ * Counts requests and cycles at edges and engines, to compare them with the meters. Fails at once
+ * if an engine commits cycles for a call that no limiter admitted.
  */
 export class Ledger {
-  /** Whether the scenario's plans apply; requests are only counted then. */
+  /** Whether the scenario's plans apply. Requests are counted only while they apply. */
   isLimited = true;
   readonly #fail: (violation: Violation) => void;
   readonly #calls = new Map<number, Metered>();
   readonly #windows = new Map<string, Map<number, number>>();
-  /** Cycles of every version of every instance; copies of a record count once. */
+  /** By instance and version, so that copies of a record count once. */
   readonly #committed = new Map<string, Committed>();
 
   constructor(fail: (violation: Violation) => void) {
     this.#fail = fail;
   }
 
-  /** Wraps a limiter client to record its calls; `note` receives trace lines. */
+  /** Wraps a limiter client to record its calls. `note` receives trace lines. */
   hearing(limiter: LimiterClient, note: (text: string) => void): LimiterClient {
     return {
       ask: async (call) => {
@@ -68,7 +68,7 @@ export class Ledger {
     };
   }
 
-  /** These records became recoverable from a journal slot. */
+  /** Call when records have become recoverable from a journal slot. */
   appended(incarnation: string, slot: number, records: readonly JournalRecord[]): void {
     for (const { actor, actorId, version, callId, event } of records) {
       if (actor !== 'instance') continue;
@@ -81,23 +81,24 @@ export class Ledger {
       committed.places.add(`${incarnation} ${slot}`);
       this.#committed.set(key, committed);
       if ((this.#calls.get(callId)?.months.size ?? 0) > 0) continue;
-      this.#fail(new Violation(`${actorId} v${version}: call ${callId} was not admitted`));
+      const what = `version ${version} commits cycles of call ${callId}`;
+      this.#fail(new Violation(`${actorId}: ${what}, which no limiter admitted`));
     }
   }
 
-  /** These records will not be recovered from this slot: their journal ended before it. */
+  /** Call when the journal has ended before a slot, so that its records are not recovered. */
   withdrawn(incarnation: string, slot: number, records: readonly JournalRecord[]): void {
     for (const { actorId, version, callId } of records) {
       const key = `${actorId} ${version}`;
       const committed = this.#committed.get(key);
       if (committed?.callId !== callId) continue;
       committed.places.delete(`${incarnation} ${slot}`);
-      // Another node may have taken them over already.
+      // Another node may already hold copies after a tail recovery.
       if (committed.places.size === 0) this.#committed.delete(key);
     }
   }
 
-  /** All grants and commits of an account. */
+  /** Admitted requests and committed cycles of an account. */
   of(accountId: string): Grants {
     const committed = new Map<number, number>();
     let committedInEither = 0;
@@ -169,7 +170,7 @@ export class Ledger {
   }
 }
 
-/** Whether the call costs cycles, not only a request. */
+/** Whether the call costs cycles in addition to a request. */
 function isOfCycles(call: MeteredCall): boolean {
   return call.kind === 'settle' || call.cycles > 0;
 }
@@ -179,12 +180,12 @@ function textOf(call: MeteredCall): string {
   return `${call.kind} ${cycles} of ${call.accountId} for call ${call.callId}`;
 }
 
-/** Removes an admission that reserved nothing. */
+/** Removes a refused admission. */
 function withdraw({ cycles }: AdmitCall, metered: Metered): void {
   if (cycles > 0) metered.admissions -= 1;
 }
 
-/** Number of observations in a stored instance event. Source: `recordOfEvent`. */
+/** Observations in a stored instance event, which cost one cycle each. Source: `recordOfEvent`. */
 function cyclesOf(event: unknown): number {
   const [, , , kind, , , observations] = event as readonly unknown[];
   return kind === 'observed' && Array.isArray(observations) ? observations.length : 0;

@@ -2,15 +2,15 @@ import type { Call, History } from '#test/simulation/checks/history';
 import type { ActorTables } from '#test/simulation/simulated/actor-tables';
 import { isAcknowledged, Violation } from '#test/simulation/stored/version-index';
 
-/** Maximum rows of a listing, above an account's number of instances. */
+/** Requested page size of a listing, above the number of instances per account. */
 export const LISTED_MAX = 100;
 
 type Instance = { created: Call | undefined; removes: Call[] };
 
 /**
- * Checks all observed listings and the final stored one. An instance must be listed from the answer
- * of its create until the start of its delete, and never after the delete's answer. `total` must
- * equal the listed number. Throws a `Violation`.
+ * Checks all answered listings and the stored listings. An instance must be listed from the answer
+ * to its create until the start of its delete, and never after the answer to its delete. `total`
+ * must equal the number of listed instances. Throws a `Violation`.
  */
 export function checkListings({ calls }: Pick<History, 'calls'>, tables: ActorTables): void {
   const accounts = new Map<string, Map<string, Instance>>();
@@ -35,19 +35,25 @@ function checkListing(list: Call, instances: ReadonlyMap<string, Instance>): voi
   if (list.outcome.kind !== 'answered') return;
   const { listed = new Map<string, string>(), total } = list.outcome.seen;
   if (total !== undefined && total <= LISTED_MAX && total !== listed.size) {
-    throw new Violation(`listing ${list.id}: total is ${total} and ${listed.size} are listed`);
+    throw new Violation(
+      `the listing of call ${list.id} has ${listed.size} instances, but its total is ${total}`,
+    );
   }
   for (const [instance, { created, removes }] of instances) {
     const isThere = created !== undefined && created.endedMs < list.invokedMs;
     const isLeaving = removes.some(({ invokedMs }) => invokedMs < list.endedMs);
     if (isThere && !isLeaving && !listed.has(instance)) {
-      throw new Violation(`listing ${list.id} lacks ${instance} of call ${created.id}`);
+      throw new Violation(
+        `the listing of call ${list.id} lacks ${instance}, which call ${created.id} had created`,
+      );
     }
     const removed = removes.find(
       (remove) => isAcknowledged(remove) && remove.endedMs < list.invokedMs,
     );
     if (removed !== undefined && listed.has(instance)) {
-      throw new Violation(`listing ${list.id} shows ${instance} after its delete ${removed.id}`);
+      throw new Violation(
+        `the listing of call ${list.id} has ${instance}, which call ${removed.id} had deleted`,
+      );
     }
   }
 }
@@ -60,16 +66,18 @@ function checkLines(account: string, tables: ActorTables): void {
     const line = lines.get(instance);
     lines.delete(instance);
     if (head.deletedAtMs === undefined && line === undefined) {
-      throw new Violation(`${account}: ${instance} is there and not listed`);
+      throw new Violation(`${account}: ${instance} exists, but is not listed`);
     }
     if (head.deletedAtMs !== undefined && line !== undefined) {
-      throw new Violation(`${account}: ${instance} is listed and not there`);
+      throw new Violation(`${account}: ${instance} is deleted, but still listed`);
     }
     if (line !== undefined && line.name !== head.name) {
-      throw new Violation(`${account}: ${instance} is "${head.name}" and listed as "${line.name}"`);
+      throw new Violation(
+        `${account}: ${instance} has the name "${head.name}", but is listed as "${line.name}"`,
+      );
     }
   }
   for (const instance of lines.keys()) {
-    throw new Violation(`${account}: ${instance} is listed and was never there`);
+    throw new Violation(`${account}: ${instance} is listed, but has no head in the account`);
   }
 }

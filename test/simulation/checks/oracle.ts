@@ -3,16 +3,16 @@ import type { InstanceHead } from '#storage/ports/instances';
 import type { JournalRecord } from '#storage/ports/journal';
 import { Violation } from '#test/simulation/stored/version-index';
 
-/** Minimum heads that any reader finds. */
+/** Returns the oldest head that a quorum read may return. */
 type Heads = { head(id: string): Pick<InstanceHead, 'version'> | undefined };
 
-/** Recoverable content of a journal: versions of every actor with their slots. */
+/** Recoverable records of a journal: slot by instance and version. */
 type Tail = Map<string, Map<number, number>>;
 
 /**
- * Watches the stores from outside and checks at every moment that every answered version is
- * recoverable: stored in the head, or in the gapless journal tail of the shard's owner. Detects a
- * bug where it happens instead of where its effect shows.
+ * Checks after every change that every answered version is recoverable: from the stored head, or
+ * from the head and the gapless journal tail of the shard's owner. Reports a bug when it happens,
+ * not when a caller notices.
  */
 export class Oracle {
   readonly #heads: Heads;
@@ -29,14 +29,14 @@ export class Oracle {
     this.#fail = fail;
   }
 
-  /** A caller received a version. */
+  /** Call when a caller has received a version. */
   answered(instance: string, version: number): void {
     if (version <= (this.#answered.get(instance) ?? 0)) return;
     this.#answered.set(instance, version);
     this.#look(instance, 'an answer');
   }
 
-  /** Records became recoverable from a journal. */
+  /** Call when records have become recoverable from a journal. */
   appended(incarnation: string, slot: number, records: readonly JournalRecord[]): void {
     const actors = this.#tails.get(incarnation) ?? new Map();
     this.#tails.set(incarnation, actors);
@@ -48,17 +48,17 @@ export class Oracle {
     }
   }
 
-  /** Records are no longer recoverable. */
+  /** Call when records are no longer recoverable. */
   withdrawn(incarnation: string, slot: number, records: readonly JournalRecord[]): void {
     for (const { actor, actorId, version } of records) {
       if (actor !== 'instance') continue;
       const versions = this.#tails.get(incarnation)?.get(actorId);
       if (versions?.get(version) === slot) versions.delete(version);
-      this.#lookAt(actorId, incarnation, `slot ${slot} of ${incarnation} is lost`);
+      this.#lookAt(actorId, incarnation, `the loss of slot ${slot} of ${incarnation}`);
     }
   }
 
-  /** Slots of a journal were deleted. */
+  /** Call when the slots below `below` have been deleted. */
   truncated(incarnation: string, below: number): void {
     const actors = this.#tails.get(incarnation) ?? new Map();
     for (const [instance, versions] of actors) {
@@ -70,11 +70,11 @@ export class Oracle {
       }
       if (versions.size === 0) actors.delete(instance);
       if (hasDropped)
-        this.#lookAt(instance, incarnation, `truncation of ${incarnation} at ${below}`);
+        this.#lookAt(instance, incarnation, `the truncation of ${incarnation} below slot ${below}`);
     }
   }
 
-  /** A shard changed its owner. */
+  /** Call when a shard has changed its owner. */
   changed({ shard, owner }: ShardRow): void {
     this.#owners.set(shard, owner);
     for (const instance of this.#answered.keys()) {
@@ -82,9 +82,9 @@ export class Oracle {
     }
   }
 
-  /** A head was written. */
+  /** Call when a head has been written. */
   stored(instance: string): void {
-    this.#look(instance, 'a head');
+    this.#look(instance, 'a head write');
   }
 
   /** Checks an instance if the journal belongs to its shard's owner. */
@@ -102,8 +102,9 @@ export class Oracle {
     if (held >= answered) return;
     this.#fail(
       new Violation(
-        `${instance}: ${answered} was answered and only ${held} can be recovered after ${when} ` +
-          `(head ${stored}, owner ${owner || 'none'} of shard ${this.#shardOf(instance)})`,
+        `${instance}: version ${answered} was answered, but only version ${held} is recoverable ` +
+          `after ${when} (stored head: ${stored}, shard: ${this.#shardOf(instance)}, ` +
+          `owner: ${owner || 'none'})`,
       ),
     );
   }

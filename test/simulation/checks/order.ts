@@ -9,9 +9,8 @@ import {
 } from '#test/simulation/stored/version-index';
 
 /**
- * Checks the answers against each other and against real time (linearizability): one version per
- * write, observed order, monotonic reads, one content per version, and nothing after a deletion.
- * Throws a `Violation`.
+ * Checks linearizability of the answers: one version per write, real-time order, monotonic reads,
+ * one content per version, and no success after a deletion. Throws a `Violation`.
  */
 export function checkOrder(history: Pick<History, 'calls'>): void {
   const index = new VersionIndex(history);
@@ -40,14 +39,14 @@ function checkUnique(versioned: readonly Versioned[]): void {
     const other = owners.get(version);
     if (other !== undefined) {
       throw new Violation(
-        `${call.instance}: calls ${other.id} and ${call.id} share version ${version}`,
+        `${call.instance}: calls ${other.id} and ${call.id} both wrote version ${version}`,
       );
     }
     owners.set(version, call);
   }
 }
 
-/** A call's version must not be below any version answered before it began. */
+/** A call must not be answered with a version below a version answered before the call began. */
 function checkRealTime(versioned: readonly Versioned[]): void {
   const byEnd = versioned.toSorted((a, b) => a.call.endedMs - b.call.endedMs);
   const byBegin = versioned.toSorted((a, b) => a.call.invokedMs - b.call.invokedMs);
@@ -63,13 +62,15 @@ function checkRealTime(versioned: readonly Versioned[]): void {
   }
 }
 
-/** A write must create a newer version than all seen before; a read may repeat a version. */
+/** A write must create a higher version than all earlier answers; a read may repeat a version. */
 function checkFollows(later: Versioned, earlier: Versioned): void {
   const least = committed(later) ? earlier.version + 1 : earlier.version;
   if (later.version >= least) return;
+  const { instance, id } = later.call;
+  const verb = committed(later) ? 'wrote' : 'read';
   throw new Violation(
-    `${later.call.instance}: call ${later.call.id} was answered with version ` +
-      `${later.version} after call ${earlier.call.id} had been with ${earlier.version}`,
+    `${instance}: call ${id} ${verb} version ${later.version} ` +
+      `after call ${earlier.call.id} had received version ${earlier.version}`,
   );
 }
 
@@ -81,8 +82,8 @@ function checkContent(versioned: readonly Versioned[]): void {
     const known = contents.get(version);
     if (known !== undefined && known.vitals !== vitals) {
       throw new Violation(
-        `${call.instance}: version ${version} was "${known.vitals}" for call ` +
-          `${known.call.id} and "${vitals}" for ${call.id}`,
+        `${call.instance}: version ${version} has two contents: "${known.vitals}" for call ` +
+          `${known.call.id}, "${vitals}" for call ${call.id}`,
       );
     }
     contents.set(version, { call, vitals });
@@ -95,11 +96,13 @@ function checkConditions(versioned: readonly Versioned[], index: VersionIndex): 
     if (ifMatch === undefined) continue;
     const bound = index.versionOfEtag(instance, ifMatch, id);
     if (version === bound + 1) continue;
-    throw new Violation(`${instance}: call ${id} was bound to ${bound} and made ${version}`);
+    throw new Violation(
+      `${instance}: call ${id} required version ${bound} by If-Match, but wrote version ${version}`,
+    );
   }
 }
 
-/** An instance exists from its create's answer until its delete's answer. */
+/** Between create and delete no call may get 404; after the delete no call may succeed. */
 function checkPresence(calls: readonly Call[]): void {
   const removes = calls.filter(({ requested }) => requested.kind === 'remove');
   const create = calls.find(({ requested }) => requested.kind === 'create');
@@ -111,17 +114,17 @@ function checkPresence(calls: readonly Call[]): void {
     const { outcome, requested, instance, id, invokedMs, endedMs } = call;
     if (outcome.kind === 'refused' && outcome.code === 'not_found') {
       if (invokedMs > createdMs && endedMs < removeBegunMs) {
-        throw new Violation(`${instance}: call ${id} did not find it after its create`);
+        throw new Violation(`${instance}: call ${id} got not_found between create and delete`);
       }
     }
     const isGone = invokedMs > removedMs && requested.kind !== 'remove';
     if (isGone && outcome.kind === 'answered') {
-      throw new Violation(`${instance}: call ${id} was answered after the delete`);
+      throw new Violation(`${instance}: call ${id} succeeded after the acknowledged delete`);
     }
   }
 }
 
-/** A history read must contain every acknowledged observation once, and none that was trimmed. */
+/** A history must contain every acknowledged observation once, and no trimmed observation. */
 function checkHistoryReads(calls: readonly Call[]): void {
   const trimmed = new TrimmedMarks(calls);
   const processed = calls.filter(
@@ -130,18 +133,21 @@ function checkHistoryReads(calls: readonly Call[]): void {
   for (const call of calls) {
     const { requested, outcome, invokedMs, endedMs, id, instance } = call;
     if (requested.kind !== 'readHistory' || outcome.kind !== 'answered') continue;
-    const what = `${instance}: the history of call ${id}`;
+    const what = `${instance}: the history that call ${id} read`;
     const marks = outcome.seen.marks ?? [];
     const seen = new Set(marks);
-    if (seen.size < marks.length) throw new Violation(`${what} holds something twice`);
+    if (seen.size < marks.length) throw new Violation(`${what} contains an observation twice`);
     if (outcome.seen.total !== marks.length) {
-      throw new Violation(`${what} holds ${marks.length} of ${outcome.seen.total}`);
+      throw new Violation(
+        `${what} contains ${marks.length} observations, but its total is ${outcome.seen.total}`,
+      );
     }
     trimmed.assertGone(what, seen, invokedMs);
     const lacking = processed.find((before) => {
       const mark = markOf(before.id, 0);
       return before.endedMs < invokedMs && !seen.has(mark) && !trimmed.mayLack(mark, endedMs);
     });
-    if (lacking !== undefined) throw new Violation(`${what} lacks call ${lacking.id}`);
+    if (lacking === undefined) continue;
+    throw new Violation(`${what} lacks an observation of acknowledged call ${lacking.id}`);
   }
 }

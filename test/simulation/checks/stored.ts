@@ -13,9 +13,9 @@ import {
 } from '#test/simulation/stored/version-index';
 
 /**
- * Compares the answers with the final stores after all checkpoints: nothing acknowledged is lost,
- * nothing refused is stored, nothing is duplicated, and the replayed history gives the head. Throws
- * a `Violation`.
+ * Compares the answers with the final stores, after all checkpoints. Acknowledged writes are stored
+ * once, refused writes are not stored, and replaying a history gives the stored head. Throws a
+ * `Violation`.
  */
 export function checkStored(history: Pick<History, 'calls'>, tables: ActorTables): void {
   const index = new VersionIndex(history);
@@ -24,7 +24,7 @@ export function checkStored(history: Pick<History, 'calls'>, tables: ActorTables
     const head = tables.head(instance);
     const isEverCreated = calls.some((call) => isAcknowledged(call) && isWrite(call));
     if (head === undefined) {
-      if (isEverCreated) throw new Violation(`${instance}: nothing is stored of it`);
+      if (isEverCreated) throw new Violation(`${instance}: acknowledged, but no head is stored`);
       continue;
     }
     checkVersions(instance, calls, index, head);
@@ -34,18 +34,18 @@ export function checkStored(history: Pick<History, 'calls'>, tables: ActorTables
   checkOrphans(history, index, tables);
 }
 
-/** Checks that nothing is left of an instance after an acknowledged delete. */
+/** Checks that every acknowledged delete is stored: a tombstone and no rows. */
 export function checkDeleted({ calls }: Pick<History, 'calls'>, tables: ActorTables): void {
   for (const call of calls) {
     if (call.requested.kind !== 'remove' || !isAcknowledged(call)) continue;
     const { instance } = call;
     const isStored = tables.head(instance)?.deletedAtMs !== undefined;
     if (isStored && tables.rowCount(instance) === 0) continue;
-    throw new Violation(`${instance}: call ${call.id} deleted it, and that is not stored in time`);
+    throw new Violation(`${instance}: the delete of call ${call.id} was not stored in time`);
   }
 }
 
-/** An unknown instance must come from exactly one create of unknown outcome. */
+/** A stored instance that no answer named must come from a create with unknown outcome. */
 function checkOrphans(
   { calls }: Pick<History, 'calls'>,
   index: VersionIndex,
@@ -61,13 +61,13 @@ function checkOrphans(
     if (head === undefined || index.of(instance).length > 0) continue;
     const create = creates.get(head.name);
     if (create?.outcome.kind !== 'unknown') {
-      throw new Violation(`${instance}: no call has made "${head.name}", or it was refused`);
+      throw new Violation(`${instance}: no call can have created "${head.name}"`);
     }
     creates.delete(head.name);
   }
 }
 
-/** Every version must come from one call that took effect or may have. */
+/** Every version must come from one write that was acknowledged or has an unknown outcome. */
 function checkVersions(
   instance: string,
   calls: readonly Call[],
@@ -79,7 +79,8 @@ function checkVersions(
   const unknown = writes.filter(({ outcome }) => outcome.kind === 'unknown').length;
   if (head.version < acknowledged || head.version > acknowledged + unknown) {
     throw new Violation(
-      `${instance}: version ${head.version} after ${acknowledged} acknowledged and ${unknown} unknown`,
+      `${instance}: version ${head.version} is stored after ${acknowledged} acknowledged writes ` +
+        `and ${unknown} writes with unknown outcome`,
     );
   }
   for (const call of calls) {
@@ -87,7 +88,7 @@ function checkVersions(
     if (version <= head.version) continue;
     throw new Violation(
       `${instance}: call ${call.id} was answered with version ${version}, ` +
-        `and ${head.version} is stored`,
+        `but version ${head.version} is stored`,
     );
   }
 }
@@ -95,10 +96,10 @@ function checkVersions(
 function checkGone(instance: string, calls: readonly Call[], tables: ActorTables): void {
   const removes = calls.filter(({ requested }) => requested.kind === 'remove');
   if (!removes.some((remove) => isAcknowledged(remove) || remove.outcome.kind === 'unknown')) {
-    throw new Violation(`${instance}: it is deleted, and no call has done that`);
+    throw new Violation(`${instance}: the instance is deleted, but no call deleted it`);
   }
   const left = tables.rowCount(instance);
-  if (left > 0) throw new Violation(`${instance}: ${left} rows are left of it after its delete`);
+  if (left > 0) throw new Violation(`${instance}: ${left} rows remain after the delete`);
 }
 
 function checkLive(
@@ -110,7 +111,7 @@ function checkLive(
 ): void {
   const removed = calls.find((call) => call.requested.kind === 'remove' && isAcknowledged(call));
   if (removed !== undefined) {
-    throw new Violation(`${instance}: call ${removed.id} deleted it, and it is there`);
+    throw new Violation(`${instance}: call ${removed.id} deleted it, but it is still stored`);
   }
   const { historyCount, newestHistory } = head;
   const { after } = newestHistory;
@@ -119,7 +120,10 @@ function checkLive(
   const rows = [...tables.history(instance, after, after - below).reverse(), ...inHead];
   const count = head.historyCount - below;
   if (rows.length !== count || rows.some(({ ordinal }, place) => ordinal !== below + place + 1)) {
-    throw new Violation(`${instance}: ${rows.length} of ${count} rows are stored, from ${below}`);
+    throw new Violation(
+      `${instance}: ${rows.length} history rows are stored; ` +
+        `expected ${count} without a gap from ordinal ${below + 1}`,
+    );
   }
   checkName(instance, calls, index, head);
   checkRows(instance, calls, rows);
@@ -127,11 +131,11 @@ function checkLive(
   const create = calls.find(({ requested }) => requested.kind === 'create')?.requested;
   if (create?.kind !== 'create') return;
   if (!isReplayed(create, rows, resetsOf(calls, index, head), head, answeredOf(calls))) {
-    throw new Violation(`${instance}: its history does not come to its state`);
+    throw new Violation(`${instance}: replaying the history does not give its states`);
   }
 }
 
-/** The name must be the newest acknowledged one, or one of unknown outcome. */
+/** The stored name must come from the newest acknowledged call, or from an unknown outcome. */
 function checkName(
   instance: string,
   calls: readonly Call[],
@@ -144,21 +148,23 @@ function checkName(
   const author = named.find(({ id }) => nameOf(id) === head.name);
   if (author !== undefined && author.outcome.kind === 'unknown') return;
   if (author === undefined || !isAcknowledged(author)) {
-    throw new Violation(`${instance}: the name "${head.name}" was refused, or no call gave it`);
+    throw new Violation(`${instance}: no successful call set the name "${head.name}"`);
   }
   const version = index.versionOf(author) ?? head.version;
   const later = named.find(
     (call) => isAcknowledged(call) && (index.versionOf(call) ?? 0) > version,
   );
   if (later === undefined) return;
-  throw new Violation(`${instance}: the name "${head.name}" is older than call ${later.id}`);
+  throw new Violation(
+    `${instance}: the stored name "${head.name}" is older than the name that call ${later.id} set`,
+  );
 }
 
 function checkRows(instance: string, calls: readonly Call[], rows: readonly HistoryRow[]): void {
   const places = new Map<string, number>();
   for (const { contextJson, ordinal } of rows) {
     const mark = String(JSON.parse(contextJson).mark);
-    if (places.has(mark)) throw new Violation(`${instance}: observation ${mark} is there twice`);
+    if (places.has(mark)) throw new Violation(`${instance}: observation ${mark} is stored twice`);
     places.set(mark, ordinal);
   }
   const trimmed = new TrimmedMarks(calls);
@@ -166,9 +172,7 @@ function checkRows(instance: string, calls: readonly Call[], rows: readonly Hist
   for (const call of calls) checkObservations(instance, call, places, trimmed);
 }
 
-/**
- * All observations of an acknowledged call must be stored, and none of a refused or throttled one.
- */
+/** An acknowledged call must be stored completely; a refused or throttled call not at all. */
 function checkObservations(
   instance: string,
   call: Call,
@@ -181,17 +185,17 @@ function checkObservations(
   const found = marks.filter((mark) => places.has(mark)).length;
   const lost = marks.filter((mark) => !places.has(mark) && !trimmed.mayLack(mark)).length;
   if (found > 0 && lost > 0) {
-    throw new Violation(`${instance}: only a part of call ${id} is there`);
+    throw new Violation(`${instance}: only some observations of call ${id} are stored`);
   }
   const isThere = found > 0;
   if (isAcknowledged(call)) {
     if (lost > 0) throw new Violation(`${instance}: acknowledged call ${id} is lost`);
   } else if (isThere && outcome.kind !== 'unknown') {
-    throw new Violation(`${instance}: call ${id} was refused, and it is there`);
+    throw new Violation(`${instance}: call ${id} was refused, but it is stored`);
   }
 }
 
-/** Rows must follow the order of their answered versions. */
+/** Rows must have the same order as the versions answered for them. */
 function checkRowOrder(
   instance: string,
   calls: readonly Call[],
@@ -208,12 +212,16 @@ function checkRowOrder(
   for (const { contextJson } of rows) {
     const version = versions.get(JSON.parse(contextJson).mark);
     if (version === undefined) continue;
-    if (version < last) throw new Violation(`${instance}: version ${version} stands after ${last}`);
+    if (version < last) {
+      throw new Violation(
+        `${instance}: the row of version ${version} is stored after the row of version ${last}`,
+      );
+    }
     last = version;
   }
 }
 
-/** Reset modes in order, as far as acknowledged. */
+/** Reset modes by version; empty if an outcome or a version is unknown. */
 function resetsOf(calls: readonly Call[], index: VersionIndex, head: InstanceHead): ResetMode[] {
   const resets = calls.filter(({ requested }) => requested.kind === 'reset');
   const happened = resets.filter(isAcknowledged);
@@ -221,7 +229,8 @@ function resetsOf(calls: readonly Call[], index: VersionIndex, head: InstanceHea
   const count = head.generation - 1;
   if (count < happened.length || count > happened.length + unknown) {
     throw new Violation(
-      `${head.generation} generations after ${happened.length} resets and ${unknown} unknown`,
+      `${head.generation} generations are stored after ${happened.length} acknowledged resets ` +
+        `and ${unknown} resets with unknown outcome`,
     );
   }
   const isKnown =
@@ -232,7 +241,7 @@ function resetsOf(calls: readonly Call[], index: VersionIndex, head: InstanceHea
     .map(({ requested }) => (requested.kind === 'reset' ? requested.mode : 'either'));
 }
 
-/** Answered state after each call's last observation, by mark. */
+/** Answered states, by the mark of the call's last observation. */
 function answeredOf(calls: readonly Call[]): Map<string, string> {
   const answered = new Map<string, string>();
   for (const { requested, outcome, id } of calls) {

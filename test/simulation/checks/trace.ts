@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 
-/** Trailing lines kept for failure analysis. */
+/** Number of newest lines kept for failure analysis. */
 const LAST_LINES_MAX = 300;
 
 /**
- * Trace of a run as text. The hash covers every line, so that equal hashes prove equal runs. Only
- * the last lines are kept; `hear` receives all.
+ * Text trace of a run. Its hash covers every line, so that equal hashes prove equal runs. Only the
+ * newest lines are kept; `hear` receives every line.
  */
 export class Trace {
   readonly #hash = createHash('sha256');
@@ -17,7 +17,7 @@ export class Trace {
     this.#hear = hear;
   }
 
-  /** Adds a line. */
+  /** Adds a line with its simulated time. */
   add(atMs: number, text: string): void {
     const line = `${atMs.toFixed(3)} ${text}`;
     this.#hash.update(`${line}\n`);
@@ -26,13 +26,13 @@ export class Trace {
     this.#hear?.(line);
   }
 
-  /** Last lines, oldest first. */
+  /** Newest lines, oldest first. */
   get lastLines(): string[] {
     const newest = this.#count % LAST_LINES_MAX;
     return [...this.#last.slice(newest + 1), ...this.#last.slice(0, newest + 1)].filter(Boolean);
   }
 
-  /** Hex digest of all lines so far. */
+  /** SHA-256 of all lines so far, in hex. */
   get digest(): string {
     return this.#hash.copy().digest('hex');
   }

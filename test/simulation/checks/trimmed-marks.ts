@@ -6,7 +6,7 @@ type Trim = Pick<Call, 'id' | 'invokedMs' | 'endedMs'> & {
   readonly isCertain: boolean;
 };
 
-/** Observations of an instance that were trimmed, or may have been. */
+/** Observations of an instance that a trim has deleted or may have deleted. */
 export class TrimmedMarks {
   readonly #trims: readonly Trim[];
 
@@ -19,7 +19,7 @@ export class TrimmedMarks {
     });
   }
 
-  /** Whether an observation may be missing at a time, in milliseconds of the world. */
+  /** Whether an observation may be missing at a simulated time. */
   mayLack(mark: string, atMs = Number.POSITIVE_INFINITY): boolean {
     return this.#trims.some(({ marks, invokedMs }) => invokedMs < atMs && marks.has(mark));
   }
@@ -29,7 +29,8 @@ export class TrimmedMarks {
     for (const { id, marks, isCertain, endedMs } of this.#trims) {
       if (!isCertain || endedMs >= sinceMs) continue;
       for (const mark of marks) {
-        if (found.has(mark)) throw new Violation(`${what} holds ${mark}, which call ${id} trimmed`);
+        if (!found.has(mark)) continue;
+        throw new Violation(`${what} contains ${mark}, which call ${id} had trimmed`);
       }
     }
   }
