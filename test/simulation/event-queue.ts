@@ -1,9 +1,9 @@
-/** A scheduled task. */
+/** A task and its time. */
 export type SimulatedEvent = { readonly atMs: number; readonly order: number; task: () => void };
 
 const nothing = (): void => undefined;
 
-/** Queue of scheduled tasks by time; ties run in scheduling order. */
+/** Priority queue of tasks by time. On ties, the task scheduled first runs first. */
 export class EventQueue {
   /** Binary heap. */
   readonly #heap: SimulatedEvent[] = [];
@@ -18,12 +18,12 @@ export class EventQueue {
     return event;
   }
 
-  /** Cancels a task; its entry stays queued until its time. */
+  /** Cancels a task. Its entry stays in the queue until its time. */
   cancel(event: SimulatedEvent): void {
     event.task = nothing;
   }
 
-  /** Removes the next task that is not cancelled. */
+  /** Removes and returns the next task that is not cancelled. */
   next(): SimulatedEvent | undefined {
     let event = this.#take();
     while (event?.task === nothing) event = this.#take();

@@ -1,4 +1,4 @@
-/** A delayed answer that its host does not recognize as a promise. */
+/** A delayed answer that an actor host does not recognize as a promise. */
 export class Later {
   readonly #answer: Promise<unknown>;
 
@@ -6,7 +6,7 @@ export class Later {
     this.#answer = answer;
   }
 
-  // biome-ignore lint/suspicious/noThenProperty: it is to be awaited without being a promise
+  // biome-ignore lint/suspicious/noThenProperty: awaitable, but no promise
   get then() {
     return this.#answer.then.bind(this.#answer);
   }

@@ -5,12 +5,12 @@ import { Worker } from 'node:worker_threads';
 import { type Looked, lookAtSeed } from '#test/simulation/look-at-seed';
 
 /*
- * Runs simulated clusters. `--seed N` runs one, with its trace if `--trace` is given. Otherwise
- * runs seeds from `--from` in `--jobs` threads for `--minutes`. Exit status 1 at the first failure,
- * or at the end with `--keep`.
+ * Runs simulated clusters. `--seed N` runs one seed; `--trace` prints its trace. Without `--seed`,
+ * `--jobs` threads run seeds from `--from` for `--minutes`. The run stops at the first failure, or
+ * with `--keep` at the end; the exit status is then 1.
  */
 
-/** Interval between progress lines of a long run, in ms. */
+/** Interval of the progress lines, in ms. */
 const PROGRESS_MS = 60_000;
 
 const { values } = parseArgs({
@@ -75,7 +75,8 @@ function summary(): string {
   const seconds = (performance.now() - startedMs) / 1_000;
   return (
     `${totals.seeds} seeds, ${totals.failed} failed, ${totals.acknowledged} calls acknowledged, ` +
-    `${totals.unknown} of unknown outcome; served again after at most ${totals.servedMs} ms; ` +
-    `${Math.round(totals.virtualMs / 1_000)} virtual seconds in ${seconds.toFixed(1)} s`
+    `${totals.unknown} calls with unknown outcome; all shards served ${totals.servedMs} ms ` +
+    `after the last fault at the latest; ` +
+    `${Math.round(totals.virtualMs / 1_000)} simulated seconds in ${seconds.toFixed(1)} s`
   );
 }

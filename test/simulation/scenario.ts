@@ -12,23 +12,24 @@ import { NO_STORE_FAULTS, type StoreFaults } from '#test/simulation/simulated/st
 import { NO_REPLICA_FAULTS, type ReplicaFaults } from '#test/simulation/stored/replicas';
 import { WORLD_START_MS } from '#test/simulation/world';
 
-/** Scenario of a seed: cluster, load and faults. Times in ms. */
+/** Cluster, load and faults of a seed. Times in ms. */
 export type Scenario = {
   readonly engines: number;
-  /** 0 disables limits and accounting. */
+  /** With 0 limiters, every call is admitted and nothing is charged. */
   readonly limiters: number;
   readonly edges: number;
   readonly shardCount: number;
   /** Plan limits of each account. */
   readonly accounts: readonly Limits[];
   readonly instances: number;
-  /** Callers per instance. */
+  /** Maximum number of callers per instance. */
   readonly callersMax: number;
+  /** Maximum pause of a caller between two calls. */
   readonly thinkMsMax: number;
   /** Share of changes with an `Idempotency-Key`. */
   readonly keyed: number;
   readonly loadMs: number;
-  /** Start in Unix milliseconds; in some runs a month ends under load. */
+  /** Start in Unix milliseconds. In some runs a month ends during the load. */
   readonly startMs: number;
   /** Idle age at which actors are evicted. */
   readonly idleAgeMs: number;
@@ -36,11 +37,9 @@ export type Scenario = {
   readonly checkpointAgeMs: number;
   /** Whether an operator trims histories. */
   readonly isTrimming: boolean;
-  /**
-   * Whether the time until deletions are stored is checked after the faults, which takes as long.
-   */
+  /** Whether the run waits after the faults until all deletions must be stored, and checks them. */
   readonly isDeletionTimed: boolean;
-  /** Maximum skew of wall clocks. */
+  /** Maximum skew of a wall clock. */
   readonly skewMsMax: number;
   readonly store: StoreFaults;
   readonly replicas: ReplicaFaults;
@@ -49,7 +48,7 @@ export type Scenario = {
   readonly disturbances: readonly { readonly atMs: number; readonly what: Disturbance }[];
 };
 
-/** Fixed parts of a scenario; the rest is random. */
+/** Fixed parts of a scenario. All other parts are random. */
 export type ScenarioRequest = {
   readonly loadMs?: number;
   /** Number of limiters. */
@@ -63,7 +62,7 @@ export type ScenarioRequest = {
   /** Restricts the kinds and number of disturbances. */
   readonly only?: readonly DisturbanceKind[];
   readonly count?: number;
-  /** Disables faults of stores, bus and network, except disturbances. */
+  /** Disables random faults of stores, bus and network, but not disturbances. */
   readonly isCalm?: boolean;
   /** Fixed store faults. */
   readonly store?: Partial<StoreFaults>;
@@ -71,10 +70,10 @@ export type ScenarioRequest = {
   readonly replicas?: Partial<ReplicaFaults>;
 };
 
-/** End of a month. */
+/** End of the month that may end during a run. */
 const MONTH_ENDS_MS = Date.UTC(2026, 1, 1);
 
-/** Limits above the needs of any run. */
+/** Limits that no run reaches. */
 export const AMPLE: Limits = {
   requestsPerMinute: 1_000_000,
   cyclesPerMonth: 1_000_000,
@@ -116,14 +115,11 @@ export function drawScenario(random: SeededRandom, requested: ScenarioRequest = 
     keyed: requested.keyed ?? random.pick([0.2, 0.2, 0.8]),
   };
   const limited = limiters === 0 ? scenario : { ...scenario, ...drawLimits(random, scenario) };
-  // Last draw, so that it changes no other.
+  // The last draw, so that it does not change other draws.
   return { ...limited, isTrimming: requested.isTrimming ?? random.happens(0.3) };
 }
 
-/**
- * Draws limits. In some runs a month ends under load, and all accounts but the first may have low
- * limits.
- */
+/** Draws plans and the start. The first account has no limits; a month may end during the load. */
 function drawLimits(
   random: SeededRandom,
   { accounts, loadMs }: Pick<Scenario, 'accounts' | 'loadMs'>,
@@ -145,7 +141,7 @@ function drawPlan(random: SeededRandom): Limits {
 }
 
 function drawFaults(random: SeededRandom, { isCalm, ...fixed }: ScenarioRequest) {
-  /** Fault rates: 0 in half of the runs, otherwise from 0.1 % to a few percent. */
+  /** Draws a fault rate: 0 in half of all runs, else 5, 30 or 100 % of `most`. */
   const rate = (most: number): number =>
     random.happens(0.5) ? 0 : most * random.pick([0.05, 0.3, 1]);
   const store = {
@@ -168,7 +164,7 @@ function drawFaults(random: SeededRandom, { isCalm, ...fixed }: ScenarioRequest)
   };
 }
 
-/** In half of the runs replicas have no faults. */
+/** Draws replica faults: none in half of all runs. */
 function drawReplicaFaults(random: SeededRandom): ReplicaFaults {
   if (random.happens(0.5)) return NO_REPLICA_FAULTS;
   const rate = (most: number): number => most * random.pick([0, 0.1, 0.4, 1]);

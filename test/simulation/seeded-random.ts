@@ -3,8 +3,8 @@ import { type Randomness, randomnessFrom } from '#stdlib/randomness';
 const UINT32_RANGE = 2 ** 32;
 
 /**
- * Deterministic random numbers: sfc32 (Doty-Humphrey, PractRand), seeded by splitmix32. A simulated
- * world draws only from these, so that a seed determines the whole history.
+ * Deterministic random numbers: sfc32 (Doty-Humphrey, PractRand), seeded by splitmix32. Simulations
+ * use no other random numbers, so that a seed determines the whole run.
  */
 export class SeededRandom {
   #a: number;
@@ -52,25 +52,25 @@ export class SeededRandom {
     return from + Math.floor(this.unit() * (to - from + 1));
   }
 
-  /** True with this probability. Draws nothing for 0. */
+  /** True with the given probability. Draws no number if the probability is 0. */
   happens(probability: number): boolean {
     return probability > 0 && this.unit() < probability;
   }
 
-  /** Random item. Throws if empty. */
+  /** Random item. Throws if the list is empty. */
   pick<Item>(items: readonly Item[]): Item {
     const picked = items[this.whole(0, items.length - 1)];
-    if (picked === undefined) throw new Error('there is nothing to pick from');
+    if (picked === undefined) throw new Error('cannot pick from an empty list');
     return picked;
   }
 
-  /** Independent generator, unaffected by later draws from this one. */
+  /** New generator, independent of later draws from this generator. */
   fork(): SeededRandom {
     return new SeededRandom(this.uint32());
   }
 }
 
-/** Randomness port of a simulated process. */
+/** Randomness port that draws from a seeded generator. */
 export function randomnessOf(random: SeededRandom): Randomness {
   const bytes = (count: number) => Uint8Array.from({ length: count }, () => random.uint32() >>> 24);
   return randomnessFrom(bytes);

@@ -1,8 +1,6 @@
 import { simulate } from '#test/simulation/simulate';
 
-/**
- * Duration of short and long runs, in virtual milliseconds. Only long runs have checkpoints by age.
- */
+/** Load of short and long runs in simulated ms. Only long runs reach checkpoints by age. */
 const SHORT_MS = 9_000;
 const LONG_MS = 32_000;
 
@@ -10,8 +8,8 @@ const LONG_MS = 32_000;
 const LONG_EVERY = 6;
 
 /**
- * Simulates the cluster of a seed. Returns the number of acknowledged calls; throws for a
- * violation.
+ * Simulates the cluster of a seed. Resolves to the number of acknowledged writes. Rejects with
+ * `SimulationFailure`.
  */
 export async function simulateSeed(seed: number): Promise<number> {
   const loadMs = seed % LONG_EVERY === 0 ? LONG_MS : SHORT_MS;

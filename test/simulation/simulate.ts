@@ -20,22 +20,22 @@ import {
 } from '#test/simulation/stored/version-index';
 import { World } from '#test/simulation/world';
 
-/** Maximum delay of a late write, and derived bounds, in milliseconds. */
+/** Maximum delay of a late write, in milliseconds. */
 const LATE_WRITES_MS = 16_000;
 
-/** Pause of a caller whose account is exhausted, in milliseconds. */
+/** Pause of a caller after a refusal for quota or rate limit, in milliseconds. */
 const LIMITED_MS = [200, 2_000] as const;
 
 /** Maximum time from the last fault until a deletion is stored, in ms. Source: decision 200. */
 const DELETED_MS_MAX = 20_000;
 
-/** Maximum time of uncertainty of a process after the faults, in milliseconds: two store calls. */
+/** Maximum time in ms that a process refuses calls after the faults: two store timeouts. */
 const SILENCE_MS_MAX = 4_000;
 
-/** Time until new processes know each other, in milliseconds: a few heartbeats. */
-const ACQUAINTED_MS = 5_000;
+/** Time until new processes are in each other's membership view, in ms: a few heartbeats. */
+const MEMBERSHIP_MS = 5_000;
 
-/** Maximum time for all engines to stop one by one, in milliseconds. */
+/** Maximum time until all processes have stopped one by one, in milliseconds. */
 const LEAVING_MS_MAX = 180_000;
 
 /** Options of a run. */
@@ -61,7 +61,7 @@ export type Simulated = {
   readonly seals: number;
 };
 
-/** A failed run: its seed for replay, and the last events. */
+/** A failed run, with its seed for a replay and its last trace lines. */
 export class SimulationFailure extends Error {
   override readonly name = 'SimulationFailure';
   readonly seed: number;
@@ -74,7 +74,7 @@ export class SimulationFailure extends Error {
   }
 }
 
-/** Runs and checks the history of a seed. Rejects with `SimulationFailure`. */
+/** Simulates a seed and checks the run. Rejects with `SimulationFailure`. */
 export async function simulate(seed: number, options: SimulationOptions = {}): Promise<Simulated> {
   const world = new World(seed, new Trace(options.hear));
   try {
@@ -98,7 +98,7 @@ async function runScenario(world: World, options: SimulationOptions): Promise<Si
   }
   const callers = load(history, cluster);
   const operator = scenario.isTrimming ? operate(cluster, history) : undefined;
-  // Their errors are thrown where they are awaited, later.
+  // Errors are thrown below, where the promises are awaited.
   for (const work of [callers, operator]) work?.catch(() => undefined);
   await world.sleep(scenario.loadMs);
   cluster.heal();
@@ -123,11 +123,11 @@ async function runScenario(world: World, options: SimulationOptions): Promise<Si
   return resultOf(world, history, cluster, servedAfterMs);
 }
 
-/** Runs callers on every instance until the load ends; resolves after all their calls. */
+/** Runs callers on every instance until the load ends. Resolves after their last call. */
 async function load(history: History, cluster: SimulatedCluster): Promise<void> {
   const { world, scenario } = cluster;
-  const ear = new Ear(cluster, history);
-  const ports = ear.portsOfCallers();
+  const answers = new AnswerWatcher(cluster, history);
+  const ports = answers.callerPorts();
   const lives = Array.from({ length: scenario.instances }, async (_, place) => {
     const caller = new Caller(accountIdOf(place % scenario.accounts.length), ports);
     const random = world.random.fork();
@@ -147,7 +147,7 @@ async function load(history: History, cluster: SimulatedCluster): Promise<void> 
     async function use(user: Caller, instance: string, life: { isOver: boolean }): Promise<void> {
       while (world.nowMs < scenario.loadMs && !life.isOver) {
         await world.sleep(random.between(1, scenario.thinkMsMax));
-        const { requested, outcome } = await user.use(instance, ear.etags.get(instance));
+        const { requested, outcome } = await user.use(instance, answers.etags.get(instance));
         if (isLimited(outcome)) await world.sleep(random.between(...LIMITED_MS));
         const isGone = outcome.kind === 'refused' && outcome.code === 'not_found';
         if (isGone || (requested.kind === 'remove' && outcome.kind !== 'refused'))
@@ -158,15 +158,15 @@ async function load(history: History, cluster: SimulatedCluster): Promise<void> 
   await Promise.all(lives);
 }
 
-/** Whether the caller should pause. */
+/** Whether a limiter refused the call, so that the caller pauses. */
 function isLimited(outcome: Call['outcome']): boolean {
   if (outcome.kind !== 'refused') return false;
   return outcome.code === 'rate_limited' || outcome.code === 'quota_exceeded';
 }
 
-/** Receives all answers of callers. */
-class Ear {
-  /** Newest ETag of each instance in an answer. */
+/** Reports all answers to the oracle. */
+class AnswerWatcher {
+  /** Newest answered ETag, by instance. */
   readonly etags = new Map<string, string>();
   readonly #book = new EtagBook();
   readonly #cluster: SimulatedCluster;
@@ -177,18 +177,17 @@ class Ear {
     this.#history = history;
   }
 
-  /** Caller ports that report every answer here. */
-  portsOfCallers(): CallerPorts {
+  /** Ports for callers whose answers are watched. */
+  callerPorts(): CallerPorts {
     const { world, scenario } = this.#cluster;
     const edges = () => this.#cluster.edges;
-    const onEnded = (call: Call) => this.hear(call);
+    const onEnded = (call: Call) => this.#report(call);
     return { world, history: this.#history, edges, keyed: scenario.keyed, onEnded };
   }
 
-  /** Reports to the oracle which version a caller received. */
-  hear({ id, outcome, instance }: Call): void {
+  #report({ id, outcome, instance }: Call): void {
     if (outcome.kind === 'refused' && outcome.code === 'internal') {
-      throw new Violation(`call ${id} on ${instance} was answered with internal`);
+      throw new Violation(`call ${id} on ${instance} failed with the error internal`);
     }
     if (outcome.kind !== 'answered' || outcome.seen.etag === '') return;
     const { etag } = outcome.seen;
@@ -198,7 +197,7 @@ class Ear {
   }
 }
 
-/** If only the store stalled, no journal may be sealed: a stall must not cascade. */
+/** Checks that stalls of the store alone cause no seal: a stall must not cascade. */
 function checkSeals(
   { disturbances, store, replicas, bus, network }: Scenario,
   cluster: SimulatedCluster,
@@ -208,13 +207,15 @@ function checkSeals(
   if (!isOnlyStalls || faults.some((rate) => rate > 0)) return;
   const [seal] = cluster.seals;
   if (seal === undefined) return;
-  throw new Violation(`${seal.by} sealed ${seal.victim}, which was only waiting for the store`);
+  throw new Violation(
+    `${seal.by} sealed the journal of ${seal.victim}, although only the store stalled`,
+  );
 }
 
-/** Reads everything once more after the faults. */
+/** Reads every instance, history and listing after the faults. */
 async function readAll(history: History, cluster: SimulatedCluster): Promise<void> {
   const { scenario } = cluster;
-  const ports = new Ear(cluster, history).portsOfCallers();
+  const ports = new AnswerWatcher(cluster, history).callerPorts();
   const instances = new Map<string, string>();
   for (const { instance, account } of history.calls) {
     if (instance !== '') instances.set(instance, account);
@@ -233,13 +234,13 @@ async function readAll(history: History, cluster: SimulatedCluster): Promise<voi
   for (const { id, outcome } of await Promise.all([...reads, ...lists])) {
     const isGone = outcome.kind === 'refused' && outcome.code === 'not_found';
     if (outcome.kind === 'answered' || isGone) continue;
-    throw new Violation(`call ${id} was not answered when all was calm: ${outcome.kind}`);
+    throw new Violation(`call ${id} failed after the last fault: ${outcome.kind}`);
   }
 }
 
 /**
- * Retries while a process may still wait for a store that was silent during recovery, and longer
- * while a seal may still reach its node, which requires a take-over first.
+ * Retries refused calls while a process may still wait for a store timeout. Retries longer while a
+ * pending seal may still fence a node, because its shards then need a takeover.
  */
 async function patiently(cluster: SimulatedCluster, tried: () => Promise<Call>): Promise<Call> {
   const { world } = cluster;
@@ -255,15 +256,15 @@ async function patiently(cluster: SimulatedCluster, tried: () => Promise<Call>):
 }
 
 async function leaveAll(world: World, cluster: SimulatedCluster): Promise<void> {
-  // A new process must have heard from others before it can hand off its shards.
-  await world.sleep(ACQUAINTED_MS);
+  // A new process hands off its shards only to members of its view.
+  await world.sleep(MEMBERSHIP_MS);
   const late = world.after(LEAVING_MS_MAX, () => {
-    world.fail(new Violation(`the engines have not left after ${LEAVING_MS_MAX} ms`));
+    world.fail(new Violation(`the processes have not stopped within ${LEAVING_MS_MAX} ms`));
   });
   while (await cluster.stop()) {
     cluster.start();
     await allServed(world, cluster);
-    await world.sleep(ACQUAINTED_MS);
+    await world.sleep(MEMBERSHIP_MS);
   }
   late[Symbol.dispose]();
 }

@@ -3,12 +3,12 @@ import * as assert from 'uvu/assert';
 import { simulate } from '#test/simulation/simulate';
 import { simulateSeed } from '#test/simulation/simulate-seed';
 
-/** Fixed set of seeds. `many-seeds.test.ts` and `make simulate MINUTES=…` run more. */
+/** Number of seeds. `many-seeds.test.ts` and `make simulate MINUTES=…` run more seeds. */
 const SEEDS = 48;
 
 const clusters = suite('simulated clusters');
 
-clusters('equal seeds give equal histories, other seeds other ones', async () => {
+clusters('repeat a run with the same seed, and differ with another seed', async () => {
   const requested = { loadMs: 6_000 };
   const first = await simulate(7, { requested });
   const again = await simulate(7, { requested });
@@ -31,13 +31,13 @@ clusters('keep every guarantee under all faults', async () => {
 
 clusters.run();
 
-/** Disables the machine's clock and randomness until disposed. */
+/** Makes the real clock and real randomness throw until disposed. */
 function forbidden(): Disposable {
   const stack = new DisposableStack();
   const forbid = (owner: object, name: string): void => {
     const before = Object.getOwnPropertyDescriptor(owner, name);
     const value = (): never => {
-      throw new Error(`${name} is not the world's`);
+      throw new Error(`${name} is not simulated: use the ports of the simulated process`);
     };
     Object.defineProperty(owner, name, { value, configurable: true, writable: true });
     stack.defer(() => {

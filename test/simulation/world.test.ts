@@ -8,9 +8,9 @@ import { World } from '#test/simulation/world';
 import { memoryShardStore } from '#test/storage/memory/shard-store';
 import { refusalOf } from '#test/support/settled';
 
-const time = suite('time in a simulated world');
+const time = suite('a simulation');
 
-time('events run in time order, and promises settle in between', async () => {
+time('runs events in time order and settles promises between two events', async () => {
   const world = new World(1);
   const seen: string[] = [];
   world.after(20, () => seen.push('b'));
@@ -24,14 +24,14 @@ time('events run in time order, and promises settle in between', async () => {
   assert.is(world.nowMs, 30);
 });
 
-time('a cancelled event does not run', async () => {
+time('does not run a cancelled event', async () => {
   const world = new World(1);
   const cancelled = world.after(5, () => assert.unreachable());
   cancelled[Symbol.dispose]();
   await world.run(world.sleep(10));
 });
 
-time('an error in an event ends the run', async () => {
+time('ends with the error that an event throws', async () => {
   const world = new World(1);
   world.after(1, () => {
     throw new Error('broken');
@@ -39,14 +39,14 @@ time('an error in an event ends the run', async () => {
   assert.match((await refusalOf(() => world.run(world.sleep(10)))).message, /broken/);
 });
 
-time('a world without pending events is reported', async () => {
+time('ends with an error if a promise is pending but no event is scheduled', async () => {
   const never = new World(1).run(new Promise(() => undefined));
   assert.match((await refusalOf(() => never)).message, /has halted/);
 });
 
 const processes = suite('a simulated process');
 
-processes('receives nothing after its end, but its sent messages take effect', async () => {
+processes('receives nothing after its end, but messages sent before take effect', async () => {
   const world = new World(1);
   const store = new SimulatedStore(world);
   const shards = new SimulatedShards(store, () => undefined);
@@ -64,7 +64,7 @@ processes('receives nothing after its end, but its sent messages take effect', a
   assert.is((await shards.truth.read('engine', 3))?.owner, 'n1');
 });
 
-processes('receives events late after a pause, with matching clocks', async () => {
+processes('receives delayed events after a pause, and its clocks agree with them', async () => {
   const world = new World(1);
   const process = new SimulatedProcess(world, 'n1', 500);
   const times: number[] = [];
@@ -81,7 +81,7 @@ processes('receives events late after a pause, with matching clocks', async () =
   assert.is(process.clock.wallMs() - Math.floor(world.wallMs()), 500);
 });
 
-processes('misses monotonic but no wall time while its machine is suspended', async () => {
+processes('counts a suspend of its machine on the wall clock only', async () => {
   const world = new World(1);
   const process = new SimulatedProcess(world, 'n1');
   await world.run(world.sleep(1_000));
@@ -95,7 +95,7 @@ processes('misses monotonic but no wall time while its machine is suspended', as
 
 const store = suite('a simulated store');
 
-store('executes a write late after answering with a timeout', async () => {
+store('may execute a write seconds after answering with a timeout', async () => {
   const world = new World(4);
   const server = new SimulatedStore(world);
   server.faults = { slow: 0, answerLost: 0, executedLate: 1, refused: 0, swallowed: 0 };
@@ -109,7 +109,7 @@ store('executes a write late after answering with a timeout', async () => {
   assert.is((await shards.truth.read('engine', 0))?.owner, 'n1');
 });
 
-store('executes calls received during a stall afterwards', async () => {
+store('executes calls that arrive during a stall after the stall', async () => {
   const world = new World(4);
   const server = new SimulatedStore(world);
   const shards = new SimulatedShards(server, () => undefined);

@@ -2,22 +2,21 @@ import { Trace } from '#test/simulation/checks/trace';
 import { EventQueue } from '#test/simulation/event-queue';
 import { SeededRandom } from '#test/simulation/seeded-random';
 
-/** Default start of a world, in Unix milliseconds. */
+/** Default start of a simulation, in Unix milliseconds. */
 export const WORLD_START_MS = Date.UTC(2026, 0, 15, 12);
 
-/** Times are whole ticks of about a microsecond, so that sums are exact and waits end on time. */
+/** Times are whole ticks of about 1 µs, so that sums are exact and timers end on time. */
 const TICKS_PER_MS = 1_024;
 
 /**
- * A simulated world with true time, randomness and scheduled events. The world never waits for the
- * machine: after an event and all its promises have settled, the next event runs at once, whatever
- * its virtual time. The same seed gives the same history, byte for byte.
+ * A simulation: true time, random numbers and scheduled events. Time jumps to the next event when
+ * all promises of the current event have settled. Equal seeds give equal runs, byte for byte.
  */
 export class World {
   readonly seed: number;
   readonly random: SeededRandom;
   readonly trace: Trace;
-  /** Start in Unix milliseconds. */
+  /** Start of the simulation in Unix milliseconds. */
   startMs = WORLD_START_MS;
   readonly #events = new EventQueue();
   #nowMs = 0;
@@ -35,17 +34,17 @@ export class World {
     return this.#nowMs;
   }
 
-  /** Number of events run. */
+  /** Number of events that have run. */
   get eventCount(): number {
     return this.#eventCount;
   }
 
-  /** True time in Unix milliseconds: the value of a perfect clock. */
+  /** True time in Unix milliseconds. */
   wallMs(): number {
     return this.startMs + this.#nowMs;
   }
 
-  /** Runs `task` after `delayMs` of true time, unless disposed first. */
+  /** Runs `task` after `delayMs` of true time. Disposing the result cancels the task. */
   after(delayMs: number, task: () => void): Disposable {
     const ticks = Math.ceil(Math.max(0, delayMs) * TICKS_PER_MS);
     const event = this.#events.add(this.#nowMs + ticks / TICKS_PER_MS, task);
@@ -59,17 +58,17 @@ export class World {
     });
   }
 
-  /** Adds a trace line for the replay hash and for failure analysis. */
+  /** Adds a trace line, which is part of the trace hash. */
   note(text: string): void {
     this.trace.add(this.#nowMs, text);
   }
 
-  /** Ends the run with an error; the first one counts. */
+  /** Ends the run with an error. Later errors are ignored. */
   fail(error: unknown): void {
     this.#failure ??= { error };
   }
 
-  /** Runs events until `until` resolves. Rejects with the run's failure, or if no event is left. */
+  /** Runs events until `until` resolves. Rejects with the first error, or if no event is left. */
   async run<Result>(until: Promise<Result>): Promise<Result> {
     let settled: { readonly value: Result } | undefined;
     until.then(
@@ -98,15 +97,15 @@ export class World {
       afterMicrotasks(step);
     });
     if (this.#failure !== undefined) throw this.#failure.error;
-    if (settled === undefined) throw new Error('the world has halted: nothing is left to happen');
+    if (settled === undefined) throw new Error('the simulation has halted: no event is scheduled');
     return settled.value;
   }
 }
 
 /**
  * Runs `step` when no microtask is left. Node empties the microtask queue before the next tick, so
- * a tick requested from a microtask runs after all of them, at a hundredth of the cost of
- * `setImmediate`.
+ * that a tick requested in a microtask runs after all microtasks. `setImmediate` costs a hundred
+ * times more.
  */
 function afterMicrotasks(step: () => void): void {
   queueMicrotask(() => process.nextTick(step));

@@ -4,10 +4,10 @@ import type { AccountStore } from '#storage/ports/accounts';
 import { WORLD_START_MS } from '#test/simulation/world';
 import { addKey } from '#test/storage/contracts/stored-keys';
 
-/** Digits at the end of an account id of 12 characters (decision 41). */
+/** Number of digits at the end of an account id, which has 12 characters (decision 41). */
 const DIGITS = 5;
 
-/** Id of an account by index. */
+/** Account id of an index. */
 export function accountIdOf(place: number): string {
   return `account${String(place).padStart(DIGITS, '0')}`;
 }
@@ -21,7 +21,7 @@ export function keyDigestOf(accountId: string): string {
 
 const digests = new Map<string, string>();
 
-/** Creates accounts with these plans, each with one key with all permissions. */
+/** Creates an account for each plan, with one API key that has all permissions. */
 export async function openAccounts(
   accounts: AccountStore,
   plans: readonly Limits[],

@@ -3,13 +3,13 @@ import { markOf, nameOf, type Requested } from '#test/simulation/checks/history'
 import { LISTED_MAX } from '#test/simulation/checks/listings';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 
-/** Start of callers' own timestamps in Unix milliseconds, long before any instance is created. */
+/** Callers' timestamps start here (Unix ms), long before any instance is created. */
 const RECORDED_DAY_MS = Date.UTC(2020, 0, 1);
 
-/** Maximum page of a history. Source: decision 162. */
+/** Maximum page size of a history. Source: decision 162. */
 const HISTORY_MAX = 1_000;
 
-/** Shares of calls; the rest is single observations. */
+/** Share of each kind of call. All other calls process a single observation. */
 const SHARES = {
   batch: 0.06,
   read: 0.16,
@@ -20,7 +20,7 @@ const SHARES = {
   remove: 0.008,
 } as const;
 
-/** Generates calls on one instance, and tracks the newest timestamp. */
+/** Generates random requests whose observations have increasing timestamps. */
 export class CallerRequests {
   readonly #random: SeededRandom;
   #recordedMs = RECORDED_DAY_MS;
@@ -29,13 +29,13 @@ export class CallerRequests {
     this.#random = random;
   }
 
-  /** Request for a new instance. */
+  /** Request that creates an instance. */
   create(): Extract<Requested, { kind: 'create' }> {
     const modeStrengths = Array.from({ length: 7 }, () => this.#random.whole(0, 10) / 10);
     return { kind: 'create', modeStrengths, energyLevel: this.#random.whole(3, 10) / 10 };
   }
 
-  /** Request on an existing instance; `id` is the call's. */
+  /** Request on an existing instance; `id` is the call id. */
   next(id: number): Requested {
     let drawn = this.#random.unit();
     for (const [kind, share] of Object.entries(SHARES)) {
@@ -65,7 +65,7 @@ export class CallerRequests {
     }
   }
 
-  /** Later calls have later timestamps, so only a reordered call is throttled. */
+  /** Later calls have later timestamps, so that only a reordered call is throttled. */
   #observation(id: number, index: number): ObservationInput {
     this.#recordedMs += this.#random.whole(1_000, 600_000);
     return {
@@ -101,7 +101,7 @@ export function commandOf(requested: Requested, id: number, random: SeededRandom
     case 'readHistory':
       return { kind: 'readHistory', limit: HISTORY_MAX, offset: 0, isEveryGeneration: true };
     case 'trim':
-      throw new Error('an operator trims, no caller');
+      throw new Error('only an operator trims; a caller cannot');
     case 'list':
       return { kind: 'list', limit: LISTED_MAX, offset: 0, sort: 'created_at', order: 'asc' };
   }

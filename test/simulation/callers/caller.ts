@@ -21,24 +21,24 @@ export type CallerPorts = {
   readonly edges: () => readonly SimulatedEdge[];
   /** Share of changes with an `Idempotency-Key`. */
   readonly keyed: number;
-  /** Called at the end of every call. */
+  /** Called after every call. */
   readonly onEnded: (call: Call) => void;
 };
 
-/** Attempts of a call with a key; a call without a key is never retried. */
+/** Maximum attempts of a call with a key. A call without a key is not retried. */
 const KEYED_TRIES = 4;
 
 /** Share of changes with `If-Match`. */
 const BOUND = 0.15;
 
-/** Share of calls with a key that are sent twice concurrently. */
+/** Share of attempts with a key that are sent twice at the same time. */
 const DOUBLED = 0.3;
 
-/** Share of calls with a key that are repeated later, and the delay in ms. */
+/** Share of calls with a key that are repeated after their end, and the delay in ms. */
 const REPEATED = 0.3;
 const REPEATED_AFTER_MS = { from: 1_000, to: 12_000 } as const;
 
-/** A client of one account: calls edges, keeps keys for retries, and logs the answers. */
+/** A client of one account: calls edges, retries with the same key, and records the outcomes. */
 export class Caller {
   readonly account: string;
   readonly requests: CallerRequests;
@@ -53,13 +53,13 @@ export class Caller {
     this.requests = new CallerRequests(this.#random);
   }
 
-  /** Creates an instance: returns its id, or undefined without an answer. */
+  /** Creates an instance. Resolves to its id; undefined if no answer arrived. */
   async create(): Promise<string | undefined> {
     const call = await this.carryOut('', this.requests.create(), undefined);
     return call.instance === '' ? undefined : call.instance;
   }
 
-  /** Makes a call on an instance; `etag` is the newest known to the caller. */
+  /** Makes a random call on an instance; `etag` is the newest answered ETag. */
   async use(instance: string, etag: string | undefined): Promise<Call> {
     const requested = this.requests.next(this.#ports.history.nextId);
     const isBindable =
@@ -68,7 +68,7 @@ export class Caller {
     return await this.carryOut(requested.kind === 'list' ? '' : instance, requested, ifMatch);
   }
 
-  /** Makes one call with all its retries. */
+  /** Makes one call, with retries. */
   async carryOut(
     instance: string,
     requested: Requested,
@@ -88,18 +88,18 @@ export class Caller {
     if (key !== undefined && this.#random.happens(REPEATED)) {
       const repeat = this.#repeat(call, key);
       this.#repeats.push(repeat);
-      // Runs concurrently; `repeated` throws its findings.
+      // The repetition runs concurrently; `repeated` throws its violations.
       repeat.catch(() => undefined);
     }
     return call;
   }
 
-  /** Resolves after all delayed repetitions; throws their findings. */
+  /** Resolves after all delayed repetitions. Throws their violations. */
   async repeated(): Promise<void> {
     await Promise.all(this.#repeats);
   }
 
-  /** Repeats a call whose answer was lost; it must not be applied twice. */
+  /** Repeats an answered call, as if the answer was lost: the call must not be applied again. */
   async #repeat(call: Call, key: string): Promise<void> {
     const { outcome } = call;
     if (outcome.kind !== 'answered' || outcome.seen.isThrottled) return;
@@ -108,7 +108,7 @@ export class Caller {
     const again = await this.#try(call, key);
     if (again.kind !== 'answered' || again.seen.etag === outcome.seen.etag) return;
     throw new Violation(
-      `call ${call.id} was done twice: ${outcome.seen.etag} and ${again.seen.etag}`,
+      `call ${call.id} was applied twice: ETags ${outcome.seen.etag} and ${again.seen.etag}`,
     );
   }
 
@@ -129,14 +129,14 @@ export class Caller {
     return await (isDoubled ? this.#tryTwice(call, key) : this.#try(call, key));
   }
 
-  /** Two concurrent attempts: the applied one determines the outcome; both must not be applied. */
+  /** Sends two attempts at the same time, of which at most one may be applied. */
   async #tryTwice(call: Call, key: string): Promise<Outcome> {
     const tries = [this.#try(call, key), this.#try(call, key)];
     const outcomes = await Promise.all(tries);
     const done = outcomes.filter(isDone);
     const etags = done.flatMap((each) => (each.kind === 'answered' ? [each.seen.etag] : []));
     if (new Set(etags).size > 1) {
-      throw new Violation(`call ${call.id} was done twice: ${etags.join(' and ')}`);
+      throw new Violation(`call ${call.id} was applied twice: ETags ${etags.join(' and ')}`);
     }
     const unknown = outcomes.find(({ kind }) => kind === 'unknown');
     return done[0] ?? unknown ?? outcomes[0] ?? { kind: 'unknown' };
@@ -169,7 +169,7 @@ export class Caller {
     }
   }
 
-  /** A UUIDv7 of now, as our clients send, or any other key. */
+  /** A UUIDv7, as the client libraries send, or a plain text. */
   #key({ id }: Call): string {
     if (this.#random.happens(0.5)) return `key-${id}`;
     const time = Math.floor(this.#ports.world.wallMs()).toString(16).padStart(12, '0');
@@ -179,7 +179,7 @@ export class Caller {
   }
 }
 
-/** Whether an answer confirmed the call. */
+/** Whether the call was applied. */
 function isDone(outcome: Outcome): boolean {
   return outcome.kind === 'answered' ? !outcome.seen.isThrottled : outcome.kind === 'superseded';
 }

@@ -14,10 +14,10 @@ import {
 import type { SimulatedCluster } from '#test/simulation/simulated/cluster';
 import type { SimulatedEdge } from '#test/simulation/simulated/edge';
 
-/** Pause between two instances, in milliseconds; a real run starts once a day. */
+/** Pause between two trims, in ms; much shorter than the daily interval of a real operator. */
 const PAUSE_MS = [100, 1_500] as const;
 
-/** Empty fields of a trim's answer. */
+/** Answer to a trim, of which the checks need no field. */
 const NOTHING_SEEN = {
   etag: '',
   isThrottled: false,
@@ -27,12 +27,12 @@ const NOTHING_SEEN = {
   total: undefined,
 };
 
-/** Planned trim of an instance. */
+/** A trim to send: its floor, and the marks of the observations below. */
 type Plan = { readonly floor: Floor; readonly marks: readonly string[] };
 
 /**
- * Trims instances up to random rows while callers use them, like `ctl retention apply`, until the
- * load ends.
+ * Trims random instances up to random rows during the load, like `ctl retention apply`. Resolves
+ * when the load ends.
  */
 export async function operate(cluster: SimulatedCluster, history: History): Promise<void> {
   const { world, scenario } = cluster;
@@ -51,7 +51,7 @@ export async function operate(cluster: SimulatedCluster, history: History): Prom
   }
 }
 
-/** Plans a trim; undefined if there is nothing to trim or the tables are unavailable. */
+/** Plans a trim; undefined if no row is to be trimmed or the store is unavailable. */
 async function planned(
   { world }: SimulatedCluster,
   edge: SimulatedEdge,
@@ -114,6 +114,6 @@ async function asked(edge: SimulatedEdge, call: Call, floor: Floor): Promise<Out
     command: { kind: 'trim', ...floor },
   });
   const { data } = JSON.parse(Buffer.from(body).toString());
-  // If not new, another attempt of this call may have done it.
+  // A floor that is not new may come from an earlier attempt of this call.
   return data.is_new === true ? { kind: 'answered', seen: NOTHING_SEEN } : { kind: 'unknown' };
 }

@@ -2,10 +2,10 @@ import { HostedTurn } from '#actor-runtime/activation';
 import { CommitLog } from '#actor-runtime/commit-log';
 import { replaceMethod } from '#test/simulation/faults/replace-method';
 
-/** A turn of any actor. */
+/** A turn of an actor of any kind. */
 export type AnyTurn = HostedTurn<unknown, never, unknown, unknown>;
 
-/** Tracks whether a durability wait belongs to an answer. */
+/** Reports whether the current durability wait is the wait of an answer. */
 function replies(stack: DisposableStack): { isReplying: () => boolean } {
   let isReply = false;
   replaceMethod(stack, HostedTurn, 'whenAnswerable', (when, _turn, offset) => {
@@ -19,7 +19,7 @@ function replies(stack: DisposableStack): { isReplying: () => boolean } {
   return { isReplying: () => isReply };
 }
 
-/** Flaw: skips durability waits, except those of answers, if `isSkipped`. */
+/** Flaw: skips durability waits for which `isSkipped` is true, but never the waits of answers. */
 export function skipWaits(
   stack: DisposableStack,
   isSkipped: (log: CommitLog, offset: number) => boolean,

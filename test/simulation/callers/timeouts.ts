@@ -2,10 +2,10 @@ import { Fault } from '#errors/fault';
 import type { SimulatedEdge } from '#test/simulation/simulated/edge';
 import type { World } from '#test/simulation/world';
 
-/** Caller's timeout for an edge in milliseconds, above the maximum duration of a call. */
-const PATIENCE_MS = 12_000;
+/** Timeout of a caller in milliseconds, above the maximum duration of a call. */
+const CALLER_TIMEOUT_MS = 12_000;
 
-/** Waits for an edge that may die or never answer. */
+/** Calls an edge. Rejects with an unknown outcome if the edge dies or does not answer in time. */
 export function patiently<Answer>(
   world: World,
   edge: SimulatedEdge,
@@ -13,9 +13,11 @@ export function patiently<Answer>(
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const gone = () =>
-      reject(new Fault('service_unavailable', 'the edge is gone', { isOutcomeUnknown: true }));
+      reject(
+        new Fault('service_unavailable', 'no answer from the edge', { isOutcomeUnknown: true }),
+      );
     const death = edge.process.onDeath(gone);
-    const timer = world.after(PATIENCE_MS, gone);
+    const timer = world.after(CALLER_TIMEOUT_MS, gone);
     const asked = async () => ask();
     edge.process.deliver(() => {
       asked()

@@ -2,17 +2,19 @@ import type { Variant } from '#test/simulation/faults/variant';
 import { SimulationFailure, simulate } from '#test/simulation/simulate';
 import { Violation } from '#test/simulation/stored/version-index';
 
-/** Evidence against a variant, and the number of seeds needed. */
+/** Proof that the checks detect a variant. */
 export type Catch = {
+  /** Number of seeds until the detection. */
   readonly seeds: number;
+  /** Message of the violation. */
   readonly found: string;
-  /** Seeds that also fail without the variant, and therefore prove nothing. */
+  /** Seeds that also fail without the flaw, and therefore prove nothing. */
   readonly unsound: readonly number[];
 };
 
 /**
- * Runs a variant on seeds from 1 until one fails that passes without the variant; otherwise a bug
- * of the code itself would count as detection. Undefined if not detected.
+ * Runs a variant on seeds from 1 until a seed fails that passes without the flaw. The control run
+ * excludes bugs of the code itself. Undefined if no seed fails.
  */
 export async function catchVariant(variant: Variant, seedsMax: number): Promise<Catch | undefined> {
   const unsound: number[] = [];
@@ -27,7 +29,7 @@ export async function catchVariant(variant: Variant, seedsMax: number): Promise<
   return undefined;
 }
 
-/** Finding of one run; undefined if none. Rejects with other errors. */
+/** Violation of one run; undefined if the run passes. Rejects with other errors. */
 async function findingOf(seed: number, variant: Variant): Promise<string | undefined> {
   const { flaws = {}, spoil, requested } = variant;
   using stack = new DisposableStack();

@@ -7,7 +7,7 @@ type Separation = Extract<
   { kind: 'busDown' | 'busCut' | 'busDeaf' | 'netCut' | 'edgeCut' | 'edgeBusCut' | 'island' }
 >;
 
-/** Applies a disturbance to a cluster and reverts it later. */
+/** Applies a disturbance to a cluster, and reverts the disturbance after its duration. */
 export function disturb(cluster: SimulatedCluster, what: Disturbance): void {
   const { world, store, replicas, nodes, edgeSlots } = cluster;
   world.note(`disturbance ${JSON.stringify(what)}`);
@@ -57,7 +57,7 @@ export function disturb(cluster: SimulatedCluster, what: Disturbance): void {
   }
 }
 
-/** Makes the next nodes in order seal a node's journal. */
+/** Lets the following nodes seal the journal of a node. */
 function sealBy(
   cluster: SimulatedCluster,
   { node, afterMs }: Extract<Disturbance, { kind: 'falseAlarm' }>,

@@ -1,7 +1,7 @@
 import type { SeededRandom } from '#test/simulation/seeded-random';
 import { REPLICAS } from '#test/simulation/stored/replicas';
 
-/** An external disturbance and its reversal. Durations in milliseconds. */
+/** A fault from outside a process, with a limited duration. Times in milliseconds. */
 export type Disturbance =
   | { readonly kind: 'kill'; readonly node: number; readonly downMs: number }
   | { readonly kind: 'killEdge'; readonly edge: number; readonly downMs: number }
@@ -21,7 +21,7 @@ export type Disturbance =
   | { readonly kind: 'netCut'; readonly from: number; readonly to: number; readonly forMs: number }
   | { readonly kind: 'edgeCut'; readonly edge: number; readonly to: number; readonly forMs: number }
   | { readonly kind: 'edgeBusCut'; readonly edge: number; readonly forMs: number }
-  /** A node reachable by edges and the store but by no other node; may also pause. */
+  /** No other node reaches the node, but edges and the store do. The node may also pause. */
   | {
       readonly kind: 'island';
       readonly node: number;
@@ -29,14 +29,14 @@ export type Disturbance =
       readonly napAfterMs: number;
       readonly napMs: number;
     }
-  /** Other nodes seal the journal of a possibly healthy node, each after its own delay. */
+  /** Other nodes seal the journal of a node that may be healthy, each after its own delay. */
   | { readonly kind: 'falseAlarm'; readonly node: number; readonly afterMs: readonly number[] }
   | { readonly kind: 'wallStep'; readonly node: number; readonly byMs: number };
 
-/** Kinds of disturbance. */
+/** Kind of a disturbance. */
 export type DisturbanceKind = Disturbance['kind'];
 
-/** All kinds; a run has some. */
+/** All kinds. A run draws from a random subset; kinds listed twice are more frequent. */
 export const DISTURBANCES: readonly DisturbanceKind[] = [
   'kill',
   'kill',
@@ -59,7 +59,7 @@ export const DISTURBANCES: readonly DisturbanceKind[] = [
   'wallStep',
 ];
 
-/** Draws a random disturbance of a kind for a cluster of this size. */
+/** Draws a disturbance of a kind, for a cluster with `nodes` nodes and `edges` edges. */
 export function drawDisturbance(
   kind: DisturbanceKind,
   random: SeededRandom,

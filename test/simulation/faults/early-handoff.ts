@@ -5,7 +5,7 @@ import { HostedShards } from '#shards/hosted-shards';
 import { skipWaits } from '#test/simulation/callers/replies';
 import { replaceMethod } from '#test/simulation/faults/replace-method';
 
-/** Flaw: hands a shard over with its durable records while others are pending. */
+/** Flaw: releases a shard after its durable records are stored, while appends are in flight. */
 export function handOffEarly(stack: DisposableStack): void {
   const isDurable = durableActivations(stack);
   replaceMethod(stack, Checkpointer, 'storeAll', (store, _checkpointer, wanted) => {
@@ -15,7 +15,7 @@ export function handOffEarly(stack: DisposableStack): void {
   skipWaits(stack, (log, offset) => isGivingAway() && offset === log.added);
 }
 
-/** Tracks whether each activation's commits are all durable. */
+/** Reports whether all commits of an activation are durable. */
 function durableActivations(stack: DisposableStack) {
   const logs = new WeakMap<object, CommitLog>();
   let lastLog: CommitLog | undefined;
@@ -31,7 +31,7 @@ function durableActivations(stack: DisposableStack) {
     logs.get(activation)?.isDurable(activation.offset) ?? true;
 }
 
-/** Tracks whether a shard is closing without recovery of a tail. */
+/** Reports whether a shard is closing while no tail recovery runs. */
 function handoffs(stack: DisposableStack): () => boolean {
   let closing = 0;
   let recovering = 0;

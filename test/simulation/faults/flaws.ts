@@ -2,12 +2,12 @@ import type { JournalFlaw } from '#test/simulation/faults/journal-flaws';
 import type { CheckpointFlaws } from '#test/simulation/simulated/actor-stores';
 import type { ShardFlaws } from '#test/simulation/simulated/shards';
 
-/** Deliberate flaws at the ports of a run, to prove that the checks detect them. */
+/** Deliberate flaws at the ports of a run. Tests prove that the checks detect each flaw. */
 export type Flaws = {
   readonly checkpoints?: CheckpointFlaws;
   readonly journals?: JournalFlaw;
   readonly shards?: ShardFlaws;
 };
 
-/** Correct stores. */
+/** A run without flaws. */
 export const FLAWLESS: Flaws = {};

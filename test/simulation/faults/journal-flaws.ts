@@ -1,20 +1,20 @@
 import { encodeGroup, linesOf } from '#actor-runtime/record-codec';
 import type { Append, JournalSteps, NewestSlots } from '#storage/ports/journal';
 
-/** Storage calls of a process. Each may fail randomly, or be broken on purpose. */
+/** Store calls of a process. Each call may fail at random or have a deliberate flaw. */
 export type SimulatedSteps = JournalSteps & {
-  /** Whether a writer finds a seal: `hasSeal`, on fewer replicas than a quorum if broken. */
+  /** Whether a writer finds a seal. Like `hasSeal`, with a quorum of `replicas` if given. */
   readonly look: (incarnation: string, replicas?: number) => Promise<boolean>;
   readonly putSeal: (incarnation: string, replicas?: number) => Promise<void>;
 };
 
-/** Breaks the calls of one process. `decided` must receive ends decided otherwise. */
+/** Replaces store calls of a process. A flaw that decides ends must report them to `decided`. */
 export type JournalFlaw = (
   steps: SimulatedSteps,
   decided: (incarnation: string, end: number) => void,
 ) => SimulatedSteps;
 
-/** Seals are never written; readers use the decided end instead. */
+/** Seals are not written; readers take a decided end as the seal. */
 export const noSeal: JournalFlaw = (steps) => ({
   ...steps,
   putSeal: async () => undefined,
@@ -63,7 +63,7 @@ export const sealAtOne: JournalFlaw = (steps) => ({
   putSeal: (incarnation) => steps.putSeal(incarnation, 1),
 });
 
-/** A slot counts as written once the next one is. */
+/** A slot counts as written once the next slot is written. */
 export const outOfOrder: JournalFlaw = (steps) => {
   const passed = perJournal(() => new Passed());
   return {
@@ -78,8 +78,8 @@ export const outOfOrder: JournalFlaw = (steps) => {
 };
 
 /**
- * A group that arrives during a retry is merged into the retried slot, sorted by actor, and its own
- * slot stays empty.
+ * A group that arrives during a retry is merged into the retried slot, sorted by actor. The slot of
+ * the merged group stays empty.
  */
 export const composedAgain: JournalFlaw = (steps) => {
   const retriedOf = perJournal(() => new Map<number, Retried>());
@@ -123,7 +123,7 @@ type Retried = {
   }[];
 };
 
-/** Notifies waiters when a slot or a later one is written. */
+/** Resolves waiters of a slot when the slot or a later slot is written. */
 class Passed {
   #newest = -1;
   #waiting: { readonly slot: number; readonly resolve: () => void }[] = [];
@@ -141,7 +141,7 @@ class Passed {
   }
 }
 
-/** Separate state for each journal of a process. */
+/** Keeps separate state for each journal. */
 function perJournal<State>(make: () => State): (incarnation: string) => State {
   const states = new Map<string, State>();
   return (incarnation) => {
@@ -151,7 +151,7 @@ function perJournal<State>(make: () => State): (incarnation: string) => State {
   };
 }
 
-/** Each sealer uses the end that it found, without a decision. */
+/** Each sealer uses the end that it has read; no end is decided by compare-and-set. */
 export const endNotDecided: JournalFlaw = (steps, decided) => {
   const ends = new Map<string, number>();
   return {
@@ -185,7 +185,7 @@ export const readFirst: JournalFlaw = (steps) => {
   };
 };
 
-/** A sealer takes the slot after the newest as the end and ignores gaps. */
+/** A sealer decides the slot after the newest slot as the end, and ignores gaps below. */
 export const gapsIgnored: JournalFlaw = (steps) => {
   const newest = new Map<string, number>();
   return {

@@ -2,7 +2,7 @@ import * as flaws from '#test/simulation/faults/journal-flaws';
 import { CRASHES, type Variant } from '#test/simulation/faults/variant';
 import type { ScenarioRequest } from '#test/simulation/scenario';
 
-/** Journals sealed while written, on diverging replicas. */
+/** Journals are sealed during writes, on diverging replicas. */
 const ALARMS: ScenarioRequest = {
   limiters: 0,
   checkpointAgeMs: 20_000,
@@ -14,24 +14,24 @@ const ALARMS: ScenarioRequest = {
   replicas: { late: 0.2, hinted: 0.05, lost: 0.05, doubled: 0.1, mute: 0 },
 };
 
-/** As `ALARMS`, with replicas that receive seals much later, and writers that do not wait. */
+/** Like `ALARMS`, but replicas receive seals much later, and the store is not slow. */
 const HINTS: ScenarioRequest = {
   ...ALARMS,
   store: { ...ALARMS.store, slow: 0 },
   replicas: { late: 0.05, hinted: 0.25, lost: 0, doubled: 0, mute: 0 },
 };
 
-/** Flaws of writing, sealing and reading journals. */
+/** Flaws in writing, sealing and reading journals. */
 export const JOURNAL_VARIANTS: readonly Variant[] = [
   { name: 'no seal', flaws: { journals: flaws.noSeal }, requested: CRASHES },
-  { name: 'no look', flaws: { journals: flaws.noLook }, requested: ALARMS },
-  { name: 'look before the write', flaws: { journals: flaws.lookFirst }, requested: ALARMS },
+  { name: 'no seal check', flaws: { journals: flaws.noLook }, requested: ALARMS },
+  { name: 'seal check before the write', flaws: { journals: flaws.lookFirst }, requested: ALARMS },
   {
-    name: 'look that began before the write was answered',
+    name: 'seal check during the write',
     flaws: { journals: flaws.lookMeanwhile },
     requested: ALARMS,
   },
-  { name: 'look at one replica', flaws: { journals: flaws.lookAtOne }, requested: HINTS },
+  { name: 'seal check at one replica', flaws: { journals: flaws.lookAtOne }, requested: HINTS },
   { name: 'seal answered by one replica', flaws: { journals: flaws.sealAtOne }, requested: HINTS },
   {
     name: 'acknowledged out of order',

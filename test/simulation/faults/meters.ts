@@ -6,7 +6,7 @@ import { DurableWatermark } from '#limiter/meter/usage';
 import { replaceMethod } from '#test/simulation/faults/replace-method';
 import type { Variant } from '#test/simulation/faults/variant';
 
-/** Flaw: refunds the cycles of a call with unknown outcome. */
+/** Flaw: refunds the cycles of a call whose outcome is unknown. */
 function refundUnknown(stack: DisposableStack): void {
   const admitted = new Map<number, { admission: Admission; call: AdmissionCall }>();
   replaceMethod(stack, Admission, 'admit', (admit, admission, call) => {
@@ -26,7 +26,7 @@ function refundUnknown(stack: DisposableStack): void {
   });
 }
 
-/** Two limiters, whose meters are stored within a run. */
+/** Two limiters, with checkpoints during the run. */
 const LIMITERS = {
   limiters: 2,
   checkpointAgeMs: 20_000,
@@ -34,7 +34,7 @@ const LIMITERS = {
   isTrimming: false,
 } as const;
 
-/** Flaws of meters and of the edges' limiter calls. */
+/** Flaws in meters and in the edges' calls to limiters. */
 export const METER_VARIANTS: readonly Variant[] = [
   {
     name: 'refund of an unknown outcome',

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 
-/** Method names of an owner. */
+/** Names of a class's methods. */
 type MethodOf<Owner> = {
   [Name in keyof Owner]: Owner[Name] extends (...args: never[]) => unknown ? Name : never;
 }[keyof Owner];
 
-/** Replacement of a method; receives the original method, the object and the arguments. */
+/** Replacement of a method: receives the original method, the object and the arguments. */
 type Substitute<Owner, Method> = Method extends (...args: infer Args) => infer Result
   ? (original: (...args: Args) => Result, self: Owner, ...args: Args) => Result
   : never;
@@ -18,7 +18,7 @@ export function replaceMethod<Owner extends object, Name extends MethodOf<Owner>
   substitute: Substitute<Owner, Owner[Name]>,
 ): void {
   const original = prototype[name];
-  assert(typeof original === 'function', `there is no method ${String(name)} to replace`);
+  assert(typeof original === 'function', `the class has no method ${String(name)} to replace`);
   const replacement = function (this: Owner, ...args: never[]): unknown {
     return substitute(original.bind(this), this, ...args);
   };
@@ -36,7 +36,7 @@ export function replaceGetter<Owner extends object, Name extends keyof Owner & s
   get: () => Owner[Name],
 ): void {
   const descriptor = Object.getOwnPropertyDescriptor(prototype, name);
-  assert(descriptor?.get !== undefined, `there is no getter ${name} to replace`);
+  assert(descriptor?.get !== undefined, `the class has no getter ${name} to replace`);
   Object.defineProperty(prototype, name, { ...descriptor, get });
   stack.defer(() => Object.defineProperty(prototype, name, descriptor));
 }

@@ -14,33 +14,33 @@ export type KeyRange<Key extends RowKey> = {
   readonly below?: Key | undefined;
 };
 
-/** Deletes everything in a range with its timestamp or an earlier one, even if it arrives later. */
+/** Deletes the range's rows up to a timestamp, including rows that arrive after the deletion. */
 export type Deletion<Key extends RowKey> = KeyRange<Key> & { readonly timestamp: number };
 
-/** Rows and deletions of one partition, applied atomically by a replica. */
+/** Rows and deletions of one partition. A replica applies both atomically. */
 export type Mutation<Key extends RowKey, Row> = {
   readonly cells: readonly Cell<Key, Row>[];
   readonly deletions: readonly Deletion<Key>[];
 };
 
-/** Query: a range, or the newest rows. */
+/** Query for a range, or for the `newest` rows. */
 export type Query<Key extends RowKey, Row = never> = KeyRange<Key> & {
   readonly newest?: number;
-  /** Projects a row to the queried columns; read repair copies only these. */
+  /** Projects a row to the queried columns. Read repair copies only these columns. */
   readonly columns?: (row: Row) => Row;
 };
 
-/** Winner of two rows with equal timestamps; `one` itself if unchanged. */
+/** Tie-break between two rows with equal timestamps. Returns `one` itself if `one` wins. */
 export type Resolve<Row> = (one: Row, other: Row) => Row;
 
 /**
- * One partition on one replica with Cassandra's rules: the highest timestamp wins, a deletion wins
- * over a row of equal timestamp, and the order of mutations does not matter.
+ * One partition on one replica, with Cassandra's rules: the highest timestamp wins, and a deletion
+ * wins over a row with an equal timestamp. The order of mutations does not matter.
  */
 export class ReplicaPartition<Key extends RowKey, Row> {
   readonly #resolve: Resolve<Row>;
   readonly #cells = new Map<Key, Cell<Key, Row>>();
-  /** Keys of all cells, in order. */
+  /** Sorted keys of all cells. */
   #keys: Key[] = [];
   #deletions: Deletion<Key>[] = [];
 
@@ -54,12 +54,12 @@ export class ReplicaPartition<Key extends RowKey, Row> {
     for (const cell of cells) this.#put(cell);
   }
 
-  /** Row of a key, if any. */
+  /** Row of a key; undefined if not stored. */
   row(key: Key): Row | undefined {
     return this.#cells.get(key)?.row;
   }
 
-  /** Rows and deletions in a query's range, and the range completely covered. */
+  /** Rows and deletions in a query's range, and the range that the result covers completely. */
   read(query: Query<Key, Row>): Mutation<Key, Row> & { readonly range: KeyRange<Key> } {
     const keys = this.#keysOf(query);
     const [first] = keys;
@@ -70,7 +70,7 @@ export class ReplicaPartition<Key extends RowKey, Row> {
     return { cells: cells.map((cell) => ({ ...cell, row: columns(cell.row) })), deletions, range };
   }
 
-  /** Part of a mutation that would change this replica. */
+  /** The part of a mutation that this replica lacks. */
   lacking({ cells, deletions }: Mutation<Key, Row>): Mutation<Key, Row> {
     return {
       cells: cells.filter((cell) => !this.#isDeleted(cell) && this.#standing(cell) !== undefined),
@@ -98,7 +98,7 @@ export class ReplicaPartition<Key extends RowKey, Row> {
     this.#cells.set(cell.key, standing);
   }
 
-  /** New cell after a write; undefined if unchanged. */
+  /** Cell after a write; undefined if the write changes nothing. */
   #standing(cell: Cell<Key, Row>): Cell<Key, Row> | undefined {
     const before = this.#cells.get(cell.key);
     if (before === undefined || before.timestamp < cell.timestamp) return cell;
@@ -142,7 +142,7 @@ export class ReplicaPartition<Key extends RowKey, Row> {
   }
 }
 
-/** Merges replicas' answers to one query, within the range covered by all. */
+/** Merges the replicas' answers to one query, within the range that all answers cover. */
 export function merged<Key extends RowKey, Row>(
   parts: readonly ReturnType<ReplicaPartition<Key, Row>['read']>[],
   { newest, ...range }: Query<Key, Row>,
@@ -155,7 +155,7 @@ export function merged<Key extends RowKey, Row>(
   return { cells: newest === undefined ? cells : cells.slice(-newest), deletions };
 }
 
-/** Whether a deletion includes another. */
+/** Whether a deletion includes `inner`. */
 function covers<Key extends RowKey>(inner: Deletion<Key>): (outer: Deletion<Key>) => boolean {
   return ({ from, below, timestamp }) =>
     timestamp >= inner.timestamp &&
@@ -163,7 +163,7 @@ function covers<Key extends RowKey>(inner: Deletion<Key>): (outer: Deletion<Key>
     (below === undefined || (inner.below !== undefined && inner.below <= below));
 }
 
-/** Part of a deletion within a range. */
+/** The part of a deletion within a range; undefined if empty. */
 function clipped<Key extends RowKey>(
   deletion: Deletion<Key>,
   range: KeyRange<Key>,

@@ -14,17 +14,17 @@ import {
   type Variant,
 } from '#test/simulation/faults/variant';
 
-/** Equal reads in a row after which a journal counts as stalled, however slow the reads are. */
+/** Number of equal reads after which the flaw calls a journal stalled, however slow the reads. */
 const SAME_READS = 2;
 
-/** Flaws of sealing, take-over and handoff. */
+/** Flaws in sealing, takeover and handoff. */
 export const SHARD_VARIANTS: readonly Variant[] = [
   {
     name: 'release before halt',
     requested: MOVES,
     spoil: (stack) =>
       replaceMethod(stack, HostedShards, 'closeShard', async (close, shards, ...args) => {
-        // The shard is handed over while it still accepts calls.
+        // The shard is released while it still accepts calls.
         close(...args).catch(() => undefined);
         const epoch = shards.open.get(args[0]) ?? 1;
         shards.openShard({ shard: args[0], epoch });

@@ -3,7 +3,7 @@ import type { ScenarioRequest } from '#test/simulation/scenario';
 import { NO_STORE_FAULTS } from '#test/simulation/simulated/store';
 import { NO_REPLICA_FAULTS } from '#test/simulation/stored/replicas';
 
-/** Shards that return to an owner while an earlier change is still in flight, and little else. */
+/** Shards return to an earlier owner while an older shard change is still in flight. */
 const RESTLESS: ScenarioRequest = {
   ...MOVES,
   count: 30,
@@ -12,7 +12,7 @@ const RESTLESS: ScenarioRequest = {
   replicas: NO_REPLICA_FAULTS,
 };
 
-/** Flaws of store statements. */
+/** Flaws in store writes. */
 export const STORE_VARIANTS: readonly Variant[] = [
   {
     name: 'shard changes without epoch',

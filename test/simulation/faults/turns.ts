@@ -9,10 +9,10 @@ import { replaceMethod } from '#test/simulation/faults/replace-method';
 import { CRASHES, ISLANDS, MOVES, ROUGH, type Variant } from '#test/simulation/faults/variant';
 import { Later } from '#test/simulation/later';
 
-/** Maximum remembered calls, where only their number counts. */
+/** Number of call ids that the flawed memory keeps. */
 const REMEMBERED = 2;
 
-/** Flaw: sends answers before their records are durable, either those of commits or all others. */
+/** Flaw: answers before the records are durable: only commits, or all calls except commits. */
 function hasty(stack: DisposableStack, isOfCommit: boolean): void {
   const committed = new WeakSet<object>();
   replaceMethod(stack, HostedTurn, 'commit', (commit, turn, event) => {
@@ -24,7 +24,7 @@ function hasty(stack: DisposableStack, isOfCommit: boolean): void {
   });
 }
 
-/** Flaw: writes early answers before their records are durable. */
+/** Flaw: stores early answers before their records are durable. */
 function storeAnswersEarly(stack: DisposableStack): void {
   let isStarting = false;
   replaceMethod(stack, EarlyWriter, 'startDue', (start, _writer, onWritten) => {
@@ -35,7 +35,7 @@ function storeAnswersEarly(stack: DisposableStack): void {
   skipWaits(stack, () => isStarting);
 }
 
-/** Flaw: begins flushes before the records are durable. */
+/** Flaw: starts checkpoints before the records are durable. */
 function flushEarly(stack: DisposableStack): void {
   let isFlushing = false;
   const flushing = <Result>(flush: () => Result): Result => {
@@ -58,7 +58,7 @@ function flushEarly(stack: DisposableStack): void {
   skipWaits(stack, () => isFlushing);
 }
 
-/** Flaws of turns, answers and actor memory. */
+/** Flaws in turns, answers and actor memory. */
 export const TURN_VARIANTS: readonly Variant[] = [
   { name: 'reply before durable', requested: CRASHES, spoil: (stack) => hasty(stack, true) },
   {
@@ -128,7 +128,7 @@ export const TURN_VARIANTS: readonly Variant[] = [
           await (turn as AnyTurn).whenAnswerable(offsets.get(turn) ?? 0);
           return found;
         });
-        // Not a promise for the host, so that the actor continues with other messages.
+        // The host must not recognize a promise, so that the actor continues with other calls.
         return new Later(held) as unknown as typeof answer;
       });
     },

@@ -1,17 +1,17 @@
 import type { Flaws } from '#test/simulation/faults/flaws';
 import type { ScenarioRequest } from '#test/simulation/scenario';
 
-/** The system with one deliberate flaw. Source: architecture 7. */
+/** The cluster with one deliberate flaw. Source: architecture 7. */
 export type Variant = {
   readonly name: string;
   readonly flaws?: Flaws;
-  /** Breaks the code itself until the stack is disposed. */
+  /** Replaces methods of the code until the stack is disposed. */
   readonly spoil?: (stack: DisposableStack) => void;
   /** Scenario that detects the flaw soonest. */
   readonly requested: ScenarioRequest;
 };
 
-/** Engine flaws show sooner without limiters and with checkpoints within a run. */
+/** Engine flaws appear sooner without limiters and with checkpoints during the run. */
 const ENGINES = {
   limiters: 0,
   checkpointAgeMs: 20_000,
@@ -19,7 +19,7 @@ const ENGINES = {
   isTrimming: false,
 } as const;
 
-/** Processes end, stall, or lose the store. */
+/** Processes crash, pause or lose the store. */
 export const CRASHES: ScenarioRequest = {
   ...ENGINES,
   only: ['kill', 'pause', 'storeCut'],
@@ -30,7 +30,7 @@ export const CRASHES: ScenarioRequest = {
 /** Processes stop cleanly and restart. */
 export const MOVES: ScenarioRequest = { ...ENGINES, only: ['restart'], count: 6, loadMs: 14_000 };
 
-/** Long enough for checkpoints by age and their effects. */
+/** Long enough for checkpoints by age. */
 export const LONG: ScenarioRequest = {
   ...ENGINES,
   only: ['kill', 'restart', 'pause'],
@@ -38,7 +38,7 @@ export const LONG: ScenarioRequest = {
   loadMs: 45_000,
 };
 
-/** Processes end while the store fails often. */
+/** Processes crash while the store often fails. */
 export const ROUGH: ScenarioRequest = {
   ...ENGINES,
   only: ['kill'],
@@ -47,7 +47,7 @@ export const ROUGH: ScenarioRequest = {
   store: { executedLate: 0.15, answerLost: 0.1, swallowed: 0.1 },
 };
 
-/** Nodes lose the store or each other, and edges hear nothing of it. */
+/** Nodes lose the store or each other, and edges receive no announcements. */
 export const ISLANDS: ScenarioRequest = {
   ...ENGINES,
   only: ['storeCut', 'edgeBusCut', 'edgeBusCut', 'island'],
@@ -55,7 +55,7 @@ export const ISLANDS: ScenarioRequest = {
   loadMs: 40_000,
 };
 
-/** Nodes reachable only by edges and the store, which others consider unreachable. */
+/** Nodes that other nodes consider unreachable, although edges and the store reach them. */
 export const GONE: ScenarioRequest = {
   ...ENGINES,
   only: ['island', 'edgeBusCut'],
@@ -64,7 +64,7 @@ export const GONE: ScenarioRequest = {
   isCalm: true,
 };
 
-/** A shard that returns to an earlier owner: at most every 30 s. */
+/** Shards return to an earlier owner, at most every 30 s. */
 export const RETURNS: ScenarioRequest = {
   ...ENGINES,
   only: ['restart'],
@@ -72,7 +72,7 @@ export const RETURNS: ScenarioRequest = {
   loadMs: 75_000,
 };
 
-/** Only occasional stalls of the store. */
+/** The store stalls sometimes; no other faults. */
 export const STALLS: ScenarioRequest = {
   ...ENGINES,
   only: ['storeStall'],

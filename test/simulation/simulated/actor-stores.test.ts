@@ -6,7 +6,7 @@ import { Replicas } from '#test/simulation/stored/replicas';
 import { World } from '#test/simulation/world';
 import { instanceStoreContract } from '#test/storage/contracts/instance-store';
 
-/** An instance store of a world, in which time passes during calls. */
+/** Opens an instance store in a simulation that advances during each call. */
 async function open(): Promise<InstanceStore> {
   const world = new World(1);
   const nothing = (): void => undefined;
@@ -26,4 +26,4 @@ async function open(): Promise<InstanceStore> {
   };
 }
 
-for (const part of instanceStoreContract('a simulated world', open)) part.run();
+for (const part of instanceStoreContract('the simulation', open)) part.run();

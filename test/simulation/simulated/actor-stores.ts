@@ -17,7 +17,7 @@ import { type Merge, ReplicatedState } from '#test/simulation/simulated/replicat
 import type { SimulatedStore } from '#test/simulation/simulated/store';
 import type { Replicas } from '#test/simulation/stored/replicas';
 
-/** Flaws of checkpoints. */
+/** Deliberate flaws in checkpoints. */
 export type CheckpointFlaws = TableFlaws & {
   /** Writes the head before the rows that it counts. */
   readonly isHeadFirst?: boolean;
@@ -29,15 +29,15 @@ export type CheckpointFlaws = TableFlaws & {
   readonly isFloorForgotten?: boolean;
   /** Stamps all heads of a batch with their highest version. */
   readonly isBatchStamped?: boolean;
-  /** Counts a checkpoint as stored when sent. */
+  /** Acknowledges a checkpoint before it is stored. */
   readonly isUnconfirmed?: boolean;
-  /** Counts early answers as stored when sent. */
+  /** Acknowledges early answers before they are stored. */
   readonly isAnswerUnconfirmed?: boolean;
   /** Drops the call ids of a stored head. */
   readonly isCallsForgotten?: boolean;
 };
 
-/** Instance and listing stores of a world, with injected faults. */
+/** Simulated instance and listing stores. */
 export class SimulatedActorStores {
   readonly #tables: ReplicatedState<ActorTables>;
   readonly #server: SimulatedStore;
@@ -59,7 +59,7 @@ export class SimulatedActorStores {
     this.#tables = new ReplicatedState(replicas, () => new ActorTables(flaws));
   }
 
-  /** Oldest head that any two replicas may return. */
+  /** Oldest head that a quorum read may return. */
   head(id: string): InstanceHead | undefined {
     const heads = this.#tables.each.map((tables) => tables.head(id));
     return heads.sort((one, other) => (other?.version ?? 0) - (one?.version ?? 0))[1];
@@ -168,7 +168,7 @@ export class SimulatedActorStores {
     return { ...head, recentCalls: [] };
   }
 
-  /** Rows first, each confirmed, then all heads at once, like the real adapter. */
+  /** Writes rows first and then all heads at once, like the Cassandra adapter. */
   async #checkpoint(process: SimulatedProcess, checkpoints: readonly InstanceCheckpoint[]) {
     const names = checkpoints.map(({ instanceId, head }) => `${instanceId} v${head.version}`);
     const stamps = checkpoints.map(({ head }) => head.version);
@@ -202,7 +202,7 @@ export class SimulatedActorStores {
     return { ...head, newestHistory: none(historyCount), newestDrift: none(driftCount) };
   }
 
-  /** Writes of answers, or of the deletion of all. */
+  /** Writes answers; for a deleted instance deletes all rows. */
   #answerWrites(
     process: SimulatedProcess,
     { instanceId: id, head, answers }: InstanceCheckpoint,
@@ -225,7 +225,7 @@ export class SimulatedActorStores {
     return this.#write(process, `answers of ${id} v${version}`, put);
   }
 
-  /** Deletes chunks below the floor, and trims chunks that span it. */
+  /** Deletes chunks below the floor, and shortens chunks that span the floor. */
   async #trim(
     process: SimulatedProcess,
     { instanceId: id, head, trimmedFrom }: InstanceCheckpoint,
@@ -243,7 +243,7 @@ export class SimulatedActorStores {
     await Promise.all(this.#chunkWrites(process, { instanceId: id, head, ...cut, answers: [] }));
   }
 
-  /** Writes chunks of either table in sequence. */
+  /** Writes the chunks of each table in sequence. */
   #chunkWrites(
     process: SimulatedProcess,
     { instanceId: id, head, history, drift }: InstanceCheckpoint,

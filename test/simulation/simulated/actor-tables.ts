@@ -16,9 +16,9 @@ type Stamped<Row> = { readonly row: Row; readonly version: number };
 type Partition = {
   head: InstanceHead | undefined;
   headStamp: number;
-  /** Rows with this version or a lower one are deleted. */
+  /** Rows up to this version are deleted. */
   deletedVersion: number;
-  /** Chunks up to these ordinals are deleted, if their version is not higher than this. */
+  /** Chunks up to these ordinals are deleted if their version is at most `trimmedVersion`. */
   trimmed: RowCounts;
   trimmedVersion: number;
   /** Chunks by last ordinal. */
@@ -26,26 +26,25 @@ type Partition = {
   readonly drift: Map<number, Stamped<Chunk>>;
   readonly answers: Map<string, Stamped<AnswerRow>>;
 };
-/** Row tables. */
 const ROW_SORTS = ['history', 'drift', 'answers'] as const;
 const CHUNK_SORTS = ['history', 'drift'] as const;
 
-/** A row table. */
+/** Name of a row table. */
 export type RowSort = (typeof ROW_SORTS)[number];
 
 type Line = { row: ListingRow | undefined; version: number };
 
-/** Flaws of table writes. */
+/** Deliberate flaws in table writes. */
 export type TableFlaws = {
   /** The last write wins instead of the highest version. */
   readonly isUnstamped?: boolean;
-  /** A deletion also removes the head instead of leaving a tombstone. */
+  /** A deletion removes the head instead of writing a tombstone. */
   readonly isMarkerless?: boolean;
 };
 
 /**
- * Instance and listing tables with Cassandra's rules: each cell has the version of its write, the
- * highest wins, and a deletion covers its version and lower ones.
+ * Instance and listing tables with Cassandra's rules: each write carries a version, the highest
+ * version wins, and a deletion covers all versions up to its own.
  */
 export class ActorTables {
   readonly #flaws: TableFlaws;
@@ -74,7 +73,7 @@ export class ActorTables {
     for (const row of rows.answers) this.#put(partition.answers, row.key, { row, version });
   }
 
-  /** Writes a head with its version as the stamp. */
+  /** Writes a head. The stamp decides between two heads; a flaw may replace it. */
   putHead(id: string, head: InstanceHead, stamp = head.version): void {
     const partition = this.#partition(id);
     if (partition.headStamp > stamp && !this.#flaws.isUnstamped) return;
@@ -83,7 +82,7 @@ export class ActorTables {
     partition.head = isRemoved ? undefined : head;
   }
 
-  /** Deletes all rows with this version or a lower one. */
+  /** Deletes all rows up to a version. */
   deleteRows(id: string, version: number): void {
     const partition = this.#partition(id);
     partition.deletedVersion = Math.max(partition.deletedVersion, version);
@@ -92,7 +91,7 @@ export class ActorTables {
     }
   }
 
-  /** Deletes chunks up to a floor with this version or a lower one. */
+  /** Deletes chunks up to a floor and up to a version. */
   trimRows(id: string, version: number, floor: RowCounts): void {
     const partition = this.#partition(id);
     if (version <= partition.trimmedVersion) return;
@@ -105,7 +104,7 @@ export class ActorTables {
     }
   }
 
-  /** Parts above a floor of the chunks that span it. */
+  /** Chunks that span a floor, shortened to their rows above the floor. */
   chunksAbove(id: string, floor: RowCounts): { history: Chunk[]; drift: Chunk[] } {
     const partition = this.#partitions.get(id);
     const [history, drift] = [chunksFrom(partition?.history), chunksFrom(partition?.drift)];
@@ -115,7 +114,7 @@ export class ActorTables {
     };
   }
 
-  /** Merges newer heads from other tables; returns whether there were any. */
+  /** Merges newer heads from other tables. Returns whether any head was newer. */
   mergeHeads(from: ActorTables, ids: readonly string[] = from.instances): boolean {
     let hasChanged = false;
     for (const id of ids) {
@@ -127,7 +126,7 @@ export class ActorTables {
     return hasChanged;
   }
 
-  /** Merges an instance's rows and deletions of one table; returns whether any were newer. */
+  /** Merges an instance's rows and deletions of one table. Returns whether any was newer. */
   mergeRows(from: ActorTables, id: string, sort: RowSort): boolean {
     const theirs = from.#partitions.get(id);
     if (theirs === undefined) return false;
@@ -150,7 +149,7 @@ export class ActorTables {
     return hasChanged;
   }
 
-  /** Merges an account's listing; returns whether any entry was newer. */
+  /** Merges an account's listing. Returns whether any entry was newer. */
   mergeLines(from: ActorTables, account: string): boolean {
     let hasChanged = false;
     for (const [id, { row, version }] of from.#listings.get(account) ?? []) {
@@ -161,7 +160,7 @@ export class ActorTables {
     return hasChanged;
   }
 
-  /** Merges everything; returns whether anything was newer. */
+  /** Merges all heads, rows and listings. Returns whether any was newer. */
   mergeAll(from: ActorTables): boolean {
     const changes = [this.mergeHeads(from)];
     for (const id of from.instances) {
@@ -171,34 +170,34 @@ export class ActorTables {
     return changes.includes(true);
   }
 
-  /** All instances ever written. */
+  /** Ids of all instances ever written. */
   get instances(): string[] {
     return [...this.#partitions.keys()];
   }
 
-  /** Head of an instance, if any. */
+  /** Head of an instance; undefined if not stored. */
   head(id: string): InstanceHead | undefined {
     return this.#partitions.get(id)?.head;
   }
 
-  /** At most `count` history rows in chunks, from ordinal `newest` downwards. */
+  /** Reads at most `count` history rows from chunks, newest first, from ordinal `newest` on. */
   history(id: string, newest: number, count: number): HistoryRow[] {
     const chunks = chunksFrom(this.#partitions.get(id)?.history);
     return rowsOfChunks(OBSERVATIONS, id, chunks, newest, count);
   }
 
-  /** At most `count` drift rows in chunks, from ordinal `newest` downwards. */
+  /** Reads at most `count` drift rows from chunks, newest first, from ordinal `newest` on. */
   drift(id: string, newest: number, count: number): DriftRow[] {
     const chunks = chunksFrom(this.#partitions.get(id)?.drift);
     return rowsOfChunks(DRIFT_EVENTS, id, chunks, newest, count);
   }
 
-  /** Stored answer of a key. */
+  /** Stored answer of an idempotency key. */
   answer(id: string, key: string): AnswerRow | undefined {
     return this.#partitions.get(id)?.answers.get(key)?.row;
   }
 
-  /** Number of rows of an instance in all tables. */
+  /** Number of an instance's rows in all tables. */
   rowCount(id: string): number {
     const partition = this.#partitions.get(id);
     if (partition === undefined) return 0;
@@ -214,7 +213,7 @@ export class ActorTables {
     lines.set(id, { row, version });
   }
 
-  /** Listing of an account. */
+  /** Listing entries of an account. */
   lines(account: string): ListingRow[] {
     const lines = [...(this.#listings.get(account)?.values() ?? [])];
     return lines.flatMap(({ row }) => (row === undefined ? [] : [row]));
@@ -246,7 +245,7 @@ export class ActorTables {
   }
 }
 
-/** Whether a chunk is deleted by a trim of its partition. */
+/** Returns whether the partition's trim deletes a chunk. */
 function trimmedIn(
   { trimmed, trimmedVersion }: Partition,
   sort: (typeof CHUNK_SORTS)[number],
@@ -255,7 +254,7 @@ function trimmedIn(
   return ({ row, version }) => row.last <= floor && version <= trimmedVersion;
 }
 
-/** Chunks by descending last ordinal, as in the table. */
+/** Chunks by descending last ordinal, as in the Cassandra table. */
 function chunksFrom(chunks: ReadonlyMap<number, Stamped<Chunk>> = new Map()): Chunk[] {
   return [...chunks.values()].map(({ row }) => row).sort((one, other) => other.last - one.last);
 }

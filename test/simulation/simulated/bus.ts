@@ -2,17 +2,17 @@ import type { Bus, Listener } from '#bus/bus';
 import type { SimulatedProcess } from '#test/simulation/simulated/process';
 import type { World } from '#test/simulation/world';
 
-/** Latency of a message, in milliseconds. */
+/** Latency of a message in milliseconds. */
 const TRAVEL_MS = { from: 0, to: 20 };
 
-/** Maximum delay of an announcement, and of its duplicate. */
+/** Delays of a late announcement and of its duplicate, in milliseconds. */
 const STALE_MS_MAX = 400;
 const DOUBLE_MS = { from: 20, to: 170 };
 
-/** Probabilities per message and receiver. */
+/** Fault probabilities for each message and receiver. */
 export type BusFaults = {
   readonly lost: number;
-  /** Late announcements; every announcement may also be duplicated. */
+  /** Only announcements may be late or doubled. */
   readonly late: number;
   readonly doubled: number;
 };
@@ -27,14 +27,14 @@ type Subscription = {
   isOpen: boolean;
 };
 
-/** Message server of a world with its connections. */
+/** Simulated NATS server with its connections. */
 export class SimulatedBus {
   readonly #world: World;
   faults: BusFaults = NO_BUS_FAULTS;
   /** Whether all processes are disconnected. */
   isDown = false;
   readonly #cut = new Set<string>();
-  /** Pairs `from>to` without delivery. */
+  /** Pairs `from>to` between which no message is delivered. */
   readonly #deaf = new Set<string>();
   #subscriptions: Subscription[] = [];
 
@@ -42,19 +42,19 @@ export class SimulatedBus {
     this.#world = world;
   }
 
-  /** Disconnects a process from the server, or reconnects it. */
+  /** Disconnects a process from the server, or reconnects the process. */
   setCut(processName: string, isCut: boolean): void {
     if (isCut) this.#cut.add(processName);
     else this.#cut.delete(processName);
   }
 
-  /** Blocks delivery from `from` to `to`, as between partitioned servers. */
+  /** Blocks delivery from `from` to `to`, like a partition between NATS servers. */
   setDeaf(from: string, to: string, isDeaf: boolean): void {
     if (isDeaf) this.#deaf.add(`${from}>${to}`);
     else this.#deaf.delete(`${from}>${to}`);
   }
 
-  /** Removes all disconnections. */
+  /** Ends all faults. */
   heal(): void {
     this.#cut.clear();
     this.#deaf.clear();

@@ -10,7 +10,7 @@ import type { World } from '#test/simulation/world';
 /** Name of the simulated cluster, and the prefix of its subjects. */
 export const CLUSTER = { cluster: 'simulated', prefix: 'sim' } as const;
 
-/** Infrastructure of a simulated cluster's nodes. */
+/** Simulated infrastructure that the nodes of a cluster share. */
 export type ClusterParts = {
   readonly scenario: Scenario;
   readonly world: World;

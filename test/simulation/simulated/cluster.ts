@@ -23,16 +23,19 @@ import { Replicas } from '#test/simulation/stored/replicas';
 import type { Violation } from '#test/simulation/stored/version-index';
 import type { World } from '#test/simulation/world';
 
-/** A seal: the victim's journal, the sealing process, and recent disturbances of the victim. */
+/** A sealed journal. */
 export type Seal = {
+  /** Incarnation id of the journal. */
   readonly incarnation: string;
+  /** Name of the process that wrote the journal. */
   readonly victim: string;
+  /** Name of the sealing process. */
   readonly by: string;
-  /** True time since the victim's last disturbance in milliseconds; 0 while dead or paused. */
+  /** True time in ms since the victim's last disturbance; 0 if the victim is dead or paused. */
   readonly calmMs: number;
 };
 
-/** A simulated cluster in one world: stores, bus, network and processes. */
+/** A simulated cluster: stores, bus, network and processes. */
 export class SimulatedCluster {
   readonly world: World;
   readonly scenario: Scenario;
@@ -46,7 +49,7 @@ export class SimulatedCluster {
   readonly actors: SimulatedActorStores;
   readonly customers: SimulatedMeterStores;
   readonly oracle: Oracle;
-  /** Undefined without limiters. */
+  /** Undefined if the scenario has no limiters. */
   readonly ledger: Ledger | undefined;
   readonly seals: Seal[] = [];
   readonly #engines: readonly ProcessSlot<SimulatedEngine>[];
@@ -65,7 +68,7 @@ export class SimulatedCluster {
     this.replicas = new Replicas(world);
     this.bus = new SimulatedBus(world);
     this.network = new SimulatedNetwork(world);
-    // Few buckets for few actors, so that several dirty actors share one.
+    // Few buckets, so that several dirty actors share a bucket and a batch.
     const bucketOf = (id: string) => shardOf(id, scenario.shardCount);
     this.actors = new SimulatedActorStores(
       this.store,
@@ -86,7 +89,7 @@ export class SimulatedCluster {
     );
     const onChanged: ShardListener = (service, row, by) => {
       const { shard, epoch, owner } = row;
-      world.note(`${service} shard ${shard} at epoch ${epoch} is ${owner}'s, by ${by}`);
+      world.note(`${service} shard ${shard} at epoch ${epoch} has owner ${owner}, set by ${by}`);
       if (service === 'engine') this.oracle.changed(row);
     };
     this.shards = new SimulatedShards(this.store, onChanged, flaws.shards);
@@ -97,12 +100,12 @@ export class SimulatedCluster {
     this.#edges = this.#slots('e', edges, (process) => new SimulatedEdge(process, edgePorts));
   }
 
-  /** Engines and limiters, in the numbering of disturbances. */
+  /** Engines, then limiters. Disturbances use the index. */
   get nodes(): readonly ProcessSlot[] {
     return [...this.#engines, ...this.#limiters];
   }
 
-  /** Edge slots, in the numbering of disturbances. */
+  /** Edge slots. Disturbances use the index. */
   get edgeSlots(): readonly ProcessSlot[] {
     return this.#edges;
   }
@@ -112,7 +115,7 @@ export class SimulatedCluster {
     return this.#limiters.flatMap(({ running }) => running ?? []);
   }
 
-  /** Edges reachable by callers. */
+  /** Running edges. */
   get edges(): SimulatedEdge[] {
     return this.#edges.flatMap(({ running }) => running ?? []);
   }
@@ -122,7 +125,7 @@ export class SimulatedCluster {
     for (const slot of [...this.#edges, ...this.nodes]) slot.start();
   }
 
-  /** Activates the scenario's permanent faults. */
+  /** Starts the scenario's random faults. */
   trouble(): void {
     const { store, replicas, bus, network } = this.scenario;
     this.store.faults = store;
@@ -131,9 +134,9 @@ export class SimulatedCluster {
     this.network.faults = network;
   }
 
-  /** Ends every fault: resumes paused processes, starts dead ones, reconnects all. */
+  /** Ends every fault: resumes, restarts and reconnects all processes. */
   heal(): void {
-    this.world.note('everything heals');
+    this.world.note('all faults end');
     this.store.faults = NO_STORE_FAULTS;
     this.replicas.heal();
     this.bus.heal();
@@ -146,8 +149,8 @@ export class SimulatedCluster {
   }
 
   /**
-   * Stops all processes cleanly one by one, engines first. Returns whether any may have left its
-   * tail to others, because of a late seal or a timeout.
+   * Stops all processes cleanly one by one, engines first. Resolves to true if a process may need
+   * tail recovery, because of a pending seal or a timeout.
    */
   async stop(): Promise<boolean> {
     const leaving = this.#newest;
@@ -161,7 +164,7 @@ export class SimulatedCluster {
     return isDoomed || slowestMs >= LEAVE_MS_MAX;
   }
 
-  /** Whether a pending seal may still reach the journal of a healthy node. */
+  /** Whether a requested seal may still fence a healthy node. */
   get isDoomed(): boolean {
     return this.#newest.some((incarnation) => this.#doomed.has(incarnation));
   }
@@ -173,7 +176,7 @@ export class SimulatedCluster {
     ];
   }
 
-  /** Records a disturbance after which peers may suspect a process. */
+  /** Call when a process is disturbed, so that peers may suspect it. */
   disturbed(name: string): void {
     this.#disturbedMs.set(name, this.world.nowMs);
   }
@@ -223,7 +226,7 @@ export class SimulatedCluster {
 
   #sealed(incarnation: string, by: string): void {
     const victim = this.#homes.get(incarnation) ?? '?';
-    this.world.note(`journal of ${incarnation} (${victim}) is sealed by ${by}`);
+    this.world.note(`${by} sealed the journal ${incarnation} of ${victim}`);
     const running = this.nodes.find(({ name }) => name === victim)?.running;
     const isWell = running?.process.isPaused === false;
     const sinceMs = this.#disturbedMs.get(victim) ?? Number.NEGATIVE_INFINITY;

@@ -8,11 +8,11 @@ import type { SimulatedNetwork } from '#test/simulation/simulated/network';
 import type { SimulatedProcess } from '#test/simulation/simulated/process';
 import type { Protocol } from '#test/simulation/simulated/protocol';
 
-/** Interval of keep-alive pings, and the timeout that closes a silent connection, in ms. */
+/** Interval of keep-alive pings, and silence after which a connection is closed, in ms. */
 const KEEPALIVE_MS = 1_000;
 const SILENCE_MS_MAX = 5_000;
 
-/** Reconnection delays in ms: full jitter below a growing ceiling, like the real ones. */
+/** Reconnection back-off in ms, with full jitter like in `FrameClient`. */
 const BACKOFF_MS = { first: 50, most: 2_000 };
 
 type Pending<Call, Answer> = {
@@ -25,9 +25,9 @@ type Pending<Call, Answer> = {
 };
 
 /**
- * A stream to an address with the behavior of a `FrameClient`. Refuses at once while disconnected,
- * loses calls in flight with the peer, detects a silent peer by timeout, and reconnects by itself.
- * Drops answers after the caller's deadline.
+ * A stream to an address that behaves like a `FrameClient`. It refuses calls at once while
+ * disconnected, fails calls in flight when the peer dies, closes after silence, and reconnects. It
+ * drops answers after the caller's deadline.
  */
 export class SimulatedConnection<Call, Answer> implements AsyncDisposable {
   readonly #network: SimulatedNetwork;
@@ -54,23 +54,23 @@ export class SimulatedConnection<Call, Answer> implements AsyncDisposable {
     this.#connect();
   }
 
-  /** Whether the peer counts as connected. */
+  /** Whether the stream is connected. */
   get isOpen(): boolean {
     return this.#peer !== undefined;
   }
 
-  /** Resolves when connected. */
+  /** Resolves when the stream is connected. */
   ready(): Promise<void> {
     if (this.isOpen) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Same contract as a real connection. */
+  /** Same contract as `FrameClient.ask`. */
   ask(call: Call, options?: { readonly timeoutMs: number }): Promise<Answer> {
     return this.#ask(call, options?.timeoutMs ?? Number.POSITIVE_INFINITY, undefined);
   }
 
-  /** Same contract as a real connection: `recover` handles a fault first. */
+  /** Same contract as `FrameClient.askOr`: `recover` handles a fault first. */
   askOr(call: Call, recover: RecoverCall<Call, Answer>): Promise<Answer> {
     return this.#ask(call, Number.POSITIVE_INFINITY, recover);
   }
@@ -116,7 +116,7 @@ export class SimulatedConnection<Call, Answer> implements AsyncDisposable {
     peer.process.later(travelMs, () => {
       const answered = async () => {
         const server = serverOf(peer);
-        assert(server !== undefined, `${peer.process.name} is of another service`);
+        assert(server !== undefined, `${peer.process.name} belongs to another service`);
         return server.ask(arriving(pending.call, peer.process.clock, timeoutMs));
       };
       answered().then(
@@ -185,7 +185,7 @@ export class SimulatedConnection<Call, Answer> implements AsyncDisposable {
     this.#heardMs = this.#process.clock.monotonicMs();
     for (const resolve of this.#waiting.splice(0)) resolve();
     peer.process.onDeath(() => {
-      // The dead process's kernel resets the connection.
+      // The kernel of a dead process resets its connections.
       const travelMs = this.#network.travelMs(peer.process.name, this.#process.name);
       if (travelMs === undefined) return;
       this.#process.later(travelMs, () => this.#lost(peer));

@@ -29,7 +29,7 @@ import {
 } from '#test/simulation/simulated/requests';
 import { silentMetrics } from '#test/simulation/simulated/silent-metrics';
 
-/** Secret for ids of keyed creates, equal on all edges. */
+/** Secret from which all edges derive the instance ids of keyed creates. */
 const SECRET = 'simulated';
 
 /** Dependencies of an edge. */
@@ -37,18 +37,18 @@ export type EdgePorts = {
   readonly bus: SimulatedBus;
   readonly network: SimulatedNetwork;
   readonly shardCount: number;
-  /** Records calls to limiters; undefined without limiters, when every call is admitted. */
+  /** Records limiter calls. Undefined if every call is admitted without a limiter. */
   readonly ledger: Ledger | undefined;
 };
 
-/** One edge process: the real edge's handling of requests, without its HTTP server. */
+/** One edge process: the real request handling, without the HTTP server. */
 export class SimulatedEdge implements NodeProcess {
   readonly process: SimulatedProcess;
   /** Engine calls without limits. */
   readonly calls: EngineCalls;
-  /** Engine client for calls without a caller. */
+  /** Engine client for calls of an operator. */
   readonly engine: EngineClient;
-  /** Client of the limiters. */
+  /** Limiter client. */
   readonly limiter: LimiterClient;
   readonly #ports: ServePorts;
 
@@ -96,9 +96,7 @@ export class SimulatedEdge implements NodeProcess {
     };
   }
 
-  /**
-   * Answers a request like the real edge, from admission to settlement. Rejects with the refusal.
-   */
+  /** Answers a request like the real edge, from admission to settlement. Rejects with a `Fault`. */
   async answer(caller: Caller, request: SimulatedRequest): Promise<EdgeAnswer> {
     const exchange = { requestId: '', startedMs: 0, caller, isActive: false };
     const { reply, answer } = awaited();
@@ -109,7 +107,7 @@ export class SimulatedEdge implements NodeProcess {
   }
 
   async leave(): Promise<void> {
-    // Draining requests in flight is the HTTP server's part.
+    // The HTTP server drains requests in flight; this edge has no server.
   }
 
   #routing(service: ShardedService, { bus, shardCount }: EdgePorts) {
@@ -121,7 +119,7 @@ export class SimulatedEdge implements NodeProcess {
       service,
       self: undefined,
       onForeignCluster: () => {
-        throw new Error('there is one cluster');
+        throw new Error('a message came from a second cluster, but only one is simulated');
       },
     });
     return {
@@ -134,12 +132,12 @@ export class SimulatedEdge implements NodeProcess {
   }
 }
 
-/** An audit trail that accepts every line: its store is not simulated. */
+/** An audit trail that accepts every line, because its store is not simulated. */
 const LASTING_TRAIL: LimiterClient = {
   ask: () => ({ verdict: 'answered', allowance: undefined, body: { place: '2026-01.1' } }),
 };
 
-/** Admits every call, for runs without limiters. */
+/** Admits every call. For runs without limiters. */
 const UNLIMITED: LimiterClient = {
   ask: ({ kind }) => ({
     verdict: kind === 'admit' ? 'admitted' : 'settled',

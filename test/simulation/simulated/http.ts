@@ -9,10 +9,10 @@ import { unchanging } from '#stdlib/files';
 import type { Logger } from '#telemetry/logger';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 
-/** Upper part of call ids without a key, which stay below 2^51 like those of the edge. */
+/** Range of the random part of a call id. Ids without a key stay below 2^51, like in the edge. */
 const CALL_ID_PARTS = 2 ** 46;
 
-/** Call ids from the world's random numbers. */
+/** Call ids from seeded random numbers. */
 export class SimulatedCallIds extends CallIds {
   #last: number;
 
@@ -27,23 +27,23 @@ export class SimulatedCallIds extends CallIds {
   }
 }
 
-/** Waiter for an answer in place of a socket. */
+/** Waits for an answer; replaces a socket. */
 type Waiting = {
   readonly resolve: (answer: EdgeAnswer) => void;
   readonly reject: (fault: Fault) => void;
 };
 
-/** A reply object for the edge, and a promise of its answer. */
+/** A reply object for the edge's code, and a promise of the answer. */
 export function awaited(): { reply: FastifyReply; answer: Promise<EdgeAnswer> } {
   const { promise, resolve, reject } = Promise.withResolvers<EdgeAnswer>();
   const waiting: Waiting = { resolve, reject };
   return { reply: waiting as unknown as FastifyReply, answer: promise };
 }
 
-/** Passes answers to waiters, and refusals without the HTTP status. */
+/** Passes answers and faults to the waiting caller instead of a socket. */
 export class AwaitedReply extends Reply {
   constructor(clock: Clock, metrics: AnswerMetrics) {
-    // The real output is unused, so nothing is logged.
+    // No logger: the overridden methods write no output.
     super(
       clock,
       metrics,

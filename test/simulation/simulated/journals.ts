@@ -25,15 +25,14 @@ import { type Replicas, ReplicatedTable } from '#test/simulation/stored/replicas
 type Entry = JournalEntry & { readonly endDecidedAtMs: number | undefined };
 
 /**
- * Journals of a world with injected store faults. Entries are one linearizable map. An undecided
- * conditional write (executed but not acknowledged) is invisible to quorum reads until the next
- * serial operation on the entry, like an accepted but uncommitted Paxos round. Slots and seals are
- * plain writes to three replicas.
+ * Simulated journals. Entries are a linearizable map. A conditional write that was executed but not
+ * acknowledged is invisible to quorum reads until the next serial operation on the entry, like an
+ * accepted Paxos round before its commit. Slots and seals are plain writes to three replicas.
  */
 export class SimulatedJournals {
   readonly #server: SimulatedStore;
   readonly #entries = new Map<string, Entry>();
-  /** Value that a quorum read sees for an entry with an undecided write. */
+  /** Entry that a quorum read returns while a conditional write is undecided. */
   readonly #lagging = new Map<string, Entry | undefined>();
   readonly #slots: ReplicatedTable<number, SlotRow>;
   readonly #seals: ReplicatedTable<number, SealRow>;
@@ -180,7 +179,7 @@ export class SimulatedJournals {
     return this.#server.call(process, { name, isWrite: false, execute: () => execute(name) });
   }
 
-  /** Conditional write of an entry. */
+  /** Executes a conditional write of an entry. */
   #change<Answer>(
     process: SimulatedProcess,
     name: string,
@@ -193,7 +192,7 @@ export class SimulatedJournals {
       isWrite: true,
       execute: async () => {
         before = this.#entries.get(incarnation);
-        // A conditional write first completes any undecided one.
+        // A conditional write first completes an undecided write.
         this.#lagging.delete(incarnation);
         return execute();
       },

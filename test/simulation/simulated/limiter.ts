@@ -27,7 +27,7 @@ export class SimulatedLimiter implements NodeProcess {
       {
         limiter: {
           accounts,
-          // Past months are never read.
+          // No simulated call reads past months.
           meters: { ...meters, readMonths: async () => [] },
           audit: memoryTrail(clock),
           keyUses: memoryKeyUseStore(),
@@ -39,7 +39,7 @@ export class SimulatedLimiter implements NodeProcess {
         },
         node: ports,
         adminAt: () => {
-          throw new Error('nothing asks for usage here');
+          throw new Error('no simulated call asks for usage');
         },
       },
     );
@@ -49,7 +49,7 @@ export class SimulatedLimiter implements NodeProcess {
     this.#membership = new Membership(process, node, (error) => world.fail(error));
   }
 
-  /** Account administration, once joined. */
+  /** Account administration. Resolves when the node has joined. */
   async admin(): Promise<AccountAdmin> {
     await this.#membership.joined;
     return this.#node.admin;

@@ -5,9 +5,9 @@ import type { SimulatedProcess } from '#test/simulation/simulated/process';
 /** A listening process. */
 export type SimulatedListener = {
   readonly process: SimulatedProcess;
-  /** Handler of calls; a process belongs to one service. */
+  /** Handler of calls. A process has only the handler of its service. */
   readonly engine?: EngineClient;
   readonly limiter?: LimiterClient;
-  /** Current incarnation; undefined without one, when calls get no answer. */
+  /** Current incarnation; undefined while the node has not joined. */
   readonly incarnation: () => string | undefined;
 };

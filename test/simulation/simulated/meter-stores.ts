@@ -9,9 +9,9 @@ import type { Replicas } from '#test/simulation/stored/replicas';
 
 type Meters = Map<string, MeterHead>;
 
-/** Accounts and meters of a world with injected store faults. */
+/** Simulated account and meter stores. */
 export class SimulatedMeterStores {
-  /** True accounts. No key expires, so the clock is constant. */
+  /** Accounts, read without faults. No key expires, so that a constant clock suffices. */
   readonly accounts: AccountStore = memoryAccountStore({ wallMs: () => 0 });
   readonly #meters: ReplicatedState<Meters>;
   readonly #server: SimulatedStore;
@@ -23,7 +23,7 @@ export class SimulatedMeterStores {
     this.#bucketOf = bucketOf;
   }
 
-  /** Merged stored meters of each pair of replicas. */
+  /** Stored meters, merged for each pair of replicas. */
   get meterPairs(): ReadonlyMap<string, MeterHead>[] {
     return this.#meters.pairs((into, from) => {
       return [...from].map(([id, head]) => put(into, id, head)).includes(true);
@@ -52,7 +52,7 @@ export class SimulatedMeterStores {
     };
   }
 
-  /** Account store of one process. During faults only meters read it. */
+  /** Account store of one process. Only `find` has faults, because meters read nothing else. */
   accountsOf(process: SimulatedProcess): AccountStore {
     const { accounts } = this;
     return {
@@ -67,7 +67,7 @@ export class SimulatedMeterStores {
   }
 }
 
-/** Stores a meter unless a version as high is stored; returns whether it was stored. */
+/** Stores a meter with a higher version than the stored meter. Returns whether it was stored. */
 function put(meters: Meters, id: string, head: MeterHead | undefined): boolean {
   if (head === undefined || head.version <= (meters.get(id)?.version ?? 0)) return false;
   meters.set(id, head);

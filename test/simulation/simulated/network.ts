@@ -9,25 +9,25 @@ const TRAVEL_MS = { from: 0.05, to: 1 };
 /** Latency of a slow message, in milliseconds. */
 const SLOW_MS = { from: 5, to: 800 };
 
-/** Probabilities per message. */
+/** Fault probabilities for each message. */
 export type NetworkFaults = { readonly lost: number; readonly slow: number };
 
 /** A network without faults. */
 export const NO_NETWORK_FAULTS: NetworkFaults = { lost: 0, slow: 0 };
 
-/** Network of a world: listeners and partitions. */
+/** Simulated network: listeners, latency and partitions. */
 export class SimulatedNetwork {
   readonly world: World;
   faults: NetworkFaults = NO_NETWORK_FAULTS;
   readonly #listeners = new Map<string, SimulatedListener>();
-  /** Blocked directions `from>to` by process name. */
+  /** Blocked directions as `from>to`, with process names. */
   readonly #cut = new Set<string>();
 
   constructor(world: World) {
     this.world = world;
   }
 
-  /** Opens an address until its process ends. */
+  /** Registers a listener at an address until its process ends. */
   listen(address: string, listener: SimulatedListener): void {
     this.#listeners.set(address, listener);
     listener.process.onDeath(() => {
@@ -51,13 +51,13 @@ export class SimulatedNetwork {
     return this.#cut.has(`${one}>${other}`) || this.#cut.has(`${other}>${one}`);
   }
 
-  /** Removes all blocks. */
+  /** Ends all faults. */
   heal(): void {
     this.#cut.clear();
     this.faults = NO_NETWORK_FAULTS;
   }
 
-  /** Latency of the next message; undefined if lost. */
+  /** Latency of the next message in ms; undefined if the message is lost. */
   travelMs(from: string, to: string): number | undefined {
     const { random } = this.world;
     if (this.#cut.has(`${from}>${to}`) || random.happens(this.faults.lost)) return undefined;
@@ -65,9 +65,7 @@ export class SimulatedNetwork {
     return random.between(least, most);
   }
 
-  /**
-   * Connects to find out whether a process is listening and, if that is the aim, its incarnation.
-   */
+  /** Connects to an address, to find out whether a process listens and with which incarnation. */
   probe(
     process: SimulatedProcess,
     address: string,
@@ -90,7 +88,7 @@ export class SimulatedNetwork {
       this.world.after(goMs, () => {
         const listener = this.#listeners.get(address);
         if (listener === undefined) return answer({ kind: 'refused' }, address);
-        // The kernel accepts connections even of a stopped process.
+        // The kernel accepts connections even for a stopped process.
         if (aim === 'listener') return answer({ kind: 'listening' }, listener.process.name);
         listener.process.deliver(() => {
           const incarnation = listener.incarnation();

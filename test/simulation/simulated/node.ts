@@ -12,26 +12,26 @@ import { noteLogger } from '#test/support/test-logger';
 /** Timeout of a probe, in milliseconds. */
 const PROBE_MS_MAX = 1_000;
 
-/** Time in which a new node listens for others before it claims shards, in milliseconds. */
+/** Start-up grace period in ms: a new node listens before it claims shards. */
 const STARTUP_GRACE_MS = 1_500;
 
 /**
- * Memory bounds: enough for all idle actors, and early rows slightly above one instance's (the real
- * bound is ten thousand times that).
+ * Memory bounds: enough for all idle actors, but early rows of little more than one instance. The
+ * bound in production is ten thousand times higher.
  */
-const ROOM = { memoryBytesMax: 64 * 1_024 * 1_024, earlyRowsBytesMax: 16 * 1_024 };
+const MEMORY = { memoryBytesMax: 64 * 1_024 * 1_024, earlyRowsBytesMax: 16 * 1_024 };
 
-/** Common part of processes of both services. */
+/** A simulated process of any service. */
 export type NodeProcess = {
   readonly process: SimulatedProcess;
-  /** SIGTERM: hands everything over; resolves when done. */
+  /** SIGTERM: stops cleanly. Resolves when all shards are handed off. */
   leave(): Promise<void>;
 };
 
-/** Join and leave of a node of either service. */
+/** A node that joins and leaves the cluster. */
 type Member = AsyncDisposable & { join(address: string): Promise<void> };
 
-/** Membership of a process: joins at once, and leaves only after joining. */
+/** Joins a node to the cluster at once. The node leaves only after it has joined. */
 export class Membership {
   readonly #node: Member;
   /** Resolves when the node has joined. */
@@ -43,14 +43,14 @@ export class Membership {
     this.joined.catch(onFailed);
   }
 
-  /** Completes the join, then leaves. */
+  /** Waits for the join, then leaves. */
   async leave(): Promise<void> {
     await this.joined;
     await this.#node[Symbol.asyncDispose]();
   }
 }
 
-/** Parts of a service's node, and its address. */
+/** Configuration, ports and address of a service's node. */
 export function nodeParts<Service extends ShardedService>(
   service: Service,
   process: SimulatedProcess,
@@ -61,7 +61,6 @@ export function nodeParts<Service extends ShardedService>(
   return { address: addressOf(process), actorConfig: actorsOf(cluster), config, ports };
 }
 
-/** Cluster configuration of a process. */
 function configOf(
   service: ShardedService,
   process: SimulatedProcess,
@@ -77,18 +76,16 @@ function configOf(
   };
 }
 
-/** Actor bounds of a process. */
 function actorsOf({ scenario }: ClusterParts): ActorHostConfig {
   const { idleAgeMs, checkpointAgeMs } = scenario;
-  return { ...ROOM, idleAgeMs, checkpointAgeMs };
+  return { ...MEMORY, idleAgeMs, checkpointAgeMs };
 }
 
-/** Address of a process. */
+/** Address at which a process listens. */
 export function addressOf({ name }: SimulatedProcess): string {
   return `${name}:8100`;
 }
 
-/** Ports of a node of either service. */
 function portsOf(process: SimulatedProcess, cluster: ClusterParts): ClusterNodePorts {
   const { world, network } = cluster;
   const { name, clock, randomness } = process;
@@ -102,7 +99,7 @@ function portsOf(process: SimulatedProcess, cluster: ClusterParts): ClusterNodeP
     probe: (address: string, aim: ProbeAim) => network.probe(process, address, aim, PROBE_MS_MAX),
     logger: noteLogger(note),
     onBug: (error: unknown) => {
-      // A store without an answer is not a bug, though reported the same way.
+      // A store timeout is also reported here, but is no bug.
       if (error instanceof Fault && error.code === 'service_unavailable') note(error.message);
       else world.fail(new Violation(`bug in ${name}: ${error}`, { cause: error }));
     },

@@ -5,14 +5,14 @@ import type { World } from '#test/simulation/world';
 /** Dependencies of a slot. */
 export type SlotPorts<Running> = {
   readonly world: World;
-  /** Creates the simulated process of the next life. */
+  /** Creates the next process of the slot. */
   readonly processOf: (name: string) => SimulatedProcess;
   readonly start: (process: SimulatedProcess) => Running;
-  /** Called for every disturbance after which peers may suspect the process. */
+  /** Called when the process is disturbed, so that peers may suspect it. */
   readonly onDisturbed: (name: string) => void;
 };
 
-/** A place in the cluster for consecutive processes. */
+/** A name in the cluster with its current process. A restart replaces the process. */
 export class ProcessSlot<Running extends NodeProcess = NodeProcess> {
   readonly name: string;
   readonly #ports: SlotPorts<Running>;
@@ -24,12 +24,12 @@ export class ProcessSlot<Running extends NodeProcess = NodeProcess> {
     this.#ports = ports;
   }
 
-  /** Current process. */
+  /** Current process; undefined while down. */
   get running(): Running | undefined {
     return this.#running;
   }
 
-  /** Starts a process unless one is running. */
+  /** Starts a process unless the slot has a running process. */
   start(): void {
     if (this.#running !== undefined) return;
     const { processOf, start } = this.#ports;
@@ -41,7 +41,7 @@ export class ProcessSlot<Running extends NodeProcess = NodeProcess> {
     });
   }
 
-  /** SIGKILL; another process starts after `downMs`. */
+  /** SIGKILL. The next process starts after `downMs`. */
   kill(downMs: number): void {
     if (this.#running === undefined) return;
     const { world, onDisturbed } = this.#ports;
@@ -50,7 +50,7 @@ export class ProcessSlot<Running extends NodeProcess = NodeProcess> {
     world.after(downMs, () => this.start());
   }
 
-  /** SIGTERM; after a clean stop, another process starts after `downMs`. */
+  /** SIGTERM. The next process starts `downMs` after the clean stop. */
   restart(downMs: number): void {
     const running = this.#running;
     if (running === undefined || this.#isStopping) return;
@@ -63,7 +63,7 @@ export class ProcessSlot<Running extends NodeProcess = NodeProcess> {
     );
   }
 
-  /** Pauses the process, or suspends its machine. */
+  /** Pauses the process or suspends its machine, for `forMs`. */
   pause(how: 'stop' | 'suspend', forMs: number): void {
     const process = this.#running?.process;
     if (process === undefined) return;
@@ -76,7 +76,7 @@ export class ProcessSlot<Running extends NodeProcess = NodeProcess> {
     });
   }
 
-  /** Stops the process cleanly and permanently, after any pending restart. */
+  /** Stops the process cleanly for good, after a pending restart. */
   async stop(): Promise<void> {
     const { world } = this.#ports;
     while (this.#isStopping) await world.sleep(100);

@@ -2,17 +2,17 @@ import type { Clock } from '#stdlib/clock';
 import { randomnessOf, type SeededRandom } from '#test/simulation/seeded-random';
 import type { World } from '#test/simulation/world';
 
-/** Interval between delayed events after a resume, in milliseconds. */
+/** Interval between events that were delayed by a pause, in milliseconds. */
 const WAKING_STEP_MS = 0.01;
 
-/** Minimum timer of Node, and maximum lateness of a timer on a quiet machine. */
+/** Shortest timer of Node, and maximum lateness of a timer on a quiet machine, in ms. */
 const TIMER_MS_MIN = 1;
 const TIMER_LATE_MS_MAX = 0.3;
 
 /**
  * A simulated operating-system process. All external events (timers, answers, messages, calls)
- * arrive through `deliver`. A dead process receives none; a paused one receives them after the
- * resume. Messages sent before death remain sent.
+ * arrive through `deliver`. A dead process receives no events; a paused process receives them after
+ * the resume. Messages that a process sent before its end are delivered.
  */
 export class SimulatedProcess {
   readonly name: string;
@@ -21,9 +21,9 @@ export class SimulatedProcess {
   #condition: 'running' | 'paused' | 'dead' = 'running';
   #waiting: (() => void)[] = [];
   readonly #onDeath = new Set<() => void>();
-  /** Lead of the wall clock over true time. */
+  /** Skew of the wall clock against true time. */
   #skewMs: number;
-  /** Monotonic time missed while the machine was suspended. */
+  /** Time while the machine was suspended, which the monotonic clock does not count. */
   #suspendedMs = 0;
   #suspendedAtMs: number | undefined;
 
@@ -42,7 +42,7 @@ export class SimulatedProcess {
     return this.#condition === 'paused';
   }
 
-  /** Clock of this process: the wall clock may be wrong and may step, its rate is true. */
+  /** Clock of this process. The wall clock may be wrong and may step, but its rate is exact. */
   readonly clock: Clock = {
     wallMs: () => Math.floor(this.world.wallMs() + this.#skewMs),
     monotonicMs: () => (this.#suspendedAtMs ?? this.world.nowMs) - this.#suspendedMs,
@@ -54,7 +54,7 @@ export class SimulatedProcess {
     return randomnessOf(this.random);
   }
 
-  /** Delivers an event: now, after a resume, or never. */
+  /** Delivers an event now; after the resume if paused; never if dead. */
   deliver(task: () => void): void {
     if (this.#condition === 'running') task();
     else if (this.#condition === 'paused') this.#waiting.push(task);
@@ -71,7 +71,7 @@ export class SimulatedProcess {
     return { [Symbol.dispose]: () => void this.#onDeath.delete(listener) };
   }
 
-  /** SIGKILL or a clean exit: no event is delivered any more. */
+  /** SIGKILL or a clean exit. Later events are dropped. */
   end(): void {
     if (this.#condition === 'dead') return;
     this.#condition = 'dead';
@@ -81,14 +81,14 @@ export class SimulatedProcess {
     for (const listener of listeners) listener();
   }
 
-  /** SIGSTOP, or with `suspend` a suspended machine, whose monotonic clock also stops. */
+  /** SIGSTOP; with `suspend` a suspend of the machine, which also stops the monotonic clock. */
   pause(kind: 'stop' | 'suspend'): void {
     if (this.#condition !== 'running') return;
     this.#condition = 'paused';
     if (kind === 'suspend') this.#suspendedAtMs = this.world.nowMs;
   }
 
-  /** SIGCONT: delivers all waiting events late, in order. */
+  /** SIGCONT: delivers all waiting events in order. */
   resume(): void {
     if (this.#condition !== 'paused') return;
     if (this.#suspendedAtMs !== undefined) {
@@ -101,7 +101,7 @@ export class SimulatedProcess {
     for (const [index, task] of dueTasks.entries()) this.later(index * WAKING_STEP_MS, task);
   }
 
-  /** Steps the wall clock, like an operator or NTP. */
+  /** Steps the wall clock, like an operator or NTP does. */
   stepWall(deltaMs: number): void {
     this.#skewMs += deltaMs;
   }

@@ -4,15 +4,15 @@ import type { LimiterAnswer, LimiterCall } from '#grpc/limiter-messages';
 import type { Clock } from '#stdlib/clock';
 import type { SimulatedListener } from '#test/simulation/simulated/listener';
 
-/** Service-specific part of a connection. Source: `engineProtocol`, `limiterProtocol`. */
+/** Service-specific part of a connection, like `engineProtocol` and `limiterProtocol`. */
 export type Protocol<Call, Answer> = {
   readonly unavailable: 'engine_unavailable' | 'limiter_unavailable';
   readonly timedOut: 'deadline_exceeded' | 'limiter_unavailable';
   /** Timeout of a call, in milliseconds. */
   readonly timeoutMsOf: (call: Call, clock: Clock) => number;
-  /** The call as received: deadlines travel as remaining time, because clocks differ. */
+  /** The call as received. Deadlines are sent as remaining time, because clocks differ. */
   readonly arriving: (call: Call, clock: Clock, timeoutMs: number) => Call;
-  /** Handler of a listener. */
+  /** Handler of the service at a listener, if any. */
   readonly serverOf: (
     listener: SimulatedListener,
   ) => { ask(call: Call): Answer | Promise<Answer> } | undefined;
@@ -20,7 +20,7 @@ export type Protocol<Call, Answer> = {
   readonly nameOf: (call: Call) => string;
 };
 
-/** Protocol of engines. */
+/** Protocol of engine calls. */
 export const ENGINE_CALLS: Protocol<EngineCall, EngineAnswer> = {
   unavailable: 'engine_unavailable',
   timedOut: 'deadline_exceeded',
@@ -31,7 +31,7 @@ export const ENGINE_CALLS: Protocol<EngineCall, EngineAnswer> = {
   nameOf: ({ command, instanceId }) => `${command.kind} of ${instanceId}`,
 };
 
-/** Protocol of limiters. */
+/** Protocol of limiter calls. */
 export const LIMITER_CALLS: Protocol<LimiterCall, LimiterAnswer> = {
   unavailable: 'limiter_unavailable',
   timedOut: 'limiter_unavailable',

@@ -1,11 +1,11 @@
 import { REPLICAS, type Replicas } from '#test/simulation/stored/replicas';
 
-/** Merges newer queried parts of another state; returns whether there were any. */
+/** Merges newer parts of another state. Returns whether any part was newer. */
 export type Merge<State> = (into: State, from: State) => boolean;
 
 /**
- * Replicated state whose changes commute and may arrive late or twice. Read and written like
- * tables: two replicas are a quorum, and a read repairs both.
+ * Replicated state. Changes must commute, because they may arrive late or twice. Two replicas are a
+ * quorum; a read repairs both.
  */
 export class ReplicatedState<State> {
   readonly #replicas: Replicas;
@@ -18,12 +18,12 @@ export class ReplicatedState<State> {
     this.#states = Array.from({ length: REPLICAS }, make);
   }
 
-  /** State of each replica, for outside watchers. */
+  /** State of each replica, for checks. */
   get each(): readonly State[] {
     return this.#states;
   }
 
-  /** Merged state of each pair of replicas. */
+  /** State of each pair of replicas, merged. */
   pairs(merge: Merge<State>): State[] {
     return this.#states.map((one, place) => {
       const other = this.#states[(place + 1) % REPLICAS];
@@ -31,7 +31,7 @@ export class ReplicatedState<State> {
     });
   }
 
-  /** Changes the state; resolves when a quorum has the change. */
+  /** Changes the state. Resolves when a quorum has applied the change. */
   write(name: string, change: (state: State) => void): Promise<void> {
     return this.#replicas.write(name, (replica) => change(this.#state(replica)));
   }
@@ -60,7 +60,7 @@ export class ReplicatedState<State> {
 
   #state(replica: number): State {
     const state = this.#states[replica];
-    if (state === undefined) throw new Error(`there is no replica ${replica}`);
+    if (state === undefined) throw new Error(`replica ${replica} does not exist`);
     return state;
   }
 }

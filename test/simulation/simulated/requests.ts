@@ -5,18 +5,17 @@ import { ENDPOINTS } from '#edge/endpoints/all';
 import type { Endpoint } from '#edge/endpoints/endpoint';
 import type { EngineCommand } from '#grpc/engine-messages';
 
-/** A caller's request. */
 export type SimulatedRequest = {
   readonly command: EngineCommand;
-  /** Id in the path; empty for none. */
+  /** Instance id in the path; empty for create and list. */
   readonly instance: string;
-  /** Text that stands for the content in its fingerprint. */
+  /** Text whose fingerprint replaces the fingerprint of the body. */
   readonly content: string;
   readonly key: string | undefined;
   readonly ifMatch: string | undefined;
 };
 
-/** Endpoint of each engine command. */
+/** Endpoint name of each engine command. */
 const NAMES: Partial<Record<EngineCommand['kind'], string>> = {
   create: 'createInstance',
   rename: 'updateInstance',
@@ -34,12 +33,12 @@ const endpoints = new Map<string, Endpoint>(
     endpoint.name,
     {
       ...endpoint,
-      // The command itself replaces body and query.
+      // `query` carries the command, in place of body and query.
       query: z.unknown(),
       compiledBody: undefined,
       cyclesOf: ({ query }) => cyclesOf(query as EngineCommand),
       handler: { kind: 'engine', command: ({ query }) => query as EngineCommand },
-      // Every caller may use keys and conditions, and receives the version.
+      // All requests may have a key and a condition, and all answers have an ETag.
       isKeyed: true,
       isGuarded: true,
       isTagged: true,
@@ -50,11 +49,11 @@ const endpoints = new Map<string, Endpoint>(
 /** Endpoint of a request. */
 export function endpointOf({ command }: SimulatedRequest): Endpoint {
   const found = endpoints.get(NAMES[command.kind] ?? '');
-  assert(found !== undefined, `callers have no way to ask for ${command.kind}`);
+  assert(found !== undefined, `no endpoint for the command ${command.kind}`);
   return found;
 }
 
-/** The parts of a request that the edge's code reads behind its HTTP server. */
+/** The request fields that the edge reads behind its HTTP server. */
 export function httpRequestOf(request: SimulatedRequest): FastifyRequest {
   const { command, instance, content, key, ifMatch } = request;
   const seen = {

@@ -3,29 +3,26 @@ import type { SimulatedProcess } from '#test/simulation/simulated/process';
 import type { SimulatedStore } from '#test/simulation/simulated/store';
 import { memoryShardStore } from '#test/storage/memory/shard-store';
 
-/** Flaws of shard changes. */
+/** Deliberate flaws in shard changes. */
 export type ShardFlaws = {
-  /** A change compares only the owner, not the epoch. */
+  /** A change compares the owner, but not the epoch. */
   readonly isEpochIgnored?: boolean;
-  /** A change without an answer counts as lost to another node. */
+  /** A change that timed out counts as lost to another node. */
   readonly isSilenceLost?: boolean;
-  /**
-   * A change that is not applied counts as lost, even if an earlier attempt of the same node
-   * applied.
-   */
+  /** A change that is not applied counts as lost, even if the node's own earlier attempt won. */
   readonly isRefusalLost?: boolean;
 };
 
-/** Called for every applied change, immediately. */
+/** Called at once after every applied change. */
 export type ShardListener = (service: ShardedService, row: ShardRow, by: string) => void;
 
-/** Shard table of a world with injected store faults. Bulk reads lag like quorum reads. */
+/** Simulated shard table. Bulk reads may lag, because they are quorum reads. */
 export class SimulatedShards {
   readonly #server: SimulatedStore;
   readonly #truth = memoryShardStore();
   readonly #onChanged: ShardListener;
   readonly #flaws: ShardFlaws;
-  /** Value that a bulk read sees for a row with an undecided change. */
+  /** Row that a bulk read returns while a change is undecided. */
   readonly #lagging = new Map<string, ShardRow | undefined>();
 
   constructor(server: SimulatedStore, onChanged: ShardListener, flaws: ShardFlaws = {}) {
@@ -34,7 +31,7 @@ export class SimulatedShards {
     this.#flaws = flaws;
   }
 
-  /** True table, for checkers. */
+  /** Table without faults, for checks. */
   get truth(): ShardStore {
     return this.#truth;
   }
@@ -58,7 +55,7 @@ export class SimulatedShards {
     };
   }
 
-  /** Outcome of a change as reported to the process. */
+  /** Outcome of a change as the process receives it, with flaws. */
   async #heard(change: ShardChange, changed: ReturnType<ShardStore['change']>) {
     const { from, owner } = change;
     const { isSilenceLost, isRefusalLost } = this.#flaws;

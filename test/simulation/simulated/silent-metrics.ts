@@ -3,7 +3,7 @@ import type { Metrics } from '#telemetry/metrics';
 const nothing = (): void => undefined;
 const instrument = { labels: () => instrument, inc: nothing, set: nothing, observe: nothing };
 
-/** Metrics that count nothing: simulated processes are watched from outside. */
+/** Metrics that count nothing, because the checks read no metrics. */
 export const silentMetrics = {
   counter: () => instrument,
   gauge: () => instrument,

@@ -5,20 +5,20 @@ import type { World } from '#test/simulation/world';
 /** Latency between a process and the store, in milliseconds. */
 const TRAVEL_MS = { from: 0.1, to: 1.5 };
 
-/** Delay of a write executed after its timeout, in milliseconds. */
+/** Delay of a write that is executed after its timeout, in milliseconds. */
 const LATE_MS = { from: 20, to: 12_000 };
 
-/** Fault probabilities of a store, per call. */
+/** Fault probabilities for each store call. */
 export type StoreFaults = {
-  /** Adds 20 to 3,000 ms, possibly beyond the driver's timeout. */
+  /** The call arrives 20 to 3,000 ms later, possibly after the driver's timeout. */
   readonly slow: number;
-  /** Executed, but answered with a timeout or not at all. */
+  /** The call is executed, but answered with a timeout or not at all. */
   readonly answerLost: number;
-  /** Answered with a timeout, and executed seconds later, after other calls. */
+  /** The call is answered with a timeout, but executed up to 12 s later. */
   readonly executedLate: number;
-  /** Refused at once, not executed. */
+  /** The call is refused at once and not executed. */
   readonly refused: number;
-  /** Neither executed nor answered. */
+  /** The call is neither executed nor answered. */
   readonly swallowed: number;
 };
 
@@ -34,20 +34,20 @@ export const NO_STORE_FAULTS: StoreFaults = {
   swallowed: 0,
 };
 
-type Fate = 'fine' | 'answerLost' | 'executedLate' | 'refused' | 'swallowed';
+type CallFault = 'none' | 'answerLost' | 'executedLate' | 'refused' | 'swallowed';
 
-/** One call; `execute` is atomic or never happens. */
+/** A store call. `execute` runs atomically, or not at all. */
 export type StoreCall<Answer> = {
   readonly name: string;
   readonly isWrite: boolean;
   readonly execute: () => Promise<Answer>;
-  /** Called when the answer has left the store, or never will. */
+  /** Called after the execution, with whether the store sends an answer. */
   readonly onLeft?: (isAnswered: boolean) => void;
 };
 
 /**
- * Database server of a world, with its network. A sent call may be executed after its sender has
- * given up or died.
+ * Simulated database server with its network. A call may be executed after its sender has timed out
+ * or died.
  */
 export class SimulatedStore {
   readonly world: World;
@@ -59,18 +59,18 @@ export class SimulatedStore {
     this.world = world;
   }
 
-  /** Stalls for a while; calls received meanwhile are executed afterwards. */
+  /** Stalls the server. Calls that arrive during the stall are executed afterwards. */
   stall(durationMs: number): void {
     this.#stalledUntilMs = Math.max(this.#stalledUntilMs, this.world.nowMs + durationMs);
   }
 
-  /** Disconnects a process from the store, or reconnects it. */
+  /** Disconnects a process from the store, or reconnects the process. */
   setCut(processName: string, isCut: boolean): void {
     if (isCut) this.#cut.add(processName);
     else this.#cut.delete(processName);
   }
 
-  /** Makes a call for a process; the promise settles only while the process is alive. */
+  /** Makes a call for a process. The promise does not settle after the end of the process. */
   call<Answer>(process: SimulatedProcess, call: StoreCall<Answer>): Promise<Answer> {
     return new Promise((resolve, reject) => {
       let isSettled = false;
@@ -100,17 +100,17 @@ export class SimulatedStore {
     answer: (result: { value: Answer } | { error: unknown }, delayMs: number) => void,
   ): void {
     const { random } = this.world;
-    const fate = this.#fateOf(call);
-    if (fate !== 'fine') this.world.note(`store ${process.name} ${call.name}: ${fate}`);
+    const fault = this.#drawFault(call);
+    if (fault !== 'none') this.world.note(`store ${process.name} ${call.name}: ${fault}`);
     const slowMs = random.happens(this.faults.slow) ? random.between(20, 3_000) : 0;
     const errorMs = random.happens(0.5) ? random.between(1, 1_500) : Number.NaN;
     const unknown = (): void => {
-      // Without an answer, the driver's timeout applies.
+      // Without this answer, the driver times out.
       if (!Number.isNaN(errorMs)) answer({ error: silence(call) }, errorMs);
     };
     const arrive = (): void => {
-      switch (fate) {
-        case 'fine':
+      switch (fault) {
+        case 'none':
           this.#execute(call, true, (result) => answer(result, this.#travelMs()));
           return;
         case 'refused':
@@ -161,24 +161,24 @@ export class SimulatedStore {
     return this.world.random.between(TRAVEL_MS.from, TRAVEL_MS.to);
   }
 
-  #fateOf({ isWrite }: StoreCall<unknown>): Fate {
+  #drawFault({ isWrite }: StoreCall<unknown>): CallFault {
     const { answerLost, executedLate, refused, swallowed } = this.faults;
     const total = answerLost + executedLate + refused + swallowed;
-    if (total === 0) return 'fine';
+    if (total === 0) return 'none';
     const drawn = this.world.random.unit();
     if (drawn < refused) return 'refused';
     if (drawn < refused + swallowed) return 'swallowed';
     if (drawn < refused + swallowed + answerLost) return 'answerLost';
     if (drawn < total) return isWrite ? 'executedLate' : 'swallowed';
-    return 'fine';
+    return 'none';
   }
 }
 
 function silence({ name, isWrite }: StoreCall<unknown>): Fault {
-  const text = `${name}: the store gave no answer in time`;
+  const text = `${name}: no answer from the store in time`;
   return new Fault('service_unavailable', text, { isOutcomeUnknown: isWrite });
 }
 
 function refused({ name }: StoreCall<unknown>): Fault {
-  return new Fault('service_unavailable', `${name}: the store refuses`);
+  return new Fault('service_unavailable', `${name}: the store refused the call`);
 }

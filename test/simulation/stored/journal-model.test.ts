@@ -5,13 +5,13 @@ import * as flaws from '#test/simulation/faults/journal-flaws';
 import { journalHistory } from '#test/simulation/stored/journal-model';
 import { Violation } from '#test/simulation/stored/version-index';
 
-/** Histories per run; every flaw must be detected within this number. */
+/** Number of histories without a flaw, and maximum number until a flaw is detected. */
 const HISTORIES = 1_500;
 const HISTORIES_MAX = 3_000;
 
-const journals = suite('a journal sealed while it is written, on three replicas');
+const journals = suite('a journal that is sealed during writes on three replicas');
 
-journals('loses no acknowledged record, and every node reads the same tail', async () => {
+journals('loses no acknowledged record and gives every node the same tail', async () => {
   let acknowledged = 0;
   let fenced = 0;
   for (let seed = 1; seed <= HISTORIES; seed += 1) {
@@ -19,19 +19,19 @@ journals('loses no acknowledged record, and every node reads the same tail', asy
     acknowledged += history.acknowledged;
     fenced += Number(history.isFenced);
   }
-  console.log(`${HISTORIES} histories, ${acknowledged} acknowledged, ${fenced} fenced`);
+  console.log(`${HISTORIES} histories, ${acknowledged} acknowledged appends, ${fenced} fenced`);
   assert.ok(acknowledged > 2 * HISTORIES && fenced > HISTORIES / 2);
 });
 
 for (const [name, flaw] of Object.entries(flaws)) {
-  journals(`is found faulty with the flaw ${name}`, async () => {
+  journals(`violates its contract with the flaw ${name}`, async () => {
     for (let seed = 1; seed <= HISTORIES_MAX; seed += 1) {
       const found = await findingOf(seed, flaw);
       if (found === undefined) continue;
       console.log(`${name}: ${seed} histories: ${found}`);
       return;
     }
-    assert.unreachable(`${name} passes ${HISTORIES_MAX} histories`);
+    assert.unreachable(`no check detects ${name} within ${HISTORIES_MAX} histories`);
   });
 }
 

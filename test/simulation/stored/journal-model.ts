@@ -15,13 +15,13 @@ import { Replicas } from '#test/simulation/stored/replicas';
 import { Violation } from '#test/simulation/stored/version-index';
 import { World } from '#test/simulation/world';
 
-/** Journal of a history. */
+/** Incarnation id of the journal. */
 const JOURNAL = 'journal';
 
 /** Maximum number of sealing nodes. */
 const SEALERS_MAX = 3;
 
-/** Duration of a short history in milliseconds; only long ones have truncations. */
+/** Durations in milliseconds. Only a long history has truncations. */
 const SHORT_MS = 600;
 const LONG_MS = 24_000;
 
@@ -36,10 +36,10 @@ export type JournalHistory = {
 };
 
 /**
- * Simulates one journal alone: a continuous writer, up to three nodes that seal it and read its
- * tail, and replicas, with far more faults than in a cluster. Writer, sealers and tail reader are
- * the real code. Rejects with a `Violation` if an acknowledged record is lost, two ends are used,
- * or two tails differ.
+ * Simulates one journal with far more faults than in a cluster: a writer that appends all the time,
+ * up to three nodes that seal the journal and read its tail, and replicas. Writer, sealers and tail
+ * reader are the real code. Rejects with a `Violation` if an acknowledged record is lost, two ends
+ * are decided, or two tails differ.
  */
 export async function journalHistory(seed: number, flaw?: JournalFlaw): Promise<JournalHistory> {
   const world = new World(seed);
@@ -53,12 +53,12 @@ class History {
   readonly #replicas: Replicas;
   readonly #store: SimulatedStore;
   readonly #isLong: boolean;
-  /** Acknowledged lines that must be readable from any two replicas. */
+  /** Lines that any two replicas return. */
   readonly #standing = new Set<string>();
   readonly #needed = new Map<string, number>();
   readonly #tails: (readonly string[])[] = [];
   #acknowledged = 0;
-  /** Groups below are truncated. */
+  /** Groups below this number are truncated. */
   #low = 0;
   #isOver = false;
 
@@ -90,7 +90,7 @@ class History {
     return { acknowledged: this.#acknowledged, seals, isFenced };
   }
 
-  /** Injects many faults; a long history must still reach its truncation. */
+  /** Injects many faults, but few enough that a long history reaches its truncation. */
   #trouble(): void {
     const { random } = this.#world;
     const rate = (most: number): number => random.pick([0, 0.3, 1]) * most;
@@ -124,14 +124,14 @@ class History {
       withdrawn: (_incarnation, slot, lines) => {
         for (const line of lines) {
           this.#standing.delete(line);
-          if (this.#needed.has(line)) this.#fail(`${line} in slot ${slot} is lost`);
+          if (this.#needed.has(line)) this.#fail(`acknowledged ${line} in slot ${slot} is lost`);
         }
       },
       fail: (violation) => this.#world.fail(violation),
     };
   }
 
-  /** Appends groups concurrently until fenced, or until all sealers have finished. */
+  /** Appends groups concurrently until fenced or until all sealers are done. Resolves to fenced. */
   async #write(process: SimulatedProcess, store: JournalStore): Promise<boolean> {
     const { clock, random } = process;
     const writer = new JournalWriter(JOURNAL, { store, clock, ...UNNOTICED_APPENDS });
@@ -150,7 +150,7 @@ class History {
   }
 
   async #append(writer: JournalWriter, group: number, random: SeededRandom): Promise<void> {
-    // Random ids, so that lines of later groups may sort before earlier ones.
+    // Random ids, so that the line of a later group may sort before an earlier line.
     const actorId = `inst_${random.whole(0, 99)}`;
     const fields = { actor: 'instance', actorId, version: group + 1, callId: 0, atMs: 0 };
     const line = encodeRecord({ ...fields, event: { group } });
@@ -165,7 +165,7 @@ class History {
 
   #acknowledge(line: string, group: number): void {
     this.#acknowledged += 1;
-    if (!this.#standing.has(line)) this.#fail(`${line} is acknowledged and cannot be read`);
+    if (!this.#standing.has(line)) this.#fail(`${line} is acknowledged, but unreadable`);
     if (group >= this.#low) this.#needed.set(line, group);
   }
 
@@ -183,12 +183,13 @@ class History {
     const tail = await again(process, () => readTail(journals, JOURNAL, () => true));
     const lines = tail.map((record) => record.line);
     for (const [line] of this.#needed) {
-      if (!lines.includes(line)) this.#fail(`${line} is in no tail that ${process.name} reads`);
+      if (lines.includes(line)) continue;
+      this.#fail(`acknowledged ${line} is missing in the tail that ${process.name} reads`);
     }
     this.#compare(lines);
   }
 
-  /** Tails may differ only by truncated lines. */
+  /** Checks that two tails differ only by truncated lines. */
   #compare(lines: readonly string[]): void {
     for (const other of this.#tails) {
       const [shorter, longer] = lines.length < other.length ? [lines, other] : [other, lines];

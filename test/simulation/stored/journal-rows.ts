@@ -1,10 +1,10 @@
 import type { Append } from '#storage/ports/journal';
 import type { Mutation, Resolve } from '#test/simulation/faults/replica-partition';
 
-/** A row of the slot table; without bytes if read repair brought only the mark. */
+/** A row of the slot table. `records` is undefined if read repair copied only the other column. */
 export type SlotRow = { readonly records: Uint8Array | undefined; readonly lowWaterMark: number };
 
-/** Columns of a row needed by a head. */
+/** Columns of a row that a read of the newest slot needs. */
 export const markOf = ({ lowWaterMark }: SlotRow): SlotRow => ({
   records: undefined,
   lowWaterMark,
@@ -13,13 +13,13 @@ export const markOf = ({ lowWaterMark }: SlotRow): SlotRow => ({
 /** A row of the seal table. */
 export type SealRow = true;
 
-/** Timestamp of a slot, equal for all attempts. */
+/** Write timestamp of a slot, equal for all attempts. */
 const timestampOf = (slot: number): number => slot + 1;
 
-/** Above the timestamps of all slots. */
+/** Timestamp above the timestamps of all slots. */
 const ABOVE_EVERY_SLOT = Number.MAX_SAFE_INTEGER;
 
-/** The seal, equal for all sealers. */
+/** Mutation that seals a journal, equal for all sealers. */
 export const SEAL: Mutation<number, SealRow> = {
   cells: [{ key: 0, timestamp: 1, row: true }],
   deletions: [],
@@ -31,7 +31,7 @@ export const NO_SLOTS: Mutation<number, SlotRow> = {
   deletions: [{ timestamp: ABOVE_EVERY_SLOT }],
 };
 
-/** Mutation of an append: a slot, and the truncation below. */
+/** Mutation of an append: one slot, and the deletion of truncated slots. */
 export function slotMutation({
   slot,
   records,
@@ -45,7 +45,7 @@ export function slotMutation({
   };
 }
 
-/** For equal timestamps of a cell, the larger value wins, column by column. */
+/** Tie-break for equal timestamps: in each column the larger value wins. */
 export const resolveSlots: Resolve<SlotRow> = (one, other) => {
   const records = largerOf(one.records, other.records);
   const lowWaterMark = Math.max(one.lowWaterMark, other.lowWaterMark);

@@ -3,41 +3,41 @@ import type { Mutation } from '#test/simulation/faults/replica-partition';
 import { resolveSlots, type SlotRow } from '#test/simulation/stored/journal-rows';
 import { Violation } from '#test/simulation/stored/version-index';
 
-/** Listener for state changes of journals, called immediately. */
+/** Callbacks for journal changes, called at once. */
 export type JournalListener = {
   readonly begun: (incarnation: string, by: string) => void;
-  /** A process requested a seal, which may arrive at any time. */
+  /** A process has requested a seal, which may take effect at any time. */
   readonly sealing: (incarnation: string, by: string) => void;
-  /** A slot and all before it became readable from any two replicas. */
+  /** Any two replicas now return a slot and all slots before. */
   readonly appended: (incarnation: string, slot: number, lines: readonly string[]) => void;
-  /** Lines are no longer readable, or never will be: the journal ends before them. */
+  /** Lines are no longer readable, or never will be because the journal ends before them. */
   readonly withdrawn: (incarnation: string, slot: number, lines: readonly string[]) => void;
-  /** A replica deleted the slots below. */
+  /** A replica has deleted the slots below `below`. */
   readonly truncated: (incarnation: string, below: number) => void;
-  /** The end of a journal was decided. */
+  /** A process has decided the end of a journal. */
   readonly ended: (incarnation: string, by: string) => void;
   readonly fail: (violation: Violation) => void;
 };
 
-/** Content of a slot readable from any two replicas; bytes if all copies agree. */
+/** Slot content that any two replicas return. `bytes` is undefined if copies differ. */
 type Standing = { readonly lines: readonly string[]; readonly bytes: Uint8Array | undefined };
 
 /** State of a watched journal. */
 type Watched = {
-  /** By slot, including slots above a gap. */
+  /** Content by slot, including slots above a gap. */
   readonly standing: Map<number, Standing>;
-  /** First slot that is not readable from every two replicas. */
+  /** First slot that some two replicas do not return. */
   gap: number;
   low: number;
   end: number | undefined;
 };
 
-/** Rows of a slot on each replica. */
+/** Returns a slot's row of each replica. */
 type RowsOf = (incarnation: string, slot: number) => readonly (SlotRow | undefined)[];
 
 /**
- * Watches all journals' replicas from outside: which slots a sealer would find now, with which
- * bytes. Fails if an end is decided twice, or beyond the readable slots.
+ * Tracks which slots a sealer would find on the replicas now. Fails if two different ends are
+ * decided, or an end beyond the readable slots.
  */
 export class JournalWatch {
   readonly #rowsOf: RowsOf;
@@ -49,7 +49,7 @@ export class JournalWatch {
     this.#listener = listener;
   }
 
-  /** A replica applied a mutation. */
+  /** Call when a replica has applied a mutation. */
   applied(incarnation: string, { cells, deletions }: Mutation<number, SlotRow>): void {
     const journal = this.#journal(incarnation);
     for (const { key } of cells) this.#look(incarnation, journal, key);
@@ -58,15 +58,15 @@ export class JournalWatch {
     if (below > journal.low) this.#truncate(incarnation, journal, below);
   }
 
-  /** A sealer decided this end. */
+  /** Call when a sealer has decided an end. */
   decided(incarnation: string, end: number, by: string): void {
     const journal = this.#journal(incarnation);
     if (journal.end !== undefined) {
-      if (journal.end !== end) this.#fail(`${incarnation} ends at ${journal.end} and at ${end}`);
+      if (journal.end !== end) this.#fail(`${incarnation} has two ends: ${journal.end} and ${end}`);
       return;
     }
     if (end > journal.gap) {
-      this.#fail(`${incarnation} ends at ${end}, and slot ${journal.gap} cannot be read`);
+      this.#fail(`${incarnation} ends at ${end}, but slot ${journal.gap} is unreadable`);
     }
     journal.end = end;
     this.#listener.ended(incarnation, by);
@@ -120,7 +120,7 @@ export class JournalWatch {
   }
 }
 
-/** Content readable from every two replicas; undefined if two replicas have no row. */
+/** Content that any two replicas return; undefined if two replicas have no row. */
 function standingOf(rows: readonly (SlotRow | undefined)[]): Standing | undefined {
   const found = rows.flatMap((row) => row?.records ?? []);
   const [first] = found;

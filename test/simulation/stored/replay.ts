@@ -12,16 +12,16 @@ import { type Requested, vitalsText } from '#test/simulation/checks/history';
 
 const report = newReport();
 
-/** A reset that happened; `either` if its mode is unknown. */
+/** Mode of an applied reset; `either` if unknown. */
 export type ResetMode = 'initial' | 'default' | 'either';
 
-/** Answered state after an observation, by its mark. */
+/** Answered state after an observation, by the observation's mark. */
 export type AnsweredVitals = ReadonlyMap<string, string>;
 
 /**
- * Whether replaying a stored history gives the stored state and passes every answered state.
- * `resets` are the modes between generations; both modes are tried if unknown. Callers' timestamps
- * lie before any creation or reset, so that these do not affect intervals.
+ * Whether replaying a stored history gives the stored state and reaches every answered state.
+ * `resets` are the reset modes between generations; both modes are tried if unknown. Callers'
+ * timestamps lie before all creations and resets, which therefore do not change the intervals.
  */
 export function isReplayed(
   create: Extract<Requested, { kind: 'create' }>,
@@ -45,11 +45,11 @@ export function isReplayed(
     return mode !== 'initial' && replay(resetToDefault(state), generation + 1);
   };
   if (floor === undefined) return replay(createState(create), 0);
-  // With resets of unknown mode before the floor, the floor may have no start state.
+  // The floor may have no start state if a reset before it has an unknown mode.
   return floor.state === undefined || replay(unpackedState(floor.state), first);
 }
 
-/** Replays rows; false if a state differs from the answered one. */
+/** Replays rows. Returns false if a state differs from the answered state. */
 function runs(
   state: State,
   rows: readonly HistoryRow[],
@@ -67,7 +67,7 @@ function runs(
   return true;
 }
 
-/** Cycle, energy and stress state as in answers. */
+/** Cycle, energy and stress state, formatted as in answers. */
 function vitalsIn(state: State): string {
   readReport(state, report);
   const { cycle, energy, stressLevel } = report.snapshot;

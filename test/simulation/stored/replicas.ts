@@ -10,21 +10,21 @@ import {
 } from '#test/simulation/faults/replica-partition';
 import type { World } from '#test/simulation/world';
 
-/** Number of replicas per row, and the quorum. */
+/** Replicas of each row, and replicas in a quorum. */
 export const REPLICAS = 3;
 const QUORUM = 2;
 
-/** Probabilities per mutation or read, and replica. */
+/** Fault probabilities for each mutation or read on each replica. */
 export type ReplicaFaults = {
-  /** Receives a mutation up to seconds late. */
+  /** The mutation arrives up to 3 s late. */
   readonly late: number;
-  /** Receives a mutation much later, as a hint of another replica. */
+  /** The mutation arrives up to 90 s late, as a hint from another replica. */
   readonly hinted: number;
-  /** Receives a mutation twice. */
+  /** The mutation arrives twice. */
   readonly doubled: number;
-  /** Never receives a mutation, except by read repair. */
+  /** The mutation arrives only by read repair. */
   readonly lost: number;
-  /** Does not answer a read. */
+  /** The replica does not answer a read. */
   readonly mute: number;
 };
 
@@ -48,7 +48,7 @@ const DOUBLE_MS = [1, 12_000] as const;
 /** Delay until a returned replica receives its hints, in milliseconds. */
 const RETURN_MS = [0, 5_000] as const;
 
-/** Timeout of the coordinator in milliseconds; in half of the cases it never answers. */
+/** Timeout of the coordinator in milliseconds. Half of all timeouts are not reported. */
 const GIVE_UP_MS = [5, 1_500] as const;
 
 /** Called after a replica has applied a mutation. */
@@ -57,18 +57,18 @@ export type AppliedListener<Key extends RowKey, Row> = (
   mutation: Mutation<Key, Row>,
 ) => void;
 
-/** A request's name and number of replicas; a quorum unless broken on purpose. */
+/** Name of a request in the trace; `replicas` replaces the quorum in flawed variants. */
 type Asked = { readonly name: string; readonly replicas?: number | undefined };
 
 /**
- * Three simulated servers, which may each receive a row at once, late or never. A write is answered
- * once two have it; the third may receive it at any time. A read asks two, and repairs both before
- * the answer.
+ * Three simulated servers. A mutation may reach each server at once, late or never. A write is
+ * answered when two servers have applied it. A read asks two servers, and repairs both before the
+ * answer.
  */
 export class Replicas {
   readonly world: World;
   faults: ReplicaFaults = NO_REPLICA_FAULTS;
-  /** Pending changes for absent replicas. */
+  /** Mutations kept for replicas that are down. */
   readonly #away = new Map<number, (() => void)[]>();
 
   constructor(world: World) {
@@ -94,7 +94,7 @@ export class Replicas {
     for (const replica of [...this.#away.keys()]) this.setAway(replica, false);
   }
 
-  /** Random available replicas. */
+  /** Draws replicas that are up. */
   #draw(count: number): number[] {
     const there = Array.from({ length: REPLICAS }, (_, replica) => replica).filter(
       (replica) => !this.#away.has(replica),
@@ -106,7 +106,7 @@ export class Replicas {
     return drawn;
   }
 
-  /** Runs an action on a replica at once, late or never. */
+  /** Applies a mutation to a replica at once, late or never. */
   #send(replica: number, name: string, apply: () => void): void {
     const { random } = this.world;
     const { late, hinted, lost, doubled } = this.faults;
@@ -125,13 +125,13 @@ export class Replicas {
     if (random.happens(doubled)) arriveIn(travelMs + random.between(...DOUBLE_MS));
   }
 
-  /** Applies a write on every replica at once, late or never; resolves at a quorum. */
+  /** Writes to every replica. Resolves when a quorum has applied the write. */
   write(name: string, apply: (replica: number) => void, quorum = QUORUM): Promise<void> {
     const all = Array.from({ length: REPLICAS }, (_, replica) => replica);
     return this.#until(quorum, name, true, (done) => this.#sendAll(all, name, apply, done));
   }
 
-  /** Reads from random replicas; resolves when all have answered. */
+  /** Reads from a random quorum. Resolves when all its replicas have answered. */
   ask(name: string, look: (replica: number) => void, quorum = QUORUM): Promise<void> {
     const { random } = this.world;
     return this.#until(quorum, name, false, (done) => {
@@ -145,7 +145,7 @@ export class Replicas {
     });
   }
 
-  /** Repairs replicas after a read; resolves when all have applied it. */
+  /** Repairs replicas after a read. Resolves when all have applied the repair. */
   async repair(
     name: string,
     replicas: readonly number[],
@@ -157,7 +157,7 @@ export class Replicas {
     );
   }
 
-  /** Sends to some replicas; `done` is called once per applied replica. */
+  /** Sends a mutation to replicas. Calls `done` once for each replica that has applied it. */
   #sendAll(
     replicas: readonly number[],
     name: string,
@@ -174,7 +174,7 @@ export class Replicas {
     }
   }
 
-  /** Resolves after `count` calls of `done`; otherwise rejects or never settles. */
+  /** Resolves after `count` calls of `done`. May reject before, or never settle. */
   #until(count: number, name: string, isWrite: boolean, begin: (done: () => void) => void) {
     return new Promise<void>((resolve, reject) => {
       let left = count;
@@ -203,14 +203,14 @@ export class Replicas {
   }
 }
 
-/** A table on the replicas, by partition. */
+/** A replicated table. */
 export class ReplicatedTable<Key extends RowKey, Row> {
   readonly #replicas: Replicas;
   readonly #resolve: Resolve<Row>;
   readonly #onApplied: AppliedListener<Key, Row>;
   readonly #partitions = new Map<string, readonly ReplicaPartition<Key, Row>[]>();
 
-  /** `resolve` decides between two rows with equal key and timestamp. */
+  /** `resolve` is the tie-break between rows with equal keys and timestamps. */
   constructor(
     replicas: Replicas,
     resolve: Resolve<Row>,
@@ -221,13 +221,13 @@ export class ReplicatedTable<Key extends RowKey, Row> {
     this.#onApplied = onApplied;
   }
 
-  /** Writes; resolves when a quorum has the mutation. */
+  /** Writes a mutation. Resolves when a quorum has applied the mutation. */
   write(partition: string, mutation: Mutation<Key, Row>, asked: Asked): Promise<void> {
     const apply = (replica: number) => this.#apply(partition, replica, mutation);
     return this.#replicas.write(asked.name, apply, asked.replicas);
   }
 
-  /** Rows of a range in order; a quorum has them when this resolves. */
+  /** Reads the rows of a range in order. A quorum has all these rows when the read resolves. */
   async read(
     partition: string,
     query: Query<Key, Row>,
@@ -248,7 +248,7 @@ export class ReplicatedTable<Key extends RowKey, Row> {
     return all.cells;
   }
 
-  /** Rows of a key on each replica, for outside watchers. */
+  /** Row of a key on each replica, for checks. */
   rowsOf(partition: string, key: Key): (Row | undefined)[] {
     const replicas = this.#partitions.get(partition) ?? [];
     return Array.from({ length: REPLICAS }, (_, replica) => replicas[replica]?.row(key));
@@ -265,12 +265,12 @@ export class ReplicatedTable<Key extends RowKey, Row> {
     const replicas = this.#partitions.get(partition) ?? fresh();
     this.#partitions.set(partition, replicas);
     const found = replicas[replica];
-    if (found === undefined) throw new Error(`there is no replica ${replica}`);
+    if (found === undefined) throw new Error(`replica ${replica} does not exist`);
     return found;
   }
 }
 
 function silence(name: string, isWrite: boolean): Fault {
-  const text = `${name}: too few replicas have answered`;
+  const text = `${name}: too few replicas answered in time`;
   return new Fault('service_unavailable', text, { isOutcomeUnknown: isWrite });
 }

@@ -1,33 +1,33 @@
 import { etagOf } from '#engine/instance/keyed-answers';
 import type { Call, History } from '#test/simulation/checks/history';
 
-/** A call with the version in its answer. */
+/** A call with its answered version. */
 export type Versioned = { readonly call: Call; readonly version: number };
 
-/** A failed check: one line with the finding and the calls' ids. */
+/** A failed check. The message is one line that names the calls involved. */
 export class Violation extends Error {
   override readonly name = 'Violation';
 }
 
-/** Extra versions to search for an ETag, beyond the number of calls. */
+/** Number of versions to search for an ETag beyond the number of writes. */
 const SLACK = 8;
 
-/** Whether a call changes state if applied. */
+/** Whether a call changes an instance if applied. */
 export function isWrite({ requested }: Call): boolean {
   return requested.kind !== 'read' && requested.kind !== 'readHistory' && requested.kind !== 'list';
 }
 
-/** Whether the answer confirms that the call changed state. */
+/** Whether the answer confirms that the call was applied. */
 export function isAcknowledged({ outcome }: Call): boolean {
   if (outcome.kind === 'answered') return !outcome.seen.isThrottled;
   return outcome.kind === 'superseded';
 }
 
-/** Maps ETags to versions by computing the ETags of all versions. */
+/** Maps ETags to versions by computing the ETag of every version. */
 export class EtagBook {
   readonly #versions = new Map<string, Map<string, number>>();
 
-  /** Version of an ETag, if at most `most`. */
+  /** Version of an ETag; undefined if above `most`. */
   versionOf(instance: string, etag: string, most: number): number | undefined {
     const versions = this.#versions.get(instance) ?? new Map<string, number>();
     this.#versions.set(instance, versions);
@@ -38,7 +38,7 @@ export class EtagBook {
   }
 }
 
-/** Calls of each instance with their answered versions. */
+/** Index of calls by instance, with the answered versions. */
 export class VersionIndex {
   readonly #calls = new Map<string, Call[]>();
   readonly #etags = new EtagBook();
@@ -52,28 +52,28 @@ export class VersionIndex {
     }
   }
 
-  /** Instances in any call. */
+  /** Instances of all calls. */
   get instances(): readonly string[] {
     return [...this.#calls.keys()];
   }
 
-  /** Calls on an instance by start time. */
+  /** Calls on an instance, ordered by start time. */
   of(instance: string): readonly Call[] {
     return this.#calls.get(instance) ?? [];
   }
 
-  /** Version in an answer; undefined without one. */
+  /** Answered version; undefined without an ETag in an answer. */
   versionOf({ outcome, instance, id }: Call): number | undefined {
     if (outcome.kind !== 'answered' || outcome.seen.etag === '') return undefined;
     return this.versionOfEtag(instance, outcome.seen.etag, id);
   }
 
-  /** Version of an ETag. Throws a violation if it never existed. */
+  /** Version of an ETag. Throws a `Violation` if no version has the ETag. */
   versionOfEtag(instance: string, etag: string, callId: number): number {
     const writes = this.of(instance).filter(isWrite).length;
     const version = this.#etags.versionOf(instance, etag, writes + SLACK);
     if (version === undefined) {
-      throw new Violation(`call ${callId} on ${instance}: an ETag of no possible version`);
+      throw new Violation(`call ${callId} on ${instance}: its ETag matches no version`);
     }
     return version;
   }
