@@ -28,18 +28,18 @@ import type { Disturbance } from '#test/chaos/timeline';
 
 /** Faults and load of a chaos run. */
 export type ChaosPlan = {
-  /** Folder for the cluster's state and logs, the acknowledgement log and the report. */
+  /** Folder for the state and logs of the cluster, and for the call log. */
   readonly folder: string;
-  /** First of 100 loopback ports. */
+  /** First port of a block of 100 loopback ports. */
   readonly ports: number;
   readonly faults: readonly Fault[];
-  /** Limiter timeout of edges in milliseconds; default as in `make cluster`. */
+  /** Limiter timeout of edges in ms; default: the timeout of `make cluster`. */
   readonly limiterTimeoutMs?: number | undefined;
-  /** Default 1. */
+  /** Number of Cassandra nodes; default 1. */
   readonly cassandraNodes?: 3 | undefined;
-  /** Seconds of load before the first fault, for JIT compilation in Cassandra. */
+  /** Seconds of load before the first fault, in which Cassandra's JIT compiler finishes. */
   readonly warmS: number;
-  /** Quiet seconds after each fault. */
+  /** Seconds without a fault after each fault. */
   readonly quietS: number;
   readonly callsPerSecond: number;
   readonly instances: number;
@@ -55,34 +55,35 @@ export type ChaosResult = {
   readonly outages: readonly LimiterOutage[];
   readonly storeOutages: readonly StoreOutage[];
   readonly check: CheckResult;
-  /** Charges of each account after the last call. */
+  /** Usage of each account after the last call. */
   readonly usages: readonly Usage[];
   /** Start and end of the load, in monotonic milliseconds. */
   readonly fromMs: number;
   readonly toMs: number;
+  /** Number of calls not sent because too many calls were in flight. */
   readonly unsent: number;
 };
 
-/** Duration of a stop that is worth a log line, in seconds. */
+/** A stop that takes longer is logged, in seconds. */
 const SLOW_STOP_S = 5;
 
 /** Maximum age of dirty state before its checkpoint (architecture 3.2), in milliseconds. */
 const STORED_MS = 125_000;
 
-/** Port offsets within the cluster's block: Cassandra, and its fault proxy. */
+/** Ports of Cassandra and of the fault proxy, as offsets in the block of ports. */
 const CASSANDRA = 3;
 const PROXY = 99;
 
-/** Account limits above the needs of any run, so that no call exceeds its plan. */
+/** Account limits that no run reaches. */
 export const LIMITS = { requests_per_minute: 100_000_000, cycles_per_month: 100_000_000_000 };
 
-/** Number of accounts and instances whose pages are read through the API. */
+/** Maximum number of instances per account whose history is read through the API. */
 const HISTORIES_WALKED = 20;
 
 /**
- * Chaos run: starts a cluster under load, injects every planned fault, stops the cluster, and
- * compares its stores with the answers to callers. Rejects if the cluster cannot be started. The
- * result contains the findings.
+ * Starts a cluster under load, injects every planned fault, stops the cluster, and compares the
+ * stores with the answers to callers. The result contains the findings. Rejects if the cluster does
+ * not start.
  */
 export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
   const { folder, ports, print } = plan;
@@ -104,15 +105,15 @@ export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
   const log = new CallLog();
   const load = new Load({ log, caller, accounts, chance: new Chance(plan.seed) });
   await load.prepare(plan.instances);
-  print(`${load.instances} instances of ${accounts.length} accounts; the load begins`);
+  print(`${load.instances} instances in ${accounts.length} accounts created; the load starts`);
   const fromMs = performance.now();
   await disturb(scene, load, plan);
   const toMs = performance.now();
   const { disturbances, outages, storeOutages, endedThemselves } = scene;
-  print(`the load has ended: ${log.calls.length} calls; checking the pages`);
+  print(`the load has ended after ${log.calls.length} calls; checking pages of the API`);
   const pages = await pageFindings(caller, accounts, log);
   await log.writeTo(join(folder, 'calls.jsonl'));
-  print('waiting until every reservation is settled or expired');
+  print('waiting until all reservations are settled or expired');
   const usages = await finalUsagesOf(cluster.plan.adminUrl, ids);
   print('stopping the service');
   await stopService(cluster, print);
@@ -135,7 +136,7 @@ export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
   };
 }
 
-/** Starts the fault proxy if a fault needs it; the proxy slows every statement a little. */
+/** Starts the fault proxy if a fault needs the proxy, which slows every statement a little. */
 async function proxyOf({
   folder,
   ports,
@@ -150,7 +151,7 @@ async function proxyOf({
 
 async function disturb(scene: Scene, load: Load, plan: ChaosPlan): Promise<void> {
   const running = load.run(plan.callsPerSecond);
-  plan.print(`${plan.warmS} s without faults, until Cassandra is compiled`);
+  plan.print(`${plan.warmS} s without faults, until Cassandra's JIT compiler has finished`);
   await sleep(plan.warmS * 1_000);
   for (const fault of plan.faults) {
     plan.print(fault.title);
@@ -162,7 +163,7 @@ async function disturb(scene: Scene, load: Load, plan: ChaosPlan): Promise<void>
   await running;
 }
 
-/** Variables that differ from a normal cluster. */
+/** Environment variables that differ from `make cluster`. */
 function variablesOf(
   { kind }: PlannedProcess,
   { limiterTimeoutMs }: ChaosPlan,
@@ -175,7 +176,7 @@ function variablesOf(
   return { SERVICE_CASSANDRA_CONTACT_POINTS: proxy.address };
 }
 
-/** Creates accounts spread over all limiters; surplus accounts stay unused. */
+/** Creates accounts until each limiter owns its share; surplus accounts stay unused. */
 async function accountsOf(cluster: LocalCluster, count: number): Promise<NewAccount[]> {
   const { adminUrl, processes } = cluster.plan;
   const limiters = processes.filter(({ kind }) => kind === 'limiter').map(({ name }) => name);
@@ -189,7 +190,7 @@ async function accountsOf(cluster: LocalCluster, count: number): Promise<NewAcco
   return accounts;
 }
 
-/** Problems of the API's pages. */
+/** Findings in the pages that the API lists. */
 async function pageFindings(
   caller: EdgeCaller,
   accounts: readonly NewAccount[],
@@ -215,13 +216,13 @@ async function pageFindings(
   return findings;
 }
 
-/** Stops all processes except the stores, so that nothing writes. */
+/** Stops all processes except the stores, so that nothing changes the stores. */
 export async function stopService(cluster: LocalCluster, print: Print): Promise<void> {
   const startedMs = performance.now();
   const stop = async (name: string) => {
     await cluster.stop(name);
     const seconds = (performance.now() - startedMs) / 1_000;
-    if (seconds > SLOW_STOP_S) print(`  ${name} took ${seconds.toFixed(1)} s to leave`);
+    if (seconds > SLOW_STOP_S) print(`  ${name} took ${seconds.toFixed(1)} s to stop`);
   };
   for (const kind of ['balancer', 'edge', 'engine', 'limiter']) {
     await Promise.all(cluster.names.filter((name) => name.startsWith(kind)).map(stop));
@@ -229,8 +230,8 @@ export async function stopService(cluster: LocalCluster, print: Print): Promise<
 }
 
 /**
- * Checks the contents of the stores. If a stopped engine left records in its journal only, the
- * clean stop failed: this is a finding, and a successor must recover the records.
+ * Checks the stores. If an engine's journal holds records that no checkpoint holds, the clean stop
+ * failed: the check reports a finding, and starts engines again to recover the records.
  */
 export async function checkCluster(
   cluster: LocalCluster,
@@ -242,11 +243,11 @@ export async function checkCluster(
   const left = new Findings();
   await checkJournals(stores.journals, await versionsOf(log, stores.instances), left);
   if (left.count > 0) {
-    print(`${left.count} instances are in journals alone; starting engines again to recover them`);
+    print(`${left.count} instances have unstored records; starting engines to recover them`);
     await recover(cluster, print);
   }
   const check = await checkStores(log, accounts, stores);
-  for (const line of left.lines) check.findings.add(`at the first stop: ${line}`);
+  for (const line of left.lines) check.findings.add(`after the first stop: ${line}`);
   print(`${check.observations} observations of ${check.instances} instances checked`);
   return check;
 }
@@ -262,7 +263,7 @@ async function versionsOf(
   return versions;
 }
 
-/** Starts new engines to take over remaining journals, and stops them when everything is stored. */
+/** Starts engines for tail recovery, and stops them after their checkpoints. */
 async function recover(cluster: LocalCluster, print: Print): Promise<void> {
   const engines = cluster.names.filter((name) => name.startsWith('engine'));
   await Promise.all(engines.map((name) => cluster.start(name)));

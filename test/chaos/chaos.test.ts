@@ -8,23 +8,23 @@ import { isError } from '#test/chaos/timeline';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/servers/real-servers';
 
 /*
- * The cluster starts its own servers, because some faults kill them; this call only checks that the
- * programs are installed.
+ * The cluster starts its own servers, because some faults kill servers. These calls only check that
+ * Cassandra and NATS are installed.
  */
 const cassandra = cassandraOrSkip();
 const nats = natsOrSkip();
 const { suite } = cassandra.address === '' ? cassandra : nats;
 
-/** First of 100 ports used neither by default nor by other tests. */
+/** First port of a block of 100 ports that no default and no other test uses. */
 const PORTS = 23_700;
 
-/** Light load, because other tests run in parallel. */
+/** Light load, because other tests run at the same time. */
 const LOAD = { callsPerSecond: 25, instances: 40, accounts: 2, warmS: 3, quietS: 3 } as const;
 
-/** Maximum error share of the whole run: the first calls hit cold processes on a busy machine. */
+/** Maximum share of failed calls in the whole run. The first calls are slow on a busy machine. */
 const ERROR_SHARE_OF_ALL_MAX = 0.05;
 
-/** Maximum error share after the kill of an engine. */
+/** Maximum share of failed calls after the kill of the engine. */
 const ERROR_SHARE_MAX = 0.001;
 
 const killed = suite('when an engine is killed under load');
@@ -43,22 +43,22 @@ killed.after(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-killed('the stores hold exactly what was acknowledged', () => {
+killed('the stores hold exactly the acknowledged calls', () => {
   const { findings, observations } = result.check;
   assert.equal(findings.lines, []);
   assert.ok(observations > 100, `only ${observations} observations were checked`);
 });
 
-killed('accounts were charged for every observation', () => {
+killed('accounts are charged for every observation', () => {
   const charged = result.usages.reduce((sum, { cycles_used }) => sum + cycles_used, 0);
   assert.ok(charged >= result.check.observations, `only ${charged} cycles were charged`);
 });
 
-killed('callers wait a little and get no errors', () => {
+killed('callers wait longer, but get almost no errors', () => {
   const killedMs = result.disturbances[0]?.fromMs ?? 0;
   const all = result.log.calls;
-  assert.ok(all.filter(isError).length <= ERROR_SHARE_OF_ALL_MAX * all.length, 'errors before it');
-  // Exclude calls that ended before the kill.
+  assert.ok(all.filter(isError).length <= ERROR_SHARE_OF_ALL_MAX * all.length, 'too many errors');
+  // Only calls that ended after the kill.
   const calls = all.filter(({ endMs }) => endMs >= killedMs);
   const errors = calls.filter(isError);
   assert.ok(calls.length > 50, `only ${calls.length} calls`);
@@ -66,9 +66,9 @@ killed('callers wait a little and get no errors', () => {
   assert.ok(errors.length <= ERROR_SHARE_MAX * calls.length, found);
 });
 
-killed('every shard is served again', () => {
+killed('other engines serve every shard again', () => {
   const [kill] = result.disturbances;
-  assert.ok(kill?.servedAfterMs !== undefined, 'not every shard was served again');
+  assert.ok(kill?.servedAfterMs !== undefined, 'some shard was not served again');
 });
 
 killed.run();

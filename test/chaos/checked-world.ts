@@ -21,16 +21,16 @@ import {
 } from '#test/chaos/load/call-log';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** Account of all calls. */
+/** Account that makes all calls. */
 export const ACCOUNT = 'Acc0unt00001';
 
-/** Course of a call. */
+/** Deviations from a correct call. */
 type Course = {
   readonly instance?: string;
   readonly key?: string;
-  /** Answer to the caller; true unless the test falsifies it. */
+  /** Answer to the caller; the correct answer by default. */
   readonly answered?: Outcome;
-  /** Whether the call takes effect. */
+  /** Whether the call is applied; true by default. */
   readonly happens?: boolean;
 };
 
@@ -39,8 +39,7 @@ const MODEL = { models: MODELS, steps: new StepTimer(new ManualClock(), () => un
 const none = async (): Promise<void> => undefined;
 
 /**
- * A correct model of the service in a few lines. Produces consistent logs and stores, which tests
- * then corrupt.
+ * A small correct model of the service. Tests corrupt its consistent call log and stores.
  */
 export class CheckedWorld {
   readonly log = new CallLog();
@@ -54,7 +53,7 @@ export class CheckedWorld {
   readonly #states = new Map<string, InstanceState>();
   #nowMs = 1_000;
 
-  /** Makes one call; time passes during and after it. */
+  /** Makes one call. Time advances by 10 ms during the call and by 10 ms after it. */
   call(requested: Requested, course: Course = {}): Call {
     const { key, happens = true } = course;
     const { instance = `inst_${this.log.nextId.toString(16).padStart(16, '0')}` } = course;
@@ -72,7 +71,7 @@ export class CheckedWorld {
     const state = before === undefined ? instanceFrom(undefined) : copyOf(before);
     const applied = isWrite(call) ? this.#apply(instance, state, requested, key) : undefined;
     const answered = course.answered ?? applied?.outcome;
-    if (answered === undefined) throw new Error('a read is answered with what it saw');
+    if (answered === undefined) throw new Error('a read needs `answered`: the outcome to log');
     if (happens) this.#states.set(instance, applied?.state ?? state);
     call.tries = 1;
     call.outcome = answered;
@@ -83,7 +82,7 @@ export class CheckedWorld {
     return call;
   }
 
-  /** Stores everything, like a cleanly stopped cluster. */
+  /** Stores all instances, like a clean stop of a cluster. */
   async store(): Promise<void> {
     for (const [id, state] of this.#states) {
       const head = headOf(state);
@@ -115,7 +114,7 @@ export class CheckedWorld {
   }
 }
 
-/** Deep copy of the mutable parts of an instance. */
+/** Copies the mutable parts of an instance. */
 function copyOf(state: InstanceState): InstanceState {
   const unstored = new UnstoredRows();
   for (const row of state.unstored?.history ?? []) unstored.addHistory(row);
@@ -152,6 +151,6 @@ function changeOf(requested: Requested): InstanceChange {
     case 'remove':
       return { kind: 'removed' };
     case 'read':
-      throw new Error('a read changes nothing: give what it saw');
+      throw new Error('a read changes nothing');
   }
 }

@@ -3,10 +3,10 @@ import type { LocalCluster } from '#deploy/local/local-cluster';
 import { openStores } from '#startup/ports';
 import { foundationOf } from '#startup/process/dependencies';
 
-/** Opens the stores of a cluster for reading from outside. */
+/** Opens the stores of a local cluster, for checks. */
 export async function openClusterStores({ plan }: LocalCluster) {
   const config = readConfig({ ...plan.shared, SERVICE_LOG_LEVEL: 'silent' });
   const stores = await openStores(config, foundationOf(config, 'chaos'));
-  if (stores.kind !== 'shared') throw new Error('a cluster has shared stores');
+  if (stores.kind !== 'shared') throw new Error('a cluster must have shared stores, not one file');
   return stores;
 }

@@ -2,7 +2,7 @@ import type { ChaosResult } from '#test/chaos/chaos-run';
 import { type LimiterOutage, outageFigures, refusalTimes } from '#test/chaos/faults/limiter-outage';
 import type { Usage } from '#test/chaos/load/account-usage';
 
-/** Refusals while limiters were down, as blocks in Markdown; none without such a fault. */
+/** Markdown blocks about refusals while limiters were down; empty without such a fault. */
 export function limiterLines(result: ChaosResult): string[] {
   const { log, outages, disturbances } = result;
   if (outages.length === 0) return [];
@@ -12,13 +12,18 @@ export function limiterLines(result: ChaosResult): string[] {
     return `| ${fault ?? outage.limiters.join(' and ')} | ${cells(log.calls, outage).join(' | ')} |`;
   });
   const table = [
-    '| Calls without idempotency key | Refused, own accounts | Until, ms | Longest wait, ms | Refused, others |',
+    '| Limiter fault | Refused calls, own accounts | Last refusal after, ms | Slowest refusal, ms | Refused calls, other accounts |',
     '|---|---:|---:|---:|---:|',
     ...rows,
   ].join('\n');
   const sentences = outages.flatMap((outage) => everyoneText(log.calls, outage));
-  return [table, ...sentences];
+  return [`${COUNTED_CALLS}\n\n${table}`, ...sentences];
 }
+
+/** Explains the table. */
+const COUNTED_CALLS =
+  'While limiters were down, edges refused calls. The table counts calls without an idempotency key, which are not ' +
+  'retried. Own accounts are the accounts whose owner was down.';
 
 type Calls = ChaosResult['log']['calls'];
 
@@ -45,27 +50,27 @@ function everyoneGone(calls: Calls, outage: LimiterOutage): string[] {
   ];
 }
 
-/** None if a limiter was left. */
+/** Sentence about the time without any limiter; empty if a limiter was running. */
 function everyoneText(calls: Calls, outage: LimiterOutage): string[] {
   const { fromMs, backMs, cyclesMeanwhile } = outage;
   if (cyclesMeanwhile === undefined) return [];
   const { p50, p99 } = refusalTimes(calls, outage);
   return [
-    `Without any limiter for ${Math.round(backMs - fromMs)} ms, engines applied ${cyclesMeanwhile} observations; ` +
-      `refusals took ${Math.round(p50)} ms (p50), ${Math.round(p99)} ms (p99).`,
+    `No limiter ran for ${Math.round(backMs - fromMs)} ms. Meanwhile engines applied ${cyclesMeanwhile} observations, and ` +
+      `refusals took ${Math.round(p50)} ms (p50) or ${Math.round(p99)} ms (p99).`,
   ];
 }
 
-/** Cycles of all accounts together. */
+/** Cycles of all accounts. */
 type Charges = {
   readonly committed: number;
   readonly charged: number;
-  /** Charged without use, at most: lost in crashes of limiters, and expired with a reservation. */
+  /** Upper bounds of unused charged cycles: lost in limiter crashes, or expired reservations. */
   readonly lost: number;
   readonly expired: number;
 };
 
-/** Committed and charged cycles of a phase. */
+/** Sums up the cycles of a phase. */
 export function chargesOf({ usages, check }: ChaosResult): Charges {
   const sumOf = (read: (usage: Usage) => number) =>
     usages.reduce((sum, usage) => sum + read(usage), 0);

@@ -4,13 +4,13 @@ import { Chance } from '#test/chaos/faults/chance';
 import type { Call, Outcome, Requested } from '#test/chaos/load/call-log';
 import { type KnownInstance, Requests } from '#test/chaos/load/requests';
 
-/** Outcome of a lost answer. */
+/** Outcome of a call whose answer is lost. */
 export const UNKNOWN: Outcome = { kind: 'unknown', why: 'a test' };
-/** Outcome of a refusal. */
+/** Outcome of a refused call. */
 export const REFUSED: Outcome = { kind: 'refused', status: 404, reason: 'not_found' };
 const KEY = 'key-1';
 
-/** A world with every kind of call and true answers. */
+/** A correct model after calls of every kind. */
 export function livedWorld() {
   const world = new CheckedWorld();
   const requests = new Requests(new Chance(3), 1_790_000_000_000);
@@ -60,10 +60,10 @@ export function livedWorld() {
   };
 }
 
-/** A world with the calls that tests corrupt. */
+/** The model, and the calls that tests corrupt. */
 export type Life = ReturnType<typeof livedWorld>;
 
-/** Findings of the checker for a world with corrupted stores. */
+/** Findings of the checks after `spoil` has corrupted the stores. */
 export async function findingsOf(
   life: Life,
   spoil: (stores: CheckedStores) => CheckedStores = (stores) => stores,

@@ -14,11 +14,12 @@ import { secondsOf } from '#test/chaos/timeline';
 import { timelinePicture } from '#test/chaos/timeline-picture';
 
 /*
- * Chaos test: disturbs a real cluster under load and proves from its stores that nothing was lost
- * or doubled. Then exhausts the quota of an account on another cluster while its limiter is killed
- * repeatedly. A full run writes docs/chaos.md and its pictures. `--only kill-engine,kill-edge`
- * selects faults, `--only three-nodes` those of three Cassandra nodes, `--only quota` the quota
- * run; the report then goes beside the logs. Exit status 1 if a check has findings.
+ * Chaos test: injects faults into a real cluster under load, and proves from its stores that no
+ * change was lost or applied twice. Then uses up the quota of an account while its limiter is
+ * killed several times. A full run writes docs/chaos.md and its pictures.
+ * `--only kill-engine,kill-edge` runs some faults, `--only three-nodes` all faults that need three
+ * Cassandra nodes, and `--only quota` the quota run; the report is then written beside the logs.
+ * The exit status is 1 if a check has findings.
  */
 
 const { values } = parseArgs({
@@ -26,7 +27,7 @@ const { values } = parseArgs({
     only: { type: 'string', default: '' },
     /** Seconds of load before the first fault. */
     warm: { type: 'string', default: '150' },
-    /** Quiet seconds after each fault. */
+    /** Seconds without a fault after each fault. */
     seconds: { type: 'string', default: '10' },
     rate: { type: 'string', default: '150' },
     instances: { type: 'string', default: '500' },
@@ -40,11 +41,11 @@ const { values } = parseArgs({
 
 /** Name of the quota run, which is not a fault. */
 const QUOTA = 'quota';
-const QUOTA_TITLE = 'a quota of 100,000 cycles, its limiter killed ten times (6 min)';
+const QUOTA_TITLE = 'a quota of 100,000 cycles while its limiter is killed ten times (6 min)';
 
-/** Name that selects all faults of three Cassandra nodes. */
+/** Name that selects all faults with three Cassandra nodes. */
 const THREE_NODES = 'three-nodes';
-const THREE_NODES_TITLE = 'all of those that take three Cassandra nodes (8 min)';
+const THREE_NODES_TITLE = 'all faults with three Cassandra nodes (8 min)';
 
 const startedMs = performance.now();
 
@@ -56,7 +57,7 @@ function help(): number {
   const parts = [...FAULTS, threeNodes, { name: QUOTA, title: QUOTA_TITLE }];
   const width = Math.max(...parts.map(({ name }) => name.length)) + 2;
   const names = parts.map(({ name, title }) => `  ${name.padEnd(width)}${title}`);
-  console.log(['--only takes some of these, separated by commas:', ...names].join('\n'));
+  console.log(['--only takes these names, separated by commas:', ...names].join('\n'));
   return 0;
 }
 
@@ -66,7 +67,7 @@ async function run(): Promise<number> {
   const names = isWhole ? known : values.only.split(',').flatMap(partsOf);
   const unknown = names.filter((name) => !known.includes(name));
   if (unknown.length > 0) {
-    console.error(`there is no fault ${unknown.join(', ')}; see --help`);
+    console.error(`unknown faults: ${unknown.join(', ')}; --help lists all names`);
     return 2;
   }
   const { folder } = values;
@@ -81,7 +82,7 @@ async function run(): Promise<number> {
   const parts: ReportPart[] = [];
   const add = async (part: ReportPart): Promise<void> => {
     parts.push(part);
-    // Each as soon as it is known: the next part may fail.
+    // Write after every part, because the next part may fail.
     await writeFile(file, reportText(head, parts));
     console.log(`\n${part.text}`);
   };
@@ -89,7 +90,7 @@ async function run(): Promise<number> {
     await add(await disturb(phase, target));
   }
   if (names.includes(QUOTA)) await add(await useUpQuota());
-  console.log(`written to ${file}; logs in ${folder}`);
+  console.log(`report: ${file}; logs: ${folder}`);
   return parts.some(({ findings }) => findings.count > 0) ? 1 : 0;
 }
 
@@ -98,7 +99,7 @@ function partsOf(name: string): string[] {
   return FAULTS.filter(({ isReplicated }) => isReplicated).map((fault) => fault.name);
 }
 
-/** Stops processes of an earlier run and deletes their state. */
+/** Stops the processes of an earlier run and deletes their state. */
 async function clear(folder: string): Promise<void> {
   for (const { name } of phasesOf(undefined)) {
     await endLeftovers(join(folder, name, 'cluster'));
@@ -109,7 +110,7 @@ async function clear(folder: string): Promise<void> {
   await rm(join(folder, 'quota'), { recursive: true, force: true });
 }
 
-/** Does the faults of a phase to a cluster under load, and draws what came of it. */
+/** Runs a phase and draws its timeline. */
 async function disturb(phase: Phase, target: string): Promise<ReportPart> {
   const { name, faults, limiterTimeoutMs, cassandraNodes } = phase;
   print(phase.title);

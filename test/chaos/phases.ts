@@ -3,53 +3,54 @@ import type { Fault } from '#test/chaos/faults/fault';
 import { FAULTS } from '#test/chaos/faults/faults';
 import { ONE_AWAY_SHARE_MAX } from '#test/chaos/faults/three-node-faults';
 
-/** Parameters of one cluster in the run. */
+/** One cluster of a chaos test, and its faults. */
 export type Phase = {
-  /** Name of its folder and picture. */
+  /** Name of the folder and the picture. */
   readonly name: string;
-  /** Of its column in the table of runs. */
+  /** Head of the column in the table of runs. */
   readonly run: string;
   readonly title: string;
-  /** Limiter timeout or other special setting, for the report. */
+  /** Describes the settings in the report. */
   readonly about: string;
-  /** Limiter timeout in milliseconds; default as in `make cluster`. */
+  /** Limiter timeout in ms; default: the timeout of `make cluster`. */
   readonly limiterTimeoutMs?: number;
-  /** Default 1. */
+  /** Number of Cassandra nodes; default 1. */
   readonly cassandraNodes?: 3;
   readonly faults: readonly Fault[];
 };
 
 const USUAL = {
   name: 'chaos',
-  run: 'timeout 1 s',
+  run: 'limiter timeout 1 s',
   title: 'One Cassandra node, limiter timeout of 1 s',
   about:
-    'Edges wait 1 s for a limiter, as in `make cluster`, because all processes share the cores of a machine.',
+    'Edges wait up to 1 s for a limiter, as in `make cluster`, because all processes share one machine.',
 };
 
 const STRICT = {
   name: 'chaos-strict',
-  run: 'timeout 100 ms',
+  run: 'limiter timeout 100 ms',
   title: 'One Cassandra node, limiter timeout of 100 ms',
   about:
-    'Edges refuse after 100 ms, as in production. Limiters share cores, so starting processes also cause refusals.',
+    'Edges wait up to 100 ms for a limiter, as in production, and then refuse the call. Process starts also cause ' +
+    'refusals, because they take CPU time from the limiters.',
   limiterTimeoutMs: LIMITER_TIMEOUT_MS,
 };
 
 const REPLICATED = {
   name: 'chaos-three-nodes',
-  run: 'three nodes',
+  run: 'three Cassandra nodes',
   title: 'Three Cassandra nodes',
   about:
-    'Each node has all data (`make cluster CASSANDRA=3`); two are a majority. With a node down, at most ' +
-    `${100 * ONE_AWAY_SHARE_MAX} % of the calls may fail. With two nodes down, no change may be acknowledged.`,
+    'Each node stores all data (`make cluster CASSANDRA=3`), and two nodes are a majority. While one node is down, at ' +
+    `most ${100 * ONE_AWAY_SHARE_MAX} % of the calls may fail. While two nodes are down, no change may be acknowledged.`,
   cassandraNodes: 3,
 } as const;
 
 /**
- * Clusters for the given faults. Limiter faults use a cluster with production timeouts, Cassandra
- * faults one with three nodes. A full run repeats the targets' faults on those clusters, for
- * comparison.
+ * Assigns faults to clusters; undefined for all faults. Limiter faults run with the limiter timeout
+ * of production, replica faults with three Cassandra nodes. A full run repeats some faults with the
+ * production timeout, for comparison.
  */
 export function phasesOf(names: readonly string[] | undefined): Phase[] {
   const wanted = FAULTS.filter(({ name }) => names?.includes(name) ?? true);

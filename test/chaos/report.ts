@@ -19,61 +19,64 @@ import {
   timeOf,
 } from '#test/chaos/timeline';
 
-/** A section of the report, and its share of the summary above all sections. */
+/** A section of the report, with its figures for the summary. */
 export type ReportPart = {
-  /** Name in the table of runs and in the list of findings. */
+  /** Name in the summary table and in the list of findings. */
   readonly name: string;
-  /** A cell for each of `RUN_ROWS`; none if the part is in no table. */
+  /** Cells for `RUN_ROWS`; undefined if the summary table has no column for the section. */
   readonly cells?: readonly string[];
   readonly findings: Findings;
   /** The section in Markdown. */
   readonly text: string;
 };
 
-/** Rows of the table of runs. */
+/** Row labels of the summary table. */
 const RUN_ROWS = [
-  ...['Seconds', 'Calls (unsent)', 'Acknowledged', 'Throttled', 'Refused', 'Unknown outcome'],
+  ...['Duration, s', 'Calls sent (not sent)', 'Acknowledged', 'Throttled', 'Refused'],
+  'Unknown outcome',
   ...[
     'Cycles committed',
     'Cycles charged',
-    'Cycles lost in crashes, at most',
-    'Cycles expired, at most',
+    'Cycles lost in crashes (upper bound)',
+    'Cycles in expired reservations (upper bound)',
   ],
-  'Load average',
+  'Load average (5 min)',
 ] as const;
 
-/** Facts of the head that the load decides. */
+/** Load parameters in the head of the report. */
 type Load = { readonly callsPerSecond: number; readonly warmS: number };
 
-/** The head of the report. Call this before the report is written, which changes the checkout. */
+/** Head of the report. Call before writing the report, because a changed checkout has no commit. */
 export function headText({ callsPerSecond, warmS }: Load): string {
   const [cpu] = cpus();
   const machine = `${cpus().length} × ${cpu?.model ?? '?'}, ${Math.round(totalmem() / 2 ** 30)} GiB`;
   return `# Chaos test
 
-See what callers meet while parts of a cluster fail under load. \`make chaos\` runs 2 edges, 2 limiters, 3 engines, NATS
-and Cassandra on one machine with the default \`SERVICE_NODE_DIRECT=true\`, then checks the stores:
+See how many calls fail, and for how long, when parts of a cluster fail under load. \`make chaos\` runs 2 edges, 2
+limiters, 3 engines, NATS and Cassandra on one machine with the default \`SERVICE_NODE_DIRECT=true\`. Then the test checks
+the stores:
 
 - Every acknowledged call is stored once, with the answered state.
-- Every account is charged for its committed cycles; only crashes and expired reservations may add to them.
-- No fault causes more failed calls than its limit.
+- Every account is charged for its committed cycles. Only crashes and expired reservations may cause further charges.
+- No fault fails more calls than its limit allows.
 
 | | |
 |---|---|
 | Command | \`make chaos\` |
 | Commit | ${checkoutCommit()} |
 | Machine | ${machine} |
-| Load | ${callsPerSecond} calls a second, the first ${warmS} s without faults |
+| Load | ${callsPerSecond} calls per second; no faults in the first ${warmS} s |
 `;
 }
 
-/** The whole report so far, in Markdown. */
+/** Report with all sections so far, in Markdown. */
 export function reportText(head: string, parts: readonly ReportPart[]): string {
   const blocks = [
     head,
     ...runTable(parts),
     findingLines(parts),
-    `The tables count calls due from a fault's start until ${AFTERMATH_MS / 1_000} s after its end. Latency (p99) includes retries.`,
+    `The fault tables count calls due between the start of a fault and ${AFTERMATH_MS / 1_000} s after its end. Latency ` +
+      '(p99) includes retries.',
     ...parts.map(({ text }) => text),
   ];
   return `${blocks.map((block) => wrapped(block.trim())).join('\n\n')}\n`;
@@ -99,7 +102,7 @@ function findingLines(parts: readonly ReportPart[]): string {
   return [`**Findings: ${count}.** All other checks passed.`, '', ...lines].join('\n');
 }
 
-/** Result of a phase; `picture` is the file name of its timeline. */
+/** Report section of a phase. `picture` is the file name of its timeline. */
 export function phasePart(
   result: ChaosResult,
   { run, title, about, faults }: Phase,
@@ -120,7 +123,7 @@ export function phasePart(
   return { name: run, cells: runCells(result), findings: check.findings, text };
 }
 
-/** In the order of `RUN_ROWS`. */
+/** Cells in the order of `RUN_ROWS`. */
 function runCells(result: ChaosResult): string[] {
   const { check, log, fromMs, toMs, unsent } = result;
   const { acknowledged, superseded, throttled, refused, unknown } = check.calls;
@@ -145,7 +148,7 @@ function faultTable({ log, disturbances }: ChaosResult, faults: readonly Fault[]
     const p99S = (p99Ms / 1_000).toFixed(p99Ms < 1_000 ? 3 : 1);
     return `| ${title} | ${failedShare(time.calls)} | ${p99S} |`;
   });
-  return ['| Fault | Failed calls | p99, s |', '|---|---:|---:|', ...rows].join('\n');
+  return ['| Fault | Failed calls | Latency p99, s |', '|---|---:|---:|', ...rows].join('\n');
 }
 
 function failedShare(calls: readonly Call[]): string {
@@ -153,7 +156,7 @@ function failedShare(calls: readonly Call[]): string {
   return failed === 0 ? '0' : `${failed} (${percent(errorShareOf(calls))})`;
 }
 
-/** Answers of failed calls, how soon failures ended, and when shards were served again. */
+/** Answers to failed calls, time of the last failure, and time until all shards were served. */
 function failedText(result: ChaosResult, faults: readonly Fault[]): string {
   const { log, disturbances } = result;
   const answers = answersOf(log.calls);
@@ -163,14 +166,14 @@ function failedText(result: ChaosResult, faults: readonly Fault[]): string {
   });
   const served = servedTimes(disturbances, faults);
   const sentences = [
-    ...(answers.length === 0 ? [] : [`Failed calls got ${answers.join(', ')}.`]),
-    `Failures ended at most ${milliseconds(Math.max(...lateMs))} after a fault.`,
+    ...(answers.length === 0 ? [] : [`Failed calls received ${answers.join(', ')}.`]),
+    `The last failed call was due ${milliseconds(Math.max(...lateMs))} after the end of its fault.`,
     ...(served.length === 0 ? [] : [`All shards were served again after ${served.join(', ')}.`]),
   ];
   return sentences.join(' ');
 }
 
-/** When every shard was served again after faults that moved shards. */
+/** Time until all shards were served again, for each fault that moved shards. */
 function servedTimes(disturbances: readonly Disturbance[], faults: readonly Fault[]): string[] {
   return faults.flatMap(({ name, title }) => {
     const own = disturbances.filter(({ fault }) => fault === name);
@@ -179,7 +182,7 @@ function servedTimes(disturbances: readonly Disturbance[], faults: readonly Faul
   });
 }
 
-/** Answers of failed calls with their number, the most frequent first. */
+/** Answers to failed calls with their counts, the most frequent answer first. */
 function answersOf(calls: readonly Call[]): string[] {
   const errors = Map.groupBy(calls.filter(isError), ({ outcome }) =>
     outcome.kind === 'unknown'

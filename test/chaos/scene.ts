@@ -15,10 +15,10 @@ const ASK_EVERY_MS = 50;
 /** Maximum wait for served shards before the run continues, in milliseconds. */
 const SERVED_MS_MAX = 90_000;
 
-/** Number of equal looks until a state counts: the last metrics of a dead node are stale. */
-const STEADY_LOOKS = 2;
+/** Equal reads until a state counts, because the last metrics of a dead node are stale. */
+const STEADY_READS = 2;
 
-/** The disturbed cluster, with a record of faults and times. */
+/** A cluster under faults, with a record of all faults and their times. */
 export class Scene {
   readonly cluster: LocalCluster;
   /** Accounts of the load. */
@@ -27,12 +27,12 @@ export class Scene {
   readonly disturbances: Disturbance[] = [];
   readonly outages: LimiterOutage[] = [];
   readonly storeOutages: StoreOutage[] = [];
-  /** Findings during the disturbances. */
+  /** Findings during the faults. */
   readonly findings = new Findings();
-  /** Number of kills per process. */
+  /** Number of kills, by process. */
   readonly kills = new Map<string, number>();
   readonly #print: Print;
-  /** Restarts before the first fault do not count as its effects. */
+  /** Restarts before the first fault, by process. */
   readonly #restartsBefore: Readonly<Record<string, number>>;
   #fault = '';
 
@@ -49,9 +49,9 @@ export class Scene {
     this.#restartsBefore = cluster.restarts;
   }
 
-  /** Proxy between engines and Cassandra, in runs with such faults. */
+  /** Proxy between engines and Cassandra. Throws if the run has no proxy. */
   get proxy(): FaultProxy {
-    if (this.#proxy === undefined) throw new Error('this run has no fault proxy');
+    if (this.#proxy === undefined) throw new Error('the run has no fault proxy');
     return this.#proxy;
   }
 
@@ -60,42 +60,42 @@ export class Scene {
     return this.cluster.names.filter((name) => name.startsWith(kind));
   }
 
-  /** Process in the cluster's plan. */
+  /** Planned process with a name. */
   plannedOf(name: string): PlannedProcess {
     const planned = this.cluster.plan.processes.find((process) => process.name === name);
-    if (planned === undefined) throw new Error(`there is no ${name}`);
+    if (planned === undefined) throw new Error(`the cluster has no process ${name}`);
     return planned;
   }
 
-  /** Kills a process with SIGKILL; its supervisor restarts it. */
+  /** Kills a process with SIGKILL. Its supervisor restarts the process. */
   kill(name: string): void {
     this.kills.set(name, (this.kills.get(name) ?? 0) + 1);
     this.cluster.signal(name, 'SIGKILL');
   }
 
-  /** Stops a process with SIGSTOP and continues it after `ms` milliseconds. */
+  /** Pauses a process with SIGSTOP, and continues the process after `ms` milliseconds. */
   async pause(name: string, ms: number): Promise<void> {
     this.cluster.signal(name, 'SIGSTOP');
     await sleep(ms);
     this.cluster.signal(name, 'SIGCONT');
   }
 
-  /** Processes that ended unexpectedly, with counts. */
+  /** One finding for each process that ended without a kill. */
   get endedThemselves(): string[] {
     const ended = Object.entries(this.cluster.restarts).map(([name, restarts]) => {
       const before = this.#restartsBefore[name] ?? 0;
       const count = restarts - before - (this.kills.get(name) ?? 0);
-      return count > 0 ? `${name} has ended by itself ${count} times: see its log` : '';
+      return count > 0 ? `${name} ended unexpectedly ${count} times: see its log` : '';
     });
     return ended.filter((line) => line !== '');
   }
 
-  /** Name of the current fault, for the record. */
+  /** Name of the current fault, recorded with its disturbances. */
   set fault(name: string) {
     this.#fault = name;
   }
 
-  /** Runs a disturbance and records its duration. */
+  /** Runs one step of a fault and records its start and end. */
   async disturb<Result>(text: string, action: () => Promise<Result> | Result): Promise<Result> {
     const fromMs = performance.now();
     const disturbance = {
@@ -115,8 +115,9 @@ export class Scene {
   }
 
   /**
-   * Waits until the answering engines and limiters serve every shard. With `gone`, the shards of
-   * these nodes must be served by others; records the time since the start of the last disturbance.
+   * Waits until engines and limiters serve every shard, or until the maximum wait. If `gone` names
+   * nodes, other nodes must serve their shards, and the time since the last disturbance is
+   * recorded.
    */
   async served(gone: readonly string[] = []): Promise<void> {
     const disturbance = this.disturbances.at(-1);
@@ -124,10 +125,10 @@ export class Scene {
     // Engines and limiters each have this number of shards.
     const shards = 2 * this.cluster.plan.shards;
     let sinceMs = performance.now();
-    for (let steady = 0; steady < STEADY_LOOKS; ) {
+    for (let steady = 0; steady < STEADY_READS; ) {
       const nowMs = performance.now();
       if (nowMs - startMs > SERVED_MS_MAX) {
-        this.#print('  not every shard is served after 90 s');
+        this.#print('  some shard is not served after 90 s');
         return;
       }
       const processes = this.cluster.plan.processes.filter(({ name }) => !gone.includes(name));

@@ -5,7 +5,7 @@ const LEFT = 70;
 const RIGHT = 20;
 const PLOT = WIDTH - LEFT - RIGHT;
 
-/** Rows of the picture: top and height, in pixels. */
+/** Top and height of each chart, in pixels. */
 const ROWS = { throughput: [40, 150], errors: [220, 80], latency: [330, 130] } as const;
 const LABELS_TOP = 490;
 const LABEL_HEIGHT = 16;
@@ -15,7 +15,7 @@ const DECADES = 5;
 
 type Row = readonly [number, number];
 
-/** SVG timeline of throughput, errors and latency, with the disturbances. */
+/** Draws an SVG timeline of throughput, failed calls and latency, with the disturbances. */
 export function timelinePicture(
   seconds: readonly Second[],
   disturbances: readonly Disturbance[],
@@ -62,7 +62,7 @@ function throughputRow(seconds: readonly Second[], x: (second: number) => number
       seconds.map((second, place) => [x(place + 0.5), yIn(ROWS.throughput, read(second) / most)]),
     );
   return [
-    title(ROWS.throughput, `calls a second (answered; grey: due), up to ${most}`),
+    title(ROWS.throughput, `calls per second (green: answered, grey: due), at most ${most}`),
     `<polyline fill="none" stroke="#aaa" points="${points(({ due }) => due)}"/>`,
     `<polyline fill="none" stroke="#1f6f43" stroke-width="1.5" points="${points(({ answered }) => answered)}"/>`,
   ];
@@ -77,7 +77,7 @@ function errorRow(seconds: readonly Second[], x: (second: number) => number): st
     const width = Math.max(1, x(1) - x(0));
     return `<rect x="${round(x(place))}" y="${round(top)}" width="${round(width)}" height="${round(height)}" fill="#b3261e"/>`;
   });
-  return [title(ROWS.errors, `errors a second, up to ${most}`), ...bars];
+  return [title(ROWS.errors, `failed calls per second, at most ${most}`), ...bars];
 }
 
 function latencyRow(seconds: readonly Second[], x: (second: number) => number): string[] {
@@ -95,7 +95,7 @@ function latencyRow(seconds: readonly Second[], x: (second: number) => number): 
   });
   return [
     ...marks,
-    title(ROWS.latency, 'latency from when a call was due: p50 blue, p99 violet'),
+    title(ROWS.latency, 'latency from the due time (blue: p50, violet: p99)'),
     `<polyline fill="none" stroke="#6a3fa0" points="${curve(0.99)}"/>`,
     `<polyline fill="none" stroke="#1c5fa8" stroke-width="1.5" points="${curve(0.5)}"/>`,
   ];

@@ -1,36 +1,36 @@
 import type { Call } from '#test/chaos/load/call-log';
 
-/** A disturbance of the cluster. Times are monotonic milliseconds. */
+/** One step of a fault. Times are monotonic milliseconds. */
 export type Disturbance = {
   readonly fault: string;
   readonly text: string;
   readonly fromMs: number;
-  /** End; equal to the start for an instant event. */
+  /** End of the step; equal to the start for a kill. */
   toMs: number;
-  /** Time from the start until the answering engines served every shard. */
+  /** Time in ms from the start until other nodes served every shard; undefined if not measured. */
   servedAfterMs: number | undefined;
 };
 
-/** One second of the load, by due time of calls. */
+/** Figures of one second of the load. */
 export type Second = {
   due: number;
   answered: number;
-  /** Calls that failed in the service or have unknown outcome. */
+  /** Calls that the service failed or whose outcome is unknown. */
   errors: number;
   latenciesMs: number[];
 };
 
-/** Time after a disturbance in which effects may remain, in milliseconds. */
+/** Calls due within this time after a fault, in milliseconds, count as affected by the fault. */
 export const AFTERMATH_MS = 5_000;
 
-/** A fault, and the calls due from its start until 5 s after its end. */
+/** A fault and the calls affected by it. */
 export type FaultTime = {
   readonly disturbances: readonly Disturbance[];
   readonly overMs: number;
   readonly calls: readonly Call[];
 };
 
-/** Period of a fault and its calls; undefined if it did not run. */
+/** Disturbances of a fault and its affected calls; undefined if the fault did not run. */
 export function timeOf(
   fault: string,
   disturbances: readonly Disturbance[],
@@ -45,18 +45,18 @@ export function timeOf(
   return { disturbances: own, overMs, calls: felt };
 }
 
-/** Share of calls failed by the service; 0 without calls. */
+/** Share of failed calls; 0 without calls. */
 export function errorShareOf(calls: readonly Call[]): number {
   return calls.length === 0 ? 0 : calls.filter(isError).length / calls.length;
 }
 
-/** Whether the service failed the call; legitimate refusals are not failures. */
+/** Whether the call failed: a 5xx, no connection, or an unknown outcome. */
 export function isError({ outcome }: Call): boolean {
   if (outcome.kind === 'refused') return outcome.status === 0 || outcome.status >= 500;
   return outcome.kind === 'unknown';
 }
 
-/** Seconds of the load from `fromMs` on. */
+/** Groups calls by second. */
 export function secondsOf(calls: readonly Call[], fromMs: number, toMs: number): Second[] {
   const seconds = Array.from(
     { length: Math.max(1, Math.ceil((toMs - fromMs) / 1_000)) },
@@ -75,8 +75,8 @@ export function secondsOf(calls: readonly Call[], fromMs: number, toMs: number):
 }
 
 /**
- * Time from the end of a disturbance to the last failed call by due time, in milliseconds; 0
- * without failures. Considers calls until `untilMs`.
+ * Time in ms from the end of a fault at `overMs` to the due time of the last failed call due until
+ * `untilMs`; 0 without failed calls.
  */
 export function failedAfterMs(calls: readonly Call[], overMs: number, untilMs: number): number {
   const late = calls.filter(
@@ -85,7 +85,7 @@ export function failedAfterMs(calls: readonly Call[], overMs: number, untilMs: n
   return Math.max(0, ...late.map(({ dueMs }) => dueMs - overMs));
 }
 
-/** Quantile of the numbers; 0 if empty. */
+/** Quantile of numbers; 0 without numbers. */
 export function quantile(numbers: readonly number[], share: number): number {
   const sorted = numbers.toSorted((left, right) => left - right);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

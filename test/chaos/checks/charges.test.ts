@@ -39,54 +39,56 @@ charges('equals the committed cycles if nothing was lost or expired', () => {
   assert.equal(findingsOf(100, { cycles_used: 100 }), []);
 });
 
-charges('may exceed them by lost and expired cycles, in full or in part', () => {
+charges('may exceed the committed cycles by lost and expired cycles', () => {
   const explained = { cycles_lost: 20, cycles_expired: 3 };
   assert.equal(findingsOf(100, { cycles_used: 123, ...explained }), []);
   assert.equal(findingsOf(100, { cycles_used: 100, ...explained }), []);
 });
 
-charges('is a finding if one cycle too low', () => {
+charges('is reported if it is one cycle too low', () => {
   const [line = ''] = findingsOf(100, { cycles_used: 99 });
-  assert.match(line, /100 cycles are committed and 99 charged/);
+  assert.match(line, /100 cycles committed, but only 99 charged/);
 });
 
-charges('is a finding if too low despite losses in crashes', () => {
+charges('is reported if it is too low, even after losses in crashes', () => {
   const lines = findingsOf(100, { cycles_used: 99, cycles_lost: 20, cycles_expired: 3 });
   assert.is(lines.length, 1);
 });
 
-charges('is a finding if one unexplained cycle too high', () => {
-  assert.match(findingsOf(100, { cycles_used: 101 })[0] ?? '', /101 cycles are charged/);
+charges('is reported if it is one unexplained cycle too high', () => {
+  assert.match(findingsOf(100, { cycles_used: 101 })[0] ?? '', /101 cycles charged/);
   const explained = { cycles_lost: 20, cycles_expired: 3 };
-  assert.match(findingsOf(100, { cycles_used: 124, ...explained })[0] ?? '', /explain 123/);
+  assert.match(findingsOf(100, { cycles_used: 124, ...explained })[0] ?? '', /explain only 123/);
 });
 
-charges('is a finding while a finished call still has a reservation', () => {
+charges('is reported if a finished call still has a reservation', () => {
   const [line = ''] = findingsOf(100, { cycles_used: 99, cycles_reserved: 1 });
-  assert.match(line, /1 cycles are reserved/);
+  assert.match(line, /1 cycles are still reserved/);
 });
 
-charges('must be zero for an account without committed cycles', () => {
+charges('is reported if it is above zero for an account without committed cycles', () => {
   const findings = new Findings();
   checkCharges([usage({ cycles_used: 1 })], new Map(), findings);
   assert.is(findings.count, 1);
 });
 
-charges('must be known for every account with committed cycles', () => {
+charges('is reported if no limiter returns it', () => {
   const findings = new Findings();
   checkCharges([], new Map([[ACCOUNT, 7]]), findings);
-  assert.equal(findings.lines, [`${ACCOUNT}: no limiter says what 7 cycles cost it`]);
+  assert.equal(findings.lines, [
+    `${ACCOUNT}: 7 cycles committed, but no limiter reports the usage`,
+  ]);
 });
 
 const counts = suite('when every limiter was killed');
 
-counts('a lower cycle count than before is a finding; a higher one is not', () => {
+counts('the check reports a lower cycle count than before, but no higher count', () => {
   const findings = new Findings();
   const before = [usage({ cycles_used: 50 })];
   checkCountsGoOn(before, [usage({ cycles_used: 60 })], findings);
   assert.is(findings.count, 0);
   checkCountsGoOn(before, [usage({ cycles_used: 49 })], findings);
-  assert.equal(findings.lines, [`${ACCOUNT}: 50 cycles were used, and 49 later`]);
+  assert.equal(findings.lines, [`${ACCOUNT}: the used cycles fell from 50 to 49`]);
 });
 
 charges.run();

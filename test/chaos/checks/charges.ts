@@ -2,10 +2,9 @@ import type { Findings } from '#test/chaos/checks/findings';
 import type { Usage } from '#test/chaos/load/account-usage';
 
 /**
- * Checks the charges of every account: committed <= charged <= committed + lost in crashes +
- * expired unsettled. Without losses, both are equal. `committed` counts stored observations by
- * account. An open reservation is a finding, because no request will settle it. Run and usage must
- * be in one month.
+ * Checks the charge of every account: committed <= charged <= committed + lost in crashes +
+ * expired. `committed` is the number of stored observations by account. An open reservation is a
+ * finding, because no request settles it any more. The run must not cross the end of a month.
  */
 export function checkCharges(
   usages: readonly Usage[],
@@ -15,30 +14,30 @@ export function checkCharges(
   const listed = new Set(usages.map(({ account_id }) => account_id));
   for (const [accountId, cycles] of committed) {
     if (!listed.has(accountId))
-      findings.add(`${accountId}: no limiter says what ${cycles} cycles cost it`);
+      findings.add(`${accountId}: ${cycles} cycles committed, but no limiter reports the usage`);
   }
   for (const usage of usages) {
     const { account_id, cycles_used, cycles_reserved, cycles_lost, cycles_expired } = usage;
     const least = committed.get(account_id) ?? 0;
     const most = least + cycles_lost + cycles_expired;
     if (cycles_reserved > 0) {
-      findings.add(`${account_id}: ${cycles_reserved} cycles are reserved for calls that are over`);
+      findings.add(`${account_id}: ${cycles_reserved} cycles are still reserved after all calls`);
     }
     if (cycles_used + cycles_reserved < least) {
-      findings.add(`${account_id}: ${least} cycles are committed and ${cycles_used} charged`);
+      findings.add(`${account_id}: ${least} cycles committed, but only ${cycles_used} charged`);
     }
     if (cycles_used + cycles_reserved > most) {
       findings.add(
-        `${account_id}: ${cycles_used} cycles are charged, and ${least} committed, ` +
-          `${cycles_lost} lost in crashes and ${cycles_expired} expired explain ${most}`,
+        `${account_id}: ${cycles_used} cycles charged, but ${least} committed, ${cycles_lost} ` +
+          `lost in crashes and ${cycles_expired} expired explain only ${most}`,
       );
     }
   }
 }
 
 /**
- * Checks that counts never decrease, even after limiter failures. `later` was read after `earlier`
- * was answered.
+ * Checks that the used cycles of no account decrease, even after limiter crashes. `later` must be
+ * read after `earlier`.
  */
 export function checkCountsGoOn(
   earlier: readonly Usage[],
@@ -49,6 +48,6 @@ export function checkCountsGoOn(
   for (const { account_id, cycles_used } of earlier) {
     const used = usedLater.get(account_id) ?? 0;
     if (used >= cycles_used) continue;
-    findings.add(`${account_id}: ${cycles_used} cycles were used, and ${used} later`);
+    findings.add(`${account_id}: the used cycles fell from ${cycles_used} to ${used}`);
   }
 }

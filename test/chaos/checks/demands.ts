@@ -5,17 +5,14 @@ import { checkStoreOutage, type StoreOutage } from '#test/chaos/faults/store-out
 import type { Call } from '#test/chaos/load/call-log';
 import { type Disturbance, errorShareOf, isError, timeOf } from '#test/chaos/timeline';
 
-/** Injected faults, and the calls of the load. */
+/** Injected faults and the calls of the load. */
 type SeenFaults = {
   readonly log: { readonly calls: readonly Call[] };
   readonly disturbances: readonly Disturbance[];
   readonly storeOutages: readonly StoreOutage[];
 };
 
-/**
- * Checks the limits of faults: the share of failed calls, and no acknowledged change during an
- * outage.
- */
+/** Checks the limit of failed calls for each fault, and the answers during store outages. */
 export function checkDemands(
   faults: readonly Pick<Fault, 'name' | 'errorShareMax'>[],
   seen: SeenFaults,

@@ -8,7 +8,7 @@ import type { StoredInstance } from '#test/chaos/checks/stored-instance';
 import { bodyHashOf, type Call, hasHappened } from '#test/chaos/load/call-log';
 import type { InstanceCalls } from '#test/chaos/load/instance-calls';
 
-/** Compares the stored state of one instance with the answers to its callers. */
+/** Compares a stored instance with the answers to its callers. */
 export async function checkInstance(
   stored: StoredInstance,
   calls: InstanceCalls,
@@ -18,7 +18,7 @@ export async function checkInstance(
 ): Promise<void> {
   const { id, head } = stored;
   if (head === undefined) {
-    if (calls.writes.some(hasHappened)) findings.add(`${id}: nothing is stored of it`);
+    if (calls.writes.some(hasHappened)) findings.add(`${id}: acknowledged, but no head is stored`);
     return;
   }
   checkVersion(head, calls, findings);
@@ -28,7 +28,7 @@ export async function checkInstance(
     return;
   }
   for (const { id: call } of calls.happened('remove')) {
-    findings.add(`${id}: call ${call} deleted it, and it is there`);
+    findings.add(`${id}: call ${call} deleted it, but it is still stored`);
   }
   checkName(head, calls, findings);
   checkCreated(head, calls, findings);
@@ -50,26 +50,28 @@ export async function checkInstance(
   if (problem !== undefined) findings.add(`${id}: ${problem}`);
 }
 
-/** Each version must come from one call that took effect or may have. */
+/** Every version must come from one write that was acknowledged or has an unknown outcome. */
 function checkVersion(head: InstanceHead, calls: InstanceCalls, findings: Findings): void {
   const { instance, writes } = calls;
   const happened = writes.filter(hasHappened).length;
   const unknown = writes.filter(({ outcome }) => outcome.kind === 'unknown').length;
   if (head.version < happened || head.version > happened + unknown) {
     findings.add(
-      `${instance}: version ${head.version} after ${happened} acknowledged calls and ${unknown} unknown`,
+      `${instance}: version ${head.version} is stored after ${happened} acknowledged writes ` +
+        `and ${unknown} writes with unknown outcome`,
     );
   }
   for (const call of calls.calls) {
     const version = calls.versionOf(call) ?? 0;
     if (version <= head.version) continue;
     findings.add(
-      `${instance}: call ${call.id} was answered version ${version}, and ${head.version} is stored`,
+      `${instance}: call ${call.id} was answered with version ${version}, ` +
+        `but version ${head.version} is stored`,
     );
   }
 }
 
-/** A deleted instance must leave only its tombstone. */
+/** A deleted instance must have a tombstone and no other stored data. */
 async function checkGone(
   { id, head, history, drift }: StoredInstance,
   calls: InstanceCalls,
@@ -77,29 +79,29 @@ async function checkGone(
   findings: Findings,
 ): Promise<void> {
   if (calls.happened('remove').length + calls.unknown('remove').length === 0) {
-    findings.add(`${id}: it is deleted, and no call has done that`);
+    findings.add(`${id}: the instance is deleted, but no call deleted it`);
   }
-  if (history.length > 0) findings.add(`${id}: ${history.length} rows are left after its delete`);
-  if (drift.length > 0)
-    findings.add(`${id}: ${drift.length} drift events are left after its delete`);
+  if (history.length > 0)
+    findings.add(`${id}: ${history.length} history rows remain after the delete`);
+  if (drift.length > 0) findings.add(`${id}: ${drift.length} drift events remain after the delete`);
   if (head !== undefined && head.model.length + head.name.length + head.description.length > 0) {
-    findings.add(`${id}: its marker holds more than a marker may`);
+    findings.add(`${id}: the tombstone still contains a model, a name or a description`);
   }
   for (const call of calls.writes) {
     if (call.key === undefined) continue;
     const answer = await store.findAnswer(id, rowKeyOf(call, call.key), 0);
     if (answer !== undefined)
-      findings.add(`${id}: the answer of call ${call.id} outlived its delete`);
+      findings.add(`${id}: the stored answer of call ${call.id} remains after the delete`);
   }
 }
 
-/** The name must be the newest acknowledged one, or one of unknown outcome. */
+/** The stored name must come from the newest acknowledged call, or from an unknown outcome. */
 function checkName(head: InstanceHead, calls: InstanceCalls, findings: Findings): void {
   const { instance } = calls;
   const nameOf = ({ requested }: Call) => ('name' in requested ? requested.name : undefined);
   const author = calls.writes.find((call) => nameOf(call) === head.name);
   if (author === undefined || !(hasHappened(author) || author.outcome.kind === 'unknown')) {
-    findings.add(`${instance}: its name "${head.name}" was refused, or no call gave it`);
+    findings.add(`${instance}: no successful call set the name "${head.name}"`);
     return;
   }
   const version = calls.versionOf(author);
@@ -109,7 +111,9 @@ function checkName(head: InstanceHead, calls: InstanceCalls, findings: Findings)
       version === undefined ? call.startMs > author.endMs : (calls.versionOf(call) ?? 0) > version,
     );
   if (later === undefined) return;
-  findings.add(`${instance}: its name "${head.name}" is older than that of call ${later.id}`);
+  findings.add(
+    `${instance}: the stored name "${head.name}" is older than the name that call ${later.id} set`,
+  );
 }
 
 /** The answer to the create must match the stored instance. */
@@ -117,13 +121,10 @@ function checkCreated(head: InstanceHead, { instance, create }: InstanceCalls, f
   if (create?.requested.kind !== 'create' || create.outcome.kind !== 'acknowledged') return;
   const first = { ...head, name: create.requested.name, updatedAtMs: head.createdAtMs };
   if (bodyHashOf(createdAnswer(instance, first).body) === create.outcome.bodyHash) return;
-  findings.add(`${instance}: its create (call ${create.id}) was answered something else`);
+  findings.add(`${instance}: the answer to its create (call ${create.id}) differs`);
 }
 
-/**
- * The stored answer of every applied call with a key must equal the answer that its caller
- * received.
- */
+/** The stored answer of every applied call with a key must equal the answer to the caller. */
 async function checkAnswers(
   { instance, writes }: InstanceCalls,
   store: InstanceStore,
@@ -133,20 +134,20 @@ async function checkAnswers(
     if (call.key === undefined) continue;
     const answer = await store.findAnswer(instance, rowKeyOf(call, call.key), 0);
     const problem = answerProblem(call.outcome, answer?.body);
-    if (problem !== undefined) findings.add(`${instance}: keyed call ${call.id} ${problem}`);
+    if (problem !== undefined) findings.add(`${instance}: call ${call.id} with a key ${problem}`);
   }
 }
 
 function answerProblem(outcome: Call['outcome'], body: string | undefined): string | undefined {
   switch (outcome.kind) {
     case 'acknowledged':
-      if (body === undefined) return 'has lost its answer';
+      if (body === undefined) return 'has no stored answer';
       return bodyHashOf(body) === outcome.bodyHash
         ? undefined
-        : 'has another answer than was given';
+        : 'has another stored answer than the caller received';
     case 'refused':
     case 'throttled':
-      return body === undefined ? undefined : `was ${outcome.kind}, and has an answer`;
+      return body === undefined ? undefined : `was ${outcome.kind}, but has a stored answer`;
     case 'superseded':
     case 'unknown':
       return undefined;

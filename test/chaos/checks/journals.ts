@@ -2,12 +2,12 @@ import { decodeGroup } from '#actor-runtime/record-codec';
 import type { JournalRecord, JournalStore } from '#storage/ports/journal';
 import type { Findings } from '#test/chaos/checks/findings';
 
-/** Journal slots per read. */
+/** Number of journal slots per read. */
 const SLOTS_AT_ONCE = 256;
 
 /**
- * Checks that heads include every record left in the journals. Otherwise the cluster was still
- * active or lost the record. `versions` are the heads' versions.
+ * Checks that the heads include every record in the journals. Otherwise the cluster was still
+ * active, or a clean stop lost the record. `versions` are the stored versions by instance.
  */
 export async function checkJournals(
   journals: JournalStore,
@@ -23,7 +23,9 @@ export async function checkJournals(
     }
   }
   for (const [id, version] of ahead) {
-    findings.add(`${id}: a journal holds version ${version}, its head ${versions.get(id)}`);
+    findings.add(
+      `${id}: a journal holds version ${version}, but the head has version ${versions.get(id)}`,
+    );
   }
 }
 
@@ -37,7 +39,9 @@ async function* recordsOf(
   for (let from = head.lowWaterMark; from < head.next; from += SLOTS_AT_ONCE) {
     const to = Math.min(head.next, from + SLOTS_AT_ONCE);
     const slots = await journals.readSlots(incarnation, from, to);
-    if (slots.length !== to - from) findings.add(`journal ${incarnation}: slots are missing`);
+    if (slots.length !== to - from) {
+      findings.add(`journal ${incarnation}: slots are missing between ${from} and ${to}`);
+    }
     for (const { records } of slots) yield* decodeGroup(records);
   }
 }

@@ -5,9 +5,8 @@ import { type Call, hasHappened, isWrite } from '#test/chaos/load/call-log';
 import type { InstanceCalls } from '#test/chaos/load/instance-calls';
 
 /**
- * Checks that all answers fit one linear order that respects real time (linearizability): no two
- * writes share a version, a call after an answer sees at least its version, and rows follow the
- * order of versions and of real time.
+ * Checks linearizability of the answers: no two writes share a version, a call returns at least the
+ * version of every earlier answer, and rows follow the order of versions and of real time.
  */
 export function checkOrder(
   stored: StoredInstance,
@@ -17,7 +16,7 @@ export function checkOrder(
 ): void {
   const { instance } = calls;
   for (const { id } of calls.strangers) {
-    findings.add(`${instance}: call ${id} was answered an ETag of no possible version`);
+    findings.add(`${instance}: the ETag in the answer to call ${id} matches no version`);
   }
   checkVersions(calls, findings);
   checkAfterDelete(calls, findings);
@@ -37,19 +36,19 @@ function checkVersions(calls: InstanceCalls, findings: Findings): void {
     if (!isNewVersion(call)) continue;
     const other = writers.get(version);
     if (other !== undefined) {
-      findings.add(`${instance}: calls ${other.id} and ${call.id} were both version ${version}`);
+      findings.add(`${instance}: calls ${other.id} and ${call.id} both wrote version ${version}`);
     }
     writers.set(version, call);
   }
   for (const { earlier, later } of outOfTime(versioned)) {
     findings.add(
-      `${instance}: call ${later.call.id} saw version ${later.version} after call ` +
-        `${earlier.call.id} had seen ${earlier.version}`,
+      `${instance}: call ${later.call.id} received version ${later.version} after call ` +
+        `${earlier.call.id} had received version ${earlier.version}`,
     );
   }
 }
 
-/** Calls with an answer older than an answer given before they began. */
+/** Calls whose version is too low for a version that was answered before the call began. */
 function outOfTime(versioned: readonly Versioned[]): { earlier: Versioned; later: Versioned }[] {
   const wrong: { earlier: Versioned; later: Versioned }[] = [];
   const byEnd = versioned.toSorted((left, right) => left.call.endMs - right.call.endMs);
@@ -71,7 +70,7 @@ function isBefore(later: Versioned, earlier: Versioned): boolean {
   return later.version < earlier.version + (isNewVersion(later.call) ? 1 : 0);
 }
 
-/** Whether the call itself created the version in its answer. */
+/** Whether the call created its answered version. */
 function isNewVersion(call: Call): boolean {
   return isWrite(call) && call.outcome.kind === 'acknowledged';
 }
@@ -80,14 +79,14 @@ function byStart(left: Versioned, right: Versioned): number {
   return left.call.startMs - right.call.startMs;
 }
 
-/** After an acknowledged delete, no call may have any other answer. */
+/** After an acknowledged delete, no call may succeed. */
 function checkAfterDelete({ instance, calls }: InstanceCalls, findings: Findings): void {
   const removes = calls.filter((call) => call.requested.kind === 'remove' && hasHappened(call));
   const goneMs = Math.min(...removes.map(({ endMs }) => endMs));
   for (const { id, startMs, outcome } of calls) {
     const isAnswered = outcome.kind === 'acknowledged' || outcome.kind === 'throttled';
     if (isAnswered && startMs > goneMs) {
-      findings.add(`${instance}: call ${id} was answered after its delete`);
+      findings.add(`${instance}: call ${id} succeeded after the acknowledged delete`);
     }
   }
 }
@@ -99,7 +98,8 @@ function checkRowOrder(authors: readonly Call[], calls: InstanceCalls, findings:
   for (const call of authors) {
     if (latest !== undefined && call.endMs < latest.startMs) {
       findings.add(
-        `${instance}: call ${latest.id} began after ${call.id} ended, and stands before it`,
+        `${instance}: call ${latest.id} began after the end of call ${call.id}, ` +
+          'but its rows are stored first',
       );
     }
     if (latest === undefined || call.startMs > latest.startMs) latest = call;
@@ -107,7 +107,8 @@ function checkRowOrder(authors: readonly Call[], calls: InstanceCalls, findings:
     if (version === undefined || call.outcome.kind !== 'acknowledged') continue;
     if (last !== undefined && version <= last.version) {
       findings.add(
-        `${instance}: call ${call.id} of version ${version} stands after ${last.call.id} of ${last.version}`,
+        `${instance}: the rows of version ${version} (call ${call.id}) are stored ` +
+          `after the rows of version ${last.version} (call ${last.call.id})`,
       );
     }
     last = { call, version };

@@ -2,12 +2,12 @@ import type { NewAccount } from '#deploy/local/new-account';
 import type { Findings } from '#test/chaos/checks/findings';
 import type { EdgeCaller } from '#test/chaos/load/edge-caller';
 
-/** Items per page: the API's maximum. */
+/* Separate from the checks of stores, because this check reads through the API. */
+
+/** Items per page: the maximum of the API. */
 const PAGE_ITEMS = 100;
 
-/**
- * Checks through the API, while nothing changes, that `total` equals the number of listed items.
- */
+/** Checks that a listing contains `total` different items. No call may change the listing. */
 export async function checkPages(
   caller: EdgeCaller,
   { accountId, apiKey }: NewAccount,
@@ -21,7 +21,7 @@ export async function checkPages(
     const answered = await caller.send({ method: 'GET', path: path + query, apiKey });
     if (answered.kind !== 'answer' || answered.status !== 200) {
       const why = answered.kind === 'answer' ? answered.body : answered.kind;
-      findings.add(`${accountId}: ${path} cannot be listed: ${why}`);
+      findings.add(`${accountId}: reading ${path} failed: ${why}`);
       return;
     }
     const { data, pagination } = JSON.parse(answered.body);
@@ -29,8 +29,8 @@ export async function checkPages(
     count += data.length;
     ({ total } = pagination);
     if (data.length > 0 || count >= total) continue;
-    findings.add(`${accountId}: ${path} counts ${total} and lists ${count}`);
+    findings.add(`${accountId}: ${path} has a total of ${total}, but lists ${count} items`);
     return;
   }
-  if (listed.size !== count) findings.add(`${accountId}: ${path} lists something twice`);
+  if (listed.size !== count) findings.add(`${accountId}: ${path} lists an item twice`);
 }

@@ -9,7 +9,7 @@ import type { CheckedStores } from '#test/chaos/checks/stores';
 import { type Life, REFUSED, UNKNOWN } from '#test/chaos/lived-world';
 import { type Call, markOf, type Outcome } from '#test/chaos/load/call-log';
 
-/** Corruptions of a world, and the expected finding of each. */
+/** Corruptions of a correct model, each with the expected finding. */
 export const WRONGS: readonly {
   readonly what: string;
   readonly found: RegExp;
@@ -17,34 +17,34 @@ export const WRONGS: readonly {
   readonly after?: (life: Life, stores: CheckedStores) => CheckedStores;
 }[] = [
   {
-    what: 'an acknowledged observation that never happened',
+    what: 'an acknowledged observation that was not applied',
     found: /acknowledged call \d+ is lost/,
     before: ({ use }) => void use('process', { happens: false }),
   },
   {
-    what: 'an acknowledged instance of which nothing is stored',
-    found: /nothing is stored of it/,
+    what: 'an acknowledged instance without stored data',
+    found: /acknowledged, but no head is stored/,
     after: ({ other }, stores) => spoilt(stores, other.instance, { head: () => undefined }),
   },
   {
-    what: 'the loss of everything after a version',
-    found: /was answered version \d+, and \d+ is stored/,
+    what: 'the loss of all versions after a version',
+    found: /was answered with version \d+, but version \d+ is stored/,
     after: ({ main }, stores) =>
       spoilt(stores, main.instance, { head: (head) => ({ ...head, version: head.version - 5 }) }),
   },
   {
-    what: 'a refused observation that is there',
-    found: /call \d+ was refused, and it is there/,
+    what: 'a refused observation that is stored',
+    found: /call \d+ was refused, but it is stored/,
     before: ({ use }) => void use('process', { answered: REFUSED }),
   },
   {
-    what: 'a throttled observation that is there',
-    found: /call \d+ was throttled, and it is there/,
+    what: 'a throttled observation that is stored',
+    found: /call \d+ was throttled, but it is stored/,
     before: ({ use }) => void use('process', { answered: { kind: 'throttled', etag: '' } }),
   },
   {
-    what: 'an observation that is there twice',
-    found: /observation \S+ is there twice/,
+    what: 'an observation that is stored twice',
+    found: /observation \S+ is stored twice/,
     before: ({ first, use }) => {
       const again = use('process', { answered: UNKNOWN });
       Object.assign(again.requested, first.requested);
@@ -60,8 +60,8 @@ export const WRONGS: readonly {
       }),
   },
   {
-    what: 'half of a batch',
-    found: /of call \d+ only \d+ of \d+ are there/,
+    what: 'a batch that is stored in part',
+    found: /only \d+ of \d+ observations of call \d+ are stored/,
     after: ({ main, batch }, stores) =>
       spoilt(stores, main.instance, {
         history: (rows) =>
@@ -70,7 +70,7 @@ export const WRONGS: readonly {
   },
   {
     what: 'an observation that no call sent',
-    found: /no call has sent observation/,
+    found: /no call sent observation/,
     after: ({ main }, stores) =>
       spoilt(stores, main.instance, {
         history: (rows) =>
@@ -80,14 +80,14 @@ export const WRONGS: readonly {
       }),
   },
   {
-    what: 'a row that is missing from the middle',
+    what: 'a history row that is missing',
     found: /row \d+ is missing/,
     after: ({ main }, stores) =>
       spoilt(stores, main.instance, { history: (rows) => rows.toSpliced(5, 1) }),
   },
   {
-    what: 'an observation that was changed on its way',
-    found: /is not what was sent/,
+    what: 'an observation that is stored with another value',
+    found: /was sent with other values/,
     after: ({ main }, stores) =>
       spoilt(stores, main.instance, {
         history: (rows) =>
@@ -95,8 +95,8 @@ export const WRONGS: readonly {
       }),
   },
   {
-    what: 'rows in another order than real time has',
-    found: /began after \d+ ended, and stands before it/,
+    what: 'rows that are not in the order of real time',
+    found: /began after the end of call \d+, but its rows are stored first/,
     before: ({ first, second }) => {
       const { startMs, endMs } = first;
       Object.assign(first, { startMs: second.startMs, endMs: second.endMs });
@@ -104,34 +104,34 @@ export const WRONGS: readonly {
     },
   },
   {
-    what: 'an answer older than one that was given before',
-    found: /saw version \d+ after call \d+ had seen \d+/,
+    what: 'an answer with an older version than an earlier answer',
+    found: /received version \d+ after call \d+ had received version \d+/,
     before: ({ first, use }) => void use('read', { answered: first.outcome, happens: false }),
   },
   {
-    what: 'two writes of one version',
-    found: /calls \d+ and \d+ were both version/,
+    what: 'two writes of the same version',
+    found: /calls \d+ and \d+ both wrote version/,
     before: ({ first, second }) =>
       reanswered(second, { etag: 'etag' in first.outcome && first.outcome.etag }),
   },
   {
-    what: 'an ETag of no version',
-    found: /an ETag of no possible version/,
+    what: 'an ETag that matches no version',
+    found: /the ETag in the answer to call \d+ matches no version/,
     before: ({ first }) => reanswered(first, { etag: '"snap_0000000000000000"' }),
   },
   {
-    what: 'a state that was answered and is not in the history',
-    found: /was answered another state/,
+    what: 'an answered state that the history does not reach',
+    found: /was answered with another state/,
     before: ({ last }) => reanswered(last, { bodyHash: 'another' }),
   },
   {
-    what: 'a reset that was answered another state',
-    found: /no reset explains generation/,
+    what: 'a reset that was answered with another state',
+    found: /no reset leads to generation/,
     before: ({ reset }) => reanswered(reset, { bodyHash: 'another' }),
   },
   {
-    what: 'a head that its history does not come to, by one bit',
-    found: /its history does not come to its state/,
+    what: 'a head that differs from the replayed history in one bit',
+    found: /replaying the history does not give the stored state/,
     after: ({ main }, stores) =>
       spoilt(stores, main.instance, {
         head: (head) => ({
@@ -142,46 +142,46 @@ export const WRONGS: readonly {
   },
   {
     what: 'a drift event that is missing',
-    found: /\d+ drift events are stored, its history has \d+/,
+    found: /\d+ drift events are stored, but the history has \d+/,
     after: ({ main }, stores) => spoilt(stores, main.instance, { drift: (rows) => rows.slice(1) }),
   },
   {
-    what: 'a name that was refused',
-    found: /its name "\w+" was refused, or no call gave it/,
+    what: 'a stored name whose call was refused',
+    found: /no successful call set the name "\w+"/,
     before: ({ use }) => void use('rename', { answered: REFUSED }),
   },
   {
-    what: 'a keyed answer that is lost',
-    found: /keyed call \d+ has lost its answer/,
+    what: 'a missing answer of a call with a key',
+    found: /call \d+ with a key has no stored answer/,
     after: ({ main }, stores) => spoilt(stores, main.instance, { answers: async () => undefined }),
   },
   {
-    what: 'a delete that did not happen',
-    found: /call \d+ deleted it, and it is there/,
+    what: 'an acknowledged delete that was not applied',
+    found: /call \d+ deleted it, but it is still stored/,
     before: ({ use }) => void use('remove', { happens: false }),
   },
   {
-    what: 'a delete without a call',
-    found: /it is deleted, and no call has done that/,
+    what: 'a deleted instance that no call deleted',
+    found: /is deleted, but no call deleted it/,
     before: ({ use }) => void use('remove', { answered: REFUSED }),
   },
   {
-    what: 'rows that outlived their instance',
-    found: /rows are left after its delete/,
+    what: 'rows that remain after a delete',
+    found: /history rows remain after the delete/,
     after: ({ main, removed }, stores) =>
       spoilt(stores, removed.instance, { history: () => rowsLike(main) }),
   },
   {
-    what: 'an answer that outlived its instance',
-    found: /the answer of call \d+ outlived its delete/,
+    what: 'a stored answer that remains after a delete',
+    found: /the stored answer of call \d+ remains after the delete/,
     after: ({ removed }, stores) =>
       spoilt(stores, removed.instance, {
         answers: async (_, key) => ({ key, fingerprint: '', body: '', etag: '', atMs: 0 }),
       }),
   },
   {
-    what: 'an answer after a delete',
-    found: /was answered after its delete/,
+    what: 'a call that succeeded after a delete',
+    found: /succeeded after the acknowledged delete/,
     before: ({ world, ofRemoved, removed }) =>
       void world.call(
         { kind: 'rename', name: 'late' },
@@ -193,28 +193,28 @@ export const WRONGS: readonly {
       ),
   },
   {
-    what: 'an instance that is there and not listed',
-    found: /it is there and not listed/,
+    what: 'an instance that is not listed',
+    found: /exists, but is not listed/,
     after: (_, { instances }) => ({ instances, listings: { ...NO_LISTINGS } }),
   },
   {
-    what: 'an instance that is listed and deleted',
-    found: /it is listed and not there/,
+    what: 'a deleted instance that is still listed',
+    found: /is listed, but does not exist/,
     after: ({ removed }, stores) => withLine(stores, removed.instance, 'n1'),
   },
   {
-    what: 'an instance that is listed under another name',
-    found: /and listed as "another"/,
+    what: 'an instance that is listed with another name',
+    found: /but the listing has "another"/,
     after: ({ other }, stores) => withLine(stores, other.instance, 'another'),
   },
   {
     what: 'an instance whose create was refused',
-    found: /no call has made "\w+", or it was refused/,
+    found: /no call can have created "\w+"/,
     before: ({ create }) => void create(REFUSED),
   },
   {
-    what: 'what only a journal holds',
-    found: /a journal holds version \d+, its head \d+/,
+    what: 'a version that only a journal holds',
+    found: /a journal holds version \d+, but the head has version \d+/,
     after: ({ main }, stores) => ({ ...stores, journals: journalOf(main.instance) }),
   },
 ];

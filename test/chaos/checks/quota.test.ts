@@ -27,35 +27,33 @@ function findingsOf(changes: Partial<QuotaUse>): string[] {
   return findings.lines;
 }
 
-const quota = suite('a quota used while its limiter is killed repeatedly');
+const quota = suite('the quota check');
 
-quota('may lose at most the tolerated share', () => {
+quota('accepts losses up to the tolerated share', () => {
   assert.equal(findingsOf({}), []);
   assert.equal(findingsOf({ committed: 1_000, acknowledged: 1_000 }), []);
 });
 
-quota('is a finding if one cycle too many was lost', () => {
+quota('reports one lost cycle above the tolerated share', () => {
   const [line = ''] = findingsOf({ committed: 969, acknowledged: 969 });
-  assert.match(line, /969 of 1000 cycles are used, 96.90 %: less than 97.00 %/);
+  assert.match(line, /969 of 1000 cycles were used \(96.90 %\); at least 97.00 % are required/);
 });
 
-quota('is a finding if exceeded by one committed, acknowledged or charged cycle', () => {
-  assert.equal(findingsOf({ committed: 1_001 }), [
-    '1001 cycles are committed, and the quota is 1000',
-  ]);
-  assert.match(findingsOf({ acknowledged: 1_001 })[0] ?? '', /1001 cycles are acknowledged/);
+quota('reports one committed, acknowledged or charged cycle above the quota', () => {
+  assert.equal(findingsOf({ committed: 1_001 }), ['1001 cycles committed, but the quota is 1000']);
+  assert.match(findingsOf({ acknowledged: 1_001 })[0] ?? '', /1001 cycles acknowledged/);
   const usage = { cycles_used: 999, cycles_reserved: 2, cycles_lost: 0 };
-  assert.match(findingsOf({ usage })[0] ?? '', /1001 cycles are charged/);
+  assert.match(findingsOf({ usage })[0] ?? '', /1001 cycles charged/);
 });
 
-quota('must include every acknowledged cycle', () => {
+quota('reports acknowledged cycles that are not committed', () => {
   const [line = ''] = findingsOf({ acknowledged: 971 });
-  assert.is(line, '971 cycles are acknowledged, and 970 committed');
+  assert.is(line, '971 cycles acknowledged, but only 970 committed');
 });
 
-quota('is inconclusive if a client never saw the quota end, or if kills came too late', () => {
-  assert.match(findingsOf({ refusedClients: 4 })[0] ?? '', /4 of 5 clients/);
-  assert.match(findingsOf({ kills: 1 })[0] ?? '', /killed 1 times instead of 2/);
+quota('reports a run in which a client was never refused or a kill is missing', () => {
+  assert.match(findingsOf({ refusedClients: 4 })[0] ?? '', /only 4 of 5 clients/);
+  assert.match(findingsOf({ kills: 1 })[0] ?? '', /only 1 of 2 times/);
 });
 
 quota.run();

@@ -4,12 +4,12 @@ import type { QuotaDemand } from '#test/chaos/load/quota-load';
 
 /** Result of a quota run. */
 export type QuotaUse = {
-  /** Cycles applied by engines, and cycles acknowledged to clients. */
+  /** Stored cycles, and cycles acknowledged to clients. */
   readonly committed: number;
   readonly acknowledged: number;
-  /** Usage after the last reservation was settled. */
+  /** Usage after the settlement of the last reservation. */
   readonly usage: Pick<Usage, 'cycles_used' | 'cycles_reserved' | 'cycles_lost'>;
-  /** Number of clients refused because the quota was exhausted. */
+  /** Number of clients that were refused because the quota was used up. */
   readonly refusedClients: number;
   /** Number of kills of the limiter that owned the account. */
   readonly kills: number;
@@ -17,7 +17,8 @@ export type QuotaUse = {
 
 /**
  * Checks a quota run. Committed, acknowledged and charged cycles must not exceed the quota, and
- * crashes may cost only a small share of it. `checkCharges` finds differences from the charge.
+ * clients must be able to use at least the share `shareMin`. `checkCharges` compares committed and
+ * charged cycles.
  */
 export function checkQuota(
   { quota, clients, kills, shareMin }: QuotaDemand,
@@ -27,28 +28,28 @@ export function checkQuota(
   const { committed, acknowledged, usage, refusedClients } = use;
   const charged = usage.cycles_used + usage.cycles_reserved;
   for (const [what, cycles] of Object.entries({ committed, acknowledged, charged })) {
-    if (cycles > quota) findings.add(`${cycles} cycles are ${what}, and the quota is ${quota}`);
+    if (cycles > quota) findings.add(`${cycles} cycles ${what}, but the quota is ${quota}`);
   }
   if (acknowledged > committed) {
-    findings.add(`${acknowledged} cycles are acknowledged, and ${committed} committed`);
+    findings.add(`${acknowledged} cycles acknowledged, but only ${committed} committed`);
   }
   if (committed < shareMin * quota) {
     findings.add(
-      `${committed} of ${quota} cycles are used, ${percent(committed / quota)}: ` +
-        `less than ${percent(shareMin)}; ${usage.cycles_lost} were lost in crashes`,
+      `${committed} of ${quota} cycles were used (${percent(committed / quota)}); ` +
+        `at least ${percent(shareMin)} are required (${usage.cycles_lost} lost in crashes)`,
     );
   }
   if (refusedClients < clients) {
     findings.add(
-      `${refusedClients} of ${clients} clients were refused because the quota is used up`,
+      `only ${refusedClients} of ${clients} clients were refused because the quota was used up`,
     );
   }
   if (use.kills < kills) {
-    findings.add(`limiters were killed ${use.kills} times instead of ${kills} while it lasted`);
+    findings.add(`limiters were killed only ${use.kills} of ${kills} times before the quota ended`);
   }
 }
 
-/** A share as printed percentage. */
+/** Formats a share as a percentage. */
 export function percent(share: number): string {
   return `${(100 * share).toFixed(2)} %`;
 }

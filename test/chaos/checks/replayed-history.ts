@@ -12,29 +12,29 @@ const report = newReport();
 
 type DriftSeen = Pick<DriftRow, 'generation' | 'cycle' | 'level' | 'isRolledBack'>;
 
-/** Start of a replay and its checkpoints. */
+/** A stored history, and the calls that the replay must explain. */
 export type ReplayBasis = {
   readonly stored: StoredInstance;
-  /** Undefined if the create was not acknowledged; the replay then uses the stored vector. */
+  /** Undefined if no create call is known. The replay then starts from values in the head. */
   readonly create: Extract<Call['requested'], { kind: 'create' }> | undefined;
   /** Calls by observation mark. */
   readonly calls: ReadonlyMap<string, Call>;
   /** Acknowledged resets in version order. */
   readonly resets: readonly Call[];
-  /** Resets of unknown outcome. */
+  /** Resets with unknown outcome. */
   readonly unknownResets: readonly Call[];
 };
 
 /**
- * Replays a stored history through the model. Returns a problem, or undefined if the replay
- * reproduces every answered state, the stored drift events, and the head bit by bit. Tries every
- * combination of resets with unknown outcome. Callers' timestamps lie before any creation or reset,
- * so that these do not affect intervals.
+ * Replays a stored history through the model. Returns undefined if the replay gives every answered
+ * state, the stored drift events and exactly the stored head; otherwise a problem. Tries every
+ * combination of resets with unknown outcome. Callers' timestamps lie before all creations and
+ * resets, which therefore do not change the intervals.
  */
 export function replayProblem(basis: ReplayBasis): string | undefined {
   const { stored, create } = basis;
   const { head } = stored;
-  if (head === undefined) return 'there is no head';
+  if (head === undefined) return 'no head is stored';
   const config = create ?? {
     modeStrengths: [...head.model.subarray(OFFSET.home, OFFSET.home + MODE_COUNT)],
     energyLevel: head.model[OFFSET.initialEnergy] ?? 0,
@@ -50,8 +50,8 @@ class Replay {
   readonly #basis: ReplayBasis;
   readonly #generations: readonly (readonly HistoryRow[])[];
   readonly #end: State;
-  /** Problem of the attempt that got furthest. */
-  #furthest = { generation: -1, problem: 'there is no history' };
+  /** Problem of the attempt that reached the highest generation. */
+  #furthest = { generation: -1, problem: 'no history is stored' };
 
   constructor(basis: ReplayBasis, generations: readonly (readonly HistoryRow[])[], end: State) {
     this.#basis = basis;
@@ -59,7 +59,7 @@ class Replay {
     this.#end = end;
   }
 
-  /** Tries every combination from the start of a generation; returns the best attempt's problem. */
+  /** Tries every combination of resets from a generation on. Returns the best attempt's problem. */
   from(
     start: State,
     generation: number,
@@ -74,9 +74,9 @@ class Replay {
     const { resets, stored } = this.#basis;
     if (generation + 1 === this.#generations.length) {
       if (applied < resets.length)
-        return this.#failed(generation, `reset ${resets[applied]?.id} is lost`);
+        return this.#failed(generation, `acknowledged reset ${resets[applied]?.id} is lost`);
       if (!isSame(state, this.#end)) {
-        return this.#failed(generation, 'its history does not come to its state');
+        return this.#failed(generation, 'replaying the history does not give the stored state');
       }
       const difference = driftProblem(drift, stored.drift);
       return difference === undefined ? undefined : this.#failed(generation, difference);
@@ -92,7 +92,7 @@ class Replay {
       const after = resetBy(reset, state);
       if (this.from(after, generation + 1, applied, left, drift) === undefined) return undefined;
     }
-    return this.#failed(generation, `no reset explains generation ${generation + 2}`);
+    return this.#failed(generation, `no reset leads to generation ${generation + 2}`);
   }
 
   #failed(generation: number, problem: string): string {
@@ -100,7 +100,7 @@ class Replay {
     return this.#furthest.problem;
   }
 
-  /** Whether a reset's answer shows its resulting state. */
+  /** Whether the answer to a reset matches its resulting state. */
   #isAnswered(call: Call, state: State): boolean {
     const { stored } = this.#basis;
     if (call.requested.kind !== 'reset' || stored.head === undefined) return false;
@@ -123,7 +123,8 @@ class Replay {
       beforeMs = timestampMs;
       readReport(state, report);
       const { cycle } = report.snapshot;
-      if (cycle !== row.cycle) return `row ${row.ordinal} is of cycle ${row.cycle}, not ${cycle}`;
+      if (cycle !== row.cycle)
+        return `row ${row.ordinal} has cycle ${row.cycle}; expected ${cycle}`;
       const { level, isRolledBack } = report.deviation;
       if (level > 0) {
         drift.push({ generation: generation + 1, cycle, level: `D${level}`, isRolledBack });
@@ -141,7 +142,7 @@ class Replay {
   }
 }
 
-/** Mark in a row's context; empty if none. */
+/** Mark in a row's context; empty without a mark. */
 export function markIn({ contextJson }: HistoryRow): string {
   const { mark } = JSON.parse(contextJson);
   return typeof mark === 'string' ? mark : '';
@@ -160,7 +161,7 @@ function answerProblem(
     requested.hasItemKeys === true ? `,"results":[${appliedItems(states.length)}]` : '';
   const json = requested.isBatch ? `${shown},"processed_count":${states.length}${results}}` : last;
   if (bodyHashOf(`{"data":${json}}`) === outcome.bodyHash) return undefined;
-  return `call ${id} was answered another state than its place in the history has`;
+  return `call ${id} was answered with another state than its row in the history gives`;
 }
 
 function resetBy({ requested }: Call, state: State): State {
@@ -171,7 +172,7 @@ function resetBy({ requested }: Call, state: State): State {
 
 function driftProblem(seen: readonly DriftSeen[], stored: readonly DriftRow[]): string | undefined {
   if (seen.length !== stored.length) {
-    return `${stored.length} drift events are stored, its history has ${seen.length}`;
+    return `${stored.length} drift events are stored, but the history has ${seen.length}`;
   }
   const wrong = stored.find((row, place) => {
     const event = seen[place];
@@ -183,14 +184,14 @@ function driftProblem(seen: readonly DriftSeen[], stored: readonly DriftRow[]): 
       row.isRolledBack !== event.isRolledBack
     );
   });
-  return wrong === undefined ? undefined : `drift event ${wrong.ordinal} is not what happened`;
+  return wrong === undefined ? undefined : `drift event ${wrong.ordinal} differs from the history`;
 }
 
 function isSame(one: State, other: State): boolean {
   return one.length === other.length && one.every((value, place) => Object.is(value, other[place]));
 }
 
-/** Outcomes of the items of an applied batch. */
+/** JSON items in the answer to an applied batch. */
 function appliedItems(count: number): string {
   return Array.from(
     { length: count },

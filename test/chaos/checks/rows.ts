@@ -6,9 +6,9 @@ import { type Call, hasHappened, type SentObservation } from '#test/chaos/load/c
 import type { InstanceCalls } from '#test/chaos/load/instance-calls';
 
 /**
- * Checks the history rows. Every acknowledged observation has exactly one row with its sent values,
- * and rows of one call are adjacent. Refused or throttled observations have none. A call of unknown
- * outcome has all its rows once, or none.
+ * Checks the history rows. Every acknowledged observation has one row with the sent values, and the
+ * rows of a call are adjacent. Refused and throttled calls have no rows. A call with unknown
+ * outcome has all its rows or none.
  */
 export function checkRows(
   { id, head, history }: StoredInstance,
@@ -17,7 +17,7 @@ export function checkRows(
 ): void {
   if (history.length !== head?.historyCount) {
     findings.add(
-      `${id}: ${history.length} rows are stored and its head counts ${head?.historyCount}`,
+      `${id}: ${history.length} rows are stored, but the head counts ${head?.historyCount}`,
     );
   }
   const rows = new Map<string, HistoryRow>();
@@ -27,7 +27,7 @@ export function checkRows(
     const twin = rows.get(mark);
     if (twin !== undefined) {
       findings.add(
-        `${id}: observation ${mark} is there twice, as ${twin.ordinal} and ${row.ordinal}`,
+        `${id}: observation ${mark} is stored twice, in rows ${twin.ordinal} and ${row.ordinal}`,
       );
     }
     rows.set(mark, row);
@@ -39,7 +39,7 @@ export function checkRows(
     checkCall(id, call, call.requested.observations, rows, findings);
   }
   for (const mark of rows.keys()) {
-    if (!sent.has(mark)) findings.add(`${id}: no call has sent observation "${mark}" here`);
+    if (!sent.has(mark)) findings.add(`${id}: no call sent observation "${mark}"`);
   }
 }
 
@@ -58,19 +58,22 @@ function checkCall(
   }
   if (found.length < observations.length) {
     findings.add(
-      `${id}: of call ${call.id} only ${found.length} of ${observations.length} are there`,
+      `${id}: only ${found.length} of ${observations.length} observations ` +
+        `of call ${call.id} are stored`,
     );
   }
   if (kind === 'refused' || kind === 'throttled') {
-    findings.add(`${id}: call ${call.id} was ${kind}, and it is there`);
+    findings.add(`${id}: call ${call.id} was ${kind}, but it is stored`);
   }
   const first = found[0]?.ordinal ?? 0;
   for (const [place, observation] of observations.entries()) {
     const row = rows.get(observation.mark);
     if (row === undefined) continue;
-    if (row.ordinal !== first + place) findings.add(`${id}: call ${call.id} is not in one piece`);
+    if (row.ordinal !== first + place) {
+      findings.add(`${id}: the rows of call ${call.id} are not adjacent`);
+    }
     if (!isAsSent(row, observation)) {
-      findings.add(`${id}: observation ${observation.mark} is not what was sent`);
+      findings.add(`${id}: observation ${observation.mark} was sent with other values`);
     }
   }
 }
@@ -84,7 +87,7 @@ function isAsSent(row: HistoryRow, sent: SentObservation): boolean {
   );
 }
 
-/** Calls behind the rows of a history, in order. */
+/** Calls that sent the rows of a history, in row order. */
 export function authorsOf({ history }: StoredInstance, byMark: ReadonlyMap<string, Call>): Call[] {
   const authors = new Set(history.map((row) => byMark.get(markIn(row))));
   return [...authors].filter((call) => call !== undefined);

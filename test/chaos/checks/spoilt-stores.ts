@@ -7,7 +7,7 @@ import { appendOf } from '#test/storage/contracts/journal-fixture';
 import { memoryJournalStore } from '#test/storage/memory/journal-store';
 import { ManualClock } from '#test/support/manual-clock';
 
-/** Wraps a store and changes the reads of one instance. */
+/** Wraps stores and changes the data read for one instance. */
 export function spoilt(
   { instances, listings }: CheckedStores,
   id: string,
@@ -19,7 +19,7 @@ export function spoilt(
   },
 ): CheckedStores {
   const { head = (same) => same, history, drift } = changes;
-  // Returns corrupted rows as chunks, even if the store has them in the head.
+  // Rows in the head are returned as chunks, so that `history` and `drift` change all rows.
   const emptied = (found: InstanceHead): InstanceHead => ({
     ...found,
     ...(history && { newestHistory: { after: found.historyCount, rows: '' } }),
@@ -55,7 +55,7 @@ export function spoilt(
   };
 }
 
-/** A store with an empty listing. */
+/** A store with empty listings. */
 export const NO_LISTINGS = {
   put: async () => undefined,
   remove: async () => undefined,
@@ -64,7 +64,7 @@ export const NO_LISTINGS = {
   load: async () => [],
 };
 
-/** A history with the rows of one call. */
+/** A history with one row of a call. */
 export function rowsLike({ id }: Call): HistoryRow[] {
   const contextJson = JSON.stringify({ mark: markOf(id, 0) });
   const row = { ordinal: 1, generation: 1, cycle: 1, mode: 0, signal: 0, confidence: 0 };
@@ -89,7 +89,7 @@ export function withLine(
   };
 }
 
-/** A journal with one record far ahead of its instance's head. */
+/** A journal with one record of a higher version than the instance's head. */
 export function journalOf(actorId: string) {
   const journals = memoryJournalStore(new ManualClock());
   const record = { actor: 'instance', actorId, version: 999, callId: 1, atMs: 0, event: {} };

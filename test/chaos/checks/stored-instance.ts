@@ -1,19 +1,19 @@
 import { storedDrift, storedHistory } from '#storage/ports/chunks';
 import type { DriftRow, HistoryRow, InstanceHead, InstanceStore } from '#storage/ports/instances';
 
-/** Stored data of one instance except its answers. */
+/** Stored data of one instance, without keyed answers. */
 export type StoredInstance = {
   readonly id: string;
   readonly head: InstanceHead | undefined;
-  /** Oldest first, all generations, including rows beyond the head's range. */
+  /** Rows of all generations, oldest first, including rows above the count in the head. */
   readonly history: readonly HistoryRow[];
   readonly drift: readonly DriftRow[];
 };
 
-/** Number of rows checked beyond the newest row of the head; none may exist. */
+/** Number of ordinals above the count in the head to read. No such row may exist. */
 const BEYOND = 1_000;
 
-/** Reads an instance from the stores. `rowsMax`: maximum possible number of rows. */
+/** Reads an instance. `rowsMax` is the number of rows if all calls were applied. */
 export async function readInstance(
   store: InstanceStore,
   id: string,

@@ -3,9 +3,9 @@ import * as assert from 'uvu/assert';
 import { WRONGS } from '#test/chaos/checks/planted-wrongs';
 import { findingsOf, livedWorld, UNKNOWN } from '#test/chaos/lived-world';
 
-const checker = suite('the checker of chaos runs');
+const checker = suite('the check of the stores');
 
-checker('has no findings if all answers are true', async () => {
+checker('has no findings if all answers match', async () => {
   assert.equal(await findingsOf(livedWorld()), []);
 });
 
@@ -21,7 +21,7 @@ for (const { what, found, before, after } of WRONGS) {
   });
 }
 
-checker('accepts a create with a lost answer once', async () => {
+checker('accepts an instance whose create has an unknown outcome', async () => {
   const life = livedWorld();
   life.create(UNKNOWN);
   assert.equal(await findingsOf(life), []);

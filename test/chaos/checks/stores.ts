@@ -9,11 +9,11 @@ import { readInstance, type StoredInstance } from '#test/chaos/checks/stored-ins
 import { type Call, callsByMark } from '#test/chaos/load/call-log';
 import { InstanceCalls } from '#test/chaos/load/instance-calls';
 
-/** Stores to check; nothing may write to them meanwhile. */
+/** Stores to check. No process may write to the stores during the check. */
 export type CheckedStores = {
   readonly instances: InstanceStore;
   readonly listings: ListingStore;
-  /** Absent for stores without journals. */
+  /** Undefined for stores without journals. */
   readonly journals?: JournalStore;
 };
 
@@ -23,18 +23,18 @@ export type CheckResult = {
   readonly instances: number;
   readonly deleted: number;
   readonly observations: number;
-  /** Committed observations by account, including those of deleted instances. */
+  /** Number of committed observations by account, including deleted instances. */
   readonly committed: ReadonlyMap<string, number>;
   readonly calls: Record<Call['outcome']['kind'], number>;
 };
 
-/** Concurrent reads of instances, limited to protect a recently disturbed server. */
+/** Maximum concurrent reads, so that a Cassandra that has just restarted is not overloaded. */
 const READS_IN_FLIGHT = 8;
 
 /**
- * Proves from the stores of a stopped or idle cluster that they match the answers to callers: every
- * acknowledged change once and with the answered state, no refused change, changes of unknown
- * outcome at most once, in an order that respects real time.
+ * Proves that the stores of a stopped or idle cluster match the answers to callers. Every
+ * acknowledged change is stored once with the answered state, refused changes are not stored, and
+ * changes with unknown outcome are stored at most once. The order respects real time.
  */
 export async function checkStores(
   { calls }: { readonly calls: readonly Call[] },
@@ -83,8 +83,8 @@ async function loadListings(
 }
 
 /**
- * Groups calls by instance, over instances known to callers or listed. An unknown instance must
- * come from exactly one create of unknown outcome, identified by name.
+ * Groups calls by instance. A listed instance that no answer named must come from exactly one
+ * create with unknown outcome, identified by the name.
  */
 function callsByInstance(
   calls: readonly Call[],
@@ -100,7 +100,7 @@ function callsByInstance(
     if (call.requested.kind !== 'create' || call.instance !== '') continue;
     unnamed.set(call.requested.name, call);
     if (call.outcome.kind === 'acknowledged')
-      findings.add(`call ${call.id} was acknowledged and named no instance`);
+      findings.add(`call ${call.id} was acknowledged, but its answer named no instance`);
   }
   for (const [id, { name }] of listed) {
     if (ofInstance.has(id)) continue;
@@ -108,7 +108,7 @@ function callsByInstance(
     unnamed.delete(name);
     const isPossible = create !== undefined && create.outcome.kind !== 'refused';
     if (isPossible) ofInstance.set(id, [{ ...create, instance: id }]);
-    else findings.add(`${id}: no call has made "${name}", or it was refused, or made twice`);
+    else findings.add(`${id}: no call can have created "${name}", or one create was applied twice`);
   }
   return ofInstance;
 }
@@ -121,7 +121,7 @@ function rowsOf(calls: readonly Call[]): number {
   );
 }
 
-/** The listing of the account must contain exactly the existing instances with their names. */
+/** The listing must contain exactly the existing instances of the account, with their names. */
 function checkLine(
   { id, head }: StoredInstance,
   line: Line | undefined,
@@ -130,15 +130,15 @@ function checkLine(
 ): void {
   const isLive = head !== undefined && head.deletedAtMs === undefined;
   if (line === undefined) {
-    if (isLive) findings.add(`${id}: it is there and not listed`);
+    if (isLive) findings.add(`${id}: the instance exists, but is not listed`);
     return;
   }
-  if (!isLive) findings.add(`${id}: it is listed and not there`);
+  if (!isLive) findings.add(`${id}: the instance is listed, but does not exist`);
   else if (line.name !== head.name) {
-    findings.add(`${id}: it is "${head.name}" and listed as "${line.name}"`);
+    findings.add(`${id}: the name is "${head.name}", but the listing has "${line.name}"`);
   }
   if (calls.some(({ accountId }) => accountId !== line.accountId)) {
-    findings.add(`${id}: another account lists it`);
+    findings.add(`${id}: the listing of another account contains the instance`);
   }
 }
 

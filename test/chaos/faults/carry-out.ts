@@ -5,7 +5,7 @@ import type { Asked, EdgeCaller } from '#test/chaos/load/edge-caller';
 import { outcomeOf } from '#test/chaos/load/outcome-of';
 import { requestOf } from '#test/chaos/load/request-of';
 
-/** Log and client of a call. */
+/** Call log and client. */
 export type CallPorts = { readonly log: CallLog; readonly caller: EdgeCaller };
 
 /** A call to make. */
@@ -14,20 +14,21 @@ export type Errand = {
   /** Empty for a create. */
   readonly instance: string;
   readonly requested: Requested;
-  /** The `Idempotency-Key`, if any. */
+  /** `Idempotency-Key`, if any. */
   readonly key: string | undefined;
   readonly dueMs: number;
 };
 
 /** Retry policy of a caller. */
 export type Patience = {
+  /** Whether to retry after an outcome. */
   readonly isAgain: (outcome: Outcome) => boolean;
-  /** Total retry time from the first attempt, and pause between attempts, in milliseconds. */
+  /** Maximum time from the first attempt to the last, and pause between attempts, in ms. */
   readonly msMax: number;
   readonly pauseMs: number;
 };
 
-/** Makes one call with all its retries. The log contains the call from its start. */
+/** Makes one call with its retries. Logs the call before the first attempt. */
 export async function carryOut(
   ports: CallPorts,
   errand: Errand,

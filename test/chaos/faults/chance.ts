@@ -1,4 +1,4 @@
-/** Seeded pseudo-random numbers, uniform in [0, 1): mulberry32. For loads, never for secrets. */
+/** Seeded pseudo-random numbers (mulberry32) for loads, not for secrets. */
 export class Chance {
   #state: number;
 
@@ -19,17 +19,17 @@ export class Chance {
     return Math.floor(this.next() * end);
   }
 
-  /** True with this probability. */
+  /** True with the given probability. */
   happens(probability: number): boolean {
     return this.next() < probability;
   }
 
-  /** A random item; undefined if empty. */
+  /** A random item; undefined if the list is empty. */
   pick<Item>(items: readonly Item[]): Item | undefined {
     return items[this.below(items.length)];
   }
 
-  /** A UUIDv7 at this wall-clock time. */
+  /** A UUIDv7 of a time in Unix milliseconds. */
   uuidV7(wallMs: number): string {
     const time = Math.floor(wallMs).toString(16).padStart(12, '0');
     const digits = (count: number) =>

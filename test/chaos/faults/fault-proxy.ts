@@ -7,34 +7,34 @@ import {
   startServer,
 } from '#deploy/local/servers/local-server';
 
-/** Maximum start time in milliseconds; usually 20, more on a busy machine. */
+/** Maximum start time in ms; usually 20 ms, longer on a busy machine. */
 const READY_MS_MAX = 20_000;
 
 /** Timeout of a proxy command, in milliseconds. */
 const ANSWER_MS_MAX = 5_000;
 
-/** Disturbances of traffic. Source: the documentation of toxiproxy, "Toxics". */
+/** Faults of connections. Source: documentation of toxiproxy, "Toxics". */
 export type Toxic =
   | { readonly type: 'latency'; readonly attributes: { latency: number; jitter: number } }
   | { readonly type: 'bandwidth'; readonly attributes: { rate: number } }
   | { readonly type: 'reset_peer'; readonly attributes: { timeout: number } }
-  /** Timeout 0 blocks all data without closing the connection: half-open. */
+  /** Timeout 0 blocks all data, but keeps the connection open (half-open). */
   | { readonly type: 'timeout'; readonly attributes: { timeout: number } };
 
 /** Direction: server to client, or client to server. */
 type Stream = 'downstream' | 'upstream';
 
-/** TCP proxy in front of one server, with fault injection. */
+/** TCP proxy that injects faults into the connections to a server. */
 export type FaultProxy = AsyncDisposable & {
-  /** Address for clients. */
+  /** Address for clients, `host:port`. */
   readonly address: string;
-  /** Disturbs one direction of all existing and new connections. */
+  /** Injects a fault into one direction of all open and new connections. */
   add(toxic: Toxic, stream: Stream): Promise<void>;
-  /** Removes all disturbances. */
+  /** Removes all faults. */
   heal(): Promise<void>;
 };
 
-/** Starts a proxy on `port` before `upstream` (`host:port`). Throws `MissingServer`. */
+/** Starts a proxy on `port` for the server `upstream` (`host:port`). Throws `MissingServer`. */
 export async function startFaultProxy(
   place: ServerPlace,
   { port, upstream, print }: { port: number; upstream: string; print: Print },

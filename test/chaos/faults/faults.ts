@@ -13,7 +13,7 @@ const PAUSED_STORE_MS = 10_000;
 const NATS_DOWN_MS = 60_000;
 const PROXY_FAULT_MS = 10_000;
 
-/** Pauses a node for 20 s; resolves afterwards. */
+/** Pauses a node for 20 s. Resolves after the pause. */
 function paused(scene: Scene, node: string): Promise<void> {
   const what = `SIGSTOP ${node}, SIGCONT after 20 s`;
   return scene.disturb(what, () => scene.pause(node, PAUSED_NODE_MS));
@@ -91,7 +91,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'kill-nats',
-    title: 'kill -9 of NATS, back after 2 s',
+    title: 'kill -9 of NATS, restarted after 2 s',
     async run(scene) {
       await scene.disturb('kill -9 nats', () => scene.kill('nats'));
       await sleep(BACK_MS);
@@ -156,18 +156,18 @@ export const FAULTS: readonly Fault[] = [
   MANIFEST_RESTART,
   addAndDrain('engine', {
     name: 'add-and-drain',
-    title: 'an engine added, another removed',
+    title: 'one engine added, another removed',
   }),
   addAndDrain('limiter', {
     name: 'add-and-drain-limiter',
-    title: 'a limiter added, another removed',
+    title: 'one limiter added, another removed',
     isTimed: true,
   }),
-  // Last: a restarted Cassandra spends minutes in JIT compilation, which would distort every later
-  // fault, as it does for the second of these.
+  // These two faults are last, because a restarted Cassandra spends minutes in JIT compilation. The
+  // compilation already distorts the second fault.
   {
     name: 'kill-store',
-    title: 'kill -9 of Cassandra, started again',
+    title: 'kill -9 of Cassandra, then restart',
     async run(scene) {
       await scene.disturb('kill -9 cassandra until it answers again', () =>
         killStore(scene, 'cassandra'),
@@ -208,8 +208,8 @@ function proxyFault(name: string, title: string, toxic: Toxic): Fault {
 }
 
 /**
- * Adds a node and removes the oldest. Every limiter administers all accounts, so the plan only
- * needs the admin port of a running one.
+ * Adds a node and removes the oldest node. The admin port of any running limiter serves all
+ * accounts.
  */
 function addAndDrain(kind: NodeKind, fault: Omit<Fault, 'run'>): Fault {
   return {
@@ -225,8 +225,7 @@ function addAndDrain(kind: NodeKind, fault: Omit<Fault, 'run'>): Fault {
         await scene.disturb(`${oldest} leaves for good`, () => scene.cluster.remove(oldest));
         await scene.served();
       };
-      // Wait until the new limiter has its share, so that accounts move both to it and away from
-      // the oldest.
+      // `withoutLimiter` first waits until the new limiter owns its share of the accounts.
       if (kind === 'limiter') await withoutLimiter(scene, oldest, leave);
       else await leave();
       await sleep(BACK_MS);

@@ -1,15 +1,17 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** File size limit in bytes that blocks every further write. */
+/* Separate because it affects any process, not only Cassandra. */
+
+/** File size limit in bytes that fails every further write. */
 const FILE_BYTES_MAX = 1;
 
 /**
- * Makes all file writes of a process fail, as on a full disk. Uses the process's file size limit
- * (`prlimit`, Linux), because a full real disk would disturb everything else.
+ * Fails all file writes of a process, like a full disk. Sets the file size limit of the process
+ * (`prlimit`, Linux), because a full disk would disturb all other processes.
  */
 export async function fillDiskOf(pid: number): Promise<void> {
-  // Only the soft limit: unprivileged users cannot raise a lowered hard limit.
+  // Set only the soft limit, because unprivileged users cannot raise a hard limit again.
   const limit = `--fsize=${FILE_BYTES_MAX}:`;
   await promisify(execFile)('prlimit', ['--pid', `${pid}`, limit]);
 }

@@ -5,8 +5,8 @@ import type { QuotaDemand, QuotaLoad } from '#test/chaos/load/quota-load';
 const LOOK_EVERY_MS = 20;
 
 /**
- * Kills the owner of a load's account repeatedly, evenly over the quota. Resolves to the number of
- * kills, which is smaller if the quota or the load ends early.
+ * Kills the owner of the load's account several times, evenly distributed over the quota. Resolves
+ * to the number of kills, which is smaller if the quota or the load ends early.
  */
 export async function killOwners(
   load: QuotaLoad,
@@ -14,7 +14,7 @@ export async function killOwners(
   kill: () => Promise<void>,
 ): Promise<number> {
   for (let done = 0; done < kills; done += 1) {
-    // The last kill leaves some quota for the new owner.
+    // After the last kill, some quota is left for the new owner.
     const dueAt = (quota * (done + 1)) / (kills + 2);
     while (load.acknowledged < dueAt && !isTooLate(load)) await sleep(LOOK_EVERY_MS);
     if (isTooLate(load)) return done;

@@ -3,14 +3,14 @@ import { askReady } from '#deploy/local/processes/readiness';
 import { fillDiskOf } from '#test/chaos/faults/full-disk';
 import type { Scene } from '#test/chaos/scene';
 
-/** Time until the cluster notices that the killed server has ended, in milliseconds. */
+/** Time until the supervisor has noticed the end of a killed server, in milliseconds. */
 const STORE_AWAY_MS = 2_000;
 
-/** Time without disk space before a Cassandra is killed, in milliseconds. */
+/** Time without disk space until a Cassandra node is killed, in milliseconds. */
 export const FULL_STORE_MS = 5_000;
 const ASK_EVERY_MS = 200;
 
-/** Kills a Cassandra node; resolves when its replacement answers. */
+/** Kills a Cassandra node. Resolves when the restarted node answers. */
 export async function killStore(scene: Scene, name: string): Promise<void> {
   scene.kill(name);
   await sleep(STORE_AWAY_MS);
@@ -18,8 +18,8 @@ export async function killStore(scene: Scene, name: string): Promise<void> {
 }
 
 /**
- * Leaves a Cassandra node without disk space for 5 s, then kills it. Resolves when its replacement
- * answers.
+ * Takes the disk space of a Cassandra node for 5 s, then kills the node. Resolves when the
+ * restarted node answers.
  */
 export async function fillStore(scene: Scene, name: string): Promise<void> {
   await fillUpStore(scene, name);
@@ -27,14 +27,14 @@ export async function fillStore(scene: Scene, name: string): Promise<void> {
   await killStore(scene, name);
 }
 
-/** Leaves a Cassandra node without disk space until it is killed. */
+/** Takes the disk space of a Cassandra node until the node is killed. */
 export async function fillUpStore(scene: Scene, name: string): Promise<void> {
   const pid = scene.cluster.pidOf(name);
-  if (pid === undefined) throw new Error(`there is no ${name}`);
+  if (pid === undefined) throw new Error(`${name} is not running`);
   await fillDiskOf(pid);
 }
 
-/** Resolves when this process of the cluster answers. */
+/** Resolves when a process answers. */
 export async function answers(scene: Scene, name: string): Promise<void> {
   const planned = scene.plannedOf(name);
   const isReady = () =>

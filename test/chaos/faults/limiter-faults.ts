@@ -4,21 +4,21 @@ import { evenMeterOwners } from '#test/chaos/faults/meter-owners';
 import { usagesOf } from '#test/chaos/load/account-usage';
 import type { Scene } from '#test/chaos/scene';
 
-/** Time until calls admitted before the kill have reached their engines, in milliseconds. */
+/** Time until engines have applied the calls that were admitted before a kill, in milliseconds. */
 const ADMITTED_MS = 1_000;
 
 /** Polling interval for a killed process, in milliseconds. */
 const LOOK_EVERY_MS = 10;
 
-/** Timeout of an engine's metrics, in milliseconds. */
+/** Timeout for reading an engine's metrics, in milliseconds. */
 const ANSWER_MS_MAX = 1_000;
 
-/** Time after the take-over in which accounts may still be refused, in milliseconds. */
+/** Time after a takeover until all edges have received the new owners, in milliseconds. */
 const LEARNT_MS = 1_000;
 
 /**
- * Removes a limiter that owns a share of the accounts, and records outages for its accounts and for
- * others. `gone` resolves when other limiters serve its shards.
+ * Removes a limiter that owns a share of the accounts, and records the outage. `gone` removes the
+ * limiter and resolves when other limiters serve its shards.
  */
 export async function withoutLimiter(
   scene: Scene,
@@ -37,8 +37,8 @@ export async function withoutLimiter(
 }
 
 /**
- * Kills every limiter and waits until replacements serve every shard. Findings: engines that keep
- * applying observations meanwhile, and usage counts that decrease.
+ * Kills every limiter and waits until restarted limiters serve every shard. Reports observations
+ * that engines apply without a limiter, and usage counts that decrease.
  */
 export async function withoutEveryLimiter(scene: Scene): Promise<void> {
   const { cluster, accounts, findings } = scene;
@@ -59,7 +59,7 @@ export async function withoutEveryLimiter(scene: Scene): Promise<void> {
   });
   const fromMs = scene.disturbances.at(-1)?.fromMs ?? backMs;
   if (cyclesMeanwhile > 0) {
-    findings.add(`engines applied ${cyclesMeanwhile} observations while there was no limiter`);
+    findings.add(`engines applied ${cyclesMeanwhile} observations while no limiter was running`);
   }
   await scene.served();
   await sleep(LEARNT_MS);
@@ -73,7 +73,7 @@ function isStartedAgain(pid: number | undefined, killed: number | undefined): bo
   return pid !== undefined && pid !== killed;
 }
 
-/** Observations applied by engines since their start, from their metrics. */
+/** Number of observations that the engines have applied since their start, from their metrics. */
 async function cyclesApplied({ cluster }: Scene): Promise<number> {
   const engines = cluster.plan.processes.filter(({ kind }) => kind === 'engine');
   const texts = await Promise.all(

@@ -6,10 +6,10 @@ import { CallLog, type Outcome } from '#test/chaos/load/call-log';
 const REFUSED: Outcome = { kind: 'refused', status: 503, reason: 'limiter_unavailable' };
 const THROTTLED: Outcome = { kind: 'throttled', etag: '"e"' };
 
-/** Limiter absent from 1,000 to 2,000; owner of account `mine`. */
+/** Outage of the owner of account `mine`, from 1,000 to 2,000. */
 const OUTAGE = { accounts: new Set(['mine']), fromMs: 1_000, backMs: 2_000, toMs: 3_000 };
 
-/** A log of calls with account and start time. */
+/** Logs calls with these accounts and start times. */
 function logOf(...calls: [accountId: string, startMs: number, outcome: Outcome, key?: string][]) {
   const log = new CallLog();
   for (const [accountId, startMs, outcome, key] of calls) {
@@ -23,7 +23,7 @@ function logOf(...calls: [accountId: string, startMs: number, outcome: Outcome, 
 
 const gone = suite('when one of two limiters was down');
 
-gone('the outage of its accounts lasts until their last refusal', () => {
+gone('the outage of its accounts lasts until the last refusal', () => {
   const calls = logOf(
     ['mine', 900, REFUSED],
     ['mine', 1_010, REFUSED],
@@ -38,7 +38,7 @@ gone('the outage of its accounts lasts until their last refusal', () => {
   assert.equal(others, { calls: 1, refused: 0, refusedUntilMs: 0 });
 });
 
-gone('refusals of other accounts count separately, and other errors do not count', () => {
+gone('refusals of other accounts count separately, and other errors are ignored', () => {
   const calls = logOf(
     ['other', 1_500, REFUSED],
     ['mine', 1_500, { kind: 'refused', status: 503, reason: 'overloaded' }],
@@ -47,12 +47,12 @@ gone('refusals of other accounts count separately, and other errors do not count
   assert.is(outageFigures(calls, OUTAGE, 'own').refused, 0);
 });
 
-gone('a call with a key is excluded, because it is retried', () => {
+gone('calls with a key are ignored, because they are retried', () => {
   const calls = logOf(['mine', 1_500, THROTTLED, 'key']);
   assert.is(outageFigures(calls, OUTAGE, 'own').calls, 0);
 });
 
-gone('refusals are timed until limiters are back', () => {
+gone('the longest refusal is taken from the time without the limiter', () => {
   const calls = logOf(
     ['mine', 1_500, REFUSED],
     ['other', 1_600, REFUSED],

@@ -1,44 +1,42 @@
 import type { Call } from '#test/chaos/load/call-log';
 import { quantile } from '#test/chaos/timeline';
 
-/** A period without one or all limiters. Times are monotonic milliseconds. */
+/** An outage of one limiter or all limiters. Times are monotonic milliseconds. */
 export type LimiterOutage = {
-  /** The absent limiters. */
+  /** Names of the limiters. */
   readonly limiters: readonly string[];
   /** Accounts whose meters these limiters owned. */
   readonly accounts: ReadonlySet<string>;
   readonly fromMs: number;
-  /** When others served every shard, or when the first replacement of all limiters started. */
+  /** Time when other limiters served every shard, or when the first limiter had restarted. */
   readonly backMs: number;
   /** End of the fault. */
   readonly toMs: number;
-  /** Observations applied by engines while no limiter was running; undefined if one was. */
+  /** Observations applied while no limiter was running; undefined if a limiter was running. */
   readonly cyclesMeanwhile: number | undefined;
 };
 
-/** Effect of an outage on calls with a single attempt. Times in milliseconds. */
+/** Effect of an outage on calls without retries. Times in milliseconds. */
 export type OutageFigures = {
   readonly calls: number;
   readonly refused: number;
-  /** From the start of the outage to the start of the last refused call; 0 if none. */
+  /** Time from the start of the outage to the start of the last refused call; 0 without refusal. */
   readonly refusedUntilMs: number;
 };
 
-/** Whether the call was refused for an absent limiter: the edge fails closed (decision 24). */
+/** Whether the edge refused the call for lack of a limiter (fail closed, decision 24). */
 function isRefused({ outcome }: Call): boolean {
   return outcome.kind === 'refused' && outcome.reason === 'limiter_unavailable';
 }
 
-/**
- * Calls of this period without a key. Calls with a key are retried and log only their last answer.
- */
+/** Calls without a key in a period. Calls with a key are retried and log only the last answer. */
 function sentOnce(calls: readonly Call[], fromMs: number, toMs: number): Call[] {
   return calls.filter(
     ({ key, startMs }) => key === undefined && startMs >= fromMs && startMs < toMs,
   );
 }
 
-/** Outage figures of the affected accounts (`own`) or of all others, from `fromMs` to `toMs`. */
+/** Figures of the outage's accounts (`own`) or of all `others`, from `fromMs` to `toMs`. */
 export function outageFigures(
   log: readonly Call[],
   { accounts, fromMs, toMs }: Pick<LimiterOutage, 'accounts' | 'fromMs' | 'toMs'>,
@@ -52,7 +50,7 @@ export function outageFigures(
   return { calls: calls.length, refused: refused.length, refusedUntilMs: untilMs - fromMs };
 }
 
-/** Latencies of refusals from the start of an outage until limiters are back. */
+/** Latencies of refusals in ms, from the start of an outage until limiters serve again. */
 export function refusalTimes(
   log: readonly Call[],
   { fromMs, backMs }: Pick<LimiterOutage, 'fromMs' | 'backMs'>,

@@ -10,15 +10,15 @@ type Kind = 'limiter' | 'engine' | 'edge';
 
 /** Timing of a pod replacement in Kubernetes, in milliseconds. */
 type Times = {
-  /** From the decision to SIGTERM. */
+  /** From the start of the replacement to SIGTERM. */
   readonly preStopMs: number;
-  /** From the decision to SIGKILL. */
+  /** From the start of the replacement to SIGKILL. */
   readonly graceMs: number;
-  /** From readiness to the next pod. */
+  /** From readiness to the replacement of the next pod. */
   readonly minReadyMs: number;
 };
 
-/** Timing in the manifests for pods of this kind. */
+/** Reads the timing of a kind of pod from the manifests. */
 function timesOf(kind: Kind): Times {
   const { spec } = parse(readFileSync(`${BASE}/serving-pod.yaml`, 'utf8')).spec.template;
   const [workload] = parseAllDocuments(readFileSync(`${BASE}/${kind}.yaml`, 'utf8'));
@@ -30,12 +30,12 @@ function timesOf(kind: Kind): Times {
 }
 
 /**
- * Rolling restart as in the manifests: one pod at a time within its disruption budget, with the
- * manifests' delays. No call may fail.
+ * Rolling restart like in Kubernetes: replaces one process at a time, with the delays in the
+ * manifests. No call may fail.
  */
 export const MANIFEST_RESTART: Fault = {
   name: 'restart-by-manifests',
-  title: 'rolling restart by the manifests',
+  title: 'rolling restart with the delays of the Kubernetes manifests',
   errorShareMax: 0,
   async run(scene) {
     for (const kind of ['limiter', 'engine', 'edge'] as const) {
@@ -52,7 +52,8 @@ async function replace(scene: Scene, name: string, times: Times): Promise<void> 
     await scene.cluster.stop(name);
     const tookMs = performance.now() - decidedMs;
     if (tookMs > times.graceMs) {
-      scene.findings.add(`${name} took ${Math.round(tookMs)} ms to end, of ${times.graceMs}`);
+      const took = `${name} took ${Math.round(tookMs)} ms to stop`;
+      scene.findings.add(`${took}; the grace period is ${times.graceMs} ms`);
     }
     await scene.cluster.start(name);
     await sleep(times.minReadyMs);

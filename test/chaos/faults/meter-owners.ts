@@ -4,8 +4,8 @@ import type { LocalCluster } from '#deploy/local/local-cluster';
 import { openClusterStores } from '#test/chaos/cluster-stores';
 
 /**
- * Maximum wait for an even distribution in ms: a moved shard rests 30 s (architecture 3.4), and
- * eight move at a time.
+ * Maximum wait for an even distribution in ms. After a move, a shard has a cool-down of 30 s, and
+ * at most eight shards move at a time (architecture 3.4).
  */
 const EVEN_MS_MAX = 90_000;
 const LOOK_EVERY_MS = 500;
@@ -14,8 +14,9 @@ const LOOK_EVERY_MS = 500;
 export type MeterOwner = (accountId: string) => string;
 
 /**
- * Waits until shards are evenly distributed over the limiters, so that each owns some accounts.
- * Resolves to a lookup of the owner in the database. Rejects if shards stay uneven.
+ * Waits until the shards are evenly distributed over the limiters, so that each limiter owns some
+ * accounts. Resolves to a function that returns the owner of an account. Rejects after the maximum
+ * wait.
  */
 export async function evenMeterOwners(cluster: LocalCluster): Promise<MeterOwner> {
   const { shards, processes } = cluster.plan;
@@ -26,16 +27,17 @@ export async function evenMeterOwners(cluster: LocalCluster): Promise<MeterOwner
     const owners = await ownersByShard(cluster, stores);
     const isEven = limiters.every((name) => {
       const owned = owners.filter((owner) => owner === name).length;
-      // No node has more than one shard above its share (architecture 3).
+      // A node owns at most one shard more than its share (architecture 3).
       return Math.abs(owned - shards / limiters.length) <= 1;
     });
     if (isEven) return (accountId) => owners[shardOf(accountId, shards)] ?? '';
-    if (performance.now() > deadlineMs) throw new Error('the limiters do not share their shards');
+    if (performance.now() > deadlineMs)
+      throw new Error('the limiters own unequal shares of shards');
     await sleep(LOOK_EVERY_MS);
   }
 }
 
-/** Limiter that owns each shard in the database; empty for an absent limiter. */
+/** Names of the limiters that own each shard in the database; empty for a stopped limiter. */
 export async function ownersByShard(
   { plan }: LocalCluster,
   { shards, journals }: Awaited<ReturnType<typeof openClusterStores>>,
@@ -45,7 +47,7 @@ export async function ownersByShard(
   for (const incarnation of new Set(rows.map(({ owner }) => owner))) {
     const head = await journals.readHead(incarnation, 'serial');
     const process = plan.processes.find(({ port }) => head?.address === `127.0.0.1:${port}`);
-    // A sealed incarnation still owns shards that its successor has not taken over.
+    // A sealed incarnation owns its shards until another limiter has taken over.
     names.set(incarnation, head?.isSealed ? '' : (process?.name ?? ''));
   }
   const owners = Array.from({ length: plan.shards }, () => '');

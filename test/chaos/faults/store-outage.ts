@@ -2,21 +2,18 @@ import type { Findings } from '#test/chaos/checks/findings';
 import { type Call, hasHappened, isWrite } from '#test/chaos/load/call-log';
 import { isError } from '#test/chaos/timeline';
 
-/** A period without a majority of Cassandra nodes. Times are monotonic milliseconds. */
+/** An outage of most Cassandra nodes. Times are monotonic milliseconds. */
 export type StoreOutage = {
   readonly nodes: readonly string[];
-  /** From here, all killed nodes are down; `toMs` is before the first returns. */
+  /** All `nodes` are down from `fromMs` until `toMs`. */
   readonly fromMs: number;
   readonly toMs: number;
 };
 
-/**
- * Maximum time after an append in which memory alone may answer: the read lease. Source:
- * architecture 3.1.
- */
+/** Read lease: time in ms after an append in which memory may answer. Source: architecture 3.1. */
 const READ_LEASE_MS = 2_000;
 
-/** Calls sent and answered while most Cassandra nodes were down. */
+/** Calls that were sent and answered during an outage. */
 export function callsMeanwhile(
   calls: readonly Call[],
   { fromMs, toMs }: Pick<StoreOutage, 'fromMs' | 'toMs'>,
@@ -25,8 +22,8 @@ export function callsMeanwhile(
 }
 
 /**
- * Checks an outage. A change requested during it must not be acknowledged before its end. After the
- * read lease ends, every answer must be an error.
+ * Checks the answers during an outage. No change that was requested during the outage may be
+ * acknowledged before the end of the outage. After the read lease, every answer must be an error.
  */
 export function checkStoreOutage(
   calls: readonly Call[],
@@ -36,31 +33,33 @@ export function checkStoreOutage(
   for (const call of callsMeanwhile(calls, outage)) {
     const { id, requested, endMs } = call;
     const afterS = ((endMs - outage.fromMs) / 1_000).toFixed(1);
+    const whenText = `${afterS} s after the start of a store outage`;
     if (isWrite(call) && hasHappened(call)) {
-      findings.add(`call ${id}: ${requested.kind} acknowledged ${afterS} s into a store outage`);
+      findings.add(`call ${id}: ${requested.kind} acknowledged ${whenText}`);
     } else if (endMs > outage.fromMs + READ_LEASE_MS && !isError(call)) {
-      findings.add(`call ${id}: ${requested.kind} answered ${afterS} s into a store outage`);
+      findings.add(`call ${id}: ${requested.kind} answered ${whenText}`);
     }
   }
 }
 
-/** Answers while most Cassandra nodes were down, as blocks in Markdown; none without such an outage. */
+/** Markdown blocks about answers during store outages; empty without an outage. */
 export function storeOutageLines(
   calls: readonly Call[],
   outages: readonly StoreOutage[],
 ): string[] {
   if (outages.length === 0) return [];
-  const figures = outages.map((outage) => {
+  const rows = outages.map((outage) => {
     const meanwhile = callsMeanwhile(calls, outage);
     const changes = meanwhile.filter((call) => isWrite(call) && hasHappened(call)).length;
-    const answers = meanwhile.filter((call) => !isError(call)).length - changes;
+    const failed = meanwhile.filter(isError).length;
+    const answers = meanwhile.length - failed - changes;
     const seconds = ((outage.toMs - outage.fromMs) / 1_000).toFixed(1);
-    return { seconds, calls: meanwhile.length, changes, answers };
+    return `| ${[seconds, meanwhile.length, changes, answers, failed].join(' | ')} |`;
   });
-  const listOf = (name: keyof (typeof figures)[number]) =>
-    figures.map((each) => each[name]).join(', ');
-  return [
-    `Most nodes were down for ${listOf('seconds')} s. Meanwhile callers sent ${listOf('calls')} calls and got ` +
-      `${listOf('changes')} acknowledged changes, ${listOf('answers')} answers from memory (read lease), and 503 for the rest.`,
-  ];
+  const table = [
+    '| Two nodes down, s | Calls | Acknowledged changes | Answers from memory (read lease) | Failed calls |',
+    '|---:|---:|---:|---:|---:|',
+    ...rows,
+  ].join('\n');
+  return ['Calls that started and ended while two nodes were down:', table];
 }

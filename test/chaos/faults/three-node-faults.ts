@@ -11,15 +11,15 @@ import {
 } from '#test/chaos/faults/kill-store';
 import type { Scene } from '#test/chaos/scene';
 
-/** Maximum error share for the loss of one of three Cassandra nodes. */
+/** Maximum share of failed calls after the loss of one of three Cassandra nodes. */
 export const ONE_AWAY_SHARE_MAX = 0.005;
 
 const PAUSED_STORE_MS = 15_000;
 
-/** Time until a stopped process has stopped, in ms: its threads stop one by one. */
+/** Time until SIGSTOP has stopped all threads of a process, in milliseconds. */
 const SIGNAL_MS = 100;
 
-/** Delay before the engine is killed, in ms: drivers are still detecting the lost node. */
+/** Delay of the engine kill in ms, while drivers have not yet detected the lost node. */
 const ENGINE_AFTER_MS = 1_000;
 
 /** Polling interval of killed nodes, and timeout of a connection, in milliseconds. */
@@ -27,8 +27,8 @@ const LOOK_EVERY_MS = 20;
 const CONNECT_MS_MAX = 500;
 
 /**
- * Faults of a cluster with three Cassandra nodes. The pause comes first, because restarted nodes
- * spend minutes in JIT compilation.
+ * Faults with three Cassandra nodes. The pause comes first, because restarted nodes spend minutes
+ * in JIT compilation.
  */
 export const THREE_NODE_FAULTS: readonly Fault[] = [
   ofOne({
@@ -77,7 +77,7 @@ export const THREE_NODE_FAULTS: readonly Fault[] = [
     async act(scene, nodes) {
       const fromMs = performance.now();
       const paused = nodes.map((node) => scene.pause(node, PAUSED_STORE_MS));
-      // Last time at which both nodes are certainly stopped; their timers end later.
+      // The nodes are certainly paused until then, because the timers of the pauses end later.
       const toMs = fromMs + PAUSED_STORE_MS;
       await Promise.all(paused);
       scene.storeOutages.push({ nodes, fromMs: fromMs + SIGNAL_MS, toMs });
@@ -101,7 +101,7 @@ export const THREE_NODE_FAULTS: readonly Fault[] = [
   }),
 ];
 
-/** A fault with its target nodes. */
+/** A fault with its targets. */
 type FaultOf<Target> = Pick<Fault, 'name' | 'title'> & {
   readonly what: string;
   readonly act: (scene: Scene, target: Target) => Promise<void>;
@@ -141,7 +141,7 @@ function ofNodes(
   };
 }
 
-/** Kills these nodes; resolves when all answer again. */
+/** Kills nodes. Resolves when all nodes answer again. */
 async function killStores(scene: Scene, nodes: readonly string[]): Promise<void> {
   await withoutMajority(scene, nodes);
   for (const node of nodes) await answers(scene, node);
@@ -149,30 +149,30 @@ async function killStores(scene: Scene, nodes: readonly string[]): Promise<void>
 
 function nodeOf(scene: Scene, index: number): string {
   const node = scene.named('cassandra')[index];
-  if (node === undefined) throw new Error('this cluster has not three Cassandra nodes');
+  if (node === undefined) throw new Error('this fault needs a cluster with three Cassandra nodes');
   return node;
 }
 
-/** Kills these nodes and records the period from the last end to the first start. */
+/** Kills nodes, and records the outage from the last end to the first restart. */
 async function withoutMajority(scene: Scene, nodes: readonly string[]): Promise<void> {
   for (const node of nodes) scene.kill(node);
   const isAnyThere = async () => {
     const looks = await Promise.all(nodes.map((node) => listens(scene.plannedOf(node))));
     return looks.includes(true);
   };
-  // A killed process keeps its port open until its last thread ends.
+  // A killed process keeps its port open until its last thread has ended.
   while (await isAnyThere()) await sleep(LOOK_EVERY_MS);
   const fromMs = performance.now();
   let toMs = fromMs;
   for (let lookMs = fromMs; !(await isAnyThere()); lookMs = performance.now()) {
-    // The node may have started since the previous look.
+    // A node may have started since the previous poll.
     toMs = lookMs;
     await sleep(LOOK_EVERY_MS);
   }
   scene.storeOutages.push({ nodes, fromMs, toMs });
 }
 
-/** Whether a Cassandra node accepts connections of other nodes and may vote. */
+/** Whether a Cassandra node accepts connections from other nodes, so that it may vote. */
 function listens({ host = '', otherPorts: [port = 0] = [] }: PlannedProcess): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect({ host, port, timeout: CONNECT_MS_MAX });

@@ -4,18 +4,18 @@ import { adminClient } from '#ctl/admin-client';
 import { UsageView } from '#limiter/admin/schema';
 
 /**
- * Maximum wait for reservations in ms: they settle or expire within a minute (architecture 4), plus
+ * Maximum wait in ms until reservations are settled or expired: a minute (architecture 4), and some
  * time for a busy machine.
  */
 const SETTLED_MS_MAX = 75_000;
 const ASK_EVERY_MS = 500;
 
-/** Usage of an account, as in the output of `ctl usage`. */
+/** Usage of an account, as `ctl usage` prints. */
 export type Usage = z.infer<typeof UsageView>;
 
 /**
- * Reads the usage of each account from the limiters at this admin port. Rejects if they do not
- * answer. `tokenFile`: path of the admin token, if the limiters do not publish it for this user.
+ * Reads the usage of each account from the admin API. Rejects if no limiter answers. `tokenFile` is
+ * the path of the admin token, if the token is not published for this user.
  */
 export function usagesOf(
   adminUrl: string,
@@ -27,9 +27,9 @@ export function usagesOf(
 }
 
 /**
- * Reads the usage once no reservation is open, because a reservation does not show whether its
- * cycles were used. Waits at most for the lifetime of reservations; then the answer includes open
- * ones. Retries an unavailable limiter meanwhile.
+ * Reads the usage of each account when no reservation is open, because a reservation does not show
+ * whether its cycles were used. Retries failed reads. Returns open reservations after the maximum
+ * wait.
  */
 export async function finalUsagesOf(
   adminUrl: string,

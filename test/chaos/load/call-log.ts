@@ -1,9 +1,7 @@
 import { hash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 
-/**
- * An observation as sent. Its mark is in the context, so that its history row can be identified.
- */
+/** An observation as sent. The mark in its context identifies the history row. */
 export type SentObservation = {
   readonly mark: string;
   /** Index of the mode. */
@@ -34,20 +32,20 @@ export type Requested =
   | { readonly kind: 'remove' }
   | { readonly kind: 'read' };
 
-/** Outcome of a call over all its attempts. */
+/** Outcome of a call after all attempts. */
 export type Outcome =
-  /** Acknowledged, with version from the ETag and state from the body's hash. */
+  /** The call is applied. The ETag identifies the version, the body's hash the state. */
   | {
       readonly kind: 'acknowledged';
       readonly etag: string;
       readonly bodyHash: string;
       readonly cycle: number | undefined;
     }
-  /** Throttled: nothing happened, and the answer shows the previous version. */
+  /** The call changed nothing; the answer shows the previous version. */
   | { readonly kind: 'throttled'; readonly etag: string }
-  /** Applied, but the answer can no longer be replayed. */
+  /** The call is applied, but its answer can no longer be replayed. */
   | { readonly kind: 'superseded' }
-  /** Not applied, and never will be. */
+  /** The call is not applied and never will be. */
   | { readonly kind: 'refused'; readonly status: number; readonly reason: string }
   | { readonly kind: 'unknown'; readonly why: string };
 
@@ -56,11 +54,11 @@ export type Call = {
   readonly id: number;
   readonly requested: Requested;
   readonly accountId: string;
-  /** Empty for a create until the instance is known. */
+  /** Empty for a create until the answer names the instance. */
   instance: string;
   /** The `Idempotency-Key`, if any. */
   readonly key: string | undefined;
-  /** Scheduled send time of the open model; latency counts from here. */
+  /** Time when the open-model load schedules the call. Latency counts from here. */
   readonly dueMs: number;
   readonly startMs: number;
   /** Infinite while in flight. */
@@ -69,12 +67,12 @@ export type Call = {
   outcome: Outcome;
 };
 
-/** Mark of an observation. */
+/** Mark that identifies an observation. */
 export function markOf(callId: number, index: number): string {
   return `${callId}.${index}`;
 }
 
-/** Calls with observations, by mark. */
+/** Calls by the marks of their observations. */
 export function callsByMark(calls: readonly Call[]): ReadonlyMap<string, Call> {
   const byMark = new Map<string, Call>();
   for (const call of calls) {
@@ -84,31 +82,31 @@ export function callsByMark(calls: readonly Call[]): ReadonlyMap<string, Call> {
   return byMark;
 }
 
-/** Body hash in the log: 132 bits of SHA-256. */
+/** Hash of a body in the log: 132 bits of SHA-256. */
 export function bodyHashOf(body: string | Uint8Array): string {
   return hash('sha256', body, 'base64url').slice(0, 22);
 }
 
-/** Whether the answer confirms that the call took effect. */
+/** Whether the answer confirms that the call was applied. */
 export function hasHappened({ outcome }: Call): boolean {
   return outcome.kind === 'acknowledged' || outcome.kind === 'superseded';
 }
 
-/** Whether a call changes state if applied. */
+/** Whether a call changes an instance if applied. */
 export function isWrite({ requested }: Pick<Call, 'requested'>): boolean {
   return requested.kind !== 'read';
 }
 
-/** Acknowledgement log: the caller's record of calls and answers, in call order. */
+/** Log of all calls and their outcomes, ordered by start time. */
 export class CallLog {
   readonly calls: Call[] = [];
 
-  /** Id of the next call, for marks and names needed in advance. */
+  /** Id of the next call, for marks and names inside its request. */
   get nextId(): number {
     return this.calls.length + 1;
   }
 
-  /** Adds a call before it is sent. The outcome is unknown until its end. */
+  /** Adds a call before it is sent. Its outcome is unknown until the caller sets it. */
   begin(
     fields: Pick<Call, 'requested' | 'accountId' | 'instance' | 'key' | 'dueMs' | 'startMs'>,
   ): Call {
@@ -117,13 +115,13 @@ export class CallLog {
       id: this.nextId,
       endMs: Number.POSITIVE_INFINITY,
       tries: 0,
-      outcome: { kind: 'unknown', why: 'under way' },
+      outcome: { kind: 'unknown', why: 'in flight' },
     };
     this.calls.push(call);
     return call;
   }
 
-  /** Writes the log as JSON lines; an infinite end becomes null. */
+  /** Writes the log as JSON lines. The end of a call in flight is null. */
   async writeTo(file: string): Promise<void> {
     const lines = this.calls.map((call) => `${JSON.stringify(call)}\n`);
     await writeFile(file, lines);

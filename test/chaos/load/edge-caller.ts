@@ -2,10 +2,10 @@ import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { ClusterPlan } from '#deploy/local/cluster-plan';
 
-/** Caller's timeout of one answer in milliseconds, above the service's deadline of 10 s. */
+/** Timeout of one attempt in milliseconds, above the service's deadline of 10 s. */
 const ANSWER_MS_MAX = 15_000;
 
-/** A request of a caller. */
+/** A request to send. */
 export type Asked = {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Path below `/v1`. */
@@ -24,18 +24,18 @@ export type Answered =
       readonly etag: string;
       readonly isThrottled: boolean;
     }
-  /** No process accepted the connection; the request was not sent. */
+  /** No edge accepted a connection, so that the request was not sent. */
   | { readonly kind: 'unsent' }
-  /** Sent without an answer. */
+  /** The request was sent, but no answer arrived. */
   | { readonly kind: 'lost'; readonly why: string };
 
-/** Client for all edges of a local cluster. */
+/** Opens a client for all edges of a local cluster. */
 export function callerOf({ processes }: ClusterPlan): EdgeCaller {
   const edges = processes.filter(({ kind }) => kind === 'edge');
   return new EdgeCaller(edges.map(({ port }) => `http://127.0.0.1:${port}`));
 }
 
-/** Sends requests to several edges in turn over kept-alive connections, like a load balancer. */
+/** Sends requests to edges in turn over kept-alive connections, like a load balancer. */
 export class EdgeCaller implements Disposable {
   /** `http://host:port` of each edge. */
   readonly #edges: readonly string[];
@@ -83,7 +83,7 @@ export class EdgeCaller implements Disposable {
         (error: Error) => resolve({ kind: 'lost', why: error.message }),
       );
     });
-    sent.on('timeout', () => sent.destroy(new Error('no answer in 15 s')));
+    sent.on('timeout', () => sent.destroy(new Error('no answer within 15 s')));
     sent.on('error', (error: NodeJS.ErrnoException) => {
       const isUnsent = error.code === 'ECONNREFUSED';
       resolve(isUnsent ? { kind: 'unsent' } : { kind: 'lost', why: error.code ?? error.message });

@@ -1,13 +1,13 @@
 import { type Call, hasHappened, isWrite } from '#test/chaos/load/call-log';
 import { EtagBook } from '#test/simulation/stored/version-index';
 
-/** Extra versions to search for an ETag, beyond the number of calls. */
+/** Number of versions to search for an ETag beyond the number of writes. */
 const SLACK = 8;
 
-/** Calls on one instance, grouped for checks. */
+/** Index of the calls on one instance. */
 export class InstanceCalls {
   readonly instance: string;
-  /** Calls by start time. */
+  /** All calls, ordered by start time. */
   readonly calls: readonly Call[];
   readonly writes: readonly Call[];
   readonly create: Call | undefined;
@@ -38,12 +38,12 @@ export class InstanceCalls {
     );
   }
 
-  /** Version in a call's answer; undefined without one. */
+  /** Answered version; undefined without an ETag in the answer. */
   versionOf({ id }: Call): number | undefined {
     return this.#versions.get(id);
   }
 
-  /** Calls whose answer has an impossible version. */
+  /** Calls whose answered ETag matches no version. */
   get strangers(): Call[] {
     return this.calls.filter(({ id }) => this.#versions.has(id) && !this.#versions.get(id));
   }

@@ -12,7 +12,7 @@ import { soon } from '#test/support/soon';
 
 const ACCOUNTS = [{ accountId: 'Acc0unt00001', apiKey: 'a key' }];
 
-/** An edge that answers creates at once and holds all other calls until released. */
+/** Starts an edge that answers creates at once, but all other calls only after `release`. */
 async function slowEdge() {
   const held: ServerResponse[] = [];
   let created = 0;
@@ -33,7 +33,7 @@ async function slowEdge() {
   return {
     url: `http://127.0.0.1:${port}`,
     held,
-    /** Refuses held and later calls. */
+    /** Refuses all waiting and later calls. */
     release() {
       isHolding = false;
       for (const response of held) refuse(response);
@@ -46,16 +46,16 @@ async function slowEdge() {
   };
 }
 
-const stalled = suite('a load on an unresponsive service');
+const stalled = suite('the chaos load');
 
-stalled('keeps its rate, and logs unanswered calls with unknown outcome', async () => {
+stalled('keeps its rate while the service gives no answers', async () => {
   await using edge = await slowEdge();
   using caller = new EdgeCaller([edge.url]);
   const log = new CallLog();
   const load = new Load({ log, caller, accounts: ACCOUNTS, chance: new Chance(1) });
   await load.prepare(10);
   const running = load.run(200);
-  // A closed-model load would stop here.
+  // A closed-model load would wait for answers and send no 51st call.
   await soon('the 51st call', () => edge.held.length > 50, { withinMs: 2_000 });
   const ended = load.stop();
   edge.release();
@@ -64,7 +64,7 @@ stalled('keeps its rate, and logs unanswered calls with unknown outcome', async 
   assert.ok(log.calls.some(({ outcome }) => outcome.kind === 'refused'));
 });
 
-stalled('sends a call to another edge if one accepts no connection', async () => {
+stalled('sends a call to another edge if an edge accepts no connection', async () => {
   await using edge = await slowEdge();
   using caller = new EdgeCaller(['http://127.0.0.1:1', edge.url]);
   const asked = { method: 'POST', path: '/instances', apiKey: '', body: {} } as const;
@@ -75,7 +75,7 @@ stalled('sends a call to another edge if one accepts no connection', async () =>
   );
 });
 
-const meaning = suite('the logged outcome of an answer');
+const meaning = suite('the logged outcome');
 
 const answered = (status: number, body: object, isThrottled = false) =>
   outcomeOf({ kind: 'answer', status, body: JSON.stringify(body), etag: '"e"', isThrottled }).kind;
@@ -84,7 +84,7 @@ const refusal = (error: string, reason?: string) => ({
   ...(reason === undefined ? {} : { details: { reason } }),
 });
 
-meaning('is acknowledged, throttled, superseded, refused or unknown', () => {
+meaning('follows from the status, the error and the reason of the answer', () => {
   assert.is(answered(200, { data: { cycle: 3 } }), 'acknowledged');
   assert.is(answered(200, { data: {} }, true), 'throttled');
   assert.is(answered(503, refusal('service_unavailable', 'outcome_unknown')), 'superseded');

@@ -6,20 +6,20 @@ import type { Call, Requested } from '#test/chaos/load/call-log';
 import { isRetried } from '#test/chaos/load/outcome-of';
 import { type KnownInstance, Requests } from '#test/chaos/load/requests';
 
-/** Share of creates, observations, batches and resets with an `Idempotency-Key`. */
+/** Share of create, process and reset calls with an `Idempotency-Key`. */
 const KEYED = 0.25;
 
-/** Maximum retry time of a call with a key, in milliseconds. */
+/** Maximum time of retries of a call with a key, and pause between attempts, in milliseconds. */
 const RETRY_MS_MAX = 40_000;
 const RETRY_PAUSE_MS = 500;
 
-/** Maximum calls in flight of the caller's process; further calls are not sent. */
+/** Maximum number of calls in flight. Further calls are not sent. */
 const IN_FLIGHT_MAX = 8_000;
 
-/** Instances sampled to find one without a pending call: most agents are sequential. */
+/** Tries to pick an instance without a call in flight, because most agents are sequential. */
 const PICKS = 4;
 
-/** Share of calls on a deleted instance. */
+/** Share of calls on deleted instances. */
 const TO_DELETED = 0.003;
 
 /** Dependencies of a load. */
@@ -29,17 +29,17 @@ export type LoadPorts = CallPorts & {
 };
 
 /**
- * Open-model load: calls arrive at a given rate regardless of answers, as for a real service during
- * an outage. The log has every call and its outcome.
+ * Open-model load: calls start at a given rate, whether or not earlier calls are answered, like
+ * calls to a real service during an outage. The log receives every call and its outcome.
  */
 export class Load {
   readonly #ports: LoadPorts;
   readonly #requests: Requests;
   readonly #instances: KnownInstance[] = [];
   readonly #deleted: KnownInstance[] = [];
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #pending = new Set<Promise<void>>();
   #isEnding = false;
-  /** Due calls that were not sent because of too many in flight. */
+  /** Number of calls that were not sent because too many calls were in flight. */
   unsent = 0;
 
   constructor(ports: LoadPorts) {
@@ -49,15 +49,15 @@ export class Load {
 
   /** Number of calls in flight. */
   get inFlight(): number {
-    return this.#underWay.size;
+    return this.#pending.size;
   }
 
-  /** Number of usable instances. */
+  /** Number of created instances that are not deleted. */
   get instances(): number {
     return this.#instances.length;
   }
 
-  /** Creates instances, several concurrently, before the load starts. */
+  /** Creates instances before the load starts. */
   async prepare(count: number): Promise<void> {
     let left = count;
     const worker = async () => {
@@ -69,7 +69,7 @@ export class Load {
     await Promise.all(Array.from({ length: 16 }, worker));
   }
 
-  /** Sends calls at random times, `perSecond` on average, until `stop`. */
+  /** Starts calls at random times, `perSecond` on average, until `stop`. */
   async run(perSecond: number): Promise<void> {
     const { chance } = this.#ports;
     let dueMs = performance.now();
@@ -82,19 +82,19 @@ export class Load {
     }
   }
 
-  /** Stops new calls and waits for all calls in flight. */
+  /** Starts no further calls and waits for all calls in flight. */
   async stop(): Promise<void> {
     this.#isEnding = true;
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+    while (this.#pending.size > 0) await Promise.all(this.#pending);
   }
 
   #arrive(dueMs: number): void {
-    if (this.#underWay.size >= IN_FLIGHT_MAX) {
+    if (this.#pending.size >= IN_FLIGHT_MAX) {
       this.unsent += 1;
       return;
     }
-    const call = this.#next(dueMs).finally(() => this.#underWay.delete(call));
-    this.#underWay.add(call);
+    const call = this.#next(dueMs).finally(() => this.#pending.delete(call));
+    this.#pending.add(call);
   }
 
   #next(dueMs: number): Promise<void> {
@@ -111,7 +111,7 @@ export class Load {
   async #create(dueMs: number): Promise<void> {
     const { accounts, chance, log } = this.#ports;
     const account = accounts[chance.below(accounts.length)];
-    if (account === undefined) throw new Error('a load needs an account');
+    if (account === undefined) throw new Error('the load has no accounts');
     const { accountId } = account;
     const call = await this.#carryOut(account, '', this.#requests.create(log.nextId), dueMs);
     if (call.instance !== '') {
@@ -121,7 +121,7 @@ export class Load {
 
   async #use(instance: KnownInstance, requested: Requested, dueMs: number): Promise<void> {
     const account = this.#ports.accounts.find(({ accountId }) => accountId === instance.accountId);
-    if (account === undefined) throw new Error('an instance has an account');
+    if (account === undefined) throw new Error(`the load has no account ${instance.accountId}`);
     instance.inFlight += 1;
     await this.#carryOut(account, instance.id, requested, dueMs);
     instance.inFlight -= 1;

@@ -2,12 +2,12 @@ import { bodyHashOf, type Outcome } from '#test/chaos/load/call-log';
 import type { Answered } from '#test/chaos/load/edge-caller';
 
 /**
- * Reasons of a 503 that exclude any effect. After any other 5xx the outcome is unknown (API
- * document, "Errors").
+ * Reasons of a 503 which prove that the call was not applied. After any other 5xx the outcome is
+ * unknown (API document, "Errors").
  */
-const UNTOUCHED = new Set(['limiter_unavailable', 'overloaded']);
+const NOT_APPLIED = new Set(['limiter_unavailable', 'overloaded']);
 
-/** Outcome of one attempt from its answer or from a missing answer. */
+/** Outcome of one attempt. */
 export function outcomeOf(answered: Answered): Outcome {
   if (answered.kind === 'unsent') return { kind: 'refused', status: 0, reason: 'no_edge' };
   if (answered.kind === 'lost') return { kind: 'unknown', why: answered.why };
@@ -18,11 +18,11 @@ export function outcomeOf(answered: Answered): Outcome {
   }
   const reason = reasonIn(body);
   if (reason === 'outcome_unknown') return { kind: 'superseded' };
-  if (status < 500 || UNTOUCHED.has(reason)) return { kind: 'refused', status, reason };
+  if (status < 500 || NOT_APPLIED.has(reason)) return { kind: 'refused', status, reason };
   return { kind: 'unknown', why: `${status} ${reason}` };
 }
 
-/** Whether a retry may succeed. */
+/** Whether to retry a call with a key. */
 export function isRetried(outcome: Outcome): boolean {
   if (outcome.kind === 'refused') return outcome.status === 0 || outcome.status === 503;
   return outcome.kind === 'unknown';

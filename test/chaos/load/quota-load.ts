@@ -5,40 +5,40 @@ import type { Call, Outcome, Requested } from '#test/chaos/load/call-log';
 import { markOf } from '#test/chaos/load/call-log';
 import { isRetried } from '#test/chaos/load/outcome-of';
 
-/** Load on the quota of one account, and kills of its limiter. */
+/** Parameters of a quota run: load on one account, and kills of its limiter. */
 export type QuotaDemand = {
-  /** Monthly cycles of the account. */
+  /** Monthly quota of the account, in cycles. */
   readonly quota: number;
   readonly clients: number;
-  /** Total wanted cycles, more than the quota. */
+  /** Total cycles that clients request, more than the quota. */
   readonly cyclesWanted: number;
   readonly cyclesPerSecond: number;
   /** Observations per call, 1 to 100. */
   readonly cyclesPerCall: number;
-  /** Number of kills of the owning limiter while the quota lasts. */
+  /** Number of kills of the owning limiter until the quota is used up. */
   readonly kills: number;
-  /** Minimum share of the quota that must be usable despite kills. */
+  /** Minimum share of the quota that clients must be able to use. */
   readonly shareMin: number;
 };
 
 /** Dependencies of a quota load. */
 export type QuotaPorts = CallPorts & { readonly account: NewAccount };
 
-/** A temporarily refused client retries for a minute. */
+/** Clients retry temporary refusals for a minute. */
 const PATIENCE: Patience = { isAgain: isRefusedForNow, msMax: 60_000, pauseMs: 200 };
 
-/** Interval between timestamps of an instance, in milliseconds. The first lies before the run. */
+/** Interval between an instance's timestamps, and time from the first to the run, in ms. */
 const STEP_MS = 2_000;
 const BEFORE_MS = 30 * 24 * 60 * 60 * 1_000;
 
-/** Arbitrary initial strength of every mode. */
+/** Initial strength of every mode; arbitrary. */
 const HALF = 0.5;
 const MODES = 7;
 
 /**
- * Clients that exhaust the quota of one account, each sequentially on its own instance. They share
- * a total rate, and late clients catch up. A call refused for a missing limiter or edge had no
- * effect and is retried.
+ * Clients that use up the quota of one account. Each client makes sequential calls on its own
+ * instance. All clients together have a fixed rate, and a delayed client catches up. Clients retry
+ * calls that were refused for lack of a limiter or an edge.
  */
 export class QuotaLoad {
   readonly #ports: QuotaPorts;
@@ -47,9 +47,9 @@ export class QuotaLoad {
   /** Cycles requested so far, and cycles acknowledged. */
   wanted = 0;
   acknowledged = 0;
-  /** Clients refused because the quota is exhausted. */
+  /** Clients that were refused because the quota is used up. */
   readonly refused = new Set<number>();
-  /** Monotonic milliseconds: first call, first such refusal, end. */
+  /** Monotonic milliseconds of the first call, the first such refusal and the end. */
   fromMs = 0;
   usedUpMs: number | undefined;
   toMs = 0;
@@ -60,7 +60,7 @@ export class QuotaLoad {
     this.#demand = demand;
   }
 
-  /** Resolves after the last call; rejects on an impossible answer. */
+  /** Resolves after the last call. Rejects if an answer violates the API. */
   async run(): Promise<void> {
     const numbers = Array.from({ length: this.#demand.clients }, (_, number) => number);
     try {
@@ -78,15 +78,15 @@ export class QuotaLoad {
     const modeStrengths = Array.from({ length: MODES }, () => HALF);
     const requested: Requested = { kind: 'create', name, modeStrengths, energyLevel: HALF };
     const call = await this.#carryOut(requested, '', performance.now());
-    if (call.instance === '') throw new Error(`no instance: ${JSON.stringify(call.outcome)}`);
+    if (call.instance === '') throw new Error(`the create failed: ${JSON.stringify(call.outcome)}`);
     return call.instance;
   }
 
   async #want(number: number, instance: string): Promise<void> {
     const { clients, cyclesPerCall, cyclesPerSecond, cyclesWanted } = this.#demand;
     const everyMs = (1_000 * clients * cyclesPerCall) / cyclesPerSecond;
-    // Stagger the clients: the limiter reserves the demand of a tenth of a second in advance, and a
-    // synchronized burst would raise the cost of a crash.
+    // Stagger the clients, because the limiter pre-allocates the demand of a tenth of a second. A
+    // synchronized burst would raise the number of cycles that a crash loses.
     let dueMs = this.fromMs + (number / clients) * everyMs;
     for (let sent = 0; sent < cyclesWanted / clients && !this.isOver; sent += cyclesPerCall) {
       await sleep(Math.max(0, dueMs - performance.now()));
@@ -112,7 +112,7 @@ export class QuotaLoad {
       case 'throttled':
       case 'superseded':
     }
-    throw new Error(`an answer to client ${number} that cannot be: ${JSON.stringify(outcome)}`);
+    throw new Error(`client ${number} got an unexpected answer: ${JSON.stringify(outcome)}`);
   }
 
   #observations(sent: number): Requested {

@@ -18,35 +18,35 @@ import { callerOf } from '#test/chaos/load/edge-caller';
 import { type QuotaDemand, QuotaLoad } from '#test/chaos/load/quota-load';
 import { Scene } from '#test/chaos/scene';
 
-/** Load on the quota, and number of kills. */
+/** Parameters of the quota run in the report. */
 export const QUOTA_DEMAND: QuotaDemand = {
   quota: 100_000,
   clients: 50,
   cyclesWanted: 300_000,
   cyclesPerSecond: 1_000,
-  // Two calls per second and client, to limit the work of this machine.
+  // Two calls per second and client, so that the load needs little CPU.
   cyclesPerCall: 10,
   kills: 10,
   shareMin: 0.97,
 };
 
-/** Request limit of the account, far above its calls. */
+/** Request limit of the account, which the clients do not reach. */
 const REQUESTS_PER_MINUTE = 1_000_000;
 
 /** Folder, ports and progress printer of a run. */
 export type QuotaPlace = {
-  /** Folder for the cluster's state and logs, and the acknowledgement log. */
+  /** Folder for the state and logs of the cluster, and for the call log. */
   readonly folder: string;
-  /** First of 100 loopback ports. */
+  /** First port of a block of 100 loopback ports. */
   readonly ports: number;
   readonly print: Print;
 };
 
-/** Maximum time without an owner of the account, and polling interval, in milliseconds. */
+/** Maximum time until the account has a running owner, and polling interval, in milliseconds. */
 const OWNED_MS_MAX = 30_000;
 const LOOK_EVERY_MS = 100;
 
-/** Result of a run; `check` has the findings. */
+/** Result of a run. `check` contains the findings. */
 export type QuotaResult = QuotaUse & {
   readonly demand: QuotaDemand;
   readonly usage: Usage;
@@ -56,9 +56,9 @@ export type QuotaResult = QuotaUse & {
 };
 
 /**
- * Quota run: clients exhaust the quota of one account while the owning limiter is killed
- * repeatedly. Then stops the cluster and proves from its stores that no client got more, and that
- * crashes cost little. Rejects if the cluster cannot be started or gives an impossible answer.
+ * Clients use up the quota of one account while the owning limiter is killed several times. Then
+ * the cluster stops, and the stores must prove that clients used at most the quota and that crashes
+ * cost little. Rejects if the cluster does not start or an answer violates the API.
  */
 export async function runQuota(place: QuotaPlace, demand: QuotaDemand): Promise<QuotaResult> {
   const { folder, ports, print } = place;
@@ -76,14 +76,14 @@ export async function runQuota(place: QuotaPlace, demand: QuotaDemand): Promise<
   const kill = () => killOwner(scene, stores, account.accountId);
   const [, kills] = await withProgress(
     print,
-    `${demand.clients} clients use a quota of ${demand.quota} cycles`,
+    `${demand.clients} clients use up a quota of ${demand.quota} cycles`,
     () => Promise.all([load.run(), killOwners(load, demand, kill)]),
-    () => `${load.wanted} wanted, ${load.acknowledged} acknowledged`,
+    () => `${load.wanted} cycles requested, ${load.acknowledged} acknowledged`,
   );
   await log.writeTo(join(folder, 'quota-calls.jsonl'));
-  print('waiting until every reservation is settled or expired');
+  print('waiting until all reservations are settled or expired');
   const [usage] = await finalUsagesOf(cluster.plan.adminUrl, accounts);
-  if (usage === undefined) throw new Error('no limiter says what the account has used');
+  if (usage === undefined) throw new Error('no limiter reports the usage of the account');
   const { endedThemselves } = scene;
   print('stopping the service');
   await stopService(cluster, print);
@@ -98,17 +98,17 @@ export async function runQuota(place: QuotaPlace, demand: QuotaDemand): Promise<
   return { ...use, demand, log, load, check };
 }
 
-/** Kills the current owner of the account, as in the database. */
+/** Kills the limiter that owns the account according to the database. */
 async function killOwner(
   scene: Scene,
   stores: Awaited<ReturnType<typeof openClusterStores>>,
   accountId: string,
 ): Promise<void> {
-  const owner = await livingOwner(scene.cluster, stores, accountId);
+  const owner = await runningOwner(scene.cluster, stores, accountId);
   await scene.disturb(`kill -9 ${owner}`, () => scene.kill(owner));
 }
 
-async function livingOwner(
+async function runningOwner(
   cluster: LocalCluster,
   stores: Awaited<ReturnType<typeof openClusterStores>>,
   accountId: string,
@@ -118,7 +118,7 @@ async function livingOwner(
     const owners = await ownersByShard(cluster, stores);
     const owner = owners[shardOf(accountId, cluster.plan.shards)] ?? '';
     if (owner !== '' && cluster.pidOf(owner) !== undefined) return owner;
-    if (performance.now() > deadlineMs) throw new Error(`no limiter owns ${accountId}`);
+    if (performance.now() > deadlineMs) throw new Error(`no running limiter owns ${accountId}`);
     await sleep(LOOK_EVERY_MS);
   }
 }

@@ -2,7 +2,7 @@ import type { Chance } from '#test/chaos/faults/chance';
 import type { Requested, SentObservation } from '#test/chaos/load/call-log';
 import { markOf } from '#test/chaos/load/call-log';
 
-/** Shares of calls; the rest is single observations. */
+/** Share of each kind of call. All other calls process a single observation. */
 const SHARES = [
   ['create', 0.02],
   ['remove', 0.015],
@@ -12,23 +12,23 @@ const SHARES = [
   ['read', 0.08],
 ] as const;
 
-/** Maximum observations per batch in this load; the API allows 100. */
+/** Maximum observations per batch; the API allows 100. */
 const BATCH_MAX = 12;
 
-/** Interval between timestamps of an instance, in milliseconds. The first lies before the run. */
+/** Interval between an instance's timestamps, and time from the first to the run, in ms. */
 const STEP_MS = 60_000;
 const BEFORE_MS = 200 * 24 * 60 * 60 * 1_000;
 
-/** An instance known to callers. */
+/** An instance that an answer to a create named. */
 export type KnownInstance = {
   readonly id: string;
   readonly accountId: string;
-  /** Number of sent observations, which determines the next timestamp. */
+  /** Number of observations sent, from which the next timestamp follows. */
   sent: number;
   inFlight: number;
 };
 
-/** Generator of the load's next calls. */
+/** Generates random requests. */
 export class Requests {
   readonly #chance: Chance;
   readonly #sinceMs: number;
@@ -48,13 +48,13 @@ export class Requests {
     return 'process';
   }
 
-  /** Create call; the instance is named after the call. */
+  /** Request that creates an instance with the call id in its name. */
   create(callId: number): Extract<Requested, { kind: 'create' }> {
     const modeStrengths = Array.from({ length: 7 }, () => this.#hundredth());
     return { kind: 'create', name: `n${callId}`, modeStrengths, energyLevel: this.#hundredth() };
   }
 
-  /** Call on an existing instance. */
+  /** Request on an existing instance. */
   use(kind: ReturnType<Requests['kind']>, callId: number, instance: KnownInstance): Requested {
     switch (kind) {
       case 'create':
