@@ -1,8 +1,8 @@
 import type { Call } from '#test/chaos/load/call-log';
 
 /**
- * The log as callers knew it at a time (monotonic milliseconds of their process): calls answered
- * later have unknown outcome, calls begun later were never sent.
+ * The call log at an earlier time, in monotonic milliseconds. Calls that were answered later have
+ * an unknown outcome; calls that started later are left out.
  */
 export function callsAt(calls: readonly Call[], atMs: number): Call[] {
   return calls
@@ -11,8 +11,8 @@ export function callsAt(calls: readonly Call[], atMs: number): Call[] {
 }
 
 function unanswered(call: Call): Call {
-  // A create's instance is only known from its answer.
+  // Only the answer to a create names the instance.
   const instance = call.requested.kind === 'create' ? '' : call.instance;
-  const outcome = { kind: 'unknown', why: 'under way' } as const;
+  const outcome = { kind: 'unknown', why: 'in flight' } as const;
   return { ...call, instance, endMs: Number.POSITIVE_INFINITY, outcome };
 }

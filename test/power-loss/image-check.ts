@@ -7,42 +7,43 @@ import { callsAt } from '#test/power-loss/calls-at';
 import { writeImage } from '#test/power-loss/disk/disk-image';
 import { RecordedDisk } from '#test/power-loss/disk/recorded-disk';
 import { FileServer } from '#test/power-loss/file-server';
-import { drawnLuck, WORST_LUCK } from '#test/power-loss/luck';
+import { drawSurvival, SYNCED_ONLY } from '#test/power-loss/luck';
 import { FILE_NAME, type RecordedRun } from '#test/power-loss/recorded-run';
 import { checkSurvivor } from '#test/power-loss/survivor-check';
 
-/** Selection of a run's images. */
+/** Which images of a run to check. */
 export type Cuts = {
   readonly count: number;
   readonly seed: number;
-  /** Delay until callers expect their answers, in milliseconds; 0 unless a test falsifies it. */
+  /** Adds calls answered up to this many ms after the image, to prove that the check fails. */
   readonly lateMs?: number;
-  /** Time after which no further image is created, in milliseconds. */
+  /** Time limit in milliseconds, after which no further image is checked. */
   readonly msMax?: number;
 };
 
 /** Result of checking a run's images. */
 export type ImagesResult = {
   readonly images: number;
-  /** Observations found in all images, and heads verified against their rows. */
+  /** Number of observations in all images, and of heads recomputed from their histories. */
   readonly observations: number;
   readonly verified: number;
-  /** One line per problem, with the time of its image. */
+  /** One line per finding, with the image and its time. */
   readonly findings: readonly string[];
 };
 
-/** Images checked concurrently, because a start mostly waits. */
+/** Number of images checked at the same time, because a start mostly waits. */
 const AT_ONCE = 2;
 
-/** Images per round. */
+/** Number of images per round. */
 const ROUND = 20;
 
 /** Every third image contains only synced data. */
 const WORST_EVERY = 3;
 
 /**
- * Creates images of a recorded run's disk after power loss at random times and checks each against
- * the callers' knowledge at that time. Every second time is that of an acknowledgement.
+ * Creates images of a run's disk after power losses at random times, and compares each image with
+ * the answers that callers had received by then. Every second time directly follows an
+ * acknowledgement.
  */
 export async function checkImages(
   place: string,
@@ -57,14 +58,14 @@ export async function checkImages(
   const check = async (recorded: RecordedImages, atMs: number): Promise<void> => {
     if (performance.now() > deadlineMs) return;
     const number = result.images++;
-    const { files, luck } = recorded.at(number, atMs);
+    const { files, survival } = recorded.at(number, atMs);
     const folder = await writeImage(place, files);
     const server = free.pop();
-    assert(server !== undefined, 'there is one for each image at once');
+    assert(server !== undefined, 'no file server is free');
     const knownMs = atMs + lateMs;
     const accounts = run.accounts.filter(({ madeMs }) => madeMs <= knownMs);
     const claim = { file: join(folder, FILE_NAME), calls: callsAt(run.calls, knownMs), accounts };
-    const where = `image ${number} at ${(atMs - run.fromMs).toFixed(3)} ms, ${JSON.stringify(luck)}`;
+    const where = `image ${number} at ${(atMs - run.fromMs).toFixed(3)} ms, ${JSON.stringify(survival)}`;
     try {
       const { findings, observations, verified } = await checkSurvivor(server, claim);
       result.observations += observations;
@@ -76,7 +77,7 @@ export async function checkImages(
     free.push(server);
     await rm(folder, { recursive: true });
   };
-  // Each round covers the whole run, so that a timeout omits no part.
+  // Each round covers the whole run, so that a time limit leaves out no part of the run.
   for (let left = count; left > 0; left -= ROUND) {
     const recorded = new RecordedImages(run, chance);
     const moments = momentsOf(run, chance, Math.min(left, ROUND));
@@ -85,7 +86,7 @@ export async function checkImages(
   return result;
 }
 
-/** Images of a run, for ascending times. */
+/** Creates images of a run at ascending times. */
 class RecordedImages {
   readonly #run: RecordedRun;
   readonly #chance: Chance;
@@ -97,7 +98,7 @@ class RecordedImages {
     this.#chance = chance;
   }
 
-  /** A possible disk state after power loss at a time (monotonic milliseconds). */
+  /** Possible disk content after a power loss at a time in monotonic milliseconds. */
   at(number: number, atMs: number) {
     const { records, offsetNs } = this.#run;
     const atNs = offsetNs + BigInt(Math.round(atMs * 1e6));
@@ -106,12 +107,12 @@ class RecordedImages {
       this.#taken += 1;
       next = records[this.#taken];
     }
-    const luck = number % WORST_EVERY === 0 ? WORST_LUCK : drawnLuck(this.#chance);
-    return { files: this.#disk.survivors(this.#chance, luck), luck };
+    const survival = number % WORST_EVERY === 0 ? SYNCED_ONLY : drawSurvival(this.#chance);
+    return { files: this.#disk.survivors(this.#chance, survival), survival };
   }
 }
 
-/** Half of the times are random, half directly follow an acknowledged change. */
+/** Sorted times of images: half are random, half directly follow an acknowledged change. */
 function momentsOf(run: RecordedRun, chance: Chance, count: number): number[] {
   const { fromMs, toMs, calls } = run;
   const answered = calls.filter(

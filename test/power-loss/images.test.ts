@@ -8,7 +8,7 @@ import { checkImages, type ImagesResult } from '#test/power-loss/image-check';
 import { type RecordedRun, recordRun } from '#test/power-loss/recorded-run';
 import { suiteUnless } from '#test/support/servers/real-servers';
 
-/** Light load, because other tests run in parallel. The third account exhausts its quota. */
+/** Light load, because other tests run at the same time. The third account uses up its quota. */
 const LOAD = {
   seed: 1,
   callsPerSecond: 60,
@@ -18,12 +18,12 @@ const LOAD = {
   syncUs: 2_000,
 } as const;
 
-/** Maximum number of images, and their time limit on a busy machine, in milliseconds. */
+/** Maximum and minimum number of images, and time limit in milliseconds. */
 const IMAGES = 100;
 const IMAGES_MIN = 15;
 const CHECK_MS_MAX = 60_000;
 
-const lost = suiteUnless(preloadLack())('when a machine that serves a file loses its power');
+const lost = suiteUnless(preloadLack())('when a machine with a SQLite file loses power');
 
 let place = '';
 let run: RecordedRun;
@@ -46,26 +46,26 @@ lost('the recorded writes reproduce the actual files byte for byte', async () =>
   for (const [path, bytes] of contents) assert.ok(bytes.equals(await readFile(path)), path);
 });
 
-lost('everything acknowledged by then is stored once, within plans', async () => {
+lost('every change acknowledged before is stored once, within the plan', async () => {
   result = await checkImages(place, run, { count: IMAGES, seed: 2, msMax: CHECK_MS_MAX });
   assert.equal(result.findings, []);
 });
 
-lost('it happened with unsynced data', () => {
+lost('the check covers many observations and a used-up quota', () => {
   const limited = run.accounts.find(({ quota }) => quota === LOAD.quotas[2]);
   const refused = run.calls.filter(
     ({ accountId, outcome }) => accountId === limited?.accountId && outcome.kind === 'refused',
   );
-  assert.ok(refused.length > 0, 'no quota was used up');
+  assert.ok(refused.length > 0, 'no call was refused for its quota');
   const { images, observations, verified } = result;
-  assert.ok(images >= IMAGES_MIN, `${images} images`);
-  assert.ok(observations > 20 * images, `${observations} observations`);
-  assert.ok(verified > 20 * images, `${verified} heads were run again`);
+  assert.ok(images >= IMAGES_MIN, `only ${images} images were checked`);
+  assert.ok(observations > 20 * images, `only ${observations} observations were checked`);
+  assert.ok(verified > 20 * images, `only ${verified} heads were recomputed`);
 });
 
-lost('an acknowledged change missing on disk is detected', async () => {
+lost('the check detects acknowledged changes that are missing on disk', async () => {
   const { findings } = await checkImages(place, run, { count: 4, seed: 3, lateMs: 700 });
-  assert.ok(findings.length > 0, 'nothing was noticed');
+  assert.ok(findings.length > 0, 'the check has no findings');
 });
 
 lost.run();

@@ -12,17 +12,17 @@ import { type LimitedAccount, limitedAccounts } from '#test/power-loss/limited-a
 import { type Life, ServiceOnFile } from '#test/power-loss/service-on-file';
 import { checkSurvivor, type SurvivorResult } from '#test/power-loss/survivor-check';
 
-/** Number of kills of the service on one file, and the load. */
+/** Kills of a service on one file, and the load. */
 export type KillPlan = {
   /** Folder for the file and the copies after each kill. */
   readonly place: string;
   readonly seed: number;
   readonly kills: number;
-  /** Time limit for kills in milliseconds; without it, all kills run. */
+  /** Time limit in milliseconds, after which no further kill follows; default none. */
   readonly msMax?: number;
   readonly callsPerSecond: number;
   readonly instances: number;
-  /** Cycles per month of each account; undefined for unlimited. */
+  /** Monthly quota of each account in cycles; undefined for unlimited. */
   readonly quotas: readonly (number | undefined)[];
   readonly print: Print;
 };
@@ -30,37 +30,37 @@ export type KillPlan = {
 /** Result of the kills on one file. */
 export type KillsResult = {
   readonly kills: number;
-  /** Number of kills before readiness. */
+  /** Number of kills before the service was ready. */
   readonly inStart: number;
-  /** Heads verified against their rows, in all copies. */
+  /** Number of heads recomputed from their histories, in all copies. */
   readonly verified: number;
-  /** Time from a start after a kill to readiness, in milliseconds. */
+  /** Times from a start after a kill until the service was ready, in milliseconds. */
   readonly readyMs: readonly number[];
-  /** Check of all calls, after the last clean stop. */
+  /** Check of all calls after the final clean stop. */
   readonly last: SurvivorResult;
-  /** One line per problem of a copy. */
+  /** One line per finding in a copy. */
   readonly findings: readonly string[];
 };
 
-/** Maximum duration of a life after readiness, and of a killed start, in milliseconds. */
+/** Maximum time of service until a kill, and of a start until a kill, in milliseconds. */
 const SERVED_MS_MAX = 700;
 const START_MS_MAX = 900;
 
-/** Share of kills before readiness. */
+/** Share of kills before the service is ready. */
 const IN_START = 0.15;
 
-/** Time after a kill until callers have read the last answers, in milliseconds. */
+/** Time after a kill in which callers read the last answers, in milliseconds. */
 const ANSWERS_READ_MS = 30;
 
 const FILE_NAME = 'identity.db';
 
-/** Reserve file of 32 MiB, which a copy does not need. */
+/** Reserve file of 32 MiB, which copies do not need. */
 const LEFT_OUT = /-reserve$/;
 
 /**
- * Kills (-9) the service on one file repeatedly at random times under load and restarts it at once.
- * Checks a copy of the file after each kill against the callers' knowledge at that time, and the
- * final file against all answers.
+ * Kills (-9) a service on one file at random times under load, and restarts the service at once.
+ * Compares a copy of the file after each kill with the answers that callers had received by then,
+ * and the final file with all answers.
  */
 export async function runKills(plan: KillPlan): Promise<KillsResult> {
   const data = join(plan.place, 'data');
@@ -88,7 +88,7 @@ export async function runKills(plan: KillPlan): Promise<KillsResult> {
     const { copy, atMs } = await killed.copyOf(data);
     life = service.start();
     ending = killed.end(life, chance, isLast);
-    // The check runs while the next life is already under load.
+    // The check runs while the restarted service is already under load.
     await killed.check(copy, atMs);
   }
   await ending;
@@ -104,7 +104,7 @@ export async function runKills(plan: KillPlan): Promise<KillsResult> {
   return { kills, inStart, verified, readyMs, last, findings };
 }
 
-/** Copies after kills, and their problems. */
+/** Kills of one service, and the checks of the copies. */
 class KilledLives {
   readonly #plan: KillPlan;
   readonly #server: FileServer;
@@ -128,7 +128,7 @@ class KilledLives {
     this.#accounts = accounts;
   }
 
-  /** Kills a life at a random time during start or service; the last life only becomes ready. */
+  /** Kills a process at a random time. The last process is not killed, but must become ready. */
   async end(life: Life, chance: Chance, isLast: boolean): Promise<void> {
     const startedMs = performance.now();
     if (!isLast && chance.happens(IN_START)) {
@@ -143,7 +143,7 @@ class KilledLives {
     await life.kill();
   }
 
-  /** Copies the files after a kill. Returns the copy and the time of the callers' knowledge. */
+  /** Copies the files after a kill. Returns the copy, and a time after the last received answer. */
   async copyOf(data: string): Promise<{ readonly copy: string; readonly atMs: number }> {
     await sleep(ANSWERS_READ_MS);
     const atMs = performance.now();
@@ -154,7 +154,7 @@ class KilledLives {
     return { copy, atMs };
   }
 
-  /** Checks a copy and deletes it. */
+  /** Checks a copy, then deletes the copy. */
   async check(copy: string, atMs: number): Promise<void> {
     const kill = this.kills;
     const calls = callsAt(this.#log.calls, atMs);

@@ -7,8 +7,8 @@ import { printNothing } from '#deploy/local/progress';
 import { type KillsResult, runKills } from '#test/power-loss/kill-run';
 
 /**
- * Light load, because other tests run in parallel. The third account exhausts its quota. `make
- * power-loss` does more.
+ * Light load, because other tests run at the same time. The third account uses up its quota. The
+ * command `make power-loss` runs longer.
  */
 const LOAD = {
   seed: 1,
@@ -19,10 +19,10 @@ const LOAD = {
   quotas: [undefined, undefined, 150],
 } as const;
 
-/** Minimum number of kills on a busy machine. */
+/** Minimum number of kills, even on a busy machine. */
 const KILLS_MIN = 5;
 
-const killed = suite('when the process of a file is killed repeatedly');
+const killed = suite('when a service on a SQLite file is killed several times');
 
 let place = '';
 let result: KillsResult;
@@ -36,21 +36,21 @@ killed.after(async () => {
   await rm(place, { recursive: true, force: true });
 });
 
-killed('each kill leaves every acknowledged change exactly once', () => {
+killed('every acknowledged change is stored exactly once after each kill', () => {
   assert.equal(result.findings, []);
-  assert.ok(result.kills >= KILLS_MIN, `${result.kills} kills`);
-  assert.ok(result.verified > result.kills * LOAD.instances * 0.5, `${result.verified} heads`);
+  assert.ok(result.kills >= KILLS_MIN, `only ${result.kills} kills`);
+  assert.ok(result.verified > result.kills * LOAD.instances * 0.5, `only ${result.verified} heads`);
 });
 
-killed("at the end the file matches the callers' answers exactly", () => {
+killed('the final file matches the answers to all callers', () => {
   const { findings, observations, calls } = result.last;
   assert.equal(findings.lines, []);
   assert.ok(observations > 100, `only ${observations} observations`);
   assert.ok(calls.acknowledged > 200, `only ${calls.acknowledged} calls were acknowledged`);
 });
 
-killed('it serves again after each kill', () => {
-  assert.ok(result.readyMs.length > result.kills / 3, `${result.readyMs.length} starts`);
+killed('the service serves again after each kill', () => {
+  assert.ok(result.readyMs.length > result.kills / 3, `only ${result.readyMs.length} starts`);
 });
 
 killed.run();

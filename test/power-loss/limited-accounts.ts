@@ -2,10 +2,10 @@ import { type NewAccount, newAccount } from '#deploy/local/new-account';
 import { LIMITS } from '#test/chaos/chaos-run';
 import { adminTokenFile } from '#test/support/calls/admin-token';
 
-/** A test account with its monthly quota, and the time (monotonic ms) of its creation. */
+/** An account with its monthly quota in cycles, and its creation time in monotonic ms. */
 export type LimitedAccount = NewAccount & { readonly quota: number; readonly madeMs: number };
 
-/** Creates an account per quota; undefined for unlimited. */
+/** Creates an account for each quota; undefined for unlimited. */
 export async function limitedAccounts(
   adminUrl: string,
   quotas: readonly (number | undefined)[],

@@ -8,17 +8,19 @@ import { Load } from '#test/chaos/load/load';
 import { type LimitedAccount, limitedAccounts } from '#test/power-loss/limited-accounts';
 import { ServiceOnFile } from '#test/power-loss/service-on-file';
 
-/** A file with data of a service, and the callers' log. */
+/* Separate from its only test, which then only damages and reads files. */
+
+/** A SQLite file with data, and the calls that wrote the data. */
 export type LoadedFile = {
   readonly file: string;
   readonly calls: readonly Call[];
   readonly accounts: readonly LimitedAccount[];
 };
 
-/** Size of a small file. */
+/** Load that fills a small file. */
 const SIZE = { accounts: 2, instances: 12, callsPerSecond: 120, seconds: 4, seed: 5 };
 
-/** Fills a small file in `folder` by a service, which ends cleanly or by kill -9. */
+/** Fills a small file in `folder` by a service under load. `end` is a clean stop or kill -9. */
 export async function loadedFile(folder: string, end: 'stop' | 'kill'): Promise<LoadedFile> {
   await mkdir(folder);
   const file = join(folder, 'identity.db');

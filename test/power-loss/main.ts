@@ -9,19 +9,19 @@ import { recordRun } from '#test/power-loss/recorded-run';
 import { findingsOf, type PowerLossResult, reportText } from '#test/power-loss/report';
 
 /*
- * Power-loss test: kills the service on a SQLite file under load, and simulates power losses of its
- * disk. Proves from the remaining data that nothing was lost, doubled or granted above a plan. A
- * complete run writes docs/power-loss.md. Exit status 1 if a check has findings.
+ * Power-loss test: kills a service on a SQLite file under load, and simulates power losses of its
+ * disk. Proves from the remaining data that no change was lost, applied twice or granted above a
+ * plan. A complete run writes docs/power-loss.md. The exit status is 1 if a check has findings.
  * Usage: node test/power-loss/main.ts [--cuts 200] [--images 300] [--seed 1]
  */
 
 const CUTS = 200;
 const IMAGES = 300;
 
-/** Kills per file: each check takes longer with more calls. */
+/** Number of kills per file, because checks take longer with more calls. */
 const CUTS_PER_FILE = 50;
 
-/** Number of recorded runs; every second one has slow syncs. */
+/** Number of recorded runs. Every second run has slow syncs. */
 const RUNS = 3;
 const SLOW_SYNC_US = 4_000;
 
@@ -50,7 +50,7 @@ async function run(): Promise<number> {
   const lack = preloadLack();
   const [cuts, images, seed] = [values.cuts, values.images, values.seed].map(Number);
   if (lack !== undefined || !cuts || !images || !seed) {
-    console.error(lack ?? '--cuts, --images and --seed take whole numbers above 0');
+    console.error(lack ?? '--cuts, --images and --seed need whole numbers above 0');
     return 2;
   }
   const place = await mkdtemp(join(tmpdir(), 'identity-engine-power-loss-'));
@@ -58,7 +58,7 @@ async function run(): Promise<number> {
   const result: PowerLossResult = { images: [], kills: [] };
   const write = async (): Promise<void> => {
     const text = reportText(result, (performance.now() - startedMs) / 1_000);
-    // Write after each part, in case the next one fails.
+    // Write after every part, because the next part may fail.
     await writeFile(isWhole ? 'docs/power-loss.md' : join(place, 'power-loss.md'), text);
     console.log(`\n${text}`);
   };
@@ -86,9 +86,9 @@ async function run(): Promise<number> {
 type PowerPlan = { readonly seed: number; readonly syncUs: number; readonly count: number };
 
 async function takePower(folder: string, library: string, { seed, syncUs, count }: PowerPlan) {
-  print(`recording a service whose syncs take ${syncUs / 1_000} ms longer`);
+  print(`recording the disk writes of a service, with syncs ${syncUs / 1_000} ms slower`);
   const recorded = await recordRun(folder, library, { ...IMAGE_LOAD, seed, syncUs });
-  print(`checking ${count} images of its disk`);
+  print(`checking ${count} images of the disk`);
   const checked = await checkImages(folder, recorded, { count, seed });
   print(`${checked.findings.length} findings`);
   return { ...checked, syncUs, calls: recorded.calls.length };

@@ -15,37 +15,37 @@ export type RecordedLoad = {
   readonly seed: number;
   readonly callsPerSecond: number;
   readonly instances: number;
-  /** Cycles per month of each account; undefined for unlimited. */
+  /** Monthly quota of each account in cycles; undefined for unlimited. */
   readonly quotas: readonly (number | undefined)[];
-  /** Duration of each of the three lives, in seconds. */
+  /** Duration of each of the three processes, in seconds. */
   readonly lifeS: number;
   /** Additional duration of a sync, in microseconds. */
   readonly syncUs: number;
 };
 
-/** Disk writes of a service, and the callers' log. */
+/** Disk writes of a service, and the calls of its callers. */
 export type RecordedRun = {
   readonly records: readonly DiskRecord[];
   readonly calls: readonly Call[];
   readonly accounts: readonly LimitedAccount[];
-  /** Folder of the file after the last life. */
+  /** Folder of the file at the end of the run. */
   readonly folder: string;
-  /** From the first start to the end of the last life, in the callers' monotonic milliseconds. */
+  /** Start and end of the run, in monotonic milliseconds of this process. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Offset from these milliseconds to the nanoseconds of the records. */
+  /** Offset from monotonic milliseconds to the nanoseconds of the records. */
   readonly offsetNs: bigint;
 };
 
 /** Base name of the file. */
 export const FILE_NAME = 'identity.db';
 
-/** Minimum memory settings: evicted actors are stored, which adds writes. */
+/** Minimum memory settings, so that evictions cause more writes. */
 const SMALL_MEMORY = { SERVICE_ACTOR_MEMORY_MIB: '1', SERVICE_ACTOR_IDLE_S: '30' };
 
 /**
- * Records the disk writes of a service on a new file under load, over three lives: one killed with
- * -9, one stopped cleanly under load, one killed with -9.
+ * Records the disk writes of a service on a new file under load. The first process is killed with
+ * -9, the second is stopped cleanly under load, and the third is killed with -9.
  */
 export async function recordRun(
   place: string,

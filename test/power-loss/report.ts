@@ -3,16 +3,16 @@ import { checkoutCommit } from '#deploy/local/checkout-commit';
 import type { ImagesResult } from '#test/power-loss/image-check';
 import type { KillsResult } from '#test/power-loss/kill-run';
 
-/** Read before writing the report, which changes the checkout. */
+/** Commit of the checkout, read before the report is written, because a change hides the commit. */
 const COMMIT = checkoutCommit();
 
-/** Result of a complete run. */
+/** Results of a run. */
 export type PowerLossResult = {
   readonly images: (ImagesResult & { readonly syncUs: number; readonly calls: number })[];
   readonly kills: KillsResult[];
 };
 
-/** Maximum findings in the report. */
+/** Maximum number of findings in the report. */
 const LISTED_MAX = 50;
 
 /** All findings, one line each. */
@@ -23,7 +23,7 @@ export function findingsOf({ images, kills }: PowerLossResult): string[] {
   ];
 }
 
-/** Report of a run so far, in Markdown. */
+/** Report in Markdown with all results so far. */
 export function reportText(result: PowerLossResult, seconds: number): string {
   const { images, kills } = result;
   const findings = findingsOf(result);
@@ -42,14 +42,15 @@ export function reportText(result: PowerLossResult, seconds: number): string {
     `| Duration | ${Math.round(seconds / 60)} min |`,
     '',
     findings.length === 0
-      ? '**No findings.** Every acknowledged call is stored once, with the answered state. Heads follow from their histories, and\nno account exceeds its plan.'
+      ? '**No findings.** Every acknowledged call is stored once, with the answered state. Replaying each history gives the\nstored head, and no account exceeds its plan.'
       : `**Findings: ${findings.length}**, listed below.`,
     '',
     '## Power loss',
     '',
-    'Each image is a possible disk after a power loss: all synced writes, and any later writes.',
+    'The test records the disk writes of a service under load. Each image is a possible disk content after a power loss:',
+    'all synced writes, and a random part of the later writes.',
     '',
-    '| Added time of a sync | Calls | Images | Observations in them | Heads recomputed | Findings |',
+    '| Added sync delay | Calls | Images | Observations in all images | Heads recomputed from history | Findings |',
     '|---:|---:|---:|---:|---:|---:|',
     ...images.map(
       (run) =>
@@ -58,10 +59,10 @@ export function reportText(result: PowerLossResult, seconds: number): string {
     '',
     '## kill -9',
     '',
-    'The test checks a copy after each kill, and the file at the end. Calls stay unacknowledged while the process is down',
-    'or starting, or without quota.',
+    'The test checks a copy of the file after each kill, and the file at the end. Calls are not acknowledged while the',
+    'process is down or starting, or when the quota of the account is used up.',
     '',
-    '| Kills (during a start) | Calls | Acknowledged | Observations at the end | Heads recomputed | Findings |',
+    '| Kills (during a start) | Calls | Acknowledged calls | Observations at the end | Heads recomputed from history | Findings |',
     '|---:|---:|---:|---:|---:|---:|',
     ...kills.map((file) => {
       const { calls, observations, findings: last } = file.last;
@@ -69,8 +70,8 @@ export function reportText(result: PowerLossResult, seconds: number): string {
       return `| ${file.kills} (${file.inStart}) | ${all} | ${calls.acknowledged} | ${observations} | ${file.verified} | ${file.findings.length + last.count} |`;
     }),
     '',
-    `A start after a kill took ${Math.round(readyMs.at(readyMs.length >> 1) ?? 0)} ms (p50) and at most ${Math.round(readyMs.at(-1) ?? 0)} ms until the process served, beside load and check (${readyMs.length}`,
-    'starts).',
+    `The service was ready ${Math.round(readyMs.at(readyMs.length >> 1) ?? 0)} ms (p50) after a restart, at most ${Math.round(readyMs.at(-1) ?? 0)} ms, while load and checks used the same machine`,
+    `(${readyMs.length} starts).`,
     ...(findings.length === 0 ? [] : ['', '### Findings', '']),
     ...findings.slice(0, LISTED_MAX).map((line) => `- ${line}`),
   ];

@@ -3,24 +3,24 @@ import { readConfig } from '#config';
 import { openStandalone } from '#startup/standalone';
 
 /*
- * Runs the service on one file after the other in one process, to load modules only once. Each
- * input line is a file to serve until the next line. Output: the welcome of `standalone`, then
- * "opened", "closed", or "failed: <why>".
+ * Runs the service on one file after another in one process, so that modules are loaded only once.
+ * Each input line names a file, which is served until the next line. Prints the welcome of
+ * `standalone` and "opened", then "closed"; or "failed: <reason>".
  */
 
-const say = (text: string) => process.stdout.write(`${text}\n`);
+const print = (text: string) => process.stdout.write(`${text}\n`);
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 for (;;) {
   const { value: file, done } = await lines.next();
   if (done === true) break;
   try {
     await using _ = await openStandalone(readConfig({ ...process.env, SERVICE_SQLITE_FILE: file }));
-    say('opened');
+    print('opened');
     await lines.next();
   } catch (error) {
-    say(`failed: ${error instanceof Error ? error.message : error}`);
+    print(`failed: ${error instanceof Error ? error.message : error}`);
     continue;
   }
-  say('closed');
+  print('closed');
 }
 process.exit(0);

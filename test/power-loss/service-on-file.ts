@@ -2,10 +2,10 @@ import { freePort } from '#deploy/local/servers/free-port';
 import { type ProcessRun, runMain } from '#test/support/process-run';
 import { onFile } from '#test/support/servers/service';
 
-/** Maximum life of the service in these tests, in milliseconds. */
+/** Maximum duration of a process, in milliseconds. */
 const LIFE_MS_MAX = 900_000;
 
-/** Variables of a service on a file. */
+/** Environment variables of a service on a file. */
 export function fileVariables(file: string): Record<string, string> {
   return {
     ...onFile(file),
@@ -14,20 +14,20 @@ export function fileVariables(file: string): Record<string, string> {
   };
 }
 
-/** A life of the service on a file; disposing kills it. */
+/** A process of the service. Disposing kills the process. */
 export type Life = AsyncDisposable & {
   readonly run: ProcessRun;
-  /** Resolves when ready; rejects if the process ends first. */
+  /** Resolves when the service is ready. Rejects if the process ends first. */
   readonly ready: Promise<void>;
-  /** URL of the admin port, once ready. */
+  /** URL of the admin port. Call after `ready`. */
   readonly adminUrl: () => string;
-  /** Kills the process; resolves when it has ended. */
+  /** Kills the process with SIGKILL. Resolves when the process has ended. */
   readonly kill: () => Promise<void>;
-  /** Stops cleanly; rejects on failure. */
+  /** Stops the process with SIGTERM. Rejects if the exit status is not 0. */
   readonly stop: () => Promise<void>;
 };
 
-/** A service on a file with several lives at one address. */
+/** A service on a file, which can be started several times at the same address. */
 export class ServiceOnFile {
   readonly origin: string;
   readonly #variables: Record<string, string>;
@@ -37,16 +37,16 @@ export class ServiceOnFile {
     this.#variables = { ...variables, SERVICE_PORT: `${port}` };
   }
 
-  /** A stopped service; `variables` extend those of the file. */
+  /** Prepares a service without starting it. `variables` are added to the variables of the file. */
   static async on(file: string, variables: Record<string, string> = {}): Promise<ServiceOnFile> {
     return new ServiceOnFile(await freePort(), { ...fileVariables(file), ...variables });
   }
 
-  /** Starts the next life. */
+  /** Starts the next process. */
   start(): Life {
     const run = runMain(['standalone'], this.#variables, LIFE_MS_MAX);
     const ready = run.says(/Ctrl-C/);
-    // Callers await the rejection.
+    // Callers handle the rejection when they await `ready`.
     ready.catch(() => undefined);
     const kill = async () => {
       run.child.kill('SIGKILL');

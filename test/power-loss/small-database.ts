@@ -1,12 +1,12 @@
 import { DatabaseSync } from 'node:sqlite';
 import { Chance } from '#test/chaos/faults/chance';
 
-/** Number of keys; several transactions change each. */
+/** Number of keys, few enough that several transactions change each key. */
 const KEYS = 120;
 const CHANGES_MAX = 6;
 const VALUE_MAX = 3_000;
 
-/** Changes of a transaction; deterministic. */
+/** Changes of a transaction, determined by its number. */
 export function changesOf(number: number): { readonly key: number; readonly isKept: boolean }[] {
   const chance = new Chance(number);
   return Array.from({ length: 1 + chance.below(CHANGES_MAX) }, () => ({
@@ -15,15 +15,15 @@ export function changesOf(number: number): { readonly key: number; readonly isKe
   }));
 }
 
-/** Value of a key written by a transaction. */
+/** Value that a transaction writes for a key. */
 export function keptValue(key: number, number: number): string {
   const chance = new Chance(key * 1_000_003 + number);
   return `${number}.${key}.`.repeat(1 + chance.below(VALUE_MAX / 8));
 }
 
 /**
- * Number of the last transaction, if the database holds exactly the effects of all transactions up
- * to it; 0 for an empty database. Throws otherwise.
+ * Number of the last transaction; 0 for an empty database. Throws unless the database holds exactly
+ * the effects of all transactions up to the last.
  */
 export function lastTransactionOf(file: string): number {
   using database = new DatabaseSync(file);
@@ -34,7 +34,7 @@ export function lastTransactionOf(file: string): number {
   const { last, count } = database
     .prepare('SELECT coalesce(max(number), 0) AS last, count(*) AS count FROM done')
     .get() as { last: number; count: number };
-  if (last !== count) throw new Error(`${count} transactions are there, and the last is ${last}`);
+  if (last !== count) throw new Error(`${count} transactions are stored, but the last is ${last}`);
   const expected = new Map<number, string>();
   for (let number = 1; number <= last; number += 1) {
     for (const { key, isKept } of changesOf(number)) {
@@ -45,7 +45,7 @@ export function lastTransactionOf(file: string): number {
   const rows = database.prepare('SELECT key, value FROM kept').all();
   const wrong = rows.find(({ key, value }) => expected.get(Number(key)) !== value);
   if (wrong !== undefined || rows.length !== expected.size) {
-    throw new Error(`after ${last} transactions it holds something else`);
+    throw new Error(`the rows differ from the effects of ${last} transactions`);
   }
   return last;
 }

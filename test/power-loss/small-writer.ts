@@ -3,16 +3,16 @@ import { changesOf, keptValue } from '#test/power-loss/small-database';
 
 /*
  * Commits numbered transactions to a SQLite file in WAL mode. Prints each number with the monotonic
- * time in nanoseconds. Ends without closing the file, like a killed process.
+ * time of the commit in nanoseconds. Then kills itself without closing the file.
  * Usage: node small-writer.ts <file> <first> <count> <synchronous>
  */
 
 const [file = '', first = '1', count = '0', synchronous = 'FULL'] = process.argv.slice(2);
 
-/** WAL pages per checkpoint: few, so that both files are written continuously. */
+/** WAL pages per checkpoint, few enough that both files are written all the time. */
 const CHECKPOINT_PAGES = 40;
 
-/** Transactions between truncations of the WAL. */
+/** Number of transactions between two truncations of the WAL. */
 const EMPTIED_EVERY = 90;
 
 const database = new DatabaseSync(file);

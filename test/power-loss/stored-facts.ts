@@ -6,19 +6,19 @@ import type { Call } from '#test/chaos/load/call-log';
 
 type Stores = Awaited<ReturnType<typeof openStores>>;
 
-/** Rows per page: the API's maximum. */
+/** Rows per page: the maximum of the API. */
 const PAGE_ROWS = 1_000;
 
-/** Accounts and calls whose data is read. */
+/** Accounts and calls whose stored data is read. */
 export type Known = { readonly accounts: readonly string[]; readonly calls: readonly Call[] };
 
-/** Short results of reads, or `REFUSED`. */
+/** Digest of each read, or `REFUSED`, by the name of the read. */
 export type Facts = ReadonlyMap<string, string>;
 
-/** The store refused the read. */
+/** Result of a read that the store refused. */
 export const REFUSED = 'refused';
 
-/** Reads everything in the stores about these accounts and calls. */
+/** Reads all stored data about the accounts and calls. */
 export async function readFacts(stores: Stores, { accounts, calls }: Known): Promise<Facts> {
   const facts = new Map<string, string>();
   const note = async (name: string, read: () => Promise<unknown>): Promise<void> => {
@@ -48,14 +48,14 @@ export async function readFacts(stores: Stores, { accounts, calls }: Known): Pro
   return facts;
 }
 
-/** Facts of a file that differ from the stored ones. */
+/** Names of reads that returned other data than before. */
 export function untruths(found: Facts, stored: Facts): string[] {
   return [...stored]
     .filter(([name, value]) => found.get(name) !== value && found.get(name) !== REFUSED)
     .map(([name]) => name);
 }
 
-/** Rows as the engine returns them. */
+/** Reads all rows through the engine's paging. */
 async function rowsOf(
   { instances }: Stores,
   id: string,
@@ -73,7 +73,7 @@ async function rowsOf(
   }
 }
 
-/** Sorted, because stores have no order here. */
+/** Sorts rows, because the store returns them in any order. */
 function sorted(rows: readonly object[]): string[] {
   return rows.map((row) => JSON.stringify(row, plain)).sort();
 }

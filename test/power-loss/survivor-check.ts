@@ -15,20 +15,20 @@ import type { LimitedAccount } from '#test/power-loss/limited-accounts';
 import { fileVariables } from '#test/power-loss/service-on-file';
 import { adminTokenFile } from '#test/support/calls/admin-token';
 
-/** Expected content of a file: the callers' knowledge at the crash. */
+/** A file after a crash, and the calls as callers knew them at the crash. */
 export type Claim = {
   readonly file: string;
   readonly calls: readonly Call[];
   readonly accounts: readonly LimitedAccount[];
 };
 
-/** Result of a check; `verified` counts heads verified bit by bit against their rows. */
+/** Result of a check. `verified` is the number of heads recomputed from their histories. */
 export type SurvivorResult = CheckResult & { readonly verified: number };
 
 /**
- * Checks a file after a crash. Starts the service on it, reads every instance, and stops cleanly.
- * Then checks that the stores match the callers' answers, that every head follows from its history
- * (`ctl verify`), and that no account exceeded its plan.
+ * Checks a file after a crash. Starts the service on the file, reads every instance, and stops the
+ * service cleanly. Then checks that the stores match the answers to callers, that replaying each
+ * history gives the stored head (`ctl verify`), and that no account exceeded its plan.
  */
 export async function checkSurvivor(
   server: FileServer,
@@ -54,7 +54,7 @@ export async function checkSurvivor(
   return { ...check, verified };
 }
 
-/** Acknowledged instances that the service does not return, with its answers. */
+/** Findings for acknowledged instances that the service does not return. */
 async function unreadable(
   origin: string,
   calls: readonly Call[],
@@ -73,12 +73,12 @@ async function unreadable(
     const answered = await caller.send(asked);
     if (answered.kind === 'answer' && answered.status === 200) continue;
     const why = answered.kind === 'answer' ? answered.body : answered.kind;
-    refused.push(`${instance}: it was made, and is not shown: ${why}`);
+    refused.push(`${instance}: created, but the service does not return it: ${why}`);
   }
   return refused;
 }
 
-/** Ignores lower bounds and refusals of a quota. */
+/** Demand without lower bounds, so that `checkQuota` checks only the upper bound. */
 const ANY_USE = {
   clients: 0,
   cyclesWanted: 0,
@@ -88,7 +88,7 @@ const ANY_USE = {
   shareMin: 0,
 };
 
-/** Runs `ctl verify` on every instance known to a caller. */
+/** Runs `ctl verify` on every instance that callers know. */
 async function verifyAll(
   instances: InstanceStore,
   calls: readonly Call[],
@@ -102,7 +102,7 @@ async function verifyAll(
     const replay = await verifyHead(head, storedRows(instances, id, head));
     if (replay.kind === 'same' || replay.kind === 'unknown_start') verified += 1;
     else if (replay.kind !== 'deleted' || replay.rows > 0) {
-      findings.add(`${id}: verify says ${JSON.stringify(replay)}`);
+      findings.add(`${id}: ctl verify found ${JSON.stringify(replay)}`);
     }
   }
   return verified;

@@ -15,28 +15,28 @@ import { type Facts, REFUSED, readFacts, untruths } from '#test/power-loss/store
 
 const PAGE_BYTES = 4_096;
 
-/** Start of a page that SQLite itself reads: header and cell offsets. */
+/** Bytes at the start of a page with header and cell offsets, which SQLite itself reads. */
 const PAGE_HEAD_BYTES = 150;
 
-/** Flips per page; `FLIPS=6` for a longer run. */
+/** Number of flipped bits per page; `FLIPS=6` runs longer. */
 const FLIPS = Number(process.env['FLIPS'] ?? 1);
 
-/** Offset of a page's cell count; a smaller count hides the last rows. */
+/** Offset of the cell count in a page. A smaller count hides the last rows. */
 const CELL_COUNT_BYTE = 4;
 
-/** Tables whose hidden rows only their reader can detect. */
+/** Tables of which SQLite does not detect hidden rows, only the service. */
 const ROW_TABLES = ['history', 'drift'];
 
-/** Files checked concurrently. */
+/** Number of files checked at the same time. */
 const AT_ONCE = 2;
 
 /**
- * A changed index row of an answer hides the answer, so that a repeated call within the day is
- * processed again (decision 274).
+ * A changed index row can hide a keyed answer. A repeated call within a day is then processed again
+ * (decision 274).
  */
 const HIDDEN = /^answer /;
 
-const flipped = suite('a file with one changed byte in a page');
+const flipped = suite('a damaged SQLite file');
 const lost = suite('a WAL with a changed byte before its last commit');
 
 let place = '';
@@ -53,7 +53,7 @@ lost.after(async () => {
   await rm(place, { recursive: true, force: true });
 });
 
-/** Facts that the stores read from a file. */
+/** Reads all facts from a file through the stores. */
 async function factsIn(file: string): Promise<Facts> {
   const config = readConfig({ ...fileVariables(file), SERVICE_LOG_LEVEL: 'silent' });
   await using stores = await openStores(config, foundationOf(config, 'power-loss'));
@@ -80,15 +80,15 @@ async function lookAt(bytes: Buffer, what: string, seen: Seen): Promise<void> {
   await rm(folder, { recursive: true });
 }
 
-/** Pages of a table with rows, from 0. */
+/** Numbers of the pages with rows of a table, starting at 0. */
 function pagesOf(file: string, table: string): number[] {
   using database = new DatabaseSync(file, { readOnly: true });
   const pages = database.prepare('SELECT pageno FROM dbstat WHERE name = ? AND ncell > 0');
   return pages.all(table).map(({ pageno }) => Number(pageno) - 1);
 }
 
-flipped('returns the stored values, or refuses the read', async () => {
-  assert.ok(stored.size > 50 && ![...stored.values()].includes(REFUSED), 'nothing is stored');
+flipped('with a changed byte returns the stored values or refuses the read', async () => {
+  assert.ok(stored.size > 50 && ![...stored.values()].includes(REFUSED), 'too few facts');
   const bytes = await readFile(loaded.file);
   const chance = new Chance(7);
   const pages = Array.from({ length: bytes.length / PAGE_BYTES }, (_, page) => page);
@@ -100,7 +100,7 @@ flipped('returns the stored values, or refuses the read', async () => {
   );
   for (const table of ROW_TABLES) {
     const pagesOfRows = pagesOf(loaded.file, table);
-    assert.ok(pagesOfRows.length > 0, `${table} has no chunk`);
+    assert.ok(pagesOfRows.length > 0, `the table ${table} has no rows`);
     for (const page of pagesOfRows) {
       const at = page * PAGE_BYTES + CELL_COUNT_BYTE;
       flips.push(...Array.from({ length: 8 }, (_, bit) => ({ at, bit })));
@@ -119,11 +119,11 @@ flipped('returns the stored values, or refuses the read', async () => {
   );
   const hiding = new Set(hidden.map((line) => line.replace(/: .*/, '')));
   assert.ok(hiding.size <= flips.length / 10, hidden.join('\n'));
-  assert.ok(seen.refused > 0, 'no damage was noticed');
+  assert.ok(seen.refused > 0, 'no read was refused');
   for (const line of seen.unopened) assert.match(line, /^SERVICE_SQLITE_FILE: [^\n]+$/, line);
 });
 
-flipped('is refused if pages are missing at its end', async () => {
+flipped('without its last pages is refused at the start', async () => {
   const bytes = await readFile(loaded.file);
   const seen: Seen = { untrue: [], refused: 0, harmless: 0, unopened: [] };
   const lengths = [1, 50, 100, 4_095, 4_096, 8_192, bytes.length / 2, bytes.length - 1];
@@ -134,15 +134,15 @@ flipped('is refused if pages are missing at its end', async () => {
   assert.is(seen.unopened.length, lengths.length, JSON.stringify(seen));
 });
 
-/** Starts the service on a file and returns its last line. */
+/** Starts the service on a file that it must refuse. Returns its error output. */
 async function refusalOf(file: string): Promise<string> {
   await using life = (await ServiceOnFile.on(file)).start();
   await life.ready.catch(() => undefined);
-  assert.is(life.run.child.exitCode, 1, `it has started: ${life.run.stdout()}`);
+  assert.is(life.run.child.exitCode, 1, `the service started: ${life.run.stdout()}`);
   return life.run.stderr();
 }
 
-lost('is refused with one line', async () => {
+lost('is refused with a message of one line', async () => {
   const killed = await loadedFile(join(place, 'killed'), 'kill');
   const wal = await readFile(`${killed.file}-wal`);
   const chance = new Chance(9);

@@ -1,7 +1,7 @@
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 
-/** Writes files into a new folder in `place`, by base name; returns the folder. */
+/** Writes files by their base names into a new folder in `place`. Returns the folder. */
 export async function writeImage(
   place: string,
   files: ReadonlyMap<string, Buffer>,

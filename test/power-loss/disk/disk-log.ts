@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 
-/** A recorded change of a file, in the order of effects. Times are monotonic nanoseconds. */
+/** A recorded file operation. Times are monotonic nanoseconds. */
 export type DiskRecord = { readonly ns: bigint; readonly pid: number } & (
   | {
       readonly kind: 'opened';
@@ -21,7 +21,7 @@ export type DiskRecord = { readonly ns: bigint; readonly pid: number } & (
   | { readonly kind: 'renamed'; readonly from: string; readonly to: string }
 );
 
-/** Record kinds by their number in test/power-loss/disk/disk-recorder.c. */
+/** Kinds of records, by their number in test/power-loss/disk/disk-recorder.c. */
 const KINDS = [
   undefined,
   ...(['opened', 'closed', 'written', 'truncated', 'sync_begun', 'sync_ended'] as const),
@@ -33,8 +33,8 @@ const IS_FOLDER = 1;
 const IS_EMPTIED = 2;
 
 /**
- * Reads a recorder's log. The last record of a killed process may be incomplete. Throws if a file
- * was changed in a way that the recorder cannot see.
+ * Reads the log of the disk recorder, in the order of effects. Ignores an incomplete last record of
+ * a killed process. Throws if a file was changed by a call that the recorder cannot record.
  */
 export async function readDiskLog(file: string): Promise<DiskRecord[]> {
   const log = await readFile(file);
@@ -77,8 +77,8 @@ function recordOf(header: Buffer, payload: Buffer): DiskRecord {
       return { ...common, kind, from, to };
     }
     case 'unseen':
-      throw new Error(`the recorder does not see what ${payload.toString()} changes`);
+      throw new Error(`the disk recorder cannot record changes by ${payload.toString()}`);
     case undefined:
-      throw new Error('this is no log of the recorder');
+      throw new Error('the file is no log of the disk recorder');
   }
 }

@@ -1,13 +1,14 @@
 /*
- * Records what a process does to the files of one folder, for the images of test/power-loss. Loaded by
- * LD_PRELOAD; DISK_FOLDER is the folder (absolute, without symbolic links), DISK_LOG the log, to which
- * records are appended, and DISK_SYNC_US how much longer a sync takes, as on a slow disk.
+ * Records the file operations of a process in one folder, for the disk images of test/power-loss.
+ * Loaded with LD_PRELOAD. DISK_FOLDER: the folder (absolute, without symbolic links). DISK_LOG: the
+ * log file, to which records are appended. DISK_SYNC_US: additional duration of a sync in
+ * microseconds, to simulate a slow disk.
  *
- * A write and its record are one step for all threads, so that the log has the order of the effects. A
- * sync has two records: what stands before its first one is durable from its second one on. What could
- * change a file unseen is recorded by its name, and no image is made from such a log.
+ * A mutex makes a write and its record atomic, so that the log has the order of the effects. A sync
+ * has two records: all records before the first are durable after the second. Calls that change a
+ * file without a record of their content are recorded as UNSEEN; such a log gives no images.
  *
- * The hooks are raw system calls: nothing here calls into a function that is hooked itself.
+ * The hooks use raw system calls, because they must not call hooked functions.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,7 +28,7 @@
 
 enum kind { OPENED = 1, CLOSED, WRITTEN, TRUNCATED, SYNC_BEGUN, SYNC_ENDED, UNLINKED, RENAMED, UNSEEN };
 
-/* What follows a header in the log is its payload. test/power-loss/disk/disk-log.ts reads it. */
+/* Header of a record, before its payload. test/power-loss/disk/disk-log.ts reads the log. */
 struct header {
   uint32_t payload;
   uint32_t pid;
@@ -38,7 +39,7 @@ struct header {
 };
 
 #define FDS 65536
-/* Bits of `at` of an opened file. */
+/* Bits in `at` of an OPENED record. */
 #define IS_FOLDER 1
 #define IS_EMPTIED 2
 
@@ -69,12 +70,12 @@ static void record(enum kind kind, uint32_t handle, int64_t at, const void *payl
   struct iovec parts[] = {{&header, sizeof header}, {(void *)payload, length}};
   int saved = errno;
   long written = syscall(SYS_writev, log_fd, parts, 2);
-  /* A log with a hole proves nothing. */
+  /* A log with a missing record proves nothing. */
   if (written != (long)(sizeof header + length)) abort();
   errno = saved;
 }
 
-/* The path as the log names it; NULL when it is of no file in the folder. */
+/* Absolute path of a file in the folder; NULL for other files. */
 static const char *path_of(int at, const char *path, char *whole) {
   if (log_fd < 0 || path == NULL) return NULL;
   if (path[0] != '/') {
@@ -87,7 +88,7 @@ static const char *path_of(int at, const char *path, char *whole) {
   return path[folder_length] == '/' || path[folder_length] == 0 ? path : NULL;
 }
 
-/* What a descriptor stands for; 0 for what is not recorded. libuv closes some by system calls of its own. */
+/* Handle of a file descriptor; 0 if not recorded. libuv closes some with raw system calls. */
 static uint32_t handle_of(int fd) {
   if (fd < 0 || fd >= FDS || handles[fd] == 0) return 0;
   struct stat found;
@@ -287,7 +288,7 @@ static int is_shm(int fd) {
   return length > 4 && memcmp(path + length - 4, "-shm", 4) == 0;
 }
 
-/* SQLite's -shm is written through memory by design: it is no durable state, and in no image. */
+/* SQLite writes its -shm file through memory. The file is not durable, and images omit it. */
 void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset) {
   if (handle_of(fd) != 0 && (protection & PROT_WRITE) && (flags & MAP_SHARED) && !is_shm(fd))
     unseen("mmap");

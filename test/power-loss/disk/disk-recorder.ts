@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises';
 
-/** Environment of a process whose changes to files in `folder` are recorded in `log`. */
+/** Environment variables that record a process's file operations in `folder` to the file `log`. */
 export async function recordingVariables(
   library: string,
   folder: string,

@@ -1,14 +1,13 @@
-/** A change of a file's bytes or length. */
+/** A change of a file's content or length. */
 export type Change =
   | { readonly kind: 'write'; readonly at: number; readonly bytes: Buffer }
   | { readonly kind: 'truncate'; readonly length: number };
 
-/** Bytes of a file; gaps read as zeros. */
+/** Content of a file. Gaps read as zeros. */
 export class FileBytes {
   #room = Buffer.alloc(4_096);
   length = 0;
 
-  /** Applies a change. */
   apply(change: Change): void {
     const before = this.length;
     this.length = lengthAfter(before, change);
@@ -17,7 +16,7 @@ export class FileBytes {
     else if (change.length < before) this.#room.fill(0, change.length, before);
   }
 
-  /** A copy, padded with zeros to at least `length`. */
+  /** A copy of the content, padded with zeros to at least `length` bytes. */
   copy(length = this.length): Buffer {
     const copied = Buffer.alloc(Math.max(length, this.length));
     this.#room.copy(copied, 0, 0, this.length);

@@ -1,23 +1,23 @@
 import type { Chance } from '#test/chaos/faults/chance';
 import type { DiskRecord } from '#test/power-loss/disk/disk-log';
 import { RecordedFile } from '#test/power-loss/disk/recorded-file';
-import { cameThrough, type Luck } from '#test/power-loss/luck';
+import { type Survival, survivingChanges } from '#test/power-loss/luck';
 
-/** An atomic change of file names; undefined removes a name. */
+/** An atomic change of file names. An undefined file removes the name. */
 type Naming = readonly (readonly [path: string, file: RecordedFile | undefined])[];
 
-/** File of a process's handle; undefined for a folder. */
+/** An open handle. Its file is undefined for a folder. */
 type Handle = { readonly file: RecordedFile | undefined };
 
-/** SQLite's shared-memory index of the WAL: not durable, recreated by the first connection. */
+/** SQLite's WAL index in shared memory: not durable, because the first connection rebuilds it. */
 const SHARED_MEMORY = /-shm$/;
 
-/** Reserved disk space that is never read; an image omits it, like a full disk. */
+/** Reserved disk space, which is never read. Images omit the file. */
 const RESERVE = /-reserve$/;
 
 /**
- * Durable and possible contents of a folder on disk, from recorded changes. Starts empty and takes
- * records in order.
+ * A folder on disk, rebuilt from records in order: its current content, and the contents possible
+ * after a power loss.
  */
 export class RecordedDisk {
   readonly #names = new Map<string, RecordedFile>();
@@ -26,10 +26,9 @@ export class RecordedDisk {
   readonly #namings: Naming[] = [];
   #namingsSynced = 0;
   readonly #handles = new Map<string, Handle>();
-  /** Start positions of pending syncs by handle; the oldest sync of a handle returns first. */
+  /** Start positions of pending syncs, by handle. The oldest sync of a handle ends first. */
   readonly #begun = new Map<string, number[]>();
 
-  /** Applies a record. */
   take(record: DiskRecord): void {
     switch (record.kind) {
       case 'opened': {
@@ -72,19 +71,19 @@ export class RecordedDisk {
     }
   }
 
-  /** Current files as seen by processes, by path. */
+  /** Content of all files as processes read them, by path. */
   get contents(): Map<string, Buffer> {
     return new Map([...this.#lasting(this.#names)].map(([path, file]) => [path, file.content]));
   }
 
-  /** A possible disk state after power loss now: file contents by path. */
-  survivors(chance: Chance, luck: Luck): Map<string, Buffer> {
+  /** Possible content of all files after a power loss now, by path. */
+  survivors(chance: Chance, survival: Survival): Map<string, Buffer> {
     const names = new Map(this.#durableNames);
-    // File systems keep the order of metadata changes.
-    const kept = cameThrough(this.#namings.length, luck, chance);
+    // File systems write metadata changes in order.
+    const kept = survivingChanges(this.#namings.length, survival, chance);
     for (const naming of this.#namings.slice(0, kept)) applyTo(names, naming);
     const files = [...this.#lasting(names)].filter(([path]) => !RESERVE.test(path));
-    return new Map(files.map(([path, file]) => [path, file.survivor(chance, luck)]));
+    return new Map(files.map(([path, file]) => [path, file.survivor(chance, survival)]));
   }
 
   #opened(path: string): RecordedFile {
@@ -121,7 +120,7 @@ export class RecordedDisk {
   }
 }
 
-/** Handle number, qualified by process. */
+/** Handle number with its process id. */
 function keyOf({ pid, handle }: { readonly pid: number; readonly handle: number }): string {
   return `${pid}:${handle}`;
 }

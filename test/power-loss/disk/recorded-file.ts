@@ -1,23 +1,22 @@
 import type { Chance } from '#test/chaos/faults/chance';
 import { type Change, FileBytes, lengthAfter } from '#test/power-loss/disk/file-bytes';
-import { cameThrough, type Luck } from '#test/power-loss/luck';
+import { type Survival, survivingChanges } from '#test/power-loss/luck';
 
 /** Bytes that a disk writes atomically. Source: decision 274. */
 const SECTOR_BYTES = 512;
 
-/** Content of a file: synced data and later changes. */
+/** A file: synced content and later changes. */
 export class RecordedFile {
   readonly #durable = new FileBytes();
   readonly #since: Change[] = [];
-  /** Number of durable changes. */
+  /** Number of synced changes. */
   #synced = 0;
 
-  /** Adds a change. */
   change(change: Change): void {
     this.#since.push(change);
   }
 
-  /** Start position of a sync: earlier changes are durable when the sync returns. */
+  /** Start position of a sync: the changes before are durable when the sync ends. */
   get place(): number {
     return this.#synced + this.#since.length;
   }
@@ -29,7 +28,7 @@ export class RecordedFile {
     this.#synced += count;
   }
 
-  /** Content as seen by the process. */
+  /** Content as the process reads it. */
   get content(): Buffer {
     const bytes = new FileBytes();
     bytes.apply({ kind: 'write', at: 0, bytes: this.#durable.copy() });
@@ -38,44 +37,42 @@ export class RecordedFile {
   }
 
   /**
-   * A possible content after power loss: all synced data. Each group of sectors has the content
-   * before or after any later change, and the length is one since the sync.
+   * A possible content after a power loss. Each group of sectors has the synced content or the
+   * content after a later change. The length is the synced length or a later length.
    */
-  survivor(chance: Chance, luck: Luck): Buffer {
+  survivor(chance: Chance, survival: Survival): Buffer {
     const lengths = [this.#durable.length];
     for (const change of this.#since) lengths.push(lengthAfter(lengths.at(-1) ?? 0, change));
     const whole = this.#durable.copy(Math.max(...lengths));
-    const groups = new SectorGroups(chance, luck);
+    const groups = new SectorGroups(chance, survival);
     for (const change of this.#since) groups.count(change, whole.length);
     for (const change of this.#since) groups.apply(change, whole);
-    return whole.subarray(0, lengths[cameThrough(this.#since.length, luck, chance)]);
+    return whole.subarray(0, lengths[survivingChanges(this.#since.length, survival, chance)]);
   }
 }
 
-/** Number of changes of each sector group that reached the disk, from the first on. */
+/** Draws how many changes of each sector group reached the disk. */
 class SectorGroups {
   readonly #chance: Chance;
-  readonly #luck: Luck;
+  readonly #survival: Survival;
   readonly #bytes: number;
   readonly #changes = new Map<number, number>();
   readonly #left = new Map<number, number>();
 
-  constructor(chance: Chance, luck: Luck) {
+  constructor(chance: Chance, survival: Survival) {
     this.#chance = chance;
-    this.#luck = luck;
-    this.#bytes = SECTOR_BYTES * luck.together;
+    this.#survival = survival;
+    this.#bytes = SECTOR_BYTES * survival.together;
   }
 
-  /**
-   * Counts a change in each group that it touches; all changes are counted before any is applied.
-   */
+  /** Counts a change in each group that it touches. Call for all changes before `apply`. */
   count(change: Change, end: number): void {
     for (const [group] of this.#pieces(change, end)) {
       this.#changes.set(group, (this.#changes.get(group) ?? 0) + 1);
     }
   }
 
-  /** Applies a change to the groups where it reached the disk. */
+  /** Applies a change to the groups in which the change reached the disk. */
   apply(change: Change, whole: Buffer): void {
     for (const [group, from, to] of this.#pieces(change, whole.length)) {
       const left = this.#left.get(group) ?? this.#drawn(group);
@@ -87,10 +84,10 @@ class SectorGroups {
   }
 
   #drawn(group: number): number {
-    return cameThrough(this.#changes.get(group) ?? 0, this.#luck, this.#chance);
+    return survivingChanges(this.#changes.get(group) ?? 0, this.#survival, this.#chance);
   }
 
-  /** Groups touched by a change, with the byte ranges. */
+  /** Groups that a change touches, with the byte ranges. */
   *#pieces(change: Change, end: number): Generator<[group: number, from: number, to: number]> {
     const start = change.kind === 'write' ? change.at : change.length;
     const stop = change.kind === 'write' ? change.at + change.bytes.length : end;

@@ -19,16 +19,16 @@ const LOAD = { seed: 3, callsPerSecond: 80, instances: 40, quotas: [undefined, 1
 
 const HOUR_MS = 3_600_000;
 
-/** Minimum changes per clock setting on a busy machine; more than a hundred are sent. */
+/** Minimum number of acknowledged changes at each offset, even on a busy machine. */
 const CHANGES_MIN = 20;
 
-/** Steps across a month's end would charge another month; reverse their direction then. */
+/** Direction of the steps, away from the end of a month: another month would be charged. */
 const SIGN = monthOf(Date.now()) === monthOf(Date.now() + 3 * HOUR_MS) ? 1 : -1;
 
-/** Successive clock offsets: forward, back by more than an hour, forward by two, and back. */
+/** Successive clock offsets: forward, back by more than an hour, forward by two hours, and back. */
 const STEPS_MS = [2, 0.5, 2.5, 0].map((hours) => SIGN * hours * HOUR_MS);
 
-/** Duration at each offset; Node caches the text of a `Date` for a second. */
+/** Duration at each offset in ms, because Node caches the `Date` header for a second. */
 const SERVED_MS = 1_500;
 
 const stepped = suiteUnless(preloadLack())('when the wall clock of a service on a file steps');
@@ -37,7 +37,7 @@ let place = '';
 let clock: WallClock;
 let life: Life;
 const seenMs: number[] = [];
-/** Number of acknowledged changes at the end of each offset. */
+/** Number of acknowledged changes at the end of each step. */
 const answered: number[] = [];
 let result: SurvivorResult;
 
@@ -51,7 +51,7 @@ function answeredChanges({ calls }: CallLog): number {
   ).length;
 }
 
-/** Lead of the service's clock in milliseconds, from the `Date` header of its answers. */
+/** Offset of the service's clock in milliseconds, from the `Date` header of an answer. */
 async function aheadOf(origin: string): Promise<number> {
   const { headers } = await fetch(`${origin}/v1/personas`);
   return Date.parse(headers.get('date') ?? '') - Date.now();
@@ -73,7 +73,7 @@ stepped.before(async () => {
   await load.prepare(LOAD.instances);
   const running = load.run(LOAD.callsPerSecond);
   for (const [place, aheadMs] of STEPS_MS.entries()) {
-    // Every second step happens between two lives, after a crash.
+    // Every second step happens after a crash, before the next start.
     const isBetween = place % 2 === 1;
     if (isBetween) await life.kill();
     clock.put(aheadMs);
@@ -93,22 +93,22 @@ stepped.after(async () => {
   await rm(place, { recursive: true, force: true });
 });
 
-stepped('it uses the new time', () => {
+stepped('the service uses the new time', () => {
   for (const [place, aheadMs] of STEPS_MS.entries()) {
     assert.ok(Math.abs((seenMs[place] ?? 0) - aheadMs) < 10_000, `${seenMs} for ${STEPS_MS}`);
   }
 });
 
-stepped('no acknowledged change is lost, doubled or above a plan', () => {
+stepped('no acknowledged change is lost, applied twice or above the plan', () => {
   assert.equal(result.findings.lines, []);
-  assert.ok(result.observations > 100, `only ${result.observations} observations`);
-  assert.ok(result.verified > LOAD.instances / 2, `${result.verified} heads`);
+  assert.ok(result.observations > 100, `only ${result.observations} observations were checked`);
+  assert.ok(result.verified > LOAD.instances / 2, `only ${result.verified} heads were recomputed`);
 });
 
-stepped('changes are acknowledged at every offset', () => {
+stepped('the service acknowledges changes at every offset', () => {
   for (const [place, count] of answered.entries()) {
     const before = answered[place - 1] ?? 0;
-    assert.ok(count - before >= CHANGES_MIN, `${answered} changes`);
+    assert.ok(count - before >= CHANGES_MIN, `acknowledged changes: ${answered}`);
   }
 });
 

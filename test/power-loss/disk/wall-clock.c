@@ -1,7 +1,8 @@
 /*
- * Steps the wall clock of a process, as an operator or NTP may. Loaded by LD_PRELOAD; WALL_CLOCK is a file
- * of eight bytes, shared with the test, that says how far ahead of the machine's clock it is (nanoseconds).
- * The monotonic clock is left alone, as a step leaves it.
+ * Steps the wall clock of a process, like an operator or NTP does. Loaded with LD_PRELOAD.
+ * WALL_CLOCK: a file of eight bytes, shared with the test, that contains the offset to the
+ * machine's clock in nanoseconds. The monotonic clock is unchanged, because a step does not change
+ * it.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -2,9 +2,11 @@ import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { compilePreload } from '#test/power-loss/disk/preloaded-library';
 
-/** Wall clock of processes that a test steps while they run. */
+/* Separate from its only test, beside the C library that reads the file. */
+
+/** Wall clock of running processes, which a test can step. */
 export class WallClock {
-  /** Environment variables of a process with this clock. */
+  /** Environment variables for a process with this clock. */
   readonly variables: Record<string, string>;
   readonly #file: string;
 
@@ -14,17 +16,17 @@ export class WallClock {
     writeFileSync(file, Buffer.alloc(8));
   }
 
-  /** A clock equal to the machine's until stepped; its files are in `folder`. */
+  /** Creates a clock without offset. Its files are in `folder`. */
   static async in(folder: string): Promise<WallClock> {
     return new WallClock(await compilePreload(folder, 'wall-clock'), join(folder, 'wall-clock'));
   }
 
-  /** Sets the lead over the machine's clock in milliseconds; may be negative. */
+  /** Sets the offset to the machine's clock in milliseconds; may be negative. */
   put(aheadMs: number): void {
     const bytes = Buffer.alloc(8);
     bytes.writeBigInt64LE(BigInt(aheadMs) * 1_000_000n);
     const file = openSync(this.#file, 'r+');
-    // A single write of eight bytes is atomic for readers.
+    // Readers see a write of eight bytes atomically.
     writeSync(file, bytes);
     closeSync(file);
   }
