@@ -1,28 +1,31 @@
 import { globSync, readFileSync } from 'node:fs';
 
-/** A hand-made bug: `was` occurs once in `file`. `fault` is the effect in one sentence. */
+/** A bug written by hand: `was`, which occurs once in `file`, is replaced by `becomes`. */
 export type Bug = {
   readonly id: string;
   readonly file: string;
   readonly was: string;
   readonly becomes: string;
+  /** Effect of the bug in one sentence. */
   readonly fault: string;
 };
 
-/** All hand-made bugs, in the order of their files. */
+/** All bugs written by hand, ordered by file name. */
 export function handMadeBugs(): Bug[] {
   return globSync('test/mutation/bugs/*.json')
     .sort()
     .flatMap((file) => JSON.parse(readFileSync(file, 'utf8')) as Bug[]);
 }
 
-/** The source with the bug. Throws if the source is not the one that the bug was written for. */
+/** Source with the bug. Throws unless `was` occurs exactly once. */
 export function withBug(source: string, { id, file, was, becomes }: Bug): string {
-  if (source.split(was).length !== 2) throw new Error(`${id} does not fit ${file}`);
+  if (source.split(was).length !== 2) {
+    throw new Error(`${id}: "was" does not occur once in ${file}; update the bug`);
+  }
   return source.replace(was, () => becomes);
 }
 
-/** The rows of a file with one line of JSON for each. */
+/** Reads a file of JSON lines. */
 export function linesOf<Row>(file: string): Row[] {
   return readFileSync(file, 'utf8')
     .split('\n')

@@ -8,23 +8,23 @@ import { killGroup } from '#test/runner/program';
 import { type RunServers, startRunServers } from '#test/runner/servers';
 
 /*
- * Runs each hand-made bug of `test/mutation/bugs` against the test files that reach its lines,
- * fastest first, until one fails. Writes one line of JSON for each bug.
+ * Runs the test files that reach a bug of `test/mutation/bugs`, fastest first, until a test fails.
+ * Writes one JSON line per bug.
  *
- * The bug is written into a checkout (`--checkout`), so that services, workers and browsers of a
- * test have the bug too. The number of checkouts is the number of concurrent test files.
+ * Bugs are written into a checkout (`--checkout`), so that services, workers and browsers of a test
+ * contain the bug too. Each checkout runs one test file at a time.
  *
- * `make check` detects none of these bugs: they keep types, formatting and lint rules.
+ * `make check` detects none of these bugs, because they keep types, formatting and lint rules.
  *
  * Usage: node test/mutation/bugs.ts --map coverage-map.jsonl --out results.jsonl
  *          --checkout FOLDER [--checkout FOLDER] [--minutes n] [--part test]
  *          [--before results.jsonl] [id …]
  *
- * `--part test` uses only files of `make test`. `--before` names an earlier result: the file that
- * detected a bug then runs first, and undetected bugs are skipped.
+ * `--part test` uses only test files of `make test`. `--before` names earlier results: test files
+ * that detected a bug run first, and undetected bugs are skipped.
  */
 
-/** A line of the coverage map: one run of a test file and the lines that it reached by source file. */
+/** A line of the coverage map: one run of a test file, and the reached lines by source file. */
 type Reach = {
   readonly file: string;
   readonly topology: Topology;
@@ -34,18 +34,18 @@ type Reach = {
 
 type Result = {
   readonly id: string;
-  /** The test file that failed with the bug. */
+  /** Test file that detected the bug. */
   readonly by: string | undefined;
   readonly topology?: Topology;
   readonly seconds: number;
-  /** Number of test files that ran, and that reach the bug. */
+  /** Number of test files that ran, and of test files that reach the bug. */
   readonly ran: number;
   readonly reach: number;
 };
 
 const FAILED = '✘';
 
-/** Maximum run time of a test file, as a multiple of its time without the bug. */
+/** Maximum time of a test file as a multiple of its time without the bug, plus a constant. */
 const SLOWNESS_MAX = 4;
 const START_MS = 30_000;
 
@@ -131,17 +131,17 @@ async function tryBug(
     const env = { ...(await variablesOf(job)), TEST_TOPOLOGY: topology };
     const isPassing = () => passes(checkout, file, env, msMax);
     if (await isPassing()) continue;
-    // A file counts only if it passes without the bug.
+    // A failure counts only if the test file passes without the bug.
     writeFileSync(path, source);
     const isSound = await isPassing();
     writeFileSync(path, buggy);
     if (isSound) return result(file, topology);
-    console.log(`${bug.id}: ${file} fails without the bug too`);
+    console.log(`${bug.id}: ignored ${file}, which also fails without the bug`);
   }
   return result(undefined);
 }
 
-/** Tests that reach a bug: tests of the same service folder, fast and specific tests first. */
+/** Test files that reach a bug: near, fast and specific test files first. */
 function reachingTests(bug: Bug, source: string): Reach[] {
   const first = source.slice(0, source.indexOf(bug.was)).split('\n').length;
   const last = first + bug.was.split('\n').length - 1;
@@ -161,7 +161,7 @@ function reachingTests(bug: Bug, source: string): Reach[] {
 }
 
 function isReached({ file, lines }: Reach, bug: Bug, first: number, last: number): boolean {
-  // Browser and Python code is not in the map: every such test counts.
+  // The coverage map has no browser and Python code, so that all their tests count as reaching.
   if (bug.file.startsWith('clients/python/')) return /test\/clients\/(python|crash)/.test(file);
   if (bug.file.startsWith('clients/typescript/')) {
     return /^clients\/typescript\/|test\/clients\/(?!python)/.test(file);

@@ -8,12 +8,12 @@ import { runToEnd } from '#test/runner/program';
 import { startRunServers } from '#test/runner/servers';
 
 /*
- * Writes the coverage map: one line of JSON per run of a test file, with the reached lines of the
- * product. Prints the line coverage of all runs. Takes an hour for all files.
+ * Writes the coverage map: one JSON line per run of a test file, with the reached lines of the
+ * product. Prints the line coverage of all runs. A run of all test files takes an hour.
  * Usage: node test/mutation/coverage-map.ts [--out FILE] [part of a path …]
  */
 
-/** Concurrent test files. */
+/** Number of concurrent test files. */
 const PLACES = 2;
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
@@ -51,11 +51,11 @@ async function mapFile(
   const startedMs = performance.now();
   const { code, text } = await runToEnd(process.execPath, [file], {
     ...variables,
-    // Cached code would only be counted by whole functions.
+    // V8 counts cached code only by whole functions.
     ...{ TEST_TOPOLOGY: topology, NODE_V8_COVERAGE: folder, NODE_DISABLE_COMPILE_CACHE: '1' },
   });
   const seconds = (performance.now() - startedMs) / 1_000;
-  if (code !== 0) console.log(`${file} failed, its lines count all the same\n${text}`);
+  if (code !== 0) console.log(`${file} failed, but its reached lines are counted\n${text}`);
   const reached: Lines = new Map();
   addReachedLines(folder, reached);
   rmSync(folder, { recursive: true });
@@ -66,7 +66,7 @@ async function mapFile(
   appendFileSync(values.out, `${JSON.stringify({ file, topology, seconds, lines })}\n`);
 }
 
-/** Line coverage of the files that a test loads. Files that hold only types have no code. */
+/** Prints the line coverage of all loaded files. Files with only types have no code. */
 function printCoverage(): void {
   let reached = 0;
   let all = 0;

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import type { Mutant } from '#test/mutation/mutant';
 import { runTestFile } from '#test/mutation/test-process';
 
-/** A test file with its duration and the reached parts of the mutated files. */
+/** A test file with its duration and the code that it reaches. */
 export type TestFile = {
   readonly file: string;
   readonly ms: number;
@@ -15,17 +15,17 @@ export type TestFile = {
 type Range = { readonly startOffset: number; readonly endOffset: number; readonly count: number };
 type Script = { readonly url: string; readonly functions: readonly { readonly ranges: Range[] }[] };
 
-/** Maximum time of an unmutated test file. */
+/** Maximum time of a test file without mutation. */
 const UNCHANGED = { cpuSeconds: 240, wallMs: 240_000 };
 
 /**
- * Runs a test file without mutation. Reached code is what V8 counted. Node.js replaces types by
- * blanks, so offsets equal those of the source.
+ * Runs a test file without mutation, and collects its V8 coverage. Node.js replaces types by
+ * blanks, so that offsets equal the offsets in the source. Throws if the test file fails.
  */
 export async function observe(file: string): Promise<TestFile> {
   const folder = mkdtempSync(join(tmpdir(), 'coverage-'));
   try {
-    // Cached code would only be counted by whole functions.
+    // V8 counts cached code only by whole functions.
     await run(file, { NODE_V8_COVERAGE: folder, NODE_DISABLE_COMPILE_CACHE: '1' });
     const startedMs = performance.now();
     await run(file, {});
@@ -42,7 +42,7 @@ export async function observe(file: string): Promise<TestFile> {
 
 async function run(file: string, variables: Readonly<Record<string, string>>): Promise<void> {
   const ending = await runTestFile(file, variables, UNCHANGED);
-  if (ending !== 'passed') throw new Error(`${file} fails before anything is changed`);
+  if (ending !== 'passed') throw new Error(`${file} fails without a mutation: fix the test first`);
 }
 
 function scriptsOf(report: string): Script[] {
@@ -50,7 +50,7 @@ function scriptsOf(report: string): Script[] {
   return result.filter(({ url }) => url.includes('/services/'));
 }
 
-/** Whether a place ran, by the innermost enclosing range; ranges are nested. */
+/** Whether code at an offset ran. The innermost of the nested ranges decides. */
 function isReached({ functions }: Script, place: number): boolean {
   const around = functions
     .flatMap(({ ranges }) => ranges)

@@ -5,14 +5,15 @@ import { type Mutant, nameOf } from '#test/mutation/mutant';
 import { testsOf } from '#test/mutation/tests-of';
 import type { Verdict } from '#test/mutation/try-mutant';
 
-/** Cache of earlier verdicts. */
+/** Cache file of verdicts. */
 const FILE = '.cache/mutation.json';
 
 type Entry = { readonly verdict: Verdict; readonly source: string; readonly tests: string };
 
 /**
- * Verdicts of earlier runs. A detected mutant stays valid while the mutated file and the detecting
- * test are unchanged; an undetected one while all its tests are. Imports are not considered.
+ * Cache of verdicts from earlier runs. The verdict of a detected mutant is valid while the mutated
+ * file and the detecting test file are unchanged. The verdict of an undetected mutant is valid
+ * while the mutated file and all its test files are unchanged. Imports are ignored.
  */
 export class KnownVerdicts {
   readonly #entries: Map<string, Entry>;
@@ -22,7 +23,7 @@ export class KnownVerdicts {
     this.#entries = new Map(isFresh ? [] : entriesOf(FILE));
   }
 
-  /** Verdict on a mutant, if cached. */
+  /** Valid verdict of a mutant; undefined if not cached. */
   get(mutant: Mutant): Verdict | undefined {
     const entry = this.#entries.get(keyOf(mutant));
     if (entry === undefined || entry.source !== this.#hashOf([mutant.file])) return undefined;
@@ -56,7 +57,7 @@ export class KnownVerdicts {
   }
 }
 
-/** Two mutants of one line may have the same shortened text; their places differ. */
+/** Cache key. Includes offsets, because mutants of a line may have the same shortened text. */
 function keyOf(mutant: Mutant): string {
   return [nameOf(mutant), mutant.start, mutant.end, mutant.replacement].join('\n');
 }

@@ -9,12 +9,12 @@ import { filesBelow, testsOf } from '#test/mutation/tests-of';
 import { tryMutant, type Verdict } from '#test/mutation/try-mutant';
 
 /*
- * Mutation testing: changes one small part of the code at a time and runs the tests that reach it.
- * Lists undetected changes with their places. Skips mutants judged equivalent (`equivalent/`).
- * Usage: node test/mutation/main.ts [folder, file or file:line …] [--every n] [--fresh] [--workers
- * n]
- * `--every n` tries every nth mutant of a file, for a first look. Earlier verdicts are reused
- * unless `--fresh`; see `known-verdicts.ts`.
+ * Mutation testing: changes one small part of the code at a time and runs the tests that reach the
+ * change. Lists undetected changes. Skips mutants judged equivalent (`equivalent/`).
+ * Usage: node test/mutation/main.ts [folder, file or file:line …] [--every n] [--fresh]
+ *          [--workers n]
+ * `--every n` tries every nth mutant of a file. `--fresh` ignores cached verdicts
+ * (`known-verdicts.ts`).
  */
 
 /** Lowest process priority. */
@@ -43,8 +43,8 @@ for (const file of new Set(wanted.flatMap((path) => filesBelow(path.replace(/:\d
 }
 const { tried, killed, stopped, equivalent } = total;
 const caught = `${killed} killed, ${stopped} stopped`;
-console.log(`${share(killed + stopped, tried)} of ${tried} mutants noticed: ${caught}`);
-console.log(`${equivalent} judged equivalent, not counted`);
+console.log(`${share(killed + stopped, tried)} of ${tried} mutants detected: ${caught}`);
+console.log(`${equivalent} mutants judged equivalent and not tried`);
 if (tried === 0) process.exitCode = 1;
 
 async function tryFile(file: string): Promise<void> {
@@ -92,7 +92,7 @@ async function testsReaching(file: string): Promise<TestFile[]> {
 async function tryAll(mutants: readonly Mutant[], tests: readonly TestFile[]): Promise<void> {
   const waiting = [...mutants];
   const noticed = new Map<string, number>();
-  // Prefer tests that detected many mutants of this file.
+  // Fast test files that detected many mutants of the file run first.
   const worth = ({ file, ms }: TestFile) => (noticed.get(file) ?? 0) / ms;
   const work = async (): Promise<void> => {
     for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {

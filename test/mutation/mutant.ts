@@ -1,4 +1,4 @@
-/** A replacement in a source text, with string offsets. */
+/** A replacement in a source text, from offset `start` to `end`. */
 export type Edit = {
   readonly operator: string;
   readonly start: number;
@@ -6,23 +6,22 @@ export type Edit = {
   readonly replacement: string;
 };
 
-/** A small change of one file, which a test should detect. */
+/** A small change of one file that a test should detect. */
 export type Mutant = Edit & {
   readonly file: string;
   /** Innermost enclosing named function with its class; '' at module level. */
   readonly within: string;
   readonly line: number;
-  /** Changed lines before and after, each joined into one line. */
+  /** Text of the changed lines before and after the edit, each joined into one line. */
   readonly was: string;
   readonly becomes: string;
 };
 
-/** Applies an edit to a source text. */
 export function edited(source: string, { start, end, replacement }: Edit): string {
   return source.slice(0, start) + replacement + source.slice(end);
 }
 
-/** Name of a mutant, stable while its function and lines are unchanged. */
+/** Name of a mutant. Stays the same while the function and the lines are unchanged. */
 export function nameOf({ file, within, was, becomes }: Mutant): string {
   return [file, within, was, becomes].join('\n');
 }

@@ -3,16 +3,16 @@ import { type Node, parseSync, visitorKeys } from 'oxc-parser';
 import { type Edit, edited, type Mutant } from '#test/mutation/mutant';
 import { editsOf } from '#test/mutation/operators';
 
-/** Maximum shown characters of a line. */
+/** Maximum number of characters of a shown line. */
 const SHOWN_MAX = 160;
 
-/** Code that is not mutated: logging and assertions. */
+/** Calls that are not mutated: logging and assertions. */
 const LEFT_ALONE = /^(assert(\.\w+)?|(.*\.)?(log|logger|#log|#logger)(\.\w+)?\??\.\w+)$/;
 
-/** Error classes whose messages are not mutated, because they are for people. */
+/** Error classes whose messages are not mutated, because only people read them. */
 const ERRORS = /^(Error|TypeError|RangeError|AggregateError)$/;
 
-/** All mutants of a file, in source order. */
+/** All mutants of a file, in source order. Throws if the file cannot be parsed. */
 export function mutantsOf(file: string, source = readFileSync(file, 'utf8')): Mutant[] {
   const { program, errors } = parseSync(file, source);
   if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`);
@@ -27,7 +27,7 @@ export function mutantsOf(file: string, source = readFileSync(file, 'utf8')): Mu
   return mutants.toSorted((one, other) => one.start - other.start || one.end - other.end);
 }
 
-/** Whether an edit changes the text: `() => undefined` is already empty. */
+/** Whether an edit changes the text. For example, `() => undefined` is already empty. */
 function isChange({ start, end, replacement }: Edit, source: string): boolean {
   return source.slice(start, end) !== replacement;
 }
@@ -77,7 +77,7 @@ function calleeOf(node: Node): string {
   return `${calleeOf(node.object)}.${calleeOf(node.property)}`;
 }
 
-/** Name that a node gives to its contents; '' for most nodes. */
+/** Name of a function, class or method node; '' for other nodes. */
 function nameOf(node: Node): string {
   switch (node.type) {
     case 'FunctionDeclaration':

@@ -7,14 +7,14 @@ import { mutantsOf } from '#test/mutation/mutants-of';
 const changesOf = (source: string): string[] =>
   mutantsOf('some.ts', source).map((mutant) => edited(source, mutant));
 
-const mutants = suite('the mutants of a source');
+const mutants = suite('mutants');
 
 for (const [source, changes] of [
   ['x = a < b;', [';', 'x = a <= b;', 'x = a >= b;']],
   ['x += a * b;', ['x -= a * b;', 'x += a / b;']],
   ['x = (a + 1) ?? c;', [';', 'x = ((a + 1) && c);', 'x = (a - 1) ?? c;', 'x = (a) ?? c;']],
 ] as const) {
-  mutants(`swap each operator of ${source} for its counterparts`, () => {
+  mutants(`replace each operator in ${source}`, () => {
     assert.equal(changesOf(source), changes);
   });
 }
@@ -29,12 +29,12 @@ for (const [source, changes] of [
     ),
   ],
 ] as const) {
-  mutants(`make ${source} true and false, and remove effects`, () => {
+  mutants(`replace conditions and remove effects in ${source}`, () => {
     assert.equal(changesOf(source), changes);
   });
 }
 
-mutants('leave out code for people or for the type checker', () => {
+mutants('leave texts for people and types unchanged', () => {
   const types = "type A = 'a' | 'b'; interface B { c: 1 } import { d } from 'e';";
   assert.equal(changesOf(`${types} let f: A = g as A;`), []);
   assert.equal(changesOf("assert(a < b, 'why'); this.#log.warn({ a: 1 }, 'text');"), []);
@@ -42,7 +42,7 @@ mutants('leave out code for people or for the type checker', () => {
   assert.equal(changesOf("const text = 'for people';"), []);
 });
 
-mutants('begin at the object of a chain, which is also reached if undefined', () => {
+mutants('of an optional chain start at the object, which also runs if undefined', () => {
   for (const [source, becomes] of [
     ['f(a?.b);', 'f(a.b);'],
     ['f(a?.[b]);', 'f(a[b]);'],
@@ -54,11 +54,11 @@ mutants('begin at the object of a chain, which is also reached if undefined', ()
   }
 });
 
-mutants('exclude replacements equal to the source', () => {
+mutants('exclude edits that do not change the source', () => {
   assert.equal(changesOf('const nothing = () => undefined;'), []);
 });
 
-mutants('have their function, and the line before and after', () => {
+mutants('name their function and the line before and after the change', () => {
   const [mutant] = mutantsOf(
     'some.ts',
     'class A {\n  static #b(c: number) {\n    d(-c);\n  }\n}',
@@ -72,14 +72,14 @@ mutants.run();
 
 const judged = suite('an equivalent mutant');
 
-judged('is a mutant of the current code, with a reason', () => {
+judged('is a mutant of the current code and has a reason', () => {
   for (const { reason, mutants: wanted } of judgements()) {
-    assert.ok(reason.length > 20, `"${reason}" is no reason`);
+    assert.ok(reason.length > 20, `the reason "${reason}" is too short`);
     for (const mutant of wanted) {
       const found = mutantsOf(mutant.file).some(
         (other) => nameOf(other) === nameOf({ ...other, ...mutant }),
       );
-      assert.ok(found, `${mutant.file} has no longer: ${mutant.was} -> ${mutant.becomes}`);
+      assert.ok(found, `${mutant.file} has no mutant ${mutant.was} -> ${mutant.becomes}`);
     }
   }
 });

@@ -4,7 +4,7 @@ import type { Edit } from '#test/mutation/mutant';
 type NodeOf<Type extends Node['type']> = Node & { readonly type: Type };
 type Operator<Type extends Node['type']> = (node: NodeOf<Type>, source: string) => Edit[];
 
-/** Replacements of operators; `undefined` for operators without one. */
+/** Replacements of operators. Operators without an entry are not replaced. */
 const SWAPPED: Readonly<Record<string, readonly string[]>> = {
   '+': ['-'],
   '-': ['+'],
@@ -41,7 +41,7 @@ const SWAPPED: Readonly<Record<string, readonly string[]>> = {
   '--': ['++'],
 };
 
-/** Methods swapped for each other; '' removes the call. */
+/** Replacements of method names; '' removes the call. */
 const METHODS: Readonly<Record<string, string>> = {
   min: 'max',
   max: 'min',
@@ -100,7 +100,7 @@ const OPERATORS: { [Type in Node['type']]?: Operator<Type> } = {
   ExpressionStatement: (node) => (isEffect(node.expression) ? [edit('statement', node, ';')] : []),
   Literal: (node) => {
     if (typeof node.value === 'boolean') return [edit('literal', node, `${!node.value}`)];
-    // Strings with blanks are texts for people, and empty strings cannot be emptied.
+    // Strings with blanks are texts for people; empty strings are already empty.
     if (typeof node.value !== 'string' || !/^\S+$/.test(node.value)) return [];
     return [edit('literal', node, "''")];
   },
@@ -156,7 +156,7 @@ function conditions(test: Node): Edit[] {
   return [edit('condition', test, 'true'), edit('condition', test, 'false')];
 }
 
-/** Disables a loop. Endless loops are not tried, because a skipped loop fails sooner. */
+/** Skips a loop. Endless loops are not tried, because a skipped loop fails sooner. */
 function never(test: Node): Edit[] {
   return test.type === 'Literal' ? [] : [edit('condition', test, 'false')];
 }
@@ -186,7 +186,7 @@ function chainedCall({ callee }: NodeOf<'CallExpression'>, source: string): Edit
   return [unchained(callee, source.indexOf('?.', callee.end), '', source)];
 }
 
-/** Starts at the object: if it is undefined, the rest is not reached. */
+/** The edit starts at the object, because coverage does not reach the rest if it is undefined. */
 function unchained(object: Node, from: number, dot: string, source: string): Edit {
   const replacement = source.slice(object.start, from) + dot;
   return { operator: 'chain', start: object.start, end: from + 2, replacement };
@@ -198,7 +198,7 @@ function isText(node: Node): boolean {
   );
 }
 
-/** Whether an expression is boolean by its form. */
+/** Whether the form of an expression shows that its value is boolean. */
 function isPredicate(node: Node | null): node is Node {
   if (node === null) return false;
   if (node.type === 'LogicalExpression') return node.operator !== '??' && isPredicate(node.right);

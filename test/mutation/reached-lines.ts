@@ -13,12 +13,12 @@ type Report = {
   }[];
 };
 
-/** Product code: not generated and not run in a browser. */
+/** Product code, without generated code and browser code. */
 const PRODUCT = /^services\/(?!infrastructure\/grpc\/gen\/|programs\/console\/pages\/).*\.ts$/;
 
 /**
- * Adds the product lines reached by a run's processes, from the folder of NODE_V8_COVERAGE. Node.js
- * replaces types by blanks, so offsets equal those of the source.
+ * Adds the product lines that a run reached, from its NODE_V8_COVERAGE folder. Node.js replaces
+ * types by blanks, so that offsets equal the offsets in the source.
  */
 export function addReachedLines(folder: string, reached: Lines): void {
   for (const name of readdirSync(folder)) {
@@ -37,14 +37,14 @@ export function addReachedLines(folder: string, reached: Lines): void {
   }
 }
 
-/** Lines of a file within ranges of a count above 0. Inner ranges follow their outer range. */
+/** Line numbers in ranges with a count above 0. Inner ranges follow their outer range. */
 function linesRun(file: string, ranges: readonly Range[]): number[] {
   const starts = lineStarts(file);
   const isRun = new Array<boolean>(starts.length - 1).fill(false);
   for (const { startOffset, endOffset, count } of ranges) {
     const first = starts.findIndex((start) => start >= startOffset);
     if (first < 0) continue;
-    // A function reaches its first line, although the line begins before it.
+    // The first line of a function counts, although the line starts before the function.
     if (count > 0 && first > 0 && (starts[first] ?? 0) > startOffset) isRun[first - 1] = true;
     for (
       let line = first;
@@ -59,7 +59,7 @@ function linesRun(file: string, ranges: readonly Range[]): number[] {
 
 const known = new Map<string, number[]>();
 
-/** Offset of each line, and of the end of the file. */
+/** Offsets of all line starts, and of the end of the file. */
 function lineStarts(file: string): number[] {
   const made = known.get(file) ?? [0];
   if (!known.has(file)) {
@@ -69,7 +69,7 @@ function lineStarts(file: string): number[] {
   return made;
 }
 
-/** `1-3,7` for 1, 2, 3 and 7. */
+/** Line numbers as a short text: `1-3,7` for 1, 2, 3 and 7. */
 export function packLines(lines: ReadonlySet<number>): string {
   const ranges: [number, number][] = [];
   for (const line of [...lines].sort((one, other) => one - other)) {

@@ -1,9 +1,9 @@
 import { registerHooks } from 'node:module';
 
 /*
- * Preloaded into a process under mutation testing and its children (`NODE_OPTIONS`). Serves one
- * file with one replacement, and fixes the seed of property tests, so that a mutant meets the same
- * cases in every run.
+ * Separate because `NODE_OPTIONS` preloads it into each test process and its children. Loads one
+ * source file with the mutant's replacement. Fixes the seed of property tests, so that every run of
+ * a mutant tests the same cases.
  */
 
 /** Replacement in the environment variable `MUTANT`, if any. */

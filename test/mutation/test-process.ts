@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { killGroup } from '#test/runner/program';
 
-/** Result of a test file; `stopped` if it exceeded its time. */
+/** Result of a test file. `stopped`: the test file exceeded a time limit. */
 export type Ending = 'passed' | 'failed' | 'stopped';
 
 /** Time limits of a test file. */
 export type Allowance = { readonly cpuSeconds: number; readonly wallMs: number };
 
-/** uvu's marker of a failed test. */
+/** Mark that uvu prints for a failed test. */
 const FAILED = '✘';
 
 /** Maximum heap in MB, because a mutant may allocate endlessly. */
@@ -19,7 +19,7 @@ const HEAP_MB_MAX = 768;
 
 const HOOK = pathToFileURL('test/mutation/serve-mutant.ts').href;
 
-/** Compile cache, which halves the start time. */
+/** Folder of the compile cache, which halves the start time. */
 const CODE = mkdtempSync(join(tmpdir(), 'mutation-'));
 
 /** Running process groups, killed when this process exits. */
@@ -30,8 +30,8 @@ process.on('exit', () => {
 });
 
 /**
- * Runs a test file in its own process group until the first failure. CPU time has a separate limit,
- * so that a busy machine does not look like an endless loop.
+ * Runs a test file in its own process group until the first failure. CPU time has its own limit, so
+ * that an endless loop ends soon and a busy machine does not end a test.
  */
 export function runTestFile(
   file: string,

@@ -1,6 +1,6 @@
 import { globSync } from 'node:fs';
 
-/** Folders that `make mutation` mutates, with the test files that should detect changes. */
+/** Folders and files to mutate, with the test files that should detect their mutants. */
 const TESTS: Readonly<Record<string, readonly string[]>> = {
   'services/domain/identity/': [
     'test/identity/*.test.ts',
@@ -16,7 +16,7 @@ const TESTS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Product files below a path that can be mutated; '' for all. */
+/** Files to mutate below a path; '' for all files. */
 export function filesBelow(path: string): string[] {
   return Object.keys(TESTS)
     .flatMap((place) => globSync(place.endsWith('/') ? `${place}**/*.ts` : place))
@@ -24,10 +24,10 @@ export function filesBelow(path: string): string[] {
     .sort();
 }
 
-/** Slow load and measurement tests, which say little about the wrong line. */
+/** Slow load and measurement tests, which detect few mutants. */
 const LEFT_OUT = /\/(lossy-link|many-accounts|memory|month-under-load)\.test\.ts$/;
 
-/** Test files that should detect a change of a file. */
+/** Test files that should detect mutants of a file. */
 export function testsOf(file: string): string[] {
   const [, patterns = []] = Object.entries(TESTS).find(([place]) => file.startsWith(place)) ?? [];
   return globSync([...patterns])

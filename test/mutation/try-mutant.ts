@@ -3,19 +3,17 @@ import type { TestFile } from '#test/mutation/covered';
 import type { Mutant } from '#test/mutation/mutant';
 import { runTestFile } from '#test/mutation/test-process';
 
-/** Result of a mutant; `unreached` if no test runs its code. */
+/** Result of a mutant. `unreached`: no test runs the mutated code. */
 export type Verdict =
   | { readonly kind: 'killed' | 'stopped'; readonly by: string }
   | { readonly kind: 'survived' | 'unreached' };
 
-/**
- * Maximum time of a mutant as a multiple of the unmutated time, plus a constant for a busy machine.
- */
+/** Maximum time of a mutant: a multiple of the time without mutation, plus a constant. */
 const SLOWNESS_MAX = 4;
 const START_CPU_SECONDS = 3;
 const START_MS = 20_000;
 
-/** Runs the tests that reach a mutant, in order, until one detects it. */
+/** Runs the test files that reach a mutant, in order, until a test file detects the mutant. */
 export async function tryMutant(mutant: Mutant, tests: readonly TestFile[]): Promise<Verdict> {
   const reaching = tests.filter(({ reaches }) => reaches(mutant));
   if (reaching.length === 0) return { kind: 'unreached' };

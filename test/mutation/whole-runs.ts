@@ -5,16 +5,15 @@ import { parseArgs } from 'node:util';
 import { type Bug, handMadeBugs, linesOf, withBug } from '#test/mutation/bug';
 
 /*
- * Confirms results of `bugs.ts` with complete runs of `make test`. Chooses detected bugs at random,
- * writes a group from different source files into a checkout, and runs all tests. The test file
- * that detected each bug alone must fail. All undetected bugs share one run.
+ * Confirms results of `bugs.ts` with complete runs of `make test`. Selects bugs at random, writes a
+ * group of detected bugs into a checkout, and runs all tests. Each test file that detected a bug of
+ * the group alone must fail. All undetected bugs share one run.
  *
- * Usage: node test/mutation/whole-runs.ts --checkout FOLDER --results results.jsonl --out
- * runs.jsonl
- *          [--seed n] [--count 30]
+ * Usage: node test/mutation/whole-runs.ts --checkout FOLDER --results results.jsonl
+ *          --out runs.jsonl [--seed n] [--count 30]
  */
 
-/** Number of detected bugs per run. */
+/** Maximum number of detected bugs per run. */
 const GROUP_BUGS = 5;
 const MINSTD_MODULUS = 2 ** 31 - 1;
 const OUTPUT_BYTES_MAX = 64 * 1_024 * 1_024;
@@ -33,24 +32,24 @@ if (checkout === undefined || results === undefined || out === undefined) {
   throw new Error('--checkout, --results and --out are required');
 }
 
-const noticedBy = new Map(
+const detectedBy = new Map(
   linesOf<{ id: string; by?: string }>(results).map(({ id, by }) => [id, by]),
 );
 const bugs = shuffled(handMadeBugs(), Number(values.seed)).slice(0, Number(values.count));
 
-const noticed = bugs.filter(({ id }) => noticedBy.get(id) !== undefined);
-const unnoticed = bugs.filter(({ id }) => noticedBy.get(id) === undefined);
-for (const group of [...groupsOf(noticed), unnoticed]) {
+const detected = bugs.filter(({ id }) => detectedBy.get(id) !== undefined);
+const undetected = bugs.filter(({ id }) => detectedBy.get(id) === undefined);
+for (const group of [...groupsOf(detected), undetected]) {
   if (group.length > 0) report(group, failedFiles(checkout, group));
 }
 
-/** Groups without two bugs of one folder, or with two bugs that the same test file noticed. */
+/** Groups in which all bugs have different folders and different detecting test files. */
 function groupsOf(all: readonly Bug[]): Bug[][] {
   const groups: Bug[][] = [];
   const isApart = (group: Bug[], { id, file }: Bug) =>
     group.length < GROUP_BUGS &&
     group.every((other) => dirname(other.file) !== dirname(file)) &&
-    group.every((other) => noticedBy.get(other.id) !== noticedBy.get(id));
+    group.every((other) => detectedBy.get(other.id) !== detectedBy.get(id));
   for (const bug of all) {
     const group = groups.find((each) => isApart(each, bug));
     if (group === undefined) groups.push([bug]);
@@ -59,7 +58,7 @@ function groupsOf(all: readonly Bug[]): Bug[][] {
   return groups;
 }
 
-/** Runs `make test` in the checkout with these bugs. Returns the test files that failed. */
+/** Runs `make test` in the checkout with a group of bugs. Returns the failed test files. */
 function failedFiles(folder: string, group: readonly Bug[]): readonly string[] {
   const sources = new Map(
     group.map(({ file }) => [join(folder, file), readFileSync(join(folder, file), 'utf8')]),
@@ -83,14 +82,14 @@ function failedFiles(folder: string, group: readonly Bug[]): readonly string[] {
 }
 
 function report(group: readonly Bug[], failed: readonly string[]): void {
-  const expected = group.flatMap(({ id }) => noticedBy.get(id) ?? []);
+  const expected = group.flatMap(({ id }) => detectedBy.get(id) ?? []);
   const missing = expected.filter((file) => !failed.includes(file));
   const line = { bugs: group.map(({ id }) => id), expected, missing, failed };
   appendFileSync(out ?? '', `${JSON.stringify(line)}\n`);
-  console.log(`${line.bugs.join(', ')}: ${failed.length} files failed, missing ${missing}`);
+  console.log(`${line.bugs.join(', ')}: ${failed.length} test files failed, missing: ${missing}`);
 }
 
-/** Shuffles with the generator MINSTD, so that a seed gives the same bugs again. */
+/** Shuffles items with MINSTD random numbers, so that equal seeds select equal bugs. */
 function shuffled<Item>(items: readonly Item[], seed: number): readonly Item[] {
   const left = [...items];
   let state = seed;
