@@ -6,11 +6,11 @@ import { GENERATED_BLOCKS } from '#deploy/documents/generated-blocks';
 import { observeFiles } from '#deploy/observe/observe-files';
 
 /*
- * Makes every generated file again and compares it with the committed one, so that source and
- * result cannot drift apart. Leaves the tree as it was. Ends with 1 and the differing files.
+ * Generates all generated files again and compares them with the files in the checkout. Lists the
+ * files that differ; the exit status is then 1. The new files stay in the checkout.
  */
 
-/** What `npm run generate` writes. */
+/** Paths that `npm run generate` writes. */
 const GENERATED = [
   ...[
     'services/infrastructure/grpc/gen',
@@ -36,7 +36,7 @@ function compare(path: string): void {
     execFileSync('diff', ['-r', '-q', join(before, path), path], { stdio: 'pipe' });
   } catch (error) {
     const { stdout } = error as { stdout: Buffer };
-    console.error(`${path} is not what its source gives; it is now: look and commit it`);
+    console.error(`${path} was out of date and is generated again: check and commit it`);
     console.error(stdout.toString());
     process.exitCode = 1;
   }

@@ -9,14 +9,14 @@ import { type RunServers, startRunServers } from '#test/runner/servers';
 import { TestWorker } from '#test/runner/test-worker';
 
 /*
- * Runs the tests: `make test` without arguments, `make test-all` with `--all`. The plan of both is
- * `test/runner/plan.ts`. Words select the files whose path contains one of them, from every part, and
- * leave out the programs.
- * Ends with `N passed, N failed` (`, N skipped`).
+ * Runs the tests: `make test` without arguments, `make test-all` with `--all`. The file
+ * `test/runner/plan.ts` assigns the test files. Arguments select the test files of all parts whose
+ * path contains an argument; programs then do not run.
+ * The last line is `N passed, N failed` (`, N skipped`).
  * Usage: node test/run.ts [--all] [part of a path …]
  */
 
-/** A check of the whole tree or of a real cluster that counts as one test. */
+/** A command that counts as one test. */
 type Program = Task & { readonly command: readonly string[] };
 
 const CHECKS: Program = {
@@ -28,16 +28,16 @@ const KUBERNETES: Program = {
   command: [process.execPath, 'test/kubernetes/main.ts'],
 };
 
-/** Files that run at the same time. Most files wait now and then: a file for each core leaves cores idle. */
+/** Number of concurrent files, more than cores, because most files wait sometimes. */
 const PLACES = availableParallelism() + 2;
 
-/** The same for the further parts, whose files start several processes or a browser each. */
+/** Number of concurrent files of further parts, which start several processes or a browser. */
 const PLACES_LATER = Math.max(2, availableParallelism());
 
-/** A program that takes longer has failed, in milliseconds. */
+/** Maximum duration of a program, in milliseconds. */
 const PROGRAM_MS_MAX = 45 * 60_000;
 
-// An exit by `process.exit` runs the exit handlers, which end everything that was started here.
+// `process.exit` runs the exit handlers, which end all started processes.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 const words = process.argv.slice(2).filter((word) => word !== '--all');
@@ -51,13 +51,12 @@ const programs = words.length > 0 ? [] : isAll ? [CHECKS, KUBERNETES] : [CHECKS]
 using report = new RunReport(jobs.length + programs.length);
 const unsteady = await runEverything();
 report.summary();
-for (const { name } of unsteady) console.log(`UNSTEADY: ${name} failed, and passed alone`);
+for (const { name } of unsteady) console.log(`UNSTEADY: ${name} failed, but passed alone`);
 end(report.finished.map((finished) => judged(finished)));
 
 /**
- * First what `make test` runs, then the other parts. Programs run beside the files of their part,
- * and so do the files that wait most of their time, one at a time.
- * Returns the unsteady files.
+ * Runs the part `test`, then all other parts. Programs run beside the files of their part, and so
+ * do files that mostly wait, one at a time. Resolves to failed files that then passed alone.
  */
 async function runEverything(): Promise<Finished[]> {
   await using servers = startRunServers(jobs);
@@ -84,9 +83,9 @@ async function runEverything(): Promise<Finished[]> {
 }
 
 /**
- * Runs failed files of the further parts once more, alone, and returns those that pass only now. Real
- * processes and browsers have deadlines that a busy machine misses. A file of `make test` never runs
- * again.
+ * Runs failed files of the further parts again, one at a time, because real processes and browsers
+ * can miss deadlines on a busy machine. Files of `make test` do not run again. Resolves to the
+ * failures of files that pass alone.
  */
 async function runAgain(servers: RunServers): Promise<Finished[]> {
   const later = new Map(
@@ -97,7 +96,7 @@ async function runAgain(servers: RunServers): Promise<Finished[]> {
     report.finished.filter(({ name }) => later.has(name)),
     async (failure) => {
       const job = later.get(failure.name);
-      assert(job, 'only files of the further parts run again');
+      assert(job, 'only files of further parts run again');
       const variables = await servers.variablesFor(job, 0);
       return await report.followAgain(failure, () => runJob(worker, job, variables));
     },
@@ -117,8 +116,8 @@ async function runProgram({ command: [program = '', ...args] }: Program): Promis
 }
 
 /**
- * Half of the places begin with the long files, most of which wait for servers, and the other half with
- * the short files, most of which compute: so neither the cores nor the places stand idle.
+ * Runs jobs. Half of the workers start with long files, which mostly wait for servers. The other
+ * half start with short files, which mostly compute. So neither cores nor workers are idle.
  */
 async function runJobs(
   servers: RunServers,
@@ -126,7 +125,7 @@ async function runJobs(
   places: readonly number[],
 ): Promise<void> {
   const waiting = new Set(jobs);
-  // Files that need a server which is still starting let the others go first.
+  // Files whose server is not ready yet run later.
   const takeNext = (isLong: boolean): Job | undefined => {
     const ready = [...waiting].filter((job) => servers.isReady(job));
     const [next] = [...ready.filter((job) => job.isLong === isLong), ...ready, ...waiting];
@@ -167,7 +166,7 @@ async function runJob(
   return job.isAlone ? await worker.runAlone(job, variables) : await worker.run(job, variables);
 }
 
-/** A skip that the plan does not allow is a failure. On CI every skip is one. */
+/** Counts a skip as a failure unless `MAY_SKIP` allows the skip. In CI every skip is a failure. */
 function judged(finished: Finished): Finished {
   const { name, file, skipped, text } = finished;
   if (skipped === 0) return finished;

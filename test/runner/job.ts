@@ -10,7 +10,7 @@ import {
   SOONER,
 } from '#test/runner/plan';
 
-/** Topology of the service that tests of the interface talk to; other tests ignore it. */
+/** Topology of the service under the tests in `test/api`. Other tests ignore the topology. */
 export type Topology = 'memory' | 'processes' | 'cassandra' | 'sqlite';
 
 /** A test file with its topology and its part of the run. */
@@ -20,13 +20,13 @@ export type Job = {
   readonly part: PartName;
   /** Whether the file runs in a process of its own. */
   readonly isAlone: boolean;
-  /** Whether the file waits most of its time. */
+  /** Whether the file mostly waits. */
   readonly isIdle: boolean;
-  /** Whether the file takes so long that it starts before the others. */
+  /** Whether the file takes long and therefore starts first. */
   readonly isLong: boolean;
 };
 
-/** Result of a job: counts of tests, and the output. */
+/** Numbers of tests of a job, and its output. */
 export type Outcome = {
   readonly passed: number;
   readonly failed: number;
@@ -40,8 +40,8 @@ export function testFiles(): string[] {
 }
 
 /**
- * Jobs of these files by the plan. A file of `test/api` has one job on memory, one in three processes
- * and, if it depends on the store, one on an SQLite file and one on Cassandra.
+ * Jobs of test files. A file in `test/api` has a job in memory and a job with three processes. If
+ * the file depends on the store, it also has jobs on a SQLite file and on Cassandra.
  */
 export function jobsOf(files: readonly string[]): Job[] {
   return files.flatMap((file): Job[] => {
@@ -66,7 +66,7 @@ export function nameOf({ file, topology }: Pick<Job, 'file' | 'topology'>): stri
   return file.startsWith('test/api/') ? `${file} (${topology})` : file;
 }
 
-/** Whether one of these names of the plan means the file. */
+/** Whether a name or pattern of the plan matches the file. */
 export function isNamed(file: string, names: readonly FileName[]): boolean {
   return names.some((name) => {
     if (typeof name !== 'string') return name.test(readFileSync(file, 'utf8'));

@@ -1,17 +1,17 @@
 /*
- * The plan of a run: which files `make test` leaves to `make test-all`, which files need a process of
- * their own, what a bare machine may skip, and how long a folder may take.
+ * The plan of a run: files that only `make test-all` runs, files that need their own process, files
+ * that may skip, and time budgets.
  *
- * A name that ends with a slash is a folder, any other name is the path of one file. A regular
- * expression is searched in the text of the file.
+ * A name that ends with a slash is a folder; any other name is the path of a file. A regular
+ * expression matches the text of a file.
  */
 
 export type FileName = string | RegExp;
 
-/** `test` is what `make test` runs; `make test-all` runs every part. */
+/** Part of a run. `make test` runs the part `test`; `make test-all` runs all parts. */
 export type PartName = 'test' | (typeof LATER)[number]['name'];
 
-/** Files that `make test` runs although their folder or their text stands below. */
+/** Files that `make test` runs although `LATER` matches them. */
 export const SOONER: readonly FileName[] = [
   'test/console/pages/audit.test.ts',
   'test/console/pages/sign-in.test.ts',
@@ -27,7 +27,7 @@ export const SOONER: readonly FileName[] = [
   'test/startup/cluster/watched-certificates.test.ts',
 ];
 
-/** Parts that only `make test-all` runs. A file belongs to the first part that names it. */
+/** Parts that only `make test-all` runs. A file belongs to the first part that matches. */
 export const LATER = [
   {
     name: 'kills',
@@ -77,7 +77,7 @@ export const LATER = [
   },
 ] as const satisfies readonly { readonly name: string; readonly files: readonly FileName[] }[];
 
-/** Files of `test/api` that depend on the store: `make test` runs them on every store. */
+/** Files of `test/api` that depend on the store. `make test` runs them on every store. */
 export const ON_EVERY_STORE: readonly FileName[] = [
   'account/get-account',
   'account/get-audit',
@@ -107,16 +107,16 @@ export const ON_EVERY_STORE: readonly FileName[] = [
   'reads/submit-test',
 ].map((name) => `test/api/${name}.test.ts`);
 
-/** Files that run in a process of their own, and why. */
+/** Files that run in their own process, with the reason. */
 export const ALONE: readonly { readonly why: string; readonly files: readonly FileName[] }[] = [
-  { why: 'weighs the live heap after full collections', files: [/\blive(Heap)?Bytes\(/] },
+  { why: 'measures the live heap after full garbage collections', files: [/\blive(Heap)?Bytes\(/] },
   {
-    why: 'needs a service with settings of its own on the store',
+    why: 'needs a service with other settings on the store',
     files: ['test/api/account/notify-billing.test.ts'],
   },
 ];
 
-/** Files of the further parts that wait most of their time: they run beside the others, one at a time. */
+/** Files of further parts that mostly wait. They run one at a time beside the other files. */
 export const IDLE: readonly FileName[] = [
   'test/edge/connections/slow-readers.test.ts',
   'test/startup/cluster/account-deletion.test.ts',
@@ -125,7 +125,7 @@ export const IDLE: readonly FileName[] = [
   'test/startup/cluster/history-retention.test.ts',
 ];
 
-/** Files that take 10 s or longer. They start first, so that the run does not wait for one of them. */
+/** Files that take 10 s or longer. They start first, so that the run does not end with one file. */
 export const LONG: readonly FileName[] = [
   /\blive(Heap)?Bytes\(/,
   /\btestVariants\(/,
@@ -172,7 +172,7 @@ export const LONG: readonly FileName[] = [
   'test/grpc/wire-roles.test.ts',
 ];
 
-/** What a bare machine may lack: the reason that a skipping file prints, and the files that may skip. */
+/** Allowed skips: the reason that a file prints, and the files that may skip for that reason. */
 export const MAY_SKIP: readonly { readonly lack: RegExp; readonly files: readonly FileName[] }[] = [
   { lack: /^there is no Cassandra: /, files: [/\bcassandraOrSkip\(/, 'test/api/'] },
   { lack: /^there is no NATS: /, files: [/\bnatsOrSkip\(/] },
@@ -184,7 +184,7 @@ export const MAY_SKIP: readonly { readonly lack: RegExp; readonly files: readonl
   { lack: /^there is no stripe-mock: /, files: [/\bstripeMockOrSkip\(/] },
   { lack: /^there is no promtool: /, files: [/\bprometheusOrSkip\(/] },
   { lack: /^there is no HAProxy /, files: [/\bHAProxy\b.*apt-get/] },
-  { lack: /^there is no gcc /, files: [/\bpreloadLack\(/] },
+  { lack: /^gcc is not installed /, files: [/\bpreloadLack\(/] },
   { lack: /^kustomize v[\d.]+ needs Go: /, files: ['test/kubernetes/'] },
   {
     lack: /^no process name space could be made: root may/,
@@ -199,8 +199,8 @@ export const MAY_SKIP: readonly { readonly lack: RegExp; readonly files: readonl
 ];
 
 /**
- * Time budget in minutes, on two cores, for the files of a folder of `make test` or of a further
- * part. About 1.5 times the last run.
+ * Time budgets in minutes on two cores, for a folder of `make test` or for a further part. About
+ * 1.5 times the last run.
  */
 export const BUDGETS: Readonly<Record<string, number>> = {
   browsers: 10,

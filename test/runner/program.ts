@@ -1,17 +1,17 @@
 import { spawn } from 'node:child_process';
 
-/** Time for one test file, in milliseconds. A file that takes longer hangs. */
+/** Maximum duration of a test file, in milliseconds. */
 export const FILE_MS_MAX = 400_000;
 
-/** Environment variables; `undefined` takes one away. */
+/** Environment variables. `undefined` removes a variable. */
 export type Variables = Readonly<Record<string, string | undefined>>;
 
-/** Exit code (null after a signal) and all output of a program. */
+/** Exit code (null after a signal) and output of a program. */
 export type ProgramEnd = { readonly code: number | null; readonly text: string };
 
 /**
- * Runs a program with further variables. The program leads a process group of its own, which is
- * killed when the program takes longer than `msMax` or when this process exits.
+ * Runs a program with additional environment variables, in its own process group. The process group
+ * is killed after `msMax` milliseconds or when this process exits.
  */
 export function runToEnd(
   program: string,
@@ -32,7 +32,7 @@ export function runToEnd(
     const cut = (): void => killGroup(child.pid);
     process.once('exit', cut);
     const timer = setTimeout(() => {
-      text += `\nstill running after ${msMax / 1_000} s: killed\n`;
+      text += `\nkilled, because the program was still running after ${msMax / 1_000} s\n`;
       cut();
     }, msMax);
     child.on('error', reject);
@@ -44,7 +44,7 @@ export function runToEnd(
   });
 }
 
-/** Kills a process and everything that it started, if it still runs. */
+/** Kills a process group if it is running. */
 export function killGroup(leader: number | undefined): void {
   if (leader === undefined) return;
   try {

@@ -1,21 +1,21 @@
 import type { Outcome } from '#test/runner/job';
 import { BUDGETS, type PartName } from '#test/runner/plan';
 
-/** A test file or a program of the run. */
+/** A test file or a program. */
 export type Task = { readonly name: string; readonly file: string; readonly part: PartName };
 
-/** A finished task with its duration. */
+/** A finished task. */
 export type Finished = Task & Outcome & { readonly seconds: number };
 
-/** A line of progress while no file ends, in milliseconds. */
+/** Maximum time without a progress line, in milliseconds. */
 const QUIET_MS_MAX = 10_000;
 
 const SLOWEST_SHOWN = 10;
 
-/** Lines of a failure that are printed once more at the end: a log often keeps only its end. */
+/** Lines per failure that the summary repeats, because logs are often cut at the start. */
 const FAILURE_LINES_MAX = 40;
 
-/** Prints a run as it goes: one line for each finished file, and the longest running file meanwhile. */
+/** Prints a line for each finished task, the longest running task meanwhile, and a summary. */
 export class RunReport implements Disposable {
   readonly #total: number;
   readonly #running = new Map<string, number>();
@@ -24,7 +24,7 @@ export class RunReport implements Disposable {
   #printedMs = performance.now();
   readonly #timer = setInterval(() => this.#showLongest(), 1_000);
 
-  /** `total` is the number of files and programs of the run. */
+  /** `total` is the number of tasks. */
   constructor(total: number) {
     this.#total = total;
   }
@@ -33,7 +33,7 @@ export class RunReport implements Disposable {
     return this.#finished;
   }
 
-  /** Runs one task and prints its outcome. */
+  /** Runs a task and prints its outcome. */
   async follow({ name, file, part }: Task, run: () => Promise<Outcome>): Promise<Finished> {
     const startedMs = performance.now();
     this.#running.set(name, startedMs);
@@ -49,16 +49,16 @@ export class RunReport implements Disposable {
     return finished;
   }
 
-  /** Runs a failed task again. The new outcome replaces the failure. */
+  /** Runs a failed task again. The new outcome replaces the old outcome. */
   async followAgain(failure: Finished, run: () => Promise<Outcome>): Promise<Finished> {
     this.#finished.splice(this.#finished.indexOf(failure), 1);
-    this.#print(`again, alone: ${failure.name}`);
+    this.#print(`running again, alone: ${failure.name}`);
     return await this.follow(failure, run);
   }
 
   /**
-   * Prints the slowest files, the minutes of each room of `make test` and of each further part with a
-   * warning above a budget, and every failure once more.
+   * Prints the slowest tasks, the minutes per folder of `make test` and per further part with
+   * warnings above the budgets, and all failures again.
    */
   summary(): void {
     const slowest = this.#finished.toSorted((one, other) => other.seconds - one.seconds);
@@ -66,9 +66,9 @@ export class RunReport implements Disposable {
     for (const { name, seconds } of slowest.slice(0, SLOWEST_SHOWN)) {
       console.log(`${seconds.toFixed(1).padStart(7)} s  ${name}`);
     }
-    console.log('minutes of files, summed by folder and by part:');
+    console.log('minutes by folder of make test, and by further part:');
     const groups = Map.groupBy(this.#finished, ({ file, part }) =>
-      part === 'test' ? roomOf(file) : part,
+      part === 'test' ? folderOf(file) : part,
     );
     for (const [group, files] of [...groups].sort(([one], [other]) => (one < other ? -1 : 1))) {
       const minutes = files.reduce((sum, { seconds }) => sum + seconds / 60, 0);
@@ -108,8 +108,8 @@ export class RunReport implements Disposable {
   }
 }
 
-/** Folder of a test file below `test` or `clients`, without its sub-folders. */
-function roomOf(file: string): string {
-  const [root = '', room = ''] = file.split('/');
-  return room.includes('.') ? root : `${root}/${room}`;
+/** Folder of a test file, at most two levels deep. */
+function folderOf(file: string): string {
+  const [root = '', folder = ''] = file.split('/');
+  return folder.includes('.') ? root : `${root}/${folder}`;
 }

@@ -1,15 +1,14 @@
 import type { Outcome } from '#test/runner/job';
 
-/** Failed files that may run again. If more fail, the machine is not the reason. */
+/** Maximum number of failed files that run again. More failures have another cause than load. */
 const FILES_MAX = 3;
 
-/** Text of fast-check for a counterexample. The next run would draw other values. */
+/** Text that fast-check prints for a counterexample. A second run would draw other values. */
 const COUNTEREXAMPLE = /Property failed/;
 
 /**
- * Runs failed files once more, one after the other: a test that missed a deadline beside others passes
- * then. Returns the failed runs of files that pass now. A property with a counterexample does not run
- * again.
+ * Runs failed files again, one at a time, because a test may have missed a deadline under load.
+ * Resolves to the first runs of files that pass now. Files with a counterexample do not run again.
  */
 export async function lookAgain<Run extends Pick<Outcome, 'failed' | 'text'>>(
   runs: readonly Run[],

@@ -13,13 +13,13 @@ import { runToEnd } from '#test/runner/program';
 import { pemOf } from '#test/support/servers/server-certificates';
 
 /*
- * The servers that one test run shares. The run starts each server once, and only if a wanted file
- * names it. The state of the servers is deleted at the end of the run.
+ * Servers that the files of a test run share. A run starts each server once, if a file needs the
+ * server. The state of the servers is deleted at the end of the run.
  */
 
 type Place = Parameters<typeof startCassandra>[0];
 
-/** TLS beside plain text on the same port, for clients with a certificate of the same authority. */
+/** TLS and plain text on the same port. TLS clients need a certificate of the same authority. */
 const ENCRYPTED = {
   client_encryption_options: {
     enabled: true,
@@ -35,7 +35,7 @@ const ENCRYPTED = {
   },
 };
 
-/** `variable` gives a test file the address of a server; `need` finds the files that use the server. */
+/** `variable` contains the address of a server; `need` matches files that use the server. */
 const SERVERS = [
   { name: 'nats', variable: 'TEST_NATS', need: /\bnatsOrSkip\(/, open: startNats },
   {
@@ -53,27 +53,28 @@ const SERVERS = [
   },
 ] as const;
 
-/** State of the servers of this user's runs: a folder for each run, named by its process id. */
+/** State of the servers of this user: a folder for each run, named after its process id. */
 const RUNS_FOLDER = join(tmpdir(), `identity-engine-test-servers-${userInfo().uid}`);
 
-/** Time to create the tables of one keyspace on a busy machine, in milliseconds. */
+/** Maximum time in ms to create the tables of a keyspace, on a busy machine. */
 const MIGRATE_MS_MAX = 120_000;
 
 type Variables = Readonly<Record<string, string>>;
 
-/** The servers of this run. */
+/** Servers of a run. */
 export type RunServers = AsyncDisposable & {
-  /** A folder for temporary files, deleted with the servers. */
+  /** Folder for temporary files, which is deleted at the end of the run. */
   readonly temporary: string;
-  /** Whether the servers that a job needs answer, or are known to be missing. */
+  /** Whether each server that a job needs has started or failed to start. */
   isReady(job: Job): boolean;
-  /** Variables of a job, once the servers that the job needs answer or are known to be missing. */
+  /** Environment variables of a job. Resolves when `isReady` is true. */
   variablesFor(job: Job, place: number): Promise<Variables>;
 };
 
 /**
- * Begins to start the servers that `jobs` need and returns at once. A server whose address stands in
- * the environment is used as it is. If a server cannot be had, its files receive the reason and skip.
+ * Starts the servers that `jobs` need, and returns at once. If an environment variable contains the
+ * address of a server, that server is used. If a server does not start, the files receive the
+ * reason and skip.
  */
 export function startRunServers(jobs: readonly Job[]): RunServers {
   endAbandonedRuns();
@@ -132,9 +133,9 @@ export function startRunServers(jobs: readonly Job[]): RunServers {
 }
 
 /**
- * Creates a keyspace with all tables. Each place of the run has one for the service that its files
- * share and one for files that run alone: two services on the same tables would take each other's
- * shards over. Without Cassandra the result is empty, and the job skips.
+ * Creates a keyspace with all tables. Each worker has a keyspace for its shared service and a
+ * keyspace for files that run alone, because two services on the same tables would take over each
+ * other's shards. Resolves to no variables without Cassandra; the job then skips.
  */
 async function migratedKeyspace(given: Variables, keyspace: string): Promise<Variables> {
   const address = given['TEST_CASSANDRA'] ?? process.env['TEST_CASSANDRA'];
@@ -147,7 +148,7 @@ async function migratedKeyspace(given: Variables, keyspace: string): Promise<Var
   return { TEST_CASSANDRA: address, TEST_KEYSPACE: keyspace };
 }
 
-/** Ends the servers of runs that were killed. */
+/** Kills the servers of killed runs. */
 function endAbandonedRuns(): void {
   mkdirSync(RUNS_FOLDER, { recursive: true, mode: 0o700 });
   for (const run of readdirSync(RUNS_FOLDER)) {
@@ -155,12 +156,12 @@ function endAbandonedRuns(): void {
   }
 }
 
-/** Kills every server that has its state under the folder, and removes the folder. */
+/** Kills all servers with state in the folder, and removes the folder. */
 function endRun(folder: string): void {
   for (const file of globSync('**/server.json', { cwd: folder })) {
     const record = runningServer(join(folder, dirname(file)));
     if (record !== undefined) signalProcess(record, 'SIGKILL');
   }
-  // A server that was killed a moment ago may still be writing its last file.
+  // A server killed just before may still write its last file.
   rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
 }

@@ -6,12 +6,12 @@ import { FILE_MS_MAX, killGroup, runToEnd, type Variables } from '#test/runner/p
 import type { WorkerAnswer, WorkerRequest } from '#test/runner/worker';
 
 /**
- * Maximum resident memory of a worker before it is replaced, in bytes, because modules of earlier
- * files stay loaded.
+ * Resident memory in bytes above which a worker is replaced, because modules of earlier files stay
+ * loaded.
  */
 const WORKER_BYTES_MAX = 1_400 * 1_024 * 1_024;
 
-/** Compiled code of the product and of the tests, shared by all runs of this user. */
+/** Compile cache that all runs of this user share. */
 const COMPILED = {
   NODE_COMPILE_CACHE: join(cacheFolder(), 'compiled-tests'),
   NODE_COMPILE_CACHE_PORTABLE: '1',
@@ -20,28 +20,25 @@ const COMPILED = {
 const WORKER = 'test/runner/worker.ts';
 const HOOK_ERRORS = './test/runner/hook-errors.ts';
 
-/** uvu's last lines in a file that runs in a process of its own. */
+/** Last lines that uvu prints for a file in its own process. */
 const COUNTS = /Total: +(\d+)\s+Passed: +(\d+)\s+Skipped: +(\d+)/;
 
 /**
- * One place of the run: at most one file runs in it. Most files share a long-lived worker process;
- * `runAlone` starts a process for one file.
+ * Runs one file at a time. Most files share a long-lived worker process; `runAlone` starts a
+ * process for one file.
  */
 export class TestWorker {
   #child: ChildProcess | undefined;
-  /** Output that went past the worker's own capture: of native code and of programs that it started. */
+  /** Output of native code and of child processes, which the worker does not capture. */
   #stray = '';
   readonly #variables: Variables;
 
-  /** `variables` are added to the environment of every process. */
+  /** `variables` are environment variables for all processes. */
   constructor(variables: Variables) {
     this.#variables = { ...COMPILED, FORCE_COLOR: '0', ...variables };
   }
 
-  /**
-   * Runs a file in the shared process. If the file ends or hangs the process, the outcome is
-   * `failed`.
-   */
+  /** Runs a file in the shared process. The file fails if the process ends or does not answer. */
   async run(
     { file, topology }: Job,
     variables: Readonly<Record<string, string>>,
@@ -54,11 +51,11 @@ export class TestWorker {
       resolve({ passed: 0, failed: 1, skipped: 0, text, isSpoiled: true, memoryBytes: 0 });
     };
     const timer = setTimeout(
-      () => lost(`still running after ${FILE_MS_MAX / 1_000} s`),
+      () => lost(`killed, because the file was still running after ${FILE_MS_MAX / 1_000} s`),
       FILE_MS_MAX,
     );
     const ended = (code: number | null, signal: NodeJS.Signals | null): void =>
-      lost(`the worker ended with ${code ?? signal}`);
+      lost(`the worker process ended with ${code ?? signal}`);
     child.once('message', resolve);
     child.once('exit', ended);
     child.send({ file, topology, variables } satisfies WorkerRequest);
@@ -109,13 +106,13 @@ export class TestWorker {
   }
 }
 
-/** Parses the counts. A file also fails if it ran no test or if its process ended badly. */
+/** Parses the counts. A file without tests or with a failed process counts as one failure. */
 function countsIn(text: string, code: number | null): Omit<Outcome, 'text'> {
   const [, total, passed, skipped] = COUNTS.exec(text)?.map(Number) ?? [];
   if (total === undefined || passed === undefined || skipped === undefined) {
     return { passed: 0, failed: 1, skipped: 0 };
   }
-  // uvu does not count skipped tests in its total.
+  // The total of uvu does not include skipped tests.
   const failed = total - passed;
   const isSilent = total + skipped === 0 || (code !== 0 && failed === 0);
   return { passed, failed: isSilent ? failed + 1 : failed, skipped };

@@ -7,13 +7,13 @@ import '#test/runner/hook-errors';
 import { keptEnvironment } from '#test/support/kept-environment';
 
 /*
- * A long-lived process that runs test files one after the other, as requested by its parent's
- * messages. Files share imports, so each module is compiled and loaded once per process.
+ * A long-lived process that runs test files one at a time, on request of its parent. Files share
+ * imported modules, so that each module is loaded once per process.
  *
- * uvu queues suites here instead of running them (`UVU_DEFER`). After each file the worker restores
- * environment and working directory. A file that left timers, sockets, servers or processes open
- * fails and spoils its worker. The parent ends a spoiled worker, so that leftovers cannot disturb
- * the next file. An uncaught error also fails the file and spoils the worker.
+ * With `UVU_DEFER`, uvu queues suites instead of running them. After each file, the worker restores
+ * the environment and the working directory. A file fails if it leaves timers, sockets, servers or
+ * processes open, or after an uncaught error. The worker is then spoiled, and the parent replaces
+ * the worker, so that the next file is not affected.
  */
 
 /** Request of the parent: a test file and its environment variables. */
@@ -35,16 +35,13 @@ export type WorkerAnswer = {
   readonly memoryBytes: number;
 };
 
-/**
- * Result of a suite in uvu's queue: errors as text or `true`, then the numbers of passed, skipped
- * and all tests.
- */
+/** Result of a queued suite: errors or `true`, then the number of passed, skipped and all tests. */
 type SuiteResult = readonly [string | true, number, number, number];
 
-/** Maximum time for sockets and timers to close after a file's last test, in milliseconds. */
+/** Maximum time in ms for sockets and timers to close after the last test of a file. */
 const CLOSE_MS_MAX = 30_000;
 
-/** Polling interval of open resources, in milliseconds. */
+/** Polling interval for open resources, in milliseconds. */
 const CLOSE_LOOK_MS = 10;
 
 const queue: (() => Promise<SuiteResult>)[] = [];
@@ -60,8 +57,8 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 
 /**
- * Time limit of one property with shrinking, in milliseconds. Without a limit, the file could be
- * killed during shrinking, before it reports the failed property.
+ * Time limit of a property in milliseconds, including shrinking. Without this limit, a file could
+ * be killed during shrinking before it reports the failed property.
  */
 const PROPERTY_MS_MAX = 120_000;
 
@@ -72,7 +69,7 @@ for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
   process.on(event, (error: unknown) => {
     output.push(`\n${event} in ${running}: ${inspect(error)}\n`);
     answer({ passed: 0, failed: 1, skipped: 0 }, true);
-    // Send the answer before the process exits.
+    // The answer must be sent before the process exits.
     setImmediate(() => process.exit(1));
   });
 }
@@ -92,7 +89,7 @@ async function runFile({ file, topology, variables }: WorkerRequest): Promise<vo
   process.chdir(folder);
   process.exitCode = 0;
   if (left.length > 0) {
-    output.push(`\n${file} left open: ${left.join(', ')}\n`);
+    output.push(`\n${file} did not close ${left.join(', ')}\n`);
     counts.failed += 1;
   }
   answer(counts, left.length > 0);
@@ -101,7 +98,7 @@ async function runFile({ file, topology, variables }: WorkerRequest): Promise<vo
 async function runSuites(file: string, topology: Topology) {
   const counts = { passed: 0, failed: 0, skipped: 0 };
   try {
-    // A second topology evaluates the file again; its imported modules are shared.
+    // For another topology the file is evaluated again, but shares its imported modules.
     const query = topology === 'memory' ? '' : `?${topology}`;
     await import(`${pathToFileURL(file).href}${query}`);
     for (let run = queue.shift(); run !== undefined; run = queue.shift()) {
@@ -112,13 +109,13 @@ async function runSuites(file: string, topology: Topology) {
       if (errors !== true) output.push(`\n${errors}\n`);
     }
   } catch (error) {
-    output.push(`\n${file} cannot be run: ${inspect(error)}\n`);
+    output.push(`\n${file} failed outside of its tests: ${inspect(error)}\n`);
     queue.length = 0;
     counts.failed += 1;
   }
   const { passed, failed, skipped } = counts;
   if (passed + failed + skipped === 0) {
-    output.push(`\n${file} has no test\n`);
+    output.push(`\n${file} has no tests\n`);
     counts.failed = 1;
   }
   return counts;
@@ -133,13 +130,13 @@ function answer(
   process.send?.({ ...counts, text, isSpoiled, memoryBytes } satisfies WorkerAnswer);
 }
 
-/** Number of resources of each kind that keep the event loop alive. */
+/** Numbers of resources that keep the event loop alive, by kind. */
 function openResources(): Map<string, number> {
   const kinds = Map.groupBy(process.getActiveResourcesInfo(), (kind) => kind);
   return new Map([...kinds].map(([kind, all]) => [kind, all.length]));
 }
 
-/** Kinds of resources opened since `before` that did not close in time. */
+/** Resources opened since `before` that did not close in time. */
 async function leftOpen(before: ReadonlyMap<string, number>): Promise<string[]> {
   const extra = (): string[] =>
     [...openResources()].flatMap(([kind, count]) => {
@@ -149,7 +146,7 @@ async function leftOpen(before: ReadonlyMap<string, number>): Promise<string[]> 
   const untilMs = performance.now() + CLOSE_MS_MAX;
   let left = extra();
   while (left.length > 0 && performance.now() < untilMs) {
-    // The timer of this pause is over at the next look, so it does not count.
+    // The timer of this pause has ended at the next poll, and therefore does not count.
     await sleep(CLOSE_LOOK_MS);
     left = extra();
   }
