@@ -8,66 +8,61 @@ import {
   PURE_BUILTINS,
   PURE_CORES,
   PURE_TYPES,
+  RESTRICTED,
   ROOT_FILES,
   ROOT_IMPORTERS,
-  SPOKEN_ONCE,
   VENDORS,
 } from '#test/architecture/map';
 import { importsIn, importsOf, SERVICES, sourceOf } from '#test/architecture/source-tree';
 
-const architecture = suite('architecture');
+const architecture = suite('in the services');
 
-architecture('there is something to look at', () => {
-  assert.ok(SERVICES.length > 100, 'a gate that looks at nothing passes everything');
+architecture('more than 100 files are checked', () => {
+  assert.ok(SERVICES.length > 100, `only ${SERVICES.length} files were found`);
 });
 
-architecture('every import follows an arrow of the map', () => {
+architecture('every import follows the map of layers', () => {
   for (const file of SERVICES.filter((name) => !ROOT_FILES.includes(name))) {
     const layer = layerOf(file);
     const allowed = allowedTo(file);
-    assert.ok(allowed, `${file}: ${layer} is not on the map`);
+    assert.ok(allowed, `${file}: add the layer ${layer} to LAYERS in test/architecture/map.ts`);
     const source = sourceOf(file).replaceAll(PURE_TYPES[layer] ?? /(?!)/g, '');
     for (const target of importsIn(source)) {
-      assert.not.match(target, /^\.\.?\//, `${file}: import ${target} by its # name`);
+      assert.not.match(target, /^\.\.?\//, `${file}: import ${target} by a name with #`);
       const other = layerNamed(target);
       if (other === undefined || other === layer) continue;
-      if (other === 'config') assert.match(file, ROOT_IMPORTERS, `${file}: only processes read it`);
+      if (other === 'config') assert.match(file, ROOT_IMPORTERS, `${file}: only startup reads it`);
       else assert.ok(allowed.includes(other), `${file}: ${layer} may not import ${other}`);
     }
   }
 });
 
-architecture(
-  'every adapter is opened in ports.ts or the stores of its kind, and nowhere else',
-  () => {
-    const adapter =
-      /^#storage\/(memory|sqlite|cassandra)\/|^#bus\/(in-process|nats)-bus|^#billing\/(stripe|local)-provider/;
-    for (const file of SERVICES.filter(
-      (name) =>
-        !/startup\/(ports|stores\/(sqlite|cassandra))\.ts$|\/(memory|sqlite|cassandra)\//.test(
-          name,
-        ),
-    )) {
-      for (const target of importsOf(file)) assert.not.match(target, adapter, `${file}: ${target}`);
-    }
-  },
-);
+architecture('adapters are imported only by ports.ts and by the stores of their kind', () => {
+  const adapter =
+    /^#storage\/(memory|sqlite|cassandra)\/|^#bus\/(in-process|nats)-bus|^#billing\/(stripe|local)-provider/;
+  for (const file of SERVICES.filter(
+    (name) =>
+      !/startup\/(ports|stores\/(sqlite|cassandra))\.ts$|\/(memory|sqlite|cassandra)\//.test(name),
+  )) {
+    for (const target of importsOf(file)) assert.not.match(target, adapter, `${file}: ${target}`);
+  }
+});
 
-architecture('every vendor and every magic word stays in its place', () => {
+architecture('every vendor package and every restricted call has one place', () => {
   for (const file of SERVICES) {
     for (const target of importsOf(file)) {
       for (const [vendor, home] of Object.entries(VENDORS)) {
-        if (target.startsWith(vendor)) assert.match(file, home, `${file}: ${vendor}`);
+        if (target.startsWith(vendor)) assert.match(file, home, `${file}: import of ${vendor}`);
       }
     }
-    for (const [what, { word, home }] of Object.entries(SPOKEN_ONCE)) {
-      if (word.test(sourceOf(file))) assert.match(file, home, `${file}: ${what}`);
+    for (const [what, { word, home }] of Object.entries(RESTRICTED)) {
+      if (word.test(sourceOf(file))) assert.match(file, home, `${file} must not contain ${what}`);
     }
   }
 });
 
 architecture(
-  'the pure layers take time and randomness as values, and do no input or output',
+  'the pure layers receive time and randomness as values and do no input or output',
   () => {
     const impurity = /node:|Date\.now|new Date\(\)|Math\.random|process\.|\basync\b|\bawait\b/;
     for (const file of SERVICES.filter((name) => PURE.test(name))) {
@@ -77,7 +72,7 @@ architecture(
   },
 );
 
-architecture('the pure cores of the cluster import no bus, clock or store', () => {
+architecture('the pure decision functions of the cluster import no bus, clock or store', () => {
   const found = PURE_CORES.filter((file) => SERVICES.includes(file));
   assert.ok(found.includes('services/actor-system/cluster/failure-detector.ts'));
   for (const file of found) {
@@ -87,10 +82,10 @@ architecture('the pure cores of the cluster import no bus, clock or store', () =
   }
 });
 
-architecture('nothing on the edge can call out', () => {
+architecture('the edge opens no outgoing connections', () => {
   const outgoing = /\bfetch\(|node:https|\bundici\b|http\.request|net\.connect/;
   for (const file of SERVICES.filter((name) => name.startsWith('services/programs/edge/'))) {
-    assert.not.match(sourceOf(file), outgoing, `${file} reaches out (attacks, API7)`);
+    assert.not.match(sourceOf(file), outgoing, `${file} opens a connection (attacks, API7)`);
   }
 });
 

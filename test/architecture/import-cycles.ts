@@ -1,9 +1,10 @@
-/** Import graph: files by the files that they import. */
+/* Separate so that the test of the search does not depend on the source tree. */
+
+/** Import graph: the imported files of each file. */
 export type ImportGraph = ReadonlyMap<string, readonly string[]>;
 
 /**
- * Import cycles: groups of files that import each other, directly or indirectly. Sorted groups of
- * sorted files.
+ * Import cycles: sorted groups of files that import each other, directly or indirectly.
  */
 export function cyclesIn(graph: ImportGraph): string[][] {
   const reachable = new Map([...graph.keys()].map((file) => [file, reachableFrom(graph, file)]));
@@ -18,7 +19,7 @@ export function cyclesIn(graph: ImportGraph): string[][] {
   return [...groups.values()];
 }
 
-/** Files that a file imports, directly or indirectly. */
+/** Files that `start` imports, directly or indirectly. */
 function reachableFrom(graph: ImportGraph, start: string): ReadonlySet<string> {
   const seen = new Set<string>();
   const ahead = [...(graph.get(start) ?? [])];

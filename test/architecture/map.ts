@@ -1,6 +1,4 @@
-/**
- * Import rules: which layer may import which (architecture 2). All layers may import `EVERYWHERE`.
- */
+/** Layers that each layer may import, besides `EVERYWHERE`. Source: architecture 2. */
 export const LAYERS: Record<string, readonly string[]> = {
   identity: [],
   accounts: [],
@@ -60,8 +58,8 @@ export const LAYERS: Record<string, readonly string[]> = {
   ],
 };
 /**
- * Browser code of the console: a separate layer. Of the service, it may import only the pure model,
- * and nothing imports it.
+ * Browser code of the console, a separate layer. It may import only the pure model, and no other
+ * layer may import it.
  */
 const PAGES = /^services\/programs\/console\/pages\//;
 
@@ -69,13 +67,13 @@ const PAGES = /^services\/programs\/console\/pages\//;
 export const layerOf = (file: string): string =>
   PAGES.test(file) ? 'pages' : (file.split('/')[2] ?? '');
 
-/** Layer of an import name; page components have their own import name. */
+/** Layer of an import name. Page components are imported as `#view`. */
 export function layerNamed(target: string): string | undefined {
   const name = /^#([^/]+)/.exec(target)?.[1];
   return name === 'view' ? 'pages' : name;
 }
 
-/** Layers that a file may import; undefined if its layer is not on the map. */
+/** Layers that a file may import; undefined if `LAYERS` does not contain its layer. */
 export function allowedTo(file: string): readonly string[] | undefined {
   const own = LAYERS[layerOf(file)];
   return PURE.test(file) || PAGES.test(file) ? own : own?.concat(EVERYWHERE);
@@ -83,23 +81,23 @@ export function allowedTo(file: string): readonly string[] | undefined {
 
 /** Pure layers, which may import only each other. */
 export const PURE = /^services\/(domain\/(identity|accounts)|infrastructure\/errors)\//;
-/** Type imports of pure layers beyond the map; no code. */
+/** Type imports that a pure layer may have besides `LAYERS`. */
 export const PURE_TYPES: Record<string, RegExp> = {
   accounts: /^import type \{ Instant \} from '#stdlib\/clock';$/gm,
 };
-/** Pure decision functions of a cluster; separate drivers do the I/O. */
+/** Files with pure decision functions of the cluster. Separate drivers do the I/O. */
 export const PURE_CORES = ['failure-detector', 'failure-evidence', 'shard-planner', 'ring'].map(
   (name) => `services/actor-system/cluster/${name}.ts`,
 );
-/** Layers that every layer except the pure ones may import. */
+/** Layers that all layers except the pure layers may import. */
 const EVERYWHERE = ['stdlib', 'telemetry', 'errors'];
 
-/** Entry point and configuration reader, outside the layers. */
+/** Entry point and configuration reader, which belong to no layer. */
 export const ROOT_FILES = ['services/main.ts', 'services/config.ts'];
 /** Files that may import the root files. */
 export const ROOT_IMPORTERS = /^services\/(programs\/startup\/|main\.ts)/;
 
-/** The only place that may name each vendor. */
+/** Files that may import each vendor package. */
 export const VENDORS: Record<string, RegExp> = {
   '@grpc/': /^services\/infrastructure\/grpc\//,
   '@bufbuild/': /^services\/infrastructure\/grpc\//,
@@ -117,9 +115,9 @@ export const VENDORS: Record<string, RegExp> = {
   pino: /^services\/infrastructure\/telemetry\/logger\.ts$/,
 };
 
-/** Words that may occur in one place only. */
-export const SPOKEN_ONCE: Record<string, { word: RegExp; home: RegExp }> = {
-  'a request of a page': {
+/** Calls that only some files may contain. */
+export const RESTRICTED: Record<string, { word: RegExp; home: RegExp }> = {
+  'a request of a browser page': {
     word: /\bfetch\(/,
     home: /^services\/programs\/console\/pages\/(shell\/api|cluster\/feed|instance\/code-samples)\.ts$/,
   },
@@ -131,5 +129,5 @@ export const SPOKEN_ONCE: Record<string, { word: RegExp; home: RegExp }> = {
   },
 };
 
-/** Pure functions of Node.js that a pure layer may call. */
+/** Node.js modules with pure functions that a pure layer may call. */
 export const PURE_BUILTINS = /node:(zlib|crypto)'/g;

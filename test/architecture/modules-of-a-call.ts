@@ -10,19 +10,20 @@ import { testVariables } from '#test/support/process-run';
 import type { Service } from '#test/support/servers/service';
 
 /*
- * Prints the modules of `services` that `POST /v1/instances/{id}/process` passes, as JSON: those with
- * a function that runs in each of several calls. Timers run beside some calls only.
+ * Prints the modules of `services` on the path of `POST /v1/instances/{id}/process`, as JSON. A
+ * module is on the path if a function of the module runs in each of several calls. Timers run only
+ * during some calls.
  *
  * Usage: node test/architecture/modules-of-a-call.ts memory
  *        node test/architecture/modules-of-a-call.ts cluster VARIABLES-AS-JSON
  *
- * The parts of a cluster run in this one process, and talk over real servers and sockets.
+ * All parts of a cluster run in this process and communicate over real servers and sockets.
  */
 
-/** Number of calls that a module must be part of. */
+/** Number of calls in which a module must run. */
 const CALLS = 12;
 
-/** Interval between the timestamps of two observations, in milliseconds. */
+/** Interval between the timestamps of observations, in milliseconds. */
 const INTERVAL_MS = 1_100;
 
 const [topology, given = '{}'] = process.argv.slice(2);

@@ -5,18 +5,18 @@ import * as assert from 'uvu/assert';
 import { openMigratedKeyspace } from '#test/storage/cassandra/migrated-keyspace';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/servers/real-servers';
 
-/** Maximum numbers of modules on the path of an observation. */
+/** Maximum number of modules on the path of an observation. */
 const ALONE_MAX = 45;
 const CLUSTER_MAX = 60;
 
-/** Time for a cluster to start in one process, in milliseconds. */
+/** Maximum duration of a measurement in milliseconds, including the start of a cluster. */
 const RUN_MS_MAX = 60_000;
 
 const TEXT = readFileSync('docs/architecture.md', 'utf8');
 const [, chapter = ''] = TEXT.split('### Path of an observation');
 const [alone = '', added = ''] = (chapter.split('Every refusal is')[0] ?? '').split('A cluster on');
 
-/** Modules in the second column of tables. */
+/** Modules in the second column of the tables. */
 const modulesIn = (text: string): string[] =>
   [...text.matchAll(/^\| [A-Z]\w+ \| (.*?) \|/gm)].flatMap(([, cell = '']) =>
     [...cell.matchAll(/`([^`]+)`/g)].map(([, module = '']) => module),
@@ -34,7 +34,7 @@ function measured(...args: readonly string[]): string[] {
 
 const path = suite('the path of an observation');
 
-path('in one process is as documented and short', () => {
+path('in one process is documented and short', () => {
   assert.equal(ALONE.toSorted(), measured('memory').toSorted());
   assert.ok(ALONE.length <= ALONE_MAX, `${ALONE.length}`);
 });
@@ -45,7 +45,7 @@ const cassandra = cassandraOrSkip();
 const nats = natsOrSkip();
 const cluster = nats.suite('the path of an observation in a cluster');
 if (cassandra.address !== '') {
-  cluster('is as documented and short', async () => {
+  cluster('is documented and short', async () => {
     await using keyspace = await openMigratedKeyspace(cassandra.address);
     const variables = {
       SERVICE_STORAGE: 'cassandra',

@@ -4,9 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { ALL, SERVICES, sourceOf } from '#test/architecture/source-tree';
 
-/**
- * Maximum lines per file. Most files have 100 to 400; longer files usually hold a second concept.
- */
+/** Maximum lines per file, because longer files usually contain a second concept. */
 const FILE_LINES_MAX = 500;
 /** Maximum lines of a file that only translates field by field. */
 const TABLE_LINES_MAX = 600;
@@ -16,28 +14,28 @@ const BANNED_NAMES = /^(utils?|helpers?|common|shared|misc|types|index)\b/;
 
 const sizes = suite('every file');
 
-sizes('is inspected', () => {
-  assert.ok(SERVICES.length > 100, 'a gate that looks at nothing passes everything');
-  assert.ok(ALL.length > 900, `${ALL.length}`);
+sizes('is found by the check', () => {
+  assert.ok(SERVICES.length > 100, `only ${SERVICES.length} service files were found`);
+  assert.ok(ALL.length > 900, `only ${ALL.length} files were found`);
 });
 
-sizes('is short and named in kebab-case', () => {
+sizes('is short and named after a concept', () => {
   for (const file of ALL) {
     const lineCount = sourceOf(file).split('\n').length - 1;
     const max = TABLES.includes(file) ? TABLE_LINES_MAX : FILE_LINES_MAX;
-    assert.ok(lineCount <= max, `${file}: ${lineCount} lines`);
-    assert.not.match(basename(file), BANNED_NAMES, `${file}: name the concept`);
+    assert.ok(lineCount <= max, `${file} has ${lineCount} lines; the maximum is ${max}`);
+    assert.not.match(basename(file), BANNED_NAMES, `${file}: name the file after its concept`);
   }
 });
 
-sizes('has short functions only, as biome.json has it', () => {
+sizes('has only short functions, because biome.json enforces it', () => {
   const { linter, overrides = [], files } = JSON.parse(sourceOf('biome.json'));
   const rule = linter.rules.complexity.noExcessiveLinesPerFunction;
   assert.equal(rule, { level: 'error', options: { maxLines: FUNCTION_LINES_MAX } });
   for (const folder of ['services', 'test', 'bench', 'deploy', 'loadtest', 'clients']) {
     assert.ok(files.includes.includes(`${folder}/**`), folder);
   }
-  assert.equal(overrides, [], 'no file is left out');
+  assert.equal(overrides, [], 'an override in biome.json exempts files');
 });
 
 sizes('of the services documents every export', () => {
@@ -51,7 +49,7 @@ sizes('of the services documents every export', () => {
   }
 });
 
-sizes('that declares a suite of tests runs it', () => {
+sizes('that declares a test suite runs the suite', () => {
   for (const file of globSync(['test/**/*.test.ts', 'clients/typescript/test/*.test.ts'])) {
     const source = sourceOf(file);
     for (const [, name] of source.matchAll(/const (\w+) = suite\b/g)) {
@@ -60,7 +58,7 @@ sizes('that declares a suite of tests runs it', () => {
           new RegExp(
             `for \\(const \\w+ of \\[[^\\]]*\\b${name}\\b[^\\]]*\\]\\) \\w+\\.run\\(\\)`,
           ).test(source),
-        `${file}: ${name} never runs`,
+        `${file}: call ${name}.run()`,
       );
     }
   }
