@@ -26,7 +26,7 @@ chosen('all rehearsals run by default, except rehearsals that need more Cassandr
     alertsOf(one),
     all.filter((name) => name !== 'StoreServerSlow'),
   );
-  assert.equal(one.left, ['StoreServerSlow takes CASSANDRA=3']);
+  assert.equal(one.left, ['StoreServerSlow needs CASSANDRA=3']);
 });
 
 chosen('rehearsals that raise a named alert run, in their usual order', () => {
@@ -39,7 +39,7 @@ chosen('rehearsals that raise a named alert run, in their usual order', () => {
     some.map(({ alerts }) => alerts),
     [['NoEdge'], ['StoreFails', 'CheckpointsFail']],
   );
-  assert.equal(left, ['StoreServerSlow takes CASSANDRA=3']);
+  assert.equal(left, ['StoreServerSlow needs CASSANDRA=3']);
 });
 
 chosen('an unknown alert name is rejected', () => {

@@ -1,12 +1,12 @@
 import type { ClusterPlan } from '#deploy/local/cluster-plan';
 import type { Rehearsal } from '#test/observe/rehearsal';
 
-/** Chosen rehearsals, and one line for each rehearsal left out. */
+/** Rehearsals to run, and a line for each rehearsal that the cluster does not support. */
 export type Choice = { readonly chosen: readonly Rehearsal[]; readonly left: readonly string[] };
 
 /**
- * Rehearsals for the alerts in `only`, separated by commas (undefined for all), if this cluster
- * supports them. Throws for an alert without a rehearsal.
+ * Selects the rehearsals for the alerts in `only`, separated by commas; undefined for all. Throws
+ * if an alert has no rehearsal.
  */
 export function chosenRehearsals(
   rehearsals: readonly Rehearsal[],
@@ -24,6 +24,6 @@ export function chosenRehearsals(
   const canBe = ({ cassandraNodes = nodes }: Rehearsal) => cassandraNodes === nodes;
   const left = wanted
     .filter((rehearsal) => !canBe(rehearsal))
-    .map(({ alerts, cassandraNodes }) => `${alerts} takes CASSANDRA=${cassandraNodes}`);
+    .map(({ alerts, cassandraNodes }) => `${alerts} needs CASSANDRA=${cassandraNodes}`);
   return { chosen: wanted.filter(canBe), left };
 }

@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { paused, type Rehearsal } from '#test/observe/rehearsal';
 import type { WatchedCluster } from '#test/observe/watched-cluster';
 
-/** Rehearsals of console alerts. */
+/* Separate from the rehearsals of other services, because the consoles are optional. */
+
+/** Rehearsals of alerts about consoles. */
 export const CONSOLE_REHEARSALS: readonly Rehearsal[] = [
   {
     alerts: ['NoConsole'],
@@ -11,15 +13,15 @@ export const CONSOLE_REHEARSALS: readonly Rehearsal[] = [
   },
   {
     alerts: ['SignInsRefused'],
-    fault: 'someone tries a password at the console, and another, and another',
+    fault: 'ten wrong passwords per second are tried at the console',
     provoke: guessPasswords,
   },
 ];
 
-/** Interval between guesses in milliseconds: a hundred in ten seconds. */
+/** Interval between wrong passwords, in milliseconds. */
 const GUESS_EVERY_MS = 100;
 
-/** Timeout of a refused password, in milliseconds. */
+/** Timeout of a sign-in request, in milliseconds. */
 const GUESS_MS_MAX = 5_000;
 
 async function guessPasswords({ plan }: WatchedCluster): Promise<() => Promise<void>> {

@@ -1,19 +1,19 @@
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Number of instances observed in turn, enough for the minimum cycle interval. */
+/** Number of instances that are used in turn, enough to keep the minimum interval of a cycle. */
 const INSTANCES = 60;
 
 /** Timeout of an answer, in milliseconds. */
 const ANSWER_MS_MAX = 15_000;
 
-/** Address of a cluster, and the key of an account with unreachable limits. */
+/** Address of a cluster, and an API key of an account with very high limits. */
 export type Target = { readonly address: string; readonly key: string };
 
-/** Result of a call: status (0 without an answer), and `data` of the body. */
+/** Status of an answer (0 without an answer), and `data` in its body. */
 type Called = { readonly status: number; readonly data: { readonly id?: string } | undefined };
 
-/** Normal calls at a steady rate (open model). */
+/** Open-model load with a steady rate of typical calls. */
 export class LightLoad implements AsyncDisposable {
   readonly #target: Target;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 });
@@ -26,7 +26,7 @@ export class LightLoad implements AsyncDisposable {
     this.#target = target;
   }
 
-  /** Creates instances and starts calling them, `perSecond` times per second. */
+  /** Creates instances, then starts `perSecond` calls per second. */
   async begin(perSecond: number): Promise<void> {
     while (this.#ids.length < INSTANCES) {
       const { data } = await this.call('POST', '/instances', { name: `calm${this.#ids.length}` });
@@ -35,12 +35,12 @@ export class LightLoad implements AsyncDisposable {
     this.#running = this.#run(1_000 / perSecond);
   }
 
-  /** Number of calls per status. */
+  /** Number of calls by status. */
   get statuses(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.#statuses);
   }
 
-  /** Makes a call; status 0 without an answer. */
+  /** Makes a call. Never rejects. */
   call(method: string, path: string, body?: object, headers = {}): Promise<Called> {
     const { promise, resolve } = Promise.withResolvers<Called>();
     const text = body === undefined ? undefined : JSON.stringify(body);
@@ -84,7 +84,7 @@ export class LightLoad implements AsyncDisposable {
     }
   }
 
-  /** A typical mix of calls, mostly observations. */
+  /** Makes one call of a typical mix, mostly observations. */
   #one(number: number): Promise<Called> {
     const id = this.#ids[number % INSTANCES] ?? '';
     switch (number % 20) {

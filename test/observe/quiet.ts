@@ -4,14 +4,14 @@ import { LightLoad } from '#test/observe/light-load';
 import { watchedCluster } from '#test/observe/watched-cluster';
 
 /*
- * Light load on the local cluster for some minutes, during which no alert may fire.
+ * Runs a light load on the local cluster for some minutes. The exit status is 1 if an alert fires.
  * Usage: node test/observe/quiet.ts [--minutes 15]  (after make cluster and make observe)
  */
 
 /** Polling interval of Alertmanager, in milliseconds. */
 const ASK_EVERY_MS = 5_000;
 
-/** Calls per second, within the capacity of a laptop. */
+/** Calls per second, a load that a laptop can handle. */
 const CALLS_PER_SECOND = 40;
 
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: '15' } } });
@@ -22,11 +22,11 @@ const endMs = performance.now() + Number(values.minutes) * 60_000;
 const seen = new Set<string>();
 while (performance.now() < endMs) {
   for (const name of await watched.firing()) {
-    if (!seen.has(name)) console.log(`${new Date().toISOString()} fires: ${name}`);
+    if (!seen.has(name)) console.log(`${new Date().toISOString()} alert: ${name}`);
     seen.add(name);
   }
   await sleep(ASK_EVERY_MS);
 }
 console.log(`${values.minutes} min, calls by status: ${JSON.stringify(load.statuses)}`);
-console.log(seen.size === 0 ? 'no alert fired' : `fired: ${[...seen].join(', ')}`);
+console.log(seen.size === 0 ? 'no alert fired' : `alerts: ${[...seen].join(', ')}`);
 process.exitCode = seen.size === 0 ? 0 : 1;

@@ -14,13 +14,13 @@ import { paused, type Rehearsal } from '#test/observe/rehearsal';
 import type { WatchedCluster } from '#test/observe/watched-cluster';
 import { SILENT } from '#test/support/test-logger';
 
-/** Pause of a node that leads to fencing in milliseconds: more than 5 s without progress. */
+/** Pause in ms after which a node is fenced, because its journal has no progress for 5 s. */
 const FENCING_PAUSE_MS = 15_000;
 
-/** Interval between kills in ms: restart after 2 s, and a scrape. */
+/** Interval between kills in ms, enough for a restart after 2 s and a scrape. */
 const BETWEEN_KILLS_MS = 15_000;
 
-/** Pause and work times of a pulsed Cassandra, in milliseconds. */
+/** Alternating pause and work times of a slowed Cassandra, in milliseconds. */
 const PULSE_MS = { pause: 700, work: 30 } as const;
 
 /** Heartbeat subjects of engines and limiters. */
@@ -28,7 +28,7 @@ const STRANGE_SUBJECTS = (['engine', 'limiter'] as const).map((service) =>
   heartbeatSubject('identity-engine', service),
 );
 
-/** All rehearsals on a local cluster; those with the fewest after-effects first. */
+/** All rehearsals on a local cluster. Faults with the fewest after-effects come first. */
 export const REHEARSALS: readonly Rehearsal[] = [
   {
     alerts: ['BusDisconnected'],
@@ -37,7 +37,7 @@ export const REHEARSALS: readonly Rehearsal[] = [
   },
   {
     alerts: ['ForgedMessages'],
-    fault: 'a stranger publishes under the cluster’s subjects',
+    fault: 'unsigned messages are published on the subjects of the cluster',
     provoke: publishAsStranger,
   },
   {
@@ -47,12 +47,12 @@ export const REHEARSALS: readonly Rehearsal[] = [
   },
   {
     alerts: ['CyclesLostInCrash'],
-    fault: 'a limiter is killed after small accounts have made a call each',
+    fault: 'a limiter is killed after each of several small accounts has made a call',
     provoke: killLimiter,
   },
   {
     alerts: ['ProcessRestarts'],
-    fault: 'an engine is killed, and once more when it is back',
+    fault: 'an engine is killed, and killed again after its restart',
     provoke: async (cluster) => {
       cluster.signal('engine2', 'SIGKILL');
       await sleep(BETWEEN_KILLS_MS);
@@ -86,17 +86,17 @@ export const REHEARSALS: readonly Rehearsal[] = [
     fault: 'all limiters are paused',
     provoke: async (cluster) => paused(cluster, cluster.namesOf('limiter')),
   },
-  // Before faults that slow all nodes, which raise this alert too.
+  // Comes before faults that slow all nodes, because they also raise this alert.
   {
     alerts: ['StoreServerSlow'],
-    fault: 'one of three Cassandra nodes works in short pulses',
+    fault: 'one of three Cassandra nodes is paused most of the time',
     cassandraNodes: 3,
-    // A permanently paused node would count as dead and receive no requests.
+    // A node that is paused all the time would count as dead and receive no requests.
     provoke: async (cluster) => pulsed(cluster, cluster.namesOf('cassandra').slice(0, 1)),
   },
   {
     alerts: ['StoreSlow', 'MailboxWaits'],
-    fault: 'Cassandra works in short pulses, while keyed calls meet at one instance',
+    fault: 'Cassandra is paused most of the time while callers send keyed calls to one instance',
     provoke: pulseCassandra,
   },
   {
@@ -104,28 +104,28 @@ export const REHEARSALS: readonly Rehearsal[] = [
     fault: 'Cassandra is paused',
     provoke: async (cluster) => paused(cluster, cluster.namesOf('cassandra')),
   },
-  // Last: its many successful requests would hide failures for an hour.
+  // Comes last, because its many successful requests would hide failures for an hour.
   {
     alerts: ['EventLoopBusy'],
-    fault: 'an edge gets as many requests as it can answer',
+    fault: 'an edge receives as many requests as it can answer',
     provoke: floodEdge,
   },
 ];
 
-/** Alerts that no fault raises within minutes, with reasons; promtool tests these. */
+/** Alerts that only promtool tests, with the reason why no rehearsal raises them. */
 export const NOT_REHEARSED: Readonly<Record<string, string>> = {
-  AvailabilityBurnsSteadily: 'its windows are six hours and half an hour',
-  AvailabilityBurnsSlowly: 'its windows are three days and six hours',
+  AvailabilityBurnsSteadily: 'the alert averages over six hours and half an hour',
+  AvailabilityBurnsSlowly: 'the alert averages over three days and six hours',
   LatencyBurnsFast:
-    'in a steady hour a seventh of all process calls must be slow, which takes nine minutes',
-  LatencyBurnsSteadily: 'its windows are six hours and half an hour',
-  LatencyBurnsSlowly: 'its windows are three days and six hours',
-  CertificateExpiresSoon: 'a cluster on this machine speaks in plain text',
-  CertificateExpires: 'likewise',
-  ClockDeviates: 'all processes share the clock of this machine',
-  AuditUnavailable: 'with Cassandra away actions are refused before their line is written',
-  LogLinesLost: 'a full disk of this machine would end the rehearsal itself',
-  UnflushedTailGrows: '150,000 records take longer than that to make here',
+    'a seventh of all process calls in an hour must be slow, which takes nine minutes',
+  LatencyBurnsSteadily: 'the alert averages over six hours and half an hour',
+  LatencyBurnsSlowly: 'the alert averages over three days and six hours',
+  CertificateExpiresSoon: 'a local cluster uses no TLS',
+  CertificateExpires: 'a local cluster uses no TLS',
+  ClockDeviates: 'all processes share the clock of the machine',
+  AuditUnavailable: 'without Cassandra, actions are refused before their audit line is written',
+  LogLinesLost: 'a full disk of the machine would also end the rehearsal',
+  UnflushedTailGrows: 'a local cluster needs too long for 150,000 records',
 };
 
 const nothing = async (): Promise<void> => undefined;
@@ -139,7 +139,7 @@ async function emptySecretFile({ plan }: WatchedCluster): Promise<() => Promise<
 
 async function publishAsStranger({ plan }: WatchedCluster): Promise<() => Promise<void>> {
   const nats = plan.processes.find(({ kind }) => kind === 'nats');
-  if (nats === undefined) throw new Error('this cluster has no NATS of its own');
+  if (nats === undefined) throw new Error('this cluster uses an external NATS');
   const bus = await openNatsBus({
     servers: [addressOf(nats)],
     name: 'stranger',
@@ -154,7 +154,7 @@ async function publishAsStranger({ plan }: WatchedCluster): Promise<() => Promis
   return async () => await bus[Symbol.asyncDispose]();
 }
 
-/** Kills the first limiter; its lost cycles show when the next limiter counts them. */
+/** Kills the first limiter. Its lost cycles are counted when another limiter loads the accounts. */
 async function killLimiter(cluster: WatchedCluster, load: LightLoad): Promise<() => Promise<void>> {
   const limits = { requests_per_minute: 1_000, cycles_per_month: 10_000 };
   const names = Array.from({ length: 8 }, (_, number) => `small${number}`);
@@ -188,15 +188,15 @@ function keyed(apiKey: string | undefined) {
   return { authorization: `Bearer ${apiKey}` };
 }
 
-/** Requests per write on each connection of a flood. */
+/** Number of requests per write on each connection. */
 const PIPELINED = 10;
 
-/** Number of connections of a flood. */
+/** Number of connections. */
 const FLOODING = 24;
 
 /**
- * Floods an edge with large batches whose last observation is invalid: expensive to validate,
- * without a cycle.
+ * Floods an edge with large batches whose last observation is invalid. Their validation is
+ * expensive, but they use no cycles.
  */
 async function floodEdge({ plan, target }: WatchedCluster): Promise<() => Promise<void>> {
   const port = plan.processes.find(({ name }) => name === 'edge1')?.port ?? 0;
@@ -217,14 +217,14 @@ async function floodEdge({ plan, target }: WatchedCluster): Promise<() => Promis
     if (isOver) return;
     const socket = connect(port, '127.0.0.1');
     sockets.add(socket);
-    // The edge closes connections now and then; each is replaced.
+    // The edge closes connections sometimes; a new connection replaces each closed connection.
     socket.on('error', () => undefined);
     socket.on('close', () => {
       sockets.delete(socket);
       open();
     });
     let left = PIPELINED;
-    // Possible beginning of a status line at the end of a chunk.
+    // The end of a chunk may be the start of a status line.
     let tail = '';
     socket.on('data', (bytes: Buffer) => {
       const text = tail + bytes.toString('latin1');
@@ -244,8 +244,8 @@ async function floodEdge({ plan, target }: WatchedCluster): Promise<() => Promis
 }
 
 /**
- * Pulses Cassandra. A call with a key looks the key up during its turn, so calls behind it wait for
- * Cassandra.
+ * Slows Cassandra. A call with a key looks up the key during its turn, so that later calls on the
+ * instance wait for Cassandra.
  */
 async function pulseCassandra(
   cluster: WatchedCluster,
@@ -268,7 +268,7 @@ async function pulseCassandra(
   };
 }
 
-/** Makes processes work in short simultaneous pulses; returns a function that ends this. */
+/** Pauses processes most of the time, all at the same times. Returns a function to end this. */
 function pulsed(cluster: WatchedCluster, names: readonly string[]): () => Promise<void> {
   let isOver = false;
   const pulses = async (): Promise<void> => {

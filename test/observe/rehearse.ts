@@ -7,14 +7,14 @@ import { REHEARSALS } from '#test/observe/rehearsals';
 import { type WatchedCluster, watchedCluster } from '#test/observe/watched-cluster';
 
 /*
- * Rehearses alerts: injects one fault after the other into the local cluster and shows the time
- * until Alertmanager has the expected alerts. Exit status 1 if an alert took longer than two
- * minutes, or none was provoked.
+ * Rehearses alerts: injects one fault after another into the local cluster, and prints the time
+ * until Alertmanager has the expected alerts. The exit status is 1 if an alert takes longer than
+ * two minutes, or if no fault was injected.
  * Usage: node test/observe/rehearse.ts [--only FailsClosed,StoreFails], after make cluster and make
  * observe. Faults that need make cluster CASSANDRA=3 are skipped on one node.
  */
 
-/** Maximum time from fault to Alertmanager, in ms. Source: the project's targets. */
+/** Maximum time in ms from a fault to its alert in Alertmanager. Source: the project's targets. */
 const SEEN_MS_MAX = 120_000;
 const ASK_EVERY_MS = 500;
 
@@ -44,7 +44,7 @@ process.exitCode = seen.length > 0 && seen.every(({ seenMs }) => seenMs !== unde
 async function rehearse({ alerts, fault, provoke }: Rehearsal, load: LightLoad): Promise<Seen[]> {
   const before = await cluster.firing();
   const late = alerts.filter((alert) => before.includes(alert));
-  if (late.length > 0) throw new Error(`${late} fires before anything has been done`);
+  if (late.length > 0) throw new Error(`${late} is active before the fault`);
   console.log(`${new Date().toISOString()} ${fault}`);
   const startedMs = performance.now();
   const undoing = provoke(cluster, load);
@@ -58,18 +58,18 @@ async function rehearse({ alerts, fault, provoke }: Rehearsal, load: LightLoad):
     await sleep(ASK_EVERY_MS);
   }
   const others = (await cluster.firing()).filter((name) => !alerts.includes(name));
-  if (others.length > 0) console.log(`  besides: ${others.join(', ')}`);
+  if (others.length > 0) console.log(`  other alerts: ${others.join(', ')}`);
   const undo = await undoing;
   await undo();
   await untilServed(cluster, load);
   return alerts.map((alert) => ({ alert, fault, seenMs: found.get(alert) }));
 }
 
-/** Resolves when ten calls in a row succeeded and every shard has an owner. */
+/** Resolves when ten calls in a row have succeeded and every shard has an owner. */
 async function untilServed({ query }: WatchedCluster, load: LightLoad): Promise<void> {
   const endMs = performance.now() + SERVED_MS_MAX;
   for (let good = 0; good < 10; ) {
-    if (performance.now() > endMs) throw new Error('the cluster does not serve again');
+    if (performance.now() > endMs) throw new Error('some shard is not served after the fault');
     const { status } = await load.call('GET', '/instances?limit=1');
     const [missing] = await query('sum(max by (service) (cluster_shards)) - sum(shards_owned)');
     good = status === 200 && missing?.value[1] === '0' ? good + 1 : 0;

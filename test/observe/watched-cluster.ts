@@ -8,30 +8,30 @@ import { clusterFolder } from '#deploy/local/state-folder';
 import { observePlan } from '#deploy/observe/observe-plan';
 import type { Target } from '#test/observe/light-load';
 
-/** Timeout of Prometheus and Alertmanager, in milliseconds. */
+/** Timeout of requests to Prometheus and Alertmanager, in milliseconds. */
 const ANSWER_MS_MAX = 10_000;
 
-/** The cluster of `make cluster`, monitored by `make observe`. */
+/** The cluster of `make cluster`, which `make observe` monitors. */
 export type WatchedCluster = {
   readonly plan: ClusterPlan;
   readonly target: Target;
-  /** Names of the alerts currently in Alertmanager. */
+  /** Names of the active alerts. */
   firing(): Promise<string[]>;
-  /** Current values of the series of an expression. */
+  /** Current values of a PromQL expression. */
   query(expr: string): Promise<QueryResult[]>;
-  /** Sends a signal to a process by name. */
+  /** Sends a signal to a process. */
   signal(name: string, signal: NodeJS.Signals): void;
   /** Names of all processes with this prefix, such as `engine`. */
   namesOf(kind: string): string[];
 };
 
-/** A series and its value. */
+/** A series with its current value. */
 type QueryResult = {
   readonly metric: Readonly<Record<string, string>>;
   readonly value: readonly [at: number, value: string];
 };
 
-/** The running cluster of this machine. Throws if there is none. */
+/** Finds the running cluster of this machine. Throws if no cluster is running. */
 export function watchedCluster(): WatchedCluster {
   const folder = clusterFolder();
   const record = readCluster(folder);
