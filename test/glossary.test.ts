@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { wordsOf } from '#test/glossary/glossary-text';
 import { RETIRED, type RetiredWord } from '#test/glossary/retired-words';
 
-/** What names the retired words itself, is made from other files, or is as a release left it. */
+/** Files that list the retired words, generated files, and files of earlier releases. */
 const EXEMPT =
   /^docs\/(glossary|bounds)\.md$|^test\/glossary[./]|^services\/infrastructure\/grpc\/gen\/|^test\/fixtures\//;
 
@@ -22,23 +22,23 @@ const texts = new Map(FILES.map((file) => [file, wordsOf(readFileSync(file, 'utf
 
 const glossary = suite('the words of this repository');
 
-glossary('are looked at everywhere', () => {
-  assert.ok(FILES.length > 900, `${FILES.length}`);
+glossary('are checked in more than 900 files', () => {
+  assert.ok(FILES.length > 900, `only ${FILES.length} files were found`);
 });
 
 for (const retired of RETIRED) {
-  glossary(`do not have "${retired.word}" for ${retired.use}`, () => {
+  glossary(`do not include "${retired.word}", but ${retired.use}`, () => {
     const found = usesOf(retired);
     assert.is(found.length, 0, found.join('\n'));
   });
 }
 
-glossary('are split out of identifiers and joined over the lines of a comment', () => {
+glossary('are split from identifiers and joined across the lines of a comment', () => {
   const source = 'const toldAtMs = MOVE_RULES;\n/* so\n * many */';
   assert.is(wordsOf(source), 'const told at ms = move rules; /* so many */');
 });
 
-/** Every use of a retired word, with what stands around it. */
+/** All uses of a retired word, with the surrounding text. */
 function usesOf({ pattern, within, except }: RetiredWord): string[] {
   return [...texts].flatMap(([file, text]) => {
     if (within?.test(file) === false || except?.test(file) === true) return [];

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DOCUMENTS } from '#test/docs/documents';
 
-/** Numbers of headings and numbered paragraphs; duplicates appear twice. */
+/** Numbers of headings and numbered paragraphs, with duplicates. */
 function numbersIn(text: string): string[] {
   const headings = [...text.matchAll(/^#+ (\d+(?:\.\d+)?)\.? (?:.*?, (\d+\.\d+) )?/gm)];
   const paragraphs = [...text.matchAll(/^- \*\*(\d+\.\d+)\*\*/gm)];
@@ -15,7 +15,7 @@ function numbersIn(text: string): string[] {
 
 const textOf = (path: string) => readFileSync(path, 'utf8');
 
-/** Documents that may be cited by number, by the word before the number. */
+/** Numbers in the documents that may be cited, by the word before the number. */
 const SOURCES: Record<string, readonly string[]> = {
   interface: numbersIn(textOf('docs/interface.md')),
   architecture: numbersIn(textOf('docs/architecture.md')),
@@ -23,15 +23,15 @@ const SOURCES: Record<string, readonly string[]> = {
   decision: numbersIn(textOf('docs/decisions.md')),
 };
 
-/** Plural forms. */
+/** Plural forms of the words. */
 const ALIASES: Record<string, string> = { decisions: 'decision' };
 
 const CITATION =
   /\b(interface|spec|architecture|(?:identity-)?model|decisions?) (\d+(?:\.\d+)?(?:(?:, | and | to | or )\d+(?:\.\d+)?)*)(?![\d%]| %|\.\d)/gi;
 
-/** Citations in `text` without a target. */
+/** Citations in a text whose target does not exist. */
 function unresolvedIn(path: string, text: string): string[] {
-  // A citation may span two comment lines.
+  // A citation may be split over two comment lines.
   const flat = text.replaceAll(/\s*\n\s*(?:\*|\/\/)?\s*/g, ' ');
   return [...flat.matchAll(CITATION)].flatMap(([, said = '', numbers = '']) => {
     const name = ALIASES[said.toLowerCase()] ?? said.toLowerCase();
@@ -62,13 +62,13 @@ const files = globSync(
 
 const citations = suite('citations');
 
-citations('in code resolve', () => {
+citations('in code have a target', () => {
   const unresolved = files.flatMap((path) => unresolvedIn(path, textOf(path)));
   assert.ok(files.length > 500, `${files.length}`);
   assert.equal(unresolved, []);
 });
 
-citations('in documents resolve', () => {
+citations('in documents have a target', () => {
   assert.equal(
     DOCUMENTS.flatMap(({ path, text }) => unresolvedIn(path, text)),
     [],
@@ -76,7 +76,7 @@ citations('in documents resolve', () => {
 });
 
 for (const [name, numbers] of Object.entries(SOURCES)) {
-  citations(`by number of ${name} have a unique target`, () => {
+  citations(`of a ${name} number have a unique target`, () => {
     assert.ok(numbers.length > 8, `${numbers.length}`);
     assert.equal(numbers, [...new Set(numbers)]);
   });
@@ -96,7 +96,7 @@ for (const [text, isUnresolved] of [
   ['the model 20 % faster', false],
 ] as const) {
   citations(
-    `such as "${text.replaceAll('\n', ' ')}" are ${isUnresolved ? 'refused' : 'taken'}`,
+    `such as "${text.replaceAll('\n', ' ')}" are ${isUnresolved ? 'rejected' : 'accepted'}`,
     () => {
       assert.is(unresolvedIn('a.ts', text).length > 0, isUnresolved);
     },

@@ -12,18 +12,18 @@ const TARGETS = [...readFileSync('Makefile', 'utf8').matchAll(/^([a-z-]+):.*## /
   ([, target = '']) => target,
 );
 
-/** npm scripts for a document: those of its own package, or of the repository. */
+/** npm scripts of the package in the document's folder, or of the repository. */
 function scriptsAt(path: string): object {
   const own = join(dirname(path), 'package.json');
   return JSON.parse(readFileSync(existsSync(own) ? own : 'package.json', 'utf8')).scripts;
 }
 
-/** Code in a document: its spans and blocks. */
+/** Code spans and lines of code blocks in a document. */
 function codeOf({ spans, codeLines }: Document): string[] {
   return [...spans.map(({ code }) => code), ...codeLines];
 }
 
-/** Variables unknown to every process; a trailing star is a wildcard. */
+/** Environment variables that no process reads. A trailing star is a wildcard. */
 function unknownVariables({ path, text }: Document): string[] {
   const names = [...text.matchAll(/\bSERVICE_([A-Z_]*)(\*?)/g)];
   return names
@@ -56,7 +56,7 @@ function unknownScripts(document: Document): string[] {
     .map(([, script]) => `${document.path}: npm run ${script}`);
 }
 
-/** Words after `ctl`, or in ARGS of its make target, that are not commands. */
+/** Commands after `ctl`, or in ARGS of its make target, that do not exist. */
 function unknownCommands(document: Document): string[] {
   const named = codeOf(document).flatMap((code) => [
     ...code.matchAll(/(?:^|[\s(])ctl ((?:[a-z-]+ ?)+)/g),
@@ -68,13 +68,13 @@ function unknownCommands(document: Document): string[] {
     .map((said) => `${document.path}: ctl ${said.join(' ')}`);
 }
 
-/** `ctl process` is a command group, `ctl nodes` a command. */
+/** Whether the words are a command (`ctl nodes`) or a command group (`ctl process`). */
 function isCommandOrGroup(said: readonly string[], words: readonly string[]): boolean {
   const isCommand = words.every((word, i) => word === said[i]);
   return isCommand || said.every((word, i) => word === words[i]);
 }
 
-/** Metric-like names outside the catalog, with or without labels. */
+/** Names that look like metrics, with or without labels, but are not in the catalog. */
 function unknownMetrics({ path, spans }: Document): string[] {
   const shape =
     /^[a-z]+_[a-z_]*(?:total|seconds|bytes|owned|deviating|connected|utilization|active)(?:\{.*\})?$/;
@@ -84,28 +84,28 @@ function unknownMetrics({ path, spans }: Document): string[] {
     .map((code) => `${path}: ${code}`);
 }
 
-const commands = suite('the commands and variables in documents');
+const commands = suite('documents');
 
 for (const [what, unknown] of [
-  ['variables of the configuration', unknownVariables],
-  ['targets of make', unknownTargets],
-  ['scripts of npm', unknownScripts],
-  ['commands of ctl', unknownCommands],
-  ['metrics of the catalog', unknownMetrics],
+  ['environment variables', unknownVariables],
+  ['make targets', unknownTargets],
+  ['npm scripts', unknownScripts],
+  ['ctl commands', unknownCommands],
+  ['metrics', unknownMetrics],
 ] as const) {
-  commands(`are ${what}`, () => assert.equal(DOCUMENTS.flatMap(unknown), []));
+  commands(`name only existing ${what}`, () => assert.equal(DOCUMENTS.flatMap(unknown), []));
 }
 
-commands('cover every target of make', () => {
+commands('mention every make target', () => {
   const said = DOCUMENTS.flatMap(codeOf).join('\n');
   const silent = TARGETS.filter((target) => !new RegExp(`make ${target}(?![a-z-])`).test(said));
   assert.equal(silent, []);
 });
 
-/** Whether a document uses Node.js commands without linking to the required version. */
+/** Whether a document shows Node.js commands without a link to the required version. */
 function needsNode({ path, text, codeLines }: Document): boolean {
   const isRun = codeLines.some(
-    // Inside a container, `node` is the required version.
+    // In a container, `node` has the required version.
     (line) => /(^|[\s(])node [\w/-]+\.ts/.test(line) && !/ exec /.test(line),
   );
   const isKnown = text.includes('node_modules/.bin') || text.includes('install.md#nodejs');
@@ -113,7 +113,7 @@ function needsNode({ path, text, codeLines }: Document): boolean {
 }
 
 // Report 30: commands "without make" and the alias of ctl ended with a stack trace in Node.js 20.
-commands('of Node.js link to the required Node.js version', () => {
+commands('with Node.js commands link to the required Node.js version', () => {
   assert.equal(
     DOCUMENTS.filter(needsNode).map(({ path }) => path),
     [],
@@ -137,7 +137,7 @@ for (const [text, unknown, isUnknown] of [
   ['`bus_dropped_total{reason="stale"}`', unknownMetrics, false],
   ['`bus_drops_total`', unknownMetrics, true],
 ] as const) {
-  commands(`such as ${text.split('\n').join(' ')} are ${isUnknown ? 'refused' : 'taken'}`, () => {
+  commands(`${isUnknown ? 'must not' : 'may'} contain ${text.split('\n').join(' ')}`, () => {
     assert.is(unknown(documentOf('a.md', text)).length > 0, isUnknown);
   });
 }

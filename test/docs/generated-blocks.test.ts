@@ -9,9 +9,9 @@ import { reportLines } from '#deploy/documents/report-lines';
 const documents = suite('the generated parts of documents');
 
 for (const { document, name, lines } of GENERATED_BLOCKS) {
-  documents(`in ${document} are the ${name} of the code`, () => {
+  documents(`match the ${name} of the code in ${document}`, () => {
     const text = readFileSync(document, 'utf8');
-    assert.is(text, withBlock(text, name, lines()), 'run `make generate`');
+    assert.is(text, withBlock(text, name, lines()), 'run make generate');
   });
 }
 
@@ -24,15 +24,15 @@ documents('describe every ctl command in one sentence', () => {
 
 const reports = suite('the table of public reports');
 
-reports('has a row for each report, which stands directly above its test', () => {
+reports('has a row for each report comment above a test', () => {
   assert.ok(reportLines().length > 100, `${reportLines().length}`);
 });
 
-const block = suite('a block of a document');
+const block = suite('a generated block');
 
 const TEXT = 'before\n<!-- generated: a -->\nold\n<!-- end: a -->\nafter\n';
 
-block('is replaced between its marker comments', () => {
+block('replaces the text between its marker comments', () => {
   const made = withBlock(TEXT, 'a', ['new']);
   assert.is(made, 'before\n<!-- generated: a -->\n\nnew\n\n<!-- end: a -->\nafter\n');
   assert.is(withBlock(made, 'a', ['new']), made);
@@ -40,8 +40,8 @@ block('is replaced between its marker comments', () => {
 
 for (const [what, text] of [
   ['missing', 'before'],
-  ['there twice', TEXT + TEXT],
-  ['not ended', TEXT.replace('end', 'and')],
+  ['duplicated', TEXT + TEXT],
+  ['not terminated', TEXT.replace('end', 'and')],
 ] as const) {
   block(`is rejected if ${what}`, () => {
     assert.throws(() => withBlock(text, 'a', []), /one block "a"/);

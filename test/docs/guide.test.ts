@@ -8,10 +8,10 @@ import { addressIn, runMain } from '#test/support/process-run';
 
 const run = promisify(execFile);
 
-/** A command block, and the expected answer below it, if shown. */
+/** A command block, and the answer that the document shows, if any. */
 type Step = { readonly commands: string; readonly answer: string | undefined };
 
-/** Commands of a document in order, except make. */
+/** Command blocks of a document in order, without blocks that use make. */
 function stepsOf(document: string): Step[] {
   const text = readFileSync(document, 'utf8');
   const blocks = [...text.matchAll(/^```(sh)?\n([\s\S]*?)^```$/gm)];
@@ -22,11 +22,11 @@ function stepsOf(document: string): Step[] {
   });
 }
 
-/** Parts that differ between runs, and omissions in the document. */
+/** Parts of an answer that differ between runs, and omissions in the document. */
 const DYNAMIC =
   /…|\s+|(?:inst|snap|key|req)_[0-9a-f]+|20(?!25)\d\d-\d\d-\d\dT[\d:.]+Z|(?<=reset"?: ?)\d+/g;
 
-/** Pattern that matches the document's answer. */
+/** Pattern for an answer. */
 function patternOf(answer: string): RegExp {
   let pattern = '';
   let end = 0;
@@ -40,7 +40,7 @@ function patternOf(answer: string): RegExp {
   return new RegExp(`^\\s*${pattern}${RegExp.escape(answer.slice(end))}\\s*$`);
 }
 
-/** Runs the steps in one shell against a new service. Returns the output of each step. */
+/** Runs all steps in one shell against a new service. Resolves to the output of each step. */
 async function played(steps: readonly Step[]): Promise<string[]> {
   const service = runMain(['standalone'], { SERVICE_LOCAL_ACCOUNT: 'true' });
   await service.says(/Ctrl-C/);
@@ -74,7 +74,7 @@ for (const [document, count] of [
   });
 }
 
-guide('are compared exactly', () => {
+guide('have answers that are compared exactly, except for values that differ between runs', () => {
   assert.match('{"a":1,"id":"inst_0123"}', patternOf('{"a":1,\n "id":"inst_ff"}'));
   assert.match('{"a":1,"b":2,"c":3}', patternOf('{"a":1,…,"c":3}'));
   assert.not.match('{"a":1,"b":2,"c":3}', patternOf('{"a":1,…,"c":4}'));

@@ -7,7 +7,7 @@ import { freePort } from '#deploy/local/servers/free-port';
 
 const run = promisify(execFile);
 
-/** Ports in the page, with the variables that set them. */
+/** Ports in the document, with the environment variables that replace each port. */
 const PORTS: Record<string, (port: number) => Record<string, string>> = {
   8000: (port) => ({ SERVICE_PORT: `${port}` }),
   8001: (port) => ({
@@ -30,8 +30,8 @@ const PORTS: Record<string, (port: number) => Record<string, string>> = {
 
 const RUN_MS_MAX = 60_000;
 
-/** Longer limiter timeout for a busy machine. */
-const UNHURRIED = { SERVICE_LIMITER_TIMEOUT_MS: '5000' };
+/** Longer limiter timeout, for a busy machine. */
+const LONG_TIMEOUT = { SERVICE_LIMITER_TIMEOUT_MS: '5000' };
 
 /** Exit handler of the shell that stops all processes. */
 const AT_END = 'set -em; trap "kill %1 %2 %3 2>/dev/null; wait" EXIT';
@@ -44,7 +44,7 @@ install('start three processes and create a working key', async () => {
   const blocks = [...chapter.matchAll(/^```(sh)?\n([\s\S]*?)^```$/gm)];
   let script = blocks.flatMap(([, language, code]) => (language === 'sh' ? [code] : [])).join('\n');
   let answers = blocks.flatMap(([, language, code]) => (language === 'sh' ? [] : [code])).join('');
-  const env: Record<string, string | undefined> = { ...process.env, ...UNHURRIED };
+  const env: Record<string, string | undefined> = { ...process.env, ...LONG_TIMEOUT };
   for (const [named, variables] of Object.entries(PORTS)) {
     const port = await freePort();
     script = script.replaceAll(named, `${port}`);

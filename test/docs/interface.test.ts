@@ -7,7 +7,7 @@ import { httpOfReason, REASONS } from '#errors/error-reasons';
 
 const text = readFileSync('docs/interface.md', 'utf8');
 
-/** Table cells of one part of the document, without header rows. */
+/** Table cells of a chapter. */
 function rowsOf(part: string): string[][] {
   const [, after = ''] = text.split(`\n## ${part}`);
   const [chapter = ''] = after.split('\n## ');
@@ -17,7 +17,7 @@ function rowsOf(part: string): string[][] {
 
 const documented = suite('docs/interface.md');
 
-documented('has every endpoint with what its record says of it', () => {
+documented('lists every endpoint with the scope and the traits in the code', () => {
   const rows = rowsOf('4. ').filter(([name]) => /^`[A-Z]+ \//.test(name ?? ''));
   for (const endpoint of ENDPOINTS) {
     const name = `\`${endpoint.method} ${endpoint.path.replace(':id', '{id}')}\``;
@@ -32,7 +32,7 @@ documented('has every endpoint with what its record says of it', () => {
   assert.is(rows.length, ENDPOINTS.length);
 });
 
-documented('has every error code with its statuses and reasons', () => {
+documented('lists every error code with its statuses and reasons', () => {
   const rows = rowsOf('7. ').filter(([, statuses = '']) => /^\d{3}/.test(statuses));
   const said = rows.flatMap(([code = '', statuses = '', reasons = '']) => {
     const names = [...reasons.matchAll(/`(\w+)`/g)].map(([, name = '']) => name);

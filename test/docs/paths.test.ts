@@ -4,9 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DOCUMENTS, type Document, documentOf } from '#test/docs/documents';
 
-/**
- * Folders at the start of a path in a document. A path in a service folder may be relative to it.
- */
+/** First folders of a path in a document. */
 const ROOTS = ['services', 'test', 'docs', 'deploy', 'bench', 'loadtest', 'proto', 'clients'];
 const ROOMS = new Map(
   globSync('services/*/*/').map((folder) => [basename(folder), dirname(folder)] as const),
@@ -14,7 +12,7 @@ const ROOMS = new Map(
 
 const PATH = /^([a-z][\w-]*)\/([\w.*/-]*)(?:#(\w+))?$/;
 
-/** Files or folders that match a path in a document. */
+/** Files or folders that match a path in a document, with or without extension. */
 function meantBy(path: string): string[] {
   const group = ROOMS.get(path.split('/')[0] ?? '');
   const roots = group === undefined ? [path] : [`${group}/${path}`];
@@ -29,7 +27,7 @@ function hasWord(files: readonly string[], word: string): boolean {
   return files.some((file) => statSync(file).isFile() && pattern.test(readFileSync(file, 'utf8')));
 }
 
-/** Whether a path in a document is missing; false for other text. */
+/** Whether code is a path that does not exist. */
 function isMissing(code: string): boolean {
   const [, first = '', , symbol] = PATH.exec(code) ?? [];
   if (!ROOTS.includes(first) && !ROOMS.has(first)) return false;
@@ -37,13 +35,13 @@ function isMissing(code: string): boolean {
   return files.length === 0 || (symbol !== undefined && !hasWord(files, symbol));
 }
 
-/** Whether `code` claims to be part of the preceding file, but is not. */
+/** Whether code names a symbol that the file in the preceding span does not contain. */
 function isNotOf(owner: string, code: string): boolean {
   const isSaid = ROOMS.has(PATH.exec(owner)?.[1] ?? '') && /^#?[A-Za-z_]\w*$/.test(code);
   return isSaid && !hasWord(meantBy(owner.replace(/#.*/, '')), code.replace('#', ''));
 }
 
-/** Missing names in a document. */
+/** Paths and symbols in a document that do not exist. */
 function faultsIn({ path, spans }: Document): string[] {
   return spans.flatMap(({ code, follows = '' }) => [
     ...(isMissing(code) ? [`${path}: ${code}`] : []),
@@ -53,12 +51,12 @@ function faultsIn({ path, spans }: Document): string[] {
 
 const paths = suite('the paths in documents');
 
-paths('exist and have the named contents', () => {
+paths('exist and contain the named symbols', () => {
   assert.ok(DOCUMENTS.length > 15, `${DOCUMENTS.length}`);
   assert.equal(DOCUMENTS.flatMap(faultsIn), []);
 });
 
-const finder = suite('the search for missing paths');
+const finder = suite('the path check');
 
 for (const [text, isFault] of [
   ['`services/main.ts`', false],

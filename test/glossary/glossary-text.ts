@@ -1,6 +1,6 @@
 /**
- * Text in the form that the glossary's patterns match: split identifiers, joined comment lines,
- * lower case.
+ * Prepares a text for the patterns of the retired words: splits identifiers, joins comment lines
+ * and converts to lower case.
  */
 export function wordsOf(source: string): string {
   return source

@@ -1,13 +1,13 @@
-/** A word with a standard term in the field. Source: docs/glossary.md. */
+/** A word that a standard term replaces. Source: docs/glossary.md. */
 export type RetiredWord = {
   readonly word: string;
-  /** Pattern for lower-case text with split identifiers. */
+  /** Matches the output of `wordsOf`. */
   readonly pattern: RegExp;
-  /** Standard term. */
+  /** Standard terms to use instead. */
   readonly use: string;
-  /** Files in which the word has this meaning; undefined for all. */
+  /** Files to check; undefined for all files. */
   readonly within?: RegExp;
-  /** Files in which the word has another meaning. */
+  /** Files in which the word has another meaning and is allowed. */
   readonly except?: RegExp;
 };
 
