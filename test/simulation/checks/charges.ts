@@ -54,7 +54,7 @@ export function checkCharges({ accountId, limits, grants, head, isUndisturbed }:
   if (expired + reserved > grants.unsettled) {
     throw new Violation(`${accountId}: ${spent}, but only ${grants.unsettled} unsettled`);
   }
-  if (!isUndisturbed || lost === 0) return;
+  if (!isUndisturbed || lost <= 0) return;
   throw new Violation(`${accountId}: ${spent}, but no limiter crashed`);
 }
 
