@@ -28,10 +28,10 @@ const KUBERNETES: Program = {
   command: [process.execPath, 'test/kubernetes/main.ts'],
 };
 
-/** Number of concurrent files, more than cores, because most files wait sometimes. */
+/** Concurrent files: more than cores, because most files wait sometimes. */
 const PLACES = availableParallelism() + 2;
 
-/** Number of concurrent files of further parts, which start several processes or a browser. */
+/** Concurrent files in further parts, which start several processes or a browser. */
 const PLACES_LATER = Math.max(2, availableParallelism());
 
 /** Maximum duration of a program, in milliseconds. */

@@ -10,8 +10,8 @@ import { testVariables } from '#test/support/process-run';
 import type { Service } from '#test/support/servers/service';
 
 /*
- * Prints the modules of `services` on the path of `POST /v1/instances/{id}/process`, as JSON. A
- * module is on the path if a function of the module runs in each of several calls. Timers run only
+ * Prints the `services` modules on the path of `POST /v1/instances/{id}/process`, as JSON. A module
+ * is on the path if its code runs in every call. Several calls are made, because timers run only
  * during some calls.
  *
  * Usage: node test/architecture/modules-of-a-call.ts memory
@@ -20,7 +20,7 @@ import type { Service } from '#test/support/servers/service';
  * All parts of a cluster run in this process and communicate over real servers and sockets.
  */
 
-/** Number of calls in which a module must run. */
+/** Calls in which a module must run. */
 const CALLS = 12;
 
 /** Interval between the timestamps of observations, in milliseconds. */

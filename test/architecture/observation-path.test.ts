@@ -5,11 +5,11 @@ import * as assert from 'uvu/assert';
 import { openMigratedKeyspace } from '#test/storage/cassandra/migrated-keyspace';
 import { cassandraOrSkip, natsOrSkip } from '#test/support/servers/real-servers';
 
-/** Maximum number of modules on the path of an observation. */
+/** Maximum modules on the path, in one process and in a cluster. */
 const ALONE_MAX = 45;
 const CLUSTER_MAX = 60;
 
-/** Maximum duration of a measurement in milliseconds, including the start of a cluster. */
+/** Maximum duration of a measurement in milliseconds, including a cluster start. */
 const RUN_MS_MAX = 60_000;
 
 const TEXT = readFileSync('docs/architecture.md', 'utf8');

@@ -30,12 +30,12 @@ import type { Disturbance } from '#test/chaos/timeline';
 export type ChaosPlan = {
   /** Folder for the state and logs of the cluster, and for the call log. */
   readonly folder: string;
-  /** First port of a block of 100 loopback ports. */
+  /** First port in a block: the cluster uses up to 100 loopback ports. */
   readonly ports: number;
   readonly faults: readonly Fault[];
   /** Limiter timeout of edges in ms; default: the timeout of `make cluster`. */
   readonly limiterTimeoutMs?: number | undefined;
-  /** Number of Cassandra nodes; default 1. */
+  /** Cassandra nodes; default 1. */
   readonly cassandraNodes?: 3 | undefined;
   /** Seconds of load before the first fault, in which Cassandra's JIT compiler finishes. */
   readonly warmS: number;
@@ -60,7 +60,7 @@ export type ChaosResult = {
   /** Start and end of the load, in monotonic milliseconds. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Number of calls not sent because too many calls were in flight. */
+  /** Calls not sent, because too many calls were in flight. */
   readonly unsent: number;
 };
 
@@ -70,14 +70,14 @@ const SLOW_STOP_S = 5;
 /** Maximum age of dirty state before its checkpoint (architecture 3.2), in milliseconds. */
 const STORED_MS = 125_000;
 
-/** Ports of Cassandra and of the fault proxy, as offsets in the block of ports. */
+/** Port offsets for Cassandra and the fault proxy. */
 const CASSANDRA = 3;
 const PROXY = 99;
 
 /** Account limits that no run reaches. */
 export const LIMITS = { requests_per_minute: 100_000_000, cycles_per_month: 100_000_000_000 };
 
-/** Maximum number of instances per account whose history is read through the API. */
+/** Maximum histories per account that are read through the API. */
 const HISTORIES_WALKED = 20;
 
 /**

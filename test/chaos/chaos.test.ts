@@ -15,7 +15,7 @@ const cassandra = cassandraOrSkip();
 const nats = natsOrSkip();
 const { suite } = cassandra.address === '' ? cassandra : nats;
 
-/** First port of a block of 100 ports that no default and no other test uses. */
+/** First of 100 ports that no default and no other test uses. */
 const PORTS = 23_700;
 
 /** Light load, because other tests run at the same time. */
@@ -24,7 +24,7 @@ const LOAD = { callsPerSecond: 25, instances: 40, accounts: 2, warmS: 3, quietS:
 /** Maximum share of failed calls in the whole run. The first calls are slow on a busy machine. */
 const ERROR_SHARE_OF_ALL_MAX = 0.05;
 
-/** Maximum share of failed calls after the kill of the engine. */
+/** Maximum share of failed calls after the kill. */
 const ERROR_SHARE_MAX = 0.001;
 
 const killed = suite('when an engine is killed under load');

@@ -7,14 +7,14 @@ import { ONE_AWAY_SHARE_MAX } from '#test/chaos/faults/three-node-faults';
 export type Phase = {
   /** Name of the folder and the picture. */
   readonly name: string;
-  /** Head of the column in the table of runs. */
+  /** Column head in the summary table. */
   readonly run: string;
   readonly title: string;
   /** Describes the settings in the report. */
   readonly about: string;
   /** Limiter timeout in ms; default: the timeout of `make cluster`. */
   readonly limiterTimeoutMs?: number;
-  /** Number of Cassandra nodes; default 1. */
+  /** Cassandra nodes; default 1. */
   readonly cassandraNodes?: 3;
   readonly faults: readonly Fault[];
 };

@@ -75,8 +75,8 @@ export function secondsOf(calls: readonly Call[], fromMs: number, toMs: number):
 }
 
 /**
- * Time in ms from the end of a fault at `overMs` to the due time of the last failed call due until
- * `untilMs`; 0 without failed calls.
+ * Time in ms from a fault's end (`overMs`) until the last failed call was due; 0 without failed
+ * calls. Ignores calls due after `untilMs`.
  */
 export function failedAfterMs(calls: readonly Call[], overMs: number, untilMs: number): number {
   const late = calls.filter(

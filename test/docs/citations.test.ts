@@ -76,7 +76,7 @@ citations('in documents have a target', () => {
 });
 
 for (const [name, numbers] of Object.entries(SOURCES)) {
-  citations(`of a ${name} number have a unique target`, () => {
+  citations(`by ${name} number have a unique target`, () => {
     assert.ok(numbers.length > 8, `${numbers.length}`);
     assert.equal(numbers, [...new Set(numbers)]);
   });

@@ -12,7 +12,7 @@ const TARGETS = [...readFileSync('Makefile', 'utf8').matchAll(/^([a-z-]+):.*## /
   ([, target = '']) => target,
 );
 
-/** npm scripts of the package in the document's folder, or of the repository. */
+/** npm scripts for a document: from `package.json` in its folder, or from the repository. */
 function scriptsAt(path: string): object {
   const own = join(dirname(path), 'package.json');
   return JSON.parse(readFileSync(existsSync(own) ? own : 'package.json', 'utf8')).scripts;

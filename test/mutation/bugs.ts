@@ -38,14 +38,14 @@ type Result = {
   readonly by: string | undefined;
   readonly topology?: Topology;
   readonly seconds: number;
-  /** Number of test files that ran, and of test files that reach the bug. */
+  /** Test files that ran, and test files that reach the bug. */
   readonly ran: number;
   readonly reach: number;
 };
 
 const FAILED = '✘';
 
-/** Maximum time of a test file as a multiple of its time without the bug, plus a constant. */
+/** Time limit for a test file: a multiple of its time without the bug, plus a constant. */
 const SLOWNESS_MAX = 4;
 const START_MS = 30_000;
 

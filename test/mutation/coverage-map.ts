@@ -8,8 +8,8 @@ import { runToEnd } from '#test/runner/program';
 import { startRunServers } from '#test/runner/servers';
 
 /*
- * Writes the coverage map: one JSON line per run of a test file, with the reached lines of the
- * product. Prints the line coverage of all runs. A run of all test files takes an hour.
+ * Writes the coverage map: one JSON line per test run, with the reached product lines. Prints the
+ * total line coverage. All test files take an hour.
  * Usage: node test/mutation/coverage-map.ts [--out FILE] [part of a path …]
  */
 

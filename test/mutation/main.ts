@@ -9,8 +9,9 @@ import { filesBelow, testsOf } from '#test/mutation/tests-of';
 import { tryMutant, type Verdict } from '#test/mutation/try-mutant';
 
 /*
- * Mutation testing: changes one small part of the code at a time and runs the tests that reach the
- * change. Lists undetected changes. Skips mutants judged equivalent (`equivalent/`).
+ * Mutation testing: makes one small change to the code and runs the tests that reach the change,
+ * for all possible changes. Lists undetected changes. Skips mutants judged equivalent
+ * (`equivalent/`).
  * Usage: node test/mutation/main.ts [folder, file or file:line …] [--every n] [--fresh]
  *          [--workers n]
  * `--every n` tries every nth mutant of a file. `--fresh` ignores cached verdicts

@@ -3,7 +3,7 @@ import { type Node, parseSync, visitorKeys } from 'oxc-parser';
 import { type Edit, edited, type Mutant } from '#test/mutation/mutant';
 import { editsOf } from '#test/mutation/operators';
 
-/** Maximum number of characters of a shown line. */
+/** Maximum characters per shown line. */
 const SHOWN_MAX = 160;
 
 /** Calls that are not mutated: logging and assertions. */

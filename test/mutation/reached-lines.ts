@@ -59,7 +59,7 @@ function linesRun(file: string, ranges: readonly Range[]): number[] {
 
 const known = new Map<string, number[]>();
 
-/** Offsets of all line starts, and of the end of the file. */
+/** Offsets of all line starts and the file end. */
 function lineStarts(file: string): number[] {
   const made = known.get(file) ?? [0];
   if (!known.has(file)) {

@@ -2,8 +2,8 @@ import { registerHooks } from 'node:module';
 
 /*
  * Separate because `NODE_OPTIONS` preloads it into each test process and its children. Loads one
- * source file with the mutant's replacement. Fixes the seed of property tests, so that every run of
- * a mutant tests the same cases.
+ * source file with the mutant's replacement. Fixes the seed of property tests, so that every run
+ * tests the same cases.
  */
 
 /** Replacement in the environment variable `MUTANT`, if any. */

@@ -5,15 +5,15 @@ import { parseArgs } from 'node:util';
 import { type Bug, handMadeBugs, linesOf, withBug } from '#test/mutation/bug';
 
 /*
- * Confirms results of `bugs.ts` with complete runs of `make test`. Selects bugs at random, writes a
- * group of detected bugs into a checkout, and runs all tests. Each test file that detected a bug of
- * the group alone must fail. All undetected bugs share one run.
+ * Confirms results of `bugs.ts` by complete runs of `make test`. Selects bugs at random, writes a
+ * group of detected bugs into a checkout, and runs all tests. All test files that detected these
+ * bugs before must fail. Undetected bugs share one run.
  *
  * Usage: node test/mutation/whole-runs.ts --checkout FOLDER --results results.jsonl
  *          --out runs.jsonl [--seed n] [--count 30]
  */
 
-/** Maximum number of detected bugs per run. */
+/** Maximum detected bugs per run. */
 const GROUP_BUGS = 5;
 const MINSTD_MODULUS = 2 ** 31 - 1;
 const OUTPUT_BYTES_MAX = 64 * 1_024 * 1_024;

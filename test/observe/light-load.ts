@@ -1,13 +1,13 @@
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Number of instances that are used in turn, enough to keep the minimum interval of a cycle. */
+/** Instances used in turn, enough to keep the minimum interval between cycles. */
 const INSTANCES = 60;
 
 /** Timeout of an answer, in milliseconds. */
 const ANSWER_MS_MAX = 15_000;
 
-/** Address of a cluster, and an API key of an account with very high limits. */
+/** Cluster address, and an API key of an account with very high limits. */
 export type Target = { readonly address: string; readonly key: string };
 
 /** Status of an answer (0 without an answer), and `data` in its body. */
@@ -35,7 +35,7 @@ export class LightLoad implements AsyncDisposable {
     this.#running = this.#run(1_000 / perSecond);
   }
 
-  /** Number of calls by status. */
+  /** Calls by status. */
   get statuses(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.#statuses);
   }

@@ -224,7 +224,7 @@ async function floodEdge({ plan, target }: WatchedCluster): Promise<() => Promis
       open();
     });
     let left = PIPELINED;
-    // The end of a chunk may be the start of a status line.
+    // A chunk may end inside a status line.
     let tail = '';
     socket.on('data', (bytes: Buffer) => {
       const text = tail + bytes.toString('latin1');

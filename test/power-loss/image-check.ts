@@ -24,17 +24,17 @@ export type Cuts = {
 /** Result of checking a run's images. */
 export type ImagesResult = {
   readonly images: number;
-  /** Number of observations in all images, and of heads recomputed from their histories. */
+  /** Observations in all images, and heads recomputed from their histories. */
   readonly observations: number;
   readonly verified: number;
   /** One line per finding, with the image and its time. */
   readonly findings: readonly string[];
 };
 
-/** Number of images checked at the same time, because a start mostly waits. */
+/** Images checked at the same time, because a start mostly waits. */
 const AT_ONCE = 2;
 
-/** Number of images per round. */
+/** Images per round. */
 const ROUND = 20;
 
 /** Every third image contains only synced data. */
@@ -77,7 +77,7 @@ export async function checkImages(
     free.push(server);
     await rm(folder, { recursive: true });
   };
-  // Each round covers the whole run, so that a time limit leaves out no part of the run.
+  // Each round covers the whole run, so that a time limit skips no part.
   for (let left = count; left > 0; left -= ROUND) {
     const recorded = new RecordedImages(run, chance);
     const moments = momentsOf(run, chance, Math.min(left, ROUND));

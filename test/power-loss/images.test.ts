@@ -18,7 +18,7 @@ const LOAD = {
   syncUs: 2_000,
 } as const;
 
-/** Maximum and minimum number of images, and time limit in milliseconds. */
+/** Maximum and minimum images, and time limit in milliseconds. */
 const IMAGES = 100;
 const IMAGES_MIN = 15;
 const CHECK_MS_MAX = 60_000;

@@ -30,9 +30,9 @@ export type KillPlan = {
 /** Result of the kills on one file. */
 export type KillsResult = {
   readonly kills: number;
-  /** Number of kills before the service was ready. */
+  /** Kills before the service was ready. */
   readonly inStart: number;
-  /** Number of heads recomputed from their histories, in all copies. */
+  /** Heads recomputed from their histories, in all copies. */
   readonly verified: number;
   /** Times from a start after a kill until the service was ready, in milliseconds. */
   readonly readyMs: readonly number[];
@@ -42,7 +42,7 @@ export type KillsResult = {
   readonly findings: readonly string[];
 };
 
-/** Maximum time of service until a kill, and of a start until a kill, in milliseconds. */
+/** Maximum time until a kill, during service and during a start, in milliseconds. */
 const SERVED_MS_MAX = 700;
 const START_MS_MAX = 900;
 
@@ -104,7 +104,7 @@ export async function runKills(plan: KillPlan): Promise<KillsResult> {
   return { kills, inStart, verified, readyMs, last, findings };
 }
 
-/** Kills of one service, and the checks of the copies. */
+/** Kills a service and checks the copies. */
 class KilledLives {
   readonly #plan: KillPlan;
   readonly #server: FileServer;

@@ -19,7 +19,7 @@ const LOAD = {
   quotas: [undefined, undefined, 150],
 } as const;
 
-/** Minimum number of kills, even on a busy machine. */
+/** Minimum kills, even on a busy machine. */
 const KILLS_MIN = 5;
 
 const killed = suite('when a service on a SQLite file is killed several times');

@@ -18,10 +18,10 @@ import { findingsOf, type PowerLossResult, reportText } from '#test/power-loss/r
 const CUTS = 200;
 const IMAGES = 300;
 
-/** Number of kills per file, because checks take longer with more calls. */
+/** Kills per file: limited, because checks take longer with more calls. */
 const CUTS_PER_FILE = 50;
 
-/** Number of recorded runs. Every second run has slow syncs. */
+/** Recorded runs. Every second run has slow syncs. */
 const RUNS = 3;
 const SLOW_SYNC_US = 4_000;
 

@@ -17,20 +17,20 @@ export type RecordedLoad = {
   readonly instances: number;
   /** Monthly quota of each account in cycles; undefined for unlimited. */
   readonly quotas: readonly (number | undefined)[];
-  /** Duration of each of the three processes, in seconds. */
+  /** Duration of each process, in seconds. */
   readonly lifeS: number;
   /** Additional duration of a sync, in microseconds. */
   readonly syncUs: number;
 };
 
-/** Disk writes of a service, and the calls of its callers. */
+/** Disk writes of a service, and the call log. */
 export type RecordedRun = {
   readonly records: readonly DiskRecord[];
   readonly calls: readonly Call[];
   readonly accounts: readonly LimitedAccount[];
-  /** Folder of the file at the end of the run. */
+  /** Folder with the file after the run. */
   readonly folder: string;
-  /** Start and end of the run, in monotonic milliseconds of this process. */
+  /** Start and end of the run, in this process's monotonic milliseconds. */
   readonly fromMs: number;
   readonly toMs: number;
   /** Offset from monotonic milliseconds to the nanoseconds of the records. */

@@ -12,7 +12,7 @@ export type PowerLossResult = {
   readonly kills: KillsResult[];
 };
 
-/** Maximum number of findings in the report. */
+/** Maximum findings in the report. */
 const LISTED_MAX = 50;
 
 /** All findings, one line each. */

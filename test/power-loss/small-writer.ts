@@ -12,7 +12,7 @@ const [file = '', first = '1', count = '0', synchronous = 'FULL'] = process.argv
 /** WAL pages per checkpoint, few enough that both files are written all the time. */
 const CHECKPOINT_PAGES = 40;
 
-/** Number of transactions between two truncations of the WAL. */
+/** Transactions between two WAL truncations. */
 const EMPTIED_EVERY = 90;
 
 const database = new DatabaseSync(file);

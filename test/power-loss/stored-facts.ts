@@ -12,7 +12,7 @@ const PAGE_ROWS = 1_000;
 /** Accounts and calls whose stored data is read. */
 export type Known = { readonly accounts: readonly string[]; readonly calls: readonly Call[] };
 
-/** Digest of each read, or `REFUSED`, by the name of the read. */
+/** Digests of read data, or `REFUSED`, by read name. */
 export type Facts = ReadonlyMap<string, string>;
 
 /** Result of a read that the store refused. */

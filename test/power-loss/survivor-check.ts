@@ -22,13 +22,13 @@ export type Claim = {
   readonly accounts: readonly LimitedAccount[];
 };
 
-/** Result of a check. `verified` is the number of heads recomputed from their histories. */
+/** Result of a check. `verified` counts heads recomputed from their histories. */
 export type SurvivorResult = CheckResult & { readonly verified: number };
 
 /**
  * Checks a file after a crash. Starts the service on the file, reads every instance, and stops the
- * service cleanly. Then checks that the stores match the answers to callers, that replaying each
- * history gives the stored head (`ctl verify`), and that no account exceeded its plan.
+ * service cleanly. Then compares the stores with the answers to callers, replays each history
+ * (`ctl verify`), and checks that no account exceeded its plan.
  */
 export async function checkSurvivor(
   server: FileServer,

@@ -26,7 +26,7 @@ export type Job = {
   readonly isLong: boolean;
 };
 
-/** Numbers of tests of a job, and its output. */
+/** Test counts and output of a job. */
 export type Outcome = {
   readonly passed: number;
   readonly failed: number;

@@ -13,8 +13,8 @@ import { runToEnd } from '#test/runner/program';
 import { pemOf } from '#test/support/servers/server-certificates';
 
 /*
- * Servers that the files of a test run share. A run starts each server once, if a file needs the
- * server. The state of the servers is deleted at the end of the run.
+ * Servers that all test files in a run share. A run starts each server once, if a file needs the
+ * server, and deletes the server state at the end.
  */
 
 type Place = Parameters<typeof startCassandra>[0];
@@ -53,7 +53,7 @@ const SERVERS = [
   },
 ] as const;
 
-/** State of the servers of this user: a folder for each run, named after its process id. */
+/** Server state of this user: a folder for each run, named after its process id. */
 const RUNS_FOLDER = join(tmpdir(), `identity-engine-test-servers-${userInfo().uid}`);
 
 /** Maximum time in ms to create the tables of a keyspace, on a busy machine. */

@@ -29,7 +29,7 @@ const COUNTS = /Total: +(\d+)\s+Passed: +(\d+)\s+Skipped: +(\d+)/;
  */
 export class TestWorker {
   #child: ChildProcess | undefined;
-  /** Output of native code and of child processes, which the worker does not capture. */
+  /** Output that the worker does not capture: from native code and child processes. */
   #stray = '';
   readonly #variables: Variables;
 

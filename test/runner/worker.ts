@@ -35,7 +35,7 @@ export type WorkerAnswer = {
   readonly memoryBytes: number;
 };
 
-/** Result of a queued suite: errors or `true`, then the number of passed, skipped and all tests. */
+/** Result of a queued suite: errors or `true`, then the counts of passed, skipped and all tests. */
 type SuiteResult = readonly [string | true, number, number, number];
 
 /** Maximum time in ms for sockets and timers to close after the last test of a file. */
@@ -130,7 +130,7 @@ function answer(
   process.send?.({ ...counts, text, isSpoiled, memoryBytes } satisfies WorkerAnswer);
 }
 
-/** Numbers of resources that keep the event loop alive, by kind. */
+/** Counts of resources that keep the event loop alive, by kind. */
 function openResources(): Map<string, number> {
   const kinds = Map.groupBy(process.getActiveResourcesInfo(), (kind) => kind);
   return new Map([...kinds].map(([kind, all]) => [kind, all.length]));

@@ -7,7 +7,7 @@ const FIRST_SEED = 49;
 const LAST_SEED = 300;
 const SECONDS = 90;
 
-/** Minimum number of seeds within `SECONDS`, even on a busy machine. */
+/** Minimum seeds within `SECONDS`, even on a busy machine. */
 const SEEDS_MIN = 40;
 
 const many = suite('many simulated clusters');

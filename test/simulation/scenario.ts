@@ -22,7 +22,7 @@ export type Scenario = {
   /** Plan limits of each account. */
   readonly accounts: readonly Limits[];
   readonly instances: number;
-  /** Maximum number of callers per instance. */
+  /** Maximum callers per instance. */
   readonly callersMax: number;
   /** Maximum pause of a caller between two calls. */
   readonly thinkMsMax: number;
@@ -70,7 +70,7 @@ export type ScenarioRequest = {
   readonly replicas?: Partial<ReplicaFaults>;
 };
 
-/** End of the month that may end during a run. */
+/** A month end, which some runs reach. */
 const MONTH_ENDS_MS = Date.UTC(2026, 1, 1);
 
 /** Limits that no run reaches. */

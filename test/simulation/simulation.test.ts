@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { simulate } from '#test/simulation/simulate';
 import { simulateSeed } from '#test/simulation/simulate-seed';
 
-/** Number of seeds. `many-seeds.test.ts` and `make simulate MINUTES=…` run more seeds. */
+/** Seeds in this test. `many-seeds.test.ts` and `make simulate MINUTES=…` run more seeds. */
 const SEEDS = 48;
 
 const clusters = suite('simulated clusters');

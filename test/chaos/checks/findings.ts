@@ -1,4 +1,4 @@
-/** Maximum number of findings kept as text. Further findings are only counted. */
+/** Maximum findings kept as text. Further findings are only counted. */
 const KEPT_MAX = 200;
 
 /** Findings of a check. Each finding is one line that names the ids involved. */

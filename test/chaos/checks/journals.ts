@@ -2,7 +2,7 @@ import { decodeGroup } from '#actor-runtime/record-codec';
 import type { JournalRecord, JournalStore } from '#storage/ports/journal';
 import type { Findings } from '#test/chaos/checks/findings';
 
-/** Number of journal slots per read. */
+/** Journal slots per read. */
 const SLOTS_AT_ONCE = 256;
 
 /**

@@ -5,8 +5,8 @@ import { type Call, hasHappened, isWrite } from '#test/chaos/load/call-log';
 import type { InstanceCalls } from '#test/chaos/load/instance-calls';
 
 /**
- * Checks linearizability of the answers: no two writes share a version, a call returns at least the
- * version of every earlier answer, and rows follow the order of versions and of real time.
+ * Checks linearizability: no two writes share a version, no call returns an older version than an
+ * earlier answer, and rows follow version order and real time.
  */
 export function checkOrder(
   stored: StoredInstance,

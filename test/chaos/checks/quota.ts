@@ -9,9 +9,9 @@ export type QuotaUse = {
   readonly acknowledged: number;
   /** Usage after the settlement of the last reservation. */
   readonly usage: Pick<Usage, 'cycles_used' | 'cycles_reserved' | 'cycles_lost'>;
-  /** Number of clients that were refused because the quota was used up. */
+  /** Clients refused because the quota was used up. */
   readonly refusedClients: number;
-  /** Number of kills of the limiter that owned the account. */
+  /** How often the owning limiter was killed. */
   readonly kills: number;
 };
 

@@ -23,7 +23,7 @@ export type CheckResult = {
   readonly instances: number;
   readonly deleted: number;
   readonly observations: number;
-  /** Number of committed observations by account, including deleted instances. */
+  /** Committed observations by account, including deleted instances. */
   readonly committed: ReadonlyMap<string, number>;
   readonly calls: Record<Call['outcome']['kind'], number>;
 };

@@ -73,7 +73,7 @@ function isStartedAgain(pid: number | undefined, killed: number | undefined): bo
   return pid !== undefined && pid !== killed;
 }
 
-/** Number of observations that the engines have applied since their start, from their metrics. */
+/** Observations that engines have applied since their start, from their metrics. */
 async function cyclesApplied({ cluster }: Scene): Promise<number> {
   const engines = cluster.plan.processes.filter(({ kind }) => kind === 'engine');
   const texts = await Promise.all(

@@ -6,7 +6,7 @@ import { CallLog, type Outcome } from '#test/chaos/load/call-log';
 const REFUSED: Outcome = { kind: 'refused', status: 503, reason: 'limiter_unavailable' };
 const THROTTLED: Outcome = { kind: 'throttled', etag: '"e"' };
 
-/** Outage of the owner of account `mine`, from 1,000 to 2,000. */
+/** Outage from 1,000 to 2,000, for the limiter that owns the account `mine`. */
 const OUTAGE = { accounts: new Set(['mine']), fromMs: 1_000, backMs: 2_000, toMs: 3_000 };
 
 /** Logs calls with these accounts and start times. */

@@ -20,7 +20,7 @@ export type LimiterOutage = {
 export type OutageFigures = {
   readonly calls: number;
   readonly refused: number;
-  /** Time from the start of the outage to the start of the last refused call; 0 without refusal. */
+  /** Time from the outage start to the last refused call's start; 0 without refusal. */
   readonly refusedUntilMs: number;
 };
 
@@ -36,7 +36,7 @@ function sentOnce(calls: readonly Call[], fromMs: number, toMs: number): Call[] 
   );
 }
 
-/** Figures of the outage's accounts (`own`) or of all `others`, from `fromMs` to `toMs`. */
+/** Figures for the outage's accounts (`own`) or for all `others`, from `fromMs` to `toMs`. */
 export function outageFigures(
   log: readonly Call[],
   { accounts, fromMs, toMs }: Pick<LimiterOutage, 'accounts' | 'fromMs' | 'toMs'>,
@@ -50,7 +50,7 @@ export function outageFigures(
   return { calls: calls.length, refused: refused.length, refusedUntilMs: untilMs - fromMs };
 }
 
-/** Latencies of refusals in ms, from the start of an outage until limiters serve again. */
+/** Refusal latencies in ms, from the outage start until limiters serve again. */
 export function refusalTimes(
   log: readonly Call[],
   { fromMs, backMs }: Pick<LimiterOutage, 'fromMs' | 'backMs'>,

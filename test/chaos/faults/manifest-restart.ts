@@ -18,7 +18,7 @@ type Times = {
   readonly minReadyMs: number;
 };
 
-/** Reads the timing of a kind of pod from the manifests. */
+/** Reads a pod kind's timing from the manifests. */
 function timesOf(kind: Kind): Times {
   const { spec } = parse(readFileSync(`${BASE}/serving-pod.yaml`, 'utf8')).spec.template;
   const [workload] = parseAllDocuments(readFileSync(`${BASE}/${kind}.yaml`, 'utf8'));

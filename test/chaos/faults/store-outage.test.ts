@@ -83,7 +83,7 @@ const DISTURBANCE = {
   servedAfterMs: undefined,
 };
 
-/** Findings of a fault with 1,000 calls, one per ms, of which the first `failed` calls failed. */
+/** Findings if the first `failed` calls fail. The fault has 1,000 calls, one per millisecond. */
 function findingsAfter(failed: number): string[] {
   const findings = new Findings();
   const sent = Array.from({ length: 1_000 }, (_, index): Sent => {

@@ -11,7 +11,7 @@ import {
 } from '#test/chaos/faults/kill-store';
 import type { Scene } from '#test/chaos/scene';
 
-/** Maximum share of failed calls after the loss of one of three Cassandra nodes. */
+/** Maximum share of failed calls while one Cassandra node is down. */
 export const ONE_AWAY_SHARE_MAX = 0.005;
 
 const PAUSED_STORE_MS = 15_000;
@@ -22,7 +22,7 @@ const SIGNAL_MS = 100;
 /** Delay of the engine kill in ms, while drivers have not yet detected the lost node. */
 const ENGINE_AFTER_MS = 1_000;
 
-/** Polling interval of killed nodes, and timeout of a connection, in milliseconds. */
+/** Polling interval for killed nodes, and connection timeout, in milliseconds. */
 const LOOK_EVERY_MS = 20;
 const CONNECT_MS_MAX = 500;
 

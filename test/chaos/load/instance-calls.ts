@@ -1,7 +1,7 @@
 import { type Call, hasHappened, isWrite } from '#test/chaos/load/call-log';
 import { EtagBook } from '#test/simulation/stored/version-index';
 
-/** Number of versions to search for an ETag beyond the number of writes. */
+/** Versions to search for an ETag, in addition to one version per write. */
 const SLACK = 8;
 
 /** Index of the calls on one instance. */

@@ -9,11 +9,11 @@ import { type KnownInstance, Requests } from '#test/chaos/load/requests';
 /** Share of create, process and reset calls with an `Idempotency-Key`. */
 const KEYED = 0.25;
 
-/** Maximum time of retries of a call with a key, and pause between attempts, in milliseconds. */
+/** Retry time for calls with a key, and pause between attempts, in milliseconds. */
 const RETRY_MS_MAX = 40_000;
 const RETRY_PAUSE_MS = 500;
 
-/** Maximum number of calls in flight. Further calls are not sent. */
+/** Maximum calls in flight. Further calls are not sent. */
 const IN_FLIGHT_MAX = 8_000;
 
 /** Tries to pick an instance without a call in flight, because most agents are sequential. */
@@ -39,7 +39,7 @@ export class Load {
   readonly #deleted: KnownInstance[] = [];
   readonly #pending = new Set<Promise<void>>();
   #isEnding = false;
-  /** Number of calls that were not sent because too many calls were in flight. */
+  /** Calls not sent, because too many calls were in flight. */
   unsent = 0;
 
   constructor(ports: LoadPorts) {
@@ -47,12 +47,12 @@ export class Load {
     this.#requests = new Requests(ports.chance, Date.now());
   }
 
-  /** Number of calls in flight. */
+  /** Calls in flight. */
   get inFlight(): number {
     return this.#pending.size;
   }
 
-  /** Number of created instances that are not deleted. */
+  /** Created instances that are not deleted. */
   get instances(): number {
     return this.#instances.length;
   }

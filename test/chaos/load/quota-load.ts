@@ -15,9 +15,9 @@ export type QuotaDemand = {
   readonly cyclesPerSecond: number;
   /** Observations per call, 1 to 100. */
   readonly cyclesPerCall: number;
-  /** Number of kills of the owning limiter until the quota is used up. */
+  /** How often the owning limiter is killed before the quota is used up. */
   readonly kills: number;
-  /** Minimum share of the quota that clients must be able to use. */
+  /** Minimum share of the quota for the clients. */
   readonly shareMin: number;
 };
 
@@ -85,8 +85,8 @@ export class QuotaLoad {
   async #want(number: number, instance: string): Promise<void> {
     const { clients, cyclesPerCall, cyclesPerSecond, cyclesWanted } = this.#demand;
     const everyMs = (1_000 * clients * cyclesPerCall) / cyclesPerSecond;
-    // Stagger the clients, because the limiter pre-allocates the demand of a tenth of a second. A
-    // synchronized burst would raise the number of cycles that a crash loses.
+    // Stagger the clients, because the limiter pre-allocates the demand for 100 ms. After a
+    // synchronized burst, a crash would lose more cycles.
     let dueMs = this.fromMs + (number / clients) * everyMs;
     for (let sent = 0; sent < cyclesWanted / clients && !this.isOver; sent += cyclesPerCall) {
       await sleep(Math.max(0, dueMs - performance.now()));

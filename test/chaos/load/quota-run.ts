@@ -37,7 +37,7 @@ const REQUESTS_PER_MINUTE = 1_000_000;
 export type QuotaPlace = {
   /** Folder for the state and logs of the cluster, and for the call log. */
   readonly folder: string;
-  /** First port of a block of 100 loopback ports. */
+  /** First port in a block: the cluster uses up to 100 loopback ports. */
   readonly ports: number;
   readonly print: Print;
 };

@@ -23,7 +23,7 @@ const BEFORE_MS = 200 * 24 * 60 * 60 * 1_000;
 export type KnownInstance = {
   readonly id: string;
   readonly accountId: string;
-  /** Number of observations sent, from which the next timestamp follows. */
+  /** Observations sent so far, which determine the next timestamp. */
   sent: number;
   inFlight: number;
 };

@@ -18,16 +18,16 @@ const PAGE_BYTES = 4_096;
 /** Bytes at the start of a page with header and cell offsets, which SQLite itself reads. */
 const PAGE_HEAD_BYTES = 150;
 
-/** Number of flipped bits per page; `FLIPS=6` runs longer. */
+/** Flipped bits per page; `FLIPS=6` runs longer. */
 const FLIPS = Number(process.env['FLIPS'] ?? 1);
 
 /** Offset of the cell count in a page. A smaller count hides the last rows. */
 const CELL_COUNT_BYTE = 4;
 
-/** Tables of which SQLite does not detect hidden rows, only the service. */
+/** Tables whose hidden rows only the service detects, not SQLite. */
 const ROW_TABLES = ['history', 'drift'];
 
-/** Number of files checked at the same time. */
+/** Files checked at the same time. */
 const AT_ONCE = 2;
 
 /**
@@ -80,7 +80,7 @@ async function lookAt(bytes: Buffer, what: string, seen: Seen): Promise<void> {
   await rm(folder, { recursive: true });
 }
 
-/** Numbers of the pages with rows of a table, starting at 0. */
+/** Page numbers with rows of a table, from 0. */
 function pagesOf(file: string, table: string): number[] {
   using database = new DatabaseSync(file, { readOnly: true });
   const pages = database.prepare('SELECT pageno FROM dbstat WHERE name = ? AND ncell > 0');

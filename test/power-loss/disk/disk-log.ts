@@ -33,8 +33,8 @@ const IS_FOLDER = 1;
 const IS_EMPTIED = 2;
 
 /**
- * Reads the log of the disk recorder, in the order of effects. Ignores an incomplete last record of
- * a killed process. Throws if a file was changed by a call that the recorder cannot record.
+ * Reads a log of the disk recorder. Ignores an incomplete last record, as a kill may leave. Throws
+ * if a file was changed by a call that the recorder cannot record.
  */
 export async function readDiskLog(file: string): Promise<DiskRecord[]> {
   const log = await readFile(file);

@@ -1,5 +1,5 @@
 /*
- * Records the file operations of a process in one folder, for the disk images of test/power-loss.
+ * Records a process's file operations in one folder, for the disk images in test/power-loss.
  * Loaded with LD_PRELOAD. DISK_FOLDER: the folder (absolute, without symbolic links). DISK_LOG: the
  * log file, to which records are appended. DISK_SYNC_US: additional duration of a sync in
  * microseconds, to simulate a slow disk.

@@ -15,7 +15,7 @@ import { suiteUnless } from '#test/support/servers/real-servers';
 
 const WRITER = 'test/power-loss/small-writer.ts';
 
-/** Transactions of each of two writers. The second writer recovers the file of the first. */
+/** Transactions per writer. A second writer recovers the file of the first. */
 const TRANSACTIONS = 200;
 
 /** Number of images. */

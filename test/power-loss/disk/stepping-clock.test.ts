@@ -19,10 +19,10 @@ const LOAD = { seed: 3, callsPerSecond: 80, instances: 40, quotas: [undefined, 1
 
 const HOUR_MS = 3_600_000;
 
-/** Minimum number of acknowledged changes at each offset, even on a busy machine. */
+/** Minimum acknowledged changes at each offset, even on a busy machine. */
 const CHANGES_MIN = 20;
 
-/** Direction of the steps, away from the end of a month: another month would be charged. */
+/** Sign of the steps: away from a month end, where another month would be charged. */
 const SIGN = monthOf(Date.now()) === monthOf(Date.now() + 3 * HOUR_MS) ? 1 : -1;
 
 /** Successive clock offsets: forward, back by more than an hour, forward by two hours, and back. */
@@ -37,7 +37,7 @@ let place = '';
 let clock: WallClock;
 let life: Life;
 const seenMs: number[] = [];
-/** Number of acknowledged changes at the end of each step. */
+/** Acknowledged changes after each step. */
 const answered: number[] = [];
 let result: SurvivorResult;
 
@@ -51,7 +51,7 @@ function answeredChanges({ calls }: CallLog): number {
   ).length;
 }
 
-/** Offset of the service's clock in milliseconds, from the `Date` header of an answer. */
+/** Offset of the service's clock in milliseconds, from a `Date` header. */
 async function aheadOf(origin: string): Promise<number> {
   const { headers } = await fetch(`${origin}/v1/personas`);
   return Date.parse(headers.get('date') ?? '') - Date.now();

@@ -4,7 +4,7 @@ import type { AccountStore } from '#storage/ports/accounts';
 import { WORLD_START_MS } from '#test/simulation/world';
 import { addKey } from '#test/storage/contracts/stored-keys';
 
-/** Number of digits at the end of an account id, which has 12 characters (decision 41). */
+/** Digits at the end of an account id, which has 12 characters (decision 41). */
 const DIGITS = 5;
 
 /** Account id of an index. */

@@ -31,10 +31,10 @@ const KEYED_TRIES = 4;
 /** Share of changes with `If-Match`. */
 const BOUND = 0.15;
 
-/** Share of attempts with a key that are sent twice at the same time. */
+/** Share of keyed attempts that are sent twice at the same time. */
 const DOUBLED = 0.3;
 
-/** Share of calls with a key that are repeated after their end, and the delay in ms. */
+/** Share of keyed calls that are repeated after their end, and the delay in ms. */
 const REPEATED = 0.3;
 const REPEATED_AFTER_MS = { from: 1_000, to: 12_000 } as const;
 

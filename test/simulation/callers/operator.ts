@@ -17,7 +17,7 @@ import type { SimulatedEdge } from '#test/simulation/simulated/edge';
 /** Pause between two trims, in ms; much shorter than the daily interval of a real operator. */
 const PAUSE_MS = [100, 1_500] as const;
 
-/** Answer to a trim, of which the checks need no field. */
+/** Placeholder for the answer to a trim, because the checks need no field. */
 const NOTHING_SEEN = {
   etag: '',
   isThrottled: false,

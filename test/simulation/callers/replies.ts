@@ -2,7 +2,7 @@ import { HostedTurn } from '#actor-runtime/activation';
 import { CommitLog } from '#actor-runtime/commit-log';
 import { replaceMethod } from '#test/simulation/faults/replace-method';
 
-/** A turn of an actor of any kind. */
+/** A turn of any actor kind. */
 export type AnyTurn = HostedTurn<unknown, never, unknown, unknown>;
 
 /** Reports whether the current durability wait is the wait of an answer. */
@@ -19,7 +19,7 @@ function replies(stack: DisposableStack): { isReplying: () => boolean } {
   return { isReplying: () => isReply };
 }
 
-/** Flaw: skips durability waits for which `isSkipped` is true, but never the waits of answers. */
+/** Flaw: skips durability waits selected by `isSkipped`, except when an answer waits. */
 export function skipWaits(
   stack: DisposableStack,
   isSkipped: (log: CommitLog, offset: number) => boolean,

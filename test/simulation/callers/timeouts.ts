@@ -2,7 +2,7 @@ import { Fault } from '#errors/fault';
 import type { SimulatedEdge } from '#test/simulation/simulated/edge';
 import type { World } from '#test/simulation/world';
 
-/** Timeout of a caller in milliseconds, above the maximum duration of a call. */
+/** Caller timeout in milliseconds, above the maximum call duration. */
 const CALLER_TIMEOUT_MS = 12_000;
 
 /** Calls an edge. Rejects with an unknown outcome if the edge dies or does not answer in time. */

@@ -19,7 +19,7 @@ export type Grants = {
 type Metered = {
   readonly accountId: string;
   cycles: number;
-  /** Number of admissions that a limiter may have granted, and of completed settlements. */
+  /** Admissions that a limiter may have granted, and completed settlements. */
   admissions: number;
   settlements: number;
   /** Whether an admission timed out, and may therefore take effect after its settlement. */
@@ -28,7 +28,7 @@ type Metered = {
   readonly months: Set<number>;
 };
 
-/** Cycles that one instance version commits, and the journal slots that hold its record. */
+/** Cycles in one instance version, and the journal slots that hold its record. */
 type Committed = { readonly callId: number; readonly cycles: number; readonly places: Set<string> };
 
 /**

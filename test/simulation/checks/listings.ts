@@ -2,15 +2,15 @@ import type { Call, History } from '#test/simulation/checks/history';
 import type { ActorTables } from '#test/simulation/simulated/actor-tables';
 import { isAcknowledged, Violation } from '#test/simulation/stored/version-index';
 
-/** Requested page size of a listing, above the number of instances per account. */
+/** Page size of a listing, larger than any account needs. */
 export const LISTED_MAX = 100;
 
 type Instance = { created: Call | undefined; removes: Call[] };
 
 /**
- * Checks all answered listings and the stored listings. An instance must be listed from the answer
- * to its create until the start of its delete, and never after the answer to its delete. `total`
- * must equal the number of listed instances. Throws a `Violation`.
+ * Checks answered and stored listings. After the answer to its create, an instance must be listed
+ * until its delete starts. After the answer to its delete, it must not be listed. `total` must
+ * equal the listed instances. Throws a `Violation`.
  */
 export function checkListings({ calls }: Pick<History, 'calls'>, tables: ActorTables): void {
   const accounts = new Map<string, Map<string, Instance>>();

@@ -29,7 +29,7 @@ export type Disturbance =
       readonly napAfterMs: number;
       readonly napMs: number;
     }
-  /** Other nodes seal the journal of a node that may be healthy, each after its own delay. */
+  /** Other nodes seal the journal of a possibly healthy node, each after its own delay. */
   | { readonly kind: 'falseAlarm'; readonly node: number; readonly afterMs: readonly number[] }
   | { readonly kind: 'wallStep'; readonly node: number; readonly byMs: number };
 

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { catchVariant } from '#test/simulation/faults/catch-variant';
 import type { Variant } from '#test/simulation/faults/variant';
 
-/** Maximum number of seeds until a variant is detected. */
+/** Maximum seeds until a variant is detected. */
 const SEEDS_MAX = 120;
 
 /** Tests that the checks detect every variant. Prints the number of seeds and the violation. */

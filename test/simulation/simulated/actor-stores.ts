@@ -21,7 +21,7 @@ import type { Replicas } from '#test/simulation/stored/replicas';
 export type CheckpointFlaws = TableFlaws & {
   /** Writes the head before the rows that it counts. */
   readonly isHeadFirst?: boolean;
-  /** Writes the head before the chunks of rows moved out of it. */
+  /** Writes the head before chunks with rows that the head no longer holds. */
   readonly isChunkLast?: boolean;
   /** Writes a head without the rows that no chunk holds. */
   readonly isRowsForgotten?: boolean;
@@ -65,12 +65,12 @@ export class SimulatedActorStores {
     return heads.sort((one, other) => (other?.version ?? 0) - (one?.version ?? 0))[1];
   }
 
-  /** Merged tables of each pair of replicas. */
+  /** Tables as each pair of replicas returns them. */
   get pairs(): ActorTables[] {
     return this.#tables.pairs((into, from) => into.mergeAll(from));
   }
 
-  /** Instance store of one process. */
+  /** Instance store for a process. */
   instancesOf(process: SimulatedProcess): InstanceStore {
     const readRows = <Answer>(
       id: string,
@@ -127,7 +127,7 @@ export class SimulatedActorStores {
     };
   }
 
-  /** Listing store of one process. */
+  /** Listing store for a process. */
   listingsOf(process: SimulatedProcess): ListingStore {
     const readLines = <Answer>(
       account: string,

@@ -5,7 +5,7 @@ import type { World } from '#test/simulation/world';
 /** Latency of a message in milliseconds. */
 const TRAVEL_MS = { from: 0, to: 20 };
 
-/** Delays of a late announcement and of its duplicate, in milliseconds. */
+/** Delays for late announcements and duplicates, in milliseconds. */
 const STALE_MS_MAX = 400;
 const DOUBLE_MS = { from: 20, to: 170 };
 
@@ -62,7 +62,7 @@ export class SimulatedBus {
     this.faults = NO_BUS_FAULTS;
   }
 
-  /** Bus port of one process. */
+  /** Bus port for a process. */
   portOf(process: SimulatedProcess): Bus {
     const bus = this;
     process.onDeath(() => {

@@ -7,7 +7,7 @@ import type { SimulatedNetwork } from '#test/simulation/simulated/network';
 import type { SimulatedShards } from '#test/simulation/simulated/shards';
 import type { World } from '#test/simulation/world';
 
-/** Name of the simulated cluster, and the prefix of its subjects. */
+/** Cluster name, and prefix for bus subjects. */
 export const CLUSTER = { cluster: 'simulated', prefix: 'sim' } as const;
 
 /** Simulated infrastructure that the nodes of a cluster share. */

@@ -9,7 +9,7 @@ import { unchanging } from '#stdlib/files';
 import type { Logger } from '#telemetry/logger';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 
-/** Range of the random part of a call id. Ids without a key stay below 2^51, like in the edge. */
+/** Range for the random part in a call id. Ids without a key stay below 2^51, like in the edge. */
 const CALL_ID_PARTS = 2 ** 46;
 
 /** Call ids from seeded random numbers. */

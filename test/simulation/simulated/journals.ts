@@ -57,7 +57,7 @@ export class SimulatedJournals {
     this.#seals = new ReplicatedTable<number, SealRow>(replicas, (one) => one);
   }
 
-  /** Journal port of one process. */
+  /** Journal port for a process. */
   portOf(process: SimulatedProcess): JournalStore {
     const steps = this.#stepsOf(process);
     const decided = (incarnation: string, end: number) =>

@@ -30,7 +30,7 @@ export class SimulatedMeterStores {
     });
   }
 
-  /** Meter store of one process. */
+  /** Meter store for a process. */
   metersOf(process: SimulatedProcess): MeterStore {
     return {
       bucketOf: this.#bucketOf,
@@ -52,7 +52,7 @@ export class SimulatedMeterStores {
     };
   }
 
-  /** Account store of one process. Only `find` has faults, because meters read nothing else. */
+  /** Account store for a process. Only `find` has faults, because meters read nothing else. */
   accountsOf(process: SimulatedProcess): AccountStore {
     const { accounts } = this;
     return {

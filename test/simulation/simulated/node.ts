@@ -16,8 +16,8 @@ const PROBE_MS_MAX = 1_000;
 const STARTUP_GRACE_MS = 1_500;
 
 /**
- * Memory bounds: enough for all idle actors, but early rows of little more than one instance. The
- * bound in production is ten thousand times higher.
+ * Memory bounds: enough for all idle actors, but early rows fit for little more than one instance.
+ * The bound in production is ten thousand times higher.
  */
 const MEMORY = { memoryBytesMax: 64 * 1_024 * 1_024, earlyRowsBytesMax: 16 * 1_024 };
 

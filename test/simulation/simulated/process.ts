@@ -5,7 +5,7 @@ import type { World } from '#test/simulation/world';
 /** Interval between events that were delayed by a pause, in milliseconds. */
 const WAKING_STEP_MS = 0.01;
 
-/** Shortest timer of Node, and maximum lateness of a timer on a quiet machine, in ms. */
+/** Shortest Node.js timer, and maximum delay of a timer on a quiet machine, in ms. */
 const TIMER_MS_MIN = 1;
 const TIMER_LATE_MS_MAX = 0.3;
 
@@ -81,7 +81,7 @@ export class SimulatedProcess {
     for (const listener of listeners) listener();
   }
 
-  /** SIGSTOP; with `suspend` a suspend of the machine, which also stops the monotonic clock. */
+  /** SIGSTOP. `suspend` suspends the machine, which also stops the monotonic clock. */
   pause(kind: 'stop' | 'suspend'): void {
     if (this.#condition !== 'running') return;
     this.#condition = 'paused';

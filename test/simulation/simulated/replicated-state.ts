@@ -23,7 +23,7 @@ export class ReplicatedState<State> {
     return this.#states;
   }
 
-  /** State of each pair of replicas, merged. */
+  /** Merged state for each pair of replicas. */
   pairs(merge: Merge<State>): State[] {
     return this.#states.map((one, place) => {
       const other = this.#states[(place + 1) % REPLICAS];

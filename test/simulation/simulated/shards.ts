@@ -36,7 +36,7 @@ export class SimulatedShards {
     return this.#truth;
   }
 
-  /** Shard store of one process. */
+  /** Shard store for a process. */
   portOf(process: SimulatedProcess): ShardStore {
     const call = <Answer>(name: string, isWrite: boolean, execute: () => Promise<Answer>) =>
       this.#server.call(process, { name, isWrite, execute });

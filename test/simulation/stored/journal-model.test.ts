@@ -5,7 +5,7 @@ import * as flaws from '#test/simulation/faults/journal-flaws';
 import { journalHistory } from '#test/simulation/stored/journal-model';
 import { Violation } from '#test/simulation/stored/version-index';
 
-/** Number of histories without a flaw, and maximum number until a flaw is detected. */
+/** Histories without a flaw, and maximum histories until a flaw is detected. */
 const HISTORIES = 1_500;
 const HISTORIES_MAX = 3_000;
 

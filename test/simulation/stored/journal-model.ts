@@ -18,7 +18,7 @@ import { World } from '#test/simulation/world';
 /** Incarnation id of the journal. */
 const JOURNAL = 'journal';
 
-/** Maximum number of sealing nodes. */
+/** Maximum sealing nodes. */
 const SEALERS_MAX = 3;
 
 /** Durations in milliseconds. Only a long history has truncations. */

@@ -4,7 +4,7 @@ import type { Mutation, Resolve } from '#test/simulation/faults/replica-partitio
 /** A row of the slot table. `records` is undefined if read repair copied only the other column. */
 export type SlotRow = { readonly records: Uint8Array | undefined; readonly lowWaterMark: number };
 
-/** Columns of a row that a read of the newest slot needs. */
+/** Projects a row to the columns for reading the newest slot. */
 export const markOf = ({ lowWaterMark }: SlotRow): SlotRow => ({
   records: undefined,
   lowWaterMark,
@@ -16,7 +16,7 @@ export type SealRow = true;
 /** Write timestamp of a slot, equal for all attempts. */
 const timestampOf = (slot: number): number => slot + 1;
 
-/** Timestamp above the timestamps of all slots. */
+/** Timestamp above all slot timestamps. */
 const ABOVE_EVERY_SLOT = Number.MAX_SAFE_INTEGER;
 
 /** Mutation that seals a journal, equal for all sealers. */

@@ -9,7 +9,7 @@ export class Violation extends Error {
   override readonly name = 'Violation';
 }
 
-/** Number of versions to search for an ETag beyond the number of writes. */
+/** Versions to search for an ETag, in addition to one version per write. */
 const SLACK = 8;
 
 /** Whether a call changes an instance if applied. */
