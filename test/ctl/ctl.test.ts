@@ -267,7 +267,7 @@ wrong('has one-line errors and exit code 2, or 4 for an unknown object', async (
     ],
     [2, ['keys', 'create', service.id, '--expires', 'tomorrow'], /must be a time such as/],
     [2, ['keys', 'create', service.id, '--networks', '::1,all'], /"all", which is no IP address/],
-    [4, ['keys', 'revoke', service.id, '../..'], /no DELETE|no such/],
+    [4, ['keys', 'revoke', service.id, '../..'], /no route DELETE|no such/],
     [4, ['usage', 'Nobody000001'], /there is no such account/],
     [2, ['accounts', 'list', '--admin', 'nonsense'], /--admin takes an address/],
     [2, ['accounts', 'list', '--timeout', '0'], /must be 1 to 86400 seconds/],
@@ -307,7 +307,7 @@ wrong('has help for each command, with all arguments, options and values', async
     }
   }
   const { out } = await run(['help', 'capacity'], 'http://127.0.0.1:1');
-  assert.match(out, /--observations <n> +observations a second/);
+  assert.match(out, /--observations <n> +observations per second/);
   assert.match(synopsis(CAPACITY), / --observations n --instances n \[--keyed-share part\]/);
 });
 

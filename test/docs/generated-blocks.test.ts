@@ -44,7 +44,7 @@ for (const [what, text] of [
   ['not terminated', TEXT.replace('end', 'and')],
 ] as const) {
   block(`is rejected if ${what}`, () => {
-    assert.throws(() => withBlock(text, 'a', []), /one block "a"/);
+    assert.throws(() => withBlock(text, 'a', []), /block "a" exactly once/);
   });
 }
 

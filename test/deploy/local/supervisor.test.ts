@@ -15,8 +15,7 @@ const SUPERVISOR = fileURLToPath(import.meta.resolve('#deploy/local/processes/su
 
 const full = suite('a supervisor whose log folder is full');
 
-// Report 23: the supervisor ended by its log line, and the terminal did not
-// show why the cluster did not start.
+// Report 23: the supervisor ended by its log line, and nothing showed why the cluster did not start.
 full("reports lost lines and its error on its parent's terminal", async () => {
   const folder = mkdtempSync(join(tmpdir(), 'identity-engine-supervisor-'));
   const log = openSync('/dev/full', 'a');

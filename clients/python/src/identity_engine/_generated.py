@@ -1,4 +1,4 @@
-"""Data of the API, made of clients/models/models.json: tools/generate_models.py."""
+"""Data of the API, generated from models.json by tools/generate_models.py."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ A later release may return other values.
 
 class AnswerScale(Model):
     """
-    The scale of answers, with a label for each of its values.
+    The answer scale, with a label for each value.
     """
 
     model_config = ConfigDict(
@@ -55,7 +55,7 @@ class AnswerScale(Model):
 
 class AuditActor(Model):
     """
-    Who did something.
+    Actor of an audited action.
     """
 
     model_config = ConfigDict(
@@ -164,7 +164,7 @@ A later release may return other values.
 
 class CreatedInstance(Model):
     """
-    An instance as its create answers it.
+    An instance as returned by its create.
     """
 
     model_config = ConfigDict(
@@ -190,7 +190,7 @@ class CreatedInstance(Model):
 
 class CursorPagination(Model):
     """
-    Where a page of the audit trail lies.
+    Position of a page in the audit trail.
     """
 
     model_config = ConfigDict(
@@ -457,7 +457,7 @@ A later release may return other values.
 
 class ListedInstance(Model):
     """
-    An instance as lists show it.
+    An instance as shown in lists.
     """
 
     model_config = ConfigDict(
@@ -674,7 +674,7 @@ class MonthUsage(Model):
 
 class Observation(Model):
     """
-    What an agent did, as sent to the service (interface 2.7).
+    A behaviour of an agent, as sent to the service (interface 2.7).
     """
 
     model_config = ConfigDict(
@@ -949,7 +949,7 @@ A later release may return other values.
 
 class RecoveryProfile(Model):
     """
-    How the agent recovers from stress.
+    Recovery of the agent from stress.
     """
 
     model_config = ConfigDict(
@@ -1120,7 +1120,7 @@ class Usage(Model):
 
 class WholePagination(Model):
     """
-    The length of a list that is always whole.
+    The length of a list that is always complete.
     """
 
     model_config = ConfigDict(
@@ -1134,7 +1134,7 @@ class WholePagination(Model):
 
 class AnswerQuality(Model):
     """
-    Whether answers of the personality test can be relied on.
+    Reliability of the answers to a personality test.
     """
 
     model_config = ConfigDict(
@@ -1166,7 +1166,7 @@ class AnswerQuality(Model):
 
 class AuditLine(Model):
     """
-    A line of the audit trail: who did what, from where, and how it ended.
+    A line of the audit trail: actor, action, address and outcome.
     """
 
     model_config = ConfigDict(
@@ -1196,7 +1196,7 @@ class AuditLine(Model):
 
 class BatchObservation(Model):
     """
-    An observation of a batch, with an idempotency key if it has one.
+    An observation of a batch, with an optional idempotency key.
     """
 
     model_config = ConfigDict(
@@ -1277,7 +1277,7 @@ class CurrentSnapshot(Model):
 
 class DecisionStyle(Model):
     """
-    How the agent should decide now.
+    Recommended decision style of the agent now.
     """
 
     model_config = ConfigDict(
@@ -1291,7 +1291,7 @@ class DecisionStyle(Model):
 
 class ErrorDetails(Model):
     """
-    What a refusal is about.
+    Details of a refusal.
     """
 
     model_config = ConfigDict(
@@ -1313,7 +1313,7 @@ class ErrorDetails(Model):
 
 class HistoryRecord(Model):
     """
-    A processed observation as the service keeps it.
+    A processed observation as the service stores it.
     """
 
     model_config = ConfigDict(
@@ -1406,7 +1406,7 @@ class Instance(Model):
 
 class ItemResult(Model):
     """
-    Outcome of one observation of a batch whose observations have keys.
+    Outcome of one observation in a batch with keys.
     """
 
     model_config = ConfigDict(
@@ -1475,7 +1475,7 @@ class NearestPersona(Model):
 
 class Persona(Model):
     """
-    A reference persona as the list shows it.
+    A reference persona as shown in lists.
     """
 
     model_config = ConfigDict(
@@ -1586,7 +1586,7 @@ class Snapshot(Model):
 
 class StressRecovery(Model):
     """
-    How a persona recovers from stress; the half-life is in minutes.
+    Recovery of a persona from stress; the half-life is in minutes.
     """
 
     model_config = ConfigDict(
@@ -1641,7 +1641,7 @@ class TestResult(Model):
 
 class Account(Model):
     """
-    The account of a key, after the request that asked for it.
+    The account of a key, including the present request.
     """
 
     model_config = ConfigDict(
@@ -1673,7 +1673,7 @@ class Batch(Model):
 
 class Contract(Model):
     """
-    What the agent should and should not do now (interface 2.6).
+    Actions that the agent should and should not take now (interface 2.6).
     """
 
     model_config = ConfigDict(
@@ -1716,7 +1716,7 @@ class CreateInstance(Model):
 
 class Deviation(Model):
     """
-    How far the behaviour is from what is usual, and in which modes (model 3.6).
+    Distance of the behaviour from normal behaviour, by mode (model 3.6).
     """
 
     model_config = ConfigDict(
@@ -1886,7 +1886,7 @@ class States(Model):
 
 class BatchProcessed(Model):
     """
-    The state after the last observation of a batch, and how many counted.
+    The state after a batch, and the number of applied observations.
     """
 
     model_config = ConfigDict(
@@ -1908,7 +1908,7 @@ class BatchProcessed(Model):
 
 class BatchStates(Model):
     """
-    The state after each observation of a batch that was applied.
+    The state after each observation of an applied batch.
     """
 
     model_config = ConfigDict(

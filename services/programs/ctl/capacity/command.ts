@@ -39,7 +39,10 @@ export const CAPACITY: PlanningCommand = {
       faultOf: amountFaultOf,
     },
     'keyed-share': {
-      ...{ value: 'part', about: `share of calls with an idempotency key (default ${KEYED_SHARE})` },
+      ...{
+        value: 'part',
+        about: `share of calls with an idempotency key (default ${KEYED_SHARE})`,
+      },
       faultOf: partUpTo(1),
     },
     headroom: {

@@ -71,7 +71,7 @@ export const MEASURED = {
   groupRecords256: {
     source: 'docs/scale.md',
     value: 80,
-    text: '29.8 records an append at 64 connections, 80 at 256',
+    text: '29.8 records per append at 64 connections, 80 at 256',
   },
   /** Resident engine memory in MiB after some calls. */
   engineMiB: { ...MEMORY, value: 176, text: '| 176 | 141 |' },
