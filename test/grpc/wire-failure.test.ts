@@ -59,7 +59,7 @@ dying('a peer with another generation of the protocol is named as the cause', as
   }
   assert.match(
     String(cause),
-    /127\.0\.0\.1:\d+ does not serve identity_engine\.v1\.Engine: it is of/,
+    /127\.0\.0\.1:\d+ does not serve identity_engine\.v1\.Engine: its release/,
   );
   assert.is(peers.verdictOf(await refused()), UNREACHABLE);
 });

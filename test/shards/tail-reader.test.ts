@@ -172,7 +172,10 @@ corrupt('fails loudly when it is not sealed, because it could still grow', async
 });
 
 corrupt('fails loudly when it does not exist', async () => {
-  await isCorrupt(() => readTail(memoryJournalStore(new ManualClock()), 'dead', all), /gone/);
+  await isCorrupt(
+    () => readTail(memoryJournalStore(new ManualClock()), 'dead', all),
+    /does not exist any more/,
+  );
 });
 
 corrupt('fails loudly when a slot is not a group', async () => {

@@ -99,7 +99,8 @@ def test_package_works_in_an_empty_environment(python: Path, tmp_path: Path) -> 
 @pytest.fixture
 def user_folder(tmp_path: Path) -> Path:
     """A folder with user code and the README's code blocks."""
-    (tmp_path / "user_code.py").write_bytes((PACKAGE / "tests" / "support" / "user_code.py").read_bytes())
+    user_code = PACKAGE / "tests" / "support" / "user_code.py"
+    (tmp_path / "user_code.py").write_bytes(user_code.read_bytes())
     for number, block in enumerate(BLOCKS):
         (tmp_path / f"readme_{number}.py").write_text(block, "utf-8")
     return tmp_path

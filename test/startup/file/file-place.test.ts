@@ -50,7 +50,8 @@ place('has a damaged page does not start, and names the page in one line', async
   rmSync(`${path}-wal`, { force: true });
   const run = runMain(['standalone'], onFile(path));
   assert.is(await run.ended, 1);
-  assert.match(run.stderr(), /^configuration: SERVICE_SQLITE_FILE: \S+\.db: SQLITE_CORRUPT: .*\n$/);
+  const line = run.stderr();
+  assert.match(line, /^configuration: SERVICE_SQLITE_FILE: \S+\.db: SQLITE_CORRUPT: .*\n$/, line);
   rmSync(folder, { recursive: true });
 });
 

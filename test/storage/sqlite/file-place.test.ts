@@ -122,7 +122,10 @@ place('is not opened with the WAL of the file that it replaced', async () => {
   const before = readFileSync(path);
   const open = async () => served(path);
   assert.match(await refusal(open), /has replaced another file while that file was served/);
-  assert.match(await refusal(() => dataFile(path).backup(files.path(), silent)), /took the place/);
+  assert.match(
+    await refusal(() => dataFile(path).backup(files.path(), silent)),
+    /has replaced another file/,
+  );
   assert.equal(readFileSync(path), before);
   rmSync(`${path}-wal`);
   await served(path)[Symbol.asyncDispose]();
@@ -145,7 +148,7 @@ marked('is refused as a copy without its WAL, and the refusal names the next ste
   const tool = async () => openFileOfTool({ file: copy, clock: systemClock });
   assert.match(await refusal(tool), /without \S+-wal, which holds/);
   const target = files.path();
-  assert.match(await refusal(() => dataFile(target).openBackup(copy, silent)), /-wal is not/);
+  assert.match(await refusal(() => dataFile(target).openBackup(copy, silent)), /without \S+-wal/);
   // The last resort: accept the copy explicitly.
   await using backup = await dataFile(target).openBackup(copy, silent, true);
   await backup.place();

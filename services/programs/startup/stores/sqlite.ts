@@ -114,12 +114,18 @@ async function servedFile(
   const room = opening.use(
     new DiskRoom(path, clock, (notice) => logger.warn({ file: path }, notice)),
   );
+  // Closing the file ends a deletion in flight. A failed start writes only its own line.
+  let isClosing = false;
   const expire = () =>
-    void deleteExpired(file, clock.wallMs()).catch((error: unknown) =>
-      logger.warn({ err: error, file: path }, 'expired rows could not be deleted'),
-    );
+    void deleteExpired(file, clock.wallMs()).catch((error: unknown) => {
+      if (isClosing) return;
+      logger.warn({ err: error, file: path }, 'expired rows could not be deleted');
+    });
   expire();
   opening.use(every(clock, EXPIRY_PERIOD_MS, expire));
+  opening.defer(() => {
+    isClosing = true;
+  });
   return { file, room };
 }
 
