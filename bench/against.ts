@@ -7,12 +7,14 @@
  *   node bench/against.ts <commit> [--quick] [--traces 0.01]
  */
 import { execFileSync, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { symlinkSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { CONNECTIONS } from '#bench/load/closed-rounds';
 import { type ClosedResult, runWrk } from '#bench/load/wrk';
-import { openCollector } from '#bench/measures/collector';
 import { describeRun } from '#bench/measures/machine';
 import { numberText, quartilesOf } from '#bench/measures/statistics';
 import { prepareService, type Server } from '#bench/processes/servers';
@@ -21,6 +23,36 @@ import { temporaryFolder } from '#bench/processes/temporary-folder';
 import { findWrk } from '#bench/processes/tool-path';
 import { AGAINST_PAGE, keepSection, reportSection } from '#bench/report-page';
 import { tableOf, verdict } from '#bench/report-table';
+
+/** Trace collector that discards everything it receives. */
+type Collector = AsyncDisposable & {
+  readonly endpoint: string;
+  /** Bytes received so far. */
+  readonly bytes: () => number;
+};
+
+/** Listens on loopback in the measuring process, whose CPU time is not counted. */
+async function openCollector(): Promise<Collector> {
+  let bytes = 0;
+  const server = createServer((request, response) => {
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+    });
+    request.on('end', () => response.end());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    endpoint: `http://127.0.0.1:${port}`,
+    bytes: () => bytes,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
 
 /** Minimum median ratio of requests per second that counts as no loss. */
 const RATIO_MIN = 0.97;

@@ -1,21 +1,43 @@
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { CtlError } from '#ctl/command';
 import { installedK6 } from '#deploy/local/install/k6';
 import { MissingServer } from '#deploy/local/install/missing-server';
 import { circumstancesOf, loadText } from '#loadtest/circumstances';
 import { demandOf, fitToPlan } from '#loadtest/fit';
-import { type Demand, PROFILES, phasesOf } from '#loadtest/k6/profile';
+import { type Demand, PROFILES, type ProfileName, phasesOf } from '#loadtest/k6/profile';
 import { killPhaseOf, type SloScope } from '#loadtest/k6/slo';
 import { textSummary } from '#loadtest/k6/text-summary';
 import { verdictOf } from '#loadtest/k6/verdict';
 import { FILES } from '#loadtest/k6-run';
 import { BadRequest, type Options, readOptions } from '#loadtest/options';
 import { remoteWriteTo } from '#loadtest/remote-write';
-import { openResultsFolder } from '#loadtest/results-folder';
 import { openRunAccounts, type RunAccounts } from '#loadtest/run-accounts';
 import { sendLoad } from '#loadtest/sent-load';
 import { findTarget, lookAtPlan, type PlanLeft, type Target } from '#loadtest/target';
+
+/**
+ * Creates the folder of a run below `given`, else below the user's state folder. The folder's name
+ * is time and profile.
+ */
+async function openResultsFolder(
+  given: string | undefined,
+  name: ProfileName,
+  now: Date,
+): Promise<string> {
+  const stamp = now.toISOString().slice(0, 19).replace('T', '-').replaceAll(':', '');
+  const folder = join(parentOf(given), `${stamp}-${name}`);
+  await mkdir(folder, { recursive: true });
+  return folder;
+}
+
+function parentOf(given: string | undefined): string {
+  if (given !== undefined) return resolve(given);
+  const state = process.env['XDG_STATE_HOME'] ?? '';
+  const root = state === '' ? join(homedir(), '.local/state') : state;
+  return join(root, 'identity-engine/load');
+}
 
 /*
  * Runs a load profile against the local cluster or another address, and writes the results.

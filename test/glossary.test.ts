@@ -1,8 +1,19 @@
 import { globSync, readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { wordsOf } from '#test/glossary/glossary-text';
 import { RETIRED, type RetiredWord } from '#test/glossary/retired-words';
+
+/**
+ * Prepares a text for the patterns of the retired words: splits identifiers, joins comment lines
+ * and converts to lower case.
+ */
+function wordsOf(source: string): string {
+  return source
+    .replaceAll(/\n[ \t]*(?:\*|\/\/|#|--)?[ \t]*/g, ' ')
+    .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
+    .replaceAll('_', ' ')
+    .toLowerCase();
+}
 
 /** Files that list the retired words, generated files, and files of earlier releases. */
 const EXEMPT =

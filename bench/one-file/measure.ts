@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseApiKey } from '#accounts/api-key';
 import { HttpCaller } from '#bench/load/http-caller';
+import { at } from '#bench/load/process-answer';
 import { type MemoryResult, measureMemory } from '#bench/measures/memory';
 import { type FileLook, FileWatch } from '#bench/one-file/file-watch';
 import { type FilledSizes, fillFile } from '#bench/one-file/fill';
 import { observationsOf } from '#bench/one-file/histories';
-import { readPages } from '#bench/one-file/history-pages';
 import { fileBytes, startOnFile } from '#bench/processes/file-service';
 import { firstAnswerMs, RestartedService } from '#bench/processes/restarted-service';
 import { temporaryFolder } from '#bench/processes/temporary-folder';
@@ -15,6 +15,39 @@ import { highestBytes } from '#bench/scale/memory-stage';
 import { timed } from '#bench/scale/rates/latencies';
 import { SteadyObservers } from '#bench/scale/rates/steady-observers';
 import { seededId } from '#bench/scale/seed';
+
+/** Rows per page: the API's default. */
+const LIMIT = 100;
+
+/**
+ * Reads a history page of each instance, sequentially. Returns the times in ms. Throws if a page is
+ * wrong.
+ */
+async function readPages(
+  caller: HttpCaller,
+  indexes: readonly number[],
+  offset = 0,
+): Promise<number[]> {
+  const times: number[] = [];
+  for (const index of indexes) {
+    const path = `/v1/instances/${seededId(index)}/history?limit=${LIMIT}&offset=${offset}`;
+    const { ms, answer } = await timed(() => caller.send({ method: 'GET', path }));
+    times.push(ms);
+    check(answer, observationsOf(index), offset);
+  }
+  return times;
+}
+
+/** Throws unless the page has the expected rows, newest first. */
+function check(answer: unknown, total: number, offset: number): void {
+  const rows = at(answer, ['data']);
+  const cycles = Array.isArray(rows) ? rows.map((row) => at(row, ['cycle'])) : [];
+  const expected = Array.from({ length: Math.min(LIMIT, total - offset) }, (_, i) => {
+    return total - offset - i;
+  });
+  if (cycles.join() === expected.join()) return;
+  throw new Error(`expected ${expected.length} rows from offset ${offset}, got cycles ${cycles}`);
+}
 
 /** Sizes of a run. */
 export type Sizes = {

@@ -1,13 +1,64 @@
 import { describeVariables } from '#config';
-import type { Command } from '#ctl/command';
+import { UNIT_COSTS } from '#ctl/capacity/capacity';
+import { CAPACITY } from '#ctl/capacity/command';
+import type { Command, Values } from '#ctl/command';
 import { synopsis } from '#ctl/command-line';
 import { COMMANDS } from '#ctl/ctl';
-import { plannedClusterLines, unitCostLines } from '#deploy/documents/capacity-lines';
-import { dashboardLines } from '#deploy/documents/dashboard-lines';
 import { tableLines } from '#deploy/documents/markdown-table';
+import { wrapped } from '#deploy/documents/wrapped-text';
+import { DASHBOARDS } from '#deploy/observe/dashboards/all';
 import { METRICS } from '#telemetry/metrics';
 import { LAYERS } from '#test/architecture/map';
 import { PLAN_ROWS, planAfterRow } from '#test/billing/plan-table';
+
+/** Table of CPU cost per unit of work, from the figures of `ctl capacity`. */
+function unitCostLines(): string[] {
+  const { edge, limiter, engine, cassandra } = UNIT_COSTS;
+  const rows = [
+    ['an observation', edge.observation, limiter.observation, engine.observation],
+    ['an append of any size', undefined, undefined, engine.append],
+    ['a stored head', undefined, undefined, engine.head],
+    ['an activation', undefined, undefined, engine.activation],
+    ['an idempotency key', edge.keyed, limiter.keyed, engine.keyed],
+  ] as const;
+  const { observation, append, head, activation, keyed } = cassandra;
+  const stored = [observation, append, head, activation, keyed];
+  const cell = (us: number | undefined) => (us === undefined ? '-' : us.toFixed(us < 100 ? 1 : 0));
+  return tableLines(
+    ['µs of CPU for', 'edge', 'limiter', 'engine', 'Cassandra, per copy'],
+    rows.map(([work, ...us], place) => [work, ...[...us, stored[place]].map(cell)]),
+  );
+}
+
+/** Example load in docs/scale.md. */
+const EXAMPLE: Values = { observations: '5000', instances: '1000000' };
+
+/** A command with its output. */
+function plannedClusterLines(): string[] {
+  const args = Object.entries(EXAMPLE).map(([name, value]) => `--${name} ${value}`);
+  return [
+    '```sh',
+    `node services/main.ts ctl capacity ${args.join(' ')}`,
+    '```',
+    '```',
+    CAPACITY.run(EXAMPLE).text,
+    '```',
+  ];
+}
+
+/** A section per dashboard, with purpose, picture and panels. */
+function dashboardLines(): string[] {
+  return DASHBOARDS.flatMap(({ id, title, about, panels }, place) => [
+    ...(place === 0 ? [] : ['']),
+    `## ${title}`,
+    '',
+    about,
+    '',
+    `![the dashboard ${title}](pictures/dashboard-${id}.svg)`,
+    '',
+    wrapped(`Panels: ${panels.map((panel) => panel.title).join('; ')}.`),
+  ]);
+}
 
 /** A generated part of a document; its comments contain `name`. */
 type GeneratedBlock = {

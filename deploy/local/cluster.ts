@@ -2,17 +2,40 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { parseApiKey } from '#accounts/api-key';
 import { table } from '#ctl/printed-text';
 import { type ClusterPlan, clusterPlan } from '#deploy/local/cluster-plan';
 import { readCluster, supervisorFolder } from '#deploy/local/cluster-record';
 import { clusterSecretFile, readSecrets } from '#deploy/local/cluster-secrets';
 import { startCluster, stopCluster } from '#deploy/local/cluster-start';
-import { consoleEntry } from '#deploy/local/console-entry';
 import { type ProcessStatus, processStatuses } from '#deploy/local/processes/process-status';
+import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import { ctlVariables, environmentOf, MAIN } from '#deploy/local/processes/service-process';
 import { cassandraNodesOf } from '#deploy/local/servers/cassandra-ring';
 import { runningServer } from '#deploy/local/servers/server-record';
 import { clusterFolder, wantedCluster } from '#deploy/local/state-folder';
+
+/** Maximum time to create a link, in ms: a connection to Cassandra, and some writes. */
+const LINK_MS_MAX = 60_000;
+
+/**
+ * Address for a browser: a new set-up link if the key's account has no owner, else the console. If
+ * the link cannot be created, the text contains the reason.
+ */
+async function consoleEntry(plan: ClusterPlan, key: string): Promise<string> {
+  const accountId = parseApiKey(key)?.accountId ?? '';
+  const { isOk, output } = await runProgram({
+    program: process.execPath,
+    args: [MAIN, 'ctl', 'users', 'setup-link', accountId],
+    env: environmentOf(ctlVariables(plan)),
+    msMax: LINK_MS_MAX,
+  });
+  const said = lastLine(output);
+  if (isOk) return said;
+  return / has an owner/.test(said)
+    ? plan.consoleAddress
+    : `${plan.consoleAddress}   (no set-up link: ${said})`;
+}
 
 /*
  * Starts, shows and stops the cluster on this machine, for `make`.

@@ -1,3 +1,5 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { storedRows, verifyHead } from '#ctl/verify/heads';
 import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import type { Print } from '#deploy/local/progress';
@@ -7,8 +9,22 @@ import { openClusterStores } from '#test/chaos/cluster-stores';
 import { finalUsagesOf } from '#test/chaos/load/account-usage';
 import { callerOf } from '#test/chaos/load/edge-caller';
 import type { BackedCluster } from '#test/restore/backed-cluster';
-import { errorLines } from '#test/restore/error-lines';
 import type { Written } from '#test/restore/written';
+
+/** Lowest log level of a bug, a 500 or a crash. */
+const ERROR_LEVEL = 50;
+
+/** Error lines in the cluster's logs since `sinceMs`. */
+function errorLines(logFolder: string, sinceMs: number): string[] {
+  const files = globSync('*.log', { cwd: logFolder }).map((name) => join(logFolder, name));
+  const lines = files.flatMap((path) => readFileSync(path, 'utf8').split('\n'));
+  return lines.filter((line) => {
+    // Skip lines of Cassandra and NATS.
+    if (!line.startsWith('{"level":')) return false;
+    const { level, time } = JSON.parse(line) as { readonly level: number; readonly time: string };
+    return level >= ERROR_LEVEL && Date.parse(time) >= sinceMs;
+  });
+}
 
 /** Result of checking a restored cluster. */
 export type Looked = {

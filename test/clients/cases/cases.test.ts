@@ -3,12 +3,28 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { EVENT_DATA } from '#clients/models/event-models';
-import { answerModels } from '#test/clients/cases/answer-models';
+import type { ApiDocument } from '#clients/models/model-document';
+import { ANSWER_NAMES } from '#clients/models/model-names';
+import { openApiDocument } from '#edge/document/openapi';
 import { CASE_SCHEMA, caseFiles } from '#test/clients/cases/files';
 import { recordedCases } from '#test/clients/cases/recorded';
 import { caseText } from '#test/clients/cases/text';
 import { type Exchange, METHODS, type WireAnswer } from '#test/clients/cases/wire-case';
 import { assertDocumented, templateOf } from '#test/support/calls/api-document';
+
+/** Data models of answers by endpoint name. For a list, the model of an item. */
+function answerModels(): Map<string, string> {
+  const api = openApiDocument([]) as ApiDocument;
+  const models = new Map<string, string>();
+  for (const { operationId, responses } of Object.values(api.paths).flatMap(Object.values)) {
+    const success = responses['200'] ?? responses['201'];
+    const { data } = success?.content?.['application/json']?.schema.properties ?? {};
+    const reference = (data?.items ?? data)?.$ref?.split('/').at(-1);
+    const name = reference ?? ANSWER_NAMES[operationId];
+    if (name !== undefined) models.set(operationId, name);
+  }
+  return models;
+}
 
 const files = caseFiles();
 const cases = [...files.values()].flatMap((file) => file.cases);

@@ -1,7 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { Fault } from '#errors/fault';
 import type { TrimCommand } from '#grpc/engine-messages';
-import { packedState } from '#storage/ports/instances';
+import { memoryInstanceStore } from '#storage/memory/instances';
+import { type InstanceCheckpoint, type InstanceStore, packedState } from '#storage/ports/instances';
 import {
   ANCHORED,
   chunksOfRows,
@@ -13,9 +15,35 @@ import {
   type Replaced,
   START_MS,
 } from '#test/engine/instance/instance-fixture';
-import { storeThatFails } from '#test/engine/trim/failing-store';
 import { trimOf } from '#test/engine/trim/trim-fixture';
 import { placeOf } from '#test/support/calls/pagination';
+
+/** A memory store whose checkpoints fail or wait on demand. */
+function storeThatFails() {
+  const memory = memoryInstanceStore();
+  const failures = { before: false };
+  const stored: InstanceCheckpoint[] = [];
+  let held: Promise<void> | undefined;
+  const store: InstanceStore = {
+    ...memory,
+    async checkpoint(checkpoints) {
+      if (failures.before) throw new Fault('service_unavailable', 'the store is down');
+      await held;
+      stored.push(...checkpoints);
+      await memory.checkpoint(checkpoints);
+    },
+  };
+  /** Blocks checkpoints until the returned function is called. */
+  const hold = (): (() => void) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    return () => {
+      held = undefined;
+      resolve();
+    };
+  };
+  return { store, failures, stored, hold };
+}
 
 const PAGE = { limit: 1_000, offset: 0, isEveryGeneration: true };
 

@@ -7,7 +7,20 @@ import { type AnyTurn, skipWaits } from '#test/simulation/callers/replies';
 import { handOffEarly } from '#test/simulation/faults/early-handoff';
 import { replaceMethod } from '#test/simulation/faults/replace-method';
 import { CRASHES, ISLANDS, MOVES, ROUGH, type Variant } from '#test/simulation/faults/variant';
-import { Later } from '#test/simulation/later';
+
+/** A delayed answer that an actor host does not recognize as a promise. */
+class Later {
+  readonly #answer: Promise<unknown>;
+
+  constructor(answer: Promise<unknown>) {
+    this.#answer = answer;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: awaitable, but no promise
+  get then() {
+    return this.#answer.then.bind(this.#answer);
+  }
+}
 
 /** Number of call ids that the flawed memory keeps. */
 const REMEMBERED = 2;

@@ -4,8 +4,7 @@ import { type ApiError, IdentityEngineError } from '../errors.ts';
 import type { BatchObservation } from '../models.ts';
 import { Backlog, BufferClosedError } from './backlog.ts';
 import { BATCH_ITEMS_MAX, type Batch, type Item, itemOf } from './batch.ts';
-import { handedBack, takenBack } from './batch-transfer.ts';
-import { type BufferClock, momentOf, systemClock } from './buffer-clock.ts';
+import { type BufferClock, type Moment, momentOf, systemClock } from './buffer-clock.ts';
 import { BufferSpool } from './buffer-spool.ts';
 import type {
   BufferOptions,
@@ -18,6 +17,36 @@ import { Dispatcher } from './dispatcher.ts';
 import { InstanceQueue, type Settled } from './instance-queue.ts';
 import { notSent, type Outcome, outcomeOfError, outcomeOfResult } from './outcome.ts';
 import { RecentFloors } from './recent-floors.ts';
+import { timeOf } from './spacing.ts';
+
+/** Converts a batch to plain data for the caller. */
+function handedBack(instanceId: string, batch: Batch): UnacknowledgedBatch {
+  const { idempotencyKey, items, observations, mayHaveHappened, sentAtMs = null } = batch;
+  const timestampsFrom = items.map(({ timestampFrom }) => timestampFrom);
+  const facts = { mayHaveHappened, sentAtMs, timestampsFrom };
+  return { instanceId, idempotencyKey, observations, ...facts };
+}
+
+/**
+ * Restores a batch from plain data with the same keys and the same body, even if a store has
+ * reordered object keys.
+ */
+function takenBack(
+  { idempotencyKey, observations, mayHaveHappened, sentAtMs, timestampsFrom }: UnacknowledgedBatch,
+  ordinal: () => number,
+  now: Moment,
+): Batch {
+  const times = observations.map(({ timestamp = '' }) => timeOf(timestamp) ?? Number.NaN);
+  const newestMs = times.filter((ms) => !Number.isNaN(ms)).at(-1);
+  const items = observations.map((observation, index) => {
+    const item = itemOf(observation, now)(ordinal());
+    return { ...item, timestampFrom: timestampsFrom?.[index] ?? item.timestampFrom };
+  });
+  return {
+    ...{ idempotencyKey, observations: items.map(({ observation }) => observation), items },
+    ...{ newestMs, mayHaveHappened, sentAtMs: sentAtMs ?? undefined, isLeft: false },
+  };
+}
 
 /** Default time limit of `close`, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 30_000;

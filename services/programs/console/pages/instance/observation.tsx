@@ -1,15 +1,41 @@
 import { useState } from 'preact/hooks';
 import { instanceCalls, type Observation, type Processed } from '#pages/instance/calls';
-import { codeSamples } from '#pages/instance/code-samples';
+import { type CodeSample, codeSamples } from '#pages/instance/code-samples';
 import { MODES } from '#pages/instances/answers';
 import { levelText, waitText } from '#pages/parts/format';
 import { Refused } from '#pages/shell/api';
 import { useIdempotencyKeys } from '#pages/shell/idempotency-key';
 import { useAction } from '#pages/shell/loaded';
-import { CodePanel } from '#view/instance/code';
 import { driftClass } from '#view/instance/deviation';
 import { SelectField, submitted, TextField, textsIn } from '#view/parts/field';
 import { RefusalNotice } from '#view/parts/notice';
+import { CopyButton } from '#view/parts/text';
+
+/** Code samples with a language switch. */
+function CodePanel({ samples }: { readonly samples: readonly CodeSample[] }) {
+  const [language, setLanguage] = useState<CodeSample['language']>('curl');
+  const sample = samples.find((each) => each.language === language);
+  return (
+    <section class="code" aria-label="Code">
+      <div class="button-row">
+        {samples.map((each) => (
+          <button
+            key={each.language}
+            type="button"
+            class="is-small is-toggle"
+            aria-pressed={each.language === language}
+            onClick={() => setLanguage(each.language)}
+          >
+            {each.language}
+          </button>
+        ))}
+        <CopyButton value={sample?.text ?? ''} what={`the ${language} code`} />
+      </div>
+      <pre>{sample?.text}</pre>
+      <p class="quiet">Insert the host of your API and a key of this account.</p>
+    </section>
+  );
+}
 
 const FIELDS = ['mode_target', 'signal_strength', 'confidence', 'context', 'timestamp'];
 
