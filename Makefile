@@ -1,6 +1,6 @@
 # `make help` lists the targets. Most targets run a script of package.json or a main file.
 .DEFAULT_GOAL := help
-.PHONY: help run cluster cluster-status cluster-down cluster-ctl observe observe-down test test-all check bench against scale simulate coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference power-loss
+.PHONY: help run cluster cluster-status cluster-down cluster-ctl observe observe-down test test-all check bench against scale simulate simulate-model coverage generate format ctl chaos mutation sbom licenses fuzz load tools deploy-test restore-rehearsal reference power-loss
 
 NODE := node_modules/.bin/node
 INSTALLED := node_modules/.package-lock.json
@@ -59,6 +59,9 @@ tools: $(INSTALLED) ## Build the tools of the tests once (minutes): k6, Jaeger, 
 
 simulate: $(INSTALLED) ## Run simulated clusters for MINUTES=n; SEED=n runs one with its trace
 	@$(NODE) test/simulation/main.ts $(if $(SEED),--seed $(SEED) --trace,--minutes $(or $(MINUTES),1)) $(ARGS)
+
+simulate-model: $(INSTALLED) ## Print how often contracts change under each model version, and draw one agent
+	@$(NODE) test/simulation/model/main.ts
 
 chaos: $(INSTALLED) ## Break a real cluster under load and prove that nothing is lost: ARGS="--only kill-engine"
 	@$(NODE) test/chaos/main.ts $(ARGS)

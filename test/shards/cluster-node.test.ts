@@ -12,6 +12,22 @@ const silence = (): never => {
 
 const idOf = (node: Awaited<ReturnType<TallyCluster['join']>>) => node.current?.id;
 
+const features = suite('a feature of nodes');
+
+features('is everywhere unless a live node lacks the feature', async () => {
+  const cluster = new TallyCluster();
+  await cluster.join('a', { features: ['model 1.1'] });
+  const isEverywhere = () => cluster.contexts.get('a:1')?.isEverywhere('model 1.1');
+  assert.is(isEverywhere(), true);
+  await cluster.join('b', { features: ['model 1.1', 'another'] });
+  await cluster.join('c');
+  await cluster.live(2_000);
+  assert.is(isEverywhere(), false);
+  cluster.kill('c');
+  await cluster.live(61_000);
+  assert.is(isEverywhere(), true);
+});
+
 const birth = suite('the journal of a node’s incarnation');
 
 birth('has begun before the node sends a heartbeat', async () => {
@@ -182,4 +198,4 @@ leaving('gives its actors to other nodes, with their remembered calls', async ()
   assert.equal(cluster.bugs, []);
 });
 
-for (const suite of [birth, sealed, leaving]) suite.run();
+for (const suite of [features, birth, sealed, leaving]) suite.run();

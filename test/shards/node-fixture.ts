@@ -27,6 +27,7 @@ export type TallyNode = ClusterNode<TallyHost>;
 export type Unlike = Partial<Pick<ClusterNodePorts, 'bus' | 'clock' | 'clocks'>> & {
   readonly cluster?: string;
   readonly startupGraceMs?: number;
+  readonly features?: readonly string[];
 };
 
 /** Nodes that serve tallies from common stores, on one bus and one clock. */
@@ -40,6 +41,8 @@ export class TallyCluster {
   journals: JournalStore = this.stored;
   /** One store for all nodes. */
   readonly kind = new TallyKind();
+  /** Context of the last incarnation of each node, by address. */
+  readonly contexts = new Map<string, NodeContext>();
   /** Every heartbeat, in the order of arrival. */
   readonly heartbeats: Heartbeat[] = [];
   /** Number of incarnations that have ended their hosted services. */
@@ -69,6 +72,7 @@ export class TallyCluster {
       cluster: unlike.cluster ?? 'c',
       startupGraceMs: unlike.startupGraceMs ?? 0,
       isDirect: true,
+      features: unlike.features,
     };
     const ports = {
       clock: unlike.clock ?? this.#clockOf(name),
@@ -150,7 +154,9 @@ export class TallyCluster {
     return `life-${this.#lives}`;
   }
 
-  #host({ log, gate }: NodeContext) {
+  #host(context: NodeContext) {
+    const { address, log, gate } = context;
+    this.contexts.set(address, context);
     const metrics = runtimeMetrics(createMetrics(), 'engine', 'instance');
     const onBug = (error: unknown) => this.bugs.push(error);
     const config = { idleAgeMs: 60_000, memoryBytesMax: 1_000_000 };

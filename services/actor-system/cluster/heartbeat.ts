@@ -15,6 +15,9 @@ const TEXT_LENGTH_MAX = 300;
 /** Maximum number of shards per service. A heartbeat has room for the list of all shards. */
 const SHARDS_MAX = 4_096;
 
+/** Maximum number of features of a process. */
+const FEATURES_MAX = 32;
+
 const text = z.string().min(1).max(TEXT_LENGTH_MAX);
 /** Restricted to `host:port`, so that a heartbeat cannot direct connections elsewhere. */
 const address = z.string().max(TEXT_LENGTH_MAX).refine(isHostPort);
@@ -36,6 +39,8 @@ const heartbeatSchema = z.object({
   startedAtMs: z.int(),
   /** Release of the sender, for display. Absent before release 1.0.0. */
   release: z.string().max(TEXT_LENGTH_MAX).optional(),
+  /** Abilities that a former release lacks, such as `model 1.1`. Absent: none. */
+  features: z.array(text).max(FEATURES_MAX).readonly().optional(),
   /** The sender hands its shards off and takes none. */
   isLeaving: z.boolean(),
   /**

@@ -136,7 +136,9 @@ export function buildIncarnation<Served>(
     ownerOf: (shard) => routes.ownerOf(shard),
     onNotOwner: ports.metrics.notOwner,
   });
-  const context: NodeContext = { address, log, gate, routes };
+  const isEverywhere = (feature: string): boolean =>
+    members.known().every(({ features }) => features?.includes(feature) === true);
+  const context: NodeContext = { address, log, gate, routes, isEverywhere };
   const { served, hosts, end } = hostServices(context);
   opening.defer(() => {
     // The abandoned actors no longer hold back the low-water mark. If the log continued, it would
@@ -174,7 +176,7 @@ export function buildIncarnation<Served>(
 }
 
 function presenceOf(config: IncarnationConfig, ports: NodePorts, open: OpenShards): Presence {
-  const { node, incarnation, address, shardCount, release } = config;
+  const { node, incarnation, address, shardCount, release, features } = config;
   const facts = {
     node,
     incarnation,
@@ -182,6 +184,7 @@ function presenceOf(config: IncarnationConfig, ports: NodePorts, open: OpenShard
     startedAtMs: ports.clock.wallMs(),
     shardCount,
     release,
+    features,
   };
   return new Presence(facts, open, ports.clocks);
 }

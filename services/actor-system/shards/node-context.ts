@@ -19,6 +19,8 @@ export type NodeConfig = {
   readonly shardCount: number;
   /** Release that the process runs, shown to operators. */
   readonly release?: string | undefined;
+  /** Abilities that former releases lack; nodes use an ability once all nodes have it. */
+  readonly features?: readonly string[] | undefined;
   /** First part of all bus subjects, and id of the cluster whose messages are accepted. */
   readonly prefix: string;
   readonly cluster: string;
@@ -55,6 +57,8 @@ export type NodeContext = {
   readonly log: CommitLog;
   readonly gate: ShardGate;
   readonly routes: ShardOwners;
+  /** Whether every live node of the service has a feature. Silent nodes count for a minute. */
+  readonly isEverywhere: (feature: string) => boolean;
 };
 
 /** Actor hosts of an incarnation, and the service in front of them. */

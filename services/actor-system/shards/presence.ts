@@ -10,6 +10,7 @@ type PresenceFacts = {
   readonly startedAtMs: number;
   readonly shardCount: number;
   readonly release?: string | undefined;
+  readonly features?: readonly string[] | undefined;
 };
 
 /** Heartbeat content of an incarnation. */

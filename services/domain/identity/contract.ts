@@ -158,13 +158,19 @@ export function newContract(): Contract {
  * model 4.
  */
 export function readContract(state: State, snapshot: Snapshot, into: Contract): void {
+  readModesAndRecovery(state, snapshot, into);
+  sortActions(state, snapshot, into.allowed, into.forbidden);
+  readStyle(state, snapshot, into.style);
+  capStyle(snapshot.stressLevel, into.style);
+}
+
+/** Writes to `into` the part of a contract that all model versions compute alike. */
+export function readModesAndRecovery(state: State, snapshot: Snapshot, into: Contract): void {
   const { strengths, stressLevel } = snapshot;
   const band = at(state, OFFSET.energyBand);
   const isBreached = at(state, OFFSET.driftLevel) === IDENTITY_BREACH;
   rankDominant(strengths, into.dominant);
   rankSuppressed(state, into.dominant, into.suppressed);
-  sortActions(state, snapshot, into.allowed, into.forbidden);
-  readStyle(state, snapshot, into.style);
   into.path = recoveryPathOf(stressLevel, band, state, OFFSET.setPoint);
   into.isSupportRequired = isSupportRequired(stressLevel, band, at(state, OFFSET.load));
   into.isCooldownRequired = isCooldownRequired(stressLevel, band, isBreached);
@@ -210,12 +216,11 @@ type DecisionStyle = {
 };
 
 /**
- * Derives the style from strengths, stress, energy and stability. Source: model 4.
- *
- * A high stress level caps tempo and risk, whatever the strengths are.
+ * Derives the style from strengths, stress, energy and stability, before the caps of a stress level.
+ * Source: model 4.
  */
-function readStyle(state: State, snapshot: Snapshot, into: DecisionStyle): void {
-  const { strengths, energy, stressLevel, stability } = snapshot;
+export function readStyle(state: State, snapshot: Snapshot, into: DecisionStyle): void {
+  const { strengths, energy, stability } = snapshot;
   const p = at(strengths, 0);
   const x = at(strengths, 1);
   const o = at(strengths, 2);
@@ -229,10 +234,16 @@ function readStyle(state: State, snapshot: Snapshot, into: DecisionStyle): void 
   const drive = 0.45 + 0.35 * x + 0.35 * a - 0.35 * o - 0.15 * p - 0.1 * i;
   const warmth = 0.35 + 0.4 * k + 0.3 * a + 0.15 * x - 0.15 * o - 0.15 * p;
   const caution = 0.45 + 0.25 * p + 0.15 * o + 0.1 * x - 0.35 * a - 0.1 * i;
-  into.tempo = tempoUnder(stressLevel, stepOf(tempo, TEMPO_CUTS));
-  into.risk = riskUnder(stressLevel, stepOf(drive - 0.6 * pressure - 0.4 * tiredness, RISK_CUTS));
+  into.tempo = stepOf(tempo, TEMPO_CUTS);
+  into.risk = stepOf(drive - 0.6 * pressure - 0.4 * tiredness, RISK_CUTS);
   into.expressiveness = stepOf(warmth + vigour - 0.4 * pressure, EXPRESSIVENESS_CUTS);
   into.commitment = stepOf(caution + 0.5 * pressure + 0.3 * (1 - stability), COMMITMENT_CUTS);
+}
+
+/** Caps tempo and risk by a high stress level, whatever the strengths are. Source: model 4. */
+export function capStyle(stressLevel: number, style: DecisionStyle): void {
+  style.tempo = tempoUnder(stressLevel, style.tempo);
+  style.risk = riskUnder(stressLevel, style.risk);
 }
 
 function tempoUnder(stressLevel: number, tempo: number): number {
@@ -269,7 +280,8 @@ export const ACTIONS = [
 /** An action in the vocabulary. */
 export type Action = (typeof ACTIONS)[number];
 
-const STABILIZE = ACTIONS.indexOf('stabilize');
+/** Position of the action that is always possible. */
+export const STABILIZE = ACTIONS.indexOf('stabilize');
 const DEFER = ACTIONS.indexOf('defer');
 const WITHDRAW = ACTIONS.indexOf('withdraw');
 
@@ -315,8 +327,8 @@ const CONTRADICTION = -0.15;
 const THRESHOLD_SHARE = 0.35;
 const THRESHOLD_OFFSET = 0.1;
 
-/** Scratch memory for `sortActions`; not used across calls. */
-const propensities = new Float64Array(ACTIONS.length);
+/** Propensity of each action after `weighActions`: scratch memory, valid until its next call. */
+export const propensities = new Float64Array(ACTIONS.length);
 
 /**
  * Fills `allowed` (strongest propensity first) and `forbidden` (weakest first). Source: model 4.
@@ -327,7 +339,7 @@ const propensities = new Float64Array(ACTIONS.length);
 function sortActions(state: State, snapshot: Snapshot, allowed: Ranking, forbidden: Ranking): void {
   const { stressLevel } = snapshot;
   const energyBand = at(state, OFFSET.energyBand);
-  const threshold = weigh(state, snapshot);
+  const threshold = weighActions(state, snapshot);
   allowed.count = 0;
   forbidden.count = 0;
   for (let action = 0; action < ACTIONS.length; action++) {
@@ -344,7 +356,7 @@ function sortActions(state: State, snapshot: Snapshot, allowed: Ranking, forbidd
 }
 
 /** Fills `propensities`, and returns the minimum propensity for allowed actions. */
-function weigh(state: State, snapshot: Snapshot): number {
+export function weighActions(state: State, snapshot: Snapshot): number {
   const { strengths, stressLevel } = snapshot;
   const energyBand = at(state, OFFSET.energyBand);
   const pressure = Math.max(0, at(state, OFFSET.stress) - STRESS_THRESHOLD);
@@ -362,7 +374,8 @@ function weigh(state: State, snapshot: Snapshot): number {
   return Math.max(0, THRESHOLD_SHARE * (best - THRESHOLD_OFFSET));
 }
 
-function isGated(action: number, stressLevel: number, energyBand: number): boolean {
+/** Whether a stress level or an energy band forbids an action. Source: model 4. */
+export function isGated(action: number, stressLevel: number, energyBand: number): boolean {
   return isTooRisky(action, stressLevel) || isTooDemanding(action, energyBand);
 }
 
@@ -391,7 +404,7 @@ export function affinityOf(action: number, mode: number): number {
 }
 
 /** Whether an action contradicts the identity. `stabilize` never contradicts. */
-function isContradiction(action: number, propensity: number): boolean {
+export function isContradiction(action: number, propensity: number): boolean {
   return propensity <= CONTRADICTION && action !== STABILIZE;
 }
 

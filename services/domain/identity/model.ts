@@ -1,3 +1,13 @@
+import { readModesAndRecovery } from '#identity/contract';
+import {
+  MODEL_1_1_VERSION,
+  memorySince,
+  readMemory,
+  STATE_LENGTH_1_1,
+  updateMemory,
+  withMemory,
+  withNewMemory,
+} from '#identity/contract-hysteresis';
 import {
   attentionTo,
   classifyDrift,
@@ -12,7 +22,7 @@ import {
   WITHIN_BAND,
 } from '#identity/drift';
 import { MODE_COUNT, STRESS_RESPONSE } from '#identity/modes';
-import { type Report, readReport } from '#identity/report';
+import { type Report, readReport, reportReader } from '#identity/report';
 import {
   at,
   clamp,
@@ -24,6 +34,7 @@ import {
   resetToDefault,
   resetToInitial,
   rollBack,
+  STATE_LENGTH,
   type State,
   saveRollbackPoint,
   stressLevelAfter,
@@ -310,6 +321,8 @@ export function readReferencePoints(state: State): ReferencePoints {
 export type Model = {
   /** Version in each head and event. */
   readonly version: string;
+  /** Number of doubles in a state. */
+  readonly stateLength: number;
   readonly create: (config: InitialConfig) => State;
   /** A cycle, like `advance`; `from` may be `into`. */
   readonly advance: (from: State, observation: Observation, dtSeconds: number, into: State) => void;
@@ -317,6 +330,11 @@ export type Model = {
   readonly readReferencePoints: (state: State) => ReferencePoints;
   readonly resetToInitial: (state: State) => State;
   readonly resetToDefault: (state: State) => State;
+  /**
+   * Cycle of the present generation after which this version took the state over from another; 0 if
+   * the generation began with this version. A replay changes the model at this cycle.
+   */
+  readonly sinceCycle: (state: State) => number;
   /** Migrations by source version. Each returns a new state in this version. Pure. */
   readonly takesOver: ReadonlyMap<string, (state: State) => State>;
 };
@@ -325,6 +343,8 @@ export type Model = {
 export type Models = {
   /** Default model for new instances; an account can choose another model. */
   readonly newest: Model;
+  /** Whether instances may start with a version or change to it. Replays may use every version. */
+  readonly mayStart: (version: string) => boolean;
   /** Returns undefined if this program lacks the version. */
   readonly find: (version: string) => Model | undefined;
   /** All model versions, oldest first. */
@@ -336,9 +356,35 @@ export function modelsOf(models: readonly Model[], newest: Model): Models {
   const byVersion = new Map(models.map((model) => [model.version, model]));
   return {
     newest,
+    mayStart: (version) => byVersion.has(version),
     find: (version) => byVersion.get(version),
     versions: [...byVersion.keys()],
   };
+}
+
+/**
+ * The same models, of which instances start only versions that `isKnown` accepts at the time. The
+ * oldest version is always accepted.
+ */
+export function restrictedModels(models: Models, isKnown: (version: string) => boolean): Models {
+  const [oldest = models.newest.version] = models.versions;
+  const mayStart = (version: string) =>
+    version === oldest || (models.mayStart(version) && isKnown(version));
+  return {
+    ...models,
+    mayStart,
+    get newest() {
+      const version = mayStart(models.newest.version) ? models.newest.version : oldest;
+      return models.find(version) ?? models.newest;
+    },
+  };
+}
+
+/** Version of a new instance: the version chosen by its account, if instances may start with it. */
+export function firstVersion(models: Models, chosen: string | undefined): string {
+  const isTooNew =
+    chosen !== undefined && models.find(chosen) !== undefined && !models.mayStart(chosen);
+  return chosen === undefined || isTooNew ? models.newest.version : chosen;
 }
 
 /**
@@ -346,20 +392,42 @@ export function modelsOf(models: readonly Model[], newest: Model): Models {
  * program can migrate to that version, else `present`.
  */
 export function nextVersion(models: Models, present: string, chosen: string | undefined): string {
-  if (chosen === undefined || chosen === present) return present;
+  if (chosen === undefined || chosen === present || !models.mayStart(chosen)) return present;
   return models.find(chosen)?.takesOver.has(present) === true ? chosen : present;
 }
 
 /** The first model, in this folder's files. Has no migrations. */
 export const MODEL_1_0: Model = {
   version: MODEL_VERSION,
+  stateLength: STATE_LENGTH,
   create: createState,
   advance,
   readReport,
   readReferencePoints,
   resetToInitial,
   resetToDefault,
+  sinceCycle: () => 0,
   takesOver: new Map(),
+};
+
+/** Model 1.0 with hysteresis in the lists of actions and in the decision style. Source: model 4.1. */
+export const MODEL_1_1: Model = {
+  ...MODEL_1_0,
+  version: MODEL_1_1_VERSION,
+  stateLength: STATE_LENGTH_1_1,
+  create: (config) => withMemory(createState(config)),
+  advance(from, observation, dtSeconds, into) {
+    advance(from, observation, dtSeconds, into);
+    updateMemory(into);
+  },
+  readReport: reportReader((state, snapshot, into) => {
+    readModesAndRecovery(state, snapshot, into);
+    readMemory(state, snapshot.stressLevel, into);
+  }),
+  resetToInitial: (state) => withMemory(resetToInitial(state)),
+  resetToDefault: (state) => withNewMemory(resetToDefault(state)),
+  sinceCycle: memorySince,
+  takesOver: new Map([[MODEL_1_0.version, withMemory]]),
 };
 
 /**
@@ -368,4 +436,4 @@ export const MODEL_1_0: Model = {
  * The previous release must also have the default, because its nodes must be able to run instances
  * created by this release. Source: decision 238.
  */
-export const MODELS = modelsOf([MODEL_1_0], MODEL_1_0);
+export const MODELS = modelsOf([MODEL_1_0, MODEL_1_1], MODEL_1_0);

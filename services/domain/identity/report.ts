@@ -44,10 +44,17 @@ export function newReport(): Report {
  *
  * A new or reset state reports level D0 and no deviation. Interface 2.5 to 2.7, model 3.6, 4.
  */
-export function readReport(state: State, into: Report): void {
-  readSnapshot(state, into.snapshot);
-  readContract(state, into.snapshot, into.contract);
-  readDeviation(state, into.snapshot, into.deviation);
+export const readReport = reportReader(readContract);
+
+/** A function like `readReport` for a model whose contracts `readContract` reads. */
+export function reportReader(
+  readContract: (state: State, snapshot: Snapshot, into: Contract) => void,
+): (state: State, into: Report) => void {
+  return (state, into) => {
+    readSnapshot(state, into.snapshot);
+    readContract(state, into.snapshot, into.contract);
+    readDeviation(state, into.snapshot, into.deviation);
+  };
 }
 
 /** Departure from which a mode counts as affected: 5 %, two-sided. Source: model 3.5. */

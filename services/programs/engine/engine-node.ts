@@ -30,7 +30,7 @@ import {
   type NodeLoad,
 } from '#grpc/admin';
 import type { EngineAnswer, EngineCall, EngineClient } from '#grpc/engine-messages';
-import { MODELS, type Models } from '#identity/model';
+import { MODELS, type Models, restrictedModels } from '#identity/model';
 import { inProcessPeer, type Peer } from '#routing/peer';
 import type { RetryReason } from '#routing/retry-policy';
 import { RoutedEngine } from '#routing/routed-service';
@@ -57,6 +57,9 @@ type EngineNodePorts = {
   readonly onRetry: (reason: RetryReason) => void;
 };
 
+/** Feature of an engine that can run instances of a model. */
+const modelFeature = (version: string): string => `model ${version}`;
+
 /**
  * An engine in a cluster. Answers calls for the shards that the engine owns. Before joining and
  * while rejoining, refuses every call with `service_unavailable`.
@@ -72,7 +75,11 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
     this.cluster = config.node.cluster;
     this.#config = config;
     this.#ports = ports;
-    this.#node = new ClusterNode(config.node, ports.node, (context) => this.#host(context));
+    const { models = MODELS } = ports.engine;
+    const features = models.versions.map(modelFeature);
+    this.#node = new ClusterNode({ ...config.node, features }, ports.node, (context) =>
+      this.#host(context),
+    );
   }
 
   /**
@@ -117,9 +124,12 @@ export class EngineNode implements EngineClient, AdminTarget, AsyncDisposable {
   }
 
   /** Builds an incarnation's actors, and their router to the actors of all engines. */
-  #host({ address, log, gate, routes }: NodeContext): HostedServices<EngineActors> {
+  #host({ address, log, gate, routes, isEverywhere }: NodeContext): HostedServices<EngineActors> {
     const { engine, connect, random, onRetry } = this.#ports;
-    const { clock, metrics, listings, models = MODELS, chunkBounds, onBug, tracer } = engine;
+    const { clock, metrics, listings, chunkBounds, onBug, tracer } = engine;
+    const models = restrictedModels(engine.models ?? MODELS, (version) =>
+      isEverywhere(modelFeature(version)),
+    );
     const instances = gatheredHeads(engine.instances);
     const { shardCount } = this.#config.node;
     const engines = new RoutedEngine({

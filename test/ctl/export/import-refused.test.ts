@@ -194,7 +194,7 @@ refused('if a head does not follow from its rows', async () => {
   const stronger = await wrong('observation', (line) => ({ ...line, signal: 0.25 }));
   assert.match(stronger, /line \d+: inst_\w+ contradicts its rows: /);
   const other = await wrong('instance', (line) => ({ ...line, model_version: '0.1' }));
-  assert.match(other, /line 6: inst_\w+ needs model 0\.1; this program has 1\.0$/);
+  assert.match(other, /line 6: inst_\w+ needs model 0\.1; this program has 1\.0, 1\.1$/);
 });
 
 refused(
@@ -206,7 +206,7 @@ refused(
       const text = await refusal(changed(written, kind, (line) => ({ ...line, ...fields })));
       assert.match(
         text,
-        /line [26]: (the account|inst_\w+) needs model 9\.9; this program has 1\.0$/,
+        /line [26]: (the account|inst_\w+) needs model 9\.9; this program has 1\.0, 1\.1$/,
       );
     }
   },

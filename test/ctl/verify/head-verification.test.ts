@@ -3,6 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Replay, storedRows, verifyHead, verifyStored } from '#ctl/verify/heads';
 import type { KnownReset } from '#ctl/verify/replay';
+import { MODEL_1_1 } from '#identity/model';
 import { OFFSET, type State } from '#identity/state';
 import type { HistoryRow, InstanceHead } from '#storage/ports/instances';
 import {
@@ -17,6 +18,8 @@ import {
 type Step =
   | { readonly kind: 'wait'; readonly seconds: number }
   | { readonly kind: 'observe'; readonly mode: number; readonly signal: number }
+  /** An observation after the account has chosen model 1.1. */
+  | { readonly kind: 'observeByNewModel'; readonly mode: number; readonly signal: number }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' };
 
 type History = {
@@ -27,6 +30,11 @@ type History = {
 
 const wait = (seconds: number): Step => ({ kind: 'wait', seconds });
 const observe = (mode: number, signal: number): Step => ({ kind: 'observe', mode, signal });
+const byNewModel = (mode: number, signal: number): Step => ({
+  kind: 'observeByNewModel',
+  mode,
+  signal,
+});
 const reset = (mode: 'initial' | 'default'): Step => ({ kind: 'reset', mode });
 
 /** Mode strengths outside equilibrium, so that every second changes the state. */
@@ -42,7 +50,10 @@ async function historyAfter(steps: readonly Step[]): Promise<History> {
   for (const step of steps) {
     if (step.kind === 'wait') service.clock.advance(step.seconds * 1_000);
     else if (step.kind === 'observe') await service.ask(observed(step));
-    else {
+    else if (step.kind === 'observeByNewModel') {
+      const { mode, signal } = step;
+      await service.ask(observed({ mode, signal }), { modelVersion: MODEL_1_1.version });
+    } else {
       await service.ask({ kind: 'reset', mode: step.mode });
       const atMs = service.clock.wallMs();
       resets.set(resets.size + 2, { mode: step.mode, atMs });
@@ -145,6 +156,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       .tuple(fc.integer({ min: 0, max: 6 }), fc.integer({ min: 0, max: 100 }))
       .map(([mode, percent]) => observe(mode, percent / 100)),
   },
+  { weight: 1, arbitrary: fc.integer({ min: 0, max: 6 }).map((mode) => byNewModel(mode, 0.7)) },
   { weight: 1, arbitrary: fc.constantFrom('initial' as const, 'default' as const).map(reset) },
 );
 
@@ -155,6 +167,21 @@ honest('is never reported as wrong, whatever the steps', async () => {
     assert.ok(['same', 'unknown_start'].includes((await replayOf(history)).kind));
   });
   await fc.assert(property, { numRuns: 100 });
+});
+
+honest('is replayed through a change to model 1.1', async () => {
+  const calm = [wait(60), observe(2, 0.6), wait(60), observe(4, 0.4)];
+  const changed = [wait(9), byNewModel(1, 0.8), wait(60), byNewModel(1, 0.9), wait(5)];
+  for (const steps of [
+    [...calm, ...changed],
+    [...changed, ...calm],
+    [...calm, ...changed, reset('default'), ...calm],
+    [...calm, reset('default'), ...changed, ...calm],
+  ]) {
+    const history = await historyAfter(steps);
+    assert.is(history.head.modelVersion, '1.1');
+    assert.is((await replayOf(history, { resets: history.resets })).kind, 'same');
+  }
 });
 
 const broken = suite('a changed history or head');

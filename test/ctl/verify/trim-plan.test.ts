@@ -3,6 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Replay, storedRows, verifyHead } from '#ctl/verify/heads';
 import { trimPlan } from '#ctl/verify/trim-plan';
+import { MODEL_1_1 } from '#identity/model';
 import type { Floor, InstanceHead } from '#storage/ports/instances';
 import {
   bodyOf,
@@ -20,6 +21,8 @@ import { refusalOf } from '#test/support/settled';
 type Step =
   | { readonly kind: 'wait'; readonly seconds: number }
   | { readonly kind: 'observe'; readonly mode: number; readonly signal: number }
+  /** An observation after the account has chosen model 1.1. */
+  | { readonly kind: 'observeByNewModel'; readonly mode: number; readonly signal: number }
   | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' }
   /** Trims rows older than this number of seconds. */
   | { readonly kind: 'trim'; readonly keptS: number };
@@ -29,13 +32,23 @@ const HOME = [0.2, 0.4, 0.6, 0, 0.1, 0.3, 0.2];
 
 const EVERYTHING = { limit: 1_000, offset: 0, isEveryGeneration: true, isPaged: true } as const;
 
+const NEW_MODEL = { modelVersion: MODEL_1_1.version };
+
 const wait = (seconds: number): Step => ({ kind: 'wait', seconds });
 const observe = (mode: number, signal: number): Step => ({ kind: 'observe', mode, signal });
+const byNewModel = (mode: number, signal: number): Step => ({
+  kind: 'observeByNewModel',
+  mode,
+  signal,
+});
 const reset = (mode: 'initial' | 'default'): Step => ({ kind: 'reset', mode });
 const trim = (keptS: number): Step => ({ kind: 'trim', keptS });
 
 /** Strong readings of one mode, which cause drift. */
 const upset = Array.from({ length: 12 }, () => [wait(20), observe(3, 1)]).flat();
+
+/** Observations by model 1.1. */
+const changed = Array.from({ length: 12 }, () => [wait(20), byNewModel(1, 0.9)]).flat();
 
 function createdScene(): Promise<InstanceScene> {
   return createdInstance(
@@ -63,6 +76,9 @@ async function perform(scene: InstanceScene, steps: readonly Step[]): Promise<vo
         break;
       case 'observe':
         await scene.ask(observed(step));
+        break;
+      case 'observeByNewModel':
+        await scene.ask(observed({ mode: step.mode, signal: step.signal }), NEW_MODEL);
         break;
       case 'reset':
         await scene.ask(step);
@@ -230,6 +246,16 @@ after('a changed row, floor or head is reported', async () => {
   assert.match(await withFloor({ state: bytes.toString('latin1') }), /the replay gives/);
 });
 
+after('a floor below a change of the model leads to the head, and so does one above', async () => {
+  for (const keptS of [500, 100]) {
+    const scene = await sceneAfter(...upset, wait(200), ...changed, trim(keptS));
+    const head = await stored(scene);
+    assert.is(head.modelVersion, '1.1');
+    assert.is(head.floor?.state?.length, 8 * (keptS === 500 ? 94 : 101));
+    assert.equal((await verdict(scene)).kind, 'same');
+  }
+});
+
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: 1, max: 4_000 }).map(wait) },
   {
@@ -238,6 +264,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       .tuple(fc.integer({ min: 0, max: 6 }), fc.integer({ min: 0, max: 100 }))
       .map(([mode, percent]) => observe(mode, percent / 100)),
   },
+  { weight: 1, arbitrary: fc.integer({ min: 0, max: 6 }).map((mode) => byNewModel(mode, 0.7)) },
   { weight: 1, arbitrary: fc.constantFrom('initial' as const, 'default' as const).map(reset) },
   { weight: 2, arbitrary: fc.integer({ min: 0, max: 10_000 }).map(trim) },
 );

@@ -16,6 +16,8 @@ function marked(first: State): State {
 /** A model that no release has. Its layout differs, and it inverts the signal. */
 export const LATER_MODEL: Model = {
   version: '2.0',
+  stateLength: STATE_LENGTH + 1,
+  sinceCycle: () => 0,
   create: (config) => marked(MODEL_1_0.create(config)),
   advance(from, observation, dtSeconds, into) {
     const opposite = { ...observation, signal: 1 - observation.signal };

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { InstanceSourcing } from '#engine/instance/sourcing';
 import { headOf, instanceFrom, StepTimer } from '#engine/instance/state';
-import { MODEL_1_0, type Models } from '#identity/model';
+import { MODEL_1_0, type Models, restrictedModels } from '#identity/model';
 import { memoryInstanceStore } from '#storage/memory/instances';
 import { CorruptState } from '#storage/ports/bytes';
 import {
@@ -126,7 +126,28 @@ choosing('an engine without the later model keeps the first, and refuses creates
   assert.is((await storedHead(scene)).modelVersion, '1.0');
   const created = scene.ask(CREATE, { ...LATER, instanceId: OTHER_ID });
   await refusalOf(() => created);
-  assert.match(String(scene.bugs[0]), /needs model 2\.0; this program has 1\.0/);
+  assert.match(String(scene.bugs[0]), /needs model 2\.0; this program has 1\.0, 1\.1/);
+});
+
+const mixed = suite('while another engine lacks the later model');
+
+mixed('new instances start with the first model, and no instance changes its model', async () => {
+  const meet = await olderInstance();
+  const models = restrictedModels(LATER_FIRST, () => false);
+  const scene = meet(models);
+  await observe(scene, LATER);
+  assert.is((await storedHead(scene)).modelVersion, '1.0');
+  await scene.ask(CREATE, { ...LATER, instanceId: OTHER_ID });
+  assert.is((await storedHead(scene, OTHER_ID)).modelVersion, '1.0');
+});
+
+mixed('instances of the later model keep it', async () => {
+  const store = memoryInstanceStore();
+  const before = await createdInstance({ store, models: LATER_FIRST });
+  await before.evict();
+  const scene = instancesUnderTest({ store, models: restrictedModels(LATER_FIRST, () => false) });
+  await observe(scene);
+  assert.is((await storedHead(scene)).modelVersion, '2.0');
 });
 
 const replaying = suite('when records of two models are replayed');
@@ -179,7 +200,10 @@ unknown('only this instance gets an internal error, and the log has the reason',
   assert.is(scene.bugs.length, 4);
   for (const bug of scene.bugs) {
     assert.instance(bug, CorruptState);
-    assert.match(String(bug), /inst_00000000000000aa needs model 2\.0; this program has 1\.0/);
+    assert.match(
+      String(bug),
+      /inst_00000000000000aa needs model 2\.0; this program has 1\.0, 1\.1/,
+    );
   }
   await scene.ask(CREATE, { instanceId: OTHER_ID });
   assert.is((await storedHead(scene, OTHER_ID)).modelVersion, '1.0');
@@ -195,4 +219,4 @@ unknown('its tombstone remains readable', async () => {
   assert.is(code, 'not_found');
 });
 
-for (const group of [goingOn, choosing, replaying, unknown]) group.run();
+for (const group of [goingOn, choosing, mixed, replaying, unknown]) group.run();

@@ -8,7 +8,7 @@ import { Progress, percentOf } from '#ctl/printed-text';
 import { verifyHead } from '#ctl/verify/heads';
 import { MODELS } from '#identity/model';
 import { MODE_KEYS } from '#identity/modes';
-import { STATE_LENGTH, type State } from '#identity/state';
+import type { State } from '#identity/state';
 import {
   type DriftRow,
   type Floor,
@@ -136,7 +136,11 @@ export async function readInstance(
   const line = await file.take('instance');
   if (line === undefined) return undefined;
   assertKnownModel(file, line.model_version, line.id, at);
-  const head = headOf(line, accountId, stateOf(file, line.model, at));
+  const head = headOf(
+    line,
+    accountId,
+    stateOf(file, line.model, [lengthOf(line.model_version)], at),
+  );
   const floor = floorOf(file, line, at);
   return { id: line.id, head: floor === undefined ? head : { ...head, floor } };
 }
@@ -150,11 +154,17 @@ function assertKnownModel(file: ExportFile, version: string, what: string, line:
   file.fail(`${what} needs model ${version}; this program has ${known}`, line);
 }
 
-function stateOf(file: ExportFile, bytes: Buffer, line: number): State {
-  if (bytes.length === STATE_LENGTH * Float64Array.BYTES_PER_ELEMENT) {
-    return new Float64Array(new Uint8Array(bytes).buffer);
-  }
-  return file.fail(`model: ${bytes.length} bytes, not ${STATE_LENGTH} doubles`, line);
+/** Number of doubles in a state of a known model. */
+function lengthOf(version: string): number {
+  return MODELS.find(version)?.stateLength ?? 0;
+}
+
+function stateOf(file: ExportFile, bytes: Buffer, lengths: readonly number[], line: number): State {
+  const isKnown = lengths.some(
+    (length) => bytes.length === length * Float64Array.BYTES_PER_ELEMENT,
+  );
+  if (isKnown) return new Float64Array(new Uint8Array(bytes).buffer);
+  return file.fail(`model: ${bytes.length} bytes, not ${lengths.join(' or ')} doubles`, line);
 }
 
 /** Reads the floor of a trimmed instance. Undefined if no rows were trimmed. */
@@ -173,7 +183,10 @@ function floorOf(file: ExportFile, line: LineOf<'instance'>, at: number): Floor 
   if (!isWhole || history > line.history_count || drift > line.drift_count) {
     return file.fail(`trimmed_history: ${line.id} has incomplete or wrong trim fields`, at);
   }
-  const state = bytes === undefined ? undefined : packedState(stateOf(file, bytes, at));
+  // An earlier model may have stored the state at the floor.
+  const floorLengths = MODELS.versions.map(lengthOf);
+  const state =
+    bytes === undefined ? undefined : packedState(stateOf(file, bytes, floorLengths, at));
   return { history, drift, generation, cycle, timestampMs, state };
 }
 

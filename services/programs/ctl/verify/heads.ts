@@ -5,7 +5,8 @@ import {
   type ReplayedState,
   type ReplayStart,
 } from '#ctl/verify/replay';
-import { MODEL_VERSION, OFFSET, STATE_LENGTH, type State } from '#identity/state';
+import { MODELS } from '#identity/model';
+import { OFFSET, STATE_LENGTH, type State } from '#identity/state';
 import { storedDrift, storedHistory } from '#storage/ports/chunks';
 import {
   type DriftRow,
@@ -68,8 +69,8 @@ export async function verifyHead(
 ): Promise<Replay> {
   const { modelVersion, deletedAtMs } = head;
   if (deletedAtMs !== undefined) return { kind: 'deleted', rows: await countOf(rows) };
-  const isKnown = modelVersion === MODEL_VERSION;
-  const branches = isKnown ? new ReplayBranches(head, options.resets ?? new Map()) : undefined;
+  const model = MODELS.find(modelVersion);
+  const branches = model && new ReplayBranches(head, model, options.resets ?? new Map());
   const order = new RowOrder(head);
   let isInOrder = true;
   for await (const row of rows) {
@@ -131,6 +132,7 @@ function differencesFrom(head: InstanceHead, { state, driftEvents }: ReplayedSta
 
 /** Name of an entry in the state vector, for example `tendency[3]`. */
 function nameOf(place: number): string {
+  if (place >= STATE_LENGTH) return `contract memory[${place - STATE_LENGTH}]`;
   const parts = Object.entries(OFFSET);
   const index = parts.findLastIndex(([, start]) => start <= place);
   const [name = '', start = 0] = parts[index] ?? [];

@@ -1,5 +1,5 @@
-import { advance } from '#identity/model';
-import { at, OFFSET, resetToDefault, resetToInitial, type State } from '#identity/state';
+import { MODEL_1_0, type Model } from '#identity/model';
+import { at, OFFSET, type State } from '#identity/state';
 import { type HistoryRow, type InstanceHead, unpackedState } from '#storage/ports/instances';
 
 /** A reset known to the caller of a replay. */
@@ -34,6 +34,9 @@ export type ReplayedState = {
   driftEvents: number;
 };
 
+/** Model of the rows before the head's model took over: the only other released model. */
+const FIRST = MODEL_1_0;
+
 /** Maximum branches. Branches with equal states are merged. */
 const BRANCHES_MAX = 32;
 
@@ -42,12 +45,19 @@ const BRANCHES_MAX = 32;
  * unknown reset adds a branch for each mode. The state vector has all inputs of an `initial` reset.
  * A `default` reset needs the end state of the previous generation.
  *
+ * A row does not say which model ran either. In the head's generation the model changes at the cycle
+ * that the head's model has stored. Earlier generations are replayed by model 1.0: of them a reset
+ * keeps only values that all models compute alike.
+ *
  * The first interval of a generation needs the generation's origin. An origin is known only for the
  * first generation (creation), for the present generation (head) and for known resets. Without an
  * origin, all branches end.
  */
 export class ReplayBranches {
   readonly #head: InstanceHead;
+  readonly #model: Model;
+  /** Whether the states are states of the head's model. */
+  #isTakenOver = false;
   readonly #resets: ReadonlyMap<number, KnownReset>;
   readonly #initial: State;
   #branches: ReplayedState[];
@@ -57,10 +67,12 @@ export class ReplayBranches {
   #observedAtMs: number | undefined;
   #isIncomplete: boolean;
 
-  constructor(head: InstanceHead, resets: ReadonlyMap<number, KnownReset>) {
+  /** `model` is the model of the head. */
+  constructor(head: InstanceHead, model: Model, resets: ReadonlyMap<number, KnownReset>) {
     this.#head = head;
+    this.#model = model;
     this.#resets = resets;
-    this.#initial = resetToInitial(head.model);
+    this.#initial = FIRST.resetToInitial(head.model);
     const { floor } = head;
     this.#generation = floor?.generation ?? 1;
     this.#rows = floor?.history ?? 0;
@@ -82,10 +94,12 @@ export class ReplayBranches {
   /** Applies a row to every branch. Returns the states, which the next row changes in place. */
   observe(row: HistoryRow): readonly State[] {
     while (this.#generation < row.generation) this.#reset();
+    this.#takeOver();
     const beforeMs = this.#observedAtMs ?? this.#originMs(row);
     if (beforeMs === undefined) this.#loseBranches();
     const dtSeconds = (row.timestampMs - (beforeMs ?? row.timestampMs)) / 1_000;
     for (const branch of this.#branches) {
+      const { advance } = this.#isTakenOver ? this.#model : FIRST;
       advance(branch.state, row, dtSeconds, branch.state);
       if (at(branch.state, OFFSET.driftLevel) > 0) branch.driftEvents += 1;
     }
@@ -100,6 +114,7 @@ export class ReplayBranches {
    */
   end(): readonly ReplayedState[] {
     while (this.#generation < this.#head.generation) this.#reset();
+    this.#takeOver();
     return this.#branches;
   }
 
@@ -115,7 +130,7 @@ export class ReplayBranches {
       return;
     }
     for (const { state, since, rowsBefore } of ends) {
-      const reset = { state: resetToDefault(state), since, rowsBefore };
+      const reset = { state: FIRST.resetToDefault(state), since, rowsBefore };
       this.#add({ ...reset, start: 'default', driftEvents: 0 });
     }
     if (this.#isIncomplete) this.#addKept();
@@ -125,7 +140,7 @@ export class ReplayBranches {
   #addKept(): void {
     const { model, generation } = this.#head;
     if (this.#generation !== generation || at(model, OFFSET.savedCycle) !== 0) return;
-    this.#add({ ...this.#fresh('kept'), state: resetToDefault(model) });
+    this.#add({ ...this.#fresh('kept'), state: FIRST.resetToDefault(firstPartOf(model)) });
   }
 
   /** State before the first row: the state at the floor, or the initial state. */
@@ -133,7 +148,21 @@ export class ReplayBranches {
     const { floor, generation, driftStart } = this.#head;
     if (floor?.state === undefined) return this.#fresh('created');
     const driftEvents = floor.generation === generation ? floor.drift - driftStart : 0;
-    return { ...this.#fresh('floor'), state: unpackedState(floor.state), driftEvents };
+    const state = unpackedState(floor.state);
+    this.#isTakenOver = floor.generation === generation && state.length === this.#model.stateLength;
+    const replayed = this.#isTakenOver ? state : firstPartOf(state);
+    return { ...this.#fresh('floor'), state: replayed, driftEvents };
+  }
+
+  /** Converts the states to the head's model once the cycle of its takeover is reached. */
+  #takeOver(): void {
+    const { generation, model } = this.#head;
+    const takeOver = this.#model.takesOver.get(FIRST.version);
+    if (this.#isTakenOver || takeOver === undefined || this.#generation < generation) return;
+    const sinceCycle = this.#model.sinceCycle(model);
+    if (this.#branches.some(({ state }) => at(state, OFFSET.cycle) < sinceCycle)) return;
+    this.#branches = this.#branches.map((branch) => ({ ...branch, state: takeOver(branch.state) }));
+    this.#isTakenOver = true;
   }
 
   #fresh(start: ReplayStart): ReplayedState {
@@ -164,6 +193,11 @@ export class ReplayBranches {
       this.#resets.get(generation)?.atMs ?? (timestampMs <= createdAtMs ? createdAtMs : undefined)
     );
   }
+}
+
+/** The part of a state that every model has. */
+function firstPartOf(state: State): State {
+  return state.slice(0, FIRST.stateLength);
 }
 
 function isSame(one: State, other: State): boolean {

@@ -1,7 +1,8 @@
 import { CtlError } from '#ctl/command';
 import { storedRows, verifyHead } from '#ctl/verify/heads';
 import { ReplayBranches } from '#ctl/verify/replay';
-import { MODEL_VERSION, type State } from '#identity/state';
+import { MODELS } from '#identity/model';
+import type { State } from '#identity/state';
 import { storedDrift, storedHistory } from '#storage/ports/chunks';
 import {
   type DriftRow,
@@ -44,8 +45,8 @@ export async function trimPlan(
   const oldest = await storedHistory(store, instanceId, head, { newest: below + 1, count: 1 });
   if (head.historyCount > below && oldest.length === 0) throw missing(instanceId, below + 1);
   if (!oldest.some(({ timestampMs }) => timestampMs < cutoffMs)) return undefined;
-  const branches =
-    head.modelVersion === MODEL_VERSION ? new ReplayBranches(head, new Map()) : undefined;
+  const model = MODELS.find(head.modelVersion);
+  const branches = model && new ReplayBranches(head, model, new Map());
   const last = await lastBefore(store, instanceId, head, cutoffMs, (row) => branches?.observe(row));
   const { ordinal: history, generation, cycle, timestampMs } = last;
   const drift = await driftUpTo(store, instanceId, head, last);

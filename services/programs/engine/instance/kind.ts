@@ -38,7 +38,7 @@ import {
 import { Fault, faultFor } from '#errors/fault';
 import type { ActiveInstance } from '#grpc/admin';
 import type { EngineAnswer, EngineCall, EngineCommand, TrimCommand } from '#grpc/engine-messages';
-import { MODELS, type Models } from '#identity/model';
+import { firstVersion, MODELS, type Models } from '#identity/model';
 import { CorruptState } from '#storage/ports/bytes';
 import {
   ANSWER_AGE_MS,
@@ -218,7 +218,7 @@ export class InstanceKind
     const { kind: _, instancesMax, ...config } = command;
     const { accountId, instanceId } = call;
     const { models } = this.#model;
-    const { version } = modelOf(models, call.modelVersion ?? models.newest.version, instanceId);
+    const { version } = modelOf(models, firstVersion(models, call.modelVersion), instanceId);
     const change: InstanceChange = { kind: 'created', accountId, ...config };
     const create = () => this.#commit(call, turn, change, version).answer;
     if (instancesMax === undefined) return create();

@@ -1,0 +1,268 @@
+/*
+ * Contract of model 1.1: the lists of actions and the decision style of model 1.0, with hysteresis.
+ *
+ * Model 1.0 compares every propensity with thresholds that move with every observation, so an action
+ * near a threshold enters and leaves its list again and again. In model 1.1 a change takes effect
+ * when three observations in a row ask for it. Whatever stress, energy or a breach forbids is
+ * forbidden at once.
+ */
+import {
+  ACTIONS,
+  type Contract,
+  capStyle,
+  isAlwaysOpen,
+  isContradiction,
+  isGated,
+  newSnapshot,
+  propensities,
+  readSnapshot,
+  readStyle,
+  STABILIZE,
+  weighActions,
+} from '#identity/contract';
+import { IDENTITY_BREACH } from '#identity/drift';
+import { itemAt, newRanking, type Ranking } from '#identity/ranking';
+import { at, OFFSET, STATE_LENGTH, type State } from '#identity/state';
+
+/** Version of the layout and rules of this file. */
+export const MODEL_1_1_VERSION = '1.1';
+
+/**
+ * Additional part of a state of model 1.1, behind the part of model 1.0. Every value is a whole
+ * number of at most 24 bits. A list takes two values of six actions each. Source: model 4.1.
+ */
+const MEMORY = {
+  /** Allowed actions in order: per action four bits with its position plus 1, 0 for no action. */
+  allowed: STATE_LENGTH,
+  /** Forbidden actions in order, encoded like the allowed actions. */
+  forbidden: STATE_LENGTH + 2,
+  /** Observations in a row that asked for another verdict: two bits per action. */
+  waiting: STATE_LENGTH + 4,
+  /** Decision style before the caps of stress: per label two bits, and two for its observations. */
+  style: STATE_LENGTH + 5,
+  /** Cycle of this generation after which model 1.1 took over; 0 if it began the generation. */
+  since: STATE_LENGTH + 6,
+} as const;
+
+/** Number of doubles in a state of model 1.1. */
+export const STATE_LENGTH_1_1 = STATE_LENGTH + 7;
+
+/**
+ * Observations in a row that must ask for a change before the change takes effect. With 3, a
+ * lasting change is delayed by two observations, and no list can return at the next observation.
+ */
+const CONFIRMATIONS = 3;
+
+/**
+ * Lead in propensity with which an action overtakes its predecessor in a list. The smallest lead
+ * tried (0.1 to 0.3); each keeps order changes below a quarter of model 1.0. Source: model 4.1.
+ */
+const OVERTAKING_LEAD = 0.1;
+
+const ACTION_COUNT = ACTIONS.length;
+
+/** Bits of an action in a list, and actions in each of the two values of a list. */
+const ACTION_BITS = 4;
+const ACTION_MASK = 0b1111;
+const ACTIONS_PER_VALUE = 6;
+
+/** Bits of a number of waiting observations, 0 to 2, and of a label of the style, 0 to 3. */
+const SMALL_BITS = 2;
+const SMALL_MASK = 0b11;
+
+/** Verdicts on an action. */
+const FORBIDDEN = -1;
+const OPEN = 0;
+const ALLOWED = 1;
+
+/** Scratch memory of `updateMemory`. No value is carried from one call to the next. */
+const snapshot = newSnapshot();
+const previousAllowed = newRanking(ACTION_COUNT);
+const previousForbidden = newRanking(ACTION_COUNT);
+const verdicts = new Int8Array(ACTION_COUNT);
+const style = { tempo: 0, risk: 0, expressiveness: 0, commitment: 0 };
+
+/** A state of model 1.1 with the identity and the verdicts of `first`, a state of model 1.0. */
+export function withMemory(first: State): State {
+  const state = new Float64Array(STATE_LENGTH_1_1);
+  state.set(first);
+  state[MEMORY.since] = at(first, OFFSET.cycle);
+  update(state, true);
+  return state;
+}
+
+/** A state of model 1.1 after a reset: `reset` is a state of model 1.0 or 1.1. */
+export function withNewMemory(reset: State): State {
+  return withMemory(reset.subarray(0, STATE_LENGTH));
+}
+
+/** Cycle of this generation after which model 1.1 took over; 0 if it began the generation. */
+export function memorySince(state: State): number {
+  return at(state, MEMORY.since);
+}
+
+/** Updates the memory after a cycle of model 1.0 in the same state. Source: model 4.1. */
+export function updateMemory(state: State): void {
+  update(state, false);
+}
+
+/** Writes the lists and the style in the memory to `into`. Source: model 4.1. */
+export function readMemory(state: State, stressLevel: number, into: Contract): void {
+  readList(state, MEMORY.allowed, into.allowed);
+  readList(state, MEMORY.forbidden, into.forbidden);
+  let bits = at(state, MEMORY.style);
+  for (const field of STYLE_FIELDS) {
+    into.style[field] = bits & SMALL_MASK;
+    bits >>= 2 * SMALL_BITS;
+  }
+  capStyle(stressLevel, into.style);
+}
+
+function update(state: State, isFresh: boolean): void {
+  readSnapshot(state, snapshot);
+  readList(state, MEMORY.allowed, previousAllowed);
+  readList(state, MEMORY.forbidden, previousForbidden);
+  judgeActions(state, isFresh);
+  orderList(ALLOWED, isFresh ? NOTHING : previousAllowed);
+  writeList(state, MEMORY.allowed);
+  orderList(FORBIDDEN, isFresh ? NOTHING : previousForbidden);
+  writeList(state, MEMORY.forbidden);
+  state[MEMORY.style] = styleAfter(state, isFresh);
+}
+
+const NOTHING = newRanking(0);
+
+/** Fills `verdicts`, and writes the waiting observations to `state`. */
+function judgeActions(state: State, isFresh: boolean): void {
+  const threshold = weighActions(state, snapshot);
+  readVerdicts();
+  const before = at(state, MEMORY.waiting);
+  let waiting = 0;
+  let isAnyAllowed = false;
+  for (let action = 0; action < ACTION_COUNT; action++) {
+    const shift = action * SMALL_BITS;
+    const waited = (before >> shift) & SMALL_MASK;
+    const wanted = wantedVerdict(state, action, threshold);
+    const isDue = isFresh || waited + 1 >= CONFIRMATIONS || isUrgent(state, action, wanted);
+    if (isDue) verdicts[action] = wanted;
+    if (wanted !== verdicts[action]) waiting |= (waited + 1) << shift;
+    isAnyAllowed ||= verdicts[action] === ALLOWED;
+  }
+  state[MEMORY.waiting] = waiting;
+  if (!isAnyAllowed) verdicts[STABILIZE] = ALLOWED;
+}
+
+/** Verdict of model 1.0 on an action. `weighActions` has computed the propensities. */
+function wantedVerdict(state: State, action: number, threshold: number): number {
+  const { stressLevel } = snapshot;
+  const energyBand = at(state, OFFSET.energyBand);
+  const propensity = at(propensities, action);
+  if (isAlwaysOpen(action, stressLevel, energyBand)) return ALLOWED;
+  if (isGated(action, stressLevel, energyBand)) return FORBIDDEN;
+  if (isContradiction(action, propensity)) return FORBIDDEN;
+  return propensity >= threshold ? ALLOWED : OPEN;
+}
+
+/** Whether a verdict takes effect at once, because stress, energy or a breach requires it. */
+function isUrgent(state: State, action: number, wanted: number): boolean {
+  const { stressLevel } = snapshot;
+  const energyBand = at(state, OFFSET.energyBand);
+  if (wanted === OPEN) return false;
+  if (wanted === ALLOWED) return isAlwaysOpen(action, stressLevel, energyBand);
+  const isBreached = at(state, OFFSET.driftLevel) === IDENTITY_BREACH;
+  return isBreached || isGated(action, stressLevel, energyBand);
+}
+
+/** Fills `verdicts` from the previous lists. */
+function readVerdicts(): void {
+  verdicts.fill(OPEN);
+  for (let index = 0; index < previousAllowed.count; index++) {
+    verdicts[itemAt(previousAllowed, index)] = ALLOWED;
+  }
+  for (let index = 0; index < previousForbidden.count; index++) {
+    verdicts[itemAt(previousForbidden, index)] = FORBIDDEN;
+  }
+}
+
+const ordered = newRanking(ACTION_COUNT);
+
+/**
+ * Fills `ordered` with the actions of a verdict: the previous order, in which an action overtakes
+ * its predecessor only with a clear lead. New actions follow the last action that they do not lead.
+ */
+function orderList(verdict: number, previous: Ranking): void {
+  ordered.count = 0;
+  for (let index = 0; index < previous.count; index++) {
+    const action = itemAt(previous, index);
+    if (verdicts[action] === verdict) insert(action, verdict, OVERTAKING_LEAD);
+  }
+  for (let action = 0; action < ACTION_COUNT; action++) {
+    if (verdicts[action] === verdict && !wasIn(previous, action)) insert(action, verdict, 0);
+  }
+}
+
+/** Inserts `action` behind the last entry whose key is at most `lead` smaller. */
+function insert(action: number, verdict: number, lead: number): void {
+  const { items, keys } = ordered;
+  const key = verdict * at(propensities, action);
+  let slot = ordered.count;
+  while (slot > 0 && key - at(keys, slot - 1) > lead) {
+    keys[slot] = at(keys, slot - 1);
+    items[slot] = items[slot - 1] as number;
+    slot--;
+  }
+  keys[slot] = key;
+  items[slot] = action;
+  ordered.count++;
+}
+
+function wasIn(list: Ranking, action: number): boolean {
+  for (let index = 0; index < list.count; index++) {
+    if (itemAt(list, index) === action) return true;
+  }
+  return false;
+}
+
+function readList(state: State, offset: number, into: Ranking): void {
+  let bits = at(state, offset);
+  into.count = 0;
+  for (let index = 0; index < ACTION_COUNT; index++) {
+    if (index === ACTIONS_PER_VALUE) bits = at(state, offset + 1);
+    const found = bits & ACTION_MASK;
+    if (found === 0) return;
+    into.items[index] = found - 1;
+    into.count++;
+    bits >>= ACTION_BITS;
+  }
+}
+
+/** Writes `ordered` to the list at `offset`. */
+function writeList(state: State, offset: number): void {
+  let low = 0;
+  let high = 0;
+  for (let index = 0; index < ordered.count; index++) {
+    const code = itemAt(ordered, index) + 1;
+    if (index < ACTIONS_PER_VALUE) low |= code << (index * ACTION_BITS);
+    else high |= code << ((index - ACTIONS_PER_VALUE) * ACTION_BITS);
+  }
+  state[offset] = low;
+  state[offset + 1] = high;
+}
+
+const STYLE_FIELDS = ['tempo', 'risk', 'expressiveness', 'commitment'] as const;
+
+/** Bits of the style after this cycle. Each of the four labels has its own hysteresis. */
+function styleAfter(state: State, isFresh: boolean): number {
+  readStyle(state, snapshot, style);
+  const before = at(state, MEMORY.style);
+  let bits = 0;
+  let shift = 0;
+  for (const field of STYLE_FIELDS) {
+    const present = (before >> shift) & SMALL_MASK;
+    const waited = (before >> (shift + SMALL_BITS)) & SMALL_MASK;
+    const isDue = isFresh || style[field] === present || waited + 1 >= CONFIRMATIONS;
+    bits |= (isDue ? style[field] : present | ((waited + 1) << SMALL_BITS)) << shift;
+    shift += 2 * SMALL_BITS;
+  }
+  return bits;
+}

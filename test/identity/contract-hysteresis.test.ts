@@ -1,0 +1,207 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { ACTIONS, isAlwaysOpen, isGated } from '#identity/contract';
+import { MODEL_1_0, MODEL_1_1 } from '#identity/model';
+import { MODE_COUNT } from '#identity/modes';
+import { PERSONA_PROFILES } from '#identity/persona-profiles';
+import type { Ranking } from '#identity/ranking';
+import { newReport, type Report } from '#identity/report';
+import { at, OFFSET, type State } from '#identity/state';
+import { heldAfter } from '#test/identity/hysteresis-oracle';
+import { gapSeconds, observation, type Step } from '#test/support/arbitrary-identity';
+
+const anySteps = fc.array(fc.record({ observation, dtSeconds: gapSeconds }), { maxLength: 60 });
+
+/** Strong readings of one mode in quick succession, which breach most identities. */
+const obsession = fc.integer({ min: 0, max: MODE_COUNT - 1 }).map((mode) => {
+  const seen = { observation: { mode, signal: 1, confidence: 1 }, dtSeconds: 1 };
+  return new Array<Step>(12).fill(seen);
+});
+
+/** Lives of personas and of a neutral identity. */
+const life = fc.record({
+  modeStrengths: fc.constantFrom(
+    ...PERSONA_PROFILES.map(({ strengths }): readonly number[] => strengths),
+    new Array<number>(MODE_COUNT).fill(0),
+  ),
+  energyLevel: fc.constantFrom(0.1, 0.4, 0.8),
+  steps: fc
+    .tuple(anySteps, fc.oneof(fc.constant([]), obsession), anySteps)
+    .map((parts): Step[] => parts.flat()),
+});
+
+type Life = typeof life extends fc.Arbitrary<infer Value> ? Value : never;
+
+/** States of a life under both models; the first pair is the fresh identity. */
+function* livedTwice({ steps, ...config }: Life): Generator<readonly [State, State]> {
+  let first = MODEL_1_0.create(config);
+  let next = MODEL_1_1.create(config);
+  yield [first, next];
+  for (const step of steps) {
+    first = cycled(MODEL_1_0, first, step);
+    next = cycled(MODEL_1_1, next, step);
+    yield [first, next];
+  }
+}
+
+function cycled(model: typeof MODEL_1_0, from: State, { observation, dtSeconds }: Step): State {
+  const into = new Float64Array(model.stateLength);
+  model.advance(from, observation, dtSeconds, into);
+  return into;
+}
+
+function reportOf(model: typeof MODEL_1_0, state: State): Report {
+  const report = newReport();
+  model.readReport(state, report);
+  return report;
+}
+
+const listOf = (list: Ranking): number[] => [...list.items.subarray(0, list.count)];
+
+/** 1 allowed, 0 left to the caller, -1 forbidden, by action. */
+function verdictsOf({ contract }: Report): number[] {
+  const allowed = listOf(contract.allowed);
+  const forbidden = listOf(contract.forbidden);
+  return ACTIONS.map((_, action) =>
+    allowed.includes(action) ? 1 : forbidden.includes(action) ? -1 : 0,
+  );
+}
+
+const everyLife = (holds: (states: (readonly [State, State])[]) => void, numRuns = 150): void =>
+  fc.assert(
+    fc.property(life, (lived) => holds([...livedTwice(lived)])),
+    { numRuns },
+  );
+
+const same = suite('model 1.1');
+
+same('computes every value of model 1.0 bit for bit', () => {
+  everyLife((states) => {
+    for (const [first, next] of states) {
+      assert.equal(next.slice(0, first.length), first);
+      const { contract, ...report } = reportOf(MODEL_1_1, next);
+      const { contract: expected, ...other } = reportOf(MODEL_1_0, first);
+      assert.equal(report, other);
+      const { allowed: _a, forbidden: _f, style: _s, ...rest } = contract;
+      const { allowed: _1, forbidden: _2, style: _3, ...wanted } = expected;
+      assert.equal(rest, wanted);
+    }
+  });
+});
+
+same('starts with the contract of model 1.0, when created, taken over and reset', () => {
+  everyLife((states) => {
+    const [first, next] = states.at(-1) ?? [];
+    assert.ok(first && next);
+    const takeOver = MODEL_1_1.takesOver.get('1.0');
+    assert.ok(takeOver);
+    for (const [own, base] of [
+      [takeOver(first), first],
+      [MODEL_1_1.resetToInitial(next), MODEL_1_0.resetToInitial(first)],
+      [MODEL_1_1.resetToDefault(next), MODEL_1_0.resetToDefault(first)],
+    ] as const) {
+      assert.is(own.length, MODEL_1_1.stateLength);
+      assert.equal(own.slice(0, base.length), base);
+      const [{ contract }, { contract: wanted }] = [
+        reportOf(MODEL_1_1, own),
+        reportOf(MODEL_1_0, base),
+      ];
+      assert.equal(listOf(contract.allowed), listOf(wanted.allowed));
+      assert.equal(listOf(contract.forbidden), listOf(wanted.forbidden));
+      assert.equal(contract.style, wanted.style);
+    }
+    assert.is(MODEL_1_1.sinceCycle(takeOver(first)), at(first, OFFSET.cycle));
+    assert.is(MODEL_1_1.sinceCycle(MODEL_1_1.resetToDefault(next)), 0);
+  }, 60);
+});
+
+same('keeps the lists that the rules of model 4.1 give in plain arrays', () => {
+  everyLife((states) => {
+    let held: ReturnType<typeof heldAfter> | undefined;
+    for (const [first, next] of states) {
+      held = heldAfter(first, held);
+      const { contract } = reportOf(MODEL_1_1, next);
+      assert.equal(
+        [listOf(contract.allowed), listOf(contract.forbidden)],
+        [held.allowed, held.forbidden],
+      );
+    }
+  });
+});
+
+const calm = suite('the lists of actions of model 1.1');
+
+calm('forbid at once what stress or energy forbids, and allow at once what they require', () => {
+  everyLife((states) => {
+    for (const [first, next] of states) {
+      const level = at(first, OFFSET.stressLevel);
+      const band = at(first, OFFSET.energyBand);
+      for (const [action, verdict] of verdictsOf(reportOf(MODEL_1_1, next)).entries()) {
+        if (isAlwaysOpen(action, level, band)) assert.is(verdict, 1, ACTIONS[action]);
+        else if (isGated(action, level, band)) assert.is(verdict, -1, ACTIONS[action]);
+      }
+    }
+  });
+});
+
+calm('forbid at once what model 1.0 forbids after a breach', () => {
+  let breaches = 0;
+  everyLife((states) => {
+    for (const [first, next] of states) {
+      if (at(first, OFFSET.driftLevel) !== 3) continue;
+      breaches += 1;
+      const before = verdictsOf(reportOf(MODEL_1_0, first));
+      const after = verdictsOf(reportOf(MODEL_1_1, next));
+      for (const [action, verdict] of before.entries()) {
+        if (verdict === -1) assert.is(after[action], -1, ACTIONS[action]);
+      }
+    }
+  });
+  assert.ok(breaches > 0);
+});
+
+calm('follow a verdict of model 1.0 that lasts three observations', () => {
+  let followed = 0;
+  everyLife((states) => {
+    const verdicts = states.map(([first]) => verdictsOf(reportOf(MODEL_1_0, first)));
+    for (let cycle = 3; cycle < states.length; cycle += 1) {
+      const [one, two, three] = verdicts.slice(cycle - 2, cycle + 1);
+      const shown = verdictsOf(reportOf(MODEL_1_1, states[cycle]?.[1] as State));
+      for (const [action, verdict] of (three ?? []).entries()) {
+        if (one?.[action] !== verdict || two?.[action] !== verdict) continue;
+        followed += 1;
+        assert.is(shown[action], verdict, ACTIONS[action]);
+      }
+    }
+  });
+  assert.ok(followed > 1_000);
+});
+
+calm('do not change while the same observation repeats without effect on the levels', () => {
+  const seen = { mode: 2, signal: 0.6, confidence: 0.5 };
+  for (const { strengths } of PERSONA_PROFILES) {
+    let state = MODEL_1_1.create({ modeStrengths: strengths, energyLevel: 0.8 });
+    const step = { observation: seen, dtSeconds: 45 };
+    for (let cycle = 0; cycle < 400; cycle += 1) state = cycled(MODEL_1_1, state, step);
+    const { contract: settled } = reportOf(MODEL_1_1, state);
+    for (let cycle = 0; cycle < 100; cycle += 1) {
+      state = cycled(MODEL_1_1, state, step);
+      const { contract } = reportOf(MODEL_1_1, state);
+      assert.equal(listOf(contract.allowed), listOf(settled.allowed));
+      assert.equal(listOf(contract.forbidden), listOf(settled.forbidden));
+      assert.equal(contract.style, settled.style);
+    }
+  }
+});
+
+calm('stay the same when read again', () => {
+  everyLife((states) => {
+    const state = states.at(-1)?.[1] as State;
+    const before = state.slice();
+    assert.equal(reportOf(MODEL_1_1, state), reportOf(MODEL_1_1, state));
+    assert.equal(state, before);
+  }, 30);
+});
+
+for (const group of [same, calm]) group.run();
