@@ -5,11 +5,10 @@ import { ACTIONS, isAlwaysOpen, isGated } from '#identity/contract';
 import { MODEL_1_0, MODEL_1_1 } from '#identity/model';
 import { MODE_COUNT } from '#identity/modes';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
-import type { Ranking } from '#identity/ranking';
 import { newReport, type Report } from '#identity/report';
 import { at, OFFSET, type State } from '#identity/state';
 import { heldAfter } from '#test/identity/hysteresis-oracle';
-import { gapSeconds, observation, type Step } from '#test/support/arbitrary-identity';
+import { gapSeconds, observation, positionsIn, type Step } from '#test/support/arbitrary-identity';
 
 const anySteps = fc.array(fc.record({ observation, dtSeconds: gapSeconds }), { maxLength: 60 });
 
@@ -57,12 +56,10 @@ function reportOf(model: typeof MODEL_1_0, state: State): Report {
   return report;
 }
 
-const listOf = (list: Ranking): number[] => [...list.items.subarray(0, list.count)];
-
 /** 1 allowed, 0 left to the caller, -1 forbidden, by action. */
 function verdictsOf({ contract }: Report): number[] {
-  const allowed = listOf(contract.allowed);
-  const forbidden = listOf(contract.forbidden);
+  const allowed = positionsIn(contract.allowed);
+  const forbidden = positionsIn(contract.forbidden);
   return ACTIONS.map((_, action) =>
     allowed.includes(action) ? 1 : forbidden.includes(action) ? -1 : 0,
   );
@@ -107,8 +104,8 @@ same('starts with the contract of model 1.0, when created, taken over and reset'
         reportOf(MODEL_1_1, own),
         reportOf(MODEL_1_0, base),
       ];
-      assert.equal(listOf(contract.allowed), listOf(wanted.allowed));
-      assert.equal(listOf(contract.forbidden), listOf(wanted.forbidden));
+      assert.equal(positionsIn(contract.allowed), positionsIn(wanted.allowed));
+      assert.equal(positionsIn(contract.forbidden), positionsIn(wanted.forbidden));
       assert.equal(contract.style, wanted.style);
     }
     assert.is(MODEL_1_1.sinceCycle(takeOver(first)), at(first, OFFSET.cycle));
@@ -123,7 +120,7 @@ same('keeps the lists that the rules of model 4.1 give in plain arrays', () => {
       held = heldAfter(first, held);
       const { contract } = reportOf(MODEL_1_1, next);
       assert.equal(
-        [listOf(contract.allowed), listOf(contract.forbidden)],
+        [positionsIn(contract.allowed), positionsIn(contract.forbidden)],
         [held.allowed, held.forbidden],
       );
     }
@@ -188,8 +185,8 @@ calm('do not change while the same observation repeats without effect on the lev
     for (let cycle = 0; cycle < 100; cycle += 1) {
       state = cycled(MODEL_1_1, state, step);
       const { contract } = reportOf(MODEL_1_1, state);
-      assert.equal(listOf(contract.allowed), listOf(settled.allowed));
-      assert.equal(listOf(contract.forbidden), listOf(settled.forbidden));
+      assert.equal(positionsIn(contract.allowed), positionsIn(settled.allowed));
+      assert.equal(positionsIn(contract.forbidden), positionsIn(settled.forbidden));
       assert.equal(contract.style, settled.style);
     }
   }

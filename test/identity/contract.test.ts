@@ -12,7 +12,7 @@ import { MODE_COUNT } from '#identity/modes';
 import type { Ranking } from '#identity/ranking';
 import { newReport, type Report, readReport } from '#identity/report';
 import { bandOf, createState, OFFSET, type State } from '#identity/state';
-import { afterAnyCycle, scalarAt } from '#test/support/arbitrary-identity';
+import { afterAnyCycle, positionsIn, scalarAt } from '#test/support/arbitrary-identity';
 
 /** Risk by action in vocabulary order, copied from model 4. */
 const RISK = [0.6, 0.2, 0.2, 0.3, 0.6, 0.7, 0.8, 0.15, 0.1, 0, 0.05, 0.1];
@@ -22,8 +22,7 @@ const STRESS_OF_LEVEL = [0, 0.4, 0.6, 1];
 const ENERGY_OF_BAND = [0, 0.2, 0.4, 0.8];
 
 const actionsOf = (ranking: Ranking): string[] =>
-  [...ranking.items.subarray(0, ranking.count)].map((item) => ACTIONS[item] ?? '?');
-const modesOf = (ranking: Ranking): number[] => [...ranking.items.subarray(0, ranking.count)];
+  positionsIn(ranking).map((item) => ACTIONS[item] ?? '?');
 
 const all = (list: readonly string[], wanted: readonly string[]): boolean =>
   wanted.every((one) => list.includes(one));
@@ -34,7 +33,7 @@ function satisfiesRules(report: Report, energyBand: number): boolean {
   const { style } = contract;
   const allowed = actionsOf(contract.allowed);
   const forbidden = actionsOf(contract.forbidden);
-  const dominant = modesOf(contract.dominant);
+  const dominant = positionsIn(contract.dominant);
   const level = snapshot.stressLevel;
   const isTotal =
     allowed.length > 0 &&
@@ -61,7 +60,8 @@ function satisfiesRules(report: Report, energyBand: number): boolean {
     COMMITMENTS[style.commitment] !== undefined &&
     RECOVERY_PATHS[contract.path] !== undefined;
   const isFocused =
-    dominant.length <= 2 && !modesOf(contract.suppressed).some((mode) => dominant.includes(mode));
+    dominant.length <= 2 &&
+    !positionsIn(contract.suppressed).some((mode) => dominant.includes(mode));
   const isSparing = energyBand > 1 || all(allowed, ['stabilize', 'defer']);
   return isTotal && isCalming && isSheltering && isNamed && isFocused && isSparing;
 }

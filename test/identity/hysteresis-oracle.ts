@@ -1,7 +1,6 @@
 import {
   ACTIONS,
   isAlwaysOpen,
-  isContradiction,
   isGated,
   newSnapshot,
   propensities,
@@ -36,7 +35,7 @@ export function heldAfter(state: State, before: Held | undefined): Held {
     const inclination = inclined[action] ?? 0;
     const isOpen = isAlwaysOpen(action, snapshot.stressLevel, band);
     const isShut = !isOpen && isGated(action, snapshot.stressLevel, band);
-    const isForbidden = isShut || (!isOpen && isContradiction(action, inclination));
+    const isForbidden = isShut || (!isOpen && inclination <= -0.15 && action !== STABILIZE);
     const wanted = isForbidden ? -1 : Number(isOpen || inclination >= threshold);
     const isUrgent = isOpen || isShut || (isBreached && isForbidden);
     const present = isUrgent ? wanted : (before?.verdicts[action] ?? wanted);

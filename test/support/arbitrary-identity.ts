@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { advance, type Observation } from '#identity/model';
 import { MODE_COUNT, MODE_KEYS, MODE_TARGETS } from '#identity/modes';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
+import type { Ranking } from '#identity/ranking';
 import { createState, ENERGY_DEFAULT, OFFSET, type State } from '#identity/state';
 
 /** An observation, and the time since the previous observation. */
@@ -122,3 +123,6 @@ export function lived(from: State, steps: readonly Step[]): State {
 
 /** Whether the last cycle in `state` was rolled back. */
 export const isRolledBack = (state: State): boolean => scalarAt(state, OFFSET.driftLevel) === 3;
+
+/** Positions in a ranking, in its order. */
+export const positionsIn = ({ items, count }: Ranking): number[] => [...items.subarray(0, count)];

@@ -8,20 +8,23 @@
  */
 import {
   ACTIONS,
+  ALLOWED,
   type Contract,
   capStyle,
+  FORBIDDEN,
   isAlwaysOpen,
-  isContradiction,
   isGated,
   newSnapshot,
+  OPEN,
   propensities,
   readSnapshot,
   readStyle,
   STABILIZE,
+  verdictOn,
   weighActions,
 } from '#identity/contract';
 import { IDENTITY_BREACH } from '#identity/drift';
-import { itemAt, newRanking, type Ranking } from '#identity/ranking';
+import { isRanked, itemAt, newRanking, place, type Ranking } from '#identity/ranking';
 import { at, OFFSET, STATE_LENGTH, type State } from '#identity/state';
 
 /** Version of the layout and rules of this file. */
@@ -70,11 +73,6 @@ const ACTIONS_PER_VALUE = 6;
 const SMALL_BITS = 2;
 const SMALL_MASK = 0b11;
 
-/** Verdicts on an action. */
-const FORBIDDEN = -1;
-const OPEN = 0;
-const ALLOWED = 1;
-
 /** Scratch memory of `updateMemory`. No value is carried from one call to the next. */
 const snapshot = newSnapshot();
 const previousAllowed = newRanking(ACTION_COUNT);
@@ -82,18 +80,13 @@ const previousForbidden = newRanking(ACTION_COUNT);
 const verdicts = new Int8Array(ACTION_COUNT);
 const style = { tempo: 0, risk: 0, expressiveness: 0, commitment: 0 };
 
-/** A state of model 1.1 with the identity and the verdicts of `first`, a state of model 1.0. */
+/** A state of model 1.1 with the identity and the verdicts of `first`, a state of any model. */
 export function withMemory(first: State): State {
   const state = new Float64Array(STATE_LENGTH_1_1);
-  state.set(first);
+  state.set(first.subarray(0, STATE_LENGTH));
   state[MEMORY.since] = at(first, OFFSET.cycle);
-  update(state, true);
+  updateMemory(state, 1);
   return state;
-}
-
-/** A state of model 1.1 after a reset: `reset` is a state of model 1.0 or 1.1. */
-export function withNewMemory(reset: State): State {
-  return withMemory(reset.subarray(0, STATE_LENGTH));
 }
 
 /** Cycle of this generation after which model 1.1 took over; 0 if it began the generation. */
@@ -102,8 +95,16 @@ export function memorySince(state: State): number {
 }
 
 /** Updates the memory after a cycle of model 1.0 in the same state. Source: model 4.1. */
-export function updateMemory(state: State): void {
-  update(state, false);
+export function updateMemory(state: State, confirmations = CONFIRMATIONS): void {
+  readSnapshot(state, snapshot);
+  readList(state, MEMORY.allowed, previousAllowed);
+  readList(state, MEMORY.forbidden, previousForbidden);
+  judgeActions(state, confirmations);
+  orderList(ALLOWED, previousAllowed);
+  writeList(state, MEMORY.allowed);
+  orderList(FORBIDDEN, previousForbidden);
+  writeList(state, MEMORY.forbidden);
+  state[MEMORY.style] = styleAfter(state, confirmations);
 }
 
 /** Writes the lists and the style in the memory to `into`. Source: model 4.1. */
@@ -118,22 +119,10 @@ export function readMemory(state: State, stressLevel: number, into: Contract): v
   capStyle(stressLevel, into.style);
 }
 
-function update(state: State, isFresh: boolean): void {
-  readSnapshot(state, snapshot);
-  readList(state, MEMORY.allowed, previousAllowed);
-  readList(state, MEMORY.forbidden, previousForbidden);
-  judgeActions(state, isFresh);
-  orderList(ALLOWED, isFresh ? NOTHING : previousAllowed);
-  writeList(state, MEMORY.allowed);
-  orderList(FORBIDDEN, isFresh ? NOTHING : previousForbidden);
-  writeList(state, MEMORY.forbidden);
-  state[MEMORY.style] = styleAfter(state, isFresh);
-}
-
-const NOTHING = newRanking(0);
-
 /** Fills `verdicts`, and writes the waiting observations to `state`. */
-function judgeActions(state: State, isFresh: boolean): void {
+function judgeActions(state: State, confirmations: number): void {
+  const { stressLevel } = snapshot;
+  const energyBand = at(state, OFFSET.energyBand);
   const threshold = weighActions(state, snapshot);
   readVerdicts();
   const before = at(state, MEMORY.waiting);
@@ -142,25 +131,14 @@ function judgeActions(state: State, isFresh: boolean): void {
   for (let action = 0; action < ACTION_COUNT; action++) {
     const shift = action * SMALL_BITS;
     const waited = (before >> shift) & SMALL_MASK;
-    const wanted = wantedVerdict(state, action, threshold);
-    const isDue = isFresh || waited + 1 >= CONFIRMATIONS || isUrgent(state, action, wanted);
+    const wanted = verdictOn(action, threshold, stressLevel, energyBand);
+    const isDue = waited + 1 >= confirmations || isUrgent(state, action, wanted);
     if (isDue) verdicts[action] = wanted;
     if (wanted !== verdicts[action]) waiting |= (waited + 1) << shift;
     isAnyAllowed ||= verdicts[action] === ALLOWED;
   }
   state[MEMORY.waiting] = waiting;
   if (!isAnyAllowed) verdicts[STABILIZE] = ALLOWED;
-}
-
-/** Verdict of model 1.0 on an action. `weighActions` has computed the propensities. */
-function wantedVerdict(state: State, action: number, threshold: number): number {
-  const { stressLevel } = snapshot;
-  const energyBand = at(state, OFFSET.energyBand);
-  const propensity = at(propensities, action);
-  if (isAlwaysOpen(action, stressLevel, energyBand)) return ALLOWED;
-  if (isGated(action, stressLevel, energyBand)) return FORBIDDEN;
-  if (isContradiction(action, propensity)) return FORBIDDEN;
-  return propensity >= threshold ? ALLOWED : OPEN;
 }
 
 /** Whether a verdict takes effect at once, because stress, energy or a breach requires it. */
@@ -194,33 +172,13 @@ function orderList(verdict: number, previous: Ranking): void {
   ordered.count = 0;
   for (let index = 0; index < previous.count; index++) {
     const action = itemAt(previous, index);
-    if (verdicts[action] === verdict) insert(action, verdict, OVERTAKING_LEAD);
+    if (verdicts[action] !== verdict) continue;
+    place(ordered, action, verdict * at(propensities, action), OVERTAKING_LEAD);
   }
   for (let action = 0; action < ACTION_COUNT; action++) {
-    if (verdicts[action] === verdict && !wasIn(previous, action)) insert(action, verdict, 0);
+    if (verdicts[action] !== verdict || isRanked(previous, action)) continue;
+    place(ordered, action, verdict * at(propensities, action));
   }
-}
-
-/** Inserts `action` behind the last entry whose key is at most `lead` smaller. */
-function insert(action: number, verdict: number, lead: number): void {
-  const { items, keys } = ordered;
-  const key = verdict * at(propensities, action);
-  let slot = ordered.count;
-  while (slot > 0 && key - at(keys, slot - 1) > lead) {
-    keys[slot] = at(keys, slot - 1);
-    items[slot] = items[slot - 1] as number;
-    slot--;
-  }
-  keys[slot] = key;
-  items[slot] = action;
-  ordered.count++;
-}
-
-function wasIn(list: Ranking, action: number): boolean {
-  for (let index = 0; index < list.count; index++) {
-    if (itemAt(list, index) === action) return true;
-  }
-  return false;
 }
 
 function readList(state: State, offset: number, into: Ranking): void {
@@ -252,7 +210,7 @@ function writeList(state: State, offset: number): void {
 const STYLE_FIELDS = ['tempo', 'risk', 'expressiveness', 'commitment'] as const;
 
 /** Bits of the style after this cycle. Each of the four labels has its own hysteresis. */
-function styleAfter(state: State, isFresh: boolean): number {
+function styleAfter(state: State, confirmations: number): number {
   readStyle(state, snapshot, style);
   const before = at(state, MEMORY.style);
   let bits = 0;
@@ -260,7 +218,7 @@ function styleAfter(state: State, isFresh: boolean): number {
   for (const field of STYLE_FIELDS) {
     const present = (before >> shift) & SMALL_MASK;
     const waited = (before >> (shift + SMALL_BITS)) & SMALL_MASK;
-    const isDue = isFresh || style[field] === present || waited + 1 >= CONFIRMATIONS;
+    const isDue = style[field] === present || waited + 1 >= confirmations;
     bits |= (isDue ? style[field] : present | ((waited + 1) << SMALL_BITS)) << shift;
     shift += 2 * SMALL_BITS;
   }

@@ -344,15 +344,32 @@ function sortActions(state: State, snapshot: Snapshot, allowed: Ranking, forbidd
   forbidden.count = 0;
   for (let action = 0; action < ACTIONS.length; action++) {
     const propensity = at(propensities, action);
-    if (isAlwaysOpen(action, stressLevel, energyBand)) {
-      place(allowed, action, propensity);
-    } else if (isGated(action, stressLevel, energyBand) || isContradiction(action, propensity)) {
-      place(forbidden, action, -propensity);
-    } else if (propensity >= threshold) {
-      place(allowed, action, propensity);
-    }
+    const verdict = verdictOn(action, threshold, stressLevel, energyBand);
+    if (verdict === ALLOWED) place(allowed, action, propensity);
+    else if (verdict === FORBIDDEN) place(forbidden, action, -propensity);
   }
   if (allowed.count === 0) place(allowed, STABILIZE, at(propensities, STABILIZE));
+}
+
+/** Verdict on an action that the caller must not do. */
+export const FORBIDDEN = -1;
+/** Verdict on an action that the contract leaves to the caller. */
+export const OPEN = 0;
+/** Verdict on an action that the caller may do. */
+export const ALLOWED = 1;
+
+/** Verdict on an action, after `weighActions` has returned `threshold`. Source: model 4. */
+export function verdictOn(
+  action: number,
+  threshold: number,
+  stressLevel: number,
+  energyBand: number,
+): number {
+  const propensity = at(propensities, action);
+  if (isAlwaysOpen(action, stressLevel, energyBand)) return ALLOWED;
+  if (isGated(action, stressLevel, energyBand)) return FORBIDDEN;
+  if (isContradiction(action, propensity)) return FORBIDDEN;
+  return propensity >= threshold ? ALLOWED : OPEN;
 }
 
 /** Fills `propensities`, and returns the minimum propensity for allowed actions. */
@@ -404,7 +421,7 @@ export function affinityOf(action: number, mode: number): number {
 }
 
 /** Whether an action contradicts the identity. `stabilize` never contradicts. */
-export function isContradiction(action: number, propensity: number): boolean {
+function isContradiction(action: number, propensity: number): boolean {
   return propensity <= CONTRADICTION && action !== STABILIZE;
 }
 

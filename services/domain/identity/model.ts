@@ -6,7 +6,6 @@ import {
   STATE_LENGTH_1_1,
   updateMemory,
   withMemory,
-  withNewMemory,
 } from '#identity/contract-hysteresis';
 import {
   attentionTo,
@@ -425,7 +424,7 @@ export const MODEL_1_1: Model = {
     readMemory(state, snapshot.stressLevel, into);
   }),
   resetToInitial: (state) => withMemory(resetToInitial(state)),
-  resetToDefault: (state) => withNewMemory(resetToDefault(state)),
+  resetToDefault: (state) => withMemory(resetToDefault(state)),
   sinceCycle: memorySince,
   takesOver: new Map([[MODEL_1_0.version, withMemory]]),
 };

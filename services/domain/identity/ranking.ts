@@ -48,7 +48,8 @@ export function rankSuppressed(state: State, dominant: Ranking, suppressed: Rank
   }
 }
 
-function isRanked(ranking: Ranking, item: number): boolean {
+/** Whether a ranking has an item. */
+export function isRanked(ranking: Ranking, item: number): boolean {
   for (let index = 0; index < ranking.count; index++) {
     if (ranking.items[index] === item) return true;
   }
@@ -69,14 +70,15 @@ export function newRanking(capacity: number): Ranking {
 }
 
 /**
- * Inserts `item` by descending `key`. On ties, earlier items stay first.
+ * Inserts `item` by descending `key`. On ties, earlier items stay first. With a `lead`, the item
+ * overtakes only items whose keys are smaller by more than the lead.
  *
  * Insertion is faster than a general sort for a dozen items. Negate the key for ascending order.
  */
-export function place(ranking: Ranking, item: number, key: number): void {
+export function place(ranking: Ranking, item: number, key: number, lead = 0): void {
   const { items, keys } = ranking;
   let slot = ranking.count;
-  while (slot > 0 && at(keys, slot - 1) < key) {
+  while (slot > 0 && key - at(keys, slot - 1) > lead) {
     keys[slot] = at(keys, slot - 1);
     items[slot] = items[slot - 1] as number;
     slot--;

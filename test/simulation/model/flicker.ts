@@ -1,8 +1,8 @@
 import type { Contract } from '#identity/contract';
 import type { Model } from '#identity/model';
-import type { Ranking } from '#identity/ranking';
 import { newReport } from '#identity/report';
 import { AGENTS, type Case, workOf } from '#test/simulation/model/work';
+import { positionsIn } from '#test/support/arbitrary-identity';
 
 /** Changes of contracts as shares of all observations, from 0 to 1. */
 export type Flicker = {
@@ -60,8 +60,8 @@ function shownOf(model: Model, state: Float64Array): Shown {
   model.readReport(state, report);
   const { contract, snapshot, deviation } = report;
   return {
-    allowed: listOf(contract.allowed).sort().join(' '),
-    forbidden: listOf(contract.forbidden).sort().join(' '),
+    allowed: positionsIn(contract.allowed).sort().join(' '),
+    forbidden: positionsIn(contract.forbidden).sort().join(' '),
     order: orderOf(contract),
     levels: `${snapshot.stressLevel} ${deviation.level}`,
     style: JSON.stringify(contract.style),
@@ -69,10 +69,7 @@ function shownOf(model: Model, state: Float64Array): Shown {
 }
 
 const orderOf = ({ allowed, forbidden }: Contract): string =>
-  `${listOf(allowed).join(' ')} | ${listOf(forbidden).join(' ')}`;
-
-/** Positions of the actions of a list, in its order. */
-export const listOf = (list: Ranking): number[] => [...list.items.subarray(0, list.count)];
+  `${positionsIn(allowed).join(' ')} | ${positionsIn(forbidden).join(' ')}`;
 
 const isSameSets = (one: Shown, other: Shown): boolean =>
   one.allowed === other.allowed && one.forbidden === other.forbidden;

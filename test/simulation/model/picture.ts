@@ -1,8 +1,8 @@
 import { ACTIONS } from '#identity/contract';
 import type { Model } from '#identity/model';
 import { newReport } from '#identity/report';
-import { listOf } from '#test/simulation/model/flicker';
 import { AGENTS, CASES, workOf } from '#test/simulation/model/work';
+import { positionsIn } from '#test/support/arbitrary-identity';
 
 /** Observations shown, and the size of a cell in pixels. */
 const SHOWN = 100;
@@ -36,8 +36,8 @@ function panel(model: Model, top: number): string[] {
   const verdicts = [...workOf(model, agent, pace)].slice(1, SHOWN + 1).map((state) => {
     const report = newReport();
     model.readReport(state, report);
-    const allowed = new Set(listOf(report.contract.allowed));
-    const forbidden = new Set(listOf(report.contract.forbidden));
+    const allowed = new Set(positionsIn(report.contract.allowed));
+    const forbidden = new Set(positionsIn(report.contract.forbidden));
     return (action: number) =>
       allowed.has(action) ? 'allowed' : forbidden.has(action) ? 'forbidden' : 'neither';
   });
