@@ -3,9 +3,19 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Replay, storedRows, verifyHead, verifyStored } from '#ctl/verify/heads';
 import type { KnownReset } from '#ctl/verify/replay';
-import { MODEL_1_1 } from '#identity/model';
 import { OFFSET, type State } from '#identity/state';
 import type { HistoryRow, InstanceHead } from '#storage/ports/instances';
+import {
+  anyStep,
+  byNewModel,
+  observe,
+  perform,
+  RESTLESS,
+  reset,
+  type Step,
+  upset,
+  wait,
+} from '#test/ctl/verify/history-steps';
 import {
   createdInstance,
   INSTANCE_ID,
@@ -14,50 +24,20 @@ import {
   START_MS,
 } from '#test/engine/instance/instance-fixture';
 
-/** One event in the history of an instance. */
-type Step =
-  | { readonly kind: 'wait'; readonly seconds: number }
-  | { readonly kind: 'observe'; readonly mode: number; readonly signal: number }
-  /** An observation after the account has chosen model 1.1. */
-  | { readonly kind: 'observeByNewModel'; readonly mode: number; readonly signal: number }
-  | { readonly kind: 'reset'; readonly mode: 'initial' | 'default' };
-
 type History = {
   readonly head: InstanceHead;
   readonly rows: readonly HistoryRow[];
   readonly resets: ReadonlyMap<number, KnownReset>;
 };
 
-const wait = (seconds: number): Step => ({ kind: 'wait', seconds });
-const observe = (mode: number, signal: number): Step => ({ kind: 'observe', mode, signal });
-const byNewModel = (mode: number, signal: number): Step => ({
-  kind: 'observeByNewModel',
-  mode,
-  signal,
-});
-const reset = (mode: 'initial' | 'default'): Step => ({ kind: 'reset', mode });
-
-/** Mode strengths outside equilibrium, so that every second changes the state. */
-const HOME = [0.2, 0.4, 0.6, 0, 0.1, 0.3, 0.2];
-
-/** Strong readings of one mode, which cause drift and no rollback point. */
-const upset = Array.from({ length: 12 }, () => [wait(20), observe(3, 1)]).flat();
-
 /** Rows and head that the real engine stores after these steps. */
 async function historyAfter(steps: readonly Step[]): Promise<History> {
-  const service = await createdInstance({}, { modeStrengths: HOME, energyLevel: 0.5 });
+  const service = await createdInstance({}, RESTLESS);
   const resets = new Map<number, KnownReset>();
   for (const step of steps) {
-    if (step.kind === 'wait') service.clock.advance(step.seconds * 1_000);
-    else if (step.kind === 'observe') await service.ask(observed(step));
-    else if (step.kind === 'observeByNewModel') {
-      const { mode, signal } = step;
-      await service.ask(observed({ mode, signal }), { modelVersion: MODEL_1_1.version });
-    } else {
-      await service.ask({ kind: 'reset', mode: step.mode });
-      const atMs = service.clock.wallMs();
-      resets.set(resets.size + 2, { mode: step.mode, atMs });
-    }
+    await perform(service, step);
+    if (step.kind !== 'reset') continue;
+    resets.set(resets.size + 2, { mode: step.mode, atMs: service.clock.wallMs() });
   }
   return await storedHistory(service, resets);
 }
@@ -148,20 +128,8 @@ honest('gives the state after every row', async () => {
   assert.equal(energies, [1, 1, 2, 2]);
 });
 
-const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 4, arbitrary: fc.integer({ min: 1, max: 4_000 }).map(wait) },
-  {
-    weight: 8,
-    arbitrary: fc
-      .tuple(fc.integer({ min: 0, max: 6 }), fc.integer({ min: 0, max: 100 }))
-      .map(([mode, percent]) => observe(mode, percent / 100)),
-  },
-  { weight: 1, arbitrary: fc.integer({ min: 0, max: 6 }).map((mode) => byNewModel(mode, 0.7)) },
-  { weight: 1, arbitrary: fc.constantFrom('initial' as const, 'default' as const).map(reset) },
-);
-
 honest('is never reported as wrong, whatever the steps', async () => {
-  const property = fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+  const property = fc.asyncProperty(fc.array(anyStep, { maxLength: 60 }), async (steps) => {
     const history = await historyAfter(steps);
     assert.is((await replayOf(history, { resets: history.resets })).kind, 'same');
     assert.ok(['same', 'unknown_start'].includes((await replayOf(history)).kind));

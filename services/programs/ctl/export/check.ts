@@ -6,7 +6,7 @@ import type { ExportCounts } from '#ctl/export/lines';
 import { importedPlan, keyOf, type LineOf } from '#ctl/export/schema';
 import { Progress, percentOf } from '#ctl/printed-text';
 import { verifyHead } from '#ctl/verify/heads';
-import { MODELS } from '#identity/model';
+import { MODELS, type Model } from '#identity/model';
 import { MODE_KEYS } from '#identity/modes';
 import type { State } from '#identity/state';
 import {
@@ -108,7 +108,7 @@ export async function readAccount(
   const { id, name, status, created_at_ms: createdAtMs } = line;
   if (id !== file.header.account) file.fail(`id: the first line names ${file.header.account}`, at);
   const { model_version: modelVersion } = line;
-  if (modelVersion !== undefined) assertKnownModel(file, modelVersion, 'the account', at);
+  if (modelVersion !== undefined) knownModel(file, modelVersion, 'the account', at);
   const keys: ApiKeyRecord[] = [];
   for (let key = await file.take('key'); key !== undefined; key = await file.take('key')) {
     if (keys.length === KEYS_MAX) file.fail(`there are more than ${KEYS_MAX} keys`);
@@ -135,29 +135,25 @@ export async function readInstance(
   const at = file.lineNumber;
   const line = await file.take('instance');
   if (line === undefined) return undefined;
-  assertKnownModel(file, line.model_version, line.id, at);
-  const head = headOf(
-    line,
-    accountId,
-    stateOf(file, line.model, [lengthOf(line.model_version)], at),
-  );
+  const { stateLength } = knownModel(file, line.model_version, line.id, at);
+  const head = headOf(line, accountId, stateOf(file, line.model, [stateLength], at));
   const floor = floorOf(file, line, at);
   return { id: line.id, head: floor === undefined ? head : { ...head, floor } };
 }
 
 /**
- * Refuses the file if this program lacks the model version, because another release wrote the file.
+ * The model of a version. Refuses the file if this program lacks the model, because another release
+ * wrote the file.
  */
-function assertKnownModel(file: ExportFile, version: string, what: string, line: number): void {
-  if (MODELS.find(version) !== undefined) return;
+function knownModel(file: ExportFile, version: string, what: string, line: number): Model {
+  const model = MODELS.find(version);
+  if (model !== undefined) return model;
   const known = MODELS.versions.join(', ');
-  file.fail(`${what} needs model ${version}; this program has ${known}`, line);
+  return file.fail(`${what} needs model ${version}; this program has ${known}`, line);
 }
 
-/** Number of doubles in a state of a known model. */
-function lengthOf(version: string): number {
-  return MODELS.find(version)?.stateLength ?? 0;
-}
+/** Numbers of doubles in the states of all models. */
+const STATE_LENGTHS = MODELS.versions.flatMap((version) => MODELS.find(version)?.stateLength ?? []);
 
 function stateOf(file: ExportFile, bytes: Buffer, lengths: readonly number[], line: number): State {
   const isKnown = lengths.some(
@@ -184,9 +180,8 @@ function floorOf(file: ExportFile, line: LineOf<'instance'>, at: number): Floor 
     return file.fail(`trimmed_history: ${line.id} has incomplete or wrong trim fields`, at);
   }
   // An earlier model may have stored the state at the floor.
-  const floorLengths = MODELS.versions.map(lengthOf);
   const state =
-    bytes === undefined ? undefined : packedState(stateOf(file, bytes, floorLengths, at));
+    bytes === undefined ? undefined : packedState(stateOf(file, bytes, STATE_LENGTHS, at));
   return { history, drift, generation, cycle, timestampMs, state };
 }
 
