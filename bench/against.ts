@@ -1,8 +1,9 @@
 /**
- * Compares the throughput of this checkout with another commit. Both services run at the same time
- * and take turns every two seconds, so that other work on the machine slows both. Each service
- * starts several times; the median of the pairwise ratios decides. Every full run replaces its
- * section in bench/AGAINST.md. `--traces 0.01` makes this checkout trace 1 % of the requests.
+ * Compares the throughput of this checkout with the throughput of another commit. Both services run
+ * at the same time and take turns every two seconds, so that other work on the machine slows both.
+ * Each service starts several times. The result is the median of the pairwise ratios. A full run
+ * replaces its section in bench/AGAINST.md. `--traces 0.01` makes this checkout trace 1 % of the
+ * requests.
  *
  *   node bench/against.ts <commit> [--quick] [--traces 0.01]
  */
@@ -31,7 +32,7 @@ type Collector = AsyncDisposable & {
   readonly bytes: () => number;
 };
 
-/** Listens on loopback in the measuring process, whose CPU time is not counted. */
+/** Starts the collector in this process, because the CPU time of this process is not measured. */
 async function openCollector(): Promise<Collector> {
   let bytes = 0;
   const server = createServer((request, response) => {
@@ -54,15 +55,15 @@ async function openCollector(): Promise<Collector> {
   };
 }
 
-/** Minimum median ratio of requests per second that counts as no loss. */
+/** Minimum median ratio of requests per second. A lower ratio is a loss of throughput. */
 const RATIO_MIN = 0.97;
 
-/** Minimum ratio for a checkout that traces 1 % of the requests. Source: the project's target. */
+/** Minimum median ratio if this checkout traces 1 % of the requests. Source: project target. */
 const TRACED_RATIO_MIN = 0.95;
 
 /**
- * `starts`: how often each version starts; its speed varies by up to a tenth between starts.
- * `pairs`: runs of each version per start.
+ * `starts`: number of starts of each version, because speed varies by up to a tenth between starts.
+ * `pairs`: number of runs of each version per start. `seconds`: duration of a run.
  */
 const FULL = { starts: 4, pairs: 6, seconds: 2, warmUpS: 6 };
 const QUICK = { starts: 1, pairs: 2, seconds: 1, warmUpS: 1 };
@@ -83,7 +84,8 @@ function hashOf(commit: string): string | undefined {
 }
 
 /**
- * Checks out the commit with this checkout's packages. Removes the files when this process ends.
+ * Checks out the commit into a temporary folder, with this checkout's packages. Returns the folder.
+ * Removes the folder when this process ends.
  */
 function checkOut(commit: string): string {
   const folder = join(temporaryFolder(), 'base');
@@ -131,7 +133,7 @@ function rowOf(
   return { cells: [what, `${pairs.length}`, text(rates), text(costs), verdict(isMet)], isMet };
 }
 
-/** Extra work of this checkout, and the minimum ratio under that work. */
+/** Configuration of this checkout's service, and the minimum ratio with this configuration. */
 type Variant = {
   readonly title: string;
   readonly args: string;
@@ -152,7 +154,7 @@ function variantOf(ratio: string | undefined, endpoint: string): Variant {
   };
 }
 
-/** Names the two sides of the ratio. */
+/** Introduction of the report: which two versions the ratios compare. */
 function aboutOf(hash: string, ratio: string | undefined): string {
   const traced = ratio === undefined ? '' : `, with \`SERVICE_TRACE_RATIO=${ratio}\`,`;
   return (
@@ -161,7 +163,7 @@ function aboutOf(hash: string, ratio: string | undefined): string {
   );
 }
 
-/** Processes that both versions start. */
+/** Set of processes that form a service. Both versions start the same set. */
 type Topology = {
   readonly label: 's' | 'p';
   readonly title: string;
@@ -173,9 +175,11 @@ const TOPOLOGIES: readonly Topology[] = [
   { label: 'p', title: 'edge + limiter + engine', start: startThreeProcesses },
 ];
 
-/** Parameters of a comparison: both checkouts, the topology and the durations. */
+/** Parameters of a comparison. */
 type Comparison = {
+  /** Entry point of the other commit. */
   readonly main: string;
+  /** Environment variables of this checkout's service. */
   readonly variables: Readonly<Record<string, string>>;
   readonly sizes: typeof FULL;
 };

@@ -66,13 +66,13 @@ function headOf(findings: Findings): string {
 }
 
 const READING = [
-  'This page compares the service, with authentication, limiter, metrics and model, to reference servers. A cell is the',
-  'median of alternating rounds, with (smallest..largest). Load generator and servers share the machine. `s / c` is the',
-  'throughput of (s) divided by the throughput of (c) in the same round. [docs/scale.md](../docs/scale.md#targets-not-met)',
-  'explains missed targets.',
+  'This page compares the service with reference servers. The service includes authentication, limiter, metrics and model.',
+  'A cell is the median of alternating rounds, followed by (smallest..largest). The load generator and the servers share',
+  'the machine. `s / c` is the throughput of server (s) divided by the throughput of server (c) in the same round.',
+  '[docs/scale.md](../docs/scale.md#targets-not-met) explains missed targets.',
 ].join('\n');
 
-/** Title of a run. A run with only durable servers is named after their store. */
+/** Title of the report. If only durable servers ran, the title names their store. */
 function titleOf({ rounds, durable }: Findings): string {
   if (rounds.length > 0 || durable.length === 0) return 'Benchmark results';
   const runs = durable.flatMap((comparison) => comparison.rounds);
@@ -135,7 +135,7 @@ function openOf(open: readonly OpenRow[]): string {
   });
   const note =
     'k6 starts requests at a fixed rate. Latencies include the time of k6 on the same cores. A run ' +
-    'with a dropped or wrong request is void and repeated once.';
+    'with a dropped or wrong request is void. A void run is repeated once.';
   const table = tableOf(['', 'requests/s', 'p50 ms', 'p99 ms', 'longest ms', 'attempts'], rows);
   return `## Open model\n\n${note}\n\n${table}`;
 }
@@ -144,9 +144,10 @@ function journalOf(journal: JournalAppends | undefined): string {
   if (journal === undefined) return '';
   const { droppedSlots, freshP50Ms, agedP50Ms, filledS } = journal;
   const sentence =
-    `Append p50: ${numberText(freshP50Ms, 2)} ms to a fresh journal, ` +
-    `${numberText(agedP50Ms, 2)} ms to a journal after ${numberText(droppedSlots, 0)} slots were ` +
-    `appended in ${numberText(filledS, 0)} s, truncated, and flushed to disk.`;
+    `Append p50: ${numberText(freshP50Ms, 2)} ms for a fresh journal, ` +
+    `${numberText(agedP50Ms, 2)} ms for an aged journal. The aged journal was filled in ` +
+    `${numberText(filledS, 0)} s, has ${numberText(droppedSlots, 0)} truncated slots, and is ` +
+    'flushed to disk.';
   return `## Journal\n\n${sentence}`;
 }
 

@@ -13,10 +13,10 @@ import { freePorts } from '#bench/processes/free-ports';
 import { metricsUrlOf } from '#bench/processes/service';
 import { temporaryFolder } from '#bench/processes/temporary-folder';
 
-/** Number of accounts to decide about. Source: the project's targets. */
+/** Number of accounts that send requests. Source: the project's targets. */
 const ACCOUNTS = 1_000;
 
-/** A durable limiter that owns every shard, with Cassandra and NATS. */
+/** A limiter on Cassandra and NATS. The limiter owns every shard. */
 export type LimiterService = AsyncDisposable & {
   /** gRPC address as `host:port`. */
   readonly address: string;
@@ -25,7 +25,7 @@ export type LimiterService = AsyncDisposable & {
   /** Cassandra address and keyspace of the tables. */
   readonly cassandra: { readonly address: string; readonly keyspace: string };
   readonly accounts: readonly BenchAccount[];
-  /** The limiter, followed by its servers. */
+  /** Processes whose CPU time is measured: the limiter, Cassandra and NATS. */
   readonly processes: readonly Measured[];
 };
 

@@ -14,23 +14,23 @@ import { systemClock } from '#stdlib/clock';
 import { type Chunk, type InstanceHead, NO_ROWS } from '#storage/ports/instances';
 import { DRIFT_EVENTS, OBSERVATIONS } from '#storage/ports/rows';
 
-/** Time between two observations in ms, as the model expects (model 0). */
+/** Time between two observations of an instance, in ms. */
 const STEP_MS = 60_000;
 
 /** Age of the instances at the start of the run, in ms. */
 const PAST_MS = 30 * 86_400_000;
 
 /**
- * Every twentieth observation is far from the agent's usual behavior, as in the closed runs
- * (process.lua).
+ * Interval of far-off signals. Every 20th signal is far from the agent's usual signal, as in the
+ * closed-model runs (`bench/load/process.lua`).
  */
 const FAR_OFF_EVERY = 20;
 
 const PORTS: ModelPorts = { models: MODELS, steps: new StepTimer(systemClock, () => {}) };
 
 /**
- * Number of observations per instance, for every hundred instances: most have few, some have
- * chunked rows.
+ * Observation counts of a hundred instances; the pattern repeats. Most instances have few
+ * observations. Some have enough observations for chunks.
  */
 const OBSERVATIONS_OF_A_HUNDRED = [
   ...new Array<number>(90).fill(4),
@@ -40,11 +40,13 @@ const OBSERVATIONS_OF_A_HUNDRED = [
 
 /** Stored state of an instance, as written by an engine. */
 export type History = {
-  /** Head after the creation. */
+  /** Head after the creation, before the first observation. */
   readonly created: InstanceHead;
-  /** Head after all observations with the newest rows, and the chunks of older rows. */
+  /** Head after all observations. Contains the newest rows. */
   readonly head: InstanceHead;
+  /** Chunks of older history rows. */
   readonly history: readonly Chunk[];
+  /** Chunks of older drift events. */
   readonly drift: readonly Chunk[];
 };
 
@@ -54,8 +56,9 @@ export function observationsOf(index: number): number {
 }
 
 /**
- * Histories computed by the engine's code. The returned function maps an instance number to its
- * history, which starts as a persona. Instances with equal parameters share a history.
+ * Returns a function that computes the history of an instance from the instance number, with the
+ * engine's code. Each instance is created as a persona, 30 days before `nowMs`. Instances with the
+ * same persona and observation count share one history.
  */
 export function histories(nowMs: number): (index: number) => History {
   const made = new Map<string, History>();

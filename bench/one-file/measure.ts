@@ -16,12 +16,12 @@ import { timed } from '#bench/scale/rates/latencies';
 import { SteadyObservers } from '#bench/scale/rates/steady-observers';
 import { seededId } from '#bench/scale/seed';
 
-/** Rows per page: the API's default. */
+/** Rows per history page: the API's default. */
 const LIMIT = 100;
 
 /**
- * Reads a history page of each instance, sequentially. Returns the times in ms. Throws if a page is
- * wrong.
+ * Reads a history page of each instance, sequentially. Returns the latencies in ms. Throws if the
+ * rows of a page are unexpected.
  */
 async function readPages(
   caller: HttpCaller,
@@ -52,34 +52,36 @@ function check(answer: unknown, total: number, offset: number): void {
 /** Sizes of a run. */
 export type Sizes = {
   readonly instances: number;
-  /** Observations per second of the steady load, and its duration. */
+  /** Rate of the steady load, in observations per second. */
   readonly rate: number;
+  /** Duration of the steady load. */
   readonly seconds: number;
-  /** Number of history pages of each kind. */
+  /** Number of history pages to read of each kind: cold, warm, deep. */
   readonly pages: number;
-  /** Number of instances in the memory measurement, which takes five minutes; 0 skips it. */
+  /** Number of instances in the memory measurement (five minutes); 0 skips the measurement. */
   readonly memory: number;
 };
 
 /** The service on the file, and an API key of the account that owns the instances. */
 type Served = { readonly service: RestartedService; readonly key: string };
 
-/** Number of starts of each kind. */
+/** Number of starts with a warm page cache, and of starts with a cold page cache. */
 const STARTS = 3;
 
-/** A steady load observes each instance once in this many seconds. */
+/** Time between two observations of an instance under the steady load, in seconds. */
 const OBSERVED_EVERY_S = 100;
 
-/** Seconds of load before the page reads, for Node's JIT compiler. */
+/** Duration of the load before history pages are read, in seconds. Warms up Node's JIT compiler. */
 const WARM_UP_S = 10;
 
-/** Seconds without requests until instances count as idle; call ids expire after 20 s. */
+/** Seconds without requests after which instances count as idle. Call ids expire after 20 s. */
 const IDLE_S = 25;
 
-/** Times of history pages, in ms. */
+/** Latencies of reading history pages, in ms. */
 type Pages = {
-  /** Pages of instances that are not in memory, and the same pages again. */
+  /** Pages of instances that are not in memory. */
   cold: readonly number[];
+  /** The same pages again. */
   warm: readonly number[];
   /** Pages whose rows are all in chunks. */
   deep: readonly number[];
@@ -87,9 +89,11 @@ type Pages = {
 
 /** Measurements under the steady load. */
 type UnderLoad = Readonly<Pages> & {
+  /** State of the file, read periodically. */
   readonly looks: readonly FileLook[];
   /** Observation latencies, in ms. */
   readonly observed: readonly number[];
+  /** Peak resident size of the service. */
   readonly highestBytes: number;
 };
 
@@ -98,16 +102,18 @@ export type OneFileFindings = {
   readonly sizes: Sizes;
   readonly observations: number;
   readonly filled: FilledSizes;
-  /** Times from start to first answer in ms, with a cold and a warm page cache. */
+  /** Times from start to first answer in ms, with a cold page cache. */
   readonly coldStarts: readonly number[];
+  /** Times from start to first answer in ms, with a warm page cache. */
   readonly warmStarts: readonly number[];
   readonly load: UnderLoad;
-  /** Records without a checkpoint at the kill, and the following start to first answer in ms. */
+  /** Number of records without a checkpoint when the service was killed. */
   readonly killedWith: number;
+  /** Time from the start after the kill to the first answer, in ms. */
   readonly killedStart: number;
-  /** Two reads of the first page of the instance list, in ms. The first read loads the listing. */
+  /** Latencies of two reads of the first instance page, in ms. The first read loads the listing. */
   readonly listings: readonly number[];
-  /** Duration of the clean stop afterwards, in ms. */
+  /** Duration of the clean stop at the end of the run, in ms. */
   readonly endMs: number;
   readonly bytesByTable: ReadonlyMap<string, number>;
   readonly memory: MemoryResult | undefined;
@@ -148,7 +154,7 @@ export async function measureOneFile(
   const killedStart = await start(false);
   const listings = await listingPages(served, print);
   const { ms: endMs } = await timed(() => service.end('SIGTERM'));
-  print(`ended in ${endMs.toFixed(0)} ms`);
+  print(`stopped in ${endMs.toFixed(0)} ms`);
   const bytesByTable = fileBytes(file);
   const memory = await memoryOf(join(folder, 'memory.db'), sizes, print);
   const starts = { warmStarts, coldStarts, killedWith, killedStart, listings, endMs };
@@ -156,7 +162,7 @@ export async function measureOneFile(
   return { sizes, observations, filled, load, ...starts, bytesByTable, memory };
 }
 
-/** Memory cost of instances, measured on a separate file. */
+/** Measures the memory of instances on a separate file; undefined if the run skips this part. */
 async function memoryOf(
   file: string,
   { memory: instances }: Sizes,
@@ -198,7 +204,10 @@ async function underLoad(
   return { looks, observed: times, ...found, highestBytes: await highestBytes(service.pid) };
 }
 
-/** Reads the first page of the instance list twice; NaN if a read is refused or times out. */
+/**
+ * Reads the first page of the instance list twice. Returns the latencies in ms; NaN for a read that
+ * is refused or times out.
+ */
 async function listingPages(
   { service, key }: Served,
   print: (line: string) => void,
@@ -217,13 +226,13 @@ async function listingPages(
   );
 }
 
-/** Drops a file and its WAL from the page cache, so that reads go to the disk. */
+/** Writes dirty pages to disk and drops a file from the page cache, so that reads use the disk. */
 function dropFromPageCache(file: string): void {
   execFileSync('sync');
   execFileSync('dd', [`if=${file}`, 'iflag=nocache', 'count=0', 'status=none']);
 }
 
-/** Observes a random instance of the observed part. */
+/** Sends an observation to a random instance among those of the steady load. */
 async function observeAny({ service, key }: Served, sizes: Sizes): Promise<void> {
   const [index = 0] = randomIndexes(1, 0, observedCount(sizes));
   using caller = new HttpCaller(service.address, key);
@@ -231,7 +240,10 @@ async function observeAny({ service, key }: Served, sizes: Sizes): Promise<void>
   await caller.send({ method: 'POST', path: `/v1/instances/${seededId(index)}/process`, body });
 }
 
-/** Number of observed instances. They come first; page reads use the other instances. */
+/**
+ * Number of instances that the steady load observes. They have the lowest indexes; page reads use
+ * the other instances.
+ */
 function observedCount({ rate, instances }: Sizes): number {
   return Math.min(rate * OBSERVED_EVERY_S, instances / 2);
 }

@@ -6,7 +6,7 @@ import { MODE_NAMES } from '#identity/modes';
 import { newReport, readReport } from '#identity/report';
 import { createState, ENERGY_DEFAULT, type State } from '#identity/state';
 
-/** An observation as callers send it (interface 2.7), validated by a schema. */
+/** Body of an observation request (interface 2.7), validated by a schema. */
 export type SentObservation = {
   readonly mode_target: string;
   readonly signal_strength: number;
@@ -35,7 +35,7 @@ export type Cycle = {
 
 const report = newReport();
 
-/** An instance before its first observation. */
+/** State of an instance before the first observation. */
 export function newIdentity(modeStrengths: readonly number[]): StoredIdentity {
   const model = createState({ modeStrengths, energyLevel: ENERGY_DEFAULT });
   return { version: 1, observedAtMs: undefined, model };
