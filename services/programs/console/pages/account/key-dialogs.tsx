@@ -7,7 +7,7 @@ import { may } from '#pages/shell/session';
 import { FormDialog, TypedName } from '#view/parts/dialog';
 import { SelectField, TextField, type Values } from '#view/parts/field';
 
-/** Actions on an API key. */
+/** Action on an API key. */
 export type KeyDeed = 'rename' | 'scope' | 'rotate' | 'disable' | 'enable' | 'revoke';
 
 type DeedProps = {
@@ -24,7 +24,7 @@ const GRACES = [
   ['604800', 'In 7 days'],
 ] as const;
 
-/** Dialog for one action. */
+/** Dialog for one action on an API key. */
 export function KeyDialog({ deed, ...props }: DeedProps & { readonly deed: KeyDeed }) {
   switch (deed) {
     case 'rename':
@@ -123,10 +123,9 @@ function StateDialog({
       onSubmit={() => run()}
     >
       <p>
-        {isDisable ? 'Calls with ' : 'Calls with '}
-        <strong>{nameOf(of)}</strong>
+        Calls with <strong>{nameOf(of)}</strong>
         {isDisable
-          ? ' are refused within a second, until you enable it again.'
+          ? ' are refused within a second, until you enable the key again.'
           : ' are accepted again within a second.'}
       </p>
     </FormDialog>
@@ -204,7 +203,7 @@ export function CreateKeyDialog({
         />
         <SelectField
           {...{ name: 'scope', label: 'Scope', refusal, choices: scopeChoices() }}
-          hint="Full reads and changes instances. A key cannot have more rights than your role."
+          hint="“Full” allows reading and changing instances. Your role limits the choice."
         />
         <SelectField {...{ name: 'expiry', label: 'Expires', choices: EXPIRIES, value: expiry }} />
         {expiry === 'date' ? (
@@ -250,7 +249,7 @@ function expiryTime(expiry: string, day: string): Date | undefined {
   return at;
 }
 
-/** Permission required for each word of a scope. */
+/** Permission that a person needs to grant each word of a scope. */
 const PERMISSION_OF = {
   full: 'instances.write',
   read: 'instances.read',
@@ -276,7 +275,7 @@ export function scopeText(scope: string): string {
   return words.map((word, at) => (at === 0 ? word : word.toLowerCase())).join(', ');
 }
 
-/** Whether the signed-in person has every right in a scope and may therefore grant the scope. */
+/** Whether the signed-in person has all permissions of a scope and may therefore grant it. */
 export function mayGive(scope: string): boolean {
   return scope.split(' ').every((word) => {
     const permission = PERMISSION_OF[word as keyof typeof PERMISSION_OF];
