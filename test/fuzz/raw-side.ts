@@ -3,18 +3,18 @@ import { Lane } from '#test/fuzz/lane';
 import { growthFlaws, settledBytes } from '#test/fuzz/memory';
 import type { Finding } from '#test/fuzz/round';
 
-/** Number of rounds played concurrently. */
+/** Number of lanes. Each lane plays one round at a time. */
 const LANES = 4;
 
-/** Part of the run before the first memory measurement. */
+/** Share of the run before the first memory measurement, in [0, 1]. */
 const WARM_PART = 0.25;
 
-/** Duration or number of rounds. */
+/** Length of a run: a duration or a number of rounds. */
 export type RawExtent =
   | { readonly kind: 'seconds'; readonly seconds: number }
   | { readonly kind: 'rounds'; readonly rounds: number };
 
-/** Rounds on raw sockets, played concurrently on several lanes. */
+/** Fuzzer on raw sockets: several lanes play rounds concurrently. */
 export class RawSide {
   readonly #service: FuzzedService;
   readonly #lanes: readonly Lane[];
@@ -36,18 +36,18 @@ export class RawSide {
     return new RawSide(service, lanes, firstSeed);
   }
 
-  /** Command that replays the current rounds together. */
+  /** Command that replays the current round of every lane, concurrently. */
   again(): string {
     return `  again: make fuzz SEED=${[...this.#seeds.values()].join(',') || this.#firstSeed}`;
   }
 
-  /** Plays the rounds for these seeds, distributed over the lanes. */
+  /** Plays one round per seed, distributed over the lanes. Returns the findings. */
   async playEach(seeds: readonly number[]): Promise<string[]> {
     const left = [...seeds];
     return this.#onLanes(() => left.shift());
   }
 
-  /** Plays consecutive rounds, then checks memory growth. */
+  /** Plays rounds with consecutive seeds, then checks memory growth. Returns the findings. */
   async play(extent: RawExtent): Promise<string[]> {
     const startMs = performance.now();
     const playTo = (part: number) =>

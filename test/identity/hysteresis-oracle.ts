@@ -10,19 +10,22 @@ import {
 } from '#identity/contract';
 import { at, OFFSET, type State } from '#identity/state';
 
-/** Verdicts and lists of a contract, as plain values. */
+/** Verdicts and action lists of a contract, after one observation. */
 type Held = {
-  /** 1 allowed, 0 left to the caller, -1 forbidden, by action. */
+  /** Verdict by action: 1 is allowed, 0 is left to the caller, -1 is forbidden. */
   readonly verdicts: readonly number[];
-  /** Observations in a row that asked for another verdict, by action. */
+  /** Number of consecutive observations that asked for another verdict, by action. */
   readonly waited: readonly number[];
+  /** Allowed actions, in the order of the contract. */
   readonly allowed: readonly number[];
+  /** Forbidden actions, in the order of the contract. */
   readonly forbidden: readonly number[];
 };
 
 /**
- * Model 4.1 in plain lists, written a second time so that the packed numbers of the model can be
- * checked. `state` is a state after a cycle; `before` is undefined for a fresh identity.
+ * Test oracle: a second implementation of model 4.1 with plain lists. A test compares its lists
+ * with the packed numbers of the model. `state` is the state after a cycle. `before` is the result
+ * for the previous cycle; undefined for a new identity.
  */
 export function heldAfter(state: State, before: Held | undefined): Held {
   const snapshot = newSnapshot();
@@ -64,7 +67,7 @@ export function heldAfter(state: State, before: Held | undefined): Held {
   };
 }
 
-/** The present verdict until three observations in a row have asked for another. */
+/** Keeps the present verdict until three consecutive observations ask for another verdict. */
 function confirmed(wanted: number, present: number, waited: number) {
   if (wanted === present || waited === 2) return { verdict: wanted, waited: 0 };
   return { verdict: present, waited: waited + 1 };

@@ -4,14 +4,15 @@ import { LightLoad } from '#test/observe/light-load';
 import { watchedCluster } from '#test/observe/watched-cluster';
 
 /*
- * Runs a light load on the local cluster for some minutes. The exit status is 1 if an alert fires.
+ * Checks that no alert fires on a healthy local cluster: runs a light load and prints each alert
+ * that fires. The exit status is 1 if an alert fired.
  * Usage: node test/observe/quiet.ts [--minutes 15]  (after make cluster and make observe)
  */
 
 /** Polling interval of Alertmanager, in milliseconds. */
-const ASK_EVERY_MS = 5_000;
+const POLL_EVERY_MS = 5_000;
 
-/** Calls per second, a load that a laptop can handle. */
+/** Rate of the load, in calls per second. A laptop can handle this load. */
 const CALLS_PER_SECOND = 40;
 
 const { values } = parseArgs({ options: { minutes: { type: 'string', default: '15' } } });
@@ -25,7 +26,7 @@ while (performance.now() < endMs) {
     if (!seen.has(name)) console.log(`${new Date().toISOString()} alert: ${name}`);
     seen.add(name);
   }
-  await sleep(ASK_EVERY_MS);
+  await sleep(POLL_EVERY_MS);
 }
 console.log(`${values.minutes} min, calls by status: ${JSON.stringify(load.statuses)}`);
 console.log(seen.size === 0 ? 'no alert fired' : `alerts: ${[...seen].join(', ')}`);

@@ -8,7 +8,7 @@ import { faultOf, refusalOf, stateOf, turnOfEvents } from '#test/support/settled
 
 const moved = suite('when an account has moved to another limiter');
 
-moved('a call follows a refusal that names the new owner at once', async () => {
+moved('a call goes at once to the new owner that a refusal names', async () => {
   for (const asked of CALLS) {
     const cluster = limitersUnderTest();
     const { owners, limiters, sent, retries } = cluster;
@@ -49,7 +49,7 @@ moved('a grant of the old owner is settled at the new owner', async () => {
   );
 });
 
-moved('a call waits for the handoff, and is answered within its time', async () => {
+moved('a call is retried during the handoff and answered before its timeout', async () => {
   const cluster = limitersUnderTest();
   const { owners, limiters, clock, sent } = cluster;
   owners.learn(0, ownerAt('a'));
@@ -71,7 +71,7 @@ moved('a call waits for the handoff, and is answered within its time', async () 
   assert.ok(clock.monotonicMs() < LIMITER_TIMEOUT_MS);
 });
 
-moved('its pauses are 5 to 20 ms long', async () => {
+moved('the pause between two attempts is 5 to 20 ms', async () => {
   for (const { random, expected } of [
     { random: 0, expected: [5, 10, 10, 10] },
     { random: 1, expected: [10, 20, 20, 20] },
@@ -90,9 +90,9 @@ moved('its pauses are 5 to 20 ms long', async () => {
   }
 });
 
-const lost = suite('when a try may have taken effect');
+const lost = suite('when an attempt has an unknown outcome');
 
-lost('the call is not repeated, and ends with that fault', async () => {
+lost('the call is not repeated and fails with the fault of the attempt', async () => {
   for (const reason of ['limiter_unavailable', 'shutting_down', 'not_owner'] as const) {
     for (const asked of CALLS) {
       const cluster = limitersUnderTest();
@@ -110,7 +110,7 @@ lost('the call is not repeated, and ends with that fault', async () => {
   }
 });
 
-lost('the call is not repeated, even after another try that certainly had no effect', async () => {
+lost('the call is not repeated, even after an earlier attempt that had no effect', async () => {
   for (const asked of CALLS) {
     const cluster = limitersUnderTest();
     const { owners, limiters, sent } = cluster;
@@ -132,9 +132,9 @@ lost('the call is not repeated, even after another try that certainly had no eff
   }
 });
 
-const refused = suite('a permanent refusal of a limiter');
+const refused = suite('a permanent refusal by a limiter');
 
-refused('is returned unchanged, without a retry', async () => {
+refused('reaches the caller unchanged, without a retry', async () => {
   const cluster = limitersUnderTest();
   cluster.owners.learn(0, ownerAt('a'));
   const refusals = [

@@ -6,8 +6,8 @@ import { FILE_MS_MAX, killGroup, runToEnd, type Variables } from '#test/runner/p
 import type { WorkerAnswer, WorkerRequest } from '#test/runner/worker';
 
 /**
- * Resident memory in bytes above which a worker is replaced, because modules of earlier files stay
- * loaded.
+ * Maximum resident memory of a worker, in bytes. Memory grows, because modules of earlier files
+ * stay loaded. Above this limit, a new worker replaces the worker.
  */
 const WORKER_BYTES_MAX = 1_400 * 1_024 * 1_024;
 
@@ -20,7 +20,7 @@ const COMPILED = {
 const WORKER = 'test/runner/worker.ts';
 const HOOK_ERRORS = './test/runner/hook-errors.ts';
 
-/** Last lines that uvu prints for a file in its own process. */
+/** Test counts in the last lines that uvu prints for a file in its own process. */
 const COUNTS = /Total: +(\d+)\s+Passed: +(\d+)\s+Skipped: +(\d+)/;
 
 /**
@@ -106,7 +106,7 @@ export class TestWorker {
   }
 }
 
-/** Parses the counts. A file without tests or with a failed process counts as one failure. */
+/** Parses the test counts. Adds a failure if there are no tests, or if only the process failed. */
 function countsIn(text: string, code: number | null): Omit<Outcome, 'text'> {
   const [, total, passed, skipped] = COUNTS.exec(text)?.map(Number) ?? [];
   if (total === undefined || passed === undefined || skipped === undefined) {
@@ -114,6 +114,6 @@ function countsIn(text: string, code: number | null): Omit<Outcome, 'text'> {
   }
   // The total of uvu does not include skipped tests.
   const failed = total - passed;
-  const isSilent = total + skipped === 0 || (code !== 0 && failed === 0);
-  return { passed, failed: isSilent ? failed + 1 : failed, skipped };
+  const hasOtherFailure = total + skipped === 0 || (code !== 0 && failed === 0);
+  return { passed, failed: hasOtherFailure ? failed + 1 : failed, skipped };
 }

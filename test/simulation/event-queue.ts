@@ -1,11 +1,12 @@
-/** A task and its time. */
+/** A task and the time at which the task runs. */
 export type SimulatedEvent = { readonly atMs: number; readonly order: number; task: () => void };
 
+/** Replaces the task of a cancelled event. */
 const nothing = (): void => undefined;
 
 /** Priority queue of tasks by time. On ties, the task scheduled first runs first. */
 export class EventQueue {
-  /** Binary heap. */
+  /** Binary heap, ordered by time, then by insertion. */
   readonly #heap: SimulatedEvent[] = [];
   #order = 0;
 

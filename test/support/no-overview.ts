@@ -1,6 +1,6 @@
 import type { ClusterOverview } from '#limiter/admin/routes';
 
-/** Empty cluster overview for admin tests. */
+/** Cluster overview for admin tests that do not request the overview. Contains no page files. */
 export const NO_OVERVIEW: ClusterOverview = {
   report: () => Promise.reject(new Error('no report was expected')),
   file: () => undefined,

@@ -1,6 +1,6 @@
 import type { Metrics } from '#telemetry/metrics';
 
-/** All nonzero metric series in this process, by full name. */
+/** Values of all nonzero metric series in this process, by name with labels. */
 async function scraped(metrics: Metrics): Promise<Readonly<Record<string, number>>> {
   const { text } = await metrics.scrape();
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -11,7 +11,7 @@ async function scraped(metrics: Metrics): Promise<Readonly<Record<string, number
   return Object.fromEntries(values.filter(([, value]) => value !== 0));
 }
 
-/** Nonzero series whose names match, without histogram buckets. */
+/** Nonzero series whose name with labels matches `names`, without histogram buckets. */
 export async function scrapedOf(metrics: Metrics, names: RegExp) {
   const entries = Object.entries(await scraped(metrics));
   return Object.fromEntries(

@@ -5,7 +5,10 @@ import { placeOf } from '#test/support/calls/pagination';
 
 const drift = suite('when drift events are read');
 
-/** An anchored identity that is pushed away until a rollback: events D1, D2 and D3. */
+/**
+ * Pushes an anchored identity until a rollback, which creates drift events D1, D2 and D3. Returns
+ * the drift of each answer, newest first.
+ */
 async function drifting() {
   const scene = await createdInstance({}, ANCHORED);
   const answered: unknown[] = [];
@@ -18,7 +21,7 @@ async function drifting() {
   return { scene, answered };
 }
 
-drift('each cycle outside the band has an event with the values of its answer', async () => {
+drift('each cycle outside the band has an event with the drift of the answer', async () => {
   const { scene, answered } = await drifting();
   const read = { kind: 'readDrift', limit: 1_000, offset: 0, isEveryGeneration: false } as const;
   const { data, pagination } = await scene.read({ ...read, isPaged: false });
@@ -37,7 +40,7 @@ drift('each cycle outside the band has an event with the values of its answer', 
   for (const event of data) assert.is(event.rolled_back, event.drift_level === 'D3');
 });
 
-drift('a page with pagination fields spans stored and unstored events', async () => {
+drift('a page spans stored and unstored events and has pagination fields', async () => {
   const { scene, answered } = await drifting();
   const total = answered.length;
   for (const [limit, offset] of [

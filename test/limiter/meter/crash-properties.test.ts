@@ -15,7 +15,10 @@ const limits = fc.record({
   cycles: fc.integer({ min: 1, max: 300 }),
 });
 
-/** Throws if a limit was exceeded, or if a charge has no cause. */
+/**
+ * Applies the events to a meter. After each event, throws if the account exceeded a limit, if an
+ * executed cycle is not charged, or if a charge has no cause.
+ */
 function judge(requests: number, cycles: number, events: readonly Event[], flaw?: MeterFlaw): void {
   const simulation = new MeterSimulation(requests, cycles, flaw);
   for (const event of events) {
@@ -27,26 +30,35 @@ function judge(requests: number, cycles: number, events: readonly Event[], flaw?
       simulation.granted <= requests,
       `${simulation.granted} of ${requests} requests granted`,
     );
-    assert.ok(simulation.executed <= charged, `${charged} charged for ${simulation.executed}`);
+    assert.ok(
+      simulation.executed <= charged,
+      `${simulation.executed} cycles executed, but ${charged} charged`,
+    );
     const excused = simulation.executed + cyclesLost + cyclesExpired + cyclesReserved;
-    assert.ok(charged <= excused, `${charged} charged, ${excused} explained`);
+    assert.ok(charged <= excused, `${charged} cycles charged, but ${excused} have a cause`);
     judgeKeys(simulation);
   }
 }
 
-/** Throws if a key was charged for other keys' calls, or if days do not add up to the month. */
+/**
+ * Throws if a key was charged for other keys' calls, or if the keys together were charged more
+ * cycles on a day than the account.
+ */
 function judgeKeys({ usage, executedBy }: MeterSimulation): void {
   for (const [index, charged] of chargedBy(usage).entries()) {
     const excused = (executedBy[index] ?? 0) + usage.cyclesExpired;
-    assert.ok(charged <= excused, `${charged} charged to a key, ${excused} explained`);
+    assert.ok(
+      charged <= excused,
+      `${charged} cycles charged to a key, but ${excused} have a cause`,
+    );
   }
   for (const [day, cycles] of usage.cyclesByDay.entries()) {
     const ofKeys = sumOf(usage.keys.map(({ cyclesByDay }) => cyclesByDay[day] ?? 0));
-    assert.ok(ofKeys <= cycles, `${ofKeys} of keys on a day of ${cycles}`);
+    assert.ok(ofKeys <= cycles, `day ${day}: ${ofKeys} cycles of keys, ${cycles} of the account`);
   }
 }
 
-/** Cycles by key, in the order of `KEYS`. */
+/** Charged cycles by key, in the order of `KEYS`. */
 function chargedBy({ keys }: MeterSimulation['usage']): number[] {
   return KEYS.map((key) => {
     const used = keys.find(({ prefix }) => digestOf(key).startsWith(prefix));
@@ -60,7 +72,7 @@ function sumOf(counts: readonly number[]): number {
 
 const always = suite('after any crash, takeover, loss or unknown outcome');
 
-always('no account gets more than its plan, and every charge has a cause', () => {
+always('no account exceeds its plan, and every charge has a cause', () => {
   fc.assert(
     fc.property(limits, wildHistories, ({ requests, cycles }, events) => {
       judge(requests, cycles, events);
@@ -69,7 +81,7 @@ always('no account gets more than its plan, and every charge has a cause', () =>
   );
 });
 
-always('no account gets more than its plan while a disk fails', () => {
+always('no account exceeds its plan while a disk fails', () => {
   fc.assert(
     fc.property(limits, readingHistories, ({ requests, cycles }, events) => {
       judge(requests, cycles, events);
@@ -78,7 +90,7 @@ always('no account gets more than its plan while a disk fails', () => {
   );
 });
 
-always('a crash costs an account with few calls at most two steps of ten', () => {
+always('a crash costs an account with few calls at most two steps of ten cycles', () => {
   const settle = fc.record({ kind: fc.constant('settle'), which: fc.nat(5) } as const);
   const call = fc.record({
     kind: fc.constant('call'),
@@ -124,7 +136,7 @@ const flawed = suite('the checks of these tests');
 const FLAWS = {
   'grants above its durable watermark': wildHistories,
   'refunds an unknown outcome': wildHistories,
-  'forgets what a crash may have granted without a record': readingHistories,
+  'forgets unrecorded grants after a crash': readingHistories,
 } as const satisfies Record<NonNullable<MeterFlaw>, typeof wildHistories>;
 
 for (const [flaw, histories] of Object.entries(FLAWS) as [MeterFlaw, typeof wildHistories][]) {

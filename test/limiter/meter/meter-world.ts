@@ -10,7 +10,7 @@ export const KEYS = ['key', 'key of a second', 'key of a third'] as const;
 export type MeterFlaw =
   | 'grants above its durable watermark'
   | 'refunds an unknown outcome'
-  | 'forgets what a crash may have granted without a record'
+  | 'forgets unrecorded grants after a crash'
   | undefined;
 
 type Call = {
@@ -189,7 +189,7 @@ export class MeterSimulation {
     const { journal } = this.#now;
     journal.durable = Math.min(journal.heads.length, journal.durable + appended);
     this.#held = [];
-    const isUnknown = this.#flaw !== 'forgets what a crash may have granted without a record';
+    const isUnknown = this.#flaw !== 'forgets unrecorded grants after a crash';
     this.#now = this.#now.next(undefined, isUnknown);
   }
 

@@ -15,29 +15,32 @@ import { type Facts, REFUSED, readFacts, untruths } from '#test/power-loss/store
 
 const PAGE_BYTES = 4_096;
 
-/** Bytes at the start of a page with header and cell offsets, which SQLite itself reads. */
+/** Bytes at the start of a page that contain the header and the cell offsets of SQLite. */
 const PAGE_HEAD_BYTES = 150;
 
-/** Flipped bits per page; `FLIPS=6` runs longer. */
+/** Number of bits to flip per page, each in a separate file. `FLIPS=6` tests more bits. */
 const FLIPS = Number(process.env['FLIPS'] ?? 1);
 
 /** Offset of the cell count in a page. A smaller count hides the last rows. */
 const CELL_COUNT_BYTE = 4;
 
-/** Tables whose hidden rows only the service detects, not SQLite. */
+/**
+ * Tables in which a smaller cell count hides rows. The service detects the missing rows; SQLite
+ * does not.
+ */
 const ROW_TABLES = ['history', 'drift'];
 
 /** Files checked at the same time. */
 const AT_ONCE = 2;
 
 /**
- * A changed index row can hide a keyed answer. A repeated call within a day is then processed again
- * (decision 274).
+ * Facts that a flipped bit may hide: keyed answers, if the bit is in an index. The service then
+ * processes a repeated call of the same day again.
  */
 const HIDDEN = /^answer /;
 
 const flipped = suite('a damaged SQLite file');
-const lost = suite('a WAL with a changed byte before its last commit');
+const lost = suite('a WAL with a flipped bit before the last commit');
 
 let place = '';
 let loaded: LoadedFile;
@@ -61,8 +64,13 @@ async function factsIn(file: string): Promise<Facts> {
   return await readFacts(stores, { accounts, calls: loaded.calls });
 }
 
+/**
+ * Results of reading damaged files: wrong facts, number of files with a refused read, number of
+ * files without an effect, and errors of files that did not open.
+ */
 type Seen = { untrue: string[]; refused: number; harmless: number; unopened: string[] };
 
+/** Reads all facts from a file with these bytes, and adds the result to `seen`. */
 async function lookAt(bytes: Buffer, what: string, seen: Seen): Promise<void> {
   const folder = await mkdtemp(join(place, 'copy-'));
   const file = join(folder, 'identity.db');
@@ -80,14 +88,14 @@ async function lookAt(bytes: Buffer, what: string, seen: Seen): Promise<void> {
   await rm(folder, { recursive: true });
 }
 
-/** Page numbers with rows of a table, from 0. */
+/** Numbers of the pages that contain rows of a table, starting at 0. */
 function pagesOf(file: string, table: string): number[] {
   using database = new DatabaseSync(file, { readOnly: true });
   const pages = database.prepare('SELECT pageno FROM dbstat WHERE name = ? AND ncell > 0');
   return pages.all(table).map(({ pageno }) => Number(pageno) - 1);
 }
 
-flipped('with a changed byte returns the stored values or refuses the read', async () => {
+flipped('with one flipped bit returns the stored values or refuses the read', async () => {
   assert.ok(stored.size > 50 && ![...stored.values()].includes(REFUSED), 'too few facts');
   const bytes = await readFile(loaded.file);
   const chance = new Chance(7);
@@ -123,7 +131,7 @@ flipped('with a changed byte returns the stored values or refuses the read', asy
   for (const line of seen.unopened) assert.match(line, /^SERVICE_SQLITE_FILE: [^\n]+$/, line);
 });
 
-flipped('without its last pages is refused at the start', async () => {
+flipped('that was truncated is refused at the start', async () => {
   const bytes = await readFile(loaded.file);
   const seen: Seen = { untrue: [], refused: 0, harmless: 0, unopened: [] };
   const lengths = [1, 50, 100, 4_095, 4_096, 8_192, bytes.length / 2, bytes.length - 1];
@@ -142,7 +150,7 @@ async function refusalOf(file: string): Promise<string> {
   return life.run.stderr();
 }
 
-lost('is refused with a message of one line', async () => {
+lost('is refused at the start with a message of one line', async () => {
   const killed = await loadedFile(join(place, 'killed'), 'kill');
   const wal = await readFile(`${killed.file}-wal`);
   const chance = new Chance(9);

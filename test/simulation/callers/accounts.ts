@@ -4,15 +4,15 @@ import type { AccountStore } from '#storage/ports/accounts';
 import { WORLD_START_MS } from '#test/simulation/world';
 import { addKey } from '#test/storage/contracts/stored-keys';
 
-/** Digits at the end of an account id, which has 12 characters (decision 41). */
+/** Digits after `account` in an id. Account ids have 12 characters (decision 41). */
 const DIGITS = 5;
 
-/** Account id of an index. */
-export function accountIdOf(place: number): string {
-  return `account${String(place).padStart(DIGITS, '0')}`;
+/** Id of the account at an index of the scenario's list of accounts. */
+export function accountIdOf(index: number): string {
+  return `account${String(index).padStart(DIGITS, '0')}`;
 }
 
-/** Digest of an account's only key. */
+/** Digest of an account's only API key. */
 export function keyDigestOf(accountId: string): string {
   const known = digests.get(accountId) ?? digestOf(`the key of ${accountId}`);
   digests.set(accountId, known);
@@ -21,7 +21,7 @@ export function keyDigestOf(accountId: string): string {
 
 const digests = new Map<string, string>();
 
-/** Creates an account for each plan, with one API key that has all permissions. */
+/** Creates one account per entry of `plans`. Each account has one API key of scope `full`. */
 export async function openAccounts(
   accounts: AccountStore,
   plans: readonly Limits[],

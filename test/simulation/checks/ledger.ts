@@ -9,39 +9,40 @@ export type Grants = {
   readonly windows: Map<number, number>;
   /** Committed cycles, by the end of their month in Unix seconds. */
   readonly committed: Map<number, number>;
-  /** Committed cycles of calls attempted in two months: either month may charge for them. */
+  /** Committed cycles of calls with attempts in two months. Either month may be charged. */
   readonly committedInEither: number;
   /** Cycles of calls without an observed settlement. Their reservations may expire. */
   readonly unsettled: number;
 };
 
-/** One call with all its attempts. */
+/** Admissions and settlements of one call, over all attempts. */
 type Metered = {
   readonly accountId: string;
   cycles: number;
-  /** Admissions that a limiter may have granted, and completed settlements. */
+  /** Number of admissions that a limiter granted or may have granted. */
   admissions: number;
+  /** Number of completed settlements. */
   settlements: number;
-  /** Whether an admission timed out, and may therefore take effect after its settlement. */
+  /** Whether an admission has an unknown outcome. It may take effect after the settlement. */
   isUnsure: boolean;
-  /** Ends of the months that granted the call, in Unix seconds. */
+  /** Ends of the months in which a limiter admitted the call, in Unix seconds. */
   readonly months: Set<number>;
 };
 
-/** Cycles in one instance version, and the journal slots that hold its record. */
+/** Cycles that one instance version commits, and the journal slots with a copy of the record. */
 type Committed = { readonly callId: number; readonly cycles: number; readonly places: Set<string> };
 
 /**
- * Counts requests and cycles at edges and engines, to compare them with the meters. Fails at once
- * if an engine commits cycles for a call that no limiter admitted.
+ * Counts admitted requests at edges and committed cycles at engines, independently of the meters.
+ * Fails at once if an engine commits cycles for a call that no limiter admitted.
  */
 export class Ledger {
-  /** Whether the scenario's plans apply. Requests are counted only while they apply. */
+  /** Whether the scenario's plans apply. If false, requests are not counted. */
   isLimited = true;
   readonly #fail: (violation: Violation) => void;
   readonly #calls = new Map<number, Metered>();
   readonly #windows = new Map<string, Map<number, number>>();
-  /** By instance and version, so that copies of a record count once. */
+  /** Key: instance and version. Copies of a record have the same key and therefore count once. */
   readonly #committed = new Map<string, Committed>();
 
   constructor(fail: (violation: Violation) => void) {
@@ -68,7 +69,7 @@ export class Ledger {
     };
   }
 
-  /** Call when records have become recoverable from a journal slot. */
+  /** Counts the cycles of records that have become recoverable from a journal slot. */
   appended(incarnation: string, slot: number, records: readonly JournalRecord[]): void {
     for (const { actor, actorId, version, callId, event } of records) {
       if (actor !== 'instance') continue;
@@ -86,14 +87,14 @@ export class Ledger {
     }
   }
 
-  /** Call when the journal has ended before a slot, so that its records are not recovered. */
+  /** Removes the cycles of records that can no longer be recovered from a journal slot. */
   withdrawn(incarnation: string, slot: number, records: readonly JournalRecord[]): void {
     for (const { actorId, version, callId } of records) {
       const key = `${actorId} ${version}`;
       const committed = this.#committed.get(key);
       if (committed?.callId !== callId) continue;
       committed.places.delete(`${incarnation} ${slot}`);
-      // Another node may already hold copies after a tail recovery.
+      // After a tail recovery, the journal of another node may hold a copy.
       if (committed.places.size === 0) this.#committed.delete(key);
     }
   }
@@ -170,7 +171,7 @@ export class Ledger {
   }
 }
 
-/** Whether the call costs cycles in addition to a request. */
+/** Whether the call reserves or settles cycles. Other calls cost a request only. */
 function isOfCycles(call: MeteredCall): boolean {
   return call.kind === 'settle' || call.cycles > 0;
 }
@@ -180,12 +181,12 @@ function textOf(call: MeteredCall): string {
   return `${call.kind} ${cycles} of ${call.accountId} for call ${call.callId}`;
 }
 
-/** Removes a refused admission. */
+/** Subtracts a refused admission. */
 function withdraw({ cycles }: AdmitCall, metered: Metered): void {
   if (cycles > 0) metered.admissions -= 1;
 }
 
-/** Observations in a stored instance event, which cost one cycle each. Source: `recordOfEvent`. */
+/** Cycles of a journal record (`recordOfEvent`): one per observation, 0 for other events. */
 function cyclesOf(event: unknown): number {
   const [, , , kind, , , observations] = event as readonly unknown[];
   return kind === 'observed' && Array.isArray(observations) ? observations.length : 0;

@@ -10,7 +10,7 @@ import {
 
 /**
  * Checks linearizability of the answers: one version per write, real-time order, monotonic reads,
- * one content per version, and no success after a deletion. Throws a `Violation`.
+ * equal content for equal versions, and no success after a deletion. Throws a `Violation`.
  */
 export function checkOrder(history: Pick<History, 'calls'>): void {
   const index = new VersionIndex(history);
@@ -46,7 +46,7 @@ function checkUnique(versioned: readonly Versioned[]): void {
   }
 }
 
-/** A call must not be answered with a version below a version answered before the call began. */
+/** Real-time order: a call that begins after an answer must not get a lower version. */
 function checkRealTime(versioned: readonly Versioned[]): void {
   const byEnd = versioned.toSorted((a, b) => a.call.endedMs - b.call.endedMs);
   const byBegin = versioned.toSorted((a, b) => a.call.invokedMs - b.call.invokedMs);
@@ -62,7 +62,7 @@ function checkRealTime(versioned: readonly Versioned[]): void {
   }
 }
 
-/** A write must create a higher version than all earlier answers; a read may repeat a version. */
+/** A later write must have a higher version; a later read must not have a lower version. */
 function checkFollows(later: Versioned, earlier: Versioned): void {
   const least = committed(later) ? earlier.version + 1 : earlier.version;
   if (later.version >= least) return;
@@ -102,7 +102,7 @@ function checkConditions(versioned: readonly Versioned[], index: VersionIndex): 
   }
 }
 
-/** Between create and delete no call may get 404; after the delete no call may succeed. */
+/** Between create and delete, no call may get 404. After the delete, no call may succeed. */
 function checkPresence(calls: readonly Call[]): void {
   const removes = calls.filter(({ requested }) => requested.kind === 'remove');
   const create = calls.find(({ requested }) => requested.kind === 'create');
@@ -124,7 +124,7 @@ function checkPresence(calls: readonly Call[]): void {
   }
 }
 
-/** A history must contain every acknowledged observation once, and no trimmed observation. */
+/** A history read must have every acknowledged observation once, and no trimmed observation. */
 function checkHistoryReads(calls: readonly Call[]): void {
   const trimmed = new TrimmedMarks(calls);
   const processed = calls.filter(

@@ -45,7 +45,7 @@ export function checkDeleted({ calls }: Pick<History, 'calls'>, tables: ActorTab
   }
 }
 
-/** A stored instance that no answer named must come from a create with unknown outcome. */
+/** An instance that no answer contains must come from a create with an unknown outcome. */
 function checkOrphans(
   { calls }: Pick<History, 'calls'>,
   index: VersionIndex,
@@ -111,7 +111,7 @@ function checkLive(
 ): void {
   const removed = calls.find((call) => call.requested.kind === 'remove' && isAcknowledged(call));
   if (removed !== undefined) {
-    throw new Violation(`${instance}: call ${removed.id} deleted it, but it is still stored`);
+    throw new Violation(`${instance}: still stored, but call ${removed.id} deleted the instance`);
   }
   const { historyCount, newestHistory } = head;
   const { after } = newestHistory;
@@ -131,7 +131,9 @@ function checkLive(
   const create = calls.find(({ requested }) => requested.kind === 'create')?.requested;
   if (create?.kind !== 'create') return;
   if (!isReplayed(create, rows, resetsOf(calls, index, head), head, answeredOf(calls))) {
-    throw new Violation(`${instance}: replaying the history does not give its states`);
+    throw new Violation(
+      `${instance}: replaying the history does not give the stored and answered states`,
+    );
   }
 }
 

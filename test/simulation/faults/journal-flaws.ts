@@ -1,20 +1,24 @@
 import { encodeGroup, linesOf } from '#actor-runtime/record-codec';
 import type { Append, JournalSteps, NewestSlots } from '#storage/ports/journal';
 
-/** Store calls of a process. Each call may fail at random or have a deliberate flaw. */
+/** Journal operations of a process. A `JournalFlaw` replaces some of these operations. */
 export type SimulatedSteps = JournalSteps & {
-  /** Whether a writer finds a seal. Like `hasSeal`, with a quorum of `replicas` if given. */
+  /** Seal check of a writer: like `hasSeal`, but asks only `replicas` replicas if given. */
   readonly look: (incarnation: string, replicas?: number) => Promise<boolean>;
+  /** Writes the seal. Fulfils when a quorum, or `replicas` replicas if given, has the seal. */
   readonly putSeal: (incarnation: string, replicas?: number) => Promise<void>;
 };
 
-/** Replaces store calls of a process. A flaw that decides ends must report them to `decided`. */
+/**
+ * A deliberate flaw: replaces journal operations of a process. A flaw with its own `decideEnd` must
+ * pass each decided end to `decided`.
+ */
 export type JournalFlaw = (
   steps: SimulatedSteps,
   decided: (incarnation: string, end: number) => void,
 ) => SimulatedSteps;
 
-/** Seals are not written; readers take a decided end as the seal. */
+/** A sealer writes no seal. Readers treat a decided end as a seal. */
 export const noSeal: JournalFlaw = (steps) => ({
   ...steps,
   putSeal: async () => undefined,
@@ -57,13 +61,13 @@ export const lookAtOne: JournalFlaw = (steps) => ({
   look: (incarnation) => steps.look(incarnation, 1),
 });
 
-/** A seal counts as written on one replica. */
+/** A sealer continues when one replica has the seal, instead of a quorum. */
 export const sealAtOne: JournalFlaw = (steps) => ({
   ...steps,
   putSeal: (incarnation) => steps.putSeal(incarnation, 1),
 });
 
-/** A slot counts as written once the next slot is written. */
+/** A writer acknowledges a slot as soon as a later slot is written. */
 export const outOfOrder: JournalFlaw = (steps) => {
   const passed = perJournal(() => new Passed());
   return {
@@ -78,8 +82,8 @@ export const outOfOrder: JournalFlaw = (steps) => {
 };
 
 /**
- * A group that arrives during a retry is merged into the retried slot, sorted by actor. The slot of
- * the merged group stays empty.
+ * A writer changes the content of a slot between attempts. While a slot is retried, the next group
+ * is merged into that slot, sorted by actor. The slot of the merged group stays empty.
  */
 export const composedAgain: JournalFlaw = (steps) => {
   const retriedOf = perJournal(() => new Map<number, Retried>());
@@ -115,7 +119,7 @@ export const composedAgain: JournalFlaw = (steps) => {
   };
 };
 
-/** A retried slot, and the groups merged into it. */
+/** Groups that wait to be merged into a retried slot. */
 type Retried = {
   readonly joined: {
     readonly lines: readonly string[];
@@ -151,7 +155,7 @@ function perJournal<State>(make: () => State): (incarnation: string) => State {
   };
 }
 
-/** Each sealer uses the end that it has read; no end is decided by compare-and-set. */
+/** Each sealer decides the end alone, without a compare-and-set on the stored entry. */
 export const endNotDecided: JournalFlaw = (steps, decided) => {
   const ends = new Map<string, number>();
   return {
@@ -185,7 +189,7 @@ export const readFirst: JournalFlaw = (steps) => {
   };
 };
 
-/** A sealer decides the slot after the newest slot as the end, and ignores gaps below. */
+/** A sealer decides the slot after the newest slot as the end, even with a gap before it. */
 export const gapsIgnored: JournalFlaw = (steps) => {
   const newest = new Map<string, number>();
   return {

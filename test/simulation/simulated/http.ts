@@ -9,10 +9,13 @@ import { unchanging } from '#stdlib/files';
 import type { Logger } from '#telemetry/logger';
 import type { SeededRandom } from '#test/simulation/seeded-random';
 
-/** Range for the random part in a call id. Ids without a key stay below 2^51, like in the edge. */
+/**
+ * Range of the random part of a call id. As at a real edge, ids of calls without an idempotency key
+ * stay below 2^51.
+ */
 const CALL_ID_PARTS = 2 ** 46;
 
-/** Call ids from seeded random numbers. */
+/** Call ids that count from a seeded random start. */
 export class SimulatedCallIds extends CallIds {
   #last: number;
 
@@ -27,13 +30,13 @@ export class SimulatedCallIds extends CallIds {
   }
 }
 
-/** Waits for an answer; replaces a socket. */
+/** Callbacks that take the place of a socket: they pass the answer to the waiting caller. */
 type Waiting = {
   readonly resolve: (answer: EdgeAnswer) => void;
   readonly reject: (fault: Fault) => void;
 };
 
-/** A reply object for the edge's code, and a promise of the answer. */
+/** A reply object to pass to the edge's code, and a promise of the edge's answer. */
 export function awaited(): { reply: FastifyReply; answer: Promise<EdgeAnswer> } {
   const { promise, resolve, reject } = Promise.withResolvers<EdgeAnswer>();
   const waiting: Waiting = { resolve, reject };
@@ -43,7 +46,7 @@ export function awaited(): { reply: FastifyReply; answer: Promise<EdgeAnswer> } 
 /** Passes answers and faults to the waiting caller instead of a socket. */
 export class AwaitedReply extends Reply {
   constructor(clock: Clock, metrics: AnswerMetrics) {
-    // No logger: the overridden methods write no output.
+    // No logger: the overridden methods write no log lines.
     super(
       clock,
       metrics,

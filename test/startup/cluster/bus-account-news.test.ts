@@ -27,16 +27,17 @@ const onBug = (error: unknown): void => {
 const openNats = (name: string): Promise<Bus> =>
   openNatsBus({ servers: [address], name, clock: systemClock, onBug, logger: SILENT });
 
-/** Subject prefix of this test, because tests share the server. */
+/** Unique subject prefix, because tests share the NATS server. */
 const ownPrefix = (): string => `news.${process.pid}.${Date.now().toString(36)}`;
 
+/** Subscribes to account changes. Returns the announced account ids, in order. */
 function hearing(news: AccountNews): string[] {
   const heard: string[] = [];
   news.onChange((accountId) => heard.push(accountId));
   return heard;
 }
 
-/** A bus within this process, and a function that delivers published messages. */
+/** An in-process bus, and a function that delivers published messages. */
 function openAlone(): { bus: Bus; deliver(): void } {
   const clock = new ManualClock();
   return { bus: inProcessBus({ clock, onBug }), deliver: () => clock.advance(0) };
@@ -44,7 +45,7 @@ function openAlone(): { bus: Bus; deliver(): void } {
 
 const alone = suite('account changes within one process');
 
-alone('reach the announcing process until the subscription is disposed', () => {
+alone('reach a subscriber in the announcing process until the subscription is disposed', () => {
   const { bus, deliver } = openAlone();
   const news = busAccountNews({ bus, prefix: 'p', cluster: 'c' });
   const heard = hearing(news);
@@ -59,7 +60,7 @@ alone('reach the announcing process until the subscription is disposed', () => {
   assert.equal(forAWhile, [ADA]);
 });
 
-alone('ignore other clusters, even with similar names', async () => {
+alone('do not reach other clusters, even with similar names', async () => {
   const { bus, deliver } = openAlone();
   const heard = hearing(busAccountNews({ bus, prefix: 'p', cluster: 'ours' }));
   for (const cluster of ['hers', 'our', 'ours ', 'ours2', '']) {
@@ -71,7 +72,7 @@ alone('ignore other clusters, even with similar names', async () => {
   assert.equal(heard, [BOB]);
 });
 
-alone('ignore malformed messages', () => {
+alone('are not taken from malformed messages', () => {
   const { bus, deliver } = openAlone();
   const heard = hearing(busAccountNews({ bus, prefix: 'p', cluster: 'ours' }));
   const say = (message: Uint8Array | string) =>

@@ -1,37 +1,37 @@
 import { type Callback, suite as plainSuite, type Test } from 'uvu';
 
 /*
- * Real servers for a test run. `node test/run.ts` starts the servers that the selected files use,
- * and passes their addresses. Usage: `const { address, suite } = cassandraOrSkip();`, then `const
- * journal = suite('a journal on Cassandra');` as with uvu's own `suite`.
+ * Real servers for a test run. `node test/run.ts` starts the servers that the selected test files
+ * use, and passes the addresses as environment variables. All test files share the servers.
+ *
+ * Usage: `const { address, suite } = cassandraOrSkip();`, then use this `suite` like uvu's `suite`:
+ * `const journal = suite('a journal on Cassandra');`.
  */
 
-/** A server, and a suite that skips without it. */
+/** Address of a server, and a `suite` that skips its tests if the server is missing. */
 export type RealServer = {
-  /** `host:port` or `nats://host:port`; empty if every suite skips its tests. */
+  /** `host:port`, or `nats://host:port` for NATS; empty if the server is missing. */
   readonly address: string;
-  /** uvu's `suite`; without the server, tests are skipped and hooks do not run. */
+  /** uvu's `suite`. If the server is missing, tests are skipped and hooks do not run. */
   readonly suite: typeof plainSuite;
 };
 
-/**
- * Cassandra 5, shared by all files: create a keyspace with a random name, and drop the keyspace.
- */
+/** Cassandra 5. Create a keyspace with a random name, and drop the keyspace at the end. */
 export function cassandraOrSkip(): RealServer {
   return serverOrSkip('Cassandra', 'TEST_CASSANDRA');
 }
 
-/** NATS server, shared by all files: use random subjects. */
+/** NATS. Use subjects with random names. */
 export function natsOrSkip(): RealServer {
   return serverOrSkip('NATS', 'TEST_NATS');
 }
 
-/** Jaeger's query API address, shared by all files: look traces up by id. */
+/** Query API of Jaeger. Find traces by trace id. */
 export function jaegerOrSkip(): RealServer {
   return serverOrSkip('Jaeger', 'TEST_JAEGER');
 }
 
-/** `host:port` where stripe-mock listens, shared by all files; stateless. */
+/** stripe-mock, which keeps no state between requests. */
 export function stripeMockOrSkip(): RealServer {
   return serverOrSkip('stripe-mock', 'TEST_STRIPE_MOCK');
 }
@@ -44,8 +44,8 @@ function serverOrSkip(name: string, variable: string): RealServer {
 }
 
 /**
- * uvu's `suite`. If `lack` is set, a suite that skips its tests and prints the reason. Throws on
- * CI, where no test may be skipped.
+ * Returns uvu's `suite` if `lack` is undefined. Otherwise prints `lack` as the reason and returns a
+ * `suite` that skips its tests. On CI, no test may be skipped: throws an error with the reason.
  */
 export function suiteUnless(lack: string | undefined): typeof plainSuite {
   if (lack === undefined) return plainSuite;
