@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { parse } from 'yaml';
 import { UNFLUSHED_BYTES_MAX } from '#actor-runtime/actor-bounds';
 import { describeVariables } from '#config';
-import { ASSUMED, capacityFor, type Load } from '#ctl/capacity/capacity';
+import { ASSUMED, capacityFor, engineWork, type Load, UNIT_COSTS } from '#ctl/capacity/capacity';
 import { MEASURED, type Measured } from '#ctl/capacity/measured';
 import { PEERS_MAX } from '#routing/retry-policy';
 import { ctl } from '#test/ctl/ctl-run';
@@ -97,7 +97,6 @@ const figures = suite('the capacity figures');
 /** Lines of the report that may contain a figure. */
 function linesFor({ source, chapter, row }: Measured): string[] {
   const text = readFileSync(source, 'utf8');
-  if (chapter === undefined) return text.split('\n');
   const chapters = text.split(/^## /m).filter((one) => one.startsWith(`${chapter}\n`));
   const lines = chapters.flatMap((one) => one.split('\n'));
   return row === undefined
@@ -115,6 +114,34 @@ for (const [name, figure] of Object.entries(MEASURED) as [string, Measured][]) {
     const found = linesFor(figure).filter((line) => line.includes(text));
     assert.ok(found.length > 0, `${source} has no "${text}" ${row}: copy the newer figure`);
   });
+}
+
+figures('are as accurate as docs/scale.md says', () => {
+  const ratios = readFileSync('bench/SCALE.md', 'utf8')
+    .split('\n')
+    .flatMap((line) => {
+      const cells = line.replaceAll(',', '').split(' | ');
+      const [, count] = /^\| (\d) × \d+$/.exec(cells[0] ?? '') ?? [];
+      return count === undefined ? [] : [ratiosOf(Number(count), cells.map(Number.parseFloat))];
+    });
+  assert.is(ratios.length, 9);
+  const page = readFileSync('docs/scale.md', 'utf8').replaceAll(/\s+/g, ' ');
+  for (const part of ['engines', 'cassandra'] as const) {
+    const sorted = ratios.map((ratio) => ratio[part]).toSorted((a, b) => a - b);
+    const [least = 0, most = 0] = [sorted.at(0), sorted.at(-1)];
+    const range = `${least.toFixed(2)} to ${most.toFixed(2)} times`;
+    assert.ok(page.includes(range), `${part}: ${range}`);
+  }
+});
+
+/** Computed CPU divided by measured CPU, for a row of the growth table in bench/SCALE.md. */
+function ratiosOf(count: number, cells: readonly number[]) {
+  const [, observations = 0, , , , , enginesUs = 0, cassandraUs = 0, , , active = 0] = cells;
+  const load = { observations, instances: active, keyedShare: 0, headroom: 0 };
+  const { busy, groupRecords, perCheckpoint } = engineWork(load, count);
+  const { observation, append, head } = UNIT_COSTS.cassandra;
+  const us = observation + append / groupRecords + head / perCheckpoint;
+  return { engines: (busy * 1e6) / observations / enginesUs, cassandra: us / cassandraUs };
 }
 
 figures('match the defaults of the service', () => {

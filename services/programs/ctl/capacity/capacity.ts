@@ -45,8 +45,10 @@ export type Capacity = {
   readonly shards: number;
 };
 
-/** Assumptions about the configuration and the machines. */
+/** Assumptions about the load, the configuration and the machines. */
 export const ASSUMED = {
+  /** Records per append at 256 connections. No report has this figure. */
+  groupRecords256: 80,
   /** Cassandra's replication factor, and replicas per read. */
   copies: 3,
   copiesRead: 2,
@@ -127,7 +129,8 @@ function enginesFor(load: Load): Capacity['engines'] | undefined {
   return undefined;
 }
 
-function engineWork({ observations, instances, keyedShare }: Load, count: number) {
+/** Work of `count` engines that share a load. */
+export function engineWork({ observations, instances, keyedShare }: Load, count: number) {
   const { engine, appendsPerSecond, engineBytes, activeBytes } = UNIT_COSTS;
   const active = Math.min(instances, observations * ASSUMED.idleSeconds);
   const areCold = active < instances;
@@ -182,14 +185,14 @@ function shardsFor(engines: number): number {
 const MIB = 1_048_576;
 
 /** Appends per record with small groups, minus appends per record with large groups. */
-const APPENDS_APART = 1 / MEASURED.groupRecords64.value - 1 / MEASURED.groupRecords256.value;
+const APPENDS_APART = 1 / MEASURED.groupRecords64.value - 1 / ASSUMED.groupRecords256;
 
 /**
  * Derives the cost per append and per record from the record costs at two group sizes.
  */
 function takenApart(us64: number, us256: number): { readonly append: number; record: number } {
   const append = (us64 - us256) / APPENDS_APART;
-  return { append, record: us256 - append / MEASURED.groupRecords256.value };
+  return { append, record: us256 - append / ASSUMED.groupRecords256 };
 }
 
 const ENGINE = takenApart(MEASURED.engineUs64.value, MEASURED.engineUs256.value);

@@ -2,8 +2,8 @@
 export type Measured = {
   readonly value: number;
   readonly source: string;
-  /** Heading above the figure. Undefined if the figure is in running text. */
-  readonly chapter?: string;
+  /** Heading above the figure. */
+  readonly chapter: string;
   /** Start of the table row. */
   readonly row?: string;
   /** Exact text around the figure. */
@@ -68,11 +68,6 @@ export const MEASURED = {
   /** Observations per second and records per group, for one engine at its maximum append rate. */
   observationsPerSecond: { ...HUNDRED, value: 7_423, text: '| 7423 |' },
   groupRecords64: { ...HUNDRED, value: 29.8, text: '| 29.8 |' },
-  groupRecords256: {
-    source: 'docs/scale.md',
-    value: 80,
-    text: '29.8 records per append at 64 connections, 80 at 256',
-  },
   /** Resident engine memory in MiB after some calls. */
   engineMiB: { ...MEMORY, value: 176, text: '| 176 | 141 |' },
   /** Resident memory in MiB with 100,000 more instances, each observed once. */
