@@ -5,6 +5,7 @@ import { parseApiKey } from '#accounts/api-key';
 import { HttpCaller } from '#bench/load/http-caller';
 import { at } from '#bench/load/process-answer';
 import { type MemoryResult, measureMemory } from '#bench/measures/memory';
+import { numberText } from '#bench/measures/statistics';
 import { type FileLook, FileWatch } from '#bench/one-file/file-watch';
 import { type FilledSizes, fillFile } from '#bench/one-file/fill';
 import { observationsOf } from '#bench/one-file/histories';
@@ -111,8 +112,11 @@ export type OneFileFindings = {
   readonly killedWith: number;
   /** Time from the start after the kill to the first answer, in ms. */
   readonly killedStart: number;
-  /** Latencies of two reads of the first instance page, in ms. The first read loads the listing. */
-  readonly listings: readonly number[];
+  /**
+   * Results of two reads of the first page of the instance list: time or reason of the failure. The
+   * first read loads the listing.
+   */
+  readonly listings: readonly string[];
   /** Duration of the clean stop at the end of the run, in ms. */
   readonly endMs: number;
   readonly bytesByTable: ReadonlyMap<string, number>;
@@ -204,24 +208,21 @@ async function underLoad(
   return { looks, observed: times, ...found, highestBytes: await highestBytes(service.pid) };
 }
 
-/**
- * Reads the first page of the instance list twice. Returns the latencies in ms; NaN for a read that
- * is refused or times out.
- */
+/** Reads the first page of the instance list twice. */
 async function listingPages(
   { service, key }: Served,
   print: (line: string) => void,
-): Promise<number[]> {
+): Promise<string[]> {
   using caller = new HttpCaller(service.address, key);
   const call = { method: 'GET', path: '/v1/instances?limit=20' } as const;
   const page = async () => {
     const { ms } = await timed(() => caller.send(call));
-    return ms;
+    return `${numberText(ms, 0)} ms`;
   };
   return await repeated(2, () =>
     page().catch((error: unknown) => {
       print(`could not list instances: ${error}`);
-      return Number.NaN;
+      return `failed: ${error}`;
     }),
   );
 }
@@ -254,8 +255,8 @@ function randomIndexes(count: number, from: number, end: number): number[] {
   return [...chosen];
 }
 
-async function repeated(times: number, measure: () => Promise<number>): Promise<number[]> {
-  const found: number[] = [];
+async function repeated<Result>(times: number, measure: () => Promise<Result>): Promise<Result[]> {
+  const found: Result[] = [];
   while (found.length < times) found.push(await measure());
   return found;
 }

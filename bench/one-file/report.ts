@@ -51,9 +51,7 @@ function ofStarts(found: OneFileFindings): ScaleFigure[] {
 
 function ofPages({ load, sizes, listings }: OneFileFindings): ScaleFigure[] {
   const { p50, p99 } = latenciesOf(load.observed);
-  const [first = '', next = ''] = listings.map((ms) =>
-    Number.isNaN(ms) ? 'failed' : `${numberText(ms, 0)} ms`,
-  );
+  const [first = '', next = ''] = listings;
   const listed = numberText(sizes.instances, 0);
   return [
     pageFigure('history page, not in memory', load.cold),
