@@ -69,8 +69,8 @@ export class ProcessControl {
   }
 
   /**
-   * Writes a heap snapshot. The process is blocked for about a second per 100 MB of heap. The file
-   * contains everything in memory, including secrets. Throws as `profile`.
+   * Writes a heap snapshot. The process is blocked meanwhile. The file contains everything in
+   * memory, including secrets. Throws as `profile`.
    */
   async heapSnapshot(requestedBy: string): Promise<WrittenFile> {
     this.#begin();

@@ -78,7 +78,7 @@ export const PROCESS_COMMANDS: readonly AccountCommand[] = [
     words: ['process', 'heap-snapshot'],
     summary: 'write a heap snapshot of the process',
     description:
-      'Writes the heap of the process behind the admin port, including all secrets, to a file on its machine. The process pauses for about one second per 100 MB, so drain a cluster node first. Needs `--yes`.',
+      'Writes the heap of the process behind the admin port, including all secrets, to a file on its machine. The process pauses meanwhile, so drain a cluster node first. Needs `--yes`.',
     args: [],
     options: { yes: { about: 'confirm that the process may pause' } },
     async run(admin, _args, { yes }) {
