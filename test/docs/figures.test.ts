@@ -7,6 +7,17 @@ import { DOCUMENTS, type Document, documentOf } from '#test/docs/documents';
 /** The part of a table cell or sentence before `([measured](page))`. */
 const MEASURED = /((?:(?![.!?] )[^|\n])*)\(\[measured\]\(([^)#\s]+)[^)\s]*\)\)/g;
 
+/** A duration or size behind a verb for results. */
+const RESULT =
+  /\b(?:took|lasted|(?:takes?|costs?|needs?|lasts|spends?)(?: about)?) \d[\d.,]*(?: to \d[\d.,]*)? ?(?:µs|ms|s|min|minutes|[kKMG]i?B)\b/;
+
+/** Pages that are results themselves. */
+const RESULT_PAGES: readonly string[] = [
+  'docs/chaos.md',
+  'docs/power-loss.md',
+  'loadtest/README.md',
+];
+
 const NUMBER = /(?<![\w.,-])\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<![\w.,-])\d+(?:\.\d+)?/g;
 
 /** Figures marked as measured that their page does not have, and marks without a figure. */
@@ -19,6 +30,15 @@ function unmeasuredIn({ path, text }: Document): string[] {
       .filter((figure) => !results.some((result) => roundsTo(result, figure)))
       .map((figure) => `${path}: ${page} has no ${figure}`);
   });
+}
+
+/** Sentences and table cells with a result, but without a mark. */
+function unmarkedIn({ path, text }: Document): string[] {
+  if (RESULT_PAGES.includes(path)) return [];
+  return unwrapped(text)
+    .split(/[|\n]|(?<=[.!?]) /)
+    .filter((sentence) => RESULT.test(sentence) && !sentence.includes('([measured]('))
+    .map((sentence) => `${path}: not marked as measured: ${sentence}`);
 }
 
 /** A text without code blocks, with each paragraph and list item on one line. */
@@ -46,6 +66,10 @@ figures('is on the page of results that the document links', () => {
   assert.ok(DOCUMENTS.some(({ text }) => text.includes('([measured](')));
 });
 
+figures('is marked', () => {
+  assert.equal(DOCUMENTS.flatMap(unmarkedIn), []);
+});
+
 for (const [text, faults] of [
   ['| 15,000 a second ([measured](bench/FILE.md)) |', 0],
   ['| 15,900 a second ([measured](bench/FILE.md)) |', 1],
@@ -54,6 +78,19 @@ for (const [text, faults] of [
 ] as const) {
   figures(`is ${faults === 0 ? 'accepted' : 'rejected'} in ${text}`, () => {
     assert.is(unmeasuredIn(documentOf('README.md', text)).length, faults);
+  });
+}
+
+for (const [text, faults] of [
+  ['A copy took 56 s.', 1],
+  ['- A copy takes about\n  2.5 s.', 1],
+  ['| a call costs 45 to 63 µs |', 1],
+  ['A copy took 281 s ([measured](bench/FILE.md)).', 0],
+  ['Answers that took over 50 ms are late.', 0],
+  ['An actor remembers the last 20 s.', 0],
+] as const) {
+  figures(`is ${faults === 0 ? 'not missed' : 'missed'} in ${text}`, () => {
+    assert.is(unmarkedIn(documentOf('README.md', text)).length, faults);
   });
 }
 
