@@ -2,11 +2,9 @@ import { existsSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { cyclesIn } from '#test/architecture/import-cycles';
-import { ALL, fileOf, importsOf } from '#test/architecture/source-tree';
+import { importGraph } from '#test/architecture/source-tree';
 
-const graph = new Map(
-  ALL.map((file) => [file, importsOf(file).flatMap((target) => fileOf(target) ?? [])]),
-);
+const graph = importGraph();
 
 const search = suite('the search for import cycles');
 

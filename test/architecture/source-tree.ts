@@ -1,4 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
 
 /** Source files of the services, without generated code. */
 export const SERVICES = globSync('services/**/*.{ts,tsx}', {
@@ -26,8 +27,13 @@ export const importsOf = (file: string): string[] => importsIn(sourceOf(file));
 
 const { imports } = JSON.parse(sourceOf('package.json')) as { imports: Record<string, string> };
 
-/** Path of an imported file; undefined for a package or a Node.js module. */
-export function fileOf(target: string): string | undefined {
+/** Import graph: the imported files of each file, including type imports. */
+export const importGraph = (): Map<string, string[]> =>
+  new Map(ALL.map((file) => [file, importsOf(file).flatMap((name) => fileOf(name, file) ?? [])]));
+
+/** Path of a file that `importer` imports; undefined for a package or a Node.js module. */
+function fileOf(target: string, importer: string): string | undefined {
+  if (/^\.\.?\//.test(target)) return posix.join(posix.dirname(importer), target);
   const [, layer, rest] = /^(#[^/]+)(?:\/(.*))?$/.exec(target) ?? [];
   const pattern = rest === undefined ? imports[target] : imports[`${layer}/*`];
   return pattern?.replace('*', rest ?? '').replace(/^\.\//, '');

@@ -1,7 +1,6 @@
 import { type Answer, type Failure, readAttempt } from '../answer.ts';
 import { assertAttempts, assertTimeMs, type Settings } from '../client-options.ts';
 import { DeadlineError, IdentityEngineError, NotFoundError } from '../errors.ts';
-import type { SharedHubs } from '../events/event-stream.ts';
 import { toJson } from '../json.ts';
 import { VERSION } from '../version.ts';
 import { attempt, type Request } from './attempt.ts';
@@ -15,8 +14,6 @@ import { injectContext } from './tracing.ts';
 /** Sends a client's calls, with retries and a deadline. */
 export class Caller {
   readonly settings: Settings;
-  /** Shared event streams, by path. */
-  readonly hubs: SharedHubs = new Map();
 
   constructor(settings: Settings) {
     this.settings = settings;

@@ -24,8 +24,8 @@ export type Followed = {
   readonly onEvent: (event: InstanceEvent, arrival: Arrival) => void;
 };
 
-/** Hubs of a client's shared streams, by path. */
-export type SharedHubs = Map<string, EventHub>;
+/** Hubs of each client's shared streams, by path. */
+const HUBS = new WeakMap<Caller, Map<string, EventHub>>();
 
 /**
  * Events of one instance, for `for await`. Reconnects after the last event, so that every cycle
@@ -126,7 +126,8 @@ export class EventStream implements AsyncIterable<InstanceEvent> {
     const follower = () => new EventFollower(this.#caller, path, options);
     const isShared = options.after === undefined && requestId === undefined;
     if (!isShared) return new EventHub(follower(), () => {});
-    const { hubs } = this.#caller;
+    const hubs = HUBS.get(this.#caller) ?? new Map<string, EventHub>();
+    HUBS.set(this.#caller, hubs);
     const present = hubs.get(path);
     if (present !== undefined) return present;
     const made: EventHub = new EventHub(follower(), () => {
