@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { closest, distance } from 'fastest-levenshtein';
 import { z } from 'zod';
-import { secretsInFiles } from '#stdlib/files';
+import { readContent, secretsInFiles } from '#stdlib/files';
 import {
   address,
   BILLING_VARIABLES,
@@ -14,6 +14,7 @@ import {
   isNameless,
   list,
   meantVariables,
+  namesCollector,
   networks,
   OTEL_VARIABLES,
   port,
@@ -22,7 +23,6 @@ import {
   type SecretVariable,
   whole,
 } from '#stdlib/variables';
-import { assertExporterFiles } from '#telemetry/exporter-files';
 
 const NAMELESS = 'user and password go into SERVICE_NATS_USERNAME and SERVICE_NATS_PASSWORD';
 
@@ -312,6 +312,30 @@ function checkedFiles(environment: NodeJS.ProcessEnv): Record<string, string> {
     return secretsInFiles(environment, SECRET_LINES_MAX);
   } catch (error) {
     throw new ConfigError((error as Error).message);
+  }
+}
+
+/**
+ * Variables that name files for OpenTelemetry's exporter, as pairs: the variable for traces, then
+ * the general variable, which has lower precedence. The exporter ignores a file that it cannot read
+ * and then exports nothing.
+ */
+const EXPORTER_FILES = ['CERTIFICATE', 'CLIENT_CERTIFICATE', 'CLIENT_KEY'].map(
+  (what) => [`OTEL_EXPORTER_OTLP_TRACES_${what}`, `OTEL_EXPORTER_OTLP_${what}`] as const,
+);
+
+/**
+ * Throws a one-line error if any of these files cannot be read. Does nothing if no collector is
+ * configured.
+ */
+function assertExporterFiles(environment: NodeJS.ProcessEnv): void {
+  if (!namesCollector(environment)) return;
+  for (const names of EXPORTER_FILES) {
+    const variable = names.find((name) => (environment[name] ?? '').trim() !== '');
+    if (variable === undefined) continue;
+    const path = environment[variable] ?? '';
+    const content = readContent(path);
+    if (typeof content === 'string') throw new Error(`${variable}: ${path} ${content}`);
   }
 }
 

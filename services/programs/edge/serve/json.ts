@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
 import { invalid } from '#errors/fault';
-import { illFormedPlace } from '#stdlib/well-formed-json';
 
 /** Maximum body depth: a context with 16 levels in a batch item, plus a margin. */
 const BODY_DEPTH_MAX = 24;
@@ -46,6 +45,37 @@ function assertWellFormed(value: unknown): void {
   if (place === undefined) return;
   const field = place === '' ? undefined : place;
   throw invalid('invalid_text', field, `${place || 'the body'}: has a lone surrogate`);
+}
+
+/**
+ * Member that contains the caller's own content. A position inside this member is reported by the
+ * member's name only.
+ */
+const CONTEXT = 'context';
+
+/**
+ * Path to the first lone surrogate in a string or key of a JSON value, for example
+ * `observations[3].context`. Undefined if there is none. Languages other than JavaScript cannot
+ * decode such text.
+ */
+function illFormedPlace(value: unknown, path = ''): string | undefined {
+  if (typeof value === 'string') return value.isWellFormed() ? undefined : path;
+  if (typeof value !== 'object' || value === null) return undefined;
+  const isList = Array.isArray(value);
+  for (const [key, item] of Object.entries(value)) {
+    // The refusal must not repeat the broken key.
+    const place = placeOf(path, key.toWellFormed(), isList);
+    if (!key.isWellFormed()) return place;
+    const found = illFormedPlace(item, place);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function placeOf(path: string, key: string, isList: boolean): string {
+  if (path === CONTEXT || path.endsWith(`.${CONTEXT}`)) return path;
+  if (isList) return `${path}[${key}]`;
+  return path === '' ? key : `${path}.${key}`;
 }
 
 function parse(text: string): unknown {
