@@ -1,6 +1,6 @@
 /**
  * Value of each alert in its firing test case, as Prometheus formats the value. Separate from
- * rule-files.ts as a table to update after changes of test cases.
+ * rule-files.ts, because this table changes with the test cases.
  */
 export const FIRING_VALUES: Readonly<Record<string, string>> = {
   AuditUnavailable: '16',

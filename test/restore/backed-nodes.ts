@@ -4,10 +4,13 @@ import type { PlannedProcess } from '#deploy/local/cluster-plan';
 import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import type { Print } from '#deploy/local/progress';
 import { ringFormed } from '#deploy/local/servers/cassandra-ring';
-import { type CassandraRing, startCassandra } from '#deploy/local/servers/cassandra-server';
+import {
+  type CassandraRing,
+  runNodetool,
+  startCassandra,
+} from '#deploy/local/servers/cassandra-server';
 import { freePort } from '#deploy/local/servers/free-port';
 import type { LocalServer } from '#deploy/local/servers/local-server';
-import { runNodetool } from '#deploy/local/servers/nodetool';
 
 /** Cassandra's heap in MiB, enough for this load. */
 const HEAP_MB = 512;

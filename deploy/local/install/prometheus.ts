@@ -1,8 +1,14 @@
+import { readdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { debianInstall } from '#deploy/local/install/debian';
+import { installOnce } from '#deploy/local/install/install-once';
 import { MissingServer } from '#deploy/local/install/missing-server';
 import { programPath } from '#deploy/local/install/program-path';
-import type { Print } from '#deploy/local/progress';
+import { lastLine, runProgram } from '#deploy/local/processes/run-program';
+import { type Print, withProgress } from '#deploy/local/progress';
+
+/** Maximum download time in milliseconds, for 20 MB from a mirror. */
+const FETCH_MS_MAX = 300_000;
 
 /** Paths of Prometheus's programs. */
 export type Prometheus = {
@@ -30,4 +36,26 @@ export async function installedPrometheus(print: Print): Promise<Prometheus> {
   // Debian's package keeps the web pages beside the program.
   const args = [`--web.local-assets=${join(folder, 'usr/share/prometheus/web')}/`];
   return { prometheus: join(bin, 'prometheus'), promtool: join(bin, 'promtool'), args };
+}
+
+/**
+ * Downloads a Debian package with apt, without root, and unpacks the package into the cache.
+ * Returns the folder. Throws `MissingServer` if apt or the package is missing.
+ */
+function debianInstall(name: string, print: Print): Promise<string> {
+  return installOnce(`${name}-debian`, async (target) => {
+    const [apt, dpkg] = [programPath('apt-get'), programPath('dpkg')];
+    if (apt === undefined || dpkg === undefined) throw new MissingServer('apt-get is not on PATH');
+    const args = ['download', name];
+    const fetch = () => runProgram({ program: apt, args, folder: target, msMax: FETCH_MS_MAX });
+    const fetched = await withProgress(print, `fetching the Debian package ${name}`, fetch);
+    const file = readdirSync(target).find((entry) => entry.endsWith('.deb'));
+    if (!fetched.isOk || file === undefined) {
+      throw new MissingServer(`apt-get: ${lastLine(fetched.output)}`);
+    }
+    const unpack = { program: dpkg, args: ['-x', join(target, file), target], msMax: FETCH_MS_MAX };
+    const { isOk, output } = await runProgram(unpack);
+    if (!isOk) throw new MissingServer(`dpkg: ${lastLine(output)}`);
+    await rm(join(target, file));
+  });
 }

@@ -5,6 +5,8 @@ import { programPath } from '#deploy/local/install/program-path';
 import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import { type Print, withProgress } from '#deploy/local/progress';
 
+/* Separate from the fuzz test, because all installers of programs are in this folder. */
+
 /** PyPI package and version. The list of known findings is for this version. */
 const VERSION = '4.32.5';
 const PYPI_PACKAGE = `schemathesis==${VERSION}`;

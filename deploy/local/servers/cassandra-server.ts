@@ -1,14 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { installedCassandra } from '#deploy/local/install/cassandra';
+import { lastLine, runProgram } from '#deploy/local/processes/run-program';
 import { type Print, printNothing, withProgress } from '#deploy/local/progress';
 import { cassandraVersionAt } from '#deploy/local/servers/cassandra-answer';
-import {
-  ARCHIVING_FILE,
-  archivingProperties,
-  type CassandraArchiving,
-} from '#deploy/local/servers/cassandra-archiving';
-import { javaOptions } from '#deploy/local/servers/cassandra-options';
+import { JAVA_ACCESS, javaOptions } from '#deploy/local/servers/cassandra-options';
 import {
   type CassandraSettings,
   cassandraYaml,
@@ -45,6 +42,9 @@ const WITH_SLACK = `echo ${TIMER_SLACK_NS} > /proc/self/timerslack_ns; exec "$0"
 
 const MAIN_CLASS = 'org.apache.cassandra.service.CassandraDaemon';
 
+/** Name of the archiving file, which Cassandra looks up in its class path. */
+const ARCHIVING_FILE = 'commitlog_archiving.properties';
+
 /** A server's ring on loopback. */
 export type CassandraRing = {
   /** Address of this server, and addresses of all servers. */
@@ -52,6 +52,13 @@ export type CassandraRing = {
   readonly hosts: readonly string[];
   /** Port of all servers for traffic between servers. */
   readonly storagePort: number;
+};
+
+/** Folders for archived commit log segments, and for segments to replay. */
+type CassandraArchiving = {
+  readonly archive: string;
+  /** Folder of segments to replay at the start; undefined for no replay. */
+  readonly restore?: string | undefined;
 };
 
 /** Folder and options of a Cassandra server. */
@@ -143,6 +150,19 @@ function commandOf(java: string, args: readonly string[]) {
   return { program: '/bin/sh', args: ['-c', WITH_SLACK, java, ...args] };
 }
 
+/**
+ * Content of the archiving file. Sets no restore time, because the service uses versions as
+ * mutation timestamps.
+ */
+function archivingProperties({ archive, restore }: CassandraArchiving): string {
+  const script = resolve('deploy/backup/archive-segment.sh');
+  const lines = [`archive_command=/bin/sh ${script} %path %name ${resolve(archive)}`];
+  if (restore !== undefined) {
+    lines.push('restore_command=/bin/cp -f %from %to', `restore_directories=${resolve(restore)}`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
 /** Logging configuration: one line per event, to standard output, which is the log file. */
 const LOGBACK = `<configuration>
   <appender name="OUT" class="ch.qos.logback.core.ConsoleAppender">
@@ -152,3 +172,26 @@ const LOGBACK = `<configuration>
   <root level="INFO"><appender-ref ref="OUT"/></root>
 </configuration>
 `;
+
+/** Maximum run time of `nodetool`, in ms. A snapshot first flushes every table. */
+const NODETOOL_MS_MAX = 120_000;
+
+/** JVM arguments of `nodetool`. `user.home` redirects nodetool's command history. */
+const NODETOOL_JAVA = ['-Xmx128m', `-Duser.home=${tmpdir()}`, ...JAVA_ACCESS];
+
+/** Runs Cassandra's `nodetool` on the server with this JMX port. Throws with nodetool's error. */
+export async function runNodetool(jmxPort: number, ...args: readonly string[]): Promise<string> {
+  const { java, libraries } = await installedCassandra(printNothing);
+  const classPath = libraries.map((path) => join(path, '*')).join(':');
+  const main = 'org.apache.cassandra.tools.NodeTool';
+  const { isOk, output } = await runProgram({
+    program: java,
+    args: [...NODETOOL_JAVA, '-cp', classPath, main, '-p', `${jmxPort}`, ...args],
+    msMax: NODETOOL_MS_MAX,
+  });
+  if (!isOk) {
+    const said = /^(?:error|nodetool): .*$/m.exec(output)?.[0] ?? lastLine(output);
+    throw new Error(`nodetool ${args.join(' ')}: ${said}`);
+  }
+  return output;
+}

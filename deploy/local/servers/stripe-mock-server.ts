@@ -6,6 +6,8 @@ import {
   startServer,
 } from '#deploy/local/servers/local-server';
 
+/* Separate from the test runner, because each server program has its own file in this folder. */
+
 /** Maximum start time, in ms. Reading the API description takes a second. */
 const READY_MS_MAX = 30_000;
 
