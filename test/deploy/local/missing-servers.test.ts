@@ -1,4 +1,5 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -12,8 +13,38 @@ import { installedNats } from '#deploy/local/install/nats';
 import { installedPrometheus } from '#deploy/local/install/prometheus';
 import { installedToxiproxy } from '#deploy/local/install/toxiproxy';
 import { printNothing } from '#deploy/local/progress';
-import { bareMachine } from '#test/deploy/local/machine-fixture';
+import { keptEnvironment } from '#test/support/kept-environment';
 import { refusalOf } from '#test/support/settled';
+
+/** A simulated machine with its own PATH and cache, and only the test's programs. */
+type Machine = Disposable & {
+  readonly folder: string;
+  /** Adds a program to `PATH` that runs this shell script; returns its path. */
+  place(program: string, script: string): string;
+};
+
+/**
+ * Simulates a machine without programs until disposed, by changes of this process's environment.
+ */
+function bareMachine(): Machine {
+  const environment = keptEnvironment();
+  const folder = mkdtempSync(join(tmpdir(), 'identity-engine-machine-'));
+  process.env['PATH'] = folder;
+  process.env['XDG_CACHE_HOME'] = join(folder, 'cache');
+  delete process.env['JAVA_HOME'];
+  return {
+    folder,
+    place(program, script) {
+      const file = join(folder, program);
+      writeFileSync(file, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+      return file;
+    },
+    [Symbol.dispose]: () => {
+      environment[Symbol.dispose]();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
 
 /** Message of the expected `MissingServer`; asserts that the message is one line. */
 async function complaintOf(work: Promise<unknown>): Promise<string> {

@@ -2,7 +2,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { InstanceSourcing } from '#engine/instance/sourcing';
 import { headOf, instanceFrom, StepTimer } from '#engine/instance/state';
-import { MODEL_1_0, type Models, restrictedModels } from '#identity/model';
+import { MODEL_1_0, type Model, type Models, modelsOf, restrictedModels } from '#identity/model';
+import { STATE_LENGTH, type State } from '#identity/state';
 import { memoryInstanceStore } from '#storage/memory/instances';
 import { CorruptState } from '#storage/ports/bytes';
 import {
@@ -13,9 +14,44 @@ import {
   instancesUnderTest,
   observed,
 } from '#test/engine/instance/instance-fixture';
-import { BOTH_MODELS, LATER_FIRST, LATER_MODEL } from '#test/engine/instance/later-model';
 import { ManualClock } from '#test/support/manual-clock';
 import { refusalOf } from '#test/support/settled';
+
+/** First value of a later model's state. All other values are shifted by one. */
+const MARK = 47;
+
+const ofFirst = (state: State): State => state.subarray(1);
+
+function marked(first: State): State {
+  const state = new Float64Array(STATE_LENGTH + 1);
+  state[0] = MARK;
+  state.set(first, 1);
+  return state;
+}
+
+/** A model that no release has. Its layout differs, and it inverts the signal. */
+const LATER_MODEL: Model = {
+  version: '2.0',
+  stateLength: STATE_LENGTH + 1,
+  sinceCycle: () => 0,
+  create: (config) => marked(MODEL_1_0.create(config)),
+  advance(from, observation, dtSeconds, into) {
+    const opposite = { ...observation, signal: 1 - observation.signal };
+    MODEL_1_0.advance(ofFirst(from), opposite, dtSeconds, ofFirst(into));
+    into[0] = MARK;
+  },
+  readReport: (state, into) => MODEL_1_0.readReport(ofFirst(state), into),
+  readReferencePoints: (state) => MODEL_1_0.readReferencePoints(ofFirst(state)),
+  resetToInitial: (state) => marked(MODEL_1_0.resetToInitial(ofFirst(state))),
+  resetToDefault: (state) => marked(MODEL_1_0.resetToDefault(ofFirst(state))),
+  takesOver: new Map([[MODEL_1_0.version, marked]]),
+};
+
+/** Models of a program that starts instances with the first model. */
+const BOTH_MODELS = modelsOf([MODEL_1_0, LATER_MODEL], MODEL_1_0);
+
+/** Models of the following release, which starts instances with the later model. */
+const LATER_FIRST = modelsOf([MODEL_1_0, LATER_MODEL], LATER_MODEL);
 
 const LATER = { modelVersion: LATER_MODEL.version };
 const FIRST = { modelVersion: MODEL_1_0.version };

@@ -1,9 +1,13 @@
 import type { Chance } from '#test/chaos/faults/chance';
-import { type Change, FileBytes, lengthAfter } from '#test/power-loss/disk/file-bytes';
 import { type Survival, survivingChanges } from '#test/power-loss/luck';
 
 /** Bytes that a disk writes atomically. Source: decision 274. */
 const SECTOR_BYTES = 512;
+
+/** A change of a file's content or length. */
+type Change =
+  | { readonly kind: 'write'; readonly at: number; readonly bytes: Buffer }
+  | { readonly kind: 'truncate'; readonly length: number };
 
 /** A file: synced content and later changes. */
 export class RecordedFile {
@@ -98,4 +102,39 @@ class SectorGroups {
       from = to;
     }
   }
+}
+
+/** Content of a file. Gaps read as zeros. */
+class FileBytes {
+  #room = Buffer.alloc(4_096);
+  length = 0;
+
+  apply(change: Change): void {
+    const before = this.length;
+    this.length = lengthAfter(before, change);
+    this.#reserve(this.length);
+    if (change.kind === 'write') change.bytes.copy(this.#room, change.at);
+    else if (change.length < before) this.#room.fill(0, change.length, before);
+  }
+
+  /** A copy of the content, padded with zeros to at least `length` bytes. */
+  copy(length = this.length): Buffer {
+    const copied = Buffer.alloc(Math.max(length, this.length));
+    this.#room.copy(copied, 0, 0, this.length);
+    return copied;
+  }
+
+  #reserve(length: number): void {
+    if (length <= this.#room.length) return;
+    const larger = Buffer.alloc(Math.max(length, 2 * this.#room.length));
+    this.#room.copy(larger);
+    this.#room = larger;
+  }
+}
+
+/** Length of a file after a change. */
+function lengthAfter(length: number, change: Change): number {
+  return change.kind === 'truncate'
+    ? change.length
+    : Math.max(length, change.at + change.bytes.length);
 }

@@ -1,3 +1,4 @@
+import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,13 +8,40 @@ import { Chance } from '#test/chaos/faults/chance';
 import { CallLog } from '#test/chaos/load/call-log';
 import { EdgeCaller } from '#test/chaos/load/edge-caller';
 import { Load } from '#test/chaos/load/load';
-import { preloadLack } from '#test/power-loss/disk/preloaded-library';
-import { WallClock } from '#test/power-loss/disk/wall-clock';
+import { compilePreload, preloadLack } from '#test/power-loss/disk/preloaded-library';
 import { FileServer } from '#test/power-loss/file-server';
 import { limitedAccounts } from '#test/power-loss/limited-accounts';
 import { type Life, ServiceOnFile } from '#test/power-loss/service-on-file';
 import { checkSurvivor, type SurvivorResult } from '#test/power-loss/survivor-check';
 import { suiteUnless } from '#test/support/servers/real-servers';
+
+/** Wall clock of running processes, which a test can step. */
+class WallClock {
+  /** Environment variables for a process with this clock. */
+  readonly variables: Record<string, string>;
+  readonly #file: string;
+
+  private constructor(library: string, file: string) {
+    this.#file = file;
+    this.variables = { LD_PRELOAD: library, WALL_CLOCK: file };
+    writeFileSync(file, Buffer.alloc(8));
+  }
+
+  /** Creates a clock without offset. Its files are in `folder`. */
+  static async in(folder: string): Promise<WallClock> {
+    return new WallClock(await compilePreload(folder, 'wall-clock'), join(folder, 'wall-clock'));
+  }
+
+  /** Sets the offset to the machine's clock in milliseconds; may be negative. */
+  put(aheadMs: number): void {
+    const bytes = Buffer.alloc(8);
+    bytes.writeBigInt64LE(BigInt(aheadMs) * 1_000_000n);
+    const file = openSync(this.#file, 'r+');
+    // Readers see a write of eight bytes atomically.
+    writeSync(file, bytes);
+    closeSync(file);
+  }
+}
 
 const LOAD = { seed: 3, callsPerSecond: 80, instances: 40, quotas: [undefined, 150] } as const;
 

@@ -1,13 +1,34 @@
-import type { Page } from 'playwright-core';
+import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import * as assert from 'uvu/assert';
+import { freePort } from '#deploy/local/servers/free-port';
 import { assertQuiet, browserSuite } from '#test/console/pages/fakes/browser-suite';
 import { FakeLife } from '#test/console/pages/fakes/fake-life';
 import { type TestPages, watchPage } from '#test/console/pages/fakes/pages-fixture';
 import { ANALYST, CALM, untilCycle } from '#test/console/pages/instance/live-page';
-import { launchTabbedChromium } from '#test/support/servers/tabbed-chromium';
+import { launchChromium } from '#test/support/servers/chromium';
 
 /** Number of tabs: one more than a browser's HTTP/1.1 connections to one address. */
 const TABS = 7;
+
+/** A browser with one window whose pages are tabs. */
+type TabbedChromium = AsyncDisposable & { readonly context: BrowserContext };
+
+/**
+ * Starts a browser in which only one tab is visible, as for a person. In `launchChromium`, all
+ * pages count as visible.
+ */
+async function launchTabbedChromium(): Promise<TabbedChromium> {
+  await using opening = new AsyncDisposableStack();
+  const port = await freePort();
+  const browser = await launchChromium([`--remote-debugging-port=${port}`]);
+  opening.defer(() => browser.close());
+  const attached = await chromium.connectOverCDP(`http://127.0.0.1:${port}`, { noDefaults: true });
+  opening.defer(() => attached.close());
+  const [context] = attached.contexts();
+  if (context === undefined) throw new Error('the browser has no window');
+  const opened = opening.move();
+  return { context, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
 
 /** Opens tabs with the same instance page, one by one. The last tab is visible. */
 async function openTabs(pages: TestPages, life: FakeLife, count: number) {
