@@ -2,7 +2,7 @@ import { globSync } from 'node:fs';
 import { basename } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { ALL, SERVICES, sourceOf } from '#test/architecture/source-tree';
+import { ALL, importGraph, SERVICES, sourceOf } from '#test/architecture/source-tree';
 
 /** Maximum lines per file, because longer files usually contain a second concept. */
 const FILE_LINES_MAX = 500;
@@ -10,6 +10,11 @@ const FILE_LINES_MAX = 500;
 const TABLE_LINES_MAX = 600;
 const TABLES = ['services/infrastructure/grpc/engine-codec.ts'];
 const FUNCTION_LINES_MAX = 60;
+/** Minimum lines of a file with a single importer. A shorter file needs a reason. */
+const SINGLE_IMPORTER_LINES_MIN = 40;
+/** Reason why a file is not part of its importer: `Separate`, then `because` or `so that`. */
+const REASON = /\bSeparate\b.*\b(because|so that)\b/;
+const FIRST_COMMENT = /^ *(\/\*[\s\S]*?\*\/|\/\/.*(\n *\/\/.*)*)/m;
 const BANNED_NAMES = /^(utils?|helpers?|common|shared|misc|types|index)\b/;
 
 const sizes = suite('every file');
@@ -26,6 +31,26 @@ sizes('is short and named after a concept', () => {
     assert.ok(lineCount <= max, `${file} has ${lineCount} lines; the maximum is ${max}`);
     assert.not.match(basename(file), BANNED_NAMES, `${file}: name the file after its concept`);
   }
+});
+
+sizes('under 40 lines with a single importer states in its first comment why', () => {
+  const importers = new Map<string, Set<string>>();
+  for (const [importer, targets] of importGraph()) {
+    for (const file of targets) {
+      importers.set(file, (importers.get(file) ?? new Set()).add(importer));
+    }
+  }
+  // Programs and tests have no importer, so the check skips them.
+  const short = ALL.filter((file) => {
+    const isShort = sourceOf(file).split('\n').length - 1 < SINGLE_IMPORTER_LINES_MIN;
+    return isShort && importers.get(file)?.size === 1;
+  });
+  assert.ok(short.length > 0, 'the check found no short file');
+  const unexplained = short.filter((file) => {
+    const [comment = ''] = FIRST_COMMENT.exec(sourceOf(file)) ?? [];
+    return !REASON.test(comment.replaceAll(/\s*\n[\s*/]*/g, ' '));
+  });
+  assert.equal(unexplained, [], 'merge each file, or write "Separate from …, because …"');
 });
 
 sizes('has only short functions, because biome.json enforces it', () => {
