@@ -1,9 +1,9 @@
 import { reportJson } from '#engine/json';
-import { advance, type Observation } from '#identity/model';
+import { MODELS, type Model, type Observation } from '#identity/model';
 import { MODE_COUNT } from '#identity/modes';
 import { PERSONA_PROFILES } from '#identity/persona-profiles';
-import { newReport, readReport } from '#identity/report';
-import { createState, type State } from '#identity/state';
+import { newReport } from '#identity/report';
+import type { State } from '#identity/state';
 
 /*
  * Benchmark of one cycle: the model alone, the model with the public answer, and the answer as JSON
@@ -58,32 +58,34 @@ const homes = Array.from({ length: INSTANCE_COUNT }, (_, instance) => {
   const profile = PERSONA_PROFILES[instance % (PERSONA_PROFILES.length + 1)];
   return profile === undefined ? new Array<number>(MODE_COUNT).fill(0) : [...profile.strengths];
 });
-const states: State[] = homes.map((modeStrengths) =>
-  createState({ modeStrengths, energyLevel: 0.8 }),
-);
 const steps = drawSteps(homes);
 const report = newReport();
 const bytes = Buffer.alloc(8_192);
 
-function cycle(step: Step): State {
-  const state = states[step.instance] as State;
-  advance(state, step, step.dtSeconds, state);
-  return state;
+/** Times of a model, in microseconds per cycle, by the work measured. */
+function timesOf(model: Model): Record<string, number> {
+  const states = homes.map((modeStrengths) => model.create({ modeStrengths, energyLevel: 0.8 }));
+  const cycle = (step: Step): State => {
+    const state = states[step.instance] as State;
+    model.advance(state, step, step.dtSeconds, state);
+    return state;
+  };
+  return {
+    advance: measure(steps, cycle),
+    'advance + report': measure(steps, (step) => model.readReport(cycle(step), report)),
+    'advance + report + JSON': measure(steps, (step) => {
+      model.readReport(cycle(step), report);
+      bytes.write(reportJson('inst_0123456789abcdef', report), 'latin1');
+    }),
+  };
 }
-
-const rows = {
-  advance: measure(steps, cycle),
-  'advance + report': measure(steps, (step) => readReport(cycle(step), report)),
-  'advance + report + JSON': measure(steps, (step) => {
-    readReport(cycle(step), report);
-    bytes.write(reportJson('inst_0123456789abcdef', report), 'latin1');
-  }),
-};
 
 console.log(
   `${INSTANCE_COUNT} instances, median of ${ROUNDS} rounds of ${CYCLES_PER_ROUND} cycles`,
 );
-console.log('microseconds per cycle');
-for (const [what, microseconds] of Object.entries(rows)) {
-  console.log(`  ${what.padEnd(26)}${microseconds.toFixed(2).padStart(6)}`);
+for (const version of MODELS.versions) {
+  console.log(`model ${version}, microseconds per cycle`);
+  for (const [what, microseconds] of Object.entries(timesOf(MODELS.find(version) as Model))) {
+    console.log(`  ${what.padEnd(26)}${microseconds.toFixed(2).padStart(6)}`);
+  }
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { advance } from '#identity/model';
-import { createState, ENERGY_DEFAULT, OFFSET, type State } from '#identity/state';
+import { MODEL_1_0, type Model } from '#identity/model';
+import { ENERGY_DEFAULT, OFFSET, type State } from '#identity/state';
 import { type StoredObservation, stepOf, strengthsOf } from '#test/support/arbitrary-identity';
 
 /** A recorded history with all expected values. Source: model 7.2. */
@@ -28,12 +28,26 @@ const FILE = new URL('./identity-model-golden.json', import.meta.url);
 /** Golden cases, as published with the model. */
 export const GOLDEN_CASES = JSON.parse(readFileSync(FILE, 'utf8')) as readonly GoldenCase[];
 
+const MEMORY_FILE = new URL('./contract-hysteresis-golden.json', import.meta.url);
+
+/**
+ * Memory of model 1.1 (model 4.1) after each cycle of the golden cases, by id: seven numbers that
+ * hold both lists, the waiting observations and the decision style.
+ */
+export const GOLDEN_MEMORIES = JSON.parse(readFileSync(MEMORY_FILE, 'utf8')) as Readonly<
+  Record<string, readonly (readonly number[])[]>
+>;
+
 /** Replays a golden case, and calls `seen` with the state after each cycle. */
-export function live(golden: GoldenCase, seen: (state: State) => void = () => {}): State {
+export function live(
+  golden: GoldenCase,
+  seen: (state: State) => void = () => {},
+  model: Model = MODEL_1_0,
+): State {
   const { mode_strengths: byKey, energy_level: energyLevel = ENERGY_DEFAULT } = golden.config;
-  const state = createState({ modeStrengths: strengthsOf(byKey), energyLevel });
+  const state = model.create({ modeStrengths: strengthsOf(byKey), energyLevel });
   for (const { observation, dtSeconds } of golden.observations.map(stepOf)) {
-    advance(state, observation, dtSeconds, state);
+    model.advance(state, observation, dtSeconds, state);
     seen(state);
   }
   return state;

@@ -1,8 +1,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DRIFT_LEVELS } from '#identity/drift';
-import { OFFSET, STRESS_STATES } from '#identity/state';
-import { GOLDEN_CASES, HIDDEN, live } from '#test/identity/golden-case';
+import { MODEL_1_1 } from '#identity/model';
+import { OFFSET, STATE_LENGTH, STRESS_STATES } from '#identity/state';
+import { GOLDEN_CASES, GOLDEN_MEMORIES, HIDDEN, live } from '#test/identity/golden-case';
 import { scalarAt } from '#test/support/arbitrary-identity';
 
 /** Tolerance for latent values. Source: model 7.2. */
@@ -39,6 +40,14 @@ for (const recorded of GOLDEN_CASES) {
     });
     assert.equal(levels, recorded.levels);
     assert.equal(stressStates, recorded.stress_states);
+  });
+}
+
+for (const recorded of GOLDEN_CASES) {
+  golden(`leads to the recorded lists and style of model 1.1: ${recorded.id}`, () => {
+    const memories: number[][] = [];
+    live(recorded, (state) => memories.push([...state.subarray(STATE_LENGTH)]), MODEL_1_1);
+    assert.equal(memories, GOLDEN_MEMORIES[recorded.id]);
   });
 }
 

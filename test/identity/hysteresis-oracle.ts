@@ -5,6 +5,7 @@ import {
   newSnapshot,
   propensities,
   readSnapshot,
+  readStyle,
   STABILIZE,
   weighActions,
 } from '#identity/contract';
@@ -20,18 +21,23 @@ type Held = {
   readonly allowed: readonly number[];
   /** Forbidden actions, in the order of the contract. */
   readonly forbidden: readonly number[];
+  /** Labels of the decision style before the caps of stress, and the observations they waited. */
+  readonly style: readonly { readonly label: number; readonly waited: number }[];
 };
+
+const STYLE_FIELDS = ['tempo', 'risk', 'expressiveness', 'commitment'] as const;
 
 /**
  * Test oracle: a second implementation of model 4.1 with plain lists. A test compares its lists
  * with the packed numbers of the model. `state` is the state after a cycle. `before` is the result
  * for the previous cycle; undefined for a new identity.
  */
-export function heldAfter(state: State, before: Held | undefined): Held {
+export function heldAfter(state: State, previous: Held | undefined): Held {
+  // A breach restores an earlier state, so the lists begin again.
+  const before = at(state, OFFSET.driftLevel) === 3 ? undefined : previous;
   const snapshot = newSnapshot();
   readSnapshot(state, snapshot);
   const band = at(state, OFFSET.energyBand);
-  const isBreached = at(state, OFFSET.driftLevel) === 3;
   const threshold = weighActions(state, snapshot);
   const inclined = [...propensities];
   const judged = ACTIONS.map((_, action) => {
@@ -40,7 +46,7 @@ export function heldAfter(state: State, before: Held | undefined): Held {
     const isShut = !isOpen && isGated(action, snapshot.stressLevel, band);
     const isForbidden = isShut || (!isOpen && inclination <= -0.15 && action !== STABILIZE);
     const wanted = isForbidden ? -1 : Number(isOpen || inclination >= threshold);
-    const isUrgent = isOpen || isShut || (isBreached && isForbidden);
+    const isUrgent = isOpen || isShut || (isForbidden && before?.verdicts[action] === 1);
     const present = isUrgent ? wanted : (before?.verdicts[action] ?? wanted);
     return confirmed(wanted, present, before?.waited[action] ?? 0);
   });
@@ -49,25 +55,38 @@ export function heldAfter(state: State, before: Held | undefined): Held {
   const orderOf = (verdict: number, last: readonly number[]) => {
     const keyOf = (action: number) => verdict * (inclined[action] ?? 0);
     const order: number[] = [];
-    const insert = (action: number, lead: number) => {
-      const ahead = order.findLastIndex((other) => keyOf(action) - keyOf(other) <= lead);
-      order.splice(ahead + 1, 0, action);
-    };
-    for (const action of last) if (verdicts[action] === verdict) insert(action, 0.1);
+    for (const action of last.filter((one) => verdicts[one] === verdict)) {
+      const led = order.findIndex((other) => keyOf(action) - keyOf(other) > 0.1);
+      order.splice(led < 0 ? order.length : led, 0, action);
+    }
     for (const [action, found] of verdicts.entries()) {
-      if (found === verdict && !last.includes(action)) insert(action, 0);
+      if (found !== verdict || last.includes(action)) continue;
+      const ahead = order.findLastIndex((other) => keyOf(action) <= keyOf(other));
+      order.splice(ahead + 1, 0, action);
     }
     return order;
   };
+  const styled = { tempo: 0, risk: 0, expressiveness: 0, commitment: 0 };
+  readStyle(state, snapshot, styled);
+  const style = STYLE_FIELDS.map((field, index) => {
+    const last = before?.style[index];
+    const { verdict: label, waited } = confirmed(
+      styled[field],
+      last?.label ?? styled[field],
+      last?.waited ?? 0,
+    );
+    return { label, waited };
+  });
   return {
     verdicts,
     waited: judged.map(({ waited }) => waited),
     allowed: orderOf(1, before?.allowed ?? []),
     forbidden: orderOf(-1, before?.forbidden ?? []),
+    style,
   };
 }
 
-/** Keeps the present verdict until three consecutive observations ask for another verdict. */
+/** Keeps the present verdict or label until three consecutive observations ask for another. */
 function confirmed(wanted: number, present: number, waited: number) {
   if (wanted === present || waited === 2) return { verdict: wanted, waited: 0 };
   return { verdict: present, waited: waited + 1 };

@@ -3,8 +3,8 @@
  *
  * Model 1.0 compares every propensity with thresholds that move with every observation, so an action
  * near a threshold enters and leaves its list again and again. In model 1.1 a change takes effect
- * when three observations in a row ask for it. Whatever stress, energy or a breach forbids is
- * forbidden at once.
+ * after three consecutive observations that ask for another verdict. Whatever stress, energy or a
+ * breach forbids is forbidden immediately, and so is every allowed action that model 1.0 forbids.
  */
 import {
   ACTIONS,
@@ -24,7 +24,14 @@ import {
   weighActions,
 } from '#identity/contract';
 import { IDENTITY_BREACH } from '#identity/drift';
-import { isRanked, itemAt, newRanking, place, type Ranking } from '#identity/ranking';
+import {
+  isRanked,
+  itemAt,
+  newRanking,
+  place,
+  placeWithLead,
+  type Ranking,
+} from '#identity/ranking';
 import { at, OFFSET, STATE_LENGTH, type State } from '#identity/state';
 
 /** Version of the layout and rules of this file. */
@@ -39,7 +46,7 @@ const MEMORY = {
   allowed: STATE_LENGTH,
   /** Forbidden actions in order, encoded like the allowed actions. */
   forbidden: STATE_LENGTH + 2,
-  /** Observations in a row that asked for another verdict: two bits per action. */
+  /** Consecutive observations that asked for another verdict: two bits per action. */
   waiting: STATE_LENGTH + 4,
   /** Decision style before the caps of stress: per label two bits, and two for its observations. */
   style: STATE_LENGTH + 5,
@@ -51,13 +58,14 @@ const MEMORY = {
 export const STATE_LENGTH_1_1 = STATE_LENGTH + 7;
 
 /**
- * Observations in a row that must ask for a change before the change takes effect. With 3, a
- * lasting change is delayed by two observations, and no list can return at the next observation.
+ * Consecutive observations that must ask for another verdict before a change takes effect. With 3,
+ * a lasting change is delayed by two observations, and only safety can change a list twice within
+ * three observations.
  */
 const CONFIRMATIONS = 3;
 
 /**
- * Lead in propensity with which an action overtakes its predecessor in a list. The smallest lead
+ * Lead in propensity with which an action overtakes another action in its list. The smallest lead
  * tried (0.1 to 0.3); each keeps order changes below a quarter of model 1.0. Source: model 4.1.
  */
 const OVERTAKING_LEAD = 0.1;
@@ -85,7 +93,7 @@ export function withMemory(first: State): State {
   const state = new Float64Array(STATE_LENGTH_1_1);
   state.set(first.subarray(0, STATE_LENGTH));
   state[MEMORY.since] = at(first, OFFSET.cycle);
-  updateMemory(state, 1);
+  updateLists(state, 1);
   return state;
 }
 
@@ -94,8 +102,18 @@ export function memorySince(state: State): number {
   return at(state, MEMORY.since);
 }
 
-/** Updates the memory after a cycle of model 1.0 in the same state. Source: model 4.1. */
-export function updateMemory(state: State, confirmations = CONFIRMATIONS): void {
+/**
+ * Updates the memory after a cycle of model 1.0 in the same state. A breach restores an earlier
+ * state, so the memory begins again. Source: model 4.1.
+ */
+export function updateMemory(state: State): void {
+  const isBreached = at(state, OFFSET.driftLevel) === IDENTITY_BREACH;
+  if (isBreached) state.fill(0, MEMORY.allowed, MEMORY.since);
+  updateLists(state, isBreached ? 1 : CONFIRMATIONS);
+}
+
+/** Updates lists and style. A change takes effect after `confirmations` observations. */
+function updateLists(state: State, confirmations: number): void {
   readSnapshot(state, snapshot);
   readList(state, MEMORY.allowed, previousAllowed);
   readList(state, MEMORY.forbidden, previousForbidden);
@@ -141,14 +159,16 @@ function judgeActions(state: State, confirmations: number): void {
   if (!isAnyAllowed) verdicts[STABILIZE] = ALLOWED;
 }
 
-/** Whether a verdict takes effect at once, because stress, energy or a breach requires it. */
+/**
+ * Whether a verdict takes effect immediately: because stress or energy requires the verdict, or
+ * because model 1.0 forbids an action that is still allowed.
+ */
 function isUrgent(state: State, action: number, wanted: number): boolean {
   const { stressLevel } = snapshot;
   const energyBand = at(state, OFFSET.energyBand);
   if (wanted === OPEN) return false;
   if (wanted === ALLOWED) return isAlwaysOpen(action, stressLevel, energyBand);
-  const isBreached = at(state, OFFSET.driftLevel) === IDENTITY_BREACH;
-  return isBreached || isGated(action, stressLevel, energyBand);
+  return verdicts[action] === ALLOWED || isGated(action, stressLevel, energyBand);
 }
 
 /** Fills `verdicts` from the previous lists. */
@@ -165,15 +185,15 @@ function readVerdicts(): void {
 const ordered = newRanking(ACTION_COUNT);
 
 /**
- * Fills `ordered` with the actions of a verdict: the previous order, in which an action overtakes
- * its predecessor only with a clear lead. New actions follow the last action that they do not lead.
+ * Fills `ordered` with the actions of a verdict in their previous order. An action overtakes every
+ * action that it leads clearly. A new action follows the last action that it does not lead.
  */
 function orderList(verdict: number, previous: Ranking): void {
   ordered.count = 0;
   for (let index = 0; index < previous.count; index++) {
     const action = itemAt(previous, index);
     if (verdicts[action] !== verdict) continue;
-    place(ordered, action, verdict * at(propensities, action), OVERTAKING_LEAD);
+    placeWithLead(ordered, action, verdict * at(propensities, action), OVERTAKING_LEAD);
   }
   for (let action = 0; action < ACTION_COUNT; action++) {
     if (verdicts[action] !== verdict || isRanked(previous, action)) continue;

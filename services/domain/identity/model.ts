@@ -369,12 +369,12 @@ export function restrictedModels(models: Models, isKnown: (version: string) => b
   const [oldest = models.newest.version] = models.versions;
   const mayStart = (version: string) =>
     version === oldest || (models.mayStart(version) && isKnown(version));
+  const upToNewest = models.versions.slice(0, models.versions.indexOf(models.newest.version) + 1);
   return {
     ...models,
     mayStart,
     get newest() {
-      const version = mayStart(models.newest.version) ? models.newest.version : oldest;
-      return models.find(version) ?? models.newest;
+      return models.find(upToNewest.findLast(mayStart) ?? oldest) ?? models.newest;
     },
   };
 }
@@ -430,9 +430,7 @@ export const MODEL_1_1: Model = {
 };
 
 /**
- * The models in this program, oldest first, and the default for new instances.
- *
- * The previous release must also have the default, because its nodes must be able to run instances
- * created by this release. Source: decision 238.
+ * The models in this program, oldest first, and the default for new instances. An engine uses the
+ * default only if every live engine has that model. Source: decision 238.
  */
-export const MODELS = modelsOf([MODEL_1_0, MODEL_1_1], MODEL_1_0);
+export const MODELS = modelsOf([MODEL_1_0, MODEL_1_1], MODEL_1_1);

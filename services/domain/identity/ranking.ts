@@ -70,19 +70,33 @@ export function newRanking(capacity: number): Ranking {
 }
 
 /**
- * Inserts `item` by descending `key`. On ties, earlier items stay first. With a `lead`, the item
- * overtakes only items whose keys are smaller by more than the lead.
+ * Inserts `item` by descending `key`. On ties, earlier items stay first.
  *
  * Insertion is faster than a general sort for a dozen items. Negate the key for ascending order.
  */
-export function place(ranking: Ranking, item: number, key: number, lead = 0): void {
+export function place(ranking: Ranking, item: number, key: number): void {
   const { items, keys } = ranking;
   let slot = ranking.count;
-  while (slot > 0 && key - at(keys, slot - 1) > lead) {
+  while (slot > 0 && key > at(keys, slot - 1)) {
     keys[slot] = at(keys, slot - 1);
     items[slot] = items[slot - 1] as number;
     slot--;
   }
+  keys[slot] = key;
+  items[slot] = item;
+  ranking.count++;
+}
+
+/**
+ * Inserts `item` before the first item whose key is smaller by more than `lead`, otherwise at the
+ * end. Afterwards no key is smaller than a later key by more than the lead.
+ */
+export function placeWithLead(ranking: Ranking, item: number, key: number, lead: number): void {
+  const { items, keys } = ranking;
+  let slot = 0;
+  while (slot < ranking.count && key - at(keys, slot) <= lead) slot++;
+  keys.copyWithin(slot + 1, slot, ranking.count);
+  items.copyWithin(slot + 1, slot, ranking.count);
   keys[slot] = key;
   items[slot] = item;
   ranking.count++;
