@@ -43,6 +43,12 @@ const KNOWN_MS = 60_000;
  */
 const KNOWN_MAX = 4_096;
 
+/**
+ * Time after the last heartbeat without a feature until the feature counts as present everywhere.
+ * Longer than the pause before Kubernetes restarts a crashing pod, which may lack the feature.
+ */
+const FEATURE_QUIET_MS = 600_000;
+
 const NO_SHARDS: Heartbeat['shards'] = [];
 
 /**
@@ -61,6 +67,8 @@ export class Membership implements Disposable {
   readonly #heard = new Map<string, Member>();
   /** Dead incarnations, with the names of their nodes if heartbeats contained them. */
   readonly #forgotten = new Map<string, string | undefined>();
+  /** Time of the last heartbeat of a node that lacked a feature of this process, by feature. */
+  readonly #lackedMs = new Map<string, number>();
   readonly #changeListeners = new Listeners<[]>();
   readonly #heartbeatListeners = new Listeners<[Heartbeat]>();
   readonly #announcementListeners = new Listeners<[ShardAnnouncement]>();
@@ -133,6 +141,15 @@ export class Membership implements Disposable {
   heard(): readonly Member[] {
     const sinceMs = this.#options.clock.monotonicMs() - PRESENT_MS;
     return this.known().filter(({ heardMs }) => heardMs >= sinceMs);
+  }
+
+  /**
+   * Whether every node has a feature of this process: for ten minutes no heartbeat lacked the
+   * feature. A node that is dead or silent may return, so its last heartbeat counts too.
+   */
+  isEverywhere(feature: string): boolean {
+    const lackedMs = this.#lackedMs.get(feature) ?? Number.NEGATIVE_INFINITY;
+    return this.#options.clock.monotonicMs() - lackedMs > FEATURE_QUIET_MS;
   }
 
   /** Hash of the present incarnations. Equal for equal views. */
@@ -283,6 +300,9 @@ export class Membership implements Disposable {
     this.#heard.delete(incarnation);
     const shards = this.#options.keepsShards === true ? heartbeat.shards : NO_SHARDS;
     this.#heard.set(incarnation, { ...heartbeat, shards, isLeaving, heardMs });
+    for (const feature of this.#options.self?.().features ?? []) {
+      if (heartbeat.features?.includes(feature) !== true) this.#lackedMs.set(feature, heardMs);
+    }
     this.#journals?.look(heartbeat);
     this.#heartbeatListeners.notify(heartbeat);
     const wasPresent = before !== undefined && before.heardMs >= heardMs - PRESENT_MS;

@@ -136,8 +136,7 @@ export function buildIncarnation<Served>(
     ownerOf: (shard) => routes.ownerOf(shard),
     onNotOwner: ports.metrics.notOwner,
   });
-  const isEverywhere = (feature: string): boolean =>
-    members.known().every(({ features }) => features?.includes(feature) === true);
+  const isEverywhere = (feature: string): boolean => members.isEverywhere(feature);
   const context: NodeContext = { address, log, gate, routes, isEverywhere };
   const { served, hosts, end } = hostServices(context);
   opening.defer(() => {

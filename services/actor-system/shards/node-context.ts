@@ -57,7 +57,7 @@ export type NodeContext = {
   readonly log: CommitLog;
   readonly gate: ShardGate;
   readonly routes: ShardOwners;
-  /** Whether every live node of the service has a feature. Silent nodes count for a minute. */
+  /** Whether every node of the service has a feature of this node; see `Membership`. */
   readonly isEverywhere: (feature: string) => boolean;
 };
 
