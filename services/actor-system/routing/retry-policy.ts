@@ -1,4 +1,9 @@
-import { Fault } from '#errors/fault';
+/*
+ * Retries of routed calls: which refusals are retried, the pause before an attempt, and calls that
+ * wait. `routed-service` sends the attempts and ends a call at its deadline.
+ */
+import { Fault, faultFor } from '#errors/fault';
+import type { Clock } from '#stdlib/clock';
 
 /** Refusal reason when routing cannot reach a sharded service. */
 type Unavailable = 'engine_unavailable' | 'limiter_unavailable';
@@ -64,6 +69,33 @@ export function isOwnerInDoubt({ code, reason }: Fault): boolean {
   return code === 'service_unavailable' && DOUBTFUL.has(reason);
 }
 
+/** Pauses of one call so far. */
+export type Pauses = {
+  /** Number of pauses with backoff. */
+  pauses: number;
+  /** Whether the last pause was skipped because of a hint to a new owner. */
+  hasRedirected: boolean;
+};
+
+/**
+ * Pause before the next attempt of a call, in milliseconds: exponential backoff with jitter. A hint
+ * to a new owner is followed without a pause, but not twice in succession. `random` is uniform in
+ * [0, 1). Updates `call`.
+ */
+export function pauseMsOf(
+  call: Pauses,
+  { pauseMs }: Pick<RoutingPolicy<never, never>, 'pauseMs'>,
+  isHinted: boolean,
+  random: number,
+): number {
+  call.hasRedirected = isHinted && !call.hasRedirected;
+  if (call.hasRedirected) return 0;
+  const ceilingMs = Math.min(pauseMs.most, pauseMs.first * 2 ** call.pauses);
+  call.pauses += 1;
+  // Half of the pause is random (jitter): calls are spread, and every pause is above zero.
+  return (ceilingMs * (1 + random)) / 2;
+}
+
 /** Copy of `fault` for a call whose earlier try may have taken effect. */
 export function ofUnknownOutcome(fault: Fault): Fault {
   if (fault.isOutcomeUnknown) return fault;
@@ -115,8 +147,8 @@ export const LIMITER_MOVING_STEPS = 3;
 export const SETTLE_MS_MAX = 1_000;
 
 /**
- * Maximum number of calls waiting for a retry, per process. Equal to the calls in flight on one
- * connection.
+ * Maximum number of calls waiting for a retry, per process. Less than the calls in flight on
+ * one connection.
  */
 export const WAITING_CALLS_MAX = 4_096;
 
@@ -149,3 +181,61 @@ export const ROUTES_MS_MAX = 3_000;
 
 /** Period of checking for the owners while waiting, in milliseconds. */
 export const ROUTES_POLL_MS = 20;
+
+/** Events that end a pause early: a new owner of the shard, or a connection to an address. */
+type Awaited = {
+  readonly shard: number | undefined;
+  readonly address: string | undefined;
+};
+
+type Waiter = Awaited & { readonly wake: () => void };
+
+/** Calls that pause before their next try. */
+export class WaitingCalls {
+  readonly #clock: Clock;
+  readonly #waiters = new Set<Waiter>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#waiters.size;
+  }
+
+  /**
+   * Fulfils after `delayMs`, or earlier when an awaited event occurs. Rejects at once with
+   * `overloaded` if too many calls are already waiting.
+   */
+  wait(delayMs: number, awaited: Awaited): Promise<void> {
+    if (this.#waiters.size >= WAITING_CALLS_MAX) {
+      const text = 'too many calls are already waiting for a retry';
+      return Promise.reject(faultFor('overloaded', text, { retryAfterS: 1 }));
+    }
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        timer[Symbol.dispose]();
+        this.#waiters.delete(waiter);
+        resolve();
+      };
+      const waiter: Waiter = { ...awaited, wake };
+      const timer = this.#clock.after(delayMs, wake);
+      this.#waiters.add(waiter);
+    });
+  }
+
+  /** Wakes the calls that wait for a new owner of the shard. */
+  wakeShard(shard: number): void {
+    for (const waiter of this.#waiters) if (waiter.shard === shard) waiter.wake();
+  }
+
+  /** Wakes the calls that wait for a connection to the address. */
+  wakeAddress(address: string): void {
+    for (const waiter of this.#waiters) if (waiter.address === address) waiter.wake();
+  }
+
+  /** Ends every wait. */
+  wakeAll(): void {
+    for (const waiter of this.#waiters) waiter.wake();
+  }
+}

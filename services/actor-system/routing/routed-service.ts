@@ -5,14 +5,20 @@ import { ACCOUNT_CALL_MS_MAX, CALL_TIMEOUT_MS_MAX, LIMITER_TIMEOUT_MS } from '#g
 import type { EngineAnswer, EngineCall, EngineClient, EngineCommand } from '#grpc/engine-messages';
 import type { RecoverCall } from '#grpc/frame-client';
 import type { LimiterAnswer, LimiterCall, LimiterClient } from '#grpc/limiter-messages';
-import { type Peer, PeerPool } from '#routing/peer';
+import type { Peer } from '#routing/peer';
 import {
+  CONNECT_AGAIN_MS,
   isOwnerInDoubt,
   LIMITER_MOVING_MS_MAX,
   LIMITER_MOVING_STEPS,
   LIMITER_PAUSE_MS_MAX,
   LIMITER_PAUSE_MS_MIN,
   ofUnknownOutcome,
+  type Pauses,
+  PEER_IDLE_MS,
+  PEER_SWEEP_MS,
+  PEERS_MAX,
+  pauseMsOf,
   RETRY_PAUSE_MS_MAX,
   RETRY_PAUSE_MS_MIN,
   type RetryReason,
@@ -21,9 +27,9 @@ import {
   type RoutingPolicy,
   retryReasonOf,
   SETTLE_MS_MAX,
-  WAITING_CALLS_MAX,
+  WaitingCalls,
 } from '#routing/retry-policy';
-import { type Clock, sleep } from '#stdlib/clock';
+import { type Clock, every, sleep } from '#stdlib/clock';
 
 /** Routing table as routing uses it. `ownerOf` is on the hot path. */
 export type Routes = Pick<ShardOwners, 'ownerOf' | 'learn' | 'doubt' | 'onChange' | 'onJoined'>;
@@ -43,17 +49,15 @@ export type RoutedServiceOptions<Call, Answer> = {
   readonly onRetry?: (reason: RetryReason) => void;
 };
 
-/** Call between two tries. */
-type Retry<Call> = {
+/** Call between two attempts. */
+type Retry<Call> = Pauses & {
   readonly call: Call;
   readonly shard: number;
-  /** End of the call, after which no try begins (monotonic). */
+  /** End of the call, after which no attempt begins (monotonic). */
   endMs: number;
   /** End of the call if its shard is known to be moving (monotonic). */
   readonly movingEndMs: number;
-  pauses: number;
-  hasRedirected: boolean;
-  /** Whether any try so far may have taken effect. */
+  /** Whether any attempt so far may have taken effect. */
   isOutcomeUnknown: boolean;
 };
 
@@ -226,28 +230,18 @@ class RoutedService<Call, Answer> implements AsyncDisposable {
     return reason;
   }
 
-  /**
-   * Backoff before the next try. A hint to a new owner is followed without a pause, but not twice
-   * in a row.
-   */
+  /** Waits for the pause before the next attempt. */
   async #pause(retry: Retry<Call>, fault: Fault | undefined): Promise<void> {
     const { random, routes } = this.#options;
-    const { pauseMs } = this.#policy;
-    const named = fault?.owner?.incarnation;
-    const isHinted = named !== undefined && routes.ownerOf(retry.shard)?.incarnation === named;
-    if (isHinted && !retry.hasRedirected) {
-      retry.hasRedirected = true;
-      return;
-    }
-    retry.hasRedirected = false;
-    const ceilingMs = Math.min(pauseMs.most, pauseMs.first * 2 ** retry.pauses);
-    retry.pauses += 1;
-    // Half of the pause is random (jitter): calls are spread, and every pause is above zero.
-    const delayMs = Math.min((ceilingMs * (1 + random())) / 2, this.#leftMs(retry.endMs));
     const { shard } = retry;
+    const named = fault?.owner?.incarnation;
+    const isHinted = named !== undefined && routes.ownerOf(shard)?.incarnation === named;
+    const pauseMs = pauseMsOf(retry, this.#policy, isHinted, random());
+    if (pauseMs === 0) return;
     const address = routes.ownerOf(shard)?.address;
     if (address !== undefined) this.#peers.watch(address);
     try {
+      const delayMs = Math.min(pauseMs, this.#leftMs(retry.endMs));
       await this.#waiting.wait(delayMs, { shard, address });
     } catch (error) {
       throw retry.isOutcomeUnknown ? ofUnknownOutcome(toFault(error)) : error;
@@ -362,60 +356,114 @@ export class RoutedLimiter
   }
 }
 
-/** Events that end a pause early: a new owner of the shard, or a connection to an address. */
-type Awaited = {
-  readonly shard: number | undefined;
-  readonly address: string | undefined;
+/** Options of a connection pool. */
+type PeerPoolOptions<Call, Answer> = {
+  readonly connect: (address: string) => Peer<Call, Answer>;
+  /** Addresses that currently own a shard. */
+  readonly owners: () => Iterable<string>;
+  readonly clock: Clock;
+  /** Called when the node at an address accepts calls again. */
+  readonly onOpen: (address: string) => void;
 };
 
-type Waiter = Awaited & { readonly wake: () => void };
+type Pooled<Call, Answer> = {
+  readonly peer: Peer<Call, Answer>;
+  /** Incarnation that was last known to answer at the address. */
+  incarnation: string | undefined;
+  readonly triedSinceMs: number;
+  neededAtMs: number;
+  isWatched: boolean;
+};
 
-/** Calls that pause before their next try. */
-class WaitingCalls {
-  readonly #clock: Clock;
-  readonly #waiters = new Set<Waiter>();
+/**
+ * Pool with one connection per address, opened when its node joins or is called. A connection is
+ * closed when its node has owned no shard for 30 s. No call can be using the connection then,
+ * because every call is shorter.
+ */
+class PeerPool<Call, Answer> implements AsyncDisposable {
+  readonly #options: PeerPoolOptions<Call, Answer>;
+  readonly #peers = new Map<string, Pooled<Call, Answer>>();
+  readonly #sweeping: Disposable;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(options: PeerPoolOptions<Call, Answer>) {
+    this.#options = options;
+    this.#sweeping = every(options.clock, PEER_SWEEP_MS, () => this.#sweep());
   }
 
   get size(): number {
-    return this.#waiters.size;
+    return this.#peers.size;
+  }
+
+  /** Connection to `address`, opened if necessary. Undefined if the pool is full. */
+  at(address: string, incarnation?: string): Peer<Call, Answer> | undefined {
+    return this.#peers.get(address)?.peer ?? this.#connect(address, incarnation);
   }
 
   /**
-   * Fulfils after `delayMs`, or earlier when an awaited event occurs. Rejects at once with
-   * `overloaded` if too many calls are already waiting.
+   * Connects to a node that was heard at an address, so that its first call finds a connection. An
+   * existing connection that is not open is replaced, because its pauses between attempts may have
+   * grown. A connection attempt to the same incarnation is kept if it began less than 500 ms ago.
    */
-  wait(delayMs: number, awaited: Awaited): Promise<void> {
-    if (this.#waiters.size >= WAITING_CALLS_MAX) {
-      const text = 'too many calls are already waiting for a retry';
-      return Promise.reject(faultFor('overloaded', text, { retryAfterS: 1 }));
+  meet({ address, incarnation }: Pick<ShardOwner, 'incarnation' | 'address'>): void {
+    const pooled = this.#peers.get(address);
+    if (pooled !== undefined) {
+      const isKnown = pooled.incarnation === incarnation;
+      pooled.incarnation = incarnation;
+      const triedForMs = this.#options.clock.monotonicMs() - pooled.triedSinceMs;
+      if (pooled.peer.isOpen || (isKnown && triedForMs < CONNECT_AGAIN_MS)) return;
+      this.#drop(address, pooled.peer);
     }
-    return new Promise((resolve) => {
-      const wake = (): void => {
-        timer[Symbol.dispose]();
-        this.#waiters.delete(waiter);
-        resolve();
-      };
-      const waiter: Waiter = { ...awaited, wake };
-      const timer = this.#clock.after(delayMs, wake);
-      this.#waiters.add(waiter);
+    this.#connect(address, incarnation);
+  }
+
+  /** Calls `onOpen` once the node at `address` accepts calls, unless it accepts calls already. */
+  watch(address: string): void {
+    const pooled = this.#peers.get(address);
+    if (pooled === undefined || pooled.isWatched || pooled.peer.isOpen) return;
+    pooled.isWatched = true;
+    const settled = (): void => {
+      pooled.isWatched = false;
+      if (pooled.peer.isOpen) this.#options.onOpen(address);
+    };
+    pooled.peer.ready().then(settled, settled);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#sweeping[Symbol.dispose]();
+    const peers = [...this.#peers.values()];
+    this.#peers.clear();
+    await Promise.all(peers.map(({ peer }) => peer[Symbol.asyncDispose]()));
+  }
+
+  #connect(address: string, incarnation: string | undefined): Peer<Call, Answer> | undefined {
+    if (this.#peers.size >= PEERS_MAX) return undefined;
+    const peer = this.#options.connect(address);
+    const nowMs = this.#options.clock.monotonicMs();
+    this.#peers.set(address, {
+      peer,
+      incarnation,
+      triedSinceMs: nowMs,
+      neededAtMs: nowMs,
+      isWatched: false,
     });
+    return peer;
   }
 
-  /** Wakes the calls that wait for a new owner of the shard. */
-  wakeShard(shard: number): void {
-    for (const waiter of this.#waiters) if (waiter.shard === shard) waiter.wake();
+  #sweep(): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    for (const address of this.#options.owners()) {
+      const pooled = this.#peers.get(address);
+      if (pooled !== undefined) pooled.neededAtMs = nowMs;
+    }
+    for (const [address, { peer, neededAtMs }] of this.#peers) {
+      if (nowMs - neededAtMs < PEER_IDLE_MS) continue;
+      this.#drop(address, peer);
+    }
   }
 
-  /** Wakes the calls that wait for a connection to the address. */
-  wakeAddress(address: string): void {
-    for (const waiter of this.#waiters) if (waiter.address === address) waiter.wake();
-  }
-
-  /** Ends every wait. */
-  wakeAll(): void {
-    for (const waiter of this.#waiters) waiter.wake();
+  #drop(address: string, peer: Peer<Call, Answer>): void {
+    this.#peers.delete(address);
+    // Errors while closing have no consequence.
+    Promise.resolve(peer[Symbol.asyncDispose]()).catch(() => undefined);
   }
 }
