@@ -4,7 +4,7 @@ import type { AccountNews } from '#accounts/account';
 import { Admission, LimitedKeys } from '#edge/callers/admission';
 import { documentRoutes } from '#edge/document/routes';
 import { ENDPOINTS } from '#edge/endpoints/all';
-import { EventStreams } from '#edge/events/event-streams';
+import { EventStreams } from '#edge/events/open-streams';
 import { API_PREFIX, HTTP_LIMITS } from '#edge/http';
 import { brokenHttp, connectionLimits, drainOf } from '#edge/listen/listener';
 import { AccountAudit, AccountBilling } from '#edge/serve/account';

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { StreamEnd } from '#edge/events/event-stream';
-import { EventStreams } from '#edge/events/event-streams';
+import { EventStreams } from '#edge/events/open-streams';
 import { type EngineAnswer, type EventCursor, plainAnswer } from '#grpc/engine-messages';
 import { systemRandomness } from '#stdlib/randomness';
 import { eventsIn } from '#test/support/calls/event-reader';

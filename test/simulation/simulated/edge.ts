@@ -1,7 +1,7 @@
 import { Membership } from '#cluster/membership';
 import { ShardOwners, shardOf } from '#cluster/shard-owners';
 import { Admission, LimitedKeys } from '#edge/callers/admission';
-import { EventStreams } from '#edge/events/event-streams';
+import { EventStreams } from '#edge/events/open-streams';
 import type { Caller } from '#edge/http';
 import { AccountAudit, AccountBilling } from '#edge/serve/account';
 import { type EdgeAnswer, EngineCalls } from '#edge/serve/engine-calls';

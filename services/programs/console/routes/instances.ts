@@ -8,7 +8,7 @@ import { type LiveSessions, sessionIdOf } from '#console/people/live-sessions';
 import { Admission, LimitedKeys } from '#edge/callers/admission';
 import { ENDPOINTS } from '#edge/endpoints/all';
 import type { Endpoint } from '#edge/endpoints/endpoint';
-import { EventStreams } from '#edge/events/event-streams';
+import { EventStreams } from '#edge/events/open-streams';
 import { attachExchange } from '#edge/http';
 import { connectionLimits } from '#edge/listen/listener';
 import { AccountAudit, AccountBilling } from '#edge/serve/account';

@@ -14,7 +14,8 @@ import type {
   Endpoint,
   LocalHandler,
 } from '#edge/endpoints/endpoint';
-import { type EventStreams, serveStream } from '#edge/events/event-streams';
+import type { EventStreams } from '#edge/events/open-streams';
+import { serveStream } from '#edge/events/serve-stream';
 import {
   type Caller,
   type Exchange,
