@@ -1,6 +1,6 @@
 /**
- * Closed set of error codes, and the only mapping of a code to HTTP and gRPC status. Source:
- * interface 7, decision 2.
+ * Closed set of error codes, and the only mapping of a code to HTTP and gRPC status. Some reasons
+ * override the HTTP status (`error-reasons`). Source: interface 7, decision 2.
  *
  * To add a code, add a row; TypeScript then reports every switch to extend. `grpc` is the numeric
  * gRPC status. `isRetryable` is for callers and for the edge itself. The last three codes belong to

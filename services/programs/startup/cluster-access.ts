@@ -7,7 +7,7 @@ import { auditTrailOf } from '#startup/limiter';
 import { openBus } from '#startup/ports';
 import type { Administration } from '#startup/process/admin-port';
 import type { Foundation } from '#startup/process/dependencies';
-import type { SharedStores } from '#startup/stores/memory';
+import type { SharedStores } from '#startup/stores/store-set';
 import type { ShardedService } from '#storage/ports/cluster';
 
 /** Timeout of a limiter's usage report, in milliseconds. */

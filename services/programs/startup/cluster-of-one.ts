@@ -6,7 +6,7 @@ import { engineNodeOf } from '#startup/engine';
 import { limiterNodeOf } from '#startup/limiter';
 import { clockWatchOf } from '#startup/node';
 import type { Foundation } from '#startup/process/dependencies';
-import type { SharedStores } from '#startup/stores/memory';
+import type { SharedStores } from '#startup/stores/store-set';
 import type { ShardedService } from '#storage/ports/cluster';
 
 /**

@@ -10,7 +10,7 @@ import { type Administration, openProcessPort } from '#startup/process/admin-por
 import { type Foundation, openFoundation, serveOperators } from '#startup/process/dependencies';
 import { type Opened, say } from '#startup/process/lifetime';
 import { clusterSecretsOf } from '#startup/process/secrets';
-import type { LocalStores, SharedStores } from '#startup/stores/memory';
+import type { LocalStores, SharedStores } from '#startup/stores/store-set';
 import { sleep } from '#stdlib/clock';
 import type { Reloadable } from '#stdlib/files';
 import { isLoopbackHost } from '#stdlib/network';

@@ -8,8 +8,8 @@ import { clusterOfOne, FILE_ADDRESS } from '#startup/cluster-of-one';
 import { ctlConfig } from '#startup/ctl-config';
 import { openBus, openStores } from '#startup/ports';
 import { type Foundation, foundationOf } from '#startup/process/dependencies';
-import type { SharedStores } from '#startup/stores/memory';
 import { holdSqliteFile, sqliteDataFileOf, sqliteFileOf } from '#startup/stores/sqlite';
+import type { SharedStores } from '#startup/stores/store-set';
 import { systemClock } from '#stdlib/clock';
 import { releaseOf } from '#stdlib/release';
 

@@ -23,7 +23,7 @@ import { openBillingProvider } from '#startup/ports';
 import type { Foundation } from '#startup/process/dependencies';
 import type { Opened } from '#startup/process/lifetime';
 import { type CredentialFiles, secretOf } from '#startup/process/secrets';
-import type { LocalStores } from '#startup/stores/memory';
+import type { LocalStores } from '#startup/stores/store-set';
 import type { Clock } from '#stdlib/clock';
 import type { AccountStore } from '#storage/ports/accounts';
 import type { AuditStore } from '#storage/ports/audit';

@@ -21,7 +21,7 @@ import {
 } from '#startup/process/dependencies';
 import { type Opened, say } from '#startup/process/lifetime';
 import { assertClusterSecret } from '#startup/process/secrets';
-import type { LocalStores, SharedStores } from '#startup/stores/memory';
+import type { LocalStores, SharedStores } from '#startup/stores/store-set';
 import { isoTime } from '#stdlib/clock';
 import { releaseOf } from '#stdlib/release';
 import type { ShardedService } from '#storage/ports/cluster';

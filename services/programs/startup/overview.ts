@@ -11,7 +11,7 @@ import { safetyHeaders } from '#console/app/refusal';
 import { adminClient } from '#grpc/admin';
 import type { ClusterOverview, PageFile } from '#limiter/admin/routes';
 import type { Foundation } from '#startup/process/dependencies';
-import type { SharedStores } from '#startup/stores/memory';
+import type { SharedStores } from '#startup/stores/store-set';
 import { releaseOf } from '#stdlib/release';
 
 /** Timeout of a node's load report, and so of a whole cluster report, in milliseconds. */

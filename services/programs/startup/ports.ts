@@ -10,7 +10,7 @@ import type { Config } from '#config';
 import type { Foundation } from '#startup/process/dependencies';
 import { clusterSecretsOf, credentialsOf } from '#startup/process/secrets';
 import { clientTlsOf } from '#startup/process/tls';
-import type { LocalStores, ManagedPeople, SharedStores } from '#startup/stores/memory';
+import type { LocalStores, ManagedPeople, SharedStores } from '#startup/stores/store-set';
 import type { Reloadable } from '#stdlib/files';
 
 /** Stores of a process. */

@@ -1,3 +1,7 @@
+/*
+ * Journals in Cassandra. The store refuses no append: the writer (`shards/journal-writer`) reads the
+ * seal after each append and acknowledges nothing if its journal is sealed (fencing).
+ */
 import assert from 'node:assert/strict';
 import type { types } from 'cassandra-driver';
 import type { CassandraSession, Statement } from '#storage/cassandra/session';

@@ -24,8 +24,8 @@ const FLAGS = HAS_DELETED_AT | HAS_OBSERVED_AT | HAS_FLOOR;
 const writer = new ByteWriter();
 
 /**
- * Encodes a head: 752 bytes of doubles, about 170 other bytes, and at most 6 KiB of rows. A floor
- * adds 796 bytes.
+ * Encodes a head: 752 bytes of doubles (model 1.1: 808), about 170 other bytes, and at most 6 KiB
+ * of rows. A floor adds 44 bytes and another state.
  */
 export function encodeHead(head: InstanceHead): Buffer {
   const { deletedAtMs, observedAtMs, floor } = head;

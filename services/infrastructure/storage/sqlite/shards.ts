@@ -14,7 +14,8 @@ const SHARDS = new CheckedTable({
 const ALL = SHARDS.select('WHERE service = ? AND shard < ? ORDER BY shard');
 
 /**
- * Owner and epoch of each shard, in an SQLite file. The caller closes `database`. Source:
+ * Owner and epoch of each shard, in an SQLite file. The epoch fences ownership only; the seal of a
+ * journal fences the records of a former owner. The caller closes `database`. Source:
  * architecture 3.
  */
 export function sqliteShardStore(database: SqliteDatabase): ShardStore {

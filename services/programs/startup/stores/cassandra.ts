@@ -8,7 +8,7 @@ import type { Foundation } from '#startup/process/dependencies';
 import { credentialsOf } from '#startup/process/secrets';
 import { clientTlsOf } from '#startup/process/tls';
 import { bucketsIn } from '#startup/stores/actor-buckets';
-import type { ManagedPeople, SharedStores } from '#startup/stores/memory';
+import type { ManagedPeople, SharedStores } from '#startup/stores/store-set';
 import type { CassandraSession } from '#storage/cassandra/session';
 
 /**

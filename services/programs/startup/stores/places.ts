@@ -4,7 +4,7 @@ import { type Config, ConfigError } from '#config';
 import { CtlError, type Place, type StorePlaces } from '#ctl/command';
 import { ctlConfig } from '#startup/ctl-config';
 import { type Foundation, foundationOf } from '#startup/process/dependencies';
-import type { SharedStores } from '#startup/stores/memory';
+import type { SharedStores } from '#startup/stores/store-set';
 
 /**
  * Stores named in `ctl` commands: keyspaces of the configured Cassandra, and files, which stay

@@ -7,7 +7,7 @@ import { type Config, ConfigError } from '#config';
 import { Fault } from '#errors/fault';
 import type { Foundation } from '#startup/process/dependencies';
 import { bucketsIn } from '#startup/stores/actor-buckets';
-import type { SharedStores } from '#startup/stores/memory';
+import type { SharedStores } from '#startup/stores/store-set';
 import { every } from '#stdlib/clock';
 import type { DataFile } from '#storage/ports/data-file';
 import type { DiskRoom } from '#storage/sqlite/disk-room';
